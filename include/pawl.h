@@ -1,0 +1,334 @@
+/* pawl.h - durable state machines, flows and code, in one library.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Open a store, define processes, create instances, fire their actions. Every
+ * call that returns PAWL_OK has already reached the disk.
+ *
+ * Ownership: arguments are borrowed for the call. What comes back with a
+ * pawl_..._close() or pawl_free() is the caller's. Names in results (new_state,
+ * from_state, ...) live until pawl_close(), unless said otherwise.
+ * Threads: a pawl may be shared by threads; anything else belongs to one
+ * thread at a time.
+ * Structs: fill argument structs with designated initialisers; zero is the
+ * default of every member. Texts are UTF-8 and end in NUL; JSON values are
+ * passed as their text and kept byte for byte.
+ */
+#ifndef PAWL_H
+#define PAWL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define PAWL_API __attribute__((visibility("default")))
+#else
+#define PAWL_API
+#endif
+
+#define PAWL_VERSION "0.1.0"
+
+/* ---- Statuses ---------------------------------------------------------- */
+
+/* Every status: its number, its token on every surface, its HTTP status and
+ * its meaning. The enum, pawl_status_name(), the HTTP answers and
+ * docs/reference/status.md are made from this list. Numbers are never reused. */
+#define PAWL_STATUS_MAP(X)                                                                         \
+    X(OK, 0, "ok", 200, "done, and durable")                                                       \
+    X(INVALID_REQUEST, 1, "invalid-request", 400, "the request cannot be right, whatever the state") \
+    X(INVALID_QUERY, 2, "invalid-query", 400, "a filter is unknown or has no sense")               \
+    X(UNAUTHENTICATED, 3, "unauthenticated", 401, "a token is needed")                             \
+    X(FORBIDDEN, 4, "forbidden", 403, "the caller may not do this")                                \
+    X(NOT_KNOWN, 5, "not-known", 404, "no such definition, instance, step or store")               \
+    X(NOT_ALLOWED, 6, "not-allowed", 405, "the address does not take this method")                 \
+    X(TERMINAL, 7, "terminal", 409, "the instance has ended")                                      \
+    X(INVALID_TRANSITION, 8, "invalid-transition", 409, "the action is not declared for this state") \
+    X(REASON_REQUIRED, 9, "reason-required", 409, "the transition wants a reason")                 \
+    X(GUARD_NOT_SATISFIED, 10, "guard-not-satisfied", 409, "the guard was not asserted")           \
+    X(NO_CANCEL_TRANSITION, 11, "no-cancel-transition", 409, "no way to cancel from this state")   \
+    X(NOT_AWAITING, 12, "not-awaiting", 409, "nothing waits for this")                             \
+    X(LEASE_LOST, 13, "lease-lost", 409, "the answer came too late or from a stranger")            \
+    X(CONFLICT, 14, "conflict", 409, "somebody was first; read again")                             \
+    X(PAUSED, 15, "paused", 409, "the instance is paused")                                         \
+    X(TOO_LARGE, 16, "too-large", 413, "over a limit of size")                                     \
+    X(INVALID_DECLARATION, 17, "invalid-declaration", 422, "the inline declaration is not valid")  \
+    X(INVALID_DEFINITION, 18, "invalid-definition", 422, "the definition is not valid")            \
+    X(STORAGE_FAILURE, 19, "storage-failure", 503, "the store failed; nothing has changed")        \
+    X(OUTCOME_UNKNOWN, 20, "outcome-unknown", 503, "the store failed while committing; look again") \
+    X(OVERLOADED, 21, "overloaded", 503, "too much at once; try later")                            \
+    X(IN_USE, 22, "in-use", 503, "another process owns the store")                                 \
+    X(NO_MEMORY, 23, "no-memory", 503, "out of memory, or over the limit of one request")
+
+typedef enum pawl_status {
+#define X(name, code, token, http, text) PAWL_##name = (code),
+    PAWL_STATUS_MAP(X)
+#undef X
+} pawl_status;
+
+/* The token of a status, e.g. "invalid-transition". Never NULL. */
+PAWL_API const char *pawl_status_name(pawl_status status);
+
+/* What went wrong, in words: expected, found, where. Filled by every call that
+ * does not return PAWL_OK; may be passed as NULL. */
+typedef struct pawl_error {
+    pawl_status status;
+    char message[508];
+} pawl_error;
+
+/* ---- Opening a store --------------------------------------------------- */
+
+typedef struct pawl pawl;
+
+typedef enum pawl_log_level { PAWL_LOG_DEBUG, PAWL_LOG_INFO, PAWL_LOG_WARN, PAWL_LOG_ERROR } pawl_log_level;
+
+typedef struct pawl_options {
+    bool own;              /* own the store: rows may lag behind the log, nobody else writes */
+    const char *address;   /* with own: where the owner can be reached, e.g. "http://127.0.0.1:7295" */
+    uint32_t workers;      /* with own: threads that drain, fire timers and run tools; 0: the host
+                              calls pawl_run_due() */
+    bool test_clock;       /* a virtual clock that only pawl_test_advance() moves */
+    bool allow_exec;       /* flows may use the exec tool */
+    void (*log)(void *context, pawl_log_level level, const char *event, const char *text);
+    void *log_context;
+    void *(*resize)(void *context, void *block, size_t old_size, size_t new_size); /* the host's
+                              allocator; new_size 0 frees; NULL: realloc and free */
+    void *resize_context;
+} pawl_options;
+
+/* Open the store at `url`: "sqlite:FILE" (created if missing) or "memory:".
+ * `options` may be NULL. On PAWL_OK *out is the caller's, to pawl_close().
+ * Fails with INVALID_REQUEST (the url), IN_USE (its owner is named),
+ * STORAGE_FAILURE, NO_MEMORY. *out is NULL then. */
+PAWL_API pawl_status pawl_open(pawl **out, const char *url, const pawl_options *options,
+                               pawl_error *error);
+
+/* Finish what was accepted, flush, release. NULL is allowed. */
+PAWL_API void pawl_close(pawl *p);
+
+/* Release what a call handed over as text (pawl_get(), pawl_call(), ...). */
+PAWL_API void pawl_free(pawl *p, void *text);
+
+/* ---- Definitions ------------------------------------------------------- */
+
+typedef struct pawl_defined {
+    char name[129];
+    uint32_t version;
+    bool is_new;          /* false: this very text is already the newest version */
+    char sha256[65];      /* of the bytes as supplied */
+} pawl_defined;
+
+/* Put a definition, JSON or YAML, that names itself (`name:`). `out` may be NULL.
+ * Fails with INVALID_DEFINITION, TOO_LARGE, and the store's failures. */
+PAWL_API pawl_status pawl_define(pawl *p, const char *text, size_t size, pawl_defined *out,
+                                 pawl_error *error);
+
+/* ---- Instances --------------------------------------------------------- */
+
+typedef struct pawl_id {
+    char text[27]; /* 26 characters; later ids sort later */
+} pawl_id;
+
+typedef struct pawl_create_args {
+    const char *definition;  /* "name" (newest) or "name@version"; or else: */
+    const char *declaration; /* an inline machine as JSON, kept byte for byte */
+    const char *input;       /* JSON */
+    const char *actor_ref;
+    const char *subject_ref;
+    const char *correlation_id;
+    const char *labels;      /* a JSON object of strings */
+    const char *instance_metadata; /* JSON, not empty */
+    const char *instantiated_at;   /* RFC 3339, not in the future */
+    bool test;               /* its timers fire only by pawl_test_fire_timer() */
+} pawl_create_args;
+
+/* Create an instance of a definition, or of an inline declaration.
+ * Fails with INVALID_DECLARATION, INVALID_REQUEST, NOT_KNOWN, and the store's failures. */
+PAWL_API pawl_status pawl_create(pawl *p, const pawl_create_args *args, pawl_id *out,
+                                 pawl_error *error);
+
+typedef struct pawl_fire_args {
+    const char *action;
+    const char *actor_ref;
+    bool guard_satisfied;
+    const char *fired_at;   /* RFC 3339, neither in the future nor before the creation */
+    const char *reason;
+    const char *payload;    /* JSON */
+    uint64_t expected_sequence; /* 0: any */
+} pawl_fire_args;
+
+typedef struct pawl_fired {
+    const char *new_state;
+    uint64_t sequence_number;
+    char transition_id[48];
+} pawl_fired;
+
+/* Fire an action of a machine. Fails with INVALID_REQUEST, NOT_KNOWN, TERMINAL,
+ * INVALID_TRANSITION (the message lists the legal actions), REASON_REQUIRED,
+ * GUARD_NOT_SATISFIED, PAUSED, CONFLICT, and the store's failures. */
+PAWL_API pawl_status pawl_fire(pawl *p, const char *id, const pawl_fire_args *args,
+                               pawl_fired *out, pawl_error *error);
+
+typedef struct pawl_batch_fire {
+    const char *id;        /* in */
+    pawl_fire_args args;   /* in */
+    pawl_status status;    /* out, of this fire alone */
+    pawl_fired fired;      /* out, where status is PAWL_OK */
+} pawl_batch_fire;
+
+/* Fire many actions, in order, in one commit. Each has its own status; the call
+ * itself fails only as a whole (the store's failures), and then nothing happened. */
+PAWL_API pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count,
+                                     pawl_error *error);
+
+/* Cancel by the declared transition into a terminal state of kind cancel.
+ * Fails with NOT_KNOWN, TERMINAL, NO_CANCEL_TRANSITION, and the store's failures. */
+PAWL_API pawl_status pawl_cancel(pawl *p, const char *id, const char *actor_ref,
+                                 const char *reason, pawl_fired *out, pawl_error *error);
+
+/* Send a signal to a flow or code instance. `payload` is JSON or NULL.
+ * Fails with NOT_KNOWN, TERMINAL, NOT_AWAITING, PAUSED, and the store's failures. */
+PAWL_API pawl_status pawl_signal(pawl *p, const char *id, const char *name, const char *payload,
+                                 const char *actor_ref, pawl_error *error);
+
+/* The name of the present state. */
+PAWL_API pawl_status pawl_current(pawl *p, const char *id, const char **out, pawl_error *error);
+
+/* ---- History ----------------------------------------------------------- */
+
+typedef struct pawl_history pawl_history;
+
+typedef struct pawl_history_query {
+    const char *transition_id, *from_state, *to_state, *action, *actor_ref;
+    uint64_t sequence_from, sequence_to; /* inclusive; 0: open */
+    const char *fired_after, *fired_before; /* RFC 3339, inclusive */
+} pawl_history_query;
+
+/* Strings of an entry live until the next call on its pawl_history. */
+typedef struct pawl_entry {
+    uint64_t sequence_number;
+    const char *transition_id, *from_state, *to_state, *action;
+    const char *actor_ref; /* NULL if it was not supplied */
+    const char *reason, *payload; /* NULL if absent; payload is JSON */
+    const char *step;      /* of a flow's entries, else NULL */
+    uint32_t attempt;
+    int64_t fired_at_ms;   /* Unix time in milliseconds */
+    bool guard_satisfied;
+    char hash[65];
+} pawl_entry;
+
+/* Read the history, oldest first. `query` may be NULL for all of it.
+ * Fails with INVALID_REQUEST, NOT_KNOWN, INVALID_QUERY, STORAGE_FAILURE. */
+PAWL_API pawl_status pawl_history_open(pawl *p, const char *id, const pawl_history_query *query,
+                                       pawl_history **out, pawl_error *error);
+
+/* The next entry into *out; false at the end or on an error, which
+ * pawl_history_close() then reports. */
+PAWL_API bool pawl_history_next(pawl_history *history, pawl_entry *out);
+
+/* Close, and tell whether all was read without an error. NULL is allowed. */
+PAWL_API pawl_status pawl_history_close(pawl_history *history, pawl_error *error);
+
+/* ---- Tools of flows, and code ------------------------------------------ */
+
+/* What a tool is given. All of it is borrowed for the call. */
+typedef struct pawl_tool_call {
+    const char *tool, *args; /* args is a JSON object */
+    const char *instance_id, *step, *idempotency_key;
+    uint32_t attempt;
+} pawl_tool_call;
+
+typedef struct pawl_tool_answer pawl_tool_answer;
+
+/* Answer with a result or an error (JSON texts, copied); the last one counts. A
+ * tool that answers nothing has the result null. */
+PAWL_API void pawl_answer_result(pawl_tool_answer *answer, const char *json);
+PAWL_API void pawl_answer_error(pawl_tool_answer *answer, const char *json);
+
+typedef void (*pawl_tool_fn)(void *context, const pawl_tool_call *call, pawl_tool_answer *answer);
+
+/* Make `fn` the tool `name`. It may be called from several threads at once.
+ * Fails with INVALID_REQUEST (a bad or taken name), NO_MEMORY. */
+PAWL_API pawl_status pawl_tool_register(pawl *p, const char *name, pawl_tool_fn fn, void *context,
+                                        pawl_error *error);
+
+/* A code type: a process written in C. Its handler is given the stored state and
+ * one event, and says through the turn what happens next. It must hold no state
+ * of its own and read no clock: the same arguments, the same turn. */
+typedef struct pawl_turn pawl_turn;
+
+typedef enum pawl_event_kind { PAWL_EVENT_START = 1, PAWL_EVENT_TIMER, PAWL_EVENT_SIGNAL } pawl_event_kind;
+
+typedef struct pawl_event {
+    pawl_event_kind kind;
+    const char *name;    /* of the timer or signal */
+    const char *payload; /* JSON: the input at the start, a signal's payload; "null" if none */
+    int64_t at_ms;       /* when it happened, by the store's clock */
+} pawl_event;
+
+/* A tracked variable: where it lies in the state struct. Text is a char array. */
+typedef enum pawl_var_type { PAWL_VAR_INT64 = 1, PAWL_VAR_DOUBLE, PAWL_VAR_BOOL, PAWL_VAR_TEXT } pawl_var_type;
+
+typedef struct pawl_var {
+    const char *name;
+    pawl_var_type type;
+    size_t offset, size;
+} pawl_var;
+
+#define PAWL_VAR(struct_name, field, kind) \
+    { #field, kind, offsetof(struct_name, field), sizeof(((struct_name *)0)->field) }
+
+typedef struct pawl_code_type {
+    const char *name;
+    uint32_t version;             /* 0 counts as 1 */
+    const char *const *timers;    /* names it may arm, ending in NULL */
+    const char *const *signals;   /* names it may await, ending in NULL */
+    const pawl_var *vars;         /* tracked variables, ending in a zero row */
+    size_t state_size;            /* of the struct that `vars` describes */
+    /* Handle one event. `state` holds the tracked variables as the last turn left
+     * them (zeroed at the start) and is stored again after the call. */
+    void (*handle)(void *context, pawl_turn *turn, void *state, const pawl_event *event);
+    void *context;
+} pawl_code_type;
+
+/* Register a code type; it can then be created like any definition.
+ * Fails with INVALID_REQUEST (names what is wrong), and the store's failures. */
+PAWL_API pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, pawl_error *error);
+
+/* Say what happens next: wait for any of the armed timers and awaited signals
+ * (the first wins, the others are disarmed with it), or end. A turn that does
+ * neither has failed. Timers are armed afresh by each turn. */
+PAWL_API void pawl_turn_timer(pawl_turn *turn, const char *name, int64_t after_ms);
+PAWL_API void pawl_turn_signal(pawl_turn *turn, const char *name);
+PAWL_API void pawl_turn_complete(pawl_turn *turn, const char *result_json);
+PAWL_API void pawl_turn_fail(pawl_turn *turn, const char *error_json);
+
+/* ---- A host with its own loop, and tests ------------------------------- */
+
+/* When the next thing falls due, in milliseconds from now: 0 at once, -1 never. */
+PAWL_API int64_t pawl_next_due(pawl *p);
+
+/* Do everything that is due: fire timers, run ready steps, flush rows. */
+PAWL_API pawl_status pawl_run_due(pawl *p, pawl_error *error);
+
+/* Move the test clock; answers when nothing more is due. Only with .test_clock. */
+PAWL_API pawl_status pawl_test_advance(pawl *p, int64_t by_ms, pawl_error *error);
+
+/* Fire a timer of a `test: true` instance by its name. Fails with NOT_AWAITING. */
+PAWL_API pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *name,
+                                          pawl_error *error);
+
+/* ---- Everything else, by name ------------------------------------------ */
+
+/* Call an operation of the table (docs/reference) by its name with a JSON object;
+ * *out is the JSON answer, the caller's, to pawl_free(). On a rejection *out is NULL. */
+PAWL_API pawl_status pawl_call(pawl *p, const char *operation, const char *input_json, char **out,
+                               pawl_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,48 @@
+/* buf.h - a growing text with a limit. Sticky: write freely, check `failed` once. */
+#ifndef PAWL_BASE_BUF_H
+#define PAWL_BASE_BUF_H
+
+#include "base/arena.h"
+#include <stdarg.h>
+
+struct buf {
+    const struct heap *heap;
+    char *data; /* not NUL-terminated until buf_text() */
+    size_t size, capacity, limit;
+    bool failed; /* no memory, or over the limit: what was written since is lost */
+};
+
+void buf_init(struct buf *buf, const struct heap *heap, size_t limit);
+void buf_fini(struct buf *buf);
+void buf_clear(struct buf *buf);
+
+void buf_add(struct buf *buf, const void *data, size_t size);
+void buf_str(struct buf *buf, str s);
+void buf_byte(struct buf *buf, unsigned char byte);
+void buf_fmt(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void buf_u64(struct buf *buf, uint64_t n);  /* decimal */
+void buf_i64(struct buf *buf, int64_t n);
+void buf_varint(struct buf *buf, uint64_t n);  /* LEB128 */
+void buf_zigzag(struct buf *buf, int64_t n);   /* LEB128 of (n << 1) ^ (n >> 63) */
+
+str buf_view(const struct buf *buf);          /* valid until the next write */
+const char *buf_text(struct buf *buf);        /* NUL-terminated; "" if failed */
+str buf_keep(const struct buf *buf, struct arena *arena); /* a copy in the arena; data NULL if failed */
+
+/* JSON out. Commas are the caller's except in objects and arrays made with these:
+ * json_open(b, '{'); json_key(b, "a"); json_str(b, s); ... json_close(b, '}').
+ * They put commas by looking at the last byte written ('{', '[', ',' or ':' need none). */
+void json_open(struct buf *buf, char bracket);
+void json_close(struct buf *buf, char bracket);
+void json_key(struct buf *buf, const char *key);
+void json_key_str(struct buf *buf, str key);
+void json_str(struct buf *buf, str s);       /* quoted and escaped; null if s.data is NULL */
+void json_text(struct buf *buf, const char *text); /* the same from a C string */
+void json_u64(struct buf *buf, uint64_t n);
+void json_i64(struct buf *buf, int64_t n);
+void json_bool(struct buf *buf, bool value);
+void json_null(struct buf *buf);
+void json_raw(struct buf *buf, str json);    /* as it is; null if json.data is NULL */
+void json_time(struct buf *buf, int64_t at_ms); /* "2026-05-01T00:00:00.000Z" */
+
+#endif

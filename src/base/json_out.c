@@ -1,0 +1,136 @@
+/* json_out.c - JSON into a buf. The commas come from looking at the last byte. */
+#include "base/text_int.h"
+#include "base/time.h"
+
+static void separate(struct buf *buf)
+{
+    if (buf->size > 0 && !memchr("{[,:", buf->data[buf->size - 1], 4))
+        buf_byte(buf, ',');
+}
+
+/* How many bytes at the front of `s` can stand in a JSON string as they are? */
+static size_t plain_size(str s)
+{
+    size_t at = 0;
+
+    while (at < s.size) {
+        unsigned char byte = (unsigned char)s.data[at];
+        size_t size = byte < 0x80 ? 1 : utf8_size(str_from(s, at));
+
+        if (size == 0 || byte < 0x20 || byte == '"' || byte == '\\')
+            break;
+        at += size;
+    }
+    return at;
+}
+
+static void escape(struct buf *buf, unsigned char byte)
+{
+    static const char named[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+    const char *found = byte > 0 ? strchr(named, byte) : NULL;
+    char text[] = { '\\', 'u', '0', '0', 0, 0 };
+
+    if (byte >= 0x80) {
+        buf_str(buf, STR("\xEF\xBF\xBD"));
+        return;
+    }
+    if (found) {
+        text[1] = letters[found - named];
+        buf_add(buf, text, 2);
+        return;
+    }
+    text[4] = "01"[byte >> 4];
+    text[5] = "0123456789abcdef"[byte & 15];
+    buf_add(buf, text, sizeof text);
+}
+
+void json_quote(struct buf *buf, str s)
+{
+    buf_byte(buf, '"');
+    while (s.size > 0) {
+        size_t size = plain_size(s);
+
+        buf_add(buf, s.data, size);
+        s = str_from(s, size);
+        if (s.size == 0)
+            break;
+        escape(buf, (unsigned char)s.data[0]);
+        s = str_from(s, 1);
+    }
+    buf_byte(buf, '"');
+}
+
+void json_open(struct buf *buf, char bracket)
+{
+    separate(buf);
+    buf_byte(buf, (unsigned char)bracket);
+}
+
+void json_close(struct buf *buf, char bracket)
+{
+    buf_byte(buf, (unsigned char)bracket);
+}
+
+void json_key(struct buf *buf, const char *key)
+{
+    json_key_str(buf, str_of(key));
+}
+
+void json_key_str(struct buf *buf, str key)
+{
+    separate(buf);
+    json_quote(buf, key);
+    buf_byte(buf, ':');
+}
+
+void json_str(struct buf *buf, str s)
+{
+    separate(buf);
+    if (s.data)
+        json_quote(buf, s);
+    else
+        buf_str(buf, STR("null"));
+}
+
+void json_text(struct buf *buf, const char *text)
+{
+    json_str(buf, str_of(text));
+}
+
+void json_u64(struct buf *buf, uint64_t n)
+{
+    separate(buf);
+    buf_u64(buf, n);
+}
+
+void json_i64(struct buf *buf, int64_t n)
+{
+    separate(buf);
+    buf_i64(buf, n);
+}
+
+void json_bool(struct buf *buf, bool value)
+{
+    separate(buf);
+    buf_str(buf, value ? STR("true") : STR("false"));
+}
+
+void json_null(struct buf *buf)
+{
+    separate(buf);
+    buf_str(buf, STR("null"));
+}
+
+void json_raw(struct buf *buf, str json)
+{
+    separate(buf);
+    buf_str(buf, json.data ? json : STR("null"));
+}
+
+void json_time(struct buf *buf, int64_t at_ms)
+{
+    char text[TIME_TEXT_SIZE];
+
+    time_print(at_ms, text);
+    json_text(buf, text);
+}

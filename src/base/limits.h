@@ -1,0 +1,22 @@
+/* limits.h - every bound, named once. Crossing one is a status, never a crash. */
+#ifndef PAWL_BASE_LIMITS_H
+#define PAWL_BASE_LIMITS_H
+
+#define LIMIT_TEXT (1u << 20)            /* a definition, a request body, one JSON value */
+#define LIMIT_SCOPE ((size_t)64 << 20)   /* memory of one unit of work */
+#define LIMIT_NAME 128                   /* definition, tool, store and key names */
+#define LIMIT_ACTION 1024                /* state names, actions, refs: bytes */
+#define LIMIT_STATES 4096
+#define LIMIT_TRANSITIONS 65536
+#define LIMIT_STEPS 10000                /* of one flow's plan */
+#define LIMIT_ATTEMPTS 1000              /* retry.max */
+#define LIMIT_BATCH 10000                /* fires in one batch call */
+#define LIMIT_DRAIN 4096                 /* decisions in one commit */
+#define LIMIT_LAG 65536                  /* rows that may lag behind the log */
+#define LIMIT_SLICE 2048                 /* lagging rows written with one commit */
+#define LIMIT_HEADS (1u << 20)           /* heads kept in memory */
+#define LIMIT_ACTORS 4096                /* interned actors kept in memory */
+#define LIMIT_EXEC_OUTPUT (1u << 20)     /* what an exec tool may print */
+#define LIMIT_LIST 1000                  /* rows of one page */
+
+#endif

@@ -1,0 +1,147 @@
+/* node_build.c - growing a tree of nodes, child by child, without recursion. */
+#include "base/assert.h"
+#include "base/node_int.h"
+#include "base/text_int.h"
+
+#define SHOWN_SIZE_MAX 64 /* of a key in an error */
+
+/* Every node is allocated with the place of its key, for the error about a second one. */
+struct member {
+    struct node node;
+    struct place key_place;
+};
+
+struct node *tree_top(const struct tree *tree)
+{
+    return tree->depth > 0 ? tree->open[tree->depth - 1] : NULL;
+}
+
+pawl_status tree_fail(struct tree *tree, struct place place, const char *expected,
+                      const char *found)
+{
+    return scope_fail(tree->scope, PAWL_INVALID_REQUEST,
+                      "line %u, column %u: expected %s, found %s", place.line, place.column,
+                      expected, found);
+}
+
+static void append(struct tree *tree, struct node *node)
+{
+    struct node *parent = tree_top(tree);
+    struct node **last = tree->depth > 0 ? &tree->last[tree->depth - 1] : &tree->root;
+
+    if (parent) {
+        if (parent->first)
+            (*last)->next = node;
+        else
+            parent->first = node;
+        parent->count++;
+    }
+    *last = node;
+}
+
+pawl_status tree_add(struct tree *tree, enum node_kind kind, struct place place, str key,
+                     struct place key_place, struct node **out)
+{
+    struct member *member = ARENA_NEW(&tree->scope->arena, struct member);
+
+    if (!member)
+        return scope_no_memory(tree->scope);
+    member->key_place = key_place;
+    member->node.kind = kind;
+    member->node.line = place.line;
+    member->node.column = place.column;
+    member->node.key = key;
+    append(tree, &member->node);
+    *out = &member->node;
+    return PAWL_OK;
+}
+
+pawl_status tree_open(struct tree *tree, struct node *node)
+{
+    struct place place = { node->line, node->column };
+
+    if (tree->depth == NODE_DEPTH_MAX)
+        return tree_fail(tree, place, "at most 64 levels of nesting", "one more");
+    tree->open[tree->depth] = node;
+    tree->last[tree->depth] = NULL;
+    tree->depth++;
+    return PAWL_OK;
+}
+
+/* By key, then by place: of two equal keys the second comes second. */
+static bool is_before(const struct member *a, const struct member *b)
+{
+    int order = str_compare(a->node.key, b->node.key);
+
+    if (order != 0)
+        return order < 0;
+    if (a->key_place.line != b->key_place.line)
+        return a->key_place.line < b->key_place.line;
+    return a->key_place.column < b->key_place.column;
+}
+
+static void sift_down(struct member **members, size_t at, size_t count)
+{
+    for (size_t child = 2 * at + 1; child < count; at = child, child = 2 * at + 1) {
+        struct member *swap;
+
+        if (child + 1 < count && is_before(members[child], members[child + 1]))
+            child++;
+        if (!is_before(members[at], members[child]))
+            return;
+        swap = members[at];
+        members[at] = members[child];
+        members[child] = swap;
+    }
+}
+
+/* Heapsort: no hostile choice of keys makes it slow (as it would a hash table), and,
+ * unlike qsort(), it takes no memory behind the host's back. */
+static void sort(struct member **members, size_t count)
+{
+    for (size_t at = count / 2; at-- > 0;)
+        sift_down(members, at, count);
+    for (size_t end = count; end-- > 1;) {
+        struct member *largest = members[0];
+
+        members[0] = members[end];
+        members[end] = largest;
+        sift_down(members, 0, end);
+    }
+}
+
+static pawl_status fail_twice(struct tree *tree, const struct member *member)
+{
+    str shown = utf8_head(member->node.key, SHOWN_SIZE_MAX);
+
+    return scope_fail(tree->scope, PAWL_INVALID_REQUEST,
+                      "line %u, column %u: expected each key once, found '%.*s' again",
+                      member->key_place.line, member->key_place.column, STR_ARG(shown));
+}
+
+static pawl_status check_keys(struct tree *tree, struct node *object)
+{
+    struct member **members;
+    size_t count = 0;
+
+    members = ARENA_ARRAY(&tree->scope->arena, struct member *, object->count);
+    if (!members)
+        return scope_no_memory(tree->scope);
+    for (struct node *child = object->first; child; child = child->next)
+        members[count++] = (struct member *)child;
+    ASSERT(count == object->count);
+    sort(members, count);
+    for (size_t i = 1; i < count; i++)
+        if (str_eq(members[i - 1]->node.key, members[i]->node.key))
+            return fail_twice(tree, members[i]);
+    return PAWL_OK;
+}
+
+pawl_status tree_close(struct tree *tree)
+{
+    struct node *node = tree_top(tree);
+
+    ASSERT(node);
+    tree->depth--;
+    return node->kind == NODE_OBJECT && node->count > 1 ? check_keys(tree, node) : PAWL_OK;
+}

@@ -1,0 +1,28 @@
+/* scope.h - one unit of work: its arena and its error.
+ *
+ * A request, a timer, a replay opens one; everything transient is allocated in it
+ * and goes with it. The words for people are written once, at the place that knows
+ * most; callers pass the status up unchanged. */
+#ifndef PAWL_BASE_SCOPE_H
+#define PAWL_BASE_SCOPE_H
+
+#include "base/arena.h"
+#include <pawl.h>
+
+struct scope {
+    struct arena arena;
+    pawl_error error;
+};
+
+void scope_init(struct scope *scope, const struct heap *heap, size_t limit);
+void scope_fini(struct scope *scope);
+void scope_clear(struct scope *scope); /* for reuse: arena emptied, error forgotten */
+
+/* Write the error and return its status, which is not PAWL_OK. */
+pawl_status scope_fail(struct scope *scope, pawl_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* NO_MEMORY with its usual words. */
+pawl_status scope_no_memory(struct scope *scope);
+
+#endif

@@ -1,0 +1,69 @@
+/* sha.c - SHA-256. The algorithm is looked up once: that costs more than a short hash. */
+#include "base/sha.h"
+#include "base/assert.h"
+#include <openssl/evp.h>
+#include <stdlib.h>
+
+struct sha {
+    EVP_MD *algorithm;
+    EVP_MD_CTX *context;
+};
+
+struct sha *sha_new(void)
+{
+    struct sha *sha = calloc(1, sizeof *sha);
+
+    if (!sha)
+        return NULL;
+    sha->algorithm = EVP_MD_fetch(NULL, "SHA256", NULL);
+    sha->context = EVP_MD_CTX_new();
+    /* The first begin is the one that allocates; those after it cannot fail. */
+    if (sha->algorithm && sha->context && EVP_DigestInit_ex2(sha->context, sha->algorithm, NULL))
+        return sha;
+    sha_free(sha);
+    return NULL;
+}
+
+void sha_free(struct sha *sha)
+{
+    if (!sha)
+        return;
+    EVP_MD_CTX_free(sha->context);
+    EVP_MD_free(sha->algorithm);
+    free(sha);
+}
+
+void sha_begin(struct sha *sha)
+{
+    ASSERT(EVP_DigestInit_ex2(sha->context, NULL, NULL) == 1);
+}
+
+void sha_add(struct sha *sha, const void *data, size_t size)
+{
+    if (size > 0)
+        ASSERT(EVP_DigestUpdate(sha->context, data, size) == 1);
+}
+
+void sha_end(struct sha *sha, uint8_t out[SHA_SIZE])
+{
+    unsigned size = 0;
+
+    ASSERT(EVP_DigestFinal_ex(sha->context, out, &size) == 1);
+    ASSERT(size == SHA_SIZE);
+}
+
+void sha_once(struct sha *sha, str bytes, uint8_t out[SHA_SIZE])
+{
+    sha_begin(sha);
+    sha_add(sha, bytes.data, bytes.size);
+    sha_end(sha, out);
+}
+
+void sha_hex(const uint8_t *bytes, size_t size, char *out)
+{
+    for (size_t i = 0; i < size; i++) {
+        *out++ = "0123456789abcdef"[bytes[i] >> 4];
+        *out++ = "0123456789abcdef"[bytes[i] & 15];
+    }
+    *out = '\0';
+}

@@ -1,0 +1,21 @@
+/* sha.h - SHA-256 through libcrypto, fetched once per hasher. */
+#ifndef PAWL_BASE_SHA_H
+#define PAWL_BASE_SHA_H
+
+#include "base/str.h"
+
+#define SHA_SIZE 32
+
+struct sha; /* a reusable hasher; belongs to one thread at a time */
+
+struct sha *sha_new(void);      /* NULL if there is no memory */
+void sha_free(struct sha *sha); /* NULL is allowed */
+
+void sha_begin(struct sha *sha);
+void sha_add(struct sha *sha, const void *data, size_t size);
+void sha_end(struct sha *sha, uint8_t out[SHA_SIZE]);
+
+void sha_once(struct sha *sha, str bytes, uint8_t out[SHA_SIZE]);
+void sha_hex(const uint8_t *bytes, size_t size, char *out); /* 2 * size + 1 characters */
+
+#endif

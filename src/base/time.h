@@ -1,0 +1,22 @@
+/* time.h - instants and durations as text. Reads no clock. */
+#ifndef PAWL_BASE_TIME_H
+#define PAWL_BASE_TIME_H
+
+#include "base/str.h"
+
+#define TIME_TEXT_SIZE 32
+
+/* RFC 3339, any offset, any number of fraction digits (cut to milliseconds); years
+ * 0000..9999; a leap second counts as the next second. False if it is not one. */
+bool time_parse(str text, int64_t *out_at_ms);
+
+/* UTC with milliseconds and a Z; at_ms outside years 0000..9999 is clamped. */
+void time_print(int64_t at_ms, char out[TIME_TEXT_SIZE]);
+
+/* "500ms", "30s", "5m", "72h", "7d": a whole number and one unit, at most 100 years. */
+bool duration_parse(str text, int64_t *out_ms);
+
+/* The shortest exact form of the above: 90000 is "90s", 60000 is "1m". */
+void duration_print(int64_t ms, char out[TIME_TEXT_SIZE]);
+
+#endif
