@@ -1,0 +1,49 @@
+/* env.h - the one door to the world: time, randomness, waiting, named points.
+ *
+ * env_os is the real one. env_sim has a clock that stands still until it is moved, a
+ * seeded generator, and a hook at every named point, where a test may end the world.
+ * Nothing else in src/ reads a clock or rolls a die (tools/tidy holds that). */
+#ifndef PAWL_ENV_ENV_H
+#define PAWL_ENV_ENV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where a crash is worth trying: tests kill -9 a process at each of them. */
+#define ENV_POINT_MAP(X)                             \
+    X(BEFORE_BEGIN, "before-begin")                  \
+    X(BEFORE_COMMIT, "before-commit")                \
+    X(AFTER_COMMIT, "after-commit")  /* durable, not yet acknowledged */ \
+    X(AFTER_ACK, "after-ack")        /* acknowledged, effects not yet acted on */ \
+    X(BEFORE_TOOL, "before-tool")                    \
+    X(AFTER_TOOL, "after-tool")      /* a tool has run, its answer is not yet recorded */ \
+    X(BEFORE_SWEEP, "before-sweep")
+
+enum env_point {
+#define X(name, text) POINT_##name,
+    ENV_POINT_MAP(X)
+#undef X
+    POINT_COUNT
+};
+
+struct env {
+    int64_t (*now_ms)(struct env *env);   /* wall clock; may jump either way */
+    int64_t (*tick_ms)(struct env *env);  /* monotonic */
+    void (*random)(struct env *env, void *out, size_t size); /* thread-safe */
+    void (*reached)(struct env *env, enum env_point point);
+    void (*close)(struct env *env);
+};
+
+/* The real world. If the environment variable PAWL_CRASH_AT is "POINT:N", the process kills
+ * itself with SIGKILL the N-th time that point is reached. NULL if there is no memory. */
+struct env *env_os_new(void);
+
+/* A simulated one, starting at `now_ms`. */
+struct env *env_sim_new(int64_t now_ms, uint64_t seed);
+void env_sim_set_wall(struct env *env, int64_t now_ms); /* jumps the wall clock, either way */
+void env_sim_advance(struct env *env, int64_t by_ms);   /* both clocks */
+void env_sim_on_point(struct env *env, void (*hook)(void *context, enum env_point point), void *context);
+
+const char *env_point_name(enum env_point point);
+
+#endif

@@ -1,0 +1,137 @@
+/* env_os.c - the real world: the system's clocks, its randomness, and a real death at a
+ * named point for the crash tests. Beside env_sim.c the only file that asks for any of it. */
+#include "base/assert.h"
+#include "base/heap.h"
+#include "base/str.h"
+#include "env/env.h"
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#define POOL_SIZE 4096u /* random bytes fetched at once: a call of the kernel per id is dear */
+
+struct env_os {
+    struct env env;
+    pthread_mutex_t lock; /* over the pool */
+    unsigned char pool[POOL_SIZE];
+    size_t pool_left;         /* the last bytes of the pool, not handed out yet */
+    pid_t pool_pid;           /* whose pool: a forked child must not hand out its parent's bytes */
+    enum env_point crash_at;  /* POINT_COUNT: nowhere */
+    atomic_ullong crash_left; /* that point is passed this many times, the last time dead */
+};
+
+static int64_t read_clock(clockid_t clock)
+{
+    struct timespec now;
+    int failed = clock_gettime(clock, &now);
+
+    ASSERT(!failed);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int64_t os_now_ms(struct env *env)
+{
+    (void)env;
+    return read_clock(CLOCK_REALTIME);
+}
+
+static int64_t os_tick_ms(struct env *env)
+{
+    (void)env;
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+/* There is no going on without: ids that can be guessed are worse than no ids. */
+static void fetch_random(unsigned char *out, size_t size)
+{
+    while (size > 0) {
+        ssize_t got = getrandom(out, size, 0);
+
+        ASSERT(got >= 0 || errno == EINTR);
+        if (got > 0)
+            out += got, size -= (size_t)got;
+    }
+}
+
+/* Bytes leave the pool when they are handed out, so that no later reader of our memory
+ * learns a salt or an id from it. */
+static void take_from_pool(struct env_os *os, void *out, size_t size)
+{
+    unsigned char *from;
+
+    if (os->pool_left < size || os->pool_pid != getpid()) {
+        fetch_random(os->pool, POOL_SIZE);
+        os->pool_left = POOL_SIZE;
+        os->pool_pid = getpid();
+    }
+    from = os->pool + (POOL_SIZE - os->pool_left);
+    memcpy(out, from, size);
+    explicit_bzero(from, size);
+    os->pool_left -= size;
+}
+
+static void os_random(struct env *env, void *out, size_t size)
+{
+    struct env_os *os = (struct env_os *)env;
+
+    if (size > POOL_SIZE) {
+        fetch_random(out, size);
+        return;
+    }
+    pthread_mutex_lock(&os->lock);
+    take_from_pool(os, out, size);
+    pthread_mutex_unlock(&os->lock);
+}
+
+static void os_reached(struct env *env, enum env_point point)
+{
+    struct env_os *os = (struct env_os *)env;
+
+    if (point == os->crash_at && atomic_fetch_sub(&os->crash_left, 1) == 1)
+        kill(getpid(), SIGKILL);
+}
+
+static void os_close(struct env *env)
+{
+    struct env_os *os = (struct env_os *)env;
+
+    explicit_bzero(os->pool, POOL_SIZE);
+    pthread_mutex_destroy(&os->lock);
+    heap_free(&heap_libc, os, sizeof *os);
+}
+
+/* "POINT:N". Anything else is as good as nothing: the crash tests see that nobody died. */
+static void read_crash_point(struct env_os *os, str text)
+{
+    const char *colon = text.size > 0 ? memchr(text.data, ':', text.size) : NULL;
+    str name = { text.data, colon ? (size_t)(colon - text.data) : 0 };
+    uint64_t times;
+
+    os->crash_at = POINT_COUNT;
+    if (!colon || !str_to_u64(str_from(text, name.size + 1), &times) || times == 0)
+        return;
+    atomic_init(&os->crash_left, times);
+    for (enum env_point point = 0; point < POINT_COUNT; point++)
+        if (str_is(name, env_point_name(point)))
+            os->crash_at = point;
+}
+
+struct env *env_os_new(void)
+{
+    struct env_os *os = heap_new(&heap_libc, sizeof *os);
+
+    if (!os)
+        return NULL;
+    if (pthread_mutex_init(&os->lock, NULL)) {
+        heap_free(&heap_libc, os, sizeof *os);
+        return NULL;
+    }
+    os->env = (struct env){ os_now_ms, os_tick_ms, os_random, os_reached, os_close };
+    read_crash_point(os, str_of(getenv("PAWL_CRASH_AT")));
+    return &os->env;
+}

@@ -1,0 +1,272 @@
+/* verify.c - the check of a whole store: the log once from front to back, then the rows.
+ *
+ * Records are taken in batches, so that nothing is read while a scan is open: a backend
+ * need not allow that. Somebody may append meanwhile; what the rows say is compared again
+ * after catching up before it is called wrong. */
+#include "base/assert.h"
+#include "base/limits.h"
+#include "evidence/verify_int.h"
+#include <stdio.h>
+
+#define BATCH_FULL PAWL_OVERLOADED /* ends a scan; never leaves this file */
+
+/* ---- saying what is wrong ---- */
+
+pawl_status verify_bad(struct verify *v, const char *format, ...)
+{
+    va_list args;
+
+    v->report->valid = false;
+    v->report->bad_pos = v->where_pos;
+    v->report->bad_seq = v->where_seq;
+    va_start(args, format);
+    (void)vsnprintf(v->report->what, sizeof v->report->what, format, args);
+    va_end(args);
+    return PAWL_STORAGE_FAILURE;
+}
+
+void verify_at(struct verify *v, uint64_t pos, uint64_t instance, uint64_t seq)
+{
+    v->where_pos = pos;
+    v->where_instance = instance;
+    v->where_seq = seq;
+}
+
+/* The id of what is being looked at, if anything knows it. */
+static void name_instance(struct verify *v)
+{
+    const struct chain *chain = verify_find_chain(v, v->where_instance);
+    struct instance_row row;
+
+    if (v->where_instance == 0)
+        return;
+    scope_clear(&v->scope);
+    if (chain)
+        id_print(chain->number, chain->random, v->report->bad_instance);
+    else if (v->where_instance <= ID_NUMBER_MAX &&
+             store_instance(v->store, &v->scope, v->where_instance, &row) == PAWL_OK)
+        id_print(v->where_instance, row.random, v->report->bad_instance);
+}
+
+/* A store that can't be read where it was read a moment ago is a finding too. */
+static pawl_status conclude(struct verify *v, pawl_status status, pawl_error *error)
+{
+    v->report->instances = v->chain_count > 0 ? v->chain_count - 1 : 0;
+    if (status == PAWL_OK)
+        return PAWL_OK;
+    if (status != PAWL_STORAGE_FAILURE) {
+        if (error)
+            *error = v->scope.error;
+        return status;
+    }
+    if (v->report->valid) {
+        pawl_error seen = v->scope.error;
+
+        (void)verify_bad(v, "the store can't be read here: %.200s",
+                         seen.message[0] ? seen.message : "no reason was given");
+    }
+    name_instance(v);
+    return PAWL_OK;
+}
+
+/* ---- the log ---- */
+
+bool verify_grow(const struct heap *heap, void *items, uint32_t count, uint32_t *capacity,
+                 size_t item_size)
+{
+    uint32_t wanted = *capacity > 0 ? *capacity * 2 : 8;
+    void *old, *grown;
+
+    ASSERT(count <= *capacity);
+    if (count < *capacity)
+        return true;
+    if (*capacity > UINT32_MAX / 4)
+        return false;
+    memcpy(&old, items, sizeof old);
+    grown = heap_resize(heap, old, *capacity * item_size, wanted * item_size);
+    if (!grown)
+        return false;
+    memcpy(items, &grown, sizeof grown);
+    *capacity = wanted;
+    return true;
+}
+
+static pawl_status keep_record(void *context, const struct record *record)
+{
+    struct verify *v = context;
+    struct record *copy = &v->records[v->record_count];
+
+    if (v->record_count == BATCH_SIZE)
+        return BATCH_FULL;
+    *copy = *record;
+    copy->body = arena_str(&v->batch, record->body);
+    copy->key = arena_str(&v->batch, record->key);
+    if (v->batch.failed)
+        return PAWL_NO_MEMORY;
+    v->record_count++;
+    if (record->pos != v->pos + v->record_count) /* a gap: nothing behind it will be looked at */
+        return BATCH_FULL;
+    return v->batch.used > LIMIT_SCOPE / 4 ? BATCH_FULL : PAWL_OK;
+}
+
+static pawl_status read_batch(struct verify *v)
+{
+    pawl_status status;
+
+    arena_clear(&v->batch);
+    scope_clear(&v->scope);
+    v->record_count = 0;
+    verify_at(v, v->pos + 1, 0, 0);
+    status = store_scan(v->store, &v->scope, v->pos + 1, keep_record, v);
+    if (status == PAWL_NO_MEMORY && v->batch.failed)
+        return scope_no_memory(&v->scope);
+    return status == BATCH_FULL ? PAWL_OK : status;
+}
+
+static pawl_status check_root(struct verify *v, const struct record *record)
+{
+    if (!v->in_commit)
+        root_begin(v->root_sha, v->root);
+    root_add(v->root_sha, record->hash);
+    v->in_commit = !record->has_root;
+    if (!record->has_root)
+        return PAWL_OK;
+    root_end(v->root_sha, v->root);
+    if (memcmp(v->root, record->root, SHA_SIZE) != 0)
+        return verify_bad(v, "the root of this commit does not follow from the one before");
+    return PAWL_OK;
+}
+
+static pawl_status check_next(struct verify *v, const struct record *record)
+{
+    pawl_status status;
+
+    scope_clear(&v->scope);
+    verify_at(v, v->pos + 1, 0, 0);
+    if (record->pos != v->pos + 1)
+        return verify_bad(v, "the record at this position is missing");
+    verify_at(v, record->pos, record->instance, record->seq);
+    if (v->pos > 0 && record->at_ms < v->at_ms)
+        return verify_bad(v, "the time of this record is before that of the one before it");
+    status = verify_record(v, record);
+    if (status != PAWL_OK)
+        return status;
+    status = check_root(v, record);
+    if (status != PAWL_OK)
+        return status;
+    v->pos = record->pos;
+    v->at_ms = record->at_ms;
+    return PAWL_OK;
+}
+
+pawl_status verify_catch_up(struct verify *v)
+{
+    pawl_status status = read_batch(v);
+
+    while (status == PAWL_OK && v->record_count > 0) {
+        for (uint32_t i = 0; status == PAWL_OK && i < v->record_count; i++)
+            status = check_next(v, &v->records[i]);
+        if (status != PAWL_OK)
+            return status;
+        if (v->progress)
+            v->progress(v->context, v->pos, v->tip.pos > v->pos ? v->tip.pos : v->pos);
+        status = read_batch(v);
+    }
+    if (status == PAWL_OK && v->in_commit) {
+        verify_at(v, v->pos, 0, 0);
+        return verify_bad(v, "the last record has no root: the end of a commit is missing");
+    }
+    return status;
+}
+
+/* ---- the store ---- */
+
+static pawl_status check_tip(struct verify *v)
+{
+    verify_at(v, 0, 0, 0);
+    if (v->pos < v->tip.pos)
+        return verify_bad(v, "the log ends at %llu, but the store says %llu",
+                          (unsigned long long)v->pos, (unsigned long long)v->tip.pos);
+    if (v->tip.flushed > v->tip.pos)
+        return verify_bad(v, "head rows are said to be right up to %llu, but the log ends at %llu",
+                          (unsigned long long)v->tip.flushed, (unsigned long long)v->tip.pos);
+    if (v->pos > 0 && v->pos == v->tip.pos && memcmp(v->root, v->tip.root, SHA_SIZE) != 0)
+        return verify_bad(v, "the store's root is not that of the last commit");
+    return PAWL_OK;
+}
+
+static pawl_status verify_whole(struct verify *v)
+{
+    static pawl_status (*const checks[])(struct verify *) = {
+        verify_catch_up, check_tip,         verify_all_definitions,
+        verify_all_rows, verify_all_values, verify_tables,
+    };
+    pawl_status status = PAWL_OK;
+
+    root_first(v->root_sha, v->tip.store_id, v->root);
+    for (size_t i = 0; status == PAWL_OK && i < sizeof checks / sizeof *checks; i++)
+        status = checks[i](v);
+    return status;
+}
+
+static pawl_status verify_open(struct verify *v)
+{
+    v->sha = sha_new();
+    v->root_sha = sha_new();
+    v->records = heap_new(v->heap, BATCH_SIZE * sizeof *v->records);
+    v->values = heap_new(v->heap, VALUE_CACHE_SIZE * sizeof *v->values);
+    if (!v->sha || !v->root_sha || !v->records || !v->values)
+        return scope_no_memory(&v->scope);
+    if (!verify_grow(v->heap, &v->chains, 0, &v->chain_capacity, sizeof *v->chains))
+        return scope_no_memory(&v->scope);
+    v->chains[0] = (struct chain){ .number = 0 };
+    v->chain_count = 1;
+    return store_tip(v->store, &v->scope, &v->tip);
+}
+
+static void verify_close(struct verify *v)
+{
+    for (uint32_t i = 0; i < v->chain_count; i++)
+        verify_drop_fold(v, &v->chains[i]);
+    heap_free(v->heap, v->chains, v->chain_capacity * sizeof *v->chains);
+    heap_free(v->heap, v->rules, v->rules_capacity * sizeof *v->rules);
+    heap_free(v->heap, v->records, BATCH_SIZE * sizeof *v->records);
+    heap_free(v->heap, v->values, VALUE_CACHE_SIZE * sizeof *v->values);
+    heap_free(v->heap, v->checked, v->checked_count * sizeof *v->checked);
+    map_fini(&v->chain_map);
+    map_fini(&v->rules_map);
+    buf_fini(&v->body);
+    sha_free(v->sha);
+    sha_free(v->root_sha);
+    arena_fini(&v->batch);
+    arena_fini(&v->kept);
+    scope_fini(&v->scope);
+}
+
+pawl_status verify_store(struct store *store, const struct heap *heap, uint64_t instance,
+                         void (*progress)(void *context, uint64_t pos, uint64_t last),
+                         void *context, struct verify_report *report, pawl_error *error)
+{
+    struct verify v = { .store = store,
+                        .heap = heap,
+                        .whole = instance == 0,
+                        .progress = progress,
+                        .context = context,
+                        .report = report };
+    pawl_status status;
+
+    ASSERT(store && heap && report);
+    *report = (struct verify_report){ .valid = true };
+    scope_init(&v.scope, heap, LIMIT_SCOPE);
+    arena_init(&v.kept, heap, SIZE_MAX);
+    arena_init(&v.batch, heap, LIMIT_SCOPE);
+    buf_init(&v.body, heap, LIMIT_SCOPE);
+    map_init(&v.chain_map, heap);
+    map_init(&v.rules_map, heap);
+    status = verify_open(&v);
+    if (status == PAWL_OK)
+        status = v.whole ? verify_whole(&v) : verify_one_instance(&v, instance);
+    status = conclude(&v, status, error);
+    verify_close(&v);
+    return status;
+}

@@ -1,0 +1,212 @@
+/* verify_definition.c - definitions: their texts against their hashes, their rows against
+ * their texts and define records; and what a replay needs to know of each. */
+#include "base/assert.h"
+#include "evidence/verify_int.h"
+
+static pawl_status check_hashes(struct verify *v, const struct definition_row *row)
+{
+    uint8_t sha[SHA_SIZE];
+
+    sha_once(v->sha, row->source, sha);
+    if (memcmp(sha, row->source_sha, SHA_SIZE) != 0)
+        return verify_bad(v, "definition %u: the source does not match its hash", row->id);
+    sha_once(v->sha, row->compiled, sha);
+    if (memcmp(sha, row->compiled_sha, SHA_SIZE) != 0)
+        return verify_bad(v, "definition %u: the compiled text does not match its hash", row->id);
+    return PAWL_OK;
+}
+
+static pawl_status check_definition(struct verify *v, const struct definition_row *row,
+                                    const struct definition *definition)
+{
+    if ((int)definition->kind != row->kind)
+        return verify_bad(v, "definition %u: its kind is not the compiled one", row->id);
+    if ((row->name.size == 0) != (row->version == 0))
+        return verify_bad(v, "definition %u: a name and a version go together", row->id);
+    if (definition->initial >= definition->state_count)
+        return verify_bad(v, "definition %u: it has no initial state", row->id);
+    for (uint32_t i = 0; i < definition->transition_count; i++) {
+        const struct transition *transition = &definition->transitions[i];
+
+        if (transition->from >= definition->state_count ||
+            transition->to >= definition->state_count)
+            return verify_bad(v, "definition %u: transition %u joins unknown states", row->id, i);
+    }
+    return PAWL_OK;
+}
+
+static bool keep_tables(struct verify *v, const struct definition *definition, struct rules *rules)
+{
+    rules->terminal = ARENA_ARRAY(&v->kept, uint8_t, (size_t)definition->state_count + 1);
+    rules->transitions =
+        ARENA_ARRAY(&v->kept, struct rule, (size_t)definition->transition_count + 1);
+    if (!rules->terminal || !rules->transitions)
+        return false;
+    for (uint32_t i = 0; i < definition->state_count; i++)
+        rules->terminal[i] = (uint8_t)definition->states[i].terminal;
+    for (uint32_t i = 0; i < definition->transition_count; i++)
+        rules->transitions[i] = (struct rule){
+            .from = definition->transitions[i].from,
+            .to = definition->transitions[i].to,
+            .has_guard = definition->transitions[i].guard.data != NULL,
+        };
+    return true;
+}
+
+static pawl_status keep_rules(struct verify *v, const struct definition_row *row,
+                              const struct definition *definition, uint32_t *out_index)
+{
+    struct rules *rules;
+
+    if (!verify_grow(v->heap, &v->rules, v->rules_count, &v->rules_capacity, sizeof *v->rules))
+        return scope_no_memory(&v->scope);
+    rules = &v->rules[v->rules_count];
+    *rules = (struct rules){
+        .id = row->id,
+        .version = row->version,
+        .compiler = definition->compiler,
+        .kind = definition->kind,
+        .initial = definition->initial,
+        .state_count = definition->state_count,
+        .transition_count = definition->transition_count,
+        .name = arena_str(&v->kept, row->name),
+    };
+    memcpy(rules->source_sha, row->source_sha, SHA_SIZE);
+    memcpy(rules->compiled_sha, row->compiled_sha, SHA_SIZE);
+    verify_digest_definition(v, definition, rules->table_sha);
+    if (!keep_tables(v, definition, rules) || v->kept.failed ||
+        !map_put(&v->rules_map, row->id, v->rules_count))
+        return scope_no_memory(&v->scope);
+    *out_index = v->rules_count++;
+    return PAWL_OK;
+}
+
+pawl_status verify_definition(struct verify *v, uint32_t id, uint32_t *out_index)
+{
+    uint32_t index = id != 0 ? map_get(&v->rules_map, id) : MAP_NONE;
+    struct definition_row row;
+    struct definition *definition;
+    pawl_status status;
+
+    if (index != MAP_NONE) {
+        *out_index = index;
+        return PAWL_OK;
+    }
+    status = id != 0 ? store_definition(v->store, &v->scope, id, &row) : PAWL_NOT_KNOWN;
+    if (status == PAWL_NOT_KNOWN)
+        return verify_bad(v, "definition %u is missing", id);
+    if (status != PAWL_OK)
+        return status;
+    row.id = id;
+    status = check_hashes(v, &row);
+    if (status != PAWL_OK)
+        return status;
+    status = definition_load(&v->scope, row.compiled, &definition);
+    if (status == PAWL_STORAGE_FAILURE)
+        return verify_bad(v, "definition %u: %.160s", id, v->scope.error.message);
+    if (status == PAWL_OK)
+        status = check_definition(v, &row, definition);
+    return status == PAWL_OK ? keep_rules(v, &row, definition, out_index) : status;
+}
+
+/* ---- define records ---- */
+
+/* The body that the row's define record must have. */
+static void print_define(const struct rules *rules, struct buf *out)
+{
+    char hex[2 * SHA_SIZE + 1];
+
+    buf_clear(out);
+    json_open(out, '{');
+    json_key(out, "name");
+    json_str(out, rules->name);
+    json_key(out, "version");
+    json_u64(out, rules->version);
+    json_key(out, "kind");
+    json_text(out, definition_kind_name(rules->kind));
+    json_key(out, "source");
+    sha_hex(rules->source_sha, SHA_SIZE, hex);
+    json_text(out, hex);
+    json_key(out, "compiled");
+    sha_hex(rules->compiled_sha, SHA_SIZE, hex);
+    json_text(out, hex);
+    json_close(out, '}');
+}
+
+/* The number of the definition that a define record speaks of; 0: none. */
+static pawl_status find_defined(struct verify *v, str body, uint32_t *out_id)
+{
+    struct node *root = NULL, *name, *version;
+    struct definition_row row;
+    int64_t number;
+    pawl_status status = body.data ? node_read_json(&v->scope, body, &root) : PAWL_INVALID_REQUEST;
+
+    *out_id = 0;
+    if (status != PAWL_OK)
+        return status == PAWL_INVALID_REQUEST ? PAWL_OK : status;
+    name = node_find(root, "name");
+    version = node_find(root, "version");
+    if (!name || name->kind != NODE_STRING || name->text.size == 0 || !version ||
+        !node_to_i64(version, &number) || number < 1 || number > UINT32_MAX)
+        return PAWL_OK;
+    status = store_find_definition(v->store, &v->scope, name->text, (uint32_t)number, NULL, &row);
+    if (status == PAWL_OK)
+        *out_id = row.id;
+    return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+}
+
+pawl_status verify_define(struct verify *v, const struct record *record)
+{
+    uint32_t id, index;
+    pawl_status status = find_defined(v, record->body, &id);
+
+    if (status != PAWL_OK)
+        return status;
+    if (id == 0)
+        return verify_bad(v, "the definition that this record puts is missing");
+    status = verify_definition(v, id, &index);
+    if (status != PAWL_OK)
+        return status;
+    print_define(&v->rules[index], &v->body);
+    if (v->body.failed)
+        return scope_no_memory(&v->scope);
+    if (!str_eq(buf_view(&v->body), record->body))
+        return verify_bad(v, "definition %u is not the one that was put here", id);
+    if (v->rules[index].is_defined)
+        return verify_bad(v, "definition %u was put before", id);
+    v->rules[index].is_defined = true;
+    return PAWL_OK;
+}
+
+/* ---- the rest ---- */
+
+static pawl_status check_known(struct verify *v, uint32_t id)
+{
+    struct definition_row row;
+    uint32_t index;
+    pawl_status status;
+
+    scope_clear(&v->scope);
+    if (map_get(&v->rules_map, id) == MAP_NONE) {
+        status = store_definition(v->store, &v->scope, id, &row);
+        if (status != PAWL_OK)
+            return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+    }
+    status = verify_definition(v, id, &index);
+    if (status == PAWL_OK && v->rules[index].name.size > 0 && !v->rules[index].is_defined)
+        return verify_bad(v, "definition %u has a name, but no record puts it", id);
+    return status;
+}
+
+pawl_status verify_all_definitions(struct verify *v)
+{
+    pawl_status status = PAWL_OK;
+
+    verify_at(v, 0, 0, 0);
+    if (v->tip.last_definition > v->tip.pos)
+        return verify_bad(v, "there is a definition %u, but the log can't name so many",
+                          v->tip.last_definition);
+    for (uint32_t id = 1; status == PAWL_OK && id <= v->tip.last_definition; id++)
+        status = check_known(v, id);
+    return status;
+}

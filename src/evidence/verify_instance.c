@@ -1,0 +1,110 @@
+/* verify_instance.c - the check of one instance: back along `prev` from its head to its
+ * creation, then forward again. Roots and gaps of the log are the whole store's affair. */
+#include "base/assert.h"
+#include "evidence/verify_int.h"
+
+struct path {
+    uint64_t *positions; /* of its records, the last first */
+    uint32_t count, capacity;
+};
+
+static pawl_status walk_back(struct verify *v, uint64_t number, uint64_t pos, struct path *path)
+{
+    struct record record;
+    pawl_status status;
+
+    while (pos != 0) {
+        scope_clear(&v->scope);
+        verify_at(v, pos, number, 0);
+        status = store_record(v->store, &v->scope, pos, &record);
+        if (status == PAWL_NOT_KNOWN)
+            return verify_bad(v, "the record at this position is missing");
+        if (status != PAWL_OK)
+            return status;
+        if (record.instance != number)
+            return verify_bad(v, "the chain leads to a record of another instance");
+        if (record.prev >= pos)
+            return verify_bad(v, "prev does not lead back");
+        if (!verify_grow(v->heap, &path->positions, path->count, &path->capacity,
+                         sizeof *path->positions))
+            return scope_no_memory(&v->scope);
+        path->positions[path->count++] = pos;
+        pos = record.prev;
+    }
+    return PAWL_OK;
+}
+
+static pawl_status check_at(struct verify *v, uint64_t pos)
+{
+    struct record record;
+    pawl_status status;
+
+    scope_clear(&v->scope);
+    status = store_record(v->store, &v->scope, pos, &record);
+    if (status != PAWL_OK)
+        return status == PAWL_NOT_KNOWN ? verify_bad(v, "a record has gone") : status;
+    verify_at(v, pos, record.instance, record.seq);
+    if (v->pos > 0 && record.at_ms < v->at_ms)
+        return verify_bad(v, "the time of this record is before that of the one before it");
+    v->pos = pos;
+    v->at_ms = record.at_ms;
+    return verify_record(v, &record);
+}
+
+static pawl_status walk_forward(struct verify *v, const struct path *path)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = path->count; status == PAWL_OK && i > 0; i--) {
+        status = check_at(v, path->positions[i - 1]);
+        if (v->progress && i % BATCH_SIZE == 0)
+            v->progress(v->context, path->positions[i - 1], path->positions[0]);
+    }
+    return status;
+}
+
+/* Its rows too, unless it was moved on meanwhile: then they belong to a later record. */
+static pawl_status check_rows(struct verify *v, uint64_t number, uint64_t pos)
+{
+    struct head_row head;
+    struct verify_report finding;
+    pawl_status checked = verify_rows_of(v, 1), status;
+
+    if (checked != PAWL_STORAGE_FAILURE || v->report->valid)
+        return checked;
+    finding = *v->report;
+    scope_clear(&v->scope);
+    status = store_head(v->store, &v->scope, number, false, &head);
+    if (status != PAWL_OK || head.pos == pos)
+        return checked;
+    *v->report = finding;
+    v->report->valid = true;
+    v->report->bad_pos = v->report->bad_seq = 0;
+    v->report->what[0] = '\0';
+    return PAWL_OK;
+}
+
+pawl_status verify_one_instance(struct verify *v, uint64_t number)
+{
+    struct path path = { 0 };
+    struct head_row head;
+    pawl_status status = number <= ID_NUMBER_MAX
+                             ? store_head(v->store, &v->scope, number, false, &head)
+                             : PAWL_NOT_KNOWN;
+
+    if (status == PAWL_NOT_KNOWN)
+        return scope_fail(&v->scope, PAWL_NOT_KNOWN, "there is no instance %llu",
+                          (unsigned long long)number);
+    if (status != PAWL_OK)
+        return status;
+    status = walk_back(v, number, head.pos, &path);
+    if (status == PAWL_OK && path.count == 0)
+        status = verify_bad(v, "the instance has no record");
+    if (status == PAWL_OK)
+        status = walk_forward(v, &path);
+    heap_free(v->heap, path.positions, path.capacity * sizeof *path.positions);
+    if (status != PAWL_OK)
+        return status;
+    ASSERT(v->chain_count == 2);
+    return check_rows(v, number, head.pos);
+}

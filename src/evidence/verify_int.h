@@ -1,0 +1,148 @@
+/* verify_int.h - private to evidence: what a check of a store remembers on its way.
+ *
+ * The log is read once, in order of position, and replayed into one `struct chain` per
+ * instance; then the rows that follow from the log are compared with it. All reads go
+ * through `scope`, which is emptied before every record, so what must last is copied.
+ *
+ * A finding is written into the report by verify_bad(), which returns STORAGE_FAILURE:
+ * that status alone, wherever it comes from, ends in a report that is not valid. */
+#ifndef PAWL_EVIDENCE_VERIFY_INT_H
+#define PAWL_EVIDENCE_VERIFY_INT_H
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/sha.h"
+#include "evidence/evidence.h"
+#include "model/definition.h"
+#include "store/store.h"
+
+#define BATCH_SIZE       1024 /* records read before they are looked at */
+#define VALUE_CACHE_SIZE 4096 /* a power of two */
+
+/* A definition, as much of it as a replay needs. */
+struct rule {
+    uint32_t from, to;
+    bool has_guard;
+};
+
+struct rules {
+    uint32_t id, version, compiler;
+    enum definition_kind kind;
+    uint32_t initial, state_count, transition_count;
+    uint8_t *terminal; /* of each state: enum terminal_kind */
+    struct rule *transitions;
+    str name; /* data NULL: inline */
+    uint8_t source_sha[SHA_SIZE], compiled_sha[SHA_SIZE];
+    uint8_t table_sha[SHA_SIZE]; /* of its states and transitions as rows: verify_tables.c */
+    bool is_defined;             /* a define record was seen */
+    bool has_table;              /* its rows were seen */
+};
+
+/* One row that effects leave behind. */
+enum live_kind { LIVE_STEP, LIVE_TIMER, LIVE_WAIT };
+struct live_fact {
+    enum live_kind kind;
+    uint32_t ordinal;
+    str name;               /* timers and waits */
+    uint32_t plan, attempt; /* steps */
+    enum step_status status;
+    int64_t due_at_ms; /* timers */
+};
+
+struct fold {
+    struct live_fact *facts; /* their names are on the heap, each of name.size bytes */
+    uint32_t count, capacity;
+};
+
+/* What the log has told about one instance so far; number 0 is the store itself. */
+struct chain {
+    uint64_t number;
+    uint64_t seq, pos;
+    uint64_t flushed_pos; /* its last position that is not after `flushed` */
+    uint64_t skip_pos;    /* of its last entry whose seq is a multiple of SKIP_EVERY */
+    struct fold *fold;    /* NULL: nothing is left behind */
+    uint32_t rules;       /* index */
+    uint32_t state;
+    uint8_t random[ID_RANDOM_SIZE];
+    uint8_t hash[SHA_SIZE];
+};
+
+struct known_value {
+    uint64_t id;
+    uint8_t commitment[SHA_SIZE];
+};
+
+struct verify {
+    struct store *store;
+    const struct heap *heap;
+    struct scope scope; /* every read; emptied before each record */
+    struct arena kept;  /* rules */
+    struct arena batch; /* bodies and keys of the records of a batch */
+    struct record *records;
+    uint32_t record_count;
+    struct sha *sha, *root_sha;
+    struct buf body; /* of a creation or a definition */
+
+    bool whole;           /* the store, not one instance */
+    struct store_tip tip; /* as it was at the beginning */
+    uint64_t pos;         /* the last record that was checked */
+    int64_t at_ms;        /* and its time */
+    uint8_t root[SHA_SIZE];
+    bool in_commit; /* records were added to root_sha that have no root yet */
+
+    struct chain *chains; /* [0] is the store's own */
+    uint32_t chain_count, chain_capacity;
+    struct map chain_map; /* number -> index */
+    struct rules *rules;
+    uint32_t rules_count, rules_capacity;
+    struct map rules_map;       /* id -> index */
+    struct known_value *values; /* by id % VALUE_CACHE_SIZE */
+    uint64_t *checked;          /* one bit per value id */
+    size_t checked_count;       /* of words */
+
+    void (*progress)(void *context, uint64_t pos, uint64_t last);
+    void *context;
+    struct verify_report *report;
+    uint64_t where_pos, where_instance, where_seq; /* what is being looked at */
+};
+
+/* verify.c */
+pawl_status verify_bad(struct verify *v, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void verify_at(struct verify *v, uint64_t pos, uint64_t instance, uint64_t seq);
+pawl_status verify_catch_up(struct verify *v); /* check what was appended meanwhile */
+/* Room for one more item; false if there is no memory. Capacities are doubled. */
+bool verify_grow(const struct heap *heap, void *items, uint32_t count, uint32_t *capacity,
+                 size_t item_size);
+
+/* verify_record.c */
+pawl_status verify_record(struct verify *v, const struct record *record);
+struct chain *verify_find_chain(struct verify *v, uint64_t number); /* NULL if unknown */
+
+/* verify_value.c: the commitment of a value, after it was checked against its bytes. */
+pawl_status verify_value(struct verify *v, uint64_t id, uint8_t out[SHA_SIZE]);
+pawl_status verify_all_values(struct verify *v);
+
+/* verify_definition.c */
+pawl_status verify_definition(struct verify *v, uint32_t id, uint32_t *out_index);
+pawl_status verify_define(struct verify *v, const struct record *record);
+pawl_status verify_all_definitions(struct verify *v);
+
+/* verify_live.c */
+pawl_status verify_fold(struct verify *v, struct chain *chain, str body);
+void verify_drop_fold(struct verify *v, struct chain *chain);
+pawl_status verify_live(struct verify *v, const struct chain *chain);
+
+/* verify_rows.c: heads, live rows and instance rows, against what the log says. */
+pawl_status verify_rows_of(struct verify *v, uint32_t chain_index);
+pawl_status verify_all_rows(struct verify *v);
+
+/* verify_tables.c: the tables that only a store that speaks SQL has. */
+void verify_digest_definition(struct verify *v, const struct definition *definition,
+                              uint8_t out[SHA_SIZE]);
+pawl_status verify_tables(struct verify *v);
+
+/* verify_instance.c */
+pawl_status verify_one_instance(struct verify *v, uint64_t number);
+
+#endif

@@ -1,0 +1,235 @@
+/* verify_live.c - the live rows of an instance: folded from the effects of its entries, and
+ * compared with what the store holds. An end that finds nothing to end is no fault: taking
+ * back a timer that has fired is how behaviors are written. */
+#include "base/assert.h"
+#include "evidence/verify_int.h"
+#include <stdlib.h>
+
+static const char *const kind_names[] = {
+    [LIVE_STEP] = "step", [LIVE_TIMER] = "timer", [LIVE_WAIT] = "wait"
+};
+
+/* Order of kind, ordinal, name: what a row is found by. */
+static int compare_keys(const void *left, const void *right)
+{
+    const struct live_fact *a = left, *b = right;
+
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    if (a->ordinal != b->ordinal)
+        return a->ordinal < b->ordinal ? -1 : 1;
+    return str_compare(a->name, b->name);
+}
+
+/* ---- folding ---- */
+
+static struct live_fact *find_fact(struct fold *fold, const struct live_fact *key)
+{
+    for (uint32_t i = 0; fold && i < fold->count; i++)
+        if (compare_keys(&fold->facts[i], key) == 0)
+            return &fold->facts[i];
+    return NULL;
+}
+
+static void free_name(struct verify *v, struct live_fact *fact)
+{
+    char *name;
+
+    memcpy(&name, &fact->name.data, sizeof name);
+    heap_free(v->heap, name, fact->name.size);
+}
+
+static bool copy_name(struct verify *v, struct live_fact *fact)
+{
+    char *name = NULL;
+
+    if (fact->name.size > 0) {
+        name = heap_new(v->heap, fact->name.size);
+        if (!name)
+            return false;
+        memcpy(name, fact->name.data, fact->name.size);
+    }
+    fact->name.data = name;
+    return true;
+}
+
+static pawl_status put_fact(struct verify *v, struct chain *chain, struct live_fact fact)
+{
+    struct live_fact *found = find_fact(chain->fold, &fact);
+    struct fold *fold;
+
+    if (found) {
+        fact.name = found->name;
+        *found = fact;
+        return PAWL_OK;
+    }
+    if (!chain->fold)
+        chain->fold = heap_new(v->heap, sizeof *chain->fold);
+    fold = chain->fold;
+    if (!fold ||
+        !verify_grow(v->heap, &fold->facts, fold->count, &fold->capacity, sizeof *fold->facts) ||
+        !copy_name(v, &fact))
+        return scope_no_memory(&v->scope);
+    fold->facts[fold->count++] = fact;
+    return PAWL_OK;
+}
+
+static void remove_fact(struct verify *v, struct chain *chain, struct live_fact key)
+{
+    struct live_fact *found = find_fact(chain->fold, &key);
+
+    if (!found)
+        return;
+    free_name(v, found);
+    *found = chain->fold->facts[--chain->fold->count];
+    if (chain->fold->count == 0)
+        verify_drop_fold(v, chain);
+}
+
+void verify_drop_fold(struct verify *v, struct chain *chain)
+{
+    struct fold *fold = chain->fold;
+
+    if (!fold)
+        return;
+    for (uint32_t i = 0; i < fold->count; i++)
+        free_name(v, &fold->facts[i]);
+    heap_free(v->heap, fold->facts, fold->capacity * sizeof *fold->facts);
+    heap_free(v->heap, fold, sizeof *fold);
+    chain->fold = NULL;
+}
+
+static pawl_status set_status(struct verify *v, struct chain *chain, uint32_t ordinal,
+                              enum step_status status)
+{
+    struct live_fact *found =
+        find_fact(chain->fold, &(struct live_fact){ .kind = LIVE_STEP, .ordinal = ordinal });
+
+    if (!found)
+        return verify_bad(v, "the entry moves step row %u, which is not there", ordinal);
+    found->status = status;
+    return PAWL_OK;
+}
+
+static pawl_status fold_effect(struct verify *v, struct chain *chain, const struct effect *effect)
+{
+    struct live_fact fact = { .kind = LIVE_STEP, .ordinal = effect->ordinal };
+
+    if (effect->kind == EFFECT_ARM || effect->kind == EFFECT_DISARM)
+        fact = (struct live_fact){ LIVE_TIMER, effect->ordinal, effect->name, 0, 0, 0, 0 };
+    if (effect->kind == EFFECT_AWAIT || effect->kind == EFFECT_LEAVE)
+        fact = (struct live_fact){ LIVE_WAIT, effect->ordinal, effect->name, 0, 0, 0, 0 };
+    switch (effect->kind) {
+    case EFFECT_STEP:
+        fact.plan = effect->plan;
+        fact.attempt = effect->attempt;
+        fact.status = effect->status;
+        return put_fact(v, chain, fact);
+    case EFFECT_READY:
+        return set_status(v, chain, effect->ordinal, STEP_READY);
+    case EFFECT_RUN:
+        return set_status(v, chain, effect->ordinal, STEP_RUNNING);
+    case EFFECT_ARM:
+        fact.due_at_ms = effect->due_at_ms;
+        return put_fact(v, chain, fact);
+    case EFFECT_AWAIT:
+        return put_fact(v, chain, fact);
+    case EFFECT_END:
+    case EFFECT_DISARM:
+    case EFFECT_LEAVE:
+        remove_fact(v, chain, fact);
+        return PAWL_OK;
+    case EFFECT_STATE:
+        return PAWL_OK;
+    }
+    return PAWL_OK;
+}
+
+pawl_status verify_fold(struct verify *v, struct chain *chain, str body)
+{
+    struct effect_list effects = { 0 };
+    pawl_status status = effects_read(&v->scope, body, &effects);
+
+    if (status == PAWL_STORAGE_FAILURE)
+        return verify_bad(v, "its effects can't be read: %.180s", v->scope.error.message);
+    for (uint32_t i = 0; status == PAWL_OK && i < effects.count; i++)
+        status = fold_effect(v, chain, &effects.items[i]);
+    return status;
+}
+
+/* ---- comparing ---- */
+
+static struct live_fact *list_facts(struct arena *arena, const struct live *live)
+{
+    size_t count = (size_t)live->step_count + live->timer_count + live->wait_count;
+    struct live_fact *facts = ARENA_ARRAY(arena, struct live_fact, count + 1), *next = facts;
+
+    for (uint32_t i = 0; facts && i < live->step_count; i++)
+        *next++ = (struct live_fact){
+            .kind = LIVE_STEP,
+            .ordinal = live->steps[i].ordinal,
+            .plan = live->steps[i].plan,
+            .attempt = live->steps[i].attempt,
+            .status = live->steps[i].status,
+        };
+    for (uint32_t i = 0; facts && i < live->timer_count; i++)
+        *next++ = (struct live_fact){
+            .kind = LIVE_TIMER,
+            .ordinal = live->timers[i].ordinal,
+            .name = live->timers[i].name,
+            .due_at_ms = live->timers[i].due_at_ms,
+        };
+    for (uint32_t i = 0; facts && i < live->wait_count; i++)
+        *next++ = (struct live_fact){ .kind = LIVE_WAIT,
+                                      .ordinal = live->waits[i].ordinal,
+                                      .name = live->waits[i].name };
+    return facts;
+}
+
+static pawl_status bad_fact(struct verify *v, const struct live_fact *fact, const char *what)
+{
+    return verify_bad(v, "%s row %u%s%.*s %s", kind_names[fact->kind], fact->ordinal,
+                      fact->name.size > 0 ? " " : "", STR_ARG(fact->name), what);
+}
+
+static pawl_status compare_facts(struct verify *v, const struct live_fact *expected,
+                                 size_t expected_count, const struct live_fact *found,
+                                 size_t found_count)
+{
+    for (size_t i = 0; i < expected_count || i < found_count; i++) {
+        int order = i == expected_count ? 1
+                    : i == found_count  ? -1
+                                        : compare_keys(&expected[i], &found[i]);
+
+        if (order < 0)
+            return bad_fact(v, &expected[i], "is missing");
+        if (order > 0)
+            return bad_fact(v, &found[i], "does not follow from the entries");
+        if (expected[i].plan != found[i].plan || expected[i].attempt != found[i].attempt ||
+            expected[i].status != found[i].status || expected[i].due_at_ms != found[i].due_at_ms)
+            return bad_fact(v, &expected[i], "is not as the entries left it");
+    }
+    return PAWL_OK;
+}
+
+pawl_status verify_live(struct verify *v, const struct chain *chain)
+{
+    struct live live = { 0 };
+    struct live_fact *found;
+    size_t found_count, expected_count = chain->fold ? chain->fold->count : 0;
+    pawl_status status = store_live(v->store, &v->scope, chain->number, &live);
+
+    if (status != PAWL_OK)
+        return status;
+    found_count = (size_t)live.step_count + live.timer_count + live.wait_count;
+    if (found_count == 0 && expected_count == 0)
+        return PAWL_OK;
+    found = list_facts(&v->scope.arena, &live);
+    if (!found)
+        return scope_no_memory(&v->scope);
+    qsort(found, found_count, sizeof *found, compare_keys);
+    if (chain->fold)
+        qsort(chain->fold->facts, expected_count, sizeof *found, compare_keys);
+    return compare_facts(v, chain->fold ? chain->fold->facts : NULL, expected_count, found,
+                         found_count);
+}

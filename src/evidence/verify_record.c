@@ -1,0 +1,292 @@
+/* verify_record.c - one record against everything before it: its place in its chain, what it
+ * says, and its hash. The same for a whole log and for the records of one instance. */
+#include "base/assert.h"
+#include "evidence/verify_int.h"
+
+static const char store_name[ID_SIZE + 1] = "00000000000000000000000000";
+static const uint8_t no_hash[SHA_SIZE];
+
+struct chain *verify_find_chain(struct verify *v, uint64_t number)
+{
+    uint32_t index = number == 0 ? 0 : map_get(&v->chain_map, number);
+
+    return index < v->chain_count ? &v->chains[index] : NULL;
+}
+
+/* ---- creation ---- */
+
+static pawl_status check_instance_row(struct verify *v, const struct record *record,
+                                      const struct instance_row *row)
+{
+    if (row->created_pos != record->pos)
+        return verify_bad(v, "the instance's row says it was created at position %llu",
+                          (unsigned long long)row->created_pos);
+    if (row->creator != record->actor)
+        return verify_bad(v, "the instance's row names another creator");
+    if (row->instantiated_at_ms != record->fired_at_ms)
+        return verify_bad(v, "the instance's row says another time of creation");
+    return PAWL_OK;
+}
+
+static pawl_status parent_id(struct verify *v, uint64_t parent, char out[ID_SIZE + 1])
+{
+    const struct chain *chain = verify_find_chain(v, parent);
+    struct instance_row row;
+    pawl_status status;
+
+    if (chain) {
+        id_print(parent, chain->random, out);
+        return PAWL_OK;
+    }
+    status = parent <= ID_NUMBER_MAX ? store_instance(v->store, &v->scope, parent, &row)
+                                     : PAWL_NOT_KNOWN;
+    if (status == PAWL_NOT_KNOWN)
+        return verify_bad(v, "its parent, instance %llu, is missing", (unsigned long long)parent);
+    if (status == PAWL_OK)
+        id_print(parent, row.random, out);
+    return status;
+}
+
+/* Three commitments of values that may be absent. */
+struct three {
+    uint8_t bytes[3][SHA_SIZE];
+    const uint8_t *of[3]; /* NULL: absent */
+};
+
+static pawl_status commitments_of(struct verify *v, uint64_t first, uint64_t second, uint64_t third,
+                                  struct three *out)
+{
+    const uint64_t ids[3] = { first, second, third };
+
+    *out = (struct three){ .of = { NULL, NULL, NULL } };
+    for (size_t i = 0; i < 3; i++) {
+        pawl_status status = ids[i] ? verify_value(v, ids[i], out->bytes[i]) : PAWL_OK;
+
+        if (status != PAWL_OK)
+            return status;
+        if (ids[i])
+            out->of[i] = out->bytes[i];
+    }
+    return PAWL_OK;
+}
+
+/* What the creation's hash covers beside the record, into v->body. */
+static pawl_status creation_of(struct verify *v, const struct instance_row *row,
+                               const struct rules *rules)
+{
+    struct three values;
+    char parent[ID_SIZE + 1] = "";
+    pawl_status status = row->parent ? parent_id(v, row->parent, parent) : PAWL_OK;
+    struct creation_facts facts = {
+        .source_sha = rules->source_sha,
+        .compiled_sha = rules->compiled_sha,
+        .name = rules->name,
+        .version = rules->version,
+        .correlation = row->correlation,
+        .labels = row->labels,
+        .test = row->test,
+    };
+
+    if (status == PAWL_OK)
+        status = commitments_of(v, row->subject, row->input, row->metadata, &values);
+    if (status != PAWL_OK)
+        return status;
+    facts.subject = values.of[0];
+    facts.input = values.of[1];
+    facts.metadata = values.of[2];
+    facts.parent_id = str_of(parent);
+    buf_clear(&v->body);
+    creation_body(&facts, &v->body);
+    return v->body.failed ? scope_no_memory(&v->scope) : PAWL_OK;
+}
+
+static pawl_status add_chain(struct verify *v, const struct instance_row *row, uint32_t rules)
+{
+    if (!verify_grow(v->heap, &v->chains, v->chain_count, &v->chain_capacity, sizeof *v->chains) ||
+        !map_put(&v->chain_map, row->number, v->chain_count))
+        return scope_no_memory(&v->scope);
+    v->chains[v->chain_count] = (struct chain){
+        .number = row->number,
+        .rules = rules,
+        .state = v->rules[rules].initial,
+    };
+    memcpy(v->chains[v->chain_count].random, row->random, ID_RANDOM_SIZE);
+    v->chain_count++;
+    return PAWL_OK;
+}
+
+/* Begin the chain of a new instance; leaves the body of its hash in v->body. */
+static pawl_status begin_chain(struct verify *v, const struct record *record)
+{
+    struct instance_row row;
+    uint32_t rules;
+    pawl_status status;
+
+    if (record->instance == 0 || record->instance > ID_NUMBER_MAX)
+        return verify_bad(v, "there can be no instance %llu", (unsigned long long)record->instance);
+    if (verify_find_chain(v, record->instance))
+        return verify_bad(v, "the instance is created a second time");
+    status = store_instance(v->store, &v->scope, record->instance, &row);
+    if (status == PAWL_NOT_KNOWN)
+        return verify_bad(v, "the row of instance %llu is missing",
+                          (unsigned long long)record->instance);
+    if (status != PAWL_OK)
+        return status;
+    row.number = record->instance;
+    status = check_instance_row(v, record, &row);
+    if (status == PAWL_OK)
+        status = verify_definition(v, row.definition, &rules);
+    if (status == PAWL_OK)
+        status = creation_of(v, &row, &v->rules[rules]);
+    return status == PAWL_OK ? add_chain(v, &row, rules) : status;
+}
+
+/* ---- its place ---- */
+
+static pawl_status check_place(struct verify *v, const struct chain *chain,
+                               const struct record *record)
+{
+    bool is_entry = record->what >= 0;
+    uint64_t seq = is_entry ? chain->seq + 1 : chain->seq;
+    uint64_t skip = is_entry && seq % SKIP_EVERY == 0 ? chain->skip_pos : 0;
+
+    if (record->prev != chain->pos)
+        return verify_bad(v, "prev is %llu; the record before it in its chain is at %llu",
+                          (unsigned long long)record->prev, (unsigned long long)chain->pos);
+    if (record->seq != seq)
+        return verify_bad(v, "seq is %llu; it must be %llu", (unsigned long long)record->seq,
+                          (unsigned long long)seq);
+    if (record->skip != skip)
+        return verify_bad(v, "skip is %llu; it must be %llu", (unsigned long long)record->skip,
+                          (unsigned long long)skip);
+    return PAWL_OK;
+}
+
+/* ---- what it says ---- */
+
+static pawl_status check_transition(struct verify *v, const struct chain *chain,
+                                    const struct record *record)
+{
+    const struct rules *rules = &v->rules[chain->rules];
+    const struct rule *rule;
+
+    ASSERT(chain->state < rules->state_count);
+    if (rules->terminal[chain->state] != TERMINAL_NOT)
+        return verify_bad(v, "an entry after the instance has ended");
+    if ((uint32_t)record->what >= rules->transition_count)
+        return verify_bad(v, "transition %d is not declared", record->what);
+    rule = &rules->transitions[record->what];
+    if (rule->from != chain->state)
+        return verify_bad(v, "transition %d leaves state %u, but the instance was in state %u",
+                          record->what, rule->from, chain->state);
+    if (rule->has_guard != ((record->flags & RECORD_GUARD) != 0))
+        return verify_bad(v, rule->has_guard ? "the transition has a guard that was not asserted"
+                                             : "a guard was asserted that is not declared");
+    return PAWL_OK;
+}
+
+static bool is_control(int32_t what)
+{
+    switch (what) {
+#define X(name, number, text) case CONTROL_##name:
+        CONTROL_MAP(X)
+#undef X
+        return true;
+    default:
+        return false;
+    }
+}
+
+static pawl_status check_control(struct verify *v, const struct record *record)
+{
+    if (!is_control(record->what))
+        return verify_bad(v, "there is no control record %d", record->what);
+    if (record->what == CONTROL_DEFINE && record->instance != 0)
+        return verify_bad(v, "a definition is put in an instance's chain");
+    return record->what == CONTROL_DEFINE ? verify_define(v, record) : PAWL_OK;
+}
+
+static pawl_status check_meaning(struct verify *v, const struct chain *chain,
+                                 const struct record *record)
+{
+    if (record->what < 0)
+        return check_control(v, record);
+    if (record->instance == 0)
+        return verify_bad(v, "the store itself has no transitions");
+    return check_transition(v, chain, record);
+}
+
+/* ---- its hash ---- */
+
+static pawl_status check_hash(struct verify *v, const struct chain *chain,
+                              const struct record *record)
+{
+    str body = record->what == CONTROL_CREATE ? buf_view(&v->body) : record->body;
+    char id[ID_SIZE + 1];
+    uint8_t hash[SHA_SIZE];
+    struct three values;
+    pawl_status status = commitments_of(v, record->actor, record->payload, record->reason, &values);
+
+    if (status != PAWL_OK)
+        return status;
+    if (record->instance == 0)
+        memcpy(id, store_name, sizeof id);
+    else
+        id_print(record->instance, chain->random, id);
+    record_hash(v->sha, chain->pos ? chain->hash : no_hash, id, record, body,
+                &(struct commitments){ values.of[0], values.of[1], values.of[2] }, hash);
+    if (memcmp(hash, record->hash, SHA_SIZE) != 0)
+        return verify_bad(v, "the record does not match its hash");
+    return PAWL_OK;
+}
+
+/* ---- all of it ---- */
+
+static pawl_status apply(struct verify *v, struct chain *chain, const struct record *record)
+{
+    const struct rules *rules;
+    pawl_status status = PAWL_OK;
+
+    chain->pos = record->pos;
+    chain->seq = record->seq;
+    memcpy(chain->hash, record->hash, SHA_SIZE);
+    if (record->pos <= v->tip.flushed)
+        chain->flushed_pos = record->pos;
+    if (record->what < 0)
+        return PAWL_OK;
+    rules = &v->rules[chain->rules];
+    v->report->entries++;
+    if (record->seq % SKIP_EVERY == 0)
+        chain->skip_pos = record->pos;
+    if (record->body.size > 0)
+        status = verify_fold(v, chain, record->body);
+    chain->state = rules->transitions[record->what].to;
+    if (rules->terminal[chain->state] != TERMINAL_NOT)
+        verify_drop_fold(v, chain);
+    return status;
+}
+
+pawl_status verify_record(struct verify *v, const struct record *record)
+{
+    struct chain *chain;
+    pawl_status status = record->what == CONTROL_CREATE ? begin_chain(v, record) : PAWL_OK;
+
+    if (status != PAWL_OK)
+        return status;
+    if (record->what == CONTROL_CREATE && record->body.size > 0)
+        return verify_bad(v, "a creation has no body of its own");
+    chain = verify_find_chain(v, record->instance);
+    if (!chain)
+        return verify_bad(v, "instance %llu has a record before it is created",
+                          (unsigned long long)record->instance);
+    status = check_place(v, chain, record);
+    if (status == PAWL_OK)
+        status = check_hash(v, chain, record);
+    if (status == PAWL_OK)
+        status = check_meaning(v, chain, record);
+    if (status == PAWL_OK)
+        status = apply(v, chain, record);
+    if (status == PAWL_OK)
+        v->report->records++;
+    return status;
+}

@@ -1,0 +1,153 @@
+/* verify_rows.c - rows that follow from the log, after the log was replayed.
+ *
+ * A head row may lag behind the log, but not behind `flushed`, and what it says must have been
+ * true at the position it names. A row that disagrees may belong to a commit that was made
+ * since: the log is read on, and only a row that disagrees with all of it is wrong. */
+#include "base/assert.h"
+#include "evidence/verify_int.h"
+
+#define RETRY_COUNT_MAX 100 /* for an instance that changes faster than we look */
+
+/* ---- heads ---- */
+
+/* The state after the record at `pos`: that of the last entry up to it. */
+static pawl_status state_at(struct verify *v, const struct chain *chain, uint64_t pos,
+                            uint32_t *out_state, uint64_t *out_seq)
+{
+    const struct rules *rules = &v->rules[chain->rules];
+    struct record record;
+    pawl_status status = store_record(v->store, &v->scope, pos, &record);
+
+    if (status == PAWL_NOT_KNOWN || (status == PAWL_OK && record.instance != chain->number))
+        return verify_bad(v, "its head row stands at %llu, which is not its record",
+                          (unsigned long long)pos);
+    if (status != PAWL_OK)
+        return status;
+    *out_seq = record.seq;
+    while (record.what < 0 && record.prev != 0) {
+        if (record.prev >= record.pos) /* damaged since we read it */
+            return verify_bad(v, "the record at %llu has changed", (unsigned long long)record.pos);
+        status = store_record(v->store, &v->scope, record.prev, &record);
+        if (status != PAWL_OK)
+            return status == PAWL_NOT_KNOWN ? verify_bad(v, "a record has gone") : status;
+    }
+    if (chain->number == 0)
+        *out_state = 0;
+    else if (record.what < 0)
+        *out_state = rules->initial;
+    else if ((uint32_t)record.what < rules->transition_count)
+        *out_state = rules->transitions[record.what].to;
+    return PAWL_OK;
+}
+
+static pawl_status check_head_row(struct verify *v, const struct chain *chain,
+                                  const struct head_row *row)
+{
+    uint64_t seq = chain->seq;
+    uint32_t state = chain->state;
+    pawl_status status = PAWL_OK;
+
+    if (row->pos < chain->flushed_pos || row->pos > chain->pos)
+        return verify_bad(v, "its head row stands at %llu; its last record is at %llu",
+                          (unsigned long long)row->pos, (unsigned long long)chain->pos);
+    if (row->pos != chain->pos && row->pos != 0)
+        status = state_at(v, chain, row->pos, &state, &seq);
+    if (status != PAWL_OK)
+        return status;
+    if (row->seq != seq)
+        return verify_bad(v, "its head row says seq %llu; the log says %llu",
+                          (unsigned long long)row->seq, (unsigned long long)seq);
+    if (row->state != state)
+        return verify_bad(v, "its head row says state %u; the log says %u", row->state, state);
+    return PAWL_OK;
+}
+
+static pawl_status check_head(struct verify *v, const struct chain *chain)
+{
+    struct head_row row;
+    pawl_status status = store_head(v->store, &v->scope, chain->number, v->whole, &row);
+
+    if (status == PAWL_NOT_KNOWN)
+        return chain->flushed_pos > 0 ? verify_bad(v, "its head row is missing") : PAWL_OK;
+    return status == PAWL_OK ? check_head_row(v, chain, &row) : status;
+}
+
+/* ---- all of one instance ---- */
+
+static pawl_status check_once(struct verify *v, uint32_t index)
+{
+    const struct chain *chain = &v->chains[index];
+    pawl_status status;
+
+    scope_clear(&v->scope);
+    verify_at(v, 0, chain->number, chain->seq);
+    status = check_head(v, chain);
+    return status == PAWL_OK && chain->number != 0 ? verify_live(v, chain) : status;
+}
+
+static bool has_finding(const struct verify *v, pawl_status status)
+{
+    return status == PAWL_STORAGE_FAILURE && !v->report->valid;
+}
+
+pawl_status verify_rows_of(struct verify *v, uint32_t index)
+{
+    pawl_status status = check_once(v, index);
+
+    for (int i = 0; v->whole && has_finding(v, status) && i < RETRY_COUNT_MAX; i++) {
+        struct verify_report finding = *v->report;
+        uint64_t pos = v->chains[index].pos;
+        pawl_status caught_up;
+
+        v->report->valid = true;
+        v->report->what[0] = '\0';
+        caught_up = verify_catch_up(v);
+        if (caught_up != PAWL_OK)
+            return caught_up;
+        if (v->chains[index].pos == pos) {
+            *v->report = finding;
+            verify_at(v, 0, v->chains[index].number, v->chains[index].seq);
+            return status;
+        }
+        status = check_once(v, index);
+    }
+    return status;
+}
+
+/* ---- instances that the log does not know ---- */
+
+static pawl_status check_stray(struct verify *v, uint64_t number)
+{
+    struct instance_row row;
+    pawl_status status;
+
+    scope_clear(&v->scope);
+    verify_at(v, 0, number, 0);
+    status = store_instance(v->store, &v->scope, number, &row);
+    if (status == PAWL_NOT_KNOWN)
+        return PAWL_OK;
+    if (status != PAWL_OK)
+        return status;
+    status = verify_catch_up(v);
+    if (status != PAWL_OK || verify_find_chain(v, number))
+        return status;
+    verify_at(v, 0, number, 0);
+    return verify_bad(v, "instance %llu has a row, but no record creates it",
+                      (unsigned long long)number);
+}
+
+pawl_status verify_all_rows(struct verify *v)
+{
+    pawl_status status = PAWL_OK;
+
+    verify_at(v, 0, 0, 0);
+    if (v->tip.last_instance > v->tip.pos)
+        return verify_bad(v, "there is an instance %llu, but the log can't name so many",
+                          (unsigned long long)v->tip.last_instance);
+    for (uint64_t number = 1; status == PAWL_OK && number <= v->tip.last_instance; number++)
+        if (!verify_find_chain(v, number))
+            status = check_stray(v, number);
+    for (uint32_t i = 0; status == PAWL_OK && i < v->chain_count; i++)
+        status = verify_rows_of(v, i);
+    return status;
+}

@@ -1,0 +1,259 @@
+/* verify_tables.c - tables that repeat what is said elsewhere, for people and their SQL.
+ *
+ * The verbs of a store do not show them, so this is the one place above store/ that asks in
+ * SQL; a store that speaks none has no such tables. The states and transitions of a
+ * definition are compared by a digest over their rows, which is made from the compiled text
+ * when it is read: one pass over the tables, however many definitions there are. */
+#include "base/assert.h"
+#include "evidence/verify_int.h"
+#include <stdio.h>
+
+/* ---- the digest ---- */
+
+static void add_text(struct sha *sha, str text)
+{
+    uint64_t size = text.size;
+
+    sha_add(sha, &size, sizeof size);
+    sha_add(sha, text.data, text.size);
+}
+
+static void add_number(struct sha *sha, uint64_t n)
+{
+    char text[24];
+
+    add_text(sha,
+             (str){ text, (size_t)snprintf(text, sizeof text, "%llu", (unsigned long long)n) });
+}
+
+static void add_state(struct sha *sha, uint32_t index, const struct state *state)
+{
+    add_number(sha, index);
+    add_text(sha, state->name);
+    add_number(sha, (uint64_t)state->terminal);
+}
+
+static void add_transition(struct sha *sha, uint32_t index, const struct transition *transition)
+{
+    add_number(sha, index);
+    add_number(sha, transition->from);
+    add_text(sha, transition->action);
+    add_number(sha, transition->to);
+    add_text(sha, transition->guard);
+    add_number(sha, transition->requires_reason);
+    add_number(sha, transition->by_engine);
+}
+
+void verify_digest_definition(struct verify *v, const struct definition *definition,
+                              uint8_t out[SHA_SIZE])
+{
+    sha_begin(v->sha);
+    for (uint32_t i = 0; i < definition->state_count; i++)
+        add_state(v->sha, i, &definition->states[i]);
+    for (uint32_t i = 0; i < definition->transition_count; i++)
+        add_transition(v->sha, i, &definition->transitions[i]);
+    sha_end(v->sha, out);
+}
+
+/* ---- states and transitions ---- */
+
+/* Both tables as one list, the rows of a definition in the order of its digest; a guard is the
+ * only column where nothing and "" are alike. */
+static const char rows_query[] =
+    "SELECT definition, 0 AS part, idx, coalesce(name, ''), coalesce(terminal, 0), '', '', '', ''"
+    " FROM pawl_state WHERE definition <= %u"
+    " UNION ALL "
+    "SELECT definition, 1, idx, coalesce(from_state, -1), coalesce(action, ''),"
+    " coalesce(to_state, -1), coalesce(guard, ''), coalesce(requires_reason, 0),"
+    " coalesce(by_engine, 0) FROM pawl_transition WHERE definition <= %u"
+    " ORDER BY 1, 2, 3";
+
+enum { ROW_DEFINITION, ROW_PART, ROW_INDEX, ROW_COLUMNS = 9 };
+
+struct table_scan {
+    struct verify *v;
+    uint64_t definition; /* whose rows are being added; 0: none yet */
+};
+
+static struct rules *find_rules(struct verify *v, uint64_t id)
+{
+    uint32_t index = id > 0 && id <= UINT32_MAX ? map_get(&v->rules_map, id) : MAP_NONE;
+
+    return index == MAP_NONE ? NULL : &v->rules[index];
+}
+
+static pawl_status end_definition(struct table_scan *scan)
+{
+    struct verify *v = scan->v;
+    struct rules *rules = find_rules(v, scan->definition);
+    uint8_t sha[SHA_SIZE];
+
+    if (scan->definition == 0)
+        return PAWL_OK;
+    sha_end(v->sha, sha);
+    if (!rules || memcmp(sha, rules->table_sha, SHA_SIZE) != 0)
+        return verify_bad(v,
+                          "the state and transition rows of definition %llu do not repeat "
+                          "its compiled text",
+                          (unsigned long long)scan->definition);
+    rules->has_table = true;
+    return PAWL_OK;
+}
+
+static pawl_status add_row(void *context, uint32_t column_count, const str *names,
+                           const str *values)
+{
+    struct table_scan *scan = context;
+    uint64_t definition = 0;
+    pawl_status status = PAWL_OK;
+
+    (void)names;
+    if (column_count != ROW_COLUMNS || !str_to_u64(values[ROW_DEFINITION], &definition) ||
+        definition == 0)
+        return verify_bad(scan->v, "a state or transition row has no definition");
+    if (definition != scan->definition) {
+        status = end_definition(scan);
+        scan->definition = definition;
+        sha_begin(scan->v->sha);
+    }
+    for (uint32_t i = ROW_INDEX; i < (str_is(values[ROW_PART], "0") ? 5u : ROW_COLUMNS); i++)
+        add_text(scan->v->sha, values[i]);
+    return status;
+}
+
+static pawl_status check_definition_rows(struct verify *v)
+{
+    struct table_scan scan = { .v = v };
+    char query[sizeof rows_query + 24];
+    pawl_status status;
+
+    (void)snprintf(query, sizeof query, rows_query, v->tip.last_definition, v->tip.last_definition);
+    scope_clear(&v->scope);
+    status = store_sql(v->store, &v->scope, str_of(query), add_row, &scan);
+    if (status == PAWL_OK)
+        status = end_definition(&scan);
+    for (uint32_t i = 0; status == PAWL_OK && i < v->rules_count; i++)
+        if (!v->rules[i].has_table && v->rules[i].id <= v->tip.last_definition)
+            return verify_bad(v, "definition %u has no state and transition rows", v->rules[i].id);
+    return status;
+}
+
+/* ---- rows that belong to nothing ---- */
+
+/* A column holds a number or nothing: else it would read as one that it is not, or be cut off
+ * on its way into a struct. */
+#define IS_NO_NUMBER(column)  "typeof(" column ") NOT IN ('integer', 'null')"
+#define IS_NOT_COUNT(column)  IS_NO_NUMBER(column) " OR " column " < 0"
+#define IS_NOT_32_BIT(column) IS_NO_NUMBER(column) " OR " column " NOT BETWEEN 0 AND 4294967295"
+#define IS_NOT_BETWEEN(column, low, high)                                                          \
+    IS_NO_NUMBER(column) " OR " column " NOT BETWEEN " low " AND " high
+#define IS_NOBODY(column) column " NOT IN (SELECT number FROM pawl_instance)"
+
+/* Each gives the rows that should not be: a number, by whose name it is known what it counts,
+ * and what is wrong there. */
+/* clang-format off */
+static const char *const stray_queries[] = {
+    "SELECT inst, 'a head row belongs to no instance' FROM pawl_head"
+    " WHERE inst <> 0 AND " IS_NOBODY("inst") " LIMIT 1",
+    "SELECT inst, 'a step row belongs to no instance' FROM pawl_step"
+    " WHERE " IS_NOBODY("inst") " LIMIT 1",
+    "SELECT inst, 'a wait row belongs to no instance' FROM pawl_wait"
+    " WHERE " IS_NOBODY("inst") " LIMIT 1",
+    "SELECT inst, 'a timer row belongs to no instance' FROM pawl_timer"
+    " WHERE " IS_NOBODY("inst") " LIMIT 1",
+    "SELECT inst, 'a timer row is marked as a test, or not, unlike its instance' FROM pawl_timer"
+    " JOIN pawl_instance ON number = inst"
+    " WHERE coalesce(pawl_timer.test, 0) <> coalesce(pawl_instance.test, 0) LIMIT 1",
+    "SELECT id, 'half of a value is erased' FROM pawl_value"
+    " WHERE (salt IS NULL) <> (bytes IS NULL) LIMIT 1",
+    "SELECT value, 'head rows are said to be right up to a position that is not there'"
+    " FROM pawl_meta WHERE key = 'flushed'"
+    " AND value NOT BETWEEN 0 AND (SELECT coalesce(max(pos), 0) FROM pawl_log)",
+    "SELECT 1, 'the format is not'"
+    " WHERE (SELECT value FROM pawl_meta WHERE key = 'format') IS NOT 1",
+    "SELECT pos, 'a number of this record is out of range' FROM pawl_log WHERE pos < 1"
+    " OR " IS_NOT_COUNT("inst") " OR " IS_NOT_COUNT("seq") " OR " IS_NOT_COUNT("prev")
+    " OR " IS_NOT_COUNT("skip") " OR " IS_NOT_BETWEEN("what", "-9", "2147483647")
+    " OR " IS_NOT_32_BIT("flags") " OR " IS_NO_NUMBER("at") " OR " IS_NO_NUMBER("fired")
+    " OR " IS_NOT_32_BIT("step") " OR " IS_NOT_32_BIT("ord") " OR " IS_NOT_32_BIT("attempt")
+    " OR " IS_NOT_COUNT("actor") " OR " IS_NOT_COUNT("payload") " OR " IS_NOT_COUNT("reason")
+    " LIMIT 1",
+    "SELECT id, 'there can be no such value' FROM pawl_value WHERE id < 1 LIMIT 1",
+    "SELECT id, 'a number of this definition is out of range' FROM pawl_definition WHERE id < 1"
+    " OR " IS_NOT_32_BIT("version") " OR " IS_NOT_BETWEEN("kind", "1", "3") " LIMIT 1",
+    "SELECT number, 'a number in the row of this instance is out of range' FROM pawl_instance"
+    " WHERE number < 1 OR " IS_NOT_32_BIT("definition") " OR " IS_NO_NUMBER("instantiated_at")
+    " OR " IS_NOT_COUNT("created_pos") " OR " IS_NOT_COUNT("creator")
+    " OR " IS_NOT_COUNT("subject") " OR " IS_NOT_COUNT("input") " OR " IS_NOT_COUNT("metadata")
+    " OR " IS_NOT_COUNT("parent") " OR " IS_NOT_BETWEEN("test", "0", "1") " LIMIT 1",
+    "SELECT inst, 'a number in the head row of this instance is out of range' FROM pawl_head"
+    " WHERE " IS_NOT_COUNT("seq") " OR " IS_NOT_32_BIT("state") " OR " IS_NOT_COUNT("pos")
+    " LIMIT 1",
+    "SELECT inst, 'a number in a step row of this instance is out of range' FROM pawl_step"
+    " WHERE " IS_NOT_32_BIT("ord") " OR " IS_NOT_32_BIT("plan") " OR " IS_NOT_32_BIT("attempt")
+    " OR " IS_NOT_BETWEEN("status", "0", "2") " LIMIT 1",
+    "SELECT inst, 'a number in a timer row of this instance is out of range' FROM pawl_timer"
+    " WHERE " IS_NOT_32_BIT("ord") " OR " IS_NO_NUMBER("due") " LIMIT 1",
+    "SELECT inst, 'a number in a wait row of this instance is out of range' FROM pawl_wait"
+    " WHERE " IS_NOT_32_BIT("ord") " LIMIT 1",
+};
+/* clang-format on */
+
+static pawl_status name_stray(void *context, uint32_t column_count, const str *names,
+                              const str *values)
+{
+    struct verify *v = context;
+    uint64_t number = 0;
+
+    if (column_count != 2)
+        return PAWL_OK;
+    if (str_to_u64(values[0], &number) && str_is(names[0], "pos"))
+        verify_at(v, number, 0, 0);
+    else if (number > 0 && (str_is(names[0], "inst") || str_is(names[0], "number")))
+        verify_at(v, 0, number, 0);
+    return verify_bad(v, "%.*s: %.*s", STR_ARG(values[1]), STR_ARG(values[0]));
+}
+
+static pawl_status check_compiler(void *context, uint32_t column_count, const str *names,
+                                  const str *values)
+{
+    struct verify *v = context;
+    const struct rules *rules;
+    uint64_t id = 0, compiler = 0;
+
+    (void)names;
+    if (column_count != 2 || !str_to_u64(values[0], &id))
+        return PAWL_OK;
+    rules = find_rules(v, id);
+    if (rules && (!str_to_u64(values[1], &compiler) || compiler != rules->compiler))
+        return verify_bad(v, "definition %u: its compiler is not the compiled one", rules->id);
+    return PAWL_OK;
+}
+
+static pawl_status check_tables(struct verify *v)
+{
+    pawl_status status = check_definition_rows(v);
+
+    for (size_t i = 0; status == PAWL_OK && i < sizeof stray_queries / sizeof *stray_queries; i++) {
+        scope_clear(&v->scope);
+        status = store_sql(v->store, &v->scope, str_of(stray_queries[i]), name_stray, v);
+    }
+    scope_clear(&v->scope);
+    if (status == PAWL_OK)
+        status = store_sql(v->store, &v->scope, STR("SELECT id, compiler FROM pawl_definition"),
+                           check_compiler, v);
+    return status;
+}
+
+pawl_status verify_tables(struct verify *v)
+{
+    pawl_status status;
+
+    if (!v->store->ops->sql)
+        return PAWL_OK;
+    verify_at(v, 0, 0, 0);
+    status = check_tables(v);
+    if (status == PAWL_INVALID_REQUEST) /* our own SQL is right: a table is not there */
+        return verify_bad(v, "its tables can't be read: %.200s", v->scope.error.message);
+    return status;
+}

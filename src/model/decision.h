@@ -1,0 +1,94 @@
+/* decision.h - the one port of machine, flow and code: (definition, state, event) in,
+ * entries out. Behaviors are pure: the same arguments give the same decision. They never
+ * see the store, the clock, the network or a random source; time comes in the event.
+ *
+ *   decide:  what happens, as drafts of entries; changes nothing.
+ *   apply:   fold one entry into the memory of the instance; the only way it changes.
+ *
+ * The engine may fold the drafts of one decision at once and decide the next event on top
+ * (completing a step and starting the next is one commit); if the commit fails it forgets
+ * the memory and loads it again: last snapshot, then apply() for every entry after it. */
+#ifndef PAWL_MODEL_DECISION_H
+#define PAWL_MODEL_DECISION_H
+
+#include "model/definition.h"
+#include "model/effect.h"
+
+enum event_kind {
+    EVENT_UNKNOWN,
+    EVENT_START,       /* payload: the input */
+    EVENT_FIRE,        /* name: the action */
+    EVENT_CANCEL,
+    EVENT_TIMER,       /* name, ordinal: the timer that is due */
+    EVENT_SIGNAL,      /* name, payload */
+    EVENT_STEP_START,  /* ordinal: a ready attempt is being taken to its tool */
+    EVENT_STEP_DONE,   /* ordinal, payload: the result */
+    EVENT_STEP_FAILED, /* ordinal, payload: the error; no_retry: its attempts end */
+    EVENT_STEP_LOST,   /* ordinal: it ran in a process that died */
+};
+
+struct event {
+    enum event_kind kind;
+    int64_t at_ms;      /* by the store's clock */
+    int64_t fired_at_ms; /* FIRE: what the caller says, else at_ms */
+    str name, payload;  /* payload: JSON text; data NULL: none */
+    str actor, reason;  /* data NULL: not supplied */
+    uint32_t ordinal;
+    bool guard_satisfied, no_retry;
+    bool is_forced;     /* TIMER: by hand, though it may not be due yet */
+};
+
+/* An entry to be: the engine numbers, stamps and chains it. */
+struct draft {
+    uint32_t transition; /* index */
+    uint32_t step, ordinal, attempt; /* flows: plan index + 1, ... ; 0: none */
+    str payload, reason, actor;      /* data NULL: absent */
+    bool guard;
+    struct effect_list effects;
+};
+
+struct decision {
+    struct draft *drafts; /* in the scope's arena */
+    uint32_t count;
+};
+
+/* An entry as apply() sees it: a draft just made, or a record read back. */
+struct entry_view {
+    uint32_t transition, step, ordinal, attempt;
+    str payload, reason;
+    const struct effect_list *effects;
+    int64_t at_ms;
+};
+
+/* What decide() looks at: where the instance stands and what it remembers. */
+struct standing {
+    uint32_t state;
+    uint64_t seq;      /* of its last entry */
+    const void *memory; /* the behavior's; NULL for machines */
+};
+
+struct behavior {
+    enum definition_kind kind;
+
+    /* Load definition->plan from plan_text into the scope's arena. May be NULL. */
+    pawl_status (*prepare)(struct definition *definition, struct scope *scope);
+
+    /* Decide one event. Rejections by status and words; nothing changes. */
+    pawl_status (*decide)(const struct definition *definition, const struct standing *standing,
+                          const struct event *event, struct scope *scope, struct decision *out);
+
+    /* The rest is NULL for machines. Memory lives in the arena it was made in. */
+    void *(*memory_new)(const struct definition *definition, str input, struct arena *arena);
+    pawl_status (*apply)(const struct definition *definition, void *memory,
+                         const struct entry_view *entry, struct scope *scope, struct arena *arena);
+    void (*memory_print)(const struct definition *definition, const void *memory, struct buf *out);
+    pawl_status (*memory_load)(const struct definition *definition, str text, str input,
+                               struct scope *scope, struct arena *arena, void **out);
+};
+
+/* Add a zeroed draft for `transition`; NULL if there is no memory. */
+struct draft *decision_add(struct scope *scope, struct decision *decision, uint32_t transition);
+
+extern const struct behavior machine_behavior, flow_behavior, code_behavior;
+
+#endif

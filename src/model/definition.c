@@ -1,0 +1,201 @@
+/* definition.c - questions to a compiled definition, and its canonical text. */
+#include "model/definition.h"
+#include "base/assert.h"
+#include "base/limits.h"
+
+pawl_status definition_index(struct definition *definition, struct scope *scope)
+{
+    uint32_t states = definition->state_count, count = definition->transition_count;
+    uint32_t *start = ARENA_ARRAY(&scope->arena, uint32_t, states + 1);
+    uint32_t *next = ARENA_ARRAY(&scope->arena, uint32_t, states + 1);
+    uint32_t *exits = ARENA_ARRAY(&scope->arena, uint32_t, count);
+
+    if (!start || !next || !exits)
+        return scope_no_memory(scope);
+    for (uint32_t i = 0; i < count; i++) {
+        ASSERT(definition->transitions[i].from < states);
+        start[definition->transitions[i].from + 1]++;
+    }
+    for (uint32_t s = 0; s < states; s++) {
+        start[s + 1] += start[s];
+        next[s] = start[s];
+    }
+    for (uint32_t i = 0; i < count; i++)
+        exits[next[definition->transitions[i].from]++] = i;
+    definition->exits = exits;
+    definition->exit_start = start;
+    return PAWL_OK;
+}
+
+uint32_t definition_find_state(const struct definition *definition, str name)
+{
+    for (uint32_t s = 0; s < definition->state_count; s++)
+        if (str_eq(definition->states[s].name, name))
+            return s;
+    return UINT32_MAX;
+}
+
+/* The n-th way out of `state`, or NULL after the last. */
+static const struct transition *exit_at(const struct definition *definition, uint32_t state,
+                                        uint32_t n)
+{
+    uint32_t at = definition->exit_start[state] + n;
+
+    ASSERT(state < definition->state_count);
+    return at < definition->exit_start[state + 1] ? &definition->transitions[definition->exits[at]]
+                                                  : NULL;
+}
+
+const struct transition *definition_find(const struct definition *definition, uint32_t state,
+                                         str action)
+{
+    const struct transition *transition;
+
+    for (uint32_t n = 0; (transition = exit_at(definition, state, n)); n++)
+        if (str_eq(transition->action, action))
+            return transition;
+    return NULL;
+}
+
+const struct transition *definition_find_cancel(const struct definition *definition, uint32_t state)
+{
+    const struct transition *transition;
+
+    for (uint32_t n = 0; (transition = exit_at(definition, state, n)); n++)
+        if (!transition->guard.data && !transition->by_engine &&
+            definition->states[transition->to].terminal == TERMINAL_CANCEL)
+            return transition;
+    return NULL;
+}
+
+uint32_t definition_transition_index(const struct definition *d, const struct transition *t)
+{
+    ASSERT(t >= d->transitions);
+    ASSERT(t < d->transitions + d->transition_count);
+    return (uint32_t)(t - d->transitions);
+}
+
+void definition_legal_actions(const struct definition *definition, uint32_t state, struct buf *out)
+{
+    const struct transition *transition;
+    const char *comma = "";
+
+    for (uint32_t n = 0; (transition = exit_at(definition, state, n)); n++) {
+        if (transition->by_engine)
+            continue;
+        buf_str(out, str_of(comma));
+        buf_str(out, transition->action);
+        comma = ", ";
+    }
+    if (comma[0] == '\0')
+        buf_str(out, STR("none"));
+}
+
+const char *definition_kind_name(enum definition_kind kind)
+{
+    switch (kind) {
+    case KIND_MACHINE:
+        return "machine";
+    case KIND_FLOW:
+        return "flow";
+    case KIND_CODE:
+        return "code";
+    case KIND_UNKNOWN:
+        break;
+    }
+    return "unknown";
+}
+
+const char *terminal_kind_name(enum terminal_kind terminal)
+{
+    switch (terminal) {
+    case TERMINAL_SUCCESS:
+        return "success";
+    case TERMINAL_FAILURE:
+        return "failure";
+    case TERMINAL_CANCEL:
+        return "cancel";
+    case TERMINAL_NOT:
+    case TERMINAL_PLAIN:
+        break;
+    }
+    return NULL;
+}
+
+static bool is_name_byte(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= '0' && byte <= '9') || byte == '.' || byte == '_' || byte == '/' || byte == '-';
+}
+
+bool definition_name_is_valid(str name)
+{
+    for (size_t i = 0; i < name.size; i++)
+        if (!is_name_byte(name.data[i]))
+            return false;
+    return name.size > 0 && name.size <= LIMIT_NAME;
+}
+
+static void print_state(const struct state *state, struct buf *out)
+{
+    const char *kind = terminal_kind_name(state->terminal);
+
+    json_open(out, '{');
+    json_key(out, "name");
+    json_str(out, state->name);
+    if (state->terminal != TERMINAL_NOT) {
+        json_key(out, "terminal");
+        json_text(out, kind ? kind : "plain");
+    }
+    json_close(out, '}');
+}
+
+static void print_transition(const struct transition *transition, struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "from");
+    json_u64(out, transition->from);
+    json_key(out, "action");
+    json_str(out, transition->action);
+    json_key(out, "to");
+    json_u64(out, transition->to);
+    if (transition->guard.data) {
+        json_key(out, "guard");
+        json_str(out, transition->guard);
+    }
+    if (transition->requires_reason) {
+        json_key(out, "requires_reason");
+        json_bool(out, true);
+    }
+    if (transition->by_engine) {
+        json_key(out, "by");
+        json_text(out, "engine");
+    }
+    json_close(out, '}');
+}
+
+void definition_print(const struct definition *definition, struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "compiler");
+    json_u64(out, definition->compiler);
+    json_key(out, "kind");
+    json_text(out, definition_kind_name(definition->kind));
+    json_key(out, "states");
+    json_open(out, '[');
+    for (uint32_t s = 0; s < definition->state_count; s++)
+        print_state(&definition->states[s], out);
+    json_close(out, ']');
+    json_key(out, "initial");
+    json_u64(out, definition->initial);
+    json_key(out, "transitions");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < definition->transition_count; i++)
+        print_transition(&definition->transitions[i], out);
+    json_close(out, ']');
+    if (definition->plan_text.data) {
+        json_key(out, "plan");
+        json_raw(out, definition->plan_text);
+    }
+    json_close(out, '}');
+}

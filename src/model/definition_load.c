@@ -1,0 +1,190 @@
+/* definition_load.c - the way back from the canonical text.
+ *
+ * The text is read in an arena of its own: a tree of nodes is ten times the definition, and
+ * a definition lives as long as the engine. */
+#include "base/limits.h"
+#include "model/definition.h"
+
+struct loading {
+    struct scope *scope; /* the definition's */
+    const struct node *document;
+    struct definition *definition;
+};
+
+static pawl_status fail_damaged(struct scope *scope, const char *what)
+{
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "the store holds a compiled definition that is damaged: %s; restore it from "
+                      "a backup, or look closer with 'pawl verify'",
+                      what);
+}
+
+static bool read_u32(const struct node *node, uint32_t *out)
+{
+    int64_t n;
+
+    if (!node_to_i64(node, &n) || n < 0 || n > UINT32_MAX)
+        return false;
+    *out = (uint32_t)n;
+    return true;
+}
+
+/* A copy in the definition's arena; false if it is no string. No memory shows in the arena. */
+static bool read_text(const struct loading *loading, const struct node *node, str *out)
+{
+    if (!node || node->kind != NODE_STRING)
+        return false;
+    *out = arena_str(&loading->scope->arena, node->text);
+    return true;
+}
+
+static bool read_kind(const struct node *node, enum definition_kind *out)
+{
+    if (!node || node->kind != NODE_STRING)
+        return false;
+    for (enum definition_kind kind = KIND_MACHINE; kind <= KIND_CODE; kind++)
+        if (str_is(node->text, definition_kind_name(kind))) {
+            *out = kind;
+            return true;
+        }
+    return false;
+}
+
+static bool read_terminal(const struct node *node, enum terminal_kind *out)
+{
+    *out = TERMINAL_NOT;
+    if (!node)
+        return true;
+    if (node->kind != NODE_STRING)
+        return false;
+    for (enum terminal_kind kind = TERMINAL_PLAIN; kind <= TERMINAL_CANCEL; kind++) {
+        const char *name = terminal_kind_name(kind);
+
+        if (str_is(node->text, name ? name : "plain")) {
+            *out = kind;
+            return true;
+        }
+    }
+    return false;
+}
+
+static pawl_status load_states(struct loading *loading)
+{
+    struct definition *definition = loading->definition;
+    const struct node *states = node_find(loading->document, "states");
+    struct state *state;
+
+    if (!states || states->kind != NODE_ARRAY || states->count == 0)
+        return fail_damaged(loading->scope, "it has no states");
+    definition->states = ARENA_ARRAY(&loading->scope->arena, struct state, states->count);
+    if (!definition->states)
+        return scope_no_memory(loading->scope);
+    state = definition->states;
+    for (const struct node *node = states->first; node; node = node->next, state++)
+        if (!read_text(loading, node_find(node, "name"), &state->name) ||
+            !read_terminal(node_find(node, "terminal"), &state->terminal))
+            return fail_damaged(loading->scope, "a state is not one");
+    definition->state_count = states->count;
+    if (!read_u32(node_find(loading->document, "initial"), &definition->initial) ||
+        definition->initial >= definition->state_count)
+        return fail_damaged(loading->scope, "the initial state is not one of its states");
+    return PAWL_OK;
+}
+
+static bool load_transition(const struct loading *loading, const struct node *node,
+                            struct transition *out)
+{
+    const struct definition *definition = loading->definition;
+    const struct node *guard = node_find(node, "guard"), *by = node_find(node, "by");
+    const struct node *reason = node_find(node, "requires_reason");
+
+    if (!read_u32(node_find(node, "from"), &out->from) || out->from >= definition->state_count)
+        return false;
+    if (!read_u32(node_find(node, "to"), &out->to) || out->to >= definition->state_count)
+        return false;
+    if (definition->states[out->from].terminal != TERMINAL_NOT)
+        return false;
+    if (!read_text(loading, node_find(node, "action"), &out->action))
+        return false;
+    if (guard && !read_text(loading, guard, &out->guard))
+        return false;
+    if ((reason && reason->kind != NODE_BOOL) || (by && !str_is(by->text, "engine")))
+        return false;
+    out->requires_reason = reason && reason->truth;
+    out->by_engine = by != NULL;
+    return true;
+}
+
+static pawl_status load_transitions(struct loading *loading)
+{
+    struct definition *definition = loading->definition;
+    const struct node *transitions = node_find(loading->document, "transitions");
+    struct transition *transition;
+
+    if (!transitions || transitions->kind != NODE_ARRAY)
+        return fail_damaged(loading->scope, "it has no transitions");
+    transition = ARENA_ARRAY(&loading->scope->arena, struct transition, transitions->count);
+    if (!transition)
+        return scope_no_memory(loading->scope);
+    definition->transitions = transition;
+    definition->transition_count = transitions->count;
+    for (const struct node *node = transitions->first; node; node = node->next, transition++)
+        if (!load_transition(loading, node, transition))
+            return fail_damaged(loading->scope, "a transition is not one");
+    return PAWL_OK;
+}
+
+static pawl_status load_head(struct loading *loading)
+{
+    struct definition *definition = loading->definition;
+    const struct node *plan = node_find(loading->document, "plan");
+
+    if (!read_u32(node_find(loading->document, "compiler"), &definition->compiler))
+        return fail_damaged(loading->scope, "it has no compiler's number");
+    if (definition->compiler == 0 || definition->compiler > COMPILER_NUMBER)
+        return scope_fail(loading->scope, PAWL_STORAGE_FAILURE,
+                          "a definition was compiled by compiler %u, and this version of pawl "
+                          "knows 1 to %d; open the store with the version that wrote it",
+                          definition->compiler, COMPILER_NUMBER);
+    if (!read_kind(node_find(loading->document, "kind"), &definition->kind))
+        return fail_damaged(loading->scope, "its kind is unknown");
+    if (plan)
+        definition->plan_text = arena_str(&loading->scope->arena, plan->raw);
+    return PAWL_OK;
+}
+
+static pawl_status load_all(struct loading *loading)
+{
+    pawl_status status = load_head(loading);
+
+    if (status == PAWL_OK)
+        status = load_states(loading);
+    if (status == PAWL_OK)
+        status = load_transitions(loading);
+    if (status == PAWL_OK && loading->scope->arena.failed)
+        status = scope_no_memory(loading->scope);
+    return status == PAWL_OK ? definition_index(loading->definition, loading->scope) : status;
+}
+
+pawl_status definition_load(struct scope *scope, str compiled, struct definition **out)
+{
+    struct definition *definition = ARENA_NEW(&scope->arena, struct definition);
+    struct scope reading;
+    struct node *document;
+    pawl_status status;
+
+    if (!definition)
+        return scope_no_memory(scope);
+    scope_init(&reading, scope->arena.heap, LIMIT_SCOPE);
+    status = node_read_json(&reading, compiled, &document);
+    if (status == PAWL_OK)
+        status = load_all(&(struct loading){ scope, document, definition });
+    else if (status == PAWL_NO_MEMORY)
+        status = scope_no_memory(scope);
+    else
+        status = fail_damaged(scope, reading.error.message);
+    scope_fini(&reading);
+    if (status == PAWL_OK)
+        *out = definition;
+    return status;
+}

@@ -1,0 +1,223 @@
+/* effect.c - what an entry caused, printed and read back. */
+#include "model/effect.h"
+#include "base/node.h"
+#include "model/grow.h"
+
+/* clang-format off */
+static const char *const effect_words[] = {
+#define X(name, word) [EFFECT_##name] = (word),
+    EFFECT_MAP(X)
+#undef X
+};
+
+static const char *const status_words[] = {
+#define X(name, word) [STEP_##name] = (word),
+    STEP_STATUS_MAP(X)
+#undef X
+};
+/* clang-format on */
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+const char *step_status_name(enum step_status status)
+{
+    return (size_t)status < COUNT(status_words) ? status_words[status] : "unknown";
+}
+
+pawl_status effect_add(struct scope *scope, struct effect_list *list, struct effect effect)
+{
+    struct effect *items =
+        grow_array(&scope->arena, list->items, list->count, &list->capacity, sizeof *items);
+
+    if (!items)
+        return scope_no_memory(scope);
+    list->items = items;
+    items[list->count++] = effect;
+    return PAWL_OK;
+}
+
+static void print_effect(const struct effect *effect, struct buf *out)
+{
+    json_open(out, '[');
+    json_text(out, effect_words[effect->kind]);
+    switch (effect->kind) {
+    case EFFECT_STEP:
+        json_u64(out, effect->ordinal);
+        json_u64(out, effect->plan);
+        json_u64(out, effect->attempt);
+        json_text(out, step_status_name(effect->status));
+        break;
+    case EFFECT_READY:
+    case EFFECT_RUN:
+    case EFFECT_END:
+        json_u64(out, effect->ordinal);
+        break;
+    case EFFECT_ARM:
+        json_str(out, effect->name);
+        json_i64(out, effect->due_at_ms);
+        json_u64(out, effect->ordinal);
+        break;
+    case EFFECT_DISARM:
+    case EFFECT_AWAIT:
+    case EFFECT_LEAVE:
+        json_str(out, effect->name);
+        json_u64(out, effect->ordinal);
+        break;
+    case EFFECT_STATE:
+        json_raw(out, effect->state);
+        break;
+    }
+    json_close(out, ']');
+}
+
+void effects_print(const struct effect_list *list, struct buf *out)
+{
+    json_open(out, '[');
+    for (uint32_t i = 0; i < list->count; i++)
+        print_effect(&list->items[i], out);
+    json_close(out, ']');
+}
+
+/* The reader walks the members of one effect; `ok` falls at the first that is not as expected. */
+struct members {
+    const struct node *next;
+    bool ok;
+};
+
+static const struct node *take(struct members *members, enum node_kind kind)
+{
+    const struct node *node = members->next;
+
+    if (!node || node->kind != kind) {
+        members->ok = false;
+        return NULL;
+    }
+    members->next = node->next;
+    return node;
+}
+
+static str take_text(struct members *members)
+{
+    const struct node *node = take(members, NODE_STRING);
+
+    return node ? node->text : STR_NONE;
+}
+
+static int64_t take_i64(struct members *members)
+{
+    int64_t n = 0;
+
+    if (!node_to_i64(take(members, NODE_NUMBER), &n))
+        members->ok = false;
+    return n;
+}
+
+static uint32_t take_u32(struct members *members)
+{
+    int64_t n = take_i64(members);
+
+    if (n < 0 || n > UINT32_MAX)
+        members->ok = false;
+    return (uint32_t)n;
+}
+
+static int find_word(const char *const *words, size_t count, str word)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_is(word, words[i]))
+            return (int)i;
+    return -1;
+}
+
+static enum step_status take_status(struct members *members)
+{
+    int status = find_word(status_words, COUNT(status_words), take_text(members));
+
+    if (status != STEP_PENDING && status != STEP_READY) {
+        members->ok = false;
+        return STEP_PENDING;
+    }
+    return (enum step_status)status;
+}
+
+static void take_rest(struct members *members, struct effect *effect)
+{
+    switch (effect->kind) {
+    case EFFECT_STEP:
+        effect->ordinal = take_u32(members);
+        effect->plan = take_u32(members);
+        effect->attempt = take_u32(members);
+        effect->status = take_status(members);
+        break;
+    case EFFECT_READY:
+    case EFFECT_RUN:
+    case EFFECT_END:
+        effect->ordinal = take_u32(members);
+        break;
+    case EFFECT_ARM:
+        effect->name = take_text(members);
+        effect->due_at_ms = take_i64(members);
+        effect->ordinal = take_u32(members);
+        break;
+    case EFFECT_DISARM:
+    case EFFECT_AWAIT:
+    case EFFECT_LEAVE:
+        effect->name = take_text(members);
+        effect->ordinal = take_u32(members);
+        break;
+    case EFFECT_STATE: {
+        const struct node *state = take(members, NODE_OBJECT);
+
+        effect->state = state ? state->raw : STR_NONE;
+        break;
+    }
+    }
+}
+
+static bool read_effect(const struct node *node, struct effect *out)
+{
+    struct members members = { node->first, node->kind == NODE_ARRAY };
+    int kind = find_word(effect_words, COUNT(effect_words), take_text(&members));
+
+    if (kind < 0)
+        return false;
+    *out = (struct effect){ .kind = (enum effect_kind)kind };
+    take_rest(&members, out);
+    return members.ok && !members.next;
+}
+
+static pawl_status fail_damaged(struct scope *scope, const char *what)
+{
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "the body of an entry is damaged: %s; look closer with 'pawl verify'", what);
+}
+
+pawl_status effects_read(struct scope *scope, str body, struct effect_list *out)
+{
+    struct effect_list list = { 0 };
+    struct effect effect;
+    struct node *root;
+    pawl_status status;
+
+    if (!body.data) {
+        *out = list;
+        return PAWL_OK;
+    }
+    body = arena_str(&scope->arena, body); /* the state of a code instance points into it */
+    if (!body.data)
+        return scope_no_memory(scope);
+    status = node_read_json(scope, body, &root);
+    if (status != PAWL_OK)
+        return status == PAWL_NO_MEMORY ? status : fail_damaged(scope, scope->error.message);
+    if (root->kind != NODE_ARRAY)
+        return fail_damaged(scope, "it is not a list of effects");
+    for (const struct node *node = root->first; node; node = node->next) {
+        if (!read_effect(node, &effect))
+            return fail_damaged(scope, "an effect is not one");
+        status = effect_add(scope, &list, effect);
+        if (status != PAWL_OK)
+            return status;
+    }
+    *out = list;
+    return PAWL_OK;
+}

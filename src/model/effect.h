@@ -1,0 +1,91 @@
+/* effect.h - what an entry caused, as data. Printed as the entry's body, so that live
+ * tables, verify and SQL never need to run a reducer or a handler again.
+ *
+ * A body is one JSON array of effects, each an array that begins with its word:
+ *   ["step",ORD,PLAN,ATTEMPT,"ready"|"pending"]  a row for an attempt is created
+ *   ["ready",ORD]            a pending row becomes ready
+ *   ["run",ORD]              a ready row is being worked on
+ *   ["end",ORD]              the row is spent
+ *   ["arm","NAME",DUE,ORD]   a timer is armed (ORD 0: the instance's own)
+ *   ["disarm","NAME",ORD]    a timer is taken back, or has fired
+ *   ["await","NAME",ORD]     a signal is awaited
+ *   ["leave","NAME",ORD]     it is no longer
+ *   ["state",{...}]          the new state of a code instance
+ * An entry into a terminal state ends every row, timer and wait of its instance; that is
+ * a rule, not listed effects. */
+#ifndef PAWL_MODEL_EFFECT_H
+#define PAWL_MODEL_EFFECT_H
+
+#include "base/buf.h"
+#include "base/scope.h"
+
+#define EFFECT_MAP(X)     \
+    X(STEP, "step")       \
+    X(READY, "ready")     \
+    X(RUN, "run")         \
+    X(END, "end")         \
+    X(ARM, "arm")         \
+    X(DISARM, "disarm")   \
+    X(AWAIT, "await")     \
+    X(LEAVE, "leave")     \
+    X(STATE, "state")
+
+enum effect_kind {
+#define X(name, word) EFFECT_##name,
+    EFFECT_MAP(X)
+#undef X
+};
+
+#define STEP_STATUS_MAP(X) X(PENDING, "pending") X(READY, "ready") X(RUNNING, "running") \
+    X(DONE, "done") X(FAILED, "failed") X(CANCELLED, "cancelled")
+
+enum step_status {
+#define X(name, word) STEP_##name,
+    STEP_STATUS_MAP(X)
+#undef X
+};
+
+struct effect {
+    enum effect_kind kind;
+    uint32_t ordinal;
+    uint32_t plan, attempt;    /* STEP */
+    enum step_status status;   /* STEP: PENDING or READY */
+    str name;                  /* ARM, DISARM, AWAIT, LEAVE */
+    int64_t due_at_ms;         /* ARM */
+    str state;                 /* STATE: JSON */
+};
+
+struct effect_list {
+    struct effect *items; /* in an arena */
+    uint32_t count, capacity;
+};
+
+pawl_status effect_add(struct scope *scope, struct effect_list *list, struct effect effect);
+void effects_print(const struct effect_list *list, struct buf *out);
+pawl_status effects_read(struct scope *scope, str body, struct effect_list *out); /* STORAGE_FAILURE */
+const char *step_status_name(enum step_status status);
+
+/* The live rows of one instance: what its effects leave behind. */
+struct live_step {
+    uint32_t ordinal, plan, attempt;
+    enum step_status status;
+};
+struct live_timer {
+    uint64_t instance;
+    uint32_t ordinal;
+    str name;
+    int64_t due_at_ms;
+};
+struct live_wait {
+    uint32_t ordinal;
+    str name;
+};
+
+struct live {
+    struct live_step *steps;
+    struct live_timer *timers;
+    struct live_wait *waits;
+    uint32_t step_count, timer_count, wait_count;
+};
+
+#endif

@@ -1,0 +1,94 @@
+/* record.h - what the log holds. docs/format.md is the page that freezes it.
+ *
+ * Most records are entries: one declared transition of one instance, numbered 1..N.
+ * The others are control records, never shown as history. All are chained. */
+#ifndef PAWL_MODEL_RECORD_H
+#define PAWL_MODEL_RECORD_H
+
+#include "base/ids.h"
+#include "base/sha.h"
+#include "base/str.h"
+
+/* Control records: the numbers are part of the format. */
+#define CONTROL_MAP(X)                                                  \
+    X(CREATE, -1, "create")      /* an instance begins; seq 0 */        \
+    X(DEFINE, -2, "define")      /* a definition version was put */     \
+    X(PAUSE, -3, "pause")                                               \
+    X(RESUME, -4, "resume")                                             \
+    X(ALARM, -5, "alarm")                                               \
+    X(KEEP_SIGNAL, -6, "keep-signal") /* a buffered signal */           \
+    X(TOKEN, -7, "token")                                               \
+    X(ERASE, -8, "erase")                                               \
+    X(KEYED, -9, "keyed")        /* an accepted keyed call without an entry */
+
+enum control {
+#define X(name, number, text) CONTROL_##name = (number),
+    CONTROL_MAP(X)
+#undef X
+};
+
+#define RECORD_GUARD 1u /* flags: the guard was asserted */
+#define SKIP_EVERY 64u  /* every 64th entry points back to the one 64 before it */
+#define SALT_SIZE 16
+#define STORE_ID_SIZE 16
+
+struct record {
+    uint64_t pos;       /* 1.. in commit order */
+    uint64_t instance;  /* its number; 0: the store itself */
+    uint64_t seq;       /* entries 1..N; a control record has the seq of the entry before it */
+    uint64_t prev;      /* position of this instance's previous record; 0: none */
+    uint64_t skip;      /* where seq % 64 == 0: position of entry seq - 64, or 0; else 0 */
+    int32_t what;       /* >= 0: index of the transition; < 0: enum control */
+    uint32_t flags;
+    int64_t at_ms;      /* when it was recorded, by the store's clock: never goes back */
+    int64_t fired_at_ms; /* what the caller says; equal to at_ms if not supplied */
+    uint32_t step, ordinal, attempt; /* flows: plan index + 1, number of the attempt's row, attempt */
+    uint64_t actor, payload, reason; /* ids of values; 0: absent */
+    str body;           /* effects as JSON (effect.h), or a control record's body; data NULL: none */
+    str key;            /* idempotency: 16 bytes of key id, 32 of request hash; data NULL: none */
+    uint8_t hash[SHA_SIZE];
+    bool has_root;      /* the last record of a commit */
+    uint8_t root[SHA_SIZE];
+};
+
+/* A value that may have to be erased one day: the log knows only its commitment. */
+struct value {
+    uint64_t id;
+    uint8_t commitment[SHA_SIZE]; /* SHA-256(salt || bytes) */
+    uint8_t salt[SALT_SIZE];
+    str bytes;                    /* data NULL: erased, with its salt */
+    bool interned;                /* found again by its bytes: actors and subjects */
+};
+
+/* What creation fixed. Value ids are 0 where absent. */
+struct instance_row {
+    uint64_t number;
+    uint8_t random[ID_RANDOM_SIZE];
+    uint32_t definition;      /* id of the definition version */
+    int64_t instantiated_at_ms;
+    uint64_t created_pos;
+    uint64_t creator, subject, input, metadata; /* values */
+    uint64_t parent;          /* instance number, or 0 */
+    str correlation;          /* data NULL: none */
+    str labels;               /* JSON object text; data NULL: none */
+    bool test;
+};
+
+/* Where an instance stands: derived from its last record. */
+struct head_row {
+    uint64_t instance;
+    uint64_t seq, pos;
+    uint32_t state;
+};
+
+struct definition_row {
+    uint32_t id;
+    str name;          /* data NULL: inline */
+    uint32_t version;  /* 0: inline */
+    int kind;          /* enum definition_kind */
+    str source, compiled;
+    uint8_t source_sha[SHA_SIZE], compiled_sha[SHA_SIZE];
+    int64_t created_at_ms;
+};
+
+#endif

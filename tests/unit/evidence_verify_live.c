@@ -1,0 +1,194 @@
+/* evidence_verify_live.c - live rows against effects, and how a check gets on with the world:
+ * a store that fails, one that is written to, a heap that is empty. */
+#include "evidence_world.h"
+#include "lib/fault.h"
+
+/* ---- live rows ---- */
+
+static void one_flow(struct world *w, struct test *t)
+{
+    world_open(w, t);
+    world_create(w, 1, DEFINITION_FLOW);
+    world_record(w, 1, LIFE_T_START,
+                 "[[\"step\",1,0,1,\"ready\"],[\"step\",2,1,1,\"pending\"],[\"arm\",\"late\",77,0],"
+                 "[\"await\",\"go\",1]]");
+    world_record(w, 1, LIFE_T_STEP_START,
+                 "[[\"run\",1],[\"disarm\",\"never\",4],[\"state\",{\"a\":1}]]");
+    world_live(w, (struct live_change){ .kind = LIVE_STEP_PUT,
+                                        .instance = 1,
+                                        .ordinal = 1,
+                                        .attempt = 1,
+                                        .status = STEP_RUNNING });
+    world_live(w, (struct live_change){ .kind = LIVE_STEP_PUT,
+                                        .instance = 1,
+                                        .ordinal = 2,
+                                        .plan = 1,
+                                        .attempt = 1,
+                                        .status = STEP_PENDING });
+    world_live(w,
+               (struct live_change){
+                   .kind = LIVE_TIMER_PUT, .instance = 1, .name = STR("late"), .due_at_ms = 77 });
+    world_live(w, (struct live_change){
+                      .kind = LIVE_WAIT_PUT, .instance = 1, .ordinal = 1, .name = STR("go") });
+    world_commit(w);
+}
+
+TEST(verify, live_rows_are_what_the_effects_leave_behind)
+{
+    struct world w;
+
+    one_flow(&w, t);
+    world_expect_valid(&w, 5, 2, 1);
+    world_record(&w, 1, LIFE_T_FINISH, NULL);
+    world_live(&w, (struct live_change){ .kind = LIVE_CLEAR, .instance = 1 });
+    world_commit(&w);
+    world_expect_valid(&w, 6, 3, 1);
+    world_close(&w);
+}
+
+TEST(verify, a_live_row_too_few_too_many_or_changed_is_seen)
+{
+    static const struct {
+        struct live_change change;
+        const char *what;
+    } cases[] = {
+        { { .kind = LIVE_STEP_DELETE, .ordinal = 2 }, "step row 2 is missing" },
+        { { .kind = LIVE_STEP_PUT, .ordinal = 9 }, "step row 9 does not follow" },
+        { { .kind = LIVE_STEP_PUT, .ordinal = 2, .plan = 1, .attempt = 1, .status = STEP_READY },
+          "step row 2 is not as" },
+        { { .kind = LIVE_TIMER_PUT, .name = STR_INIT("late"), .due_at_ms = 78 },
+          "timer row 0 late is not as" },
+        { { .kind = LIVE_TIMER_DELETE, .name = STR_INIT("late") }, "timer row 0 late is missing" },
+        { { .kind = LIVE_WAIT_DELETE, .ordinal = 1, .name = STR_INIT("go") }, "wait row 1 go" },
+        { { .kind = LIVE_CLEAR }, "is missing" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct live_change change = cases[i].change;
+        struct verify_report report;
+        struct world w;
+
+        one_flow(&w, t);
+        change.instance = 1;
+        world_live(&w, change);
+        world_record(&w, 0, CONTROL_TOKEN, "{}");
+        world_commit(&w);
+        world_expect_bad(&w, 0, 2, cases[i].what);
+        world_check(&w, 1, &report);
+        EXPECT(!report.valid);
+        EXPECT_HAS(report.what, cases[i].what);
+        world_close(&w);
+    }
+}
+
+TEST(verify, effects_that_make_no_sense_are_named)
+{
+    static const char *const bodies[] = {
+        "[[\"run\",9]]", "[[\"fly\",1]]", "[", "[[]]", "{}", "[[\"step\",-1,0,1,\"ready\"]]"
+    };
+
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        struct world w;
+
+        one_flow(&w, t);
+        world_record(&w, 1, LIFE_T_TIMER, bodies[i]);
+        world_commit(&w);
+        world_expect_bad(&w, 6, 3,
+                         i == 0 ? "step row 9, which is not there" : "effects can't be read");
+        world_close(&w);
+    }
+}
+
+/* ---- the world around ---- */
+
+TEST(verify, a_store_that_cannot_be_read_is_a_finding_not_an_error)
+{
+    struct world w;
+    struct liar liar;
+    struct verify_report report;
+    pawl_error error;
+
+    world_two_orders(&w, t);
+    liar_init(&liar, w.store);
+    liar.fail_pos = 5;
+    for (uint64_t number = 0; number < 2; number++) {
+        EXPECT_OK(verify_store(&liar.store, &heap_libc, number, NULL, NULL, &report, &error));
+        EXPECT(!report.valid);
+        EXPECT_HAS(report.what, "can't be read here: the disk is on fire");
+    }
+    world_close(&w);
+}
+
+/* Somebody writes while the rows are looked at: twelve commits, one per look. */
+static struct world *writer;
+
+static void write_meanwhile(struct live *live)
+{
+    (void)live;
+    if (writer->pos >= 19)
+        return;
+    world_record(writer, 2, ORDER_NOTE, NULL);
+    world_commit(writer);
+}
+
+TEST(verify, a_store_that_is_written_to_meanwhile_is_still_valid)
+{
+    struct world w;
+    struct liar liar;
+    struct verify_report report;
+    pawl_error error;
+
+    world_two_orders(&w, t);
+    writer = &w;
+    liar_init(&liar, w.store);
+    liar.live = write_meanwhile;
+    EXPECT_OK(verify_store(&liar.store, &heap_libc, 0, NULL, NULL, &report, &error));
+    EXPECT_TEXT(report.what, "");
+    EXPECT(report.valid);
+    EXPECT(report.records > 7);
+    world_close(&w);
+}
+
+static void count_progress(void *context, uint64_t pos, uint64_t last)
+{
+    uint64_t *count = context;
+
+    EXPECT(pos <= last);
+    ++*count;
+}
+
+TEST(verify, progress_is_told)
+{
+    struct world w;
+    struct verify_report report;
+    pawl_error error;
+    uint64_t count = 0;
+
+    world_two_orders(&w, t);
+    EXPECT_OK(verify_store(w.store, &heap_libc, 0, count_progress, &count, &report, &error));
+    EXPECT(count > 0);
+    world_close(&w);
+}
+
+TEST(verify, every_lack_of_memory_is_told_and_leaves_nothing_behind)
+{
+    struct world w;
+    struct verify_report report;
+    pawl_error error;
+
+    one_flow(&w, t);
+    for (uint64_t number = 0; number < 2; number++) {
+        struct fault_heap fault = { 0 };
+
+        FAULT_EACH(fault, FAULT_ONCE)
+        {
+            pawl_status status =
+                verify_store(w.store, &fault.heap, number, NULL, NULL, &report, &error);
+
+            EXPECT(status == (fault.has_failed ? PAWL_NO_MEMORY : PAWL_OK));
+            EXPECT(fault.has_failed || report.valid);
+        }
+        EXPECT(fault.count > 10);
+    }
+    world_close(&w);
+}

@@ -1,0 +1,642 @@
+#!/usr/bin/env python3
+"""Check a pawl store (an SQLite file) by docs/format.md alone.
+
+    verify.py [--json] FILE
+
+A second reader of the frozen page: it shares no code with pawl, imports nothing but the
+standard library, and opens the file read-only, live or not. It prints one line,
+
+    valid: 120 records, 100 entries, 9 instances
+    INVALID at position 17 (instance 0000000003..., entry 4): what is wrong
+
+and ends with 0 or 1; with 2 if it was not asked properly.
+"""
+
+import hashlib
+import json
+import sqlite3
+import sys
+import urllib.parse
+
+APPLICATION_ID = 0x7061776C
+SKIP_EVERY = 64
+NO_HASH = bytes(32)
+ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+STORE_ID_TEXT = "0" * 26
+CREATE, DEFINE, LAST_CONTROL = -1, -2, -9
+KINDS = {1: "machine", 2: "flow", 3: "code"}
+TERMINALS = {None: 0, "plain": 1, "success": 2, "failure": 3, "cancel": 4}
+PENDING, READY, RUNNING = 0, 1, 2
+STATUSES = {"pending": PENDING, "ready": READY}
+NUMBER_MAX = (1 << 50) - 1
+
+
+# ---- Hashes -----------------------------------------------------------------------------------
+
+
+def sha(*parts):
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+def varint(n):
+    out = bytearray()
+    while n >= 0x80:
+        out.append(n & 0x7F | 0x80)
+        n >>= 7
+    out.append(n)
+    return bytes(out)
+
+
+def zigzag(n):
+    return varint((n << 1) ^ (n >> 63))
+
+
+def lp(data):
+    data = data or b""
+    return varint(len(data)) + data
+
+
+def opt(digest):
+    return b"\0" if digest is None else b"\1" + digest
+
+
+def value_commitment(salt, data):
+    return sha(salt, data)
+
+
+def instance_id(number, random):
+    bits = number << 80 | int.from_bytes(random, "big")
+    return "".join(ALPHABET[bits >> 5 * i & 31] for i in reversed(range(26)))
+
+
+def creation_body(source_sha, compiled_sha, name, version, subject, input_, metadata, correlation,
+                  labels, parent_id, test):
+    return b"".join([
+        source_sha, compiled_sha, lp(name), varint(version), opt(subject), opt(input_),
+        opt(metadata), lp(correlation), lp(labels), lp(parent_id), varint(test)])
+
+
+def record_hash(prev, id_text, seq, what, at, fired, step, ordinal, attempt, flags, actor, payload,
+                reason, body, key):
+    return sha(
+        b"pawl.rec.1", prev, id_text.encode(), varint(seq), zigzag(what), zigzag(at),
+        zigzag(fired), varint(step), varint(ordinal), varint(attempt), varint(flags), opt(actor),
+        opt(payload), opt(reason), lp(body), lp(key))
+
+
+def first_root(store_id):
+    return sha(b"pawl.store.1", store_id)
+
+
+def next_root(previous, hashes):
+    return sha(b"pawl.root.1", previous, *hashes)
+
+
+def define_body(name, version, kind, source_sha, compiled_sha):
+    return json.dumps(
+        {"name": name, "version": version, "kind": kind, "source": source_sha.hex(),
+         "compiled": compiled_sha.hex()}, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+# ---- What is wrong ----------------------------------------------------------------------------
+
+
+class Bad(Exception):
+    """The first thing found wrong, and where."""
+
+    def __init__(self, what, pos=0, number=0, seq=0):
+        super().__init__(what)
+        self.what, self.pos, self.number, self.seq = what, pos, number, seq
+
+
+def number_in(value, name, low=0, high=(1 << 63) - 1):
+    """An integer column; NULL counts as 0."""
+    if value is None:
+        value = 0
+    if not isinstance(value, int):
+        raise Bad(f"{name} is not a number")
+    if not low <= value <= high:
+        raise Bad(f"{name} is out of range")
+    return value
+
+
+def bytes_in(value, name, size=None):
+    if not isinstance(value, bytes):
+        raise Bad(f"{name} is missing")
+    if size is not None and len(value) != size:
+        raise Bad(f"{name} has {len(value)} bytes, not {size}")
+    return value
+
+
+def optional_bytes(value, name):
+    return None if value is None else bytes_in(value, name)
+
+
+# ---- Definitions ------------------------------------------------------------------------------
+
+
+class Definition:
+    """A definition's row, checked against its texts."""
+
+    def __init__(self, row, sources):
+        (self.id, name, version, kind, source, compiled, compiled_sha, compiler) = row
+        self.name = optional_bytes(name, "its name")
+        self.version = number_in(version, "its version", high=0xFFFFFFFF)
+        self.kind = KINDS.get(kind)
+        self.compiled_sha = bytes_in(compiled_sha, "the hash of its compiled text", 32)
+        self.is_defined = False
+        if source not in sources:
+            raise Bad("its source is missing")
+        self.source_sha = sources[source]
+        compiled = bytes_in(compiled, "its compiled text")
+        if sha(compiled) != self.compiled_sha:
+            raise Bad("the compiled text does not match its hash")
+        if bool(self.name) != (self.version != 0):
+            raise Bad("a name and a version go together")
+        self.read(compiled, compiler)
+
+    def read(self, compiled, compiler):
+        try:
+            text = json.loads(compiled)
+            self.states = [(s["name"], TERMINALS[s.get("terminal")]) for s in text["states"]]
+            self.transitions = [
+                (t["from"], t["action"], t["to"], t.get("guard"),
+                 int(t.get("requires_reason", False)), int(t.get("by") == "engine"))
+                for t in text["transitions"]]
+            self.initial = text["initial"]
+            self.check(text, compiler)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise Bad(f"the compiled text can't be read: {error}") from error
+
+    def check(self, text, compiler):
+        if text["kind"] != self.kind:
+            raise Bad("its kind is not the compiled one")
+        if text["compiler"] != compiler:
+            raise Bad("its compiler is not the compiled one")
+        known = range(len(self.states))
+        if self.initial not in known:
+            raise Bad("it has no initial state")
+        for start, _, end, *_ in self.transitions:
+            if start not in known or end not in known:
+                raise Bad("a transition joins unknown states")
+
+    def is_terminal(self, state):
+        return self.states[state][1] != 0
+
+
+# ---- Instances --------------------------------------------------------------------------------
+
+
+class Chain:
+    """What the log has told about one instance; number 0 is the store itself."""
+
+    def __init__(self, number, id_text, definition=None, test=0):
+        self.number, self.id, self.definition, self.test = number, id_text, definition, test
+        self.seq = self.pos = self.skip_pos = 0
+        self.state = definition.initial if definition else 0
+        self.hash = NO_HASH
+        self.steps, self.timers, self.waits = {}, {}, set()
+        self.flushed = (0, 0, 0)  # (pos, seq, state) at the last position not after `flushed`
+        self.later = {}           # the same, by position, after it
+
+    def remember(self, flushed):
+        here = (self.pos, self.seq, self.state)
+        if self.pos <= flushed:
+            self.flushed = here
+        else:
+            self.later[self.pos] = here
+
+    def apply(self, effect):
+        word, *rest = effect
+        if word == "step":
+            ordinal, plan, attempt, status = rest
+            self.steps[ordinal] = (plan, attempt, STATUSES[status])
+        elif word in ("ready", "run"):
+            plan, attempt, _ = self.steps[rest[0]]
+            self.steps[rest[0]] = (plan, attempt, READY if word == "ready" else RUNNING)
+        elif word == "end":
+            self.steps.pop(rest[0], None)
+        elif word == "arm":
+            name, due, ordinal = rest
+            self.timers[ordinal, name.encode()] = (due, self.test)
+        elif word == "disarm":
+            self.timers.pop((rest[1], rest[0].encode()), None)
+        elif word == "await":
+            self.waits.add((rest[1], rest[0].encode()))
+        elif word == "leave":
+            self.waits.discard((rest[1], rest[0].encode()))
+        elif word != "state":
+            raise ValueError(f"unknown effect {word!r}")
+
+    def end(self):
+        self.steps, self.timers, self.waits = {}, {}, set()
+
+
+# ---- The store --------------------------------------------------------------------------------
+
+
+class Store:
+    def __init__(self, path):
+        self.db = sqlite3.connect(f"file:{urllib.parse.quote(path)}?mode=ro", uri=True,
+                                  isolation_level=None, timeout=30)
+        self.db.text_factory = bytes  # a damaged text need not be UTF-8
+        self.db.execute("BEGIN")      # one moment of a file that may be written to
+        self.records = self.entries = 0
+        self.chains = {0: Chain(0, STORE_ID_TEXT)}
+        self.definitions, self.by_name, self.commitments = {}, {}, {}
+        self.last_pos = 0
+
+    def one(self, sql, *args):
+        row = self.db.execute(sql, args).fetchone()
+        return row[0] if row else None
+
+    def verify(self):
+        self.check_file()
+        self.check_values()
+        self.check_sources()
+        self.check_definitions()
+        self.check_instances()
+        self.check_log()
+        self.check_defined()
+        self.check_created()
+        self.check_heads()
+        self.check_live()
+
+    def check_file(self):
+        if self.one("PRAGMA application_id") != APPLICATION_ID:
+            raise Bad("the file is no pawl store")
+        meta = dict(self.db.execute("SELECT key, value FROM pawl_meta"))
+        if meta.get(b"format") != 1:
+            raise Bad(f"the format is {meta.get(b'format')!r}, not 1")
+        self.root = first_root(bytes_in(meta.get(b"store_id"), "the store_id", 16))
+        self.flushed = number_in(meta.get(b"flushed"), "flushed")
+
+    # -- values, sources, definitions
+
+    def check_values(self):
+        """Wrong ones are only remembered: the record that names one tells where."""
+        for id_, commitment, salt, data in self.db.execute(
+                "SELECT id, commitment, salt, bytes FROM pawl_value"):
+            try:
+                bytes_in(commitment, "its commitment", 32)
+                if (salt is None) != (data is None):
+                    raise Bad("half of it is erased")
+                if data is not None and value_commitment(
+                        bytes_in(salt, "its salt", 16), bytes_in(data, "its text")) != commitment:
+                    raise Bad("it does not match its commitment")
+                self.commitments[id_] = commitment
+            except Bad as bad:
+                self.commitments[id_] = Bad(f"value {id_}: {bad.what}")
+
+    def commitment(self, value, name):
+        id_ = number_in(value, name)
+        if id_ == 0:
+            return None
+        found = self.commitments.get(id_)
+        if found is None:
+            raise Bad(f"{name} is value {id_}, which is missing")
+        if isinstance(found, Bad):
+            raise Bad(found.what)
+        return found
+
+    def check_sources(self):
+        self.sources = {}
+        for id_, digest, data in self.db.execute("SELECT id, sha256, bytes FROM pawl_source"):
+            if sha(bytes_in(data, f"source {id_}")) != digest:
+                raise Bad(f"source {id_} does not match its hash")
+            self.sources[id_] = digest
+
+    def check_definitions(self):
+        for row in self.db.execute(
+                "SELECT id, name, version, kind, source, compiled, compiled_sha256, compiler"
+                " FROM pawl_definition ORDER BY id"):
+            try:
+                found = Definition(row, self.sources)
+            except Bad as bad:
+                raise Bad(f"definition {row[0]}: {bad.what}") from bad
+            self.definitions[found.id] = found
+            if found.name:
+                self.by_name[found.name, found.version] = found
+        self.check_definition_rows()
+
+    def check_definition_rows(self):
+        def blank(value):
+            return b"" if value is None else value
+
+        def flag(value):
+            return number_in(value, "a state's or transition's column")
+
+        wanted_states, wanted_transitions = [], []
+        for id_, d in self.definitions.items():
+            wanted_states += [(id_, i, name.encode(), terminal)
+                              for i, (name, terminal) in enumerate(d.states)]
+            wanted_transitions += [
+                (id_, i, start, action.encode(), end, guard.encode() if guard else b"", reason, by)
+                for i, (start, action, end, guard, reason, by) in enumerate(d.transitions)]
+        states = [(d, i, name, flag(terminal)) for d, i, name, terminal in self.db.execute(
+            "SELECT definition, idx, name, terminal FROM pawl_state ORDER BY definition, idx")]
+        transitions = [
+            (d, i, start, action, end, blank(guard), flag(reason), flag(by))
+            for d, i, start, action, end, guard, reason, by in self.db.execute(
+                "SELECT definition, idx, from_state, action, to_state, guard, requires_reason,"
+                " by_engine FROM pawl_transition ORDER BY definition, idx")]
+        self.compare_rows("pawl_state", wanted_states, states)
+        self.compare_rows("pawl_transition", wanted_transitions, transitions)
+
+    @staticmethod
+    def compare_rows(table, wanted, found):
+        if wanted != found:
+            missing = [row for row in wanted if row not in found] or found
+            raise Bad(f"{table} does not repeat what definition {missing[0][0]} compiled to")
+
+    # -- instances
+
+    def check_instances(self):
+        self.instances = {}
+        for row in self.db.execute(
+                "SELECT number, random, definition, instantiated_at, created_pos, creator, subject,"
+                " input, metadata, parent, correlation, labels, test FROM pawl_instance"):
+            self.instances[row[0]] = row
+
+    def id_of(self, number):
+        row = self.instances.get(number)
+        if row is None or not 0 < number <= NUMBER_MAX:
+            raise Bad(f"the row of instance {number} is missing")
+        return instance_id(number, bytes_in(row[1], "the random part of its id", 10))
+
+    def create(self, record):
+        """Begin the chain of an instance; give the body that its creation's hash covers."""
+        number = record["inst"]
+        if number in self.chains:
+            raise Bad("the instance is created a second time")
+        id_text = self.id_of(number)
+        (_, _, definition, instantiated_at, created_pos, creator, subject, input_, metadata,
+         parent, correlation, labels, test) = self.instances[number]
+        if created_pos != record["pos"]:
+            raise Bad("the instance's row says it was created at another position")
+        if number_in(creator, "its creator") != record["actor"]:
+            raise Bad("the instance's row names another creator")
+        if instantiated_at != record["fired"]:
+            raise Bad("the instance's row says another time of creation")
+        if definition not in self.definitions:
+            raise Bad(f"definition {definition} is missing")
+        found = self.definitions[definition]
+        test = number_in(test, "test", high=1)
+        self.chains[number] = Chain(number, id_text, found, test)
+        return creation_body(
+            found.source_sha, found.compiled_sha, found.name, found.version,
+            self.commitment(subject, "its subject"), self.commitment(input_, "its input"),
+            self.commitment(metadata, "its metadata"),
+            optional_bytes(correlation, "its correlation"), optional_bytes(labels, "its labels"),
+            self.id_of(parent).encode() if number_in(parent, "its parent") else None, test)
+
+    # -- the log
+
+    COLUMNS = ("pos inst seq prev skip what flags at fired step ord attempt actor payload reason"
+               " body key hash root").split()
+
+    def check_log(self):
+        hashes, at = [], None
+        for row in self.db.execute(f"SELECT {', '.join(self.COLUMNS)} FROM pawl_log ORDER BY pos"):
+            record = dict(zip(self.COLUMNS, row))
+            if record["pos"] != self.last_pos + 1:
+                raise Bad("the record at this position is missing", self.last_pos + 1)
+            try:
+                at = self.check_record(record, at)
+                hashes = self.check_root(record, hashes)
+            except Bad as bad:
+                inst, seq = (n if isinstance(n, int) else 0 for n in (record["inst"], record["seq"]))
+                raise Bad(bad.what, record["pos"], inst, seq) from bad
+            self.last_pos = record["pos"]
+        if hashes:
+            raise Bad("the last record has no root: the end of a commit is missing", self.last_pos)
+        if self.flushed > self.last_pos:
+            raise Bad("flushed is after the last record")
+
+    def check_root(self, record, hashes):
+        hashes.append(record["hash"])
+        if record["root"] is None:
+            return hashes
+        self.root = next_root(self.root, hashes)
+        if record["root"] != self.root:
+            raise Bad("the root of this commit does not follow from the one before")
+        return []
+
+    def check_record(self, record, previous_at):
+        for name in ("inst", "seq", "prev", "skip", "step", "ord", "attempt", "flags", "actor",
+                     "payload", "reason"):
+            record[name] = number_in(record[name], name)
+        for name in ("what", "at"):
+            record[name] = number_in(record[name], name, low=-(1 << 63))
+        if record["fired"] is None:
+            record["fired"] = record["at"]
+        record["fired"] = number_in(record["fired"], "fired", low=-(1 << 63))
+        if previous_at is not None and record["at"] < previous_at:
+            raise Bad("the time of this record is before that of the one before it")
+        body = optional_bytes(record["body"], "body")
+        if record["what"] == CREATE:
+            if body:
+                raise Bad("a creation has no body of its own")
+            body = self.create(record)
+        chain = self.chains.get(record["inst"])
+        if chain is None:
+            raise Bad("the instance has a record before it is created")
+        self.check_place(chain, record)
+        self.check_hash(chain, record, body)
+        self.check_meaning(chain, record, body)
+        self.advance(chain, record, body)
+        return record["at"]
+
+    def check_place(self, chain, record):
+        is_entry = record["what"] >= 0
+        seq = chain.seq + is_entry
+        skip = chain.skip_pos if is_entry and seq % SKIP_EVERY == 0 else 0
+        for name, wanted in (("prev", chain.pos), ("seq", seq), ("skip", skip)):
+            if record[name] != wanted:
+                raise Bad(f"{name} is {record[name]}; it must be {wanted}")
+
+    def check_hash(self, chain, record, body):
+        digest = record_hash(
+            chain.hash, chain.id, record["seq"], record["what"], record["at"], record["fired"],
+            record["step"], record["ord"], record["attempt"], record["flags"],
+            self.commitment(record["actor"], "actor"),
+            self.commitment(record["payload"], "payload"),
+            self.commitment(record["reason"], "reason"), body,
+            optional_bytes(record["key"], "key"))
+        if digest != record["hash"]:
+            raise Bad("the record does not match its hash")
+
+    def check_meaning(self, chain, record, body):
+        what = record["what"]
+        if what < LAST_CONTROL:
+            raise Bad(f"there is no control record {what}")
+        if what == DEFINE:
+            self.check_define(record, body)
+        if what < 0:
+            return
+        if chain.number == 0:
+            raise Bad("the store itself has no transitions")
+        if chain.definition.is_terminal(chain.state):
+            raise Bad("an entry after the instance has ended")
+        if what >= len(chain.definition.transitions):
+            raise Bad(f"transition {what} is not declared")
+        start, _, _, guard, _, _ = chain.definition.transitions[what]
+        if start != chain.state:
+            raise Bad(f"transition {what} leaves state {start}, but the instance was in state"
+                      f" {chain.state}")
+        if (guard is not None) != bool(record["flags"] & 1):
+            raise Bad("the guard flag is not as declared")
+
+    def check_define(self, record, body):
+        if record["inst"] != 0:
+            raise Bad("a definition is put in an instance's chain")
+        try:
+            text = json.loads(body)
+            found = self.by_name.get((text["name"].encode(), text["version"]))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise Bad(f"the define record can't be read: {error}") from error
+        if found is None:
+            raise Bad("the definition that this record puts is missing")
+        if body != define_body(found.name.decode(), found.version, found.kind, found.source_sha,
+                               found.compiled_sha):
+            raise Bad(f"definition {found.id} is not the one that was put here")
+        if found.is_defined:
+            raise Bad(f"definition {found.id} was put before")
+        found.is_defined = True
+
+    def advance(self, chain, record, body):
+        chain.pos, chain.seq, chain.hash = record["pos"], record["seq"], record["hash"]
+        self.records += 1
+        if record["what"] >= 0:
+            self.entries += 1
+            if record["seq"] % SKIP_EVERY == 0:
+                chain.skip_pos = record["pos"]
+            self.apply_effects(chain, body)
+            chain.state = chain.definition.transitions[record["what"]][2]
+            if chain.definition.is_terminal(chain.state):
+                chain.end()
+        chain.remember(self.flushed)
+
+    @staticmethod
+    def apply_effects(chain, body):
+        try:
+            for effect in json.loads(body) if body else []:
+                chain.apply(effect)
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError,
+                RecursionError) as error:
+            raise Bad(f"its effects can't be applied: {error!r}") from error
+
+    # -- rows that follow from the log
+
+    def check_defined(self):
+        for found in self.definitions.values():
+            if found.name and not found.is_defined:
+                raise Bad(f"definition {found.id} has a name, but no record puts it")
+
+    def check_created(self):
+        for number in self.instances:
+            if number not in self.chains:
+                raise Bad(f"instance {number} has a row, but no record creates it", number=number)
+        for value in self.commitments.values():
+            if isinstance(value, Bad):
+                raise value
+
+    def check_heads(self):
+        heads = {inst: row for inst, *row in self.db.execute(
+            "SELECT inst, seq, state, pos FROM pawl_head")}
+        for number, chain in self.chains.items():
+            row = heads.pop(number, None)
+            if row is None:
+                if chain.flushed[0]:
+                    raise Bad("its head row is missing", number=number, seq=chain.seq)
+                continue
+            seq, state, pos = (number_in(n, "a head row's column") for n in row)
+            if (pos, seq, state) != chain.flushed and (pos, seq, state) != chain.later.get(pos):
+                raise Bad("its head row is not what the log says", number=number, seq=chain.seq)
+        for number in heads:
+            raise Bad(f"a head row belongs to no instance ({number})")
+
+    def check_live(self):
+        def small(value):
+            return number_in(value, "a live row's column", high=0xFFFFFFFF)
+
+        steps, timers, waits = {}, {}, {}
+        for inst, ordinal, plan, attempt, status in self.db.execute(
+                "SELECT inst, ord, plan, attempt, status FROM pawl_step"):
+            steps.setdefault(inst, {})[small(ordinal)] = (small(plan), small(attempt), small(status))
+        for inst, ordinal, name, due, test in self.db.execute(
+                "SELECT inst, ord, name, due, test FROM pawl_timer"):
+            timers.setdefault(inst, {})[small(ordinal), name] = (due, small(test))
+        for inst, ordinal, name in self.db.execute("SELECT inst, ord, name FROM pawl_wait"):
+            waits.setdefault(inst, set()).add((small(ordinal), name))
+        for number, chain in self.chains.items():
+            for word, found, wanted in (("step", steps.pop(number, {}), chain.steps),
+                                        ("timer", timers.pop(number, {}), chain.timers),
+                                        ("wait", waits.pop(number, set()), chain.waits)):
+                if found != wanted:
+                    raise Bad(f"its {word} rows are not what its entries left", number=number,
+                              seq=chain.seq)
+        for left in (steps, timers, waits):
+            for number in left:
+                raise Bad(f"a live row belongs to no instance ({number})")
+
+
+# ---- Asking and answering ---------------------------------------------------------------------
+
+
+def report(path):
+    """The result as a dict, the same members as `pawl verify --json` gives."""
+    store = None
+    try:
+        store = Store(path)
+        store.verify()
+        bad = None
+    except Bad as found:
+        bad = found
+    except Exception as error:  # damage shows in more ways than sqlite3.Error
+        at = store.last_pos + 1 if store else 0
+        bad = Bad(f"the store can't be read: {error}", at)
+    out = {"valid": bad is None, "records": store.records if store else 0,
+           "entries": store.entries if store else 0,
+           "instances": len(store.chains) - 1 if store else 0}
+    if bad:
+        out.update(first_bad=bad.seq, what=bad.what, instance_id=name_of(store, bad.number),
+                   position=bad.pos)
+    return out
+
+
+def name_of(store, number):
+    try:
+        return store.id_of(number) if number else ""
+    except (Bad, AttributeError):
+        return ""
+
+
+def line(result):
+    if result["valid"]:
+        return (f"valid: {result['records']} records, {result['entries']} entries,"
+                f" {result['instances']} instances")
+    who = (f" (instance {result['instance_id']}, entry {result['first_bad']})"
+           if result["instance_id"] else "")
+    return f"INVALID at position {result['position']}{who}: {result['what']}"
+
+
+def main(arguments):
+    as_json = "--json" in arguments
+    paths = [a for a in arguments if a != "--json"]
+    if len(paths) != 1 or paths[0].startswith("-"):
+        print("usage: verify.py [--json] FILE", file=sys.stderr)
+        return 2
+    try:
+        with open(paths[0], "rb"):
+            pass
+    except OSError as error:
+        print(f"verify.py: {error}", file=sys.stderr)
+        return 2
+    result = report(paths[0])
+    print(json.dumps(result) if as_json else line(result))
+    return 0 if result["valid"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
