@@ -1,0 +1,328 @@
+/* memory_int.h - private to the memory store: its shapes, and how things are found in them.
+ *
+ * memory.c writes, memory_read.c opens, reads and closes. All that handles of one store share is
+ * its disk, guarded by one mutex. On it, what is never taken back (records, values, definitions,
+ * instances) stands in tables by number; what comes and goes, and what is looked up by
+ * text, is a row in a tree. Records, once there, never move or change. */
+#ifndef PAWL_STORE_MEMORY_MEMORY_INT_H
+#define PAWL_STORE_MEMORY_MEMORY_INT_H
+
+#include "base/assert.h"
+#include "model/definition.h"
+#include "store/store.h"
+#include <pthread.h>
+
+/* ---- By number ---- */
+
+struct slot {
+    uint64_t id;
+    void *item;
+};
+
+struct table { /* ordered by id */
+    struct slot *slots;
+    size_t count, capacity;
+};
+
+/* The place of the first that is not below `id`; count if there is none. */
+static inline size_t table_seek(const struct table *table, uint64_t id)
+{
+    size_t low = 0, high = table->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (table->slots[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static inline void *table_find(const struct table *table, uint64_t id) /* NULL if absent */
+{
+    size_t at = table_seek(table, id);
+
+    return at < table->count && table->slots[at].id == id ? table->slots[at].item : NULL;
+}
+
+static inline bool table_reserve(const struct heap *heap, struct table *table, size_t extra)
+{
+    size_t wanted = table->count + extra, capacity = table->capacity > 0 ? table->capacity : 16;
+    struct slot *slots;
+
+    if (wanted <= table->capacity)
+        return true;
+    while (capacity < wanted)
+        capacity *= 2;
+    slots =
+        heap_resize(heap, table->slots, table->capacity * sizeof *slots, capacity * sizeof *slots);
+    if (!slots)
+        return false;
+    table->slots = slots;
+    table->capacity = capacity;
+    return true;
+}
+
+/* Numbers nearly always come in order: then this only appends. */
+static inline void table_put(struct table *table, uint64_t id, void *item)
+{
+    size_t at = table->count++;
+
+    ASSERT(table->count <= table->capacity);
+    for (; at > 0 && table->slots[at - 1].id > id; at--)
+        table->slots[at] = table->slots[at - 1];
+    ASSERT(at == 0 || table->slots[at - 1].id != id);
+    table->slots[at] = (struct slot){ id, item };
+}
+
+static inline void table_free(const struct heap *heap, struct table *table)
+{
+    heap_free(heap, table->slots, table->capacity * sizeof *table->slots);
+}
+
+/* ---- Rows, in trees ---- */
+
+/* The live kinds come first, so that they can be cleared in one go. */
+enum row_kind {
+    ROW_STEP,
+    ROW_TIMER,
+    ROW_WAIT,
+    ROW_SNAPSHOT,
+    ROW_VALUE,  /* name: the bytes of an interned value; number: its id */
+    ROW_NAMED,  /* name: of a definition; number: its id; tie: newest version first */
+    ROW_INLINE, /* name: source_sha of an inline definition; number: its id */
+};
+
+struct row;
+struct link {
+    struct row *left, *right;
+    uint64_t weight; /* never above that of the row over it */
+};
+
+struct row {
+    struct link link[2]; /* in the tree of all rows; in that of the due or of the busy */
+    /* The key, in this order. */
+    uint64_t instance; /* 0 where it belongs to none */
+    enum row_kind kind;
+    uint32_t ordinal;
+    str name; /* in the row's own memory */
+    uint64_t tie;
+    /* What it says. */
+    uint64_t number; /* an id, or the seq of a snapshot */
+    uint32_t plan, attempt;
+    enum step_status status;
+    int64_t due_at_ms;
+    bool test;
+    str text; /* a snapshot's; in the row's own memory */
+};
+
+/* A treap: ordered by key from left to right and by weight from top to bottom. With
+ * weights as good as random its depth is logarithmic. */
+struct tree {
+    struct row *root;
+    int which; /* of a row's links */
+    int (*compare)(const struct row *a, const struct row *b);
+};
+
+static inline int compare_numbers(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static inline int compare_keys(const struct row *a, const struct row *b)
+{
+    int order = compare_numbers(a->instance, b->instance);
+
+    order = order ? order : compare_numbers(a->kind, b->kind);
+    order = order ? order : compare_numbers(a->ordinal, b->ordinal);
+    order = order ? order : str_compare(a->name, b->name);
+    return order ? order : compare_numbers(a->tie, b->tie);
+}
+
+static inline int compare_due(const struct row *a, const struct row *b)
+{
+    int order = (a->due_at_ms > b->due_at_ms) - (a->due_at_ms < b->due_at_ms);
+
+    return order ? order : compare_keys(a, b);
+}
+
+/* The first row at or after `probe`; with `past`, the first after it. NULL: none. */
+static inline struct row *tree_seek(const struct tree *tree, const struct row *probe, bool past)
+{
+    struct row *found = NULL, *at = tree->root;
+
+    while (at) {
+        int order = tree->compare(at, probe);
+
+        if (order > 0 || (order == 0 && !past)) {
+            found = at;
+            at = at->link[tree->which].left;
+        } else
+            at = at->link[tree->which].right;
+    }
+    return found;
+}
+
+static inline void tree_insert(struct tree *tree, struct row *row)
+{
+    struct row **at = &tree->root, *rest, **low, **high;
+    int which = tree->which;
+
+    while (*at && (*at)->link[which].weight > row->link[which].weight)
+        at = tree->compare(*at, row) < 0 ? &(*at)->link[which].right : &(*at)->link[which].left;
+    /* Split what hangs there into the rows before this one and those after it. */
+    rest = *at;
+    low = &row->link[which].left;
+    high = &row->link[which].right;
+    while (rest)
+        if (tree->compare(rest, row) < 0) {
+            *low = rest;
+            low = &rest->link[which].right;
+            rest = *low;
+        } else {
+            *high = rest;
+            high = &rest->link[which].left;
+            rest = *high;
+        }
+    *low = *high = NULL;
+    *at = row;
+}
+
+static inline void tree_remove(struct tree *tree, struct row *row)
+{
+    int which = tree->which;
+    struct row **at = &tree->root, *a = row->link[which].left, *b = row->link[which].right;
+
+    while (*at != row) {
+        ASSERT(*at);
+        at = tree->compare(*at, row) < 0 ? &(*at)->link[which].right : &(*at)->link[which].left;
+    }
+    while (a && b) /* merge its two halves */
+        if (a->link[which].weight > b->link[which].weight) {
+            *at = a;
+            at = &a->link[which].right;
+            a = *at;
+        } else {
+            *at = b;
+            at = &b->link[which].left;
+            b = *at;
+        }
+    *at = a ? a : b;
+}
+
+/* ---- The disk ---- */
+
+struct memory_definition {
+    struct definition_row row;
+    uint32_t compiler, initial;
+    const struct state *states;
+    uint32_t state_count;
+    const uint32_t *to; /* the state each transition leads to */
+    uint32_t transition_count;
+};
+
+/* All about one instance, or about the store itself (number 0). A cell without row and
+ * head says nothing: a commit that failed may leave one behind. */
+struct cell {
+    bool has_row, has_head;
+    struct instance_row row;
+    struct head_row head;   /* as it was written: may lag */
+    struct head_row latest; /* by the log; pos 0: no record yet */
+};
+
+struct block;
+struct memory;
+
+struct disk {
+    struct disk *next; /* in the registry */
+    char *name;        /* NULL: private */
+    size_t name_size;
+    uint32_t handle_count; /* under the registry's lock */
+    const struct heap *heap;
+
+    pthread_mutex_t lock; /* over all that follows */
+    pthread_cond_t turn_over;
+    const struct memory *writer; /* has the turn; NULL: nobody */
+    pthread_t writer_thread;
+    const struct memory *owner; /* NULL: nobody */
+    char owner_address[128];
+
+    struct block *blocks; /* bytes that stay for ever */
+    struct table records, values, definitions, cells;
+    struct tree rows, due, busy;
+    uint64_t row_number; /* rows made so far */
+    struct store_tip tip;
+};
+
+struct memory { /* a handle */
+    struct store store;
+    const struct heap *heap;
+    struct disk *disk;
+};
+
+static inline struct disk *disk_lock(struct store *store)
+{
+    struct disk *disk = ((struct memory *)store)->disk;
+
+    pthread_mutex_lock(&disk->lock);
+    return disk;
+}
+
+static inline void disk_unlock(struct disk *disk)
+{
+    pthread_mutex_unlock(&disk->lock);
+}
+
+/* A step that is ready or running? */
+static inline bool row_is_busy(const struct row *row)
+{
+    return row->kind == ROW_STEP && (row->status == STEP_READY || row->status == STEP_RUNNING);
+}
+
+static inline size_t row_size(const struct row *row)
+{
+    return sizeof *row + row->name.size + row->text.size;
+}
+
+static inline void row_free(struct disk *disk, struct row *row)
+{
+    if (row)
+        heap_free(disk->heap, row, row_size(row));
+}
+
+/* The other tree a row stands in, or NULL. */
+static inline struct tree *second_tree(struct disk *disk, const struct row *row)
+{
+    if (row->kind == ROW_TIMER && !row->test)
+        return &disk->due;
+    return row_is_busy(row) ? &disk->busy : NULL;
+}
+
+static inline void row_drop(struct disk *disk, struct row *row)
+{
+    struct tree *second = second_tree(disk, row);
+
+    tree_remove(&disk->rows, row);
+    if (second)
+        tree_remove(second, row);
+    row_free(disk, row);
+}
+
+/* ---- memory.c: the writing half of memory_store_ops ---- */
+
+pawl_status memory_begin(struct store *store, struct scope *scope, struct store_tip *out);
+pawl_status memory_commit(struct store *store, struct scope *scope, const struct commit *commit);
+void memory_rollback(struct store *store);
+
+/* End the turn that somebody has. Under the disk's lock. */
+void disk_end_turn(struct disk *disk);
+
+/* IN_USE, naming the owner. */
+pawl_status disk_fail_in_use(const struct disk *disk, struct scope *scope);
+
+/* Give back the bytes that stay for ever, down to the block `until`. */
+void disk_free_blocks(struct disk *disk, const struct block *until);
+
+#endif

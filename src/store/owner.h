@@ -1,0 +1,14 @@
+/* owner.h - who owns an SQLite store, asked without opening it. */
+#ifndef PAWL_STORE_OWNER_H
+#define PAWL_STORE_OWNER_H
+
+#include "base/str.h"
+#include <pawl.h>
+
+/* Find the live owner of the store at `path` (a URL behind "sqlite:"). On OK *pid is its
+ * process, or 0 if nobody owns the store, and `address` is where it can be reached, "" if it
+ * did not say, or nobody does. Disturbs neither owner nor writers. Fails with INVALID_REQUEST
+ * (no path), STORAGE_FAILURE (the sidecar cannot be read), TOO_LARGE (`size` is too small). */
+pawl_status sqlite_owner(str path, char *address, size_t size, int *pid);
+
+#endif

@@ -1,0 +1,140 @@
+/* commit.c - a turn to write: begin, then commit or rollback.
+ *
+ * The line that matters is the one that asks for COMMIT. Before it, a failure has changed
+ * nothing. After it, a failure leaves nobody knowing: a failed sync, and a failed write of the
+ * commit frame, have each been seen to leave rows that were there after reopening. So the
+ * store is then broken until it is opened again, through SQLite's recovery. */
+#include "base/assert.h"
+#include "base/planted.h"
+#include "sqlite_int.h"
+
+/* End the transaction, if SQLite has not done so itself. */
+static void abandon(struct sqlite_store *store)
+{
+    struct scope scope;
+
+    if (sqlite3_get_autocommit(store->writer.db))
+        return;
+    scope_init(&scope, store->heap, 0);
+    connection_run(&store->writer, &scope, STATEMENT_ROLLBACK, "ROLLBACK");
+    scope_fini(&scope);
+    if (!sqlite3_get_autocommit(store->writer.db))
+        atomic_store(&store->broken, true);
+}
+
+static void end_turn(struct sqlite_store *store)
+{
+    ASSERT(store->in_turn);
+    store->in_turn = false;
+    if (!store->own)
+        sidecar_unlock(&store->sidecar);
+}
+
+/* Both ways out are prepared before the way in is taken: neither may lack memory then. */
+static pawl_status prepare_ends(struct sqlite_store *store, struct scope *scope)
+{
+    sqlite3_stmt *statement;
+    pawl_status status =
+        statement_get(&store->writer, scope, STATEMENT_COMMIT, "COMMIT", &statement);
+
+    if (status == PAWL_OK)
+        status = statement_get(&store->writer, scope, STATEMENT_ROLLBACK, "ROLLBACK", &statement);
+    return status;
+}
+
+pawl_status sqlite_begin(struct store *base, struct scope *scope, struct store_tip *out)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    pawl_status status = sqlite_check(store, scope);
+
+    ASSERT(!store->in_turn);
+    if (status == PAWL_OK)
+        status = prepare_ends(store, scope);
+    if (status == PAWL_OK && !store->own)
+        status = sidecar_lock(&store->sidecar, scope, LOCK_SHARED);
+    if (status != PAWL_OK)
+        return status;
+    store->in_turn = true;
+    if (PLANTED(ACK_BEFORE_COMMIT) && !sqlite3_get_autocommit(store->writer.db))
+        connection_run(&store->writer, scope, STATEMENT_COMMIT, "COMMIT");
+    status = connection_run(&store->writer, scope, STATEMENT_BEGIN, "BEGIN IMMEDIATE");
+    if (status == PAWL_OK)
+        status = tip_refresh(store, scope);
+    if (status != PAWL_OK) {
+        sqlite_rollback(base);
+        return status;
+    }
+    *out = store->tip;
+    return PAWL_OK;
+}
+
+void sqlite_rollback(struct store *base)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+
+    abandon(store);
+    end_turn(store);
+}
+
+/* Contract (5): positions go on where the log ends. */
+static pawl_status check_position(struct sqlite_store *store, struct scope *scope,
+                                  const struct commit *commit)
+{
+    uint64_t next = store->tip.pos + 1;
+
+    if (commit->record_count == 0 || commit->records[0].pos == next)
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_CONFLICT,
+                      "the next position is %llu, the commit begins with %llu",
+                      (unsigned long long)next, (unsigned long long)commit->records[0].pos);
+}
+
+/* Everything up to COMMIT. */
+static pawl_status write_all(struct sqlite_store *store, struct scope *scope,
+                             const struct commit *commit)
+{
+    pawl_status status = check_position(store, scope, commit);
+
+    if (status == PAWL_OK)
+        status = write_rows(&store->writer, scope, commit);
+    if (status == PAWL_OK)
+        status = write_live(&store->writer, scope, commit);
+    return status;
+}
+
+/* What comes out is OK or OUTCOME_UNKNOWN, never anything else. */
+static pawl_status ask_for_commit(struct sqlite_store *store, struct scope *scope)
+{
+    char words[sizeof scope->error.message];
+
+    if (PLANTED(ACK_BEFORE_COMMIT)) /* the next turn will ask for it */
+        return PAWL_OK;
+    if (connection_run(&store->writer, scope, STATEMENT_COMMIT, "COMMIT") == PAWL_OK)
+        return PAWL_OK;
+    atomic_store(&store->broken, true);
+    memcpy(words, scope->error.message, sizeof words);
+    abandon(store);
+    return scope_fail(scope, PAWL_OUTCOME_UNKNOWN, "committing to %s: %s; reopen the store",
+                      store->path, words);
+}
+
+pawl_status sqlite_commit(struct store *base, struct scope *scope, const struct commit *commit)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    pawl_status status;
+
+    ASSERT(store->in_turn);
+    ASSERT(!sqlite3_get_autocommit(store->writer.db));
+    status = write_all(store, scope, commit);
+    if (status != PAWL_OK) {
+        sqlite_rollback(base);
+        return status;
+    }
+    status = ask_for_commit(store, scope);
+    if (status == PAWL_OK)
+        tip_advance(store, commit);
+    end_turn(store);
+    if (status == PAWL_OK)
+        wal_keep_small(store);
+    return status;
+}

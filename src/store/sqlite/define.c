@@ -1,0 +1,168 @@
+/* define.c - a definition's rows: its source once per distinct text, the version itself, and
+ * its states and transitions spelled out so that SQL can name them. */
+#include "base/assert.h"
+#include "base/node.h"
+#include "model/definition.h"
+#include "sqlite_int.h"
+
+static const char put_source[] =
+    "INSERT INTO pawl_source (sha256, bytes) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+static const char find_source[] = "SELECT id FROM pawl_source WHERE sha256 = ?1";
+static const char put_definition[] =
+    "INSERT INTO pawl_definition (id, name, version, kind, source, compiled, compiled_sha256,"
+    " compiler, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+static const char put_state[] =
+    "INSERT INTO pawl_state (definition, idx, name, terminal) VALUES (?1, ?2, ?3, ?4)";
+static const char put_transition[] =
+    "INSERT INTO pawl_transition (definition, idx, from_state, action, to_state, guard,"
+    " requires_reason, by_engine) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+
+static pawl_status write_source(struct connection *writer, struct scope *scope,
+                                const struct definition_row *row, uint64_t *id)
+{
+    sqlite3_stmt *statement;
+    bool found = false;
+    pawl_status status = statement_get(writer, scope, STATEMENT_PUT_SOURCE, put_source, &statement);
+
+    if (status != PAWL_OK)
+        return status;
+    bind_bytes(statement, 1, row->source_sha, SHA_SIZE);
+    bind_blob(statement, 2, row->source);
+    status = statement_run(statement, scope);
+    if (status == PAWL_OK)
+        status = statement_get(writer, scope, STATEMENT_FIND_SOURCE, find_source, &statement);
+    if (status != PAWL_OK)
+        return status;
+    bind_bytes(statement, 1, row->source_sha, SHA_SIZE);
+    status = statement_step(statement, scope, &found);
+    if (status != PAWL_OK)
+        return status;
+    ASSERT(found);
+    *id = column_u64(statement, 0);
+    sqlite3_reset(statement);
+    return PAWL_OK;
+}
+
+static uint64_t number_of(const struct node *object, const char *key)
+{
+    const struct node *node = node_find(object, key);
+    int64_t number = 0;
+
+    return node && node_to_i64(node, &number) && number > 0 ? (uint64_t)number : 0;
+}
+
+static str text_of(const struct node *object, const char *key)
+{
+    const struct node *node = node_find(object, key);
+
+    return node && node->kind == NODE_STRING ? node->text : STR_NONE;
+}
+
+static enum terminal_kind terminal_of(const struct node *state)
+{
+    static const struct {
+        const char *word;
+        enum terminal_kind kind;
+    } words[] = {
+        { "plain", TERMINAL_PLAIN },
+        { "success", TERMINAL_SUCCESS },
+        { "failure", TERMINAL_FAILURE },
+        { "cancel", TERMINAL_CANCEL },
+    };
+    str found = text_of(state, "terminal");
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (found.data && str_is(found, words[i].word))
+            return words[i].kind;
+    return TERMINAL_NOT;
+}
+
+static pawl_status write_row(struct connection *writer, struct scope *scope,
+                             const struct definition_row *row, uint64_t source, uint64_t compiler)
+{
+    sqlite3_stmt *statement;
+    pawl_status status =
+        statement_get(writer, scope, STATEMENT_PUT_DEFINITION, put_definition, &statement);
+
+    if (status != PAWL_OK)
+        return status;
+    bind_u64(statement, 1, row->id);
+    bind_text(statement, 2, row->name);
+    bind_u64(statement, 3, row->version);
+    bind_i64(statement, 4, row->kind);
+    bind_u64(statement, 5, source);
+    bind_text(statement, 6, row->compiled);
+    bind_bytes(statement, 7, row->compiled_sha, SHA_SIZE);
+    bind_u64(statement, 8, compiler);
+    bind_i64(statement, 9, row->created_at_ms);
+    return statement_run(statement, scope);
+}
+
+static pawl_status write_states(struct connection *writer, struct scope *scope, uint32_t definition,
+                                const struct node *states)
+{
+    uint32_t index = 0;
+    sqlite3_stmt *statement;
+    pawl_status status = statement_get(writer, scope, STATEMENT_PUT_STATE, put_state, &statement);
+    const struct node *state = states ? states->first : NULL;
+
+    for (; state && status == PAWL_OK; state = state->next) {
+        bind_u64(statement, 1, definition);
+        bind_u64(statement, 2, index++);
+        bind_text(statement, 3, text_of(state, "name"));
+        bind_u64(statement, 4, terminal_of(state));
+        status = statement_run(statement, scope);
+    }
+    return status;
+}
+
+static void bind_transition(sqlite3_stmt *statement, const struct node *transition)
+{
+    const struct node *requires_reason = node_find(transition, "requires_reason");
+
+    bind_u64(statement, 3, number_of(transition, "from"));
+    bind_text(statement, 4, text_of(transition, "action"));
+    bind_u64(statement, 5, number_of(transition, "to"));
+    bind_text(statement, 6, text_of(transition, "guard"));
+    bind_u64(statement, 7, requires_reason && requires_reason->truth);
+    bind_u64(statement, 8, str_eq(text_of(transition, "by"), STR("engine")));
+}
+
+static pawl_status write_transitions(struct connection *writer, struct scope *scope,
+                                     uint32_t definition, const struct node *transitions)
+{
+    uint32_t index = 0;
+    sqlite3_stmt *statement;
+    pawl_status status =
+        statement_get(writer, scope, STATEMENT_PUT_TRANSITION, put_transition, &statement);
+    const struct node *transition = transitions ? transitions->first : NULL;
+
+    for (; transition && status == PAWL_OK; transition = transition->next) {
+        bind_u64(statement, 1, definition);
+        bind_u64(statement, 2, index++);
+        bind_transition(statement, transition);
+        status = statement_run(statement, scope);
+    }
+    return status;
+}
+
+pawl_status write_definition(struct connection *writer, struct scope *scope,
+                             const struct definition_row *row)
+{
+    struct node *compiled;
+    uint64_t source;
+    pawl_status status = node_read_json(scope, row->compiled, &compiled);
+
+    if (status == PAWL_INVALID_REQUEST)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "definition %u has no compiled text that can be read", row->id);
+    if (status == PAWL_OK)
+        status = write_source(writer, scope, row, &source);
+    if (status == PAWL_OK)
+        status = write_row(writer, scope, row, source, number_of(compiled, "compiler"));
+    if (status == PAWL_OK)
+        status = write_states(writer, scope, row->id, node_find(compiled, "states"));
+    if (status == PAWL_OK)
+        status = write_transitions(writer, scope, row->id, node_find(compiled, "transitions"));
+    return status;
+}

@@ -1,0 +1,144 @@
+/* head.c - where an instance stands.
+ *
+ * The head row is right up to the flushed position. Records behind that one, the tail, are the
+ * newer truth: the last of them gives seq and position, the last entry among them the state. */
+#include "base/assert.h"
+#include "read_int.h"
+
+static const char select_head[] = "SELECT inst, seq, pos, state FROM pawl_head WHERE inst = ?1";
+static const char select_tail[] =
+    "SELECT seq, pos, what FROM pawl_log"
+    " WHERE pos > (SELECT value FROM pawl_meta WHERE key = 'flushed') AND inst = ?1"
+    " ORDER BY pos DESC";
+static const char select_state[] =
+    "SELECT t.to_state FROM pawl_instance i"
+    " JOIN pawl_transition t ON t.definition = i.definition AND t.idx = ?2 WHERE i.number = ?1";
+static const char select_initial[] =
+    "SELECT json_extract(d.compiled, '$.initial') FROM pawl_instance i"
+    " JOIN pawl_definition d ON d.id = i.definition WHERE i.number = ?1";
+
+struct tail {
+    bool found;
+    uint64_t seq, pos;  /* of the last record */
+    int64_t transition; /* of the last entry; -1: there is none */
+};
+
+static void read_head(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    (void)arena;
+    *(struct head_row *)out = (struct head_row){
+        .instance = column_u64(statement, 0),
+        .seq = column_u64(statement, 1),
+        .pos = column_u64(statement, 2),
+        .state = column_u32(statement, 3),
+    };
+}
+
+static pawl_status read_head_row(struct connection *reader, struct scope *scope, uint64_t instance,
+                                 struct head_row *out)
+{
+    sqlite3_stmt *statement;
+    pawl_status status = statement_get(reader, scope, STATEMENT_HEAD, select_head, &statement);
+
+    if (status != PAWL_OK)
+        return status;
+    bind_u64(statement, 1, instance);
+    return read_row(scope, statement, "instance", read_head, out);
+}
+
+static pawl_status read_tail(struct connection *reader, struct scope *scope, uint64_t instance,
+                             struct tail *out)
+{
+    bool row = true;
+    sqlite3_stmt *statement;
+    pawl_status status = statement_get(reader, scope, STATEMENT_HEAD_TAIL, select_tail, &statement);
+
+    *out = (struct tail){ .transition = -1 };
+    if (status != PAWL_OK)
+        return status;
+    bind_u64(statement, 1, instance);
+    while (out->transition < 0) {
+        status = statement_step(statement, scope, &row);
+        if (status != PAWL_OK || !row)
+            return status;
+        if (!out->found) {
+            out->seq = column_u64(statement, 0);
+            out->pos = column_u64(statement, 1);
+        }
+        out->found = true;
+        out->transition = column_i64(statement, 2);
+    }
+    sqlite3_reset(statement);
+    return PAWL_OK;
+}
+
+/* The state that a transition of the instance leads to; -1: its initial one. */
+static pawl_status read_state(struct connection *reader, struct scope *scope, uint64_t instance,
+                              int64_t transition, uint64_t *out)
+{
+    bool initial = transition < 0;
+    sqlite3_stmt *statement;
+    pawl_status status =
+        statement_get(reader, scope, initial ? STATEMENT_HEAD_INITIAL : STATEMENT_HEAD_STATE,
+                      initial ? select_initial : select_state, &statement);
+
+    if (status != PAWL_OK)
+        return status;
+    bind_u64(statement, 1, instance);
+    if (!initial)
+        bind_i64(statement, 2, transition);
+    return read_row(scope, statement, "transition of the instance", read_number, out);
+}
+
+/* The row, if there is one, with the tail laid over it. */
+static pawl_status read_with_tail(struct connection *reader, struct scope *scope, uint64_t instance,
+                                  struct head_row *out)
+{
+    struct head_row head = { .instance = instance };
+    uint64_t state = 0;
+    struct tail tail;
+    pawl_status status = read_head_row(reader, scope, instance, &head);
+    bool has_row = status == PAWL_OK;
+
+    if (status == PAWL_OK || status == PAWL_NOT_KNOWN) {
+        pawl_status tail_status = read_tail(reader, scope, instance, &tail);
+
+        if (tail_status != PAWL_OK)
+            return tail_status;
+    }
+    if (status != PAWL_OK && (status != PAWL_NOT_KNOWN || !tail.found))
+        return status;
+    if (tail.found && instance != 0 && (tail.transition >= 0 || !has_row)) {
+        status = read_state(reader, scope, instance, tail.transition, &state);
+        if (status != PAWL_OK)
+            return status;
+        head.state = (uint32_t)state;
+    }
+    if (tail.found) {
+        head.seq = tail.seq;
+        head.pos = tail.pos;
+    }
+    *out = head;
+    return PAWL_OK;
+}
+
+pawl_status sqlite_head(struct store *base, struct scope *scope, uint64_t instance, bool trust_rows,
+                        struct head_row *out)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    pawl_status status;
+
+    if (instance > INT64_MAX)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "there is no such instance");
+    status = trust_rows ? reader_enter(store, scope) : reader_begin(store, scope);
+    if (status != PAWL_OK)
+        return status;
+    if (trust_rows) {
+        status = read_head_row(&store->reader, scope, instance, out);
+        reader_leave(store);
+    } else {
+        status = read_with_tail(&store->reader, scope, instance, out);
+        reader_end(store);
+    }
+    return status;
+}

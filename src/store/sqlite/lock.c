@@ -1,0 +1,188 @@
+/* lock.c - the sidecar FILE-owner: who may write.
+ *
+ * flock() belongs to the open file, not to the process: two stores opened in one process keep
+ * each other out like two processes do, and a death releases it. */
+#include "base/assert.h"
+#include "sqlite_int.h"
+#include "store/owner.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOCK_RETRY_MS 5
+#define LOCK_TRIES    400 /* 2 s: longer than any commit or migration of a sane size */
+#define OWNER_SIZE    512 /* of the text inside */
+
+struct owner {
+    long pid;                 /* 0: none is written there */
+    char address[OWNER_SIZE]; /* "": it did not say */
+};
+
+static pawl_status fail(struct sidecar *sidecar, struct scope *scope, const char *doing)
+{
+    return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s %s: %s", doing, sidecar->path,
+                      strerror(errno));
+}
+
+static pawl_status open_file(struct sidecar *sidecar, struct scope *scope)
+{
+    if (sidecar->fd >= 0)
+        return PAWL_OK;
+    sidecar->fd = open(sidecar->path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    return sidecar->fd >= 0 ? PAWL_OK : fail(sidecar, scope, "opening");
+}
+
+/* Is what we have open still what lies there? A sidecar that was deleted keeps nobody out. */
+static bool is_current(const struct sidecar *sidecar)
+{
+    struct stat ours, theirs;
+
+    return fstat(sidecar->fd, &ours) == 0 && stat(sidecar->path, &theirs) == 0 &&
+           ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
+static void read_owner(int fd, struct owner *out)
+{
+    char text[OWNER_SIZE];
+    ssize_t size = pread(fd, text, sizeof text - 1, 0);
+    char *rest;
+
+    *out = (struct owner){ 0 };
+    text[size > 0 ? size : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    out->pid = strtol(text, &rest, 10);
+    if (out->pid > 0 && *rest == ' ')
+        snprintf(out->address, sizeof out->address, "%s", rest + 1);
+}
+
+/* Somebody holds a lock that keeps us out: is it an owner? Shared holders are none, whatever
+ * a dead owner left written. */
+static bool find_owner(int fd, struct owner *out)
+{
+    if (flock(fd, LOCK_SH | LOCK_NB) == 0) {
+        flock(fd, LOCK_UN);
+        return false;
+    }
+    read_owner(fd, out);
+    return out->pid > 0;
+}
+
+static pawl_status fail_owned(struct sidecar *sidecar, struct scope *scope,
+                              const struct owner *owner)
+{
+    int size = (int)(strlen(sidecar->path) - strlen("-owner"));
+
+    if (owner->address[0])
+        return scope_fail(scope, PAWL_IN_USE, "%.*s is owned by process %ld at %s", size,
+                          sidecar->path, owner->pid, owner->address);
+    return scope_fail(scope, PAWL_IN_USE, "%.*s is owned by process %ld", size, sidecar->path,
+                      owner->pid);
+}
+
+/* One attempt. *locked is whether it succeeded. */
+static pawl_status try_lock(struct sidecar *sidecar, struct scope *scope, enum sidecar_lock how,
+                            bool *locked)
+{
+    struct owner owner;
+    pawl_status status = open_file(sidecar, scope);
+
+    *locked = false;
+    if (status != PAWL_OK)
+        return status;
+    if (flock(sidecar->fd, (how == LOCK_SHARED ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) {
+        *locked = is_current(sidecar);
+        if (!*locked)
+            sidecar_close(sidecar);
+        return PAWL_OK;
+    }
+    if (errno != EWOULDBLOCK && errno != EINTR)
+        return fail(sidecar, scope, "locking");
+    if (find_owner(sidecar->fd, &owner))
+        return fail_owned(sidecar, scope, &owner);
+    poll(NULL, 0, LOCK_RETRY_MS); /* a writer's turn, or the file is being made: soon over */
+    return PAWL_OK;
+}
+
+pawl_status sidecar_lock(struct sidecar *sidecar, struct scope *scope, enum sidecar_lock how)
+{
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        bool locked;
+        pawl_status status = try_lock(sidecar, scope, how, &locked);
+
+        if (status != PAWL_OK || locked)
+            return status;
+    }
+    return scope_fail(scope, PAWL_IN_USE, "%s is locked by other processes for more than %d ms",
+                      sidecar->path, LOCK_TRIES * LOCK_RETRY_MS);
+}
+
+void sidecar_unlock(struct sidecar *sidecar)
+{
+    ASSERT(sidecar->fd >= 0);
+    flock(sidecar->fd, LOCK_UN);
+}
+
+pawl_status sidecar_announce(struct sidecar *sidecar, struct scope *scope, const char *address,
+                             bool owned)
+{
+    char text[OWNER_SIZE];
+    int size = 0;
+
+    ASSERT(sidecar->fd >= 0);
+    if (owned)
+        size = snprintf(text, sizeof text, "%ld%s%s\n", (long)getpid(), address ? " " : "",
+                        address ? address : "");
+    if (size < 0 || (size_t)size >= sizeof text)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "an owner's address has at most %d characters", OWNER_SIZE - 32);
+    if (ftruncate(sidecar->fd, 0) != 0 || pwrite(sidecar->fd, text, (size_t)size, 0) != size)
+        return fail(sidecar, scope, "writing");
+    return PAWL_OK;
+}
+
+void sidecar_close(struct sidecar *sidecar)
+{
+    if (sidecar->fd >= 0)
+        close(sidecar->fd);
+    sidecar->fd = -1;
+}
+
+static pawl_status look_for_owner(const char *sidecar_path, struct owner *out)
+{
+    int fd = open(sidecar_path, O_RDONLY | O_CLOEXEC);
+
+    *out = (struct owner){ 0 };
+    if (fd < 0)
+        return errno == ENOENT || errno == ENOTDIR ? PAWL_OK : PAWL_STORAGE_FAILURE;
+    find_owner(fd, out);
+    close(fd);
+    return PAWL_OK;
+}
+
+pawl_status sqlite_owner(str path, char *address, size_t size, int *pid)
+{
+    char given[PATH_MAX], real[PATH_MAX], sidecar[PATH_MAX + 16];
+    struct owner owner;
+    pawl_status status;
+
+    ASSERT(address);
+    ASSERT(pid);
+    if (path.size == 0 || path.size >= sizeof given || memchr(path.data, '\0', path.size))
+        return PAWL_INVALID_REQUEST;
+    snprintf(given, sizeof given, "%.*s", STR_ARG(path));
+    /* No file, no owner: it would have made it. */
+    snprintf(sidecar, sizeof sidecar, "%s-owner", realpath(given, real) ? real : given);
+    status = look_for_owner(sidecar, &owner);
+    if (status != PAWL_OK)
+        return status;
+    if (strlen(owner.address) >= size)
+        return PAWL_TOO_LARGE;
+    memcpy(address, owner.address, strlen(owner.address) + 1);
+    *pid = (int)owner.pid;
+    return PAWL_OK;
+}

@@ -1,0 +1,331 @@
+/* open.c - opening a store's file, making it where it is missing, and closing it. */
+#include "base/assert.h"
+#include "sqlite_int.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define PATH_ROOM 64 /* for what is put behind the path: "-owner", "-new-PID-journal" */
+
+pawl_status sqlite_check(struct sqlite_store *store, struct scope *scope)
+{
+    if (!atomic_load(&store->broken))
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "a commit to %s failed and its outcome is not known: reopen the store",
+                      store->path);
+}
+
+/* The absolute path of `name`, without links; the file itself need not be there. */
+static bool resolve(const char *name, char out[PATH_MAX])
+{
+    char directory[PATH_MAX];
+    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+    int size;
+
+    if (realpath(name, out))
+        return true;
+    if (errno != ENOENT || !base[0])
+        return false;
+    snprintf(directory, sizeof directory, "%.*s", slash ? (int)(base - name) : 1,
+             slash ? name : ".");
+    if (!realpath(directory, out))
+        return false;
+    size = (int)strlen(out);
+    return snprintf(out + size, (size_t)(PATH_MAX - size), "%s%s", size > 1 ? "/" : "", base) <
+           PATH_MAX - size;
+}
+
+static pawl_status find_path(struct sqlite_store *store, struct scope *scope, str name)
+{
+    char text[PATH_MAX];
+
+    if (name.size == 0 || memchr(name.data, '\0', name.size))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "a store's URL is sqlite:FILE, and FILE is missing");
+    if (name.size >= PATH_MAX - PATH_ROOM)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "the path of the store is too long");
+    snprintf(text, sizeof text, "%.*s", STR_ARG(name));
+    errno = 0;
+    if (!resolve(text, store->path))
+        return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: %s", text,
+                          strerror(errno ? errno : ENAMETOOLONG));
+    if (strlen(store->path) >= PATH_MAX - PATH_ROOM)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "the path of the store is too long");
+    snprintf(store->sidecar.path, PATH_MAX, "%.*s-owner", PATH_MAX - PATH_ROOM, store->path);
+    return PAWL_OK;
+}
+
+static bool exists(const struct sqlite_store *store)
+{
+    struct stat info;
+
+    return stat(store->path, &info) == 0;
+}
+
+/* Do what needs the file to oneself. An owner has it anyway. */
+static pawl_status enter_alone(struct sqlite_store *store, struct scope *scope)
+{
+    pawl_status status;
+
+    if (store->own)
+        return PAWL_OK;
+    status = sidecar_lock(&store->sidecar, scope, LOCK_EXCLUSIVE);
+    /* What a dead owner left there would be taken for ours. */
+    return status == PAWL_OK ? sidecar_announce(&store->sidecar, scope, NULL, false) : status;
+}
+
+static void leave_alone(struct sqlite_store *store)
+{
+    if (!store->own)
+        sidecar_close(&store->sidecar);
+}
+
+static pawl_status make_if_missing(struct sqlite_store *store, struct scope *scope, bool create)
+{
+    pawl_status status;
+
+    if (exists(store))
+        return PAWL_OK;
+    if (!create)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "there is no store at %s", store->path);
+    status = enter_alone(store, scope);
+    if (status == PAWL_OK && !exists(store)) /* nobody was first */
+        status = sqlite_create(store, scope);
+    leave_alone(store);
+    return status;
+}
+
+static pawl_status read_pragma(sqlite3 *db, struct scope *scope, const char *text, int64_t *out)
+{
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(db, text, -1, &statement, NULL);
+
+    if (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+        *out = sqlite3_column_int64(statement, 0);
+        sqlite3_finalize(statement);
+        return PAWL_OK;
+    }
+    sqlite3_finalize(statement);
+    return sqlite_fail(scope, db, "reading the header");
+}
+
+/* A plain file with something in it; SQLite would take an empty one for a new database. */
+static pawl_status check_file(struct sqlite_store *store, struct scope *scope)
+{
+    const char *found = NULL;
+    struct stat info;
+
+    if (stat(store->path, &info) != 0)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: %s", store->path, strerror(errno));
+    if (!S_ISREG(info.st_mode))
+        found = "no file";
+    else if (info.st_size == 0)
+        found = "an empty file";
+    if (!found)
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "%s is not a pawl store: expected application_id 0x%08X, found %s",
+                      store->path, SQLITE_APPLICATION_ID, found);
+}
+
+/* Is it ours, and of which schema? Looks without changing anything. */
+static pawl_status read_header(struct sqlite_store *store, struct scope *scope, uint32_t *version)
+{
+    sqlite3 *db = NULL;
+    int64_t application_id = 0, number = 0;
+    pawl_status status = PAWL_OK;
+
+    if (sqlite3_open_v2(store->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
+        SQLITE_OK)
+        status = db ? sqlite_fail(scope, db, store->path) : scope_no_memory(scope);
+    else
+        sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS); /* the last to close holds the file shortly */
+    if (status == PAWL_OK)
+        status = read_pragma(db, scope, "PRAGMA application_id", &application_id);
+    if (status == PAWL_OK)
+        status = read_pragma(db, scope, "PRAGMA user_version", &number);
+    if (db && sqlite3_errcode(db) == SQLITE_NOTADB)
+        status = scope_fail(scope, PAWL_STORAGE_FAILURE,
+                            "%s is not a pawl store: expected application_id 0x%08X, found "
+                            "no SQLite database",
+                            store->path, SQLITE_APPLICATION_ID);
+    else if (status == PAWL_OK && application_id != SQLITE_APPLICATION_ID)
+        status = scope_fail(scope, PAWL_STORAGE_FAILURE,
+                            "%s is not a pawl store: expected application_id 0x%08X, found 0x%08X",
+                            store->path, SQLITE_APPLICATION_ID, (unsigned)application_id);
+    sqlite3_close(db);
+    *version = (uint32_t)number;
+    return status;
+}
+
+static pawl_status check_version(struct sqlite_store *store, struct scope *scope, uint32_t version)
+{
+    if (version <= sqlite_schema_version())
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "%s has schema %u, this pawl knows up to %u; use a newer pawl", store->path,
+                      version, sqlite_schema_version());
+}
+
+/* Read the version again under the lock: somebody may have been first. */
+static pawl_status migrate_alone(struct sqlite_store *store, struct scope *scope)
+{
+    struct connection connection = { 0 };
+    uint32_t version = 0;
+    pawl_status status = enter_alone(store, scope);
+
+    if (status == PAWL_OK)
+        status = read_header(store, scope, &version);
+    if (status == PAWL_OK)
+        status = check_version(store, scope, version);
+    if (status == PAWL_OK && version < sqlite_schema_version())
+        status = connection_open(&connection, scope, store->path, USE_WRITER);
+    if (status == PAWL_OK && connection.db)
+        status = sqlite_migrate(connection.db, scope, version);
+    connection_close(&connection);
+    leave_alone(store);
+    return status;
+}
+
+static pawl_status check_schema(struct sqlite_store *store, struct scope *scope)
+{
+    uint32_t version = 0;
+    pawl_status status = check_file(store, scope);
+
+    if (status == PAWL_OK)
+        status = read_header(store, scope, &version);
+    if (status == PAWL_OK)
+        status = check_version(store, scope, version);
+    if (status == PAWL_OK && version < sqlite_schema_version())
+        status = migrate_alone(store, scope);
+    return status;
+}
+
+/* Whoever turned WAL off is overruled; a file system that can't is refused. */
+static pawl_status ensure_wal(struct sqlite_store *store, struct scope *scope)
+{
+    sqlite3 *db = store->writer.db;
+    sqlite3_stmt *statement = NULL;
+    pawl_status status = PAWL_OK;
+    const char *mode;
+
+    if (sqlite3_prepare_v2(db, "PRAGMA journal_mode = WAL", -1, &statement, NULL) != SQLITE_OK ||
+        sqlite3_step(statement) != SQLITE_ROW) {
+        status = sqlite_fail(scope, db, store->path);
+    } else {
+        mode = (const char *)sqlite3_column_text(statement, 0);
+        if (!mode || strcmp(mode, "wal") != 0)
+            status =
+                scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: expected journal mode wal, found %s",
+                           store->path, mode ? mode : "none");
+    }
+    sqlite3_finalize(statement);
+    return status;
+}
+
+static pawl_status connect(struct sqlite_store *store, struct scope *scope)
+{
+    pawl_status status = connection_open(&store->writer, scope, store->path, USE_WRITER);
+
+    if (status == PAWL_OK)
+        status = ensure_wal(store, scope);
+    if (status == PAWL_OK)
+        status = connection_open(&store->reader, scope, store->path, USE_READER);
+    if (status == PAWL_OK)
+        status = connection_open(&store->keeper, scope, store->path, USE_KEEPER);
+    if (status == PAWL_OK)
+        sqlite3_wal_hook(store->writer.db, wal_hook, store); /* instead of SQLite's own keeping */
+    return status;
+}
+
+static pawl_status take_ownership(struct sqlite_store *store, struct scope *scope,
+                                  const struct store_options *options)
+{
+    pawl_status status;
+
+    if (!options->own || (!options->create && !exists(store)))
+        return PAWL_OK; /* the latter fails soon, and should leave no sidecar behind */
+    status = sidecar_lock(&store->sidecar, scope, LOCK_EXCLUSIVE);
+    store->own = status == PAWL_OK;
+    if (store->own)
+        status = sidecar_announce(&store->sidecar, scope, options->address, true);
+    return status;
+}
+
+static void sqlite_close_store(struct store *base)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    struct scope scope;
+
+    if (store->in_turn)
+        sqlite_rollback(base);
+    connection_close(&store->keeper);
+    connection_close(&store->reader);
+    connection_close(&store->writer);
+    if (store->own) {
+        scope_init(&scope, store->heap, 0);
+        sidecar_announce(&store->sidecar, &scope, NULL, false);
+        scope_fini(&scope);
+    }
+    sidecar_close(&store->sidecar);
+    pthread_mutex_destroy(&store->read_lock);
+    heap_free(store->heap, store, sizeof *store);
+}
+
+static pawl_status sqlite_open_store(str rest, const struct store_options *options,
+                                     struct scope *scope, struct store **out)
+{
+    struct sqlite_store *store = heap_new(options->heap, sizeof *store);
+    pawl_status status;
+
+    ASSERT(options->env);
+    if (!store)
+        return scope_no_memory(scope);
+    store->base.ops = &sqlite_store_ops;
+    store->heap = options->heap;
+    store->env = options->env;
+    store->sidecar.fd = -1;
+    pthread_mutex_init(&store->read_lock, NULL);
+    status = find_path(store, scope, rest);
+    if (status == PAWL_OK)
+        status = take_ownership(store, scope, options);
+    if (status == PAWL_OK)
+        status = make_if_missing(store, scope, options->create);
+    if (status == PAWL_OK)
+        status = check_schema(store, scope);
+    if (status == PAWL_OK)
+        status = connect(store, scope);
+    if (status != PAWL_OK) {
+        sqlite_close_store(&store->base);
+        return status;
+    }
+    *out = &store->base;
+    return PAWL_OK;
+}
+
+const struct store_ops sqlite_store_ops = {
+    .scheme = "sqlite",
+    .open = sqlite_open_store,
+    .close = sqlite_close_store,
+    .begin = sqlite_begin,
+    .commit = sqlite_commit,
+    .rollback = sqlite_rollback,
+    .tip = sqlite_tip,
+    .head = sqlite_head,
+    .instance = sqlite_instance,
+    .record = sqlite_record,
+    .scan = sqlite_scan,
+    .value = sqlite_value,
+    .find_value = sqlite_find_value,
+    .definition = sqlite_definition,
+    .find_definition = sqlite_find_definition,
+    .definitions = sqlite_definitions,
+    .live = sqlite_live,
+    .due = sqlite_due,
+    .busy = sqlite_busy,
+    .snapshot = sqlite_snapshot,
+    .list = sqlite_list,
+    .sql = sqlite_sql,
+};

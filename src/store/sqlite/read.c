@@ -1,0 +1,314 @@
+/* read.c - one row by its number: records, instances, values, snapshots, heads.
+ *
+ * All reads take turns on the reader connection. Each copies what it found into the arena and
+ * resets its statement before the lock is given back, so that no snapshot stays open to hold
+ * up the WAL. */
+#include "base/assert.h"
+#include "read_int.h"
+
+pawl_status reader_enter(struct sqlite_store *store, struct scope *scope)
+{
+    pawl_status status = sqlite_check(store, scope);
+
+    if (status != PAWL_OK)
+        return status;
+    pthread_mutex_lock(&store->read_lock);
+    ASSERT(sqlite3_get_autocommit(store->reader.db));
+    return PAWL_OK;
+}
+
+void reader_leave(struct sqlite_store *store)
+{
+    ASSERT(sqlite3_get_autocommit(store->reader.db));
+    pthread_mutex_unlock(&store->read_lock);
+}
+
+/* COMMIT is prepared first: ending the snapshot must not lack memory. */
+pawl_status reader_begin(struct sqlite_store *store, struct scope *scope)
+{
+    sqlite3_stmt *commit;
+    pawl_status status = reader_enter(store, scope);
+
+    if (status != PAWL_OK)
+        return status;
+    status = statement_get(&store->reader, scope, STATEMENT_COMMIT, "COMMIT", &commit);
+    if (status == PAWL_OK)
+        status = connection_run(&store->reader, scope, STATEMENT_BEGIN_READ, "BEGIN");
+    if (status != PAWL_OK)
+        reader_leave(store);
+    return status;
+}
+
+void reader_end(struct sqlite_store *store)
+{
+    struct scope scope;
+
+    scope_init(&scope, store->heap, 0);
+    if (!sqlite3_get_autocommit(store->reader.db) &&
+        connection_run(&store->reader, &scope, STATEMENT_COMMIT, "COMMIT") != PAWL_OK)
+        atomic_store(&store->broken, true); /* a read that cannot even end */
+    scope_fini(&scope);
+    pthread_mutex_unlock(&store->read_lock);
+}
+
+pawl_status read_row(struct scope *scope, sqlite3_stmt *statement, const char *what,
+                     row_reader *read, void *out)
+{
+    bool row = false;
+    pawl_status status = statement_step(statement, scope, &row);
+
+    if (status != PAWL_OK)
+        return status;
+    if (!row)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "there is no such %s", what);
+    read(statement, &scope->arena, out);
+    sqlite3_reset(statement);
+    return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
+}
+
+/* The one row that `text` finds by number `n`. */
+static pawl_status read_by_number(struct store *base, struct scope *scope, enum statement id,
+                                  const char *text, uint64_t n, const char *what, row_reader *read,
+                                  void *out)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    sqlite3_stmt *statement;
+    pawl_status status = reader_enter(store, scope);
+
+    if (status != PAWL_OK)
+        return status;
+    status = statement_get(&store->reader, scope, id, text, &statement);
+    if (status == PAWL_OK && n > INT64_MAX)
+        status = scope_fail(scope, PAWL_NOT_KNOWN, "there is no such %s", what);
+    if (status == PAWL_OK) {
+        bind_u64(statement, 1, n);
+        status = read_row(scope, statement, what, read, out);
+    }
+    reader_leave(store);
+    return status;
+}
+
+/* ---- Records ---- */
+
+#define RECORD_COLUMNS                                                                             \
+    "pos, inst, seq, prev, skip, what, flags, at, coalesce(fired, at), step, ord, attempt, actor," \
+    " payload, reason, body, key, hash, root"
+
+static const char select_record[] = "SELECT " RECORD_COLUMNS " FROM pawl_log WHERE pos = ?1";
+static const char select_records[] =
+    "SELECT " RECORD_COLUMNS " FROM pawl_log WHERE pos >= ?1 ORDER BY pos LIMIT ?2";
+
+static void read_record(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    struct record record = {
+        .pos = column_u64(statement, 0),
+        .instance = column_u64(statement, 1),
+        .seq = column_u64(statement, 2),
+        .prev = column_u64(statement, 3),
+        .skip = column_u64(statement, 4),
+        .what = (int32_t)column_i64(statement, 5),
+        .flags = column_u32(statement, 6),
+        .at_ms = column_i64(statement, 7),
+        .fired_at_ms = column_i64(statement, 8),
+        .step = column_u32(statement, 9),
+        .ordinal = column_u32(statement, 10),
+        .attempt = column_u32(statement, 11),
+        .actor = column_u64(statement, 12),
+        .payload = column_u64(statement, 13),
+        .reason = column_u64(statement, 14),
+        .body = column_str(statement, 15, arena),
+        .key = column_str(statement, 16, arena),
+        .has_root = sqlite3_column_type(statement, 18) != SQLITE_NULL,
+    };
+
+    column_bytes(statement, 17, record.hash, SHA_SIZE);
+    column_bytes(statement, 18, record.root, SHA_SIZE);
+    if (!arena->failed)
+        *(struct record *)out = record;
+}
+
+pawl_status sqlite_record(struct store *store, struct scope *scope, uint64_t pos,
+                          struct record *out)
+{
+    return read_by_number(store, scope, STATEMENT_RECORD, select_record, pos, "record", read_record,
+                          out);
+}
+
+/* A scan reads ahead a page at a time: the lock is free while `fn` runs, and `fn` may read. */
+#define PAGE_RECORDS 1000
+#define PAGE_SIZE    ((size_t)1 << 20)
+
+struct page {
+    struct scope scope; /* emptied for each page */
+    struct record *records;
+    size_t count;
+};
+
+static pawl_status step_page(sqlite3_stmt *statement, struct page *page)
+{
+    bool row = true;
+    pawl_status status = PAWL_OK;
+
+    while (page->count < PAGE_RECORDS && page->scope.arena.used < PAGE_SIZE) {
+        status = statement_step(statement, &page->scope, &row);
+        if (status != PAWL_OK || !row)
+            return status;
+        read_record(statement, &page->scope.arena, &page->records[page->count]);
+        if (page->scope.arena.failed)
+            break;
+        page->count++;
+    }
+    sqlite3_reset(statement);
+    return page->scope.arena.failed ? scope_no_memory(&page->scope) : PAWL_OK;
+}
+
+static pawl_status read_page(struct sqlite_store *store, uint64_t from, struct page *page)
+{
+    sqlite3_stmt *statement;
+    pawl_status status;
+
+    scope_clear(&page->scope);
+    page->count = 0;
+    page->records = ARENA_ARRAY(&page->scope.arena, struct record, PAGE_RECORDS);
+    if (!page->records)
+        return scope_no_memory(&page->scope);
+    status = reader_enter(store, &page->scope);
+    if (status != PAWL_OK)
+        return status;
+    status =
+        statement_get(&store->reader, &page->scope, STATEMENT_SCAN, select_records, &statement);
+    if (status == PAWL_OK) {
+        bind_u64(statement, 1, from);
+        bind_u64(statement, 2, PAGE_RECORDS);
+        status = step_page(statement, page);
+    }
+    reader_leave(store);
+    return status;
+}
+
+pawl_status sqlite_scan(struct store *base, struct scope *scope, uint64_t from, record_fn fn,
+                        void *context)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    struct page page;
+    pawl_status status;
+
+    scope_init(&page.scope, store->heap, LIMIT_SCOPE);
+    do {
+        status = read_page(store, from, &page);
+        if (status != PAWL_OK) {
+            scope_fail(scope, status, "%s", page.scope.error.message);
+            break;
+        }
+        for (size_t i = 0; i < page.count && status == PAWL_OK; i++) {
+            from = page.records[i].pos + 1;
+            status = fn(context, &page.records[i]);
+        }
+    } while (status == PAWL_OK && page.count > 0);
+    scope_fini(&page.scope);
+    return status;
+}
+
+/* ---- Instances ---- */
+
+static const char select_instance[] =
+    "SELECT number, random, definition, instantiated_at, created_pos, creator, subject, input,"
+    " metadata, parent, correlation, labels, test FROM pawl_instance WHERE number = ?1";
+
+static void read_instance(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    struct instance_row row = {
+        .number = column_u64(statement, 0),
+        .definition = column_u32(statement, 2),
+        .instantiated_at_ms = column_i64(statement, 3),
+        .created_pos = column_u64(statement, 4),
+        .creator = column_u64(statement, 5),
+        .subject = column_u64(statement, 6),
+        .input = column_u64(statement, 7),
+        .metadata = column_u64(statement, 8),
+        .parent = column_u64(statement, 9),
+        .correlation = column_str(statement, 10, arena),
+        .labels = column_str(statement, 11, arena),
+        .test = column_u64(statement, 12) != 0,
+    };
+
+    column_bytes(statement, 1, row.random, ID_RANDOM_SIZE);
+    if (!arena->failed)
+        *(struct instance_row *)out = row;
+}
+
+pawl_status sqlite_instance(struct store *store, struct scope *scope, uint64_t number,
+                            struct instance_row *out)
+{
+    return read_by_number(store, scope, STATEMENT_INSTANCE, select_instance, number, "instance",
+                          read_instance, out);
+}
+
+/* ---- Values ---- */
+
+#define VALUE_COLUMNS "id, commitment, salt, bytes, interned"
+
+static const char select_value[] = "SELECT " VALUE_COLUMNS " FROM pawl_value WHERE id = ?1";
+static const char select_interned[] =
+    "SELECT " VALUE_COLUMNS " FROM pawl_value WHERE interned = 1 AND bytes = ?1";
+
+static void read_value(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    struct value value = {
+        .id = column_u64(statement, 0),
+        .bytes = column_str(statement, 3, arena),
+        .interned = column_u64(statement, 4) == 1,
+    };
+
+    column_bytes(statement, 1, value.commitment, SHA_SIZE);
+    column_bytes(statement, 2, value.salt, SALT_SIZE);
+    if (!arena->failed)
+        *(struct value *)out = value;
+}
+
+pawl_status sqlite_value(struct store *store, struct scope *scope, uint64_t id, struct value *out)
+{
+    return read_by_number(store, scope, STATEMENT_VALUE, select_value, id, "value", read_value,
+                          out);
+}
+
+pawl_status sqlite_find_value(struct store *base, struct scope *scope, str bytes, struct value *out)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    sqlite3_stmt *statement;
+    pawl_status status = reader_enter(store, scope);
+
+    if (status != PAWL_OK)
+        return status;
+    status =
+        statement_get(&store->reader, scope, STATEMENT_FIND_VALUE, select_interned, &statement);
+    if (status == PAWL_OK) {
+        bind_blob(statement, 1, bytes);
+        status = read_row(scope, statement, "value", read_value, out);
+    }
+    reader_leave(store);
+    return status;
+}
+
+/* ---- Snapshots ---- */
+
+static const char select_snapshot[] = "SELECT inst, seq, text FROM pawl_snapshot WHERE inst = ?1";
+
+static void read_snapshot(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    struct snapshot_row row = {
+        .instance = column_u64(statement, 0),
+        .seq = column_u64(statement, 1),
+        .text = column_str(statement, 2, arena),
+    };
+
+    if (!arena->failed)
+        *(struct snapshot_row *)out = row;
+}
+
+pawl_status sqlite_snapshot(struct store *store, struct scope *scope, uint64_t instance,
+                            struct snapshot_row *out)
+{
+    return read_by_number(store, scope, STATEMENT_SNAPSHOT, select_snapshot, instance, "snapshot",
+                          read_snapshot, out);
+}

@@ -1,0 +1,22 @@
+/* read_int.h - private to the SQLite store: how its read_*.c and list.c share a shape. */
+#ifndef PAWL_STORE_SQLITE_READ_INT_H
+#define PAWL_STORE_SQLITE_READ_INT_H
+
+#include "base/limits.h"
+#include "sqlite_int.h"
+
+/* Copy one row into the arena and *out, which is left alone if the arena has failed. */
+typedef void row_reader(sqlite3_stmt *statement, struct arena *arena, void *out);
+
+/* Step a bound statement, read its one row and reset it. NOT_KNOWN, in words with `what`. */
+pawl_status read_row(struct scope *scope, sqlite3_stmt *statement, const char *what,
+                     row_reader *read, void *out);
+
+/* Step a bound statement to its end and read all rows into one array of the scope's. Rows are
+ * `size` bytes each; there may be at most `limit`. */
+pawl_status read_rows(struct scope *scope, sqlite3_stmt *statement, row_reader *read, size_t size,
+                      uint32_t limit, void **out, uint32_t *count);
+
+void read_number(sqlite3_stmt *statement, struct arena *arena, void *out); /* a uint64_t */
+
+#endif

@@ -1,0 +1,177 @@
+/* sql.c - read-only SQL for people, over the pawl_... views.
+ *
+ * On a connection of its own, opened read-only and for this call: a statement that takes
+ * minutes holds up nobody, and an authorizer that allows nothing but reading is in nobody's
+ * way. */
+#include "base/assert.h"
+#include "base/limits.h"
+#include "sqlite_int.h"
+
+static bool is_harmless_pragma(const char *name)
+{
+    static const char *const harmless[] = { "table_info", "table_xinfo", "table_list",
+                                            "index_list", "index_info",  "index_xinfo" };
+
+    for (size_t i = 0; name && i < sizeof harmless / sizeof *harmless; i++)
+        if (sqlite3_stricmp(name, harmless[i]) == 0)
+            return true;
+    return false;
+}
+
+static int authorize(void *context, int action, const char *first, const char *second,
+                     const char *database, const char *trigger)
+{
+    (void)context;
+    (void)database;
+    (void)trigger;
+    switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_RECURSIVE:
+        return SQLITE_OK;
+    case SQLITE_FUNCTION:
+        return sqlite3_stricmp(second, "load_extension") == 0 ? SQLITE_DENY : SQLITE_OK;
+    case SQLITE_PRAGMA:
+        return is_harmless_pragma(first) ? SQLITE_OK : SQLITE_DENY;
+    default:
+        return SQLITE_DENY;
+    }
+}
+
+/* What the statement says is the caller's; what the file does is ours. */
+static pawl_status fail(struct scope *scope, sqlite3 *db)
+{
+    switch (sqlite3_errcode(db) & 0xff) {
+    case SQLITE_NOMEM:
+    case SQLITE_IOERR:
+    case SQLITE_CORRUPT:
+    case SQLITE_BUSY:
+    case SQLITE_FULL:
+    case SQLITE_CANTOPEN:
+    case SQLITE_NOTADB:
+        return sqlite_fail(scope, db, "running SQL");
+    default:
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "%s", sqlite3_errmsg(db));
+    }
+}
+
+/* One statement that only reads, and behind it nothing but white space and comments. */
+static pawl_status prepare(sqlite3 *db, struct scope *scope, str text, sqlite3_stmt **out)
+{
+    const char *rest = NULL, *end = text.data + text.size;
+    sqlite3_stmt *second = NULL;
+
+    if (sqlite3_prepare_v2(db, text.data, (int)text.size, out, &rest) != SQLITE_OK)
+        return fail(scope, db);
+    if (!*out)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "expected a statement, found none");
+    if (sqlite3_prepare_v2(db, rest, (int)(end - rest), &second, NULL) != SQLITE_OK || second) {
+        sqlite3_finalize(second);
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "expected one statement, found more");
+    }
+    if (!sqlite3_stmt_readonly(*out))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "expected a statement that only reads, found one that writes");
+    return PAWL_OK;
+}
+
+static str hex_of(struct arena *arena, const void *bytes, size_t size)
+{
+    char *text = arena_alloc(arena, 2 * size + 1);
+
+    if (!text)
+        return STR_NONE;
+    sha_hex(bytes, size, text);
+    return (str){ text, 2 * size };
+}
+
+static str value_of(struct arena *arena, sqlite3_stmt *statement, int index)
+{
+    const void *data;
+    size_t size;
+
+    switch (sqlite3_column_type(statement, index)) {
+    case SQLITE_NULL:
+        return STR_NONE;
+    case SQLITE_BLOB:
+        data = sqlite3_column_blob(statement, index);
+        size = (size_t)sqlite3_column_bytes(statement, index);
+        return size > 0 ? hex_of(arena, data, size) : STR("");
+    default:
+        data = sqlite3_column_text(statement, index);
+        size = (size_t)sqlite3_column_bytes(statement, index);
+        arena->failed = arena->failed || !data;
+        return arena_str(arena, (str){ data, size });
+    }
+}
+
+struct row {
+    struct scope scope; /* emptied for each row */
+    uint32_t count;
+    str *names, *values; /* names are in the caller's scope */
+};
+
+static pawl_status take_names(struct row *row, struct scope *scope, sqlite3_stmt *statement)
+{
+    row->count = (uint32_t)sqlite3_column_count(statement);
+    row->names = ARENA_ARRAY(&scope->arena, str, row->count);
+    for (uint32_t i = 0; i < row->count && row->names; i++) {
+        const char *name = sqlite3_column_name(statement, (int)i);
+
+        row->names[i] = arena_str(&scope->arena, str_of(name ? name : ""));
+    }
+    return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
+}
+
+static pawl_status give_row(struct row *row, struct scope *scope, sqlite3_stmt *statement,
+                            row_fn fn, void *context)
+{
+    struct arena *arena = &row->scope.arena;
+
+    scope_clear(&row->scope);
+    row->values = ARENA_ARRAY(arena, str, row->count);
+    for (uint32_t i = 0; i < row->count && row->values; i++)
+        row->values[i] = value_of(arena, statement, (int)i);
+    if (arena->failed)
+        return scope_no_memory(scope);
+    return fn(context, row->count, row->names, row->values);
+}
+
+static pawl_status run(struct row *row, struct scope *scope, sqlite3_stmt *statement, row_fn fn,
+                       void *context)
+{
+    pawl_status status = take_names(row, scope, statement);
+    int code = SQLITE_ROW;
+
+    while (status == PAWL_OK && (code = sqlite3_step(statement)) == SQLITE_ROW)
+        status = give_row(row, scope, statement, fn, context);
+    if (status == PAWL_OK && code != SQLITE_DONE)
+        status = fail(scope, sqlite3_db_handle(statement));
+    return status;
+}
+
+pawl_status sqlite_sql(struct store *base, struct scope *scope, str text, row_fn fn, void *context)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    struct connection connection = { 0 };
+    struct row row = { 0 };
+    sqlite3_stmt *statement = NULL;
+    pawl_status status = sqlite_check(store, scope);
+
+    if (status == PAWL_OK && (text.size > LIMIT_TEXT || memchr(text.data, '\0', text.size)))
+        status = scope_fail(scope, PAWL_INVALID_REQUEST,
+                            "expected SQL without NUL, of at most %u bytes", LIMIT_TEXT);
+    if (status == PAWL_OK)
+        status = connection_open(&connection, scope, store->path, USE_SQL);
+    if (status != PAWL_OK)
+        return status;
+    scope_init(&row.scope, store->heap, LIMIT_SCOPE);
+    sqlite3_set_authorizer(connection.db, authorize, NULL);
+    status = prepare(connection.db, scope, text, &statement);
+    if (status == PAWL_OK)
+        status = run(&row, scope, statement, fn, context);
+    sqlite3_finalize(statement);
+    scope_fini(&row.scope);
+    connection_close(&connection);
+    return status;
+}

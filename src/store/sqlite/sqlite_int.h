@@ -1,0 +1,222 @@
+/* sqlite_int.h - private to the SQLite store.
+ *
+ * Three connections to one file:
+ *   writer  begin..commit, one thread at a time (the drain);
+ *   reader  all reads, one at a time, under read_lock; no read transaction outlives a call;
+ *   keeper  moves the WAL into the file, so that neither of the others has to.
+ * What must hold between calls is listed at struct sqlite_store. */
+#ifndef PAWL_STORE_SQLITE_INT_H
+#define PAWL_STORE_SQLITE_INT_H
+
+#include "store/store.h"
+#include <limits.h>
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+
+#define SQLITE_APPLICATION_ID 0x7061776C /* "pawl" */
+#define BUSY_TIMEOUT_MS       5000       /* how long a write waits for another process's */
+
+/* ---- Statements: statement.c ---- */
+
+/* Every statement that is kept prepared; its text stands where it is used. */
+/* clang-format off */
+enum statement {
+    STATEMENT_BEGIN, STATEMENT_BEGIN_READ, STATEMENT_COMMIT, STATEMENT_ROLLBACK,
+    STATEMENT_DATA_VERSION, STATEMENT_TIP, STATEMENT_TIP_ROOT,
+    STATEMENT_PUT_VALUE, STATEMENT_ERASE_VALUE, STATEMENT_PUT_SOURCE, STATEMENT_FIND_SOURCE,
+    STATEMENT_PUT_DEFINITION, STATEMENT_PUT_STATE, STATEMENT_PUT_TRANSITION,
+    STATEMENT_PUT_INSTANCE, STATEMENT_PUT_RECORD, STATEMENT_PUT_HEAD, STATEMENT_PUT_SNAPSHOT,
+    STATEMENT_PUT_META,
+    STATEMENT_PUT_STEP, STATEMENT_DELETE_STEP, STATEMENT_CLEAR_STEPS, STATEMENT_PUT_TIMER,
+    STATEMENT_DELETE_TIMER, STATEMENT_CLEAR_TIMERS, STATEMENT_PUT_WAIT, STATEMENT_DELETE_WAIT,
+    STATEMENT_CLEAR_WAITS,
+    STATEMENT_HEAD, STATEMENT_HEAD_TAIL, STATEMENT_HEAD_STATE, STATEMENT_HEAD_INITIAL,
+    STATEMENT_INSTANCE, STATEMENT_RECORD, STATEMENT_SCAN, STATEMENT_VALUE, STATEMENT_FIND_VALUE,
+    STATEMENT_SNAPSHOT,
+    STATEMENT_DEFINITION, STATEMENT_DEFINITION_NEWEST, STATEMENT_DEFINITION_VERSION,
+    STATEMENT_DEFINITION_INLINE, STATEMENT_DEFINITIONS,
+    STATEMENT_LIVE_STEPS, STATEMENT_LIVE_TIMERS, STATEMENT_LIVE_WAITS, STATEMENT_DUE,
+    STATEMENT_BUSY,
+    STATEMENT_COUNT
+};
+/* clang-format on */
+
+struct connection {
+    sqlite3 *db; /* NULL: not open */
+    sqlite3_stmt *cache[STATEMENT_COUNT];
+};
+
+enum connection_use { USE_WRITER, USE_READER, USE_KEEPER, USE_SQL };
+
+/* Open the file, which must be there, and set it up for its use. */
+pawl_status connection_open(struct connection *connection, struct scope *scope, const char *path,
+                            enum connection_use use);
+void connection_close(struct connection *connection); /* one that is not open is fine */
+
+/* The words for what SQLite said last: NO_MEMORY or STORAGE_FAILURE. `doing`: "reading a record".
+ */
+pawl_status sqlite_fail(struct scope *scope, sqlite3 *db, const char *doing);
+
+/* A prepared statement, ready to be bound; kept with the connection under `id`. */
+pawl_status statement_get(struct connection *connection, struct scope *scope, enum statement id,
+                          const char *text, sqlite3_stmt **out);
+/* Step once. *row is whether there is a row; the statement is reset when there is none, and
+ * when it fails. */
+pawl_status statement_step(sqlite3_stmt *statement, struct scope *scope, bool *row);
+/* Step a statement that gives no rows, and reset it. */
+pawl_status statement_run(sqlite3_stmt *statement, struct scope *scope);
+/* statement_get() and statement_run() of one without parameters. */
+pawl_status connection_run(struct connection *connection, struct scope *scope, enum statement id,
+                           const char *text);
+
+/* What is bound is borrowed until the statement is reset or bound again. */
+void bind_u64(sqlite3_stmt *statement, int index, uint64_t n);
+void bind_i64(sqlite3_stmt *statement, int index, int64_t n);
+void bind_optional(sqlite3_stmt *statement, int index, uint64_t n); /* 0 is NULL */
+void bind_text(sqlite3_stmt *statement, int index, str s);          /* data NULL is NULL */
+void bind_blob(sqlite3_stmt *statement, int index, str s);          /* data NULL is NULL */
+void bind_bytes(sqlite3_stmt *statement, int index, const uint8_t *bytes, size_t size);
+
+uint64_t column_u64(sqlite3_stmt *statement, int index); /* NULL is 0 */
+uint32_t column_u32(sqlite3_stmt *statement, int index);
+int64_t column_i64(sqlite3_stmt *statement, int index);
+/* A copy in the arena; NULL is STR_NONE. Text and blobs alike. Look at arena->failed after. */
+str column_str(sqlite3_stmt *statement, int index, struct arena *arena);
+/* Exactly `size` bytes; a damaged column that has another size leaves zeros, for verify to find. */
+void column_bytes(sqlite3_stmt *statement, int index, uint8_t *out, size_t size);
+
+/* ---- The sidecar: lock.c ---- */
+
+/* FILE-owner is only ever locked: exclusively by an owner for life and by whoever makes or
+ * migrates the file, shared by each write of anybody else. An owner writes "PID ADDRESS" into
+ * it. Text that nobody locks is of an owner that died. */
+struct sidecar {
+    char path[PATH_MAX];
+    int fd; /* -1: not open */
+};
+
+enum sidecar_lock { LOCK_SHARED, LOCK_EXCLUSIVE };
+
+/* Lock, waiting a short while for writers and makers, but not for an owner: IN_USE, naming it. */
+pawl_status sidecar_lock(struct sidecar *sidecar, struct scope *scope, enum sidecar_lock how);
+void sidecar_unlock(struct sidecar *sidecar);
+/* Write that this process owns the store, or, if not `owned`, that nobody does. `address` may
+ * be NULL. Only under the exclusive lock. */
+pawl_status sidecar_announce(struct sidecar *sidecar, struct scope *scope, const char *address,
+                             bool owned);
+void sidecar_close(struct sidecar *sidecar); /* unlocks */
+
+/* ---- The store ---- */
+
+/* Between calls:
+ *   (a) in_turn is true exactly from begin() to commit() or rollback(), and then the writer is
+ *       in a transaction and the sidecar is locked;
+ *   (b) an owner's sidecar is locked exclusively as long as the store is open;
+ *   (c) the reader is in no transaction while read_lock is free;
+ *   (d) once `broken`, no call but close() touches the file;
+ *   (e) `tip` is the tip as the writer last saw it, at writer_version. */
+struct sqlite_store {
+    struct store base;
+    const struct heap *heap;
+    struct env *env;
+    bool own;
+    char path[PATH_MAX];
+    struct sidecar sidecar;
+
+    struct connection writer;
+    bool in_turn;
+    bool tip_known;
+    struct store_tip tip;
+    int64_t writer_version;   /* PRAGMA data_version when `tip` was right */
+    _Atomic uint64_t changes; /* see tip.c */
+    atomic_bool broken;       /* a COMMIT failed: nobody knows what the file holds */
+
+    pthread_mutex_t read_lock;
+    struct connection reader;
+    int64_t reader_version;
+
+    struct connection keeper;
+    uint32_t wal_pages; /* in the WAL after the last commit */
+    uint32_t wal_next;  /* move the WAL into the file when it has so many */
+};
+
+static inline struct sqlite_store *sqlite_store_of(struct store *store)
+{
+    return (struct sqlite_store *)(void *)store;
+}
+
+/* STORAGE_FAILURE once the store is broken. */
+pawl_status sqlite_check(struct sqlite_store *store, struct scope *scope);
+
+/* ---- Making and migrating: create.c, migrate.c ---- */
+
+extern const str sqlite_schema[][2]; /* made by tools/embed: name and text of each migration */
+
+/* Make the store's file. Only under the exclusive lock, and if it is not there. */
+pawl_status sqlite_create(struct sqlite_store *store, struct scope *scope);
+
+/* Apply the migrations after `version`, in one transaction. */
+pawl_status sqlite_migrate(sqlite3 *db, struct scope *scope, uint32_t version);
+uint32_t sqlite_schema_version(void); /* the newest one known */
+
+/* ---- The verbs ---- */
+
+/* Take the reader. On OK, give it back with reader_leave(). */
+pawl_status reader_enter(struct sqlite_store *store, struct scope *scope);
+void reader_leave(struct sqlite_store *store);
+/* The same, with one snapshot for several statements. */
+pawl_status reader_begin(struct sqlite_store *store, struct scope *scope);
+void reader_end(struct sqlite_store *store);
+
+pawl_status sqlite_begin(struct store *store, struct scope *scope, struct store_tip *out);
+pawl_status sqlite_commit(struct store *store, struct scope *scope, const struct commit *commit);
+void sqlite_rollback(struct store *store);
+
+pawl_status sqlite_tip(struct store *store, struct scope *scope, struct store_tip *out);
+/* Make store->tip right. Only in the writer's transaction. */
+pawl_status tip_refresh(struct sqlite_store *store, struct scope *scope);
+void tip_advance(struct sqlite_store *store, const struct commit *commit); /* after COMMIT */
+pawl_status sqlite_read_tip(struct connection *connection, struct scope *scope,
+                            struct store_tip *out); /* all but `changes` */
+
+pawl_status write_rows(struct connection *writer, struct scope *scope, const struct commit *commit);
+pawl_status write_live(struct connection *writer, struct scope *scope, const struct commit *commit);
+pawl_status write_definition(struct connection *writer, struct scope *scope,
+                             const struct definition_row *row);
+
+int wal_hook(void *store, sqlite3 *db, const char *name, int pages);
+void wal_keep_small(struct sqlite_store *store); /* after a commit */
+
+pawl_status sqlite_head(struct store *store, struct scope *scope, uint64_t instance,
+                        bool trust_rows, struct head_row *out);
+pawl_status sqlite_instance(struct store *store, struct scope *scope, uint64_t number,
+                            struct instance_row *out);
+pawl_status sqlite_record(struct store *store, struct scope *scope, uint64_t pos,
+                          struct record *out);
+pawl_status sqlite_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
+                        void *context);
+pawl_status sqlite_value(struct store *store, struct scope *scope, uint64_t id, struct value *out);
+pawl_status sqlite_find_value(struct store *store, struct scope *scope, str bytes,
+                              struct value *out);
+pawl_status sqlite_definition(struct store *store, struct scope *scope, uint32_t id,
+                              struct definition_row *out);
+pawl_status sqlite_find_definition(struct store *store, struct scope *scope, str name,
+                                   uint32_t version, const uint8_t *source_sha,
+                                   struct definition_row *out);
+pawl_status sqlite_definitions(struct store *store, struct scope *scope, str after, uint32_t limit,
+                               struct definition_row **out, uint32_t *count);
+pawl_status sqlite_live(struct store *store, struct scope *scope, uint64_t instance,
+                        struct live *out);
+pawl_status sqlite_due(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
+                       struct live_timer **out, uint32_t *count, int64_t *next_ms);
+pawl_status sqlite_busy(struct store *store, struct scope *scope, uint64_t after, uint32_t limit,
+                        uint64_t **out, uint32_t *count);
+pawl_status sqlite_snapshot(struct store *store, struct scope *scope, uint64_t instance,
+                            struct snapshot_row *out);
+pawl_status sqlite_list(struct store *store, struct scope *scope, const struct list_query *query,
+                        uint64_t **out, uint32_t *count);
+pawl_status sqlite_sql(struct store *store, struct scope *scope, str text, row_fn fn,
+                       void *context);
+
+#endif

@@ -1,0 +1,211 @@
+/* statement.c - connections, and the statements kept prepared on them. */
+#include "base/assert.h"
+#include "sqlite_int.h"
+#include <stdio.h>
+
+/* Pages kept in memory, in KiB. A commit that touches more spills into the WAL early, which
+ * costs time, never truth. */
+#define WRITER_CACHE_KIB 8192
+#define READER_CACHE_KIB 2048
+
+pawl_status sqlite_fail(struct scope *scope, sqlite3 *db, const char *doing)
+{
+    int code = sqlite3_extended_errcode(db);
+
+    switch (code & 0xff) {
+    case SQLITE_NOMEM:
+        return scope_no_memory(scope);
+    case SQLITE_FULL:
+        return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: the disk is full", doing);
+    case SQLITE_BUSY:
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "%s: another process has been writing for more than %d ms", doing,
+                          BUSY_TIMEOUT_MS);
+    default:
+        return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: %s (SQLite code %d)", doing,
+                          sqlite3_errmsg(db), code);
+    }
+}
+
+static int run_settings(sqlite3 *db, enum connection_use use)
+{
+    char text[256];
+
+    snprintf(text, sizeof text,
+             "PRAGMA synchronous = FULL; PRAGMA secure_delete = OFF; PRAGMA cell_size_check = ON;"
+             "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -%d; PRAGMA query_only = %s",
+             use == USE_WRITER ? WRITER_CACHE_KIB : READER_CACHE_KIB,
+             use == USE_WRITER || use == USE_KEEPER ? "OFF" : "ON");
+    return sqlite3_exec(db, text, NULL, NULL, NULL);
+}
+
+static int configure(sqlite3 *db, enum connection_use use)
+{
+    int code;
+
+    sqlite3_extended_result_codes(db, 1);
+    sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS);
+    code = sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    return code == SQLITE_OK ? run_settings(db, use) : code;
+}
+
+pawl_status connection_open(struct connection *connection, struct scope *scope, const char *path,
+                            enum connection_use use)
+{
+    int flags = SQLITE_OPEN_NOMUTEX;
+    pawl_status status = PAWL_OK;
+    sqlite3 *db = NULL;
+
+    ASSERT(!connection->db);
+    flags |= use == USE_SQL ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+    if (sqlite3_open_v2(path, &db, flags, NULL) != SQLITE_OK || configure(db, use) != SQLITE_OK) {
+        status = db ? sqlite_fail(scope, db, path) : scope_no_memory(scope);
+        sqlite3_close(db);
+        return status;
+    }
+    *connection = (struct connection){ .db = db };
+    return PAWL_OK;
+}
+
+void connection_close(struct connection *connection)
+{
+    int code;
+
+    for (int i = 0; i < STATEMENT_COUNT; i++) {
+        sqlite3_finalize(connection->cache[i]);
+        connection->cache[i] = NULL;
+    }
+    code = sqlite3_close(connection->db);
+    ASSERT(code == SQLITE_OK); /* no statement was forgotten */
+    connection->db = NULL;
+}
+
+pawl_status statement_get(struct connection *connection, struct scope *scope, enum statement id,
+                          const char *text, sqlite3_stmt **out)
+{
+    sqlite3_stmt **kept = &connection->cache[id];
+
+    ASSERT(id < STATEMENT_COUNT);
+    if (!*kept && sqlite3_prepare_v3(connection->db, text, -1, SQLITE_PREPARE_PERSISTENT, kept,
+                                     NULL) != SQLITE_OK)
+        return sqlite_fail(scope, connection->db, "preparing a statement");
+    ASSERT(!sqlite3_stmt_busy(*kept));
+    *out = *kept;
+    return PAWL_OK;
+}
+
+pawl_status statement_step(sqlite3_stmt *statement, struct scope *scope, bool *row)
+{
+    int code = sqlite3_step(statement);
+    pawl_status status = PAWL_OK;
+
+    *row = code == SQLITE_ROW;
+    if (code == SQLITE_ROW)
+        return PAWL_OK;
+    if (code != SQLITE_DONE)
+        status = sqlite_fail(scope, sqlite3_db_handle(statement), "running a statement");
+    sqlite3_reset(statement);
+    return status;
+}
+
+pawl_status statement_run(sqlite3_stmt *statement, struct scope *scope)
+{
+    bool row;
+    pawl_status status = statement_step(statement, scope, &row);
+
+    ASSERT(!row);
+    return status;
+}
+
+pawl_status connection_run(struct connection *connection, struct scope *scope, enum statement id,
+                           const char *text)
+{
+    sqlite3_stmt *statement;
+    pawl_status status = statement_get(connection, scope, id, text, &statement);
+
+    return status == PAWL_OK ? statement_run(statement, scope) : status;
+}
+
+/* Binding borrowed bytes and numbers allocates nothing: it fails only if we are wrong. */
+#define BIND(call)                                                                                 \
+    do {                                                                                           \
+        int code = (call);                                                                         \
+        ASSERT(code == SQLITE_OK);                                                                 \
+    } while (0)
+
+void bind_u64(sqlite3_stmt *statement, int index, uint64_t n)
+{
+    ASSERT(n <= INT64_MAX);
+    BIND(sqlite3_bind_int64(statement, index, (int64_t)n));
+}
+
+void bind_i64(sqlite3_stmt *statement, int index, int64_t n)
+{
+    BIND(sqlite3_bind_int64(statement, index, n));
+}
+
+void bind_optional(sqlite3_stmt *statement, int index, uint64_t n)
+{
+    if (n > 0)
+        bind_u64(statement, index, n);
+    else
+        BIND(sqlite3_bind_null(statement, index));
+}
+
+void bind_text(sqlite3_stmt *statement, int index, str s)
+{
+    BIND(sqlite3_bind_text64(statement, index, s.data, s.size, SQLITE_STATIC, SQLITE_UTF8));
+}
+
+void bind_blob(sqlite3_stmt *statement, int index, str s)
+{
+    BIND(sqlite3_bind_blob64(statement, index, s.data, s.size, SQLITE_STATIC));
+}
+
+void bind_bytes(sqlite3_stmt *statement, int index, const uint8_t *bytes, size_t size)
+{
+    ASSERT(bytes);
+    BIND(sqlite3_bind_blob64(statement, index, bytes, size, SQLITE_STATIC));
+}
+
+uint64_t column_u64(sqlite3_stmt *statement, int index)
+{
+    return (uint64_t)sqlite3_column_int64(statement, index);
+}
+
+uint32_t column_u32(sqlite3_stmt *statement, int index)
+{
+    return (uint32_t)sqlite3_column_int64(statement, index);
+}
+
+int64_t column_i64(sqlite3_stmt *statement, int index)
+{
+    return sqlite3_column_int64(statement, index);
+}
+
+/* Text is read as a blob too: that neither converts nor stops at a NUL. */
+static str column_view(sqlite3_stmt *statement, int index)
+{
+    const char *data = sqlite3_column_blob(statement, index);
+    int size = sqlite3_column_bytes(statement, index);
+
+    if (sqlite3_column_type(statement, index) == SQLITE_NULL)
+        return STR_NONE;
+    return data ? (str){ data, (size_t)size } : STR("");
+}
+
+str column_str(sqlite3_stmt *statement, int index, struct arena *arena)
+{
+    return arena_str(arena, column_view(statement, index));
+}
+
+void column_bytes(sqlite3_stmt *statement, int index, uint8_t *out, size_t size)
+{
+    str view = column_view(statement, index);
+
+    memset(out, 0, size);
+    if (view.size == size && size > 0)
+        memcpy(out, view.data, size);
+}

@@ -1,0 +1,47 @@
+/* wal.c - keeping the WAL small.
+ *
+ * A passive checkpoint moves what it can into the file and waits for nobody. Once everything
+ * has been moved and no reader stands in the way, the next write begins the WAL anew. Readers
+ * that always overlap would keep that from ever happening, so a WAL that has grown large all
+ * the same is cut by the writer, at a moment when that needs no waiting.
+ *
+ * Nothing here can fail a commit: what is in the WAL is durable where it is. */
+#include "sqlite_int.h"
+
+#define WAL_KEEP_PAGES 1024u  /* 4 MiB of the usual 4 KiB pages */
+#define WAL_CUT_PAGES  16384u /* 64 MiB */
+
+int wal_hook(void *context, sqlite3 *db, const char *name, int pages)
+{
+    struct sqlite_store *store = context;
+
+    (void)db;
+    (void)name;
+    if ((uint32_t)pages < store->wal_pages)
+        store->wal_next = 0; /* it has begun anew */
+    store->wal_pages = (uint32_t)pages;
+    return SQLITE_OK;
+}
+
+static void cut(struct sqlite_store *store)
+{
+    sqlite3 *db = store->writer.db;
+
+    sqlite3_busy_timeout(db, 0);
+    sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS);
+}
+
+void wal_keep_small(struct sqlite_store *store)
+{
+    int pages = 0, moved = 0, code;
+
+    if (store->wal_pages < WAL_KEEP_PAGES || store->wal_pages < store->wal_next)
+        return;
+    code = sqlite3_wal_checkpoint_v2(store->keeper.db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages,
+                                     &moved);
+    if (store->wal_pages >= WAL_CUT_PAGES)
+        cut(store);
+    /* Where a reader stands in the way, trying again at every commit would be in vain. */
+    store->wal_next = code == SQLITE_OK && pages == moved ? 0 : store->wal_pages + WAL_KEEP_PAGES;
+}

@@ -1,0 +1,122 @@
+/* write_live.c - live rows: steps, timers and waits, changed in the order the commit says. */
+#include "base/assert.h"
+#include "sqlite_int.h"
+
+static const char put_step[] =
+    "INSERT INTO pawl_step (inst, ord, plan, attempt, status) VALUES (?1, ?2, ?3, ?4, ?5)"
+    " ON CONFLICT (inst, ord) DO UPDATE SET plan = excluded.plan, attempt = excluded.attempt,"
+    " status = excluded.status";
+static const char put_timer[] =
+    "INSERT INTO pawl_timer (inst, ord, name, due, test) VALUES (?1, ?2, ?3, ?4, ?5)"
+    " ON CONFLICT (inst, ord, name) DO UPDATE SET due = excluded.due, test = excluded.test";
+static const char put_wait[] =
+    "INSERT INTO pawl_wait (inst, ord, name) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+static const char delete_step[] = "DELETE FROM pawl_step WHERE inst = ?1 AND ord = ?2";
+static const char delete_timer[] =
+    "DELETE FROM pawl_timer WHERE inst = ?1 AND ord = ?2 AND name = ?3";
+static const char delete_wait[] =
+    "DELETE FROM pawl_wait WHERE inst = ?1 AND ord = ?2 AND name = ?3";
+
+static pawl_status put_one_step(struct connection *writer, struct scope *scope,
+                                const struct live_change *change)
+{
+    sqlite3_stmt *statement;
+    pawl_status status = statement_get(writer, scope, STATEMENT_PUT_STEP, put_step, &statement);
+
+    ASSERT(change->status <= STEP_RUNNING); /* what is over is no longer live */
+    if (status != PAWL_OK)
+        return status;
+    bind_u64(statement, 1, change->instance);
+    bind_u64(statement, 2, change->ordinal);
+    bind_u64(statement, 3, change->plan);
+    bind_u64(statement, 4, change->attempt);
+    bind_u64(statement, 5, change->status);
+    return statement_run(statement, scope);
+}
+
+static pawl_status put_one_timer(struct connection *writer, struct scope *scope,
+                                 const struct live_change *change)
+{
+    sqlite3_stmt *statement;
+    pawl_status status = statement_get(writer, scope, STATEMENT_PUT_TIMER, put_timer, &statement);
+
+    if (status != PAWL_OK)
+        return status;
+    bind_u64(statement, 1, change->instance);
+    bind_u64(statement, 2, change->ordinal);
+    bind_text(statement, 3, change->name);
+    bind_i64(statement, 4, change->due_at_ms);
+    bind_u64(statement, 5, change->test);
+    return statement_run(statement, scope);
+}
+
+/* The others name a row by instance, ordinal and, but for steps, name. */
+static pawl_status run_named(struct connection *writer, struct scope *scope, enum statement id,
+                             const char *text, const struct live_change *change)
+{
+    sqlite3_stmt *statement;
+    pawl_status status = statement_get(writer, scope, id, text, &statement);
+
+    if (status != PAWL_OK)
+        return status;
+    bind_u64(statement, 1, change->instance);
+    bind_u64(statement, 2, change->ordinal);
+    if (id != STATEMENT_DELETE_STEP)
+        bind_text(statement, 3, change->name);
+    return statement_run(statement, scope);
+}
+
+static pawl_status clear(struct connection *writer, struct scope *scope, uint64_t instance)
+{
+    static const struct {
+        enum statement id;
+        const char *text;
+    } tables[] = {
+        { STATEMENT_CLEAR_STEPS, "DELETE FROM pawl_step WHERE inst = ?1" },
+        { STATEMENT_CLEAR_TIMERS, "DELETE FROM pawl_timer WHERE inst = ?1" },
+        { STATEMENT_CLEAR_WAITS, "DELETE FROM pawl_wait WHERE inst = ?1" },
+    };
+    pawl_status status = PAWL_OK;
+
+    for (size_t i = 0; i < sizeof tables / sizeof *tables && status == PAWL_OK; i++) {
+        sqlite3_stmt *statement;
+
+        status = statement_get(writer, scope, tables[i].id, tables[i].text, &statement);
+        if (status != PAWL_OK)
+            return status;
+        bind_u64(statement, 1, instance);
+        status = statement_run(statement, scope);
+    }
+    return status;
+}
+
+static pawl_status write_change(struct connection *writer, struct scope *scope,
+                                const struct live_change *change)
+{
+    switch (change->kind) {
+    case LIVE_STEP_PUT:
+        return put_one_step(writer, scope, change);
+    case LIVE_STEP_DELETE:
+        return run_named(writer, scope, STATEMENT_DELETE_STEP, delete_step, change);
+    case LIVE_TIMER_PUT:
+        return put_one_timer(writer, scope, change);
+    case LIVE_TIMER_DELETE:
+        return run_named(writer, scope, STATEMENT_DELETE_TIMER, delete_timer, change);
+    case LIVE_WAIT_PUT:
+        return run_named(writer, scope, STATEMENT_PUT_WAIT, put_wait, change);
+    case LIVE_WAIT_DELETE:
+        return run_named(writer, scope, STATEMENT_DELETE_WAIT, delete_wait, change);
+    case LIVE_CLEAR:
+        return clear(writer, scope, change->instance);
+    }
+    panic_at(__FILE__, __LINE__, "a live change of no kind");
+}
+
+pawl_status write_live(struct connection *writer, struct scope *scope, const struct commit *commit)
+{
+    pawl_status status = PAWL_OK;
+
+    for (size_t i = 0; i < commit->live_count && status == PAWL_OK; i++)
+        status = write_change(writer, scope, &commit->live[i]);
+    return status;
+}

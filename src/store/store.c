@@ -1,0 +1,314 @@
+/* store.c - stores by URL, and the checks round every call of every backend.
+ *
+ * Arguments are our own promises, so they are asserted; so are results, where a backend could
+ * only get them wrong by its own fault. What a damaged disk could bring about is not. */
+#include "store/store.h"
+#include "base/assert.h"
+#include "base/limits.h"
+
+static const struct store_ops *const backends[] = { &sqlite_store_ops, &memory_store_ops };
+#define BACKEND_COUNT (sizeof backends / sizeof *backends)
+
+/* Rows that are claimed are there. */
+#define ASSERT_ROWS(rows, count) ASSERT(IMPLIES((count) > 0, (rows) != NULL))
+
+static const struct store_ops *find_backend(str scheme)
+{
+    for (size_t i = 0; i < BACKEND_COUNT; i++)
+        if (str_is(scheme, backends[i]->scheme))
+            return backends[i];
+    return NULL;
+}
+
+pawl_status store_open(str url, const struct store_options *options, struct scope *scope,
+                       struct store **out)
+{
+    const char *colon = url.size > 0 ? memchr(url.data, ':', url.size) : NULL;
+    size_t size = colon ? (size_t)(colon - url.data) : 0;
+    const struct store_ops *ops = find_backend((str){ url.data, size });
+    pawl_status status;
+
+    ASSERT(options && options->env && options->heap);
+    ASSERT(out);
+    if (!colon || !ops)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "a store's URL is sqlite:FILE or memory:, found '%.*s'", STR_ARG(url));
+    status = ops->open(str_from(url, size + 1), options, scope, out);
+    ASSERT(IMPLIES(status == PAWL_OK, *out && (*out)->ops == ops));
+    return status;
+}
+
+void store_close(struct store *store)
+{
+    if (store)
+        store->ops->close(store);
+}
+
+pawl_status store_begin(struct store *store, struct scope *scope, struct store_tip *out)
+{
+    pawl_status status;
+
+    ASSERT(out);
+    status = store->ops->begin(store, scope, out);
+    ASSERT(IMPLIES(status == PAWL_OK, out->flushed <= out->pos));
+    return status;
+}
+
+static void check_records(const struct commit *commit)
+{
+    ASSERT_ROWS(commit->records, commit->record_count);
+    for (size_t i = 0; i < commit->record_count; i++) {
+        const struct record *record = &commit->records[i];
+
+        ASSERT(record->pos == commit->records[0].pos + i);
+        ASSERT(record->prev < record->pos);
+        ASSERT(record->skip < record->pos);
+        ASSERT(record->what >= CONTROL_KEYED);
+    }
+}
+
+static void check_rows(const struct commit *commit)
+{
+    ASSERT_ROWS(commit->values, commit->value_count);
+    for (size_t i = 0; i < commit->value_count; i++)
+        ASSERT(commit->values[i].id > 0);
+    ASSERT_ROWS(commit->definitions, commit->definition_count);
+    for (size_t i = 0; i < commit->definition_count; i++)
+        ASSERT(commit->definitions[i].id > 0);
+    ASSERT_ROWS(commit->instances, commit->instance_count);
+    for (size_t i = 0; i < commit->instance_count; i++)
+        ASSERT(commit->instances[i].number > 0 && commit->instances[i].number <= ID_NUMBER_MAX);
+}
+
+static void check_derived(const struct commit *commit)
+{
+    ASSERT_ROWS(commit->heads, commit->head_count);
+    for (size_t i = 1; i < commit->head_count; i++)
+        ASSERT(commit->heads[i - 1].instance <= commit->heads[i].instance);
+    ASSERT_ROWS(commit->live, commit->live_count);
+    for (size_t i = 0; i < commit->live_count; i++)
+        ASSERT(commit->live[i].instance > 0);
+    ASSERT_ROWS(commit->snapshots, commit->snapshot_count);
+    for (size_t i = 0; i < commit->snapshot_count; i++)
+        ASSERT(commit->snapshots[i].text.data);
+}
+
+pawl_status store_commit(struct store *store, struct scope *scope, const struct commit *commit)
+{
+    pawl_status status;
+
+    ASSERT(commit);
+    check_records(commit);
+    check_rows(commit);
+    check_derived(commit);
+    status = store->ops->commit(store, scope, commit);
+    ASSERT(IMPLIES(status != PAWL_OK, scope->error.status == status));
+    return status;
+}
+
+void store_rollback(struct store *store)
+{
+    store->ops->rollback(store);
+}
+
+pawl_status store_tip(struct store *store, struct scope *scope, struct store_tip *out)
+{
+    pawl_status status;
+
+    ASSERT(out);
+    status = store->ops->tip(store, scope, out);
+    ASSERT(IMPLIES(status == PAWL_OK, out->flushed <= out->pos));
+    return status;
+}
+
+pawl_status store_head(struct store *store, struct scope *scope, uint64_t instance, bool trust_rows,
+                       struct head_row *out)
+{
+    pawl_status status;
+
+    ASSERT(out);
+    status = store->ops->head(store, scope, instance, trust_rows, out);
+    ASSERT(IMPLIES(status == PAWL_OK, out->instance == instance));
+    return status;
+}
+
+pawl_status store_instance(struct store *store, struct scope *scope, uint64_t number,
+                           struct instance_row *out)
+{
+    pawl_status status;
+
+    ASSERT(out);
+    status = store->ops->instance(store, scope, number, out);
+    ASSERT(IMPLIES(status == PAWL_OK, out->number == number));
+    return status;
+}
+
+pawl_status store_record(struct store *store, struct scope *scope, uint64_t pos, struct record *out)
+{
+    pawl_status status;
+
+    ASSERT(out);
+    status = store->ops->record(store, scope, pos, out);
+    ASSERT(IMPLIES(status == PAWL_OK, out->pos == pos));
+    return status;
+}
+
+pawl_status store_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
+                       void *context)
+{
+    ASSERT(fn);
+    ASSERT(from <= INT64_MAX);
+    return store->ops->scan(store, scope, from, fn, context);
+}
+
+pawl_status store_value(struct store *store, struct scope *scope, uint64_t id, struct value *out)
+{
+    pawl_status status;
+
+    ASSERT(out);
+    status = store->ops->value(store, scope, id, out);
+    ASSERT(IMPLIES(status == PAWL_OK, out->id == id));
+    return status;
+}
+
+pawl_status store_find_value(struct store *store, struct scope *scope, str bytes, struct value *out)
+{
+    pawl_status status;
+
+    ASSERT(bytes.data);
+    ASSERT(out);
+    status = store->ops->find_value(store, scope, bytes, out);
+    ASSERT(IMPLIES(status == PAWL_OK, out->interned && str_eq(out->bytes, bytes)));
+    return status;
+}
+
+pawl_status store_definition(struct store *store, struct scope *scope, uint32_t id,
+                             struct definition_row *out)
+{
+    pawl_status status;
+
+    ASSERT(out);
+    status = store->ops->definition(store, scope, id, out);
+    ASSERT(IMPLIES(status == PAWL_OK, out->id == id));
+    return status;
+}
+
+pawl_status store_find_definition(struct store *store, struct scope *scope, str name,
+                                  uint32_t version, const uint8_t *source_sha,
+                                  struct definition_row *out)
+{
+    pawl_status status;
+
+    ASSERT(out);
+    ASSERT(IMPLIES(name.size == 0, source_sha));
+    status = store->ops->find_definition(store, scope, name, version, source_sha, out);
+    ASSERT(IMPLIES(status == PAWL_OK, str_eq(out->name, name)));
+    ASSERT(IMPLIES(status == PAWL_OK && version != 0, out->version == version));
+    return status;
+}
+
+pawl_status store_definitions(struct store *store, struct scope *scope, str after, uint32_t limit,
+                              struct definition_row **out, uint32_t *count)
+{
+    pawl_status status;
+
+    ASSERT(out && count);
+    status = store->ops->definitions(store, scope, after, limit, out, count);
+    ASSERT(IMPLIES(status == PAWL_OK, *count <= limit));
+    return status;
+}
+
+pawl_status store_live(struct store *store, struct scope *scope, uint64_t instance,
+                       struct live *out)
+{
+    pawl_status status;
+
+    ASSERT(out);
+    ASSERT(instance <= ID_NUMBER_MAX);
+    status = store->ops->live(store, scope, instance, out);
+    if (status == PAWL_OK) {
+        ASSERT_ROWS(out->steps, out->step_count);
+        ASSERT_ROWS(out->timers, out->timer_count);
+        ASSERT_ROWS(out->waits, out->wait_count);
+    }
+    return status;
+}
+
+pawl_status store_due(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
+                      struct live_timer **out, uint32_t *count, int64_t *next_ms)
+{
+    pawl_status status;
+
+    ASSERT(out && count && next_ms);
+    status = store->ops->due(store, scope, now_ms, limit, out, count, next_ms);
+    if (status != PAWL_OK)
+        return status;
+    ASSERT(*count <= limit);
+    for (uint32_t i = 0; i < *count; i++) {
+        ASSERT((*out)[i].due_at_ms <= now_ms);
+        ASSERT(IMPLIES(i > 0, (*out)[i - 1].due_at_ms <= (*out)[i].due_at_ms));
+    }
+    return status;
+}
+
+pawl_status store_busy(struct store *store, struct scope *scope, uint64_t after, uint32_t limit,
+                       uint64_t **out, uint32_t *count)
+{
+    pawl_status status;
+
+    ASSERT(out && count);
+    status = store->ops->busy(store, scope, after, limit, out, count);
+    ASSERT(IMPLIES(status == PAWL_OK, *count <= limit));
+    ASSERT(IMPLIES(status == PAWL_OK && *count > 0, (*out)[0] > after));
+    return status;
+}
+
+pawl_status store_snapshot(struct store *store, struct scope *scope, uint64_t instance,
+                           struct snapshot_row *out)
+{
+    pawl_status status;
+
+    ASSERT(out);
+    status = store->ops->snapshot(store, scope, instance, out);
+    ASSERT(IMPLIES(status == PAWL_OK, out->instance == instance));
+    return status;
+}
+
+/* Contract (9), of what one page can show. */
+static void check_page(const struct list_query *query, const uint64_t *numbers, uint32_t count)
+{
+    uint64_t last = query->after;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (query->oldest_first)
+            ASSERT(numbers[i] > last);
+        else
+            ASSERT(last == 0 || numbers[i] < last);
+        last = numbers[i];
+    }
+}
+
+pawl_status store_list(struct store *store, struct scope *scope, const struct list_query *query,
+                       uint64_t **out, uint32_t *count)
+{
+    pawl_status status;
+
+    ASSERT(query && out && count);
+    status = store->ops->list(store, scope, query, out, count);
+    if (status == PAWL_OK) {
+        ASSERT(*count <= query->limit);
+        check_page(query, *out, *count);
+    }
+    return status;
+}
+
+pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context)
+{
+    ASSERT(fn);
+    if (!store->ops->sql)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "a %s: store has no SQL",
+                          store->ops->scheme);
+    if (text.size == 0)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "expected a statement, found none");
+    return store->ops->sql(store, scope, text, fn, context);
+}

@@ -1,0 +1,222 @@
+/* store.h - the only door to durable state.
+ *
+ * What every backend must honour (tests/store/contract.c checks each by its number, over
+ * every backend):
+ *
+ *  (1) commit() is all or nothing, and durable once it returns OK.
+ *  (2) After a commit() that failed with STORAGE_FAILURE nothing of it is there, also after
+ *      reopening. After OUTCOME_UNKNOWN all of it is there or nothing, and the store must be
+ *      reopened before it is used again.
+ *  (3) Between begin() and commit() or rollback() nobody else writes; begin() tells the tip
+ *      as it is now, whoever wrote last.
+ *  (4) What a read returns was committed, and is no older than the last commit made through
+ *      this store or, without an owner's lag, by anyone.
+ *  (5) Positions, values, definitions and instances get the numbers the commit says; a commit
+ *      whose first position is not tip.pos + 1 is refused whole with CONFLICT.
+ *  (6) A head row is replaced only by one with a higher seq or position.
+ *  (7) due() gives timers in order of (due, instance, ordinal, name), none due later than asked.
+ *  (8) An interned value is found by its exact bytes.
+ *  (9) list() gives each matching instance once, in order of number, and its cursor goes on
+ *      where it stopped, whatever was created meanwhile.
+ * (10) A store may be reopened after a kill at any instant.
+ * (11) Bytes come back as they went in: sources, values, bodies, labels, also with NUL in them.
+ *
+ * Reads may come from any thread; begin..commit from one thread at a time (the drain).
+ * Results live in the scope's arena. */
+#ifndef PAWL_STORE_STORE_H
+#define PAWL_STORE_STORE_H
+
+#include "base/scope.h"
+#include "env/env.h"
+#include "model/effect.h"
+#include "model/record.h"
+
+struct store_tip {
+    uint64_t pos;             /* of the last record; 0: empty */
+    uint64_t flushed;         /* head rows are right up to this position */
+    uint64_t last_instance, last_value;
+    uint32_t last_definition;
+    int64_t at_ms;            /* at_ms of the last record */
+    int64_t test_now_ms;      /* the kept test clock; 0: none */
+    uint8_t store_id[STORE_ID_SIZE];
+    uint8_t root[SHA_SIZE];   /* after the last commit */
+    uint64_t changes;         /* grows with every commit by anybody: tells whether caches hold */
+};
+
+/* One change to a live row. */
+enum live_change_kind { LIVE_STEP_PUT, LIVE_STEP_DELETE, LIVE_TIMER_PUT, LIVE_TIMER_DELETE,
+                        LIVE_WAIT_PUT, LIVE_WAIT_DELETE, LIVE_CLEAR /* all of the instance's */ };
+struct live_change {
+    enum live_change_kind kind;
+    uint64_t instance;
+    uint32_t ordinal;
+    uint32_t plan, attempt;      /* STEP_PUT */
+    enum step_status status;     /* STEP_PUT */
+    str name;                    /* timers and waits */
+    int64_t due_at_ms;           /* TIMER_PUT */
+    bool test;                   /* TIMER_PUT: of a test instance: never due by itself */
+};
+
+struct snapshot_row {
+    uint64_t instance, seq;
+    str text;
+};
+
+/* Everything that one commit writes. Arrays may be empty. */
+struct commit {
+    const struct record *records;
+    size_t record_count;
+    const struct value *values;
+    size_t value_count;
+    const struct definition_row *definitions;
+    size_t definition_count;
+    const struct instance_row *instances;
+    size_t instance_count;
+    const struct head_row *heads; /* rows to write now, in order of instance */
+    size_t head_count;
+    const struct live_change *live; /* applied in order */
+    size_t live_count;
+    const struct snapshot_row *snapshots;
+    size_t snapshot_count;
+    uint64_t flushed;     /* head rows are now right up to here; 0: leave it */
+    int64_t test_now_ms;  /* 0: leave it */
+};
+
+struct list_query { /* data NULL and 0: any */
+    str definition;       /* a name */
+    uint32_t version;
+    int kind;             /* enum definition_kind */
+    str state, status;    /* status: running, suspended, completed, failed, cancelled */
+    str subject, correlation;
+    str label_key[8], label_value[8];
+    uint32_t label_count;
+    int64_t created_after_ms, created_before_ms;
+    bool has_created_after, has_created_before;
+    bool oldest_first;
+    uint64_t after;       /* number of the last row seen; 0: from the beginning */
+    uint32_t limit;
+};
+
+struct store_options {
+    bool own;             /* hold the store exclusively for life */
+    const char *address;  /* with own: written for others to find */
+    bool create;          /* make it if it is not there */
+    struct env *env;
+    const struct heap *heap;
+};
+
+struct store;
+typedef pawl_status (*record_fn)(void *context, const struct record *record);
+typedef pawl_status (*row_fn)(void *context, uint32_t column_count, const str *names, const str *values);
+
+struct store_ops {
+    const char *scheme; /* of the URL: "sqlite" */
+
+    /* Open what `rest` names (the URL behind the colon). IN_USE names the owner (pid and
+     * address); NOT_KNOWN if it is missing and not to be created; STORAGE_FAILURE, with
+     * words, for a file that is no store or has a newer schema than this binary knows. */
+    pawl_status (*open)(str rest, const struct store_options *options, struct scope *scope,
+                        struct store **out);
+    void (*close)(struct store *store);
+
+    /* Take the turn to write and tell the tip. IN_USE: an owner has appeared. */
+    pawl_status (*begin)(struct store *store, struct scope *scope, struct store_tip *out);
+    /* Write and end the turn, whatever comes out. */
+    pawl_status (*commit)(struct store *store, struct scope *scope, const struct commit *commit);
+    void (*rollback)(struct store *store); /* ends the turn, nothing written */
+
+    /* The tip without a turn, e.g. at open. */
+    pawl_status (*tip)(struct store *store, struct scope *scope, struct store_tip *out);
+
+    /* Where an instance stands (number 0: the store's own records). NOT_KNOWN. With
+     * `trust_rows` the row as it is (an owner that keeps its dirty set); without, the tail
+     * of the log is looked at as well. */
+    pawl_status (*head)(struct store *store, struct scope *scope, uint64_t instance, bool trust_rows,
+                        struct head_row *out);
+    pawl_status (*instance)(struct store *store, struct scope *scope, uint64_t number,
+                            struct instance_row *out); /* NOT_KNOWN */
+    pawl_status (*record)(struct store *store, struct scope *scope, uint64_t pos,
+                          struct record *out); /* NOT_KNOWN */
+    /* Every record from position `from` on, in order, until the end or until `fn` returns
+     * other than OK, which is then returned. What `fn` is given lives for that call. */
+    pawl_status (*scan)(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
+                        void *context);
+
+    pawl_status (*value)(struct store *store, struct scope *scope, uint64_t id,
+                         struct value *out); /* NOT_KNOWN */
+    pawl_status (*find_value)(struct store *store, struct scope *scope, str bytes,
+                              struct value *out); /* an interned one; NOT_KNOWN */
+
+    pawl_status (*definition)(struct store *store, struct scope *scope, uint32_t id,
+                              struct definition_row *out); /* NOT_KNOWN */
+    /* By name and version (0: newest), or, with an empty name, the inline one with this
+     * source_sha and the present compiler's compiled_sha. NOT_KNOWN. */
+    pawl_status (*find_definition)(struct store *store, struct scope *scope, str name,
+                                   uint32_t version, const uint8_t *source_sha,
+                                   struct definition_row *out);
+    /* Newest versions of names after `after`, in byte order, without their texts. */
+    pawl_status (*definitions)(struct store *store, struct scope *scope, str after, uint32_t limit,
+                               struct definition_row **out, uint32_t *count);
+
+    pawl_status (*live)(struct store *store, struct scope *scope, uint64_t instance, struct live *out);
+    /* Up to `limit` timers due at or before now_ms; *next_ms is the due time of the first
+     * one after those, or INT64_MAX. Timers of test instances are never among them. */
+    pawl_status (*due)(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
+                       struct live_timer **out, uint32_t *count, int64_t *next_ms);
+    /* Numbers of instances > after that have a ready or running step. */
+    pawl_status (*busy)(struct store *store, struct scope *scope, uint64_t after, uint32_t limit,
+                        uint64_t **out, uint32_t *count);
+    pawl_status (*snapshot)(struct store *store, struct scope *scope, uint64_t instance,
+                            struct snapshot_row *out); /* NOT_KNOWN */
+    pawl_status (*list)(struct store *store, struct scope *scope, const struct list_query *query,
+                        uint64_t **out, uint32_t *count);
+
+    /* Read-only SQL over the pawl_... views, for people. May be NULL. */
+    pawl_status (*sql)(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
+};
+
+struct store {
+    const struct store_ops *ops;
+};
+
+/* Open by URL ("sqlite:FILE", "memory:"). INVALID_REQUEST for an unknown scheme. */
+pawl_status store_open(str url, const struct store_options *options, struct scope *scope,
+                       struct store **out);
+void store_close(struct store *store); /* NULL is allowed */
+
+/* The layers above call these, never the table: they check arguments and results of every
+ * backend at once. Same contracts as the methods above. */
+pawl_status store_begin(struct store *store, struct scope *scope, struct store_tip *out);
+pawl_status store_commit(struct store *store, struct scope *scope, const struct commit *commit);
+void store_rollback(struct store *store);
+pawl_status store_tip(struct store *store, struct scope *scope, struct store_tip *out);
+pawl_status store_head(struct store *store, struct scope *scope, uint64_t instance, bool trust_rows,
+                       struct head_row *out);
+pawl_status store_instance(struct store *store, struct scope *scope, uint64_t number,
+                           struct instance_row *out);
+pawl_status store_record(struct store *store, struct scope *scope, uint64_t pos, struct record *out);
+pawl_status store_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
+                       void *context);
+pawl_status store_value(struct store *store, struct scope *scope, uint64_t id, struct value *out);
+pawl_status store_find_value(struct store *store, struct scope *scope, str bytes, struct value *out);
+pawl_status store_definition(struct store *store, struct scope *scope, uint32_t id,
+                             struct definition_row *out);
+pawl_status store_find_definition(struct store *store, struct scope *scope, str name,
+                                  uint32_t version, const uint8_t *source_sha,
+                                  struct definition_row *out);
+pawl_status store_definitions(struct store *store, struct scope *scope, str after, uint32_t limit,
+                              struct definition_row **out, uint32_t *count);
+pawl_status store_live(struct store *store, struct scope *scope, uint64_t instance, struct live *out);
+pawl_status store_due(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
+                      struct live_timer **out, uint32_t *count, int64_t *next_ms);
+pawl_status store_busy(struct store *store, struct scope *scope, uint64_t after, uint32_t limit,
+                       uint64_t **out, uint32_t *count);
+pawl_status store_snapshot(struct store *store, struct scope *scope, uint64_t instance,
+                           struct snapshot_row *out);
+pawl_status store_list(struct store *store, struct scope *scope, const struct list_query *query,
+                       uint64_t **out, uint32_t *count);
+pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
+
+extern const struct store_ops memory_store_ops, sqlite_store_ops;
+
+#endif

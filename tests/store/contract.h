@@ -1,0 +1,264 @@
+/* contract.h - a store to test, and a builder of commits for it.
+ *
+ * STORE_TEST(a_sentence) registers its body once for every backend: s is a fresh, open
+ * store that is closed and removed afterwards. Hashes are not real here: no store looks
+ * at them, except that a text is known by its own. */
+#ifndef PAWL_TESTS_STORE_CONTRACT_H
+#define PAWL_TESTS_STORE_CONTRACT_H
+
+#include "lib/test.h"
+#include "model/definition.h"
+#include "model/grow.h"
+#include "store/store.h"
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct stand {
+    struct test *test;
+    struct scope *scope; /* the test's */
+    struct env *env;
+    bool is_memory;
+    char dir[64], url[96];
+    struct store *store;
+};
+
+#define STORE_TEST(test_name)                                                                      \
+    static void contract_##test_name(struct stand *s);                                             \
+    TEST(store_memory, test_name)                                                                  \
+    {                                                                                              \
+        stand_run(t, true, contract_##test_name);                                                  \
+    }                                                                                              \
+    TEST(store_sqlite, test_name)                                                                  \
+    {                                                                                              \
+        stand_run(t, false, contract_##test_name);                                                 \
+    }                                                                                              \
+    static void contract_##test_name(struct stand *s)
+
+#define T0 INT64_C(1777593600000) /* 2026-05-01T00:00:00Z */
+
+static inline pawl_status stand_open(struct stand *s, struct store_options options,
+                                     struct store **out)
+{
+    options.env = s->env;
+    options.heap = options.heap ? options.heap : &heap_libc;
+    return store_open(str_of(s->url), &options, s->scope, out);
+}
+
+static inline struct store *stand_another(struct stand *s) /* a second handle */
+{
+    struct store *store;
+
+    EXPECT_OK(stand_open(s, (struct store_options){ 0 }, &store));
+    return store;
+}
+
+static inline void stand_reopen(struct stand *s)
+{
+    store_close(s->store);
+    s->store = stand_another(s);
+}
+
+static inline int remove_file(const char *path, const struct stat *info, int kind, struct FTW *at)
+{
+    (void)info, (void)kind, (void)at;
+    return remove(path);
+}
+
+static inline void stand_run(struct test *t, bool is_memory, void (*body)(struct stand *s))
+{
+    struct stand s = { .test = t, .scope = &t->scope, .is_memory = is_memory };
+
+    strcpy(s.dir, "/tmp/pawl-contract-XXXXXX");
+    EXPECT(mkdtemp(s.dir));
+    (void)snprintf(s.url, sizeof s.url, is_memory ? "memory:%s" : "sqlite:%s/store.db", s.dir);
+    s.env = env_sim_new(T0, 7);
+    EXPECT(s.env);
+    EXPECT_OK(stand_open(&s, (struct store_options){ .create = true }, &s.store));
+    body(&s);
+    store_close(s.store);
+    s.env->close(s.env);
+    EXPECT(nftw(s.dir, remove_file, 8, FTW_DEPTH | FTW_PHYS) == 0);
+}
+
+/* ---- Building commits ---- */
+
+struct change {
+    struct stand *stand;
+    struct store *store;
+    struct store_tip tip; /* counts on as things are added */
+    struct record *records;
+    struct value *values;
+    struct definition_row *definitions;
+    struct instance_row *instances;
+    struct head_row *heads;
+    struct live_change *live;
+    struct snapshot_row *snapshots;
+    uint32_t count[7], capacity[7];
+    int64_t test_now_ms;
+    bool lag; /* write no head rows, and leave flushed */
+};
+
+#define ADD(change, list, n)                                                                       \
+    ((change)->list =                                                                              \
+         grow_array(&(change)->stand->scope->arena, (change)->list, (change)->count[n],            \
+                    &(change)->capacity[n], sizeof *(change)->list),                               \
+     &(change)->list[(change)->count[n]++])
+
+/* Take the turn, through any handle. */
+static inline struct change change_by(struct stand *s, struct store *store)
+{
+    struct change change = { .stand = s, .store = store };
+
+    EXPECT_OK(store_begin(store, s->scope, &change.tip));
+    return change;
+}
+
+static inline struct change change_begin(struct stand *s)
+{
+    return change_by(s, s->store);
+}
+
+static inline struct record *add_record(struct change *c, uint64_t instance, uint64_t seq, int what)
+{
+    struct record *record = ADD(c, records, 0);
+
+    *record =
+        (struct record){ .pos = ++c->tip.pos, .instance = instance, .seq = seq, .what = what };
+    record->at_ms = record->fired_at_ms = T0 + (int64_t)record->pos;
+    memset(record->hash, (int)record->pos & 0xFF, SHA_SIZE);
+    return record;
+}
+
+static inline struct value *add_value(struct change *c, str bytes, bool interned)
+{
+    struct value *value = ADD(c, values, 1);
+
+    *value = (struct value){ .id = ++c->tip.last_value, .bytes = bytes, .interned = interned };
+    memset(value->commitment, (int)value->id & 0xFF, SHA_SIZE);
+    memset(value->salt, ~(int)value->id & 0xFF, SALT_SIZE);
+    return value;
+}
+
+static inline void hash_text(str text, uint8_t out[SHA_SIZE])
+{
+    struct sha *sha = sha_new();
+
+    EXPECT(sha);
+    sha_once(sha, text, out);
+    sha_free(sha);
+}
+
+/* The one machine of these tests; its transitions: 0 pay, 1 ship, 2 drop, 3 burn. */
+enum { NEW, PAID, SHIPPED, DROPPED, BURNT };
+#define COMPILED                                                                                   \
+    "{\"compiler\":1,\"kind\":\"machine\",\"states\":[{\"name\":\"new\"},{\"name\":\"paid\"},"     \
+    "{\"name\":\"shipped\",\"terminal\":\"success\"},{\"name\":\"dropped\",\"terminal\":"          \
+    "\"cancel\"},{\"name\":\"burnt\",\"terminal\":\"failure\"}],\"initial\":0,\"transitions\":["   \
+    "{\"from\":0,\"action\":\"pay\",\"to\":1},{\"from\":1,\"action\":\"ship\",\"to\":2},"          \
+    "{\"from\":0,\"action\":\"drop\",\"to\":3},{\"from\":0,\"action\":\"burn\",\"to\":4}]}"
+
+static inline struct definition_row *add_definition(struct change *c, str name, uint32_t version,
+                                                    str source)
+{
+    struct definition_row *row = ADD(c, definitions, 2);
+
+    *row = (struct definition_row){ .id = ++c->tip.last_definition, .name = name };
+    row->version = version;
+    row->kind = KIND_MACHINE;
+    row->source = source;
+    row->compiled = STR(COMPILED);
+    row->created_at_ms = T0;
+    hash_text(row->source, row->source_sha);
+    hash_text(row->compiled, row->compiled_sha);
+    return row;
+}
+
+static inline void add_head(struct change *c, uint64_t instance, uint64_t seq, uint64_t pos,
+                            uint32_t state)
+{
+    *ADD(c, heads, 4) = (struct head_row){ instance, seq, pos, state };
+}
+
+/* An instance of a definition, its create record and, unless rows lag, its head. */
+static inline struct instance_row *add_instance(struct change *c, uint32_t definition)
+{
+    struct instance_row *row = ADD(c, instances, 3);
+    struct record *record = add_record(c, ++c->tip.last_instance, 0, CONTROL_CREATE);
+
+    *row = (struct instance_row){ .number = record->instance, .definition = definition };
+    row->instantiated_at_ms = record->fired_at_ms;
+    row->created_pos = record->pos;
+    memset(row->random, (int)row->number & 0xFF, ID_RANDOM_SIZE);
+    if (!c->lag)
+        add_head(c, row->number, 0, record->pos, NEW);
+    return row;
+}
+
+/* A fired transition; `to` is where it leads. */
+static inline struct record *add_entry(struct change *c, uint64_t instance, uint64_t seq, int what,
+                                       uint32_t to)
+{
+    struct record *record = add_record(c, instance, seq, what);
+
+    if (!c->lag)
+        add_head(c, instance, seq, record->pos, to);
+    return record;
+}
+
+static inline void add_live(struct change *c, struct live_change change)
+{
+    *ADD(c, live, 5) = change;
+}
+
+static inline void add_snapshot(struct change *c, uint64_t instance, uint64_t seq, str text)
+{
+    *ADD(c, snapshots, 6) = (struct snapshot_row){ instance, seq, text };
+}
+
+static inline pawl_status change_commit(struct change *c)
+{
+    struct commit commit = { .records = c->records,
+                             .record_count = c->count[0],
+                             .values = c->values,
+                             .value_count = c->count[1],
+                             .definitions = c->definitions,
+                             .definition_count = c->count[2],
+                             .instances = c->instances,
+                             .instance_count = c->count[3],
+                             .heads = c->heads,
+                             .head_count = c->count[4],
+                             .live = c->live,
+                             .live_count = c->count[5],
+                             .snapshots = c->snapshots,
+                             .snapshot_count = c->count[6],
+                             .flushed = c->lag ? 0 : c->tip.pos,
+                             .test_now_ms = c->test_now_ms };
+
+    if (c->count[0] > 0) {
+        struct record *last = &c->records[c->count[0] - 1];
+
+        last->has_root = true;
+        memset(last->root, ~(int)last->pos & 0xFF, SHA_SIZE);
+    }
+    return store_commit(c->store, c->stand->scope, &commit);
+}
+
+/* Put the machine as "order" version 1, and `count` instances of it: numbers 1.. */
+static inline void put_orders(struct stand *s, uint32_t count)
+{
+    struct change c = change_begin(s);
+    uint32_t id = add_definition(&c, STR("order"), 1, STR("name: order\n"))->id;
+
+    for (uint32_t i = 0; i < count; i++)
+        add_instance(&c, id);
+    EXPECT_OK(change_commit(&c));
+}
+
+static inline bool same_bytes(str a, str b)
+{
+    return !a.data == !b.data && str_eq(a, b);
+}
+
+#endif
