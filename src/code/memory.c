@@ -1,0 +1,220 @@
+/* memory.c - what a code instance remembers: its state, what it has armed, what it awaits.
+ *
+ * Only entries change it. They carry the resulting state, so no handler runs here. */
+#include "code/code_int.h"
+#include "model/grow.h"
+
+void *code_memory_new(const struct definition *definition, str input, struct arena *arena)
+{
+    (void)definition;
+    (void)input; /* the start event brings it */
+    return ARENA_NEW(arena, struct code_memory);
+}
+
+str code_memory_state(const struct code_memory *memory)
+{
+    return (str){ memory->state, memory->state_size };
+}
+
+static uint32_t find_timer(const struct code_memory *memory, str name)
+{
+    uint32_t i = 0;
+
+    while (i < memory->timer_count && !str_eq(memory->timers[i].name, name))
+        i++;
+    return i;
+}
+
+static uint32_t find_signal(const struct code_memory *memory, str name)
+{
+    uint32_t i = 0;
+
+    while (i < memory->signal_count && !str_eq(memory->signals[i], name))
+        i++;
+    return i;
+}
+
+bool code_memory_has_timer(const struct code_memory *memory, str name)
+{
+    return find_timer(memory, name) < memory->timer_count;
+}
+
+bool code_memory_has_signal(const struct code_memory *memory, str name)
+{
+    return find_signal(memory, name) < memory->signal_count;
+}
+
+/* The memory's own copy of a name; data NULL if there is no memory for it. */
+static str keep_name(struct code_memory *memory, str name, struct arena *arena)
+{
+    str *names;
+
+    for (uint32_t i = 0; i < memory->name_count; i++)
+        if (str_eq(memory->names[i], name))
+            return memory->names[i];
+    names =
+        grow_array(arena, memory->names, memory->name_count, &memory->name_capacity, sizeof *names);
+    if (!names)
+        return STR_NONE;
+    memory->names = names;
+    names[memory->name_count] = arena_str(arena, name);
+    if (!names[memory->name_count].data)
+        return STR_NONE;
+    return names[memory->name_count++];
+}
+
+static bool arm(struct code_memory *memory, str name, int64_t due_at_ms, struct arena *arena)
+{
+    uint32_t at = find_timer(memory, name);
+    str kept = keep_name(memory, name, arena);
+    struct code_timer *timers = grow_array(arena, memory->timers, memory->timer_count,
+                                           &memory->timer_capacity, sizeof *timers);
+
+    if (!timers || !kept.data)
+        return false;
+    memory->timers = timers;
+    timers[at] = (struct code_timer){ kept, due_at_ms };
+    memory->timer_count += at == memory->timer_count;
+    return true;
+}
+
+static bool await(struct code_memory *memory, str name, struct arena *arena)
+{
+    uint32_t at = find_signal(memory, name);
+    str kept = keep_name(memory, name, arena);
+    str *signals = grow_array(arena, memory->signals, memory->signal_count,
+                              &memory->signal_capacity, sizeof *signals);
+
+    if (!signals || !kept.data)
+        return false;
+    memory->signals = signals;
+    signals[at] = kept;
+    memory->signal_count += at == memory->signal_count;
+    return true;
+}
+
+static void disarm(struct code_memory *memory, str name)
+{
+    uint32_t at = find_timer(memory, name);
+
+    if (at == memory->timer_count)
+        return;
+    memory->timer_count--;
+    memmove(memory->timers + at, memory->timers + at + 1,
+            (memory->timer_count - at) * sizeof *memory->timers);
+}
+
+static void leave(struct code_memory *memory, str name)
+{
+    uint32_t at = find_signal(memory, name);
+
+    if (at == memory->signal_count)
+        return;
+    memory->signal_count--;
+    memmove(memory->signals + at, memory->signals + at + 1,
+            (memory->signal_count - at) * sizeof *memory->signals);
+}
+
+static bool set_state(struct code_memory *memory, str state, struct arena *arena)
+{
+    if (!memory->state || state.size > memory->state_capacity) {
+        size_t capacity = state.size * 2;
+        char *bigger = arena_alloc(arena, capacity);
+
+        if (!bigger)
+            return false;
+        memory->state = bigger;
+        memory->state_capacity = capacity;
+    }
+    if (state.size > 0)
+        memcpy(memory->state, state.data, state.size);
+    memory->state_size = state.size;
+    return true;
+}
+
+static pawl_status apply_effect(struct code_memory *memory, const struct effect *effect,
+                                struct scope *scope, struct arena *arena)
+{
+    bool ok = true;
+
+    switch (effect->kind) {
+    case EFFECT_ARM:
+        ok = arm(memory, effect->name, effect->due_at_ms, arena);
+        break;
+    case EFFECT_AWAIT:
+        ok = await(memory, effect->name, arena);
+        break;
+    case EFFECT_STATE:
+        ok = set_state(memory, effect->state, arena);
+        break;
+    case EFFECT_DISARM:
+        disarm(memory, effect->name);
+        break;
+    case EFFECT_LEAVE:
+        leave(memory, effect->name);
+        break;
+    case EFFECT_STEP:
+    case EFFECT_READY:
+    case EFFECT_RUN:
+    case EFFECT_END:
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "an entry of a code instance carries a flow's effect; look closer with "
+                          "'pawl verify'");
+    }
+    return ok ? PAWL_OK : scope_no_memory(scope);
+}
+
+static bool is_last(const struct definition *definition, const struct entry_view *entry)
+{
+    uint32_t to = definition->transitions[entry->transition].to;
+
+    return definition->states[to].terminal != TERMINAL_NOT;
+}
+
+pawl_status code_memory_apply(const struct definition *definition, void *memory,
+                              const struct entry_view *entry, struct scope *scope,
+                              struct arena *arena)
+{
+    struct code_memory *mine = memory;
+    uint32_t count = entry->effects ? entry->effects->count : 0;
+
+    if (entry->transition >= definition->transition_count)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "an entry names transition %u, and its definition has %u; look closer "
+                          "with 'pawl verify'",
+                          entry->transition, definition->transition_count);
+    for (uint32_t i = 0; i < count; i++) {
+        pawl_status status = apply_effect(mine, &entry->effects->items[i], scope, arena);
+
+        if (status != PAWL_OK)
+            return status;
+    }
+    if (is_last(definition, entry))
+        mine->timer_count = mine->signal_count = 0;
+    return PAWL_OK;
+}
+
+void code_memory_print(const struct definition *definition, const void *memory, struct buf *out)
+{
+    const struct code_memory *mine = memory;
+
+    (void)definition;
+    json_open(out, '{');
+    json_key(out, "state");
+    json_raw(out, code_memory_state(mine));
+    json_key(out, "timers");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < mine->timer_count; i++) {
+        json_open(out, '[');
+        json_str(out, mine->timers[i].name);
+        json_i64(out, mine->timers[i].due_at_ms);
+        json_close(out, ']');
+    }
+    json_close(out, ']');
+    json_key(out, "signals");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < mine->signal_count; i++)
+        json_str(out, mine->signals[i]);
+    json_close(out, ']');
+    json_close(out, '}');
+}

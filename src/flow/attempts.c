@@ -1,0 +1,104 @@
+/* attempts.c - every attempt of an instance, in creation order, folded from its entries.
+ *
+ * For reading only (instance.steps): unlike the memory, it grows with the history. */
+#include "flow/flow_int.h"
+#include "model/grow.h"
+
+static pawl_status add_attempt(struct scope *scope, struct flow_attempts *attempts,
+                               const struct effect *effect, int64_t at_ms)
+{
+    struct flow_attempt *items = grow_array(&scope->arena, attempts->items, attempts->count,
+                                            &attempts->capacity, sizeof *items);
+
+    if (!items)
+        return scope_no_memory(scope);
+    attempts->items = items;
+    items[attempts->count++] =
+        (struct flow_attempt){ .ordinal = effect->ordinal,
+                               .plan = effect->plan,
+                               .attempt = effect->attempt,
+                               .status = effect->status,
+                               .ready_at_ms = effect->status == STEP_READY ? at_ms : 0 };
+    return PAWL_OK;
+}
+
+/* Ordinals run 1, 2, 3, ... so an attempt lies at its ordinal's place. */
+static struct flow_attempt *find_attempt(const struct flow_attempts *attempts, uint32_t ordinal)
+{
+    return ordinal > 0 && ordinal <= attempts->count ? &attempts->items[ordinal - 1] : NULL;
+}
+
+static pawl_status end_attempt(struct scope *scope, struct flow_attempt *attempt,
+                               const struct entry_view *entry)
+{
+    bool is_failure =
+        entry->transition == LIFE_T_STEP_FAIL || entry->transition == LIFE_T_STEP_TIMEOUT;
+    str payload = arena_str(&scope->arena, entry->payload);
+
+    if (entry->payload.data && !payload.data)
+        return scope_no_memory(scope);
+    attempt->status = is_failure ? STEP_FAILED : STEP_DONE;
+    attempt->completed_at_ms = entry->at_ms;
+    if (is_failure)
+        attempt->error = payload;
+    else
+        attempt->result = payload;
+    return PAWL_OK;
+}
+
+static bool needs_attempt(enum effect_kind kind)
+{
+    return kind == EFFECT_READY || kind == EFFECT_RUN || kind == EFFECT_END;
+}
+
+static pawl_status apply_effect(struct scope *scope, struct flow_attempts *attempts,
+                                const struct entry_view *entry, const struct effect *effect)
+{
+    struct flow_attempt *attempt = find_attempt(attempts, effect->ordinal);
+
+    if (effect->kind == EFFECT_STEP && effect->ordinal == attempts->count + 1)
+        return add_attempt(scope, attempts, effect, entry->at_ms);
+    if (effect->kind == EFFECT_STEP || (needs_attempt(effect->kind) && !attempt))
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "the history of a flow names attempt %u out of order; verify the store",
+                          effect->ordinal);
+    if (effect->kind == EFFECT_READY) {
+        attempt->status = STEP_READY;
+        attempt->ready_at_ms = entry->at_ms;
+    } else if (effect->kind == EFFECT_RUN) {
+        attempt->status = STEP_RUNNING;
+        attempt->started_at_ms = entry->at_ms;
+    } else if (effect->kind == EFFECT_END) {
+        return end_attempt(scope, attempt, entry);
+    }
+    return PAWL_OK;
+}
+
+static bool is_end(uint32_t transition)
+{
+    return transition == LIFE_T_FINISH || transition == LIFE_T_FAIL ||
+           transition == LIFE_T_CANCEL || transition == LIFE_T_CANCEL_CREATED;
+}
+
+/* Nothing outlives the end: what was still live is cancelled by it. */
+static void cancel_live(struct flow_attempts *attempts, int64_t at_ms)
+{
+    for (uint32_t i = 0; i < attempts->count; i++)
+        if (attempts->items[i].status <= STEP_RUNNING) {
+            attempts->items[i].status = STEP_CANCELLED;
+            attempts->items[i].completed_at_ms = at_ms;
+        }
+}
+
+pawl_status flow_attempts_apply(struct scope *scope, struct flow_attempts *attempts,
+                                const struct entry_view *entry)
+{
+    uint32_t count = entry->effects ? entry->effects->count : 0;
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; i < count && status == PAWL_OK; i++)
+        status = apply_effect(scope, attempts, entry, &entry->effects->items[i]);
+    if (status == PAWL_OK && is_end(entry->transition))
+        cancel_live(attempts, entry->at_ms);
+    return status;
+}

@@ -1,0 +1,211 @@
+/* compile_check.c - what can be said only when all steps are known: names, ways on, ways
+ * round, templates, sleep. */
+#include "base/time.h"
+#include "flow/flow_int.h"
+#include "model/words.h"
+
+struct check {
+    struct compilation *compiler;
+    struct plan_name *keys, *names; /* sorted; a graph's steps have both */
+    struct plan plan;               /* as much of it as template_step() looks at */
+};
+
+static str step_name(const struct compilation *compiler, uint32_t index)
+{
+    return words_shown(compiler->steps[index].plan.name);
+}
+
+/* ---- Names ------------------------------------------------------------------------------ */
+
+static bool collect_names(struct check *check)
+{
+    struct compilation *compiler = check->compiler;
+    struct arena *arena = &compiler->scope->arena;
+
+    check->keys = ARENA_ARRAY(arena, struct plan_name, compiler->count);
+    check->names = ARENA_ARRAY(arena, struct plan_name, compiler->count);
+    if (!check->keys || !check->names) {
+        compile_no_memory(compiler);
+        return false;
+    }
+    for (uint32_t i = 0; i < compiler->count; i++) {
+        check->keys[i] = (struct plan_name){ compiler->steps[i].key, i };
+        check->names[i] = (struct plan_name){ compiler->steps[i].plan.name, i };
+    }
+    plan_sort_names(check->keys, compiler->count);
+    plan_sort_names(check->names, compiler->count);
+    check->plan = (struct plan){ .count = compiler->count, .names = check->names };
+    return true;
+}
+
+static void check_unique(const struct check *check)
+{
+    struct compilation *compiler = check->compiler;
+
+    for (uint32_t i = 1; i < compiler->count; i++)
+        if (str_eq(check->names[i - 1].text, check->names[i].text))
+            compile_error(compiler, compiler->steps[check->names[i].step].node,
+                          "step '%.*s': another step has this name",
+                          STR_ARG(words_shown(check->names[i].text)));
+}
+
+/* ---- Ways on ------------------------------------------------------------------------------ */
+
+/* A step is found by its key in the map, or else by its name (B12). */
+static uint32_t find_step(const struct check *check, str text)
+{
+    const struct plan_name *found = plan_find_name(check->keys, check->compiler->count, text);
+
+    if (!found)
+        found = plan_find_name(check->names, check->compiler->count, text);
+    return found ? found->step : STEP_NONE;
+}
+
+static void link_steps(const struct check *check)
+{
+    struct compilation *compiler = check->compiler;
+
+    for (uint32_t i = 0; i < compiler->count; i++) {
+        const struct node *next = compiler->steps[i].next;
+
+        if (!next || next->kind != NODE_STRING)
+            continue;
+        compiler->steps[i].plan.next = find_step(check, next->text);
+        if (compiler->steps[i].plan.next == STEP_NONE)
+            compile_error(compiler, next,
+                          "step '%.*s': 'next' names '%.*s', and there is no such "
+                          "step",
+                          STR_ARG(step_name(compiler, i)), STR_ARG(words_shown(next->text)));
+    }
+}
+
+static bool cycle_has_sleep(const struct compilation *compiler, uint32_t start)
+{
+    uint32_t index = start;
+
+    do {
+        if (step_is_sleep(&compiler->steps[index].plan))
+            return true;
+        index = compiler->steps[index].plan.next;
+    } while (index != start);
+    return false;
+}
+
+/* In a sequence there is one way, so one walk finds all that can be reached. */
+static void check_ways(const struct check *check)
+{
+    struct compilation *compiler = check->compiler;
+    bool *is_reached = ARENA_ARRAY(&compiler->scope->arena, bool, compiler->count);
+    uint32_t index = compiler->first, last = STEP_NONE;
+
+    if (!is_reached) {
+        compile_no_memory(compiler);
+        return;
+    }
+    for (; index != STEP_NONE && !is_reached[index]; index = compiler->steps[index].plan.next) {
+        is_reached[index] = true;
+        last = index;
+    }
+    if (index != STEP_NONE && !cycle_has_sleep(compiler, index))
+        compile_warning(compiler, compiler->steps[last].node,
+                        "step '%.*s': goes back to '%.*s': a cycle without a wait",
+                        STR_ARG(step_name(compiler, last)), STR_ARG(step_name(compiler, index)));
+    for (uint32_t i = 0; i < compiler->count; i++)
+        if (!is_reached[i])
+            compile_warning(compiler, compiler->steps[i].node, "step '%.*s': no way leads here",
+                            STR_ARG(step_name(compiler, i)));
+}
+
+/* ---- Templates ----------------------------------------------------------------------------- */
+
+static void check_template(const struct check *check, uint32_t index, const struct node *node,
+                           const struct template_part *part)
+{
+    struct compilation *compiler = check->compiler;
+    str name = step_name(compiler, index), text = words_shown(part->text);
+    str rest;
+
+    switch (part->kind) {
+    case TEMPLATE_TEXT:
+    case TEMPLATE_INPUT:
+        break;
+    case TEMPLATE_UNKNOWN: /* "{{.Names}}" may be meant for the tool (B21) */
+        compile_warning(compiler, node,
+                        "step '%.*s': %.*s stays as it is: templates begin with input or steps",
+                        STR_ARG(name), STR_ARG(text));
+        break;
+    case TEMPLATE_RESERVED:
+        compile_error(compiler, node, "step '%.*s': %.*s is not supported by this version yet",
+                      STR_ARG(name), STR_ARG(text));
+        break;
+    case TEMPLATE_STEP:
+        if (template_step(&check->plan, part->path, SIZE_MAX, &rest) == STEP_NONE)
+            compile_error(compiler, node,
+                          "step '%.*s': %.*s names no result; write steps.NAME.result",
+                          STR_ARG(name), STR_ARG(text));
+        break;
+    }
+}
+
+static void check_templates(const struct check *check, uint32_t index, const struct node *node)
+{
+    struct template_part part;
+
+    if (node->kind == NODE_STRING)
+        for (str rest = node->text; template_next(&rest, &part);)
+            check_template(check, index, node, &part);
+    for (const struct node *child = node->first; child; child = child->next)
+        check_templates(check, index, child);
+}
+
+/* ---- Sleep ---------------------------------------------------------------------------------- */
+
+static bool has_template(str text)
+{
+    struct template_part part;
+
+    while (template_next(&text, &part))
+        if (part.kind == TEMPLATE_INPUT || part.kind == TEMPLATE_STEP)
+            return true;
+    return false;
+}
+
+static void check_sleep(const struct check *check, uint32_t index)
+{
+    struct compilation *compiler = check->compiler;
+    const struct source_step *step = &compiler->steps[index];
+    const struct node *duration = node_find(step->plan.args_node, "for");
+    str name = step_name(compiler, index);
+    int64_t ms;
+
+    if (!duration || duration->kind != NODE_STRING ||
+        (!has_template(duration->text) && !duration_parse(duration->text, &ms)))
+        compile_error(compiler, duration ? duration : step->node,
+                      "step '%.*s': sleep needs {for: DURATION}, like \"30s\"", STR_ARG(name));
+    if (!step->plan.args_node)
+        return;
+    for (const struct node *node = step->plan.args_node->first; node; node = node->next)
+        if (node != duration)
+            compile_warning(compiler, node, "step '%.*s': sleep does not know '%.*s'",
+                            STR_ARG(name), STR_ARG(words_shown(node->key)));
+}
+
+void compile_check(struct compilation *compiler)
+{
+    struct check check = { .compiler = compiler };
+
+    if (!collect_names(&check))
+        return;
+    check_unique(&check);
+    link_steps(&check);
+    for (uint32_t i = 0; i < compiler->count; i++) {
+        const struct plan_step *plan = &compiler->steps[i].plan;
+
+        if (plan->args_node)
+            check_templates(&check, i, plan->args_node);
+        if (step_is_sleep(plan))
+            check_sleep(&check, i);
+    }
+    if (compiler->status == PAWL_OK)
+        check_ways(&check);
+}

@@ -1,0 +1,46 @@
+/* flow.h - the behavior whose steps the engine runs.
+ *
+ * Pure: no clock, no store, no I/O. See model/decision.h for the port. This release runs
+ * steps in sequence (graph: `next`, `done`; tree: `do`); what it does not know yet (branch,
+ * parallel, join, gates, wait, select, spawn, dopar, try) is refused by name when the
+ * definition is put. */
+#ifndef PAWL_FLOW_FLOW_H
+#define PAWL_FLOW_FLOW_H
+
+#include "machine/machine.h"
+
+/* Compile a document with `steps`, a bare map with an object under `start`, or `do`. */
+pawl_status flow_compile(struct scope *scope, const struct node *document,
+                         struct findings *findings, struct definition **out);
+
+/* What a runner needs to take a ready attempt to its tool. Texts live in the scope. */
+struct flow_call {
+    str step;       /* name */
+    str tool;
+    str args;       /* JSON, templates replaced */
+    uint32_t attempt, first_ordinal; /* ordinal of the step's first attempt: its idempotency key */
+    int64_t timeout_ms;
+};
+pawl_status flow_call(const struct definition *definition, const void *memory, uint32_t ordinal,
+                      struct scope *scope, struct flow_call *out);
+
+/* Step names for people: of a plan index. */
+str flow_step_name(const struct definition *definition, uint32_t plan_index);
+bool flow_step_is_idempotent(const struct definition *definition, uint32_t plan_index);
+
+/* Every attempt in creation order, for instance.steps, folded from the history by the
+ * caller: it feeds entries in order. */
+struct flow_attempt {
+    uint32_t ordinal, plan, attempt;
+    enum step_status status;
+    int64_t ready_at_ms, started_at_ms, completed_at_ms; /* 0: not yet */
+    str result, error; /* JSON; data NULL: none */
+};
+struct flow_attempts {
+    struct flow_attempt *items;
+    uint32_t count, capacity;
+};
+pawl_status flow_attempts_apply(struct scope *scope, struct flow_attempts *attempts,
+                                const struct entry_view *entry);
+
+#endif

@@ -1,0 +1,38 @@
+/* retry.c - whether a failed attempt is tried again, and when (B29, B30, X8). */
+#include "flow/flow_int.h"
+
+/* A lost attempt may have done its work: only an idempotent step may do it again. */
+bool retry_is_due(const struct plan_step *step, uint32_t attempt, enum retry_cause cause)
+{
+    if (cause == RETRY_LOST && !step->is_idempotent)
+        return false;
+    return attempt < step->attempt_count_max;
+}
+
+int64_t retry_delay_ms(const struct plan_step *step, uint32_t attempt)
+{
+    uint32_t index = attempt - 1;
+
+    if (step->backoff_count == 0)
+        return 0;
+    return step->backoff_ms[index < step->backoff_count ? index : step->backoff_count - 1];
+}
+
+int64_t *retry_expand(struct arena *arena, int64_t initial_ms, int64_t factor_permille,
+                      int64_t max_ms, uint32_t attempt_count_max, uint32_t *out_count)
+{
+    uint32_t wanted = attempt_count_max > 1 ? attempt_count_max - 1 : 1, count = 0;
+    int64_t *list = ARENA_ARRAY(arena, int64_t, wanted);
+    int64_t ms = initial_ms < max_ms ? initial_ms : max_ms;
+
+    if (!list)
+        return NULL;
+    /* The last value is repeated, so the list may end where it no longer grows. */
+    while (count < wanted && (count == 0 || ms > list[count - 1])) {
+        list[count++] = ms;
+        ms = ms * factor_permille / 1000;
+        ms = ms < max_ms ? ms : max_ms;
+    }
+    *out_count = count;
+    return list;
+}

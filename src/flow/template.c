@@ -1,0 +1,361 @@
+/* template.c - {{input.a.b}} and {{steps.NAME.result.x}} in the args of a step.
+ *
+ * Replaced once, at any depth, when the step is taken to its tool; what a template brings
+ * in is never looked at again. A string that is exactly one template keeps the JSON type
+ * of the value (B21). */
+#include "flow/flow_int.h"
+
+#define PATH_SIZE_MAX LIMIT_ACTION
+/* One value printed with every byte escaped: what a single replacement may add. */
+#define PIECE_SIZE_MAX ((size_t)6 * LIMIT_TEXT + 64)
+
+/* ---- Reading the notation -------------------------------------------------------- */
+
+static size_t find_pair(str text, size_t from, char byte)
+{
+    for (size_t at = from; at + 1 < text.size; at++)
+        if (text.data[at] == byte && text.data[at + 1] == byte)
+            return at;
+    return SIZE_MAX;
+}
+
+static str trim(str text)
+{
+    while (text.size > 0 && memchr(" \t", text.data[0], 2))
+        text = str_from(text, 1);
+    while (text.size > 0 && memchr(" \t", text.data[text.size - 1], 2))
+        text.size--;
+    return text;
+}
+
+/* Is `path` the root itself or something below it? */
+static bool is_below(str path, str root, str *rest)
+{
+    if (!str_starts(path, root))
+        return false;
+    *rest = path.size > root.size ? str_from(path, root.size + 1) : STR_NONE;
+    return path.size == root.size || path.data[root.size] == '.';
+}
+
+static struct template_part classify(str text)
+{
+    struct template_part part = { .kind = TEMPLATE_UNKNOWN, .text = text };
+    str inner = trim((str){ text.data + 2, text.size - 4 });
+    str rest;
+
+    if (inner.size > PATH_SIZE_MAX)
+        return part;
+    if (is_below(inner, STR("input"), &part.path)) {
+        part.kind = TEMPLATE_INPUT;
+    } else if (is_below(inner, STR("steps"), &part.path)) {
+        part.kind = TEMPLATE_STEP;
+    } else if (is_below(inner, STR("context"), &rest) || is_below(inner, STR("instance"), &rest)) {
+        part.kind = TEMPLATE_RESERVED;
+        part.path = inner;
+    }
+    return part;
+}
+
+bool template_next(str *rest, struct template_part *out)
+{
+    size_t open = find_pair(*rest, 0, '{'), close = SIZE_MAX, size = rest->size;
+
+    if (rest->size == 0)
+        return false;
+    if (open != SIZE_MAX)
+        close = find_pair(*rest, open + 2, '}');
+    if (close != SIZE_MAX) {
+        for (size_t at = open + 1; at + 1 < close; at++) /* the innermost braces count */
+            if (rest->data[at] == '{' && rest->data[at + 1] == '{')
+                open = at;
+        size = open > 0 ? open : close + 2;
+    }
+    if (close != SIZE_MAX && open == 0)
+        *out = classify((str){ rest->data, size });
+    else
+        *out = (struct template_part){ TEMPLATE_TEXT, { rest->data, size }, STR_NONE };
+    *rest = str_from(*rest, size);
+    return true;
+}
+
+uint32_t template_step(const struct plan *plan, str path, size_t below, str *rest)
+{
+    static const size_t word_size = sizeof ".result" - 1;
+
+    for (size_t at = path.size; at-- > 0;) {
+        str tail = str_from(path, at);
+        uint32_t step;
+
+        if (at >= below || !str_starts(tail, STR(".result")) ||
+            (tail.size > word_size && tail.data[word_size] != '.'))
+            continue;
+        step = plan_find(plan, (str){ path.data, at });
+        if (step == STEP_NONE)
+            continue;
+        *rest = tail.size > word_size ? str_from(tail, word_size + 1) : STR_NONE;
+        return step;
+    }
+    return STEP_NONE;
+}
+
+/* ---- Looking up ------------------------------------------------------------------ */
+
+/* The child with the longest key that `path` can begin with and that is shorter than `below`. */
+static const struct node *longest_key(const struct node *object, str path, size_t below)
+{
+    const struct node *best = NULL;
+
+    for (const struct node *child = object->first; child; child = child->next) {
+        size_t size = child->key.size;
+
+        if (size >= below || !str_starts(path, child->key) ||
+            (path.size > size && path.data[size] != '.'))
+            continue;
+        if (!best || size > best->key.size)
+            best = child;
+    }
+    return best;
+}
+
+static str after(str path, size_t size)
+{
+    return path.size > size ? str_from(path, size + 1) : STR_NONE;
+}
+
+static const struct node *walk(const struct node *node, str path);
+
+static const struct node *walk_array(const struct node *array, str path)
+{
+    const char *dot = memchr(path.data, '.', path.size);
+    size_t size = dot ? (size_t)(dot - path.data) : path.size;
+    uint64_t index;
+
+    if (!str_to_u64((str){ path.data, size }, &index) || index >= array->count)
+        return NULL;
+    return walk(node_at(array, (uint32_t)index), after(path, size));
+}
+
+/* Each node below is reached by one spelling of its keys, so no node is looked at twice;
+ * the depth is that of the document. */
+static const struct node *walk(const struct node *node, str path)
+{
+    const struct node *child, *found = NULL;
+
+    if (!path.data)
+        return node;
+    if (node->kind == NODE_ARRAY)
+        return walk_array(node, path);
+    if (node->kind != NODE_OBJECT)
+        return NULL;
+    for (size_t below = SIZE_MAX; !found && (child = longest_key(node, path, below));) {
+        found = walk(child, after(path, child->key.size));
+        below = child->key.size;
+    }
+    return found;
+}
+
+/* ---- Replacing ------------------------------------------------------------------- */
+
+struct expansion {
+    const struct template_source *source;
+    const struct plan *plan;
+    const struct flow_memory *memory;
+    const struct plan_step *step;
+    struct scope *scope;
+    const struct node *input;    /* read when first asked for */
+    const struct node **results; /* by slot, likewise */
+    struct buf out, text;
+    pawl_status status;
+};
+
+static const struct node *read_value(struct expansion *expansion, str json)
+{
+    struct node *node = NULL;
+    pawl_status status = node_read_json(expansion->scope, json, &node);
+
+    if (status == PAWL_NO_MEMORY)
+        expansion->status = status;
+    return status == PAWL_OK ? node : NULL;
+}
+
+static const struct node *find_input(struct expansion *expansion, str path)
+{
+    if (!expansion->input && expansion->memory->input.data)
+        expansion->input = read_value(expansion, expansion->memory->input);
+    return expansion->input ? walk(expansion->input, path) : NULL;
+}
+
+static str result_text(const struct expansion *expansion, uint32_t slot)
+{
+    const struct kept_result *kept = &expansion->memory->results[slot];
+
+    if (expansion->source->fresh.data && expansion->source->fresh_slot == slot)
+        return expansion->source->fresh;
+    return (str){ kept->data, kept->size };
+}
+
+static const struct node *result_of(struct expansion *expansion, uint32_t slot)
+{
+    str text = result_text(expansion, slot);
+
+    if (!expansion->results)
+        expansion->results =
+            ARENA_ARRAY(&expansion->scope->arena, const struct node *, expansion->plan->slot_count);
+    if (!expansion->results) {
+        expansion->status = scope_no_memory(expansion->scope);
+        return NULL;
+    }
+    if (!expansion->results[slot] && text.data)
+        expansion->results[slot] = read_value(expansion, text);
+    return expansion->results[slot];
+}
+
+static const struct node *find_result(struct expansion *expansion, str path)
+{
+    const struct node *found = NULL, *result;
+    uint32_t index;
+    str rest;
+
+    for (size_t below = SIZE_MAX;
+         path.data && !found &&
+         (index = template_step(expansion->plan, path, below, &rest)) != STEP_NONE;) {
+        const struct plan_step *step = &expansion->plan->steps[index];
+
+        result = result_of(expansion, step->result_slot);
+        found = result ? walk(result, rest) : NULL;
+        below = step->name.size;
+    }
+    return found;
+}
+
+static const struct node *find_value(struct expansion *expansion, const struct template_part *part)
+{
+    return part->kind == TEMPLATE_INPUT ? find_input(expansion, part->path)
+                                        : find_result(expansion, part->path);
+}
+
+static bool is_replaced(const struct template_part *part)
+{
+    return part->kind == TEMPLATE_INPUT || part->kind == TEMPLATE_STEP;
+}
+
+/* Over the limit, or a buf without memory? Asked after every piece, so that a piece is all
+ * that can be written in vain. */
+static void check_size(struct expansion *expansion, const struct buf *buf)
+{
+    if (expansion->status != PAWL_OK)
+        return;
+    if (buf->size > LIMIT_TEXT)
+        expansion->status = scope_fail(expansion->scope, PAWL_TOO_LARGE,
+                                       "step '%.*s': its args are over %u bytes with their "
+                                       "templates replaced",
+                                       STR_ARG(expansion->step->name), LIMIT_TEXT);
+    else if (buf->failed)
+        expansion->status = scope_no_memory(expansion->scope);
+}
+
+static void add_piece(struct expansion *expansion, const struct template_part *part)
+{
+    const struct node *value;
+
+    if (!is_replaced(part)) {
+        buf_str(&expansion->text, part->text);
+        return;
+    }
+    value = find_value(expansion, part);
+    if (value && value->kind == NODE_STRING)
+        buf_str(&expansion->text, value->text);
+    else if (value)
+        node_print(value, &expansion->text);
+}
+
+static void add_string(struct buf *out, str text)
+{
+    json_str(out, text.data ? text : STR(""));
+}
+
+static void expand_text(struct expansion *expansion, const struct node *node)
+{
+    struct template_part part;
+    str rest = node->text;
+
+    buf_clear(&expansion->text);
+    while (expansion->status == PAWL_OK && template_next(&rest, &part)) {
+        add_piece(expansion, &part);
+        check_size(expansion, &expansion->text);
+    }
+    add_string(&expansion->out, buf_view(&expansion->text));
+}
+
+static void expand_string(struct expansion *expansion, const struct node *node)
+{
+    struct template_part part = { .kind = TEMPLATE_TEXT };
+    const struct node *value;
+    str rest = node->text;
+
+    if (!template_next(&rest, &part) || rest.size > 0 || !is_replaced(&part)) {
+        expand_text(expansion, node);
+        return;
+    }
+    value = find_value(expansion, &part);
+    if (value)
+        node_print(value, &expansion->out);
+    else
+        buf_str(&expansion->out, STR("\"\""));
+}
+
+static void expand(struct expansion *expansion, const struct node *node)
+{
+    bool is_object = node->kind == NODE_OBJECT;
+
+    check_size(expansion, &expansion->out);
+    if (expansion->status != PAWL_OK)
+        return;
+    if (node->kind == NODE_STRING) {
+        expand_string(expansion, node);
+        return;
+    }
+    if (node->kind != NODE_ARRAY && !is_object) {
+        node_print(node, &expansion->out);
+        return;
+    }
+    buf_byte(&expansion->out, is_object ? '{' : '[');
+    for (const struct node *child = node->first; child; child = child->next) {
+        if (child != node->first)
+            buf_byte(&expansion->out, ',');
+        if (is_object)
+            json_key_str(&expansion->out, child->key);
+        expand(expansion, child);
+    }
+    buf_byte(&expansion->out, is_object ? '}' : ']');
+}
+
+pawl_status template_expand(const struct template_source *source, const struct plan_step *step,
+                            struct scope *scope, str *out)
+{
+    struct expansion expansion = { .source = source,
+                                   .plan = source->plan,
+                                   .memory = source->memory,
+                                   .step = step,
+                                   .scope = scope };
+    str args;
+
+    if (!step->has_template) {
+        *out = step->args;
+        return PAWL_OK;
+    }
+    buf_init(&expansion.out, scope->arena.heap, LIMIT_TEXT + PIECE_SIZE_MAX);
+    buf_init(&expansion.text, scope->arena.heap, LIMIT_TEXT + PIECE_SIZE_MAX);
+    expand(&expansion, step->args_node);
+    check_size(&expansion, &expansion.out);
+    if (expansion.status == PAWL_OK) {
+        args = buf_keep(&expansion.out, &scope->arena);
+        if (args.data)
+            *out = args;
+        else
+            expansion.status = scope_no_memory(scope);
+    }
+    buf_fini(&expansion.text);
+    buf_fini(&expansion.out);
+    return expansion.status;
+}

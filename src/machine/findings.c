@@ -1,0 +1,56 @@
+/* findings.c - everything that is wrong or odd with a document, each with its place. */
+#include "machine/machine_int.h"
+#include "model/grow.h"
+#include <stdio.h>
+
+static void add(struct compiler *compiler, const struct node *node, const char *message,
+                bool is_warning)
+{
+    struct findings *findings = compiler->findings;
+    struct finding *items;
+
+    if (!findings)
+        return;
+    /* No memory for it shows in the arena, and machine_compile() looks there. */
+    items = grow_array(&compiler->scope->arena, findings->items, findings->count,
+                       &findings->capacity, sizeof *items);
+    if (!items)
+        return;
+    findings->items = items;
+    items += findings->count++;
+    *items = (struct finding){ .line = node->line, .column = node->column };
+    items->is_warning = is_warning;
+    (void)snprintf(items->message, sizeof items->message, "%s", message);
+}
+
+void compiler_error(struct compiler *compiler, const struct node *node, const char *format, ...)
+{
+    pawl_status failure = compiler->is_inline ? PAWL_INVALID_DECLARATION : PAWL_INVALID_DEFINITION;
+    char message[sizeof((struct finding *)0)->message];
+    va_list args;
+
+    va_start(args, format);
+    if (vsnprintf(message, sizeof message, format, args) < 0)
+        message[0] = '\0';
+    va_end(args);
+    if (compiler->error_count == 0)
+        (void)scope_fail(compiler->scope, failure, "line %u, column %u: %s", node->line,
+                         node->column, message);
+    if (compiler->error_count < FINDINGS_MAX)
+        add(compiler, node, message, false);
+    compiler->error_count++;
+}
+
+void compiler_warn(struct compiler *compiler, const struct node *node, const char *format, ...)
+{
+    char message[sizeof((struct finding *)0)->message];
+    va_list args;
+
+    if (compiler->is_inline || compiler->warning_count++ >= FINDINGS_MAX)
+        return;
+    va_start(args, format);
+    if (vsnprintf(message, sizeof message, format, args) < 0)
+        message[0] = '\0';
+    va_end(args);
+    add(compiler, node, message, true);
+}

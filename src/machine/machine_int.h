@@ -1,0 +1,66 @@
+/* machine_int.h - private to machine: a document on its way to a definition.
+ *
+ * The way: parse.c (states, kinds, initial) -> transitions.c (as written) -> expand.c (`*`,
+ * then the definition's own table) -> check.c (what is legal but odd). Each part reports all it
+ * finds and goes on; only machine_compile() asks whether anything was wrong. */
+#ifndef PAWL_MACHINE_MACHINE_INT_H
+#define PAWL_MACHINE_MACHINE_INT_H
+
+#include "machine/machine.h"
+
+#define STATE_NONE UINT32_MAX
+#define STATE_ANY  (UINT32_MAX - 1) /* `from_state: "*"` */
+
+#define FINDINGS_MAX 100u /* of errors, and of warnings: nobody reads more */
+
+/* A transition as it was written. */
+struct declared {
+    const struct node *node;
+    uint32_t from, to; /* index, STATE_ANY, or STATE_NONE where the document is wrong */
+    str action, guard; /* data NULL: none */
+    bool requires_reason;
+};
+
+struct compiler {
+    struct scope *scope;
+    struct findings *findings; /* may be NULL */
+    const struct node *document;
+    bool is_inline;
+    uint32_t error_count, warning_count;
+    struct definition *definition;
+    const struct node **state_nodes; /* by index of the state */
+    uint32_t *by_name;               /* indices of states, ordered by name */
+    struct declared *declared;
+    uint32_t declared_count;
+    uint32_t *by_exit; /* indices of declared, ordered by (from, action, index) */
+};
+
+/* findings.c: add an error or warning about the text at `node`. */
+void compiler_error(struct compiler *compiler, const struct node *node, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void compiler_warn(struct compiler *compiler, const struct node *node, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The rest fails with NO_MEMORY alone. */
+
+/* parse.c: unknown keys of `object` are worth a warning in a registered definition. */
+void compiler_check_keys(struct compiler *compiler, const struct node *object,
+                         const char *const *known);
+
+/* parse.c: a name that is a string, not blank, not too long; else false and an error that
+ * calls it `what`. */
+bool compiler_read_name(struct compiler *compiler, const struct node *node, const char *what,
+                        str *out);
+
+/* parse.c: the index of the state that `node` names, or STATE_NONE and an error. */
+uint32_t compiler_read_state(struct compiler *compiler, const struct node *node, const char *what);
+
+pawl_status compiler_read_transitions(struct compiler *compiler); /* transitions.c */
+pawl_status compiler_expand(struct compiler *compiler);           /* expand.c */
+pawl_status compiler_check(struct compiler *compiler);            /* check.c */
+
+/* sort.c: order indices. No hostile input makes it slow, and it takes no memory. */
+void sort_indices(uint32_t *items, uint32_t count,
+                  int (*compare)(const void *context, uint32_t a, uint32_t b), const void *context);
+
+#endif

@@ -1,0 +1,375 @@
+/* parse.c - a document becomes a machine: its keys, its states, their kinds. */
+#include "base/limits.h"
+#include "machine/machine_int.h"
+#include "model/words.h"
+
+static const char *const known_keys[] = {
+    "name",        "states",    "initial_state", "terminal_states", "terminal_kinds",
+    "transitions", "deadlines", "labels",        "description",     "version",
+    NULL
+};
+
+/* What makes a definition something else than a machine. */
+static const char *const flow_keys[] = { "steps", "do", "dopar", "try", NULL };
+
+static bool is_one_of(str key, const char *const *keys)
+{
+    for (; *keys; keys++)
+        if (str_is(key, *keys))
+            return true;
+    return false;
+}
+
+void compiler_check_keys(struct compiler *compiler, const struct node *object,
+                         const char *const *known)
+{
+    for (const struct node *node = object->first; node && !compiler->is_inline; node = node->next)
+        if (!is_one_of(node->key, known))
+            compiler_warn(compiler, node, "unknown key '%.*s': it is kept, and means nothing",
+                          STR_ARG(words_shown(node->key)));
+}
+
+bool compiler_read_name(struct compiler *compiler, const struct node *node, const char *what,
+                        str *out)
+{
+    if (node->kind != NODE_STRING) {
+        compiler_error(compiler, node, "%s: expected a string, found %s", what,
+                       node_kind_name(node->kind));
+        return false;
+    }
+    if (str_is_blank(node->text)) {
+        compiler_error(compiler, node,
+                       "%s: expected at least one character that is not white "
+                       "space, found none",
+                       what);
+        return false;
+    }
+    if (node->text.size > LIMIT_ACTION) {
+        compiler_error(compiler, node, "%s: expected at most %d bytes, found %zu", what,
+                       LIMIT_ACTION, node->text.size);
+        return false;
+    }
+    *out = node->text;
+    return true;
+}
+
+static int compare_names(const void *context, uint32_t a, uint32_t b)
+{
+    const struct state *states = context;
+    int order = str_compare(states[a].name, states[b].name);
+
+    return order != 0 ? order : a < b ? -1 : a > b;
+}
+
+static uint32_t find_state(const struct compiler *compiler, str name)
+{
+    const struct definition *definition = compiler->definition;
+    uint32_t low = 0, high = definition->state_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2, state = compiler->by_name[middle];
+        int order = str_compare(definition->states[state].name, name);
+
+        if (order == 0)
+            return state;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return STATE_NONE;
+}
+
+uint32_t compiler_read_state(struct compiler *compiler, const struct node *node, const char *what)
+{
+    uint32_t state = STATE_NONE;
+    str name;
+
+    if (!compiler_read_name(compiler, node, what, &name))
+        return STATE_NONE;
+    state = find_state(compiler, name);
+    if (state == STATE_NONE)
+        compiler_error(compiler, node,
+                       "%s: expected one of 'states', found '%.*s'; declare it there or correct "
+                       "the name",
+                       what, STR_ARG(words_shown(name)));
+    return state;
+}
+
+/* The array under `key`, or NULL and an error if it is missing or something else. */
+static const struct node *find_array(struct compiler *compiler, const char *key,
+                                     const char *purpose)
+{
+    const struct node *node = node_find(compiler->document, key);
+
+    if (!node) {
+        compiler_error(compiler, compiler->document, "'%s' is missing: expected %s", key, purpose);
+        return NULL;
+    }
+    if (node->kind != NODE_ARRAY) {
+        compiler_error(compiler, node, "'%s': expected %s, found %s", key, purpose,
+                       node_kind_name(node->kind));
+        return NULL;
+    }
+    return node;
+}
+
+static pawl_status allocate_states(struct compiler *compiler, uint32_t count)
+{
+    struct arena *arena = &compiler->scope->arena;
+
+    compiler->definition->states = ARENA_ARRAY(arena, struct state, count);
+    compiler->state_nodes = ARENA_ARRAY(arena, const struct node *, count);
+    compiler->by_name = ARENA_ARRAY(arena, uint32_t, count);
+    return arena->failed ? scope_no_memory(compiler->scope) : PAWL_OK;
+}
+
+static void read_state_name(struct compiler *compiler, const struct node *node)
+{
+    struct definition *definition = compiler->definition;
+    uint32_t index = definition->state_count;
+    str name;
+
+    if (!compiler_read_name(compiler, node, "a state", &name))
+        return;
+    if (!compiler->is_inline && str_is(name, "*"))
+        compiler_error(compiler, node,
+                       "a state of a registered definition cannot be called '*', "
+                       "which stands for every state; call it something else");
+    definition->states[index].name = name;
+    compiler->state_nodes[index] = node;
+    compiler->by_name[index] = index;
+    definition->state_count++;
+}
+
+static void check_unique(struct compiler *compiler)
+{
+    const struct definition *definition = compiler->definition;
+    const uint32_t *by_name = compiler->by_name;
+
+    for (uint32_t i = 1; i < definition->state_count; i++) {
+        const struct state *state = &definition->states[by_name[i]];
+        const struct node *first = compiler->state_nodes[by_name[i - 1]];
+
+        if (str_eq(definition->states[by_name[i - 1]].name, state->name))
+            compiler_error(compiler, compiler->state_nodes[by_name[i]],
+                           "state '%.*s' is declared twice, first at line %u, column %u; keep one",
+                           STR_ARG(words_shown(state->name)), first->line, first->column);
+    }
+}
+
+static pawl_status read_states(struct compiler *compiler)
+{
+    const struct node *states = find_array(compiler, "states", "an array with every state's name");
+    pawl_status status;
+
+    if (!states)
+        return PAWL_OK;
+    if (states->count == 0 || states->count > LIMIT_STATES) {
+        compiler_error(compiler, states, "'states': expected 1 to %d names, found %u", LIMIT_STATES,
+                       states->count);
+        return PAWL_OK;
+    }
+    status = allocate_states(compiler, states->count);
+    if (status != PAWL_OK)
+        return status;
+    for (const struct node *node = states->first; node; node = node->next)
+        read_state_name(compiler, node);
+    sort_indices(compiler->by_name, compiler->definition->state_count, compare_names,
+                 compiler->definition->states);
+    check_unique(compiler);
+    return PAWL_OK;
+}
+
+static void read_terminals(struct compiler *compiler)
+{
+    struct state *states = compiler->definition->states;
+    const struct node *terminals;
+
+    if (!node_find(compiler->document, "terminal_states"))
+        return;
+    terminals = find_array(compiler, "terminal_states", "an array of names of states");
+    for (const struct node *node = terminals ? terminals->first : NULL; node; node = node->next) {
+        uint32_t state = compiler_read_state(compiler, node, "a terminal state");
+
+        if (state == STATE_NONE)
+            continue;
+        if (states[state].terminal != TERMINAL_NOT)
+            compiler_warn(compiler, node, "terminal state '%.*s' is listed twice",
+                          STR_ARG(words_shown(states[state].name)));
+        states[state].terminal = TERMINAL_PLAIN;
+    }
+}
+
+static enum terminal_kind read_kind(struct compiler *compiler, const struct node *node)
+{
+    str found = node->kind == NODE_STRING ? node->text : str_of(node_kind_name(node->kind));
+
+    for (enum terminal_kind kind = TERMINAL_SUCCESS; kind <= TERMINAL_CANCEL; kind++)
+        if (node->kind == NODE_STRING && str_is(node->text, terminal_kind_name(kind)))
+            return kind;
+    compiler_error(compiler, node,
+                   "the kind of '%.*s': expected success, failure or cancel, found '%.*s'",
+                   STR_ARG(words_shown(node->key)), STR_ARG(words_shown(found)));
+    return TERMINAL_PLAIN;
+}
+
+static void set_kind(struct compiler *compiler, const struct node *node)
+{
+    uint32_t state = find_state(compiler, node->key);
+    struct state *states = compiler->definition->states;
+    str name = words_shown(node->key);
+
+    if (state == STATE_NONE)
+        compiler_error(compiler, node,
+                       "'terminal_kinds' gives a kind to '%.*s', which is not one of 'states'; "
+                       "declare it there or correct the name",
+                       STR_ARG(name));
+    else if (states[state].terminal == TERMINAL_NOT)
+        compiler_error(compiler, node,
+                       "'terminal_kinds' gives a kind to '%.*s', which is not terminal; list it "
+                       "in 'terminal_states' or leave its kind out",
+                       STR_ARG(name));
+    else if (node->kind != NODE_NULL)
+        states[state].terminal = read_kind(compiler, node);
+}
+
+static void read_kinds(struct compiler *compiler)
+{
+    const struct node *kinds = node_find(compiler->document, "terminal_kinds");
+
+    if (!kinds || kinds->kind == NODE_NULL)
+        return;
+    if (kinds->kind != NODE_OBJECT)
+        compiler_error(compiler, kinds,
+                       "'terminal_kinds': expected an object from terminal state to kind, found %s",
+                       node_kind_name(kinds->kind));
+    else
+        for (const struct node *node = kinds->first; node; node = node->next)
+            set_kind(compiler, node);
+}
+
+/* A kind is the author's word, never guessed from a name (A14): without it consumers could
+ * not tell a failure from a cancel. A bare inline machine may do without (X5). */
+static void check_every_kind(struct compiler *compiler)
+{
+    const struct definition *definition = compiler->definition;
+
+    for (uint32_t s = 0; s < definition->state_count && !compiler->is_inline; s++)
+        if (definition->states[s].terminal == TERMINAL_PLAIN)
+            compiler_error(compiler, compiler->state_nodes[s],
+                           "terminal state '%.*s' has no kind; add it to 'terminal_kinds' as "
+                           "success, failure or cancel",
+                           STR_ARG(words_shown(definition->states[s].name)));
+}
+
+static void read_initial(struct compiler *compiler)
+{
+    const struct node *node = node_find(compiler->document, "initial_state");
+    struct definition *definition = compiler->definition;
+    uint32_t state;
+
+    if (!node) {
+        compiler_error(compiler, compiler->document,
+                       "'initial_state' is missing: expected the name of one of 'states'");
+        return;
+    }
+    state = compiler_read_state(compiler, node, "'initial_state'");
+    if (state == STATE_NONE)
+        return;
+    definition->initial = state;
+    if (definition->states[state].terminal != TERMINAL_NOT)
+        compiler_error(compiler, node,
+                       "'initial_state': expected a state that is not terminal, found '%.*s'; "
+                       "its instances would have ended before they began",
+                       STR_ARG(words_shown(definition->states[state].name)));
+}
+
+/* What only a registered definition promises: a name, one kind of process, no more than we do. */
+static void check_registered(struct compiler *compiler)
+{
+    const struct node *name = node_find(compiler->document, "name");
+    const struct node *deadlines = node_find(compiler->document, "deadlines");
+
+    if (name && (name->kind != NODE_STRING || !definition_name_is_valid(name->text)))
+        compiler_error(compiler, name,
+                       "'name': expected 1 to %d of A-Z a-z 0-9 . _ / -, found something else",
+                       LIMIT_NAME);
+    if (deadlines && deadlines->kind != NODE_NULL)
+        compiler_error(compiler, deadlines, "deadlines are not supported by this version yet");
+    for (const char *const *key = flow_keys; *key; key++)
+        if (node_find(compiler->document, *key))
+            compiler_error(compiler, node_find(compiler->document, *key),
+                           "'states' makes a machine and '%s' a flow; a definition is one of them",
+                           *key);
+}
+
+static bool check_document(struct compiler *compiler)
+{
+    const struct node *document = compiler->document;
+
+    if (document->kind != NODE_OBJECT) {
+        compiler_error(compiler, document,
+                       "expected an object with states, initial_state and transitions, found %s",
+                       node_kind_name(document->kind));
+        return false;
+    }
+    if (!compiler->is_inline)
+        check_registered(compiler);
+    compiler_check_keys(compiler, document, known_keys);
+    return true;
+}
+
+/* Everything as it was written. Where the states themselves are missing, what refers to them
+ * is not even looked at: its errors would only hide the one that matters. */
+static pawl_status read_document(struct compiler *compiler)
+{
+    pawl_status status;
+
+    if (!check_document(compiler))
+        return PAWL_OK;
+    status = read_states(compiler);
+    if (status != PAWL_OK || compiler->definition->state_count == 0)
+        return status;
+    read_terminals(compiler);
+    read_kinds(compiler);
+    check_every_kind(compiler);
+    read_initial(compiler);
+    return compiler_read_transitions(compiler);
+}
+
+static pawl_status compile(struct compiler *compiler)
+{
+    pawl_status status = read_document(compiler);
+
+    if (status == PAWL_OK && compiler->error_count == 0)
+        status = compiler_expand(compiler);
+    if (status == PAWL_OK && compiler->error_count == 0)
+        status = compiler_check(compiler);
+    if (status == PAWL_OK && compiler->scope->arena.failed)
+        status = scope_no_memory(compiler->scope);
+    if (status == PAWL_OK && compiler->error_count > 0)
+        status = compiler->scope->error.status;
+    return status;
+}
+
+pawl_status machine_compile(struct scope *scope, const struct node *document, bool is_inline,
+                            struct findings *findings, struct definition **out)
+{
+    struct definition *definition = ARENA_NEW(&scope->arena, struct definition);
+    struct compiler compiler = { .scope = scope,
+                                 .findings = findings,
+                                 .document = document,
+                                 .is_inline = is_inline,
+                                 .definition = definition };
+    pawl_status status;
+
+    if (!definition)
+        return scope_no_memory(scope);
+    definition->kind = KIND_MACHINE;
+    definition->compiler = COMPILER_NUMBER;
+    status = compile(&compiler);
+    if (status == PAWL_OK)
+        *out = definition;
+    return status;
+}

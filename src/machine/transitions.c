@@ -1,0 +1,162 @@
+/* transitions.c - the transitions as they were written, and no two for the same action. */
+#include "base/limits.h"
+#include "machine/machine_int.h"
+#include "model/words.h"
+
+static const char *const known_keys[] = { "from_state",      "action",      "to_state", "guard",
+                                          "requires_reason", "description", NULL };
+
+/* The member under `key`, or NULL and an error. */
+static const struct node *find_member(struct compiler *compiler, const struct node *transition,
+                                      const char *key)
+{
+    const struct node *node = node_find(transition, key);
+
+    if (!node)
+        compiler_error(compiler, transition,
+                       "a transition has no '%s'; it needs from_state, action and to_state", key);
+    return node;
+}
+
+static uint32_t read_from(struct compiler *compiler, const struct node *transition)
+{
+    const struct node *node = find_member(compiler, transition, "from_state");
+    const struct state *states = compiler->definition->states;
+    uint32_t state;
+
+    if (!node)
+        return STATE_NONE;
+    if (!compiler->is_inline && node->kind == NODE_STRING && str_is(node->text, "*"))
+        return STATE_ANY;
+    state = compiler_read_state(compiler, node, "'from_state'");
+    if (state != STATE_NONE && states[state].terminal != TERMINAL_NOT)
+        compiler_error(compiler, node,
+                       "a transition leaves '%.*s', which is terminal; nothing may leave a "
+                       "terminal state",
+                       STR_ARG(words_shown(states[state].name)));
+    return state;
+}
+
+static uint32_t read_to(struct compiler *compiler, const struct node *transition)
+{
+    const struct node *node = find_member(compiler, transition, "to_state");
+
+    return node ? compiler_read_state(compiler, node, "'to_state'") : STATE_NONE;
+}
+
+static void read_action(struct compiler *compiler, const struct node *transition, str *out)
+{
+    const struct node *node = find_member(compiler, transition, "action");
+
+    if (node)
+        (void)compiler_read_name(compiler, node, "'action'", out);
+}
+
+static void read_guard(struct compiler *compiler, const struct node *transition, str *out)
+{
+    const struct node *node = node_find(transition, "guard");
+
+    if (node && node->kind != NODE_NULL)
+        (void)compiler_read_name(compiler, node, "'guard'", out);
+}
+
+static bool read_requires_reason(struct compiler *compiler, const struct node *transition)
+{
+    const struct node *node = node_find(transition, "requires_reason");
+
+    if (!node || node->kind == NODE_NULL)
+        return false;
+    if (node->kind != NODE_BOOL)
+        compiler_error(compiler, node, "'requires_reason': expected true or false, found %s",
+                       node_kind_name(node->kind));
+    return node->truth;
+}
+
+static void read_transition(struct compiler *compiler, const struct node *node,
+                            struct declared *out)
+{
+    *out = (struct declared){ .node = node, .from = STATE_NONE, .to = STATE_NONE };
+    if (node->kind != NODE_OBJECT) {
+        compiler_error(compiler, node,
+                       "a transition: expected an object with from_state, action and to_state, "
+                       "found %s",
+                       node_kind_name(node->kind));
+        return;
+    }
+    out->from = read_from(compiler, node);
+    read_action(compiler, node, &out->action);
+    out->to = read_to(compiler, node);
+    read_guard(compiler, node, &out->guard);
+    out->requires_reason = read_requires_reason(compiler, node);
+    compiler_check_keys(compiler, node, known_keys);
+}
+
+static int compare_exits(const void *context, uint32_t a, uint32_t b)
+{
+    const struct declared *declared = context;
+    int order;
+
+    if (declared[a].from != declared[b].from)
+        return declared[a].from < declared[b].from ? -1 : 1;
+    order = str_compare(declared[a].action, declared[b].action);
+    return order != 0 ? order : a < b ? -1 : a > b;
+}
+
+/* Twice the same (from, action) leaves open what firing it means, even if both say the same. */
+static void check_unique(struct compiler *compiler)
+{
+    for (uint32_t i = 1; i < compiler->declared_count; i++) {
+        const struct declared *first = &compiler->declared[compiler->by_exit[i - 1]];
+        const struct declared *second = &compiler->declared[compiler->by_exit[i]];
+
+        if (second->from == STATE_NONE || !second->action.data || first->from != second->from ||
+            !str_eq(first->action, second->action))
+            continue;
+        compiler_error(compiler, second->node,
+                       "'%.*s' is declared twice for the same from_state, first at line %u, "
+                       "column %u; keep one",
+                       STR_ARG(words_shown(second->action)), first->node->line,
+                       first->node->column);
+    }
+}
+
+static pawl_status read_all(struct compiler *compiler, const struct node *transitions)
+{
+    struct arena *arena = &compiler->scope->arena;
+    uint32_t count = 0;
+
+    compiler->declared = ARENA_ARRAY(arena, struct declared, transitions->count);
+    compiler->by_exit = ARENA_ARRAY(arena, uint32_t, transitions->count);
+    if (arena->failed)
+        return scope_no_memory(compiler->scope);
+    for (const struct node *node = transitions->first; node; node = node->next, count++) {
+        read_transition(compiler, node, &compiler->declared[count]);
+        compiler->by_exit[count] = count;
+    }
+    compiler->declared_count = count;
+    sort_indices(compiler->by_exit, count, compare_exits, compiler->declared);
+    check_unique(compiler);
+    return PAWL_OK;
+}
+
+pawl_status compiler_read_transitions(struct compiler *compiler)
+{
+    const struct node *transitions = node_find(compiler->document, "transitions");
+
+    if (!transitions) {
+        compiler_error(compiler, compiler->document,
+                       "'transitions' is missing: expected an array, which may be empty");
+        return PAWL_OK;
+    }
+    if (transitions->kind != NODE_ARRAY) {
+        compiler_error(compiler, transitions, "'transitions': expected an array, found %s",
+                       node_kind_name(transitions->kind));
+        return PAWL_OK;
+    }
+    if (transitions->count > LIMIT_TRANSITIONS) {
+        compiler_error(compiler, transitions, "'transitions': expected at most %d, found %u",
+                       LIMIT_TRANSITIONS, transitions->count);
+        return PAWL_OK;
+    }
+    return read_all(compiler, transitions);
+}

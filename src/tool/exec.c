@@ -1,0 +1,466 @@
+/* exec.c - run a program as a tool: argv without a shell, JSON on stdin, JSON on stdout.
+ *
+ * The program leads a process group of its own, and the group ends with it: whatever it left
+ * in the background is killed when it exits, when its time is over, or when it says too much. */
+#include "base/limits.h"
+#include "base/time.h"
+#include "model/words.h"
+#include "tool/tool_int.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TAIL_SIZE   1024 /* of stderr, for the error's words */
+#define SLICE_MS    10   /* how often to look, where the kernel cannot tell of an exit */
+#define KEY_NAME    "PAWL_IDEMPOTENCY_KEY="
+#define FD_FREE_MIN 3    /* 0, 1 and 2 are the program's own */
+#define EXIT_UNSEEN (-1) /* the host has its children reaped by the kernel */
+
+extern char **environ;
+
+enum ending { ENDED_ITSELF, ENDED_BY_TIME, ENDED_BY_SIZE };
+
+struct program {
+    struct call *call;
+    char **argv, **environment;
+    int input, output, errors; /* ours; -1: closed */
+    int theirs[2];             /* where its stdout and stderr go */
+    int exit_fd;               /* readable when it has ended; -1: there is no such thing */
+    struct running running;
+    struct buf said;          /* on stdout */
+    char tail[2 * TAIL_SIZE]; /* the end of what it said on stderr */
+    size_t tail_size;
+    int64_t begun_ms, waited_ms;
+    enum ending ending;
+};
+
+/* ---- What to run -------------------------------------------------------------------- */
+
+static bool fail_memory(struct call *call)
+{
+    call->status = scope_no_memory(call->scope);
+    return false;
+}
+
+/* Numbers are taken too: a template may have brought one. */
+static bool read_argv(struct program *program)
+{
+    struct call *call = program->call;
+    const struct node *list = node_find(call->args, "argv");
+    size_t count = 0;
+
+    if (!list || list->kind != NODE_ARRAY || list->count == 0) {
+        call_fail(call, "exec: 'argv' must be an array of strings, the program first");
+        return false;
+    }
+    program->argv = ARENA_ARRAY(&call->scope->arena, char *, (size_t)list->count + 1);
+    for (const struct node *item = list->first; item && program->argv; item = item->next) {
+        if (item->kind != NODE_STRING && item->kind != NODE_NUMBER) {
+            call_fail(call, "exec: argv[%zu] must be a string, found %s", count,
+                      node_kind_name(item->kind));
+            return false;
+        }
+        program->argv[count] = arena_text(&call->scope->arena, item->text);
+        if (!program->argv[count++])
+            return fail_memory(call);
+    }
+    return program->argv ? true : fail_memory(call);
+}
+
+/* Ours, and the idempotency key. */
+static bool make_environment(struct program *program)
+{
+    struct call *call = program->call;
+    size_t count = 0, kept = 0;
+    str key = str_of(call->given->idempotency_key);
+    char *entry = arena_alloc(&call->scope->arena, sizeof KEY_NAME + key.size);
+
+    while (environ[count])
+        count++;
+    program->environment = ARENA_ARRAY(&call->scope->arena, char *, count + 2);
+    if (!entry || !program->environment)
+        return fail_memory(call);
+    memcpy(entry, KEY_NAME, sizeof KEY_NAME);
+    if (key.size > 0)
+        memcpy(entry + sizeof KEY_NAME - 1, key.data, key.size);
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(environ[i], KEY_NAME, sizeof KEY_NAME - 1) != 0)
+            program->environment[kept++] = environ[i];
+    program->environment[kept] = entry;
+    return true;
+}
+
+/* ---- Descriptors ---------------------------------------------------------------------- */
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+}
+
+static bool fail_errno(struct program *program, const char *what, int number)
+{
+    char words[128];
+
+    call_fail(program->call, "exec '%.*s': %s: %s", STR_ARG(words_shown(str_of(program->argv[0]))),
+              what, strerror_r(number, words, sizeof words));
+    return false;
+}
+
+/* The same file out of the way of 0, 1 and 2, which a host may have closed. */
+static int raise_fd(int fd)
+{
+    int raised;
+
+    if (fd < 0 || fd >= FD_FREE_MIN)
+        return fd;
+    raised = fcntl(fd, F_DUPFD_CLOEXEC, FD_FREE_MIN);
+    (void)close(fd);
+    return raised;
+}
+
+static bool write_all(int fd, str text)
+{
+    while (text.size > 0) {
+        ssize_t size = write(fd, text.data, text.size);
+
+        if (size < 0 && errno == EINTR)
+            continue;
+        if (size <= 0)
+            return false;
+        text = str_from(text, (size_t)size);
+    }
+    return lseek(fd, 0, SEEK_SET) == 0;
+}
+
+/* A file in memory, not a pipe: a program that never reads it cannot hold us up. */
+static bool open_input(struct program *program)
+{
+    const struct node *input = node_find(program->call->args, "input");
+    struct buf json;
+    bool is_written = false;
+
+    program->input = raise_fd(memfd_create("pawl-input", MFD_CLOEXEC));
+    if (program->input < 0)
+        return fail_errno(program, "no file for its input", errno);
+    buf_init(&json, program->call->scope->arena.heap, 0);
+    if (input)
+        node_print(input, &json);
+    else
+        buf_str(&json, STR("null"));
+    if (json.failed)
+        fail_memory(program->call);
+    else if (!(is_written = write_all(program->input, buf_view(&json))))
+        fail_errno(program, "cannot write its input", errno);
+    buf_fini(&json);
+    return is_written;
+}
+
+static bool open_pipe(struct program *program, int *ours, int *theirs)
+{
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return fail_errno(program, "no pipe for its output", errno);
+    *ours = raise_fd(ends[0]);
+    *theirs = raise_fd(ends[1]);
+    if (*ours < 0 || *theirs < 0 || fcntl(*ours, F_SETFL, O_NONBLOCK) != 0)
+        return fail_errno(program, "no pipe for its output", errno);
+    return true;
+}
+
+static void close_all(struct program *program)
+{
+    close_fd(&program->input);
+    close_fd(&program->output);
+    close_fd(&program->errors);
+    close_fd(&program->theirs[0]);
+    close_fd(&program->theirs[1]);
+    close_fd(&program->exit_fd);
+}
+
+/* ---- Starting --------------------------------------------------------------------------- */
+
+static int set_actions(struct program *program, posix_spawn_file_actions_t *actions)
+{
+    int number = posix_spawn_file_actions_adddup2(actions, program->input, 0);
+
+    if (number == 0)
+        number = posix_spawn_file_actions_adddup2(actions, program->theirs[0], 1);
+    if (number == 0)
+        number = posix_spawn_file_actions_adddup2(actions, program->theirs[1], 2);
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+    /* Sockets and files of the host that it did not mark close-on-exec. */
+    if (number == 0)
+        number = posix_spawn_file_actions_addclosefrom_np(actions, FD_FREE_MIN);
+#endif
+    return number;
+}
+
+/* A group of its own, no signal blocked, and those that hosts like to ignore as at birth. */
+static int set_attributes(posix_spawnattr_t *attributes)
+{
+    static const int signals[] = { SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD };
+    sigset_t none, restored;
+
+    sigemptyset(&none);
+    sigemptyset(&restored);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        sigaddset(&restored, signals[i]);
+    (void)posix_spawnattr_setsigmask(attributes, &none);
+    (void)posix_spawnattr_setsigdefault(attributes, &restored);
+    (void)posix_spawnattr_setpgroup(attributes, 0);
+    return posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+                                                    POSIX_SPAWN_SETSIGDEF);
+}
+
+/* Started and entered in one step, so that toolbox_kill_all() can miss nobody. */
+static int spawn(struct program *program, const posix_spawn_file_actions_t *actions,
+                 const posix_spawnattr_t *attributes)
+{
+    struct toolbox *toolbox = program->call->toolbox;
+    int number;
+
+    pthread_mutex_lock(&toolbox->lock);
+    number = posix_spawnp(&program->running.pid, program->argv[0], actions, attributes,
+                          program->argv, program->environment);
+    if (number == 0) {
+        program->running.next = toolbox->running;
+        toolbox->running = &program->running;
+    }
+    pthread_mutex_unlock(&toolbox->lock);
+    return number;
+}
+
+static bool start(struct program *program)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int number;
+
+    number = posix_spawn_file_actions_init(&actions);
+    if (number != 0)
+        return fail_errno(program, "could not be started", number);
+    number = posix_spawnattr_init(&attributes);
+    if (number == 0) {
+        number = set_actions(program, &actions);
+        if (number == 0)
+            number = set_attributes(&attributes);
+        if (number == 0)
+            number = spawn(program, &actions, &attributes);
+        (void)posix_spawnattr_destroy(&attributes);
+    }
+    (void)posix_spawn_file_actions_destroy(&actions);
+    close_fd(&program->input);
+    close_fd(&program->theirs[0]);
+    close_fd(&program->theirs[1]);
+    if (number != 0)
+        return fail_errno(program, "could not be started", number);
+    program->exit_fd = (int)syscall(SYS_pidfd_open, program->running.pid, 0);
+    return true;
+}
+
+/* ---- Listening ---------------------------------------------------------------------------- */
+
+static void add_said(struct program *program, const char *data, size_t size)
+{
+    if (program->said.size + size > LIMIT_EXEC_OUTPUT)
+        program->ending = ENDED_BY_SIZE;
+    else
+        buf_add(&program->said, data, size);
+}
+
+static void add_tail(struct program *program, const char *data, size_t size)
+{
+    if (size > TAIL_SIZE) {
+        data += size - TAIL_SIZE;
+        size = TAIL_SIZE;
+    }
+    if (program->tail_size + size > sizeof program->tail) {
+        program->tail_size -= TAIL_SIZE; /* full means more than TAIL_SIZE: keep its end */
+        memmove(program->tail, program->tail + TAIL_SIZE, program->tail_size);
+    }
+    memcpy(program->tail + program->tail_size, data, size);
+    program->tail_size += size;
+}
+
+/* Read what is there, at most `size_max`: somebody may write faster than we read. */
+static void listen_to(struct program *program, int *fd, size_t size_max)
+{
+    char data[16384];
+    ssize_t size = 1;
+
+    for (size_t total = 0; *fd >= 0 && total < size_max && size > 0; total += (size_t)size) {
+        size = read(*fd, data, sizeof data);
+        if (size < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (size <= 0)
+            close_fd(fd);
+        else if (fd == &program->output)
+            add_said(program, data, (size_t)size);
+        else
+            add_tail(program, data, (size_t)size);
+        if (program->ending != ENDED_ITSELF)
+            return;
+    }
+}
+
+/* Ended, and not yet reaped: its number stays taken until reap(). */
+static bool has_ended(const struct program *program)
+{
+    siginfo_t info = { .si_pid = 0 };
+
+    if (waitid(P_PID, (id_t)program->running.pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+        return errno != EINTR;
+    return info.si_pid != 0;
+}
+
+/* How long poll() may wait: -1 for ever, 0 the time is over. A simulated clock may stand
+ * still, so the time spent waiting counts as well. */
+static int time_left(const struct program *program)
+{
+    const struct call *call = program->call;
+    struct env *env = call->toolbox->options.env;
+    int64_t spent, left;
+
+    if (call->timeout_ms <= 0)
+        return program->exit_fd >= 0 ? -1 : SLICE_MS;
+    spent = env->tick_ms(env) - program->begun_ms;
+    spent = spent > program->waited_ms ? spent : program->waited_ms;
+    left = call->timeout_ms > spent ? call->timeout_ms - spent : 0;
+    if (program->exit_fd < 0 && left > SLICE_MS)
+        left = SLICE_MS;
+    return left < INT32_MAX ? (int)left : INT32_MAX;
+}
+
+static void watch(struct program *program)
+{
+    while (program->ending == ENDED_ITSELF && !has_ended(program)) {
+        struct pollfd fds[] = { { program->output, POLLIN, 0 },
+                                { program->errors, POLLIN, 0 },
+                                { program->exit_fd, POLLIN, 0 } };
+        int left = time_left(program);
+
+        if (left == 0) {
+            program->ending = ENDED_BY_TIME;
+        } else {
+            if (poll(fds, sizeof fds / sizeof fds[0], left) == 0)
+                program->waited_ms += left;
+            listen_to(program, &program->output, LIMIT_EXEC_OUTPUT);
+            listen_to(program, &program->errors, LIMIT_EXEC_OUTPUT);
+        }
+    }
+}
+
+/* ---- Ending -------------------------------------------------------------------------------- */
+
+static void leave(struct program *program)
+{
+    struct toolbox *toolbox = program->call->toolbox;
+    struct running **link = &toolbox->running;
+
+    pthread_mutex_lock(&toolbox->lock);
+    while (*link != &program->running)
+        link = &(*link)->next;
+    *link = program->running.next;
+    pthread_mutex_unlock(&toolbox->lock);
+}
+
+/* Its exit status, or EXIT_UNSEEN. The group is killed before its leader is reaped: until
+ * then its number is nobody else's. */
+static int reap(struct program *program)
+{
+    int status = 0;
+    pid_t pid;
+
+    (void)kill(-program->running.pid, SIGKILL);
+    listen_to(program, &program->output, LIMIT_EXEC_OUTPUT);
+    listen_to(program, &program->errors, LIMIT_EXEC_OUTPUT);
+    leave(program);
+    do
+        pid = waitpid(program->running.pid, &status, 0);
+    while (pid < 0 && errno == EINTR);
+    return pid < 0 ? EXIT_UNSEEN : status;
+}
+
+static str tail_of(const struct program *program)
+{
+    size_t size = program->tail_size;
+
+    while (size > 0 && memchr(" \t\r\n", program->tail[size - 1], 4))
+        size--;
+    return size > TAIL_SIZE ? (str){ program->tail + size - TAIL_SIZE, TAIL_SIZE }
+                            : (str){ program->tail, size };
+}
+
+static void fail_ended(struct program *program, int status)
+{
+    str name = words_shown(str_of(program->argv[0])), tail = tail_of(program);
+    bool by_signal = WIFSIGNALED(status);
+
+    call_fail(program->call, "exec '%.*s' ended %s %d%s%.*s", STR_ARG(name),
+              by_signal ? "by signal" : "with status",
+              by_signal ? WTERMSIG(status) : WEXITSTATUS(status), tail.size > 0 ? "; stderr: " : "",
+              STR_ARG(tail));
+}
+
+static void answer(struct program *program, int status)
+{
+    str name = words_shown(str_of(program->argv[0]));
+    char limit[TIME_TEXT_SIZE];
+
+    if (program->ending == ENDED_BY_TIME) {
+        duration_print(program->call->timeout_ms, limit);
+        call_fail(program->call, "timeout: exec '%.*s' took longer than %s and was killed",
+                  STR_ARG(name), limit);
+    } else if (program->ending == ENDED_BY_SIZE) {
+        call_fail(program->call, "exec '%.*s' printed more than %u bytes and was killed",
+                  STR_ARG(name), LIMIT_EXEC_OUTPUT);
+    } else if (program->said.failed) {
+        fail_memory(program->call);
+    } else if (status == EXIT_UNSEEN) {
+        call_fail(program->call, "exec '%.*s': how it ended is not known, the host ignores SIGCHLD",
+                  STR_ARG(name));
+    } else if (status != 0) {
+        fail_ended(program, status);
+    } else {
+        call_outside(program->call, "what the program printed", buf_view(&program->said));
+    }
+}
+
+static bool open_all(struct program *program)
+{
+    return open_input(program) && open_pipe(program, &program->output, &program->theirs[0]) &&
+           open_pipe(program, &program->errors, &program->theirs[1]);
+}
+
+void exec_run(struct call *call)
+{
+    struct env *env = call->toolbox->options.env;
+    struct program program = {
+        .call = call, .input = -1, .output = -1, .errors = -1, .theirs = { -1, -1 }, .exit_fd = -1
+    };
+
+    if (!call->toolbox->options.allow_exec) {
+        call_fail(call,
+                  "exec is off; 'pawl run' has it on, a host opens its store with allow_exec");
+        return;
+    }
+    if (!read_argv(&program) || !make_environment(&program))
+        return;
+    buf_init(&program.said, call->scope->arena.heap, LIMIT_EXEC_OUTPUT);
+    program.begun_ms = env->tick_ms(env);
+    if (open_all(&program) && start(&program)) {
+        watch(&program);
+        answer(&program, reap(&program));
+    }
+    close_all(&program);
+    buf_fini(&program.said);
+}

@@ -1,0 +1,40 @@
+/* tool.h - what steps call: built in (log, set, fail, exec) or registered by the host.
+ * `sleep` is not here: it is a durable timer, made by the flow's reducer. */
+#ifndef PAWL_TOOL_TOOL_H
+#define PAWL_TOOL_TOOL_H
+
+#include "base/scope.h"
+#include "env/env.h"
+#include <pawl.h>
+
+struct toolbox;
+
+struct toolbox_options {
+    const struct heap *heap;
+    struct env *env;
+    bool allow_exec;
+    void (*log)(void *context, pawl_log_level level, const char *event, const char *text);
+    void *log_context;
+};
+
+struct toolbox *toolbox_new(const struct toolbox_options *options); /* NULL: no memory */
+void toolbox_free(struct toolbox *toolbox);
+pawl_status toolbox_register(struct toolbox *toolbox, const char *name, pawl_tool_fn fn,
+                             void *context, pawl_error *error);
+bool toolbox_has(const struct toolbox *toolbox, str name); /* thread-safe */
+
+struct tool_result {
+    bool failed;
+    str json;      /* the result, or the error; in the scope's arena */
+};
+
+/* Run a tool to its end, in this thread. An unknown tool, a tool that is off, a crash of an
+ * exec'd program, output that is no JSON, too much output or too much time are failed results
+ * with an error in words, never a status; the status is only NO_MEMORY. timeout_ms 0: none. */
+pawl_status toolbox_run(struct toolbox *toolbox, const pawl_tool_call *call, int64_t timeout_ms,
+                        struct scope *scope, struct tool_result *out);
+
+/* End every program that an exec step is running now (at close). */
+void toolbox_kill_all(struct toolbox *toolbox);
+
+#endif

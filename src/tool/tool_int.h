@@ -1,0 +1,63 @@
+/* tool_int.h - private to tool: what toolbox.c, builtin.c and exec.c share. */
+#ifndef PAWL_TOOL_TOOL_INT_H
+#define PAWL_TOOL_TOOL_INT_H
+
+#include "base/buf.h"
+#include "base/node.h"
+#include "tool/tool.h"
+#include <pthread.h>
+#include <sys/types.h>
+
+struct host_tool {
+    struct host_tool *next;
+    char *name;
+    size_t name_size; /* with its NUL */
+    pawl_tool_fn fn;
+    void *context;
+};
+
+/* A program that an exec step runs now. It lies on that step's stack. */
+struct running {
+    struct running *next;
+    pid_t pid; /* also its process group */
+};
+
+struct toolbox {
+    struct toolbox_options options;
+    pthread_mutex_t lock; /* guards what follows */
+    struct host_tool *tools;
+    struct running *running;
+};
+
+/* One call of a built-in tool. A failed answer is a result, not a status: `status` is only
+ * ever NO_MEMORY. */
+struct call {
+    struct toolbox *toolbox;
+    const pawl_tool_call *given;
+    struct scope *scope;
+    const struct node *args;
+    int64_t timeout_ms; /* 0: none */
+    struct tool_result result;
+    pawl_status status;
+};
+
+/* Answer with JSON that is known to be valid (copied), or fail in words. */
+void call_result(struct call *call, str json);
+void call_fail(struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Answer with a text from outside: it must be one JSON value, else the call fails and says
+ * `who` is to blame. Blank counts as null. */
+void call_outside(struct call *call, const char *who, str text);
+
+struct builtin {
+    const char *name;
+    void (*run)(struct call *call);
+};
+
+/* NULL if there is none. */
+const struct builtin *builtin_find(str name);
+const struct builtin *builtin_at(size_t index); /* in order of name; NULL after the last */
+
+void exec_run(struct call *call);
+
+#endif

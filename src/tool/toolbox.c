@@ -1,0 +1,299 @@
+/* toolbox.c - which tools there are, and a call from its arguments to its answer. */
+#include "base/assert.h"
+#include "base/limits.h"
+#include "model/definition.h"
+#include "model/words.h"
+#include "tool/tool_int.h"
+#include <signal.h>
+#include <stdio.h>
+
+#define KNOWN_SIZE_MAX 400 /* of the list of tools in a message */
+
+/* ---- The box ----------------------------------------------------------------------- */
+
+struct toolbox *toolbox_new(const struct toolbox_options *options)
+{
+    struct toolbox *toolbox = heap_new(options->heap, sizeof *toolbox);
+
+    if (!toolbox)
+        return NULL;
+    toolbox->options = *options;
+    if (pthread_mutex_init(&toolbox->lock, NULL) != 0) {
+        heap_free(options->heap, toolbox, sizeof *toolbox);
+        return NULL;
+    }
+    return toolbox;
+}
+
+void toolbox_free(struct toolbox *toolbox)
+{
+    const struct heap *heap;
+    struct host_tool *next;
+
+    if (!toolbox)
+        return;
+    ASSERT(!toolbox->running);
+    heap = toolbox->options.heap;
+    for (struct host_tool *tool = toolbox->tools; tool; tool = next) {
+        next = tool->next;
+        heap_free(heap, tool->name, tool->name_size);
+        heap_free(heap, tool, sizeof *tool);
+    }
+    pthread_mutex_destroy(&toolbox->lock);
+    heap_free(heap, toolbox, sizeof *toolbox);
+}
+
+/* Tools are only ever added, and stay where they are until the box goes. */
+static const struct host_tool *find_host_tool(const struct toolbox *toolbox, str name)
+{
+    for (const struct host_tool *tool = toolbox->tools; tool; tool = tool->next)
+        if (str_is(name, tool->name))
+            return tool;
+    return NULL;
+}
+
+static pthread_mutex_t *lock_of(const struct toolbox *toolbox)
+{
+    return &((struct toolbox *)(uintptr_t)toolbox)->lock; /* a look changes nothing but the lock */
+}
+
+static const struct host_tool *get_host_tool(const struct toolbox *toolbox, str name)
+{
+    const struct host_tool *tool;
+
+    pthread_mutex_lock(lock_of(toolbox));
+    tool = find_host_tool(toolbox, name);
+    pthread_mutex_unlock(lock_of(toolbox));
+    return tool;
+}
+
+bool toolbox_has(const struct toolbox *toolbox, str name)
+{
+    return builtin_find(name) || get_host_tool(toolbox, name);
+}
+
+/* ---- Registering --------------------------------------------------------------------- */
+
+static pawl_status refuse(pawl_error *error, pawl_status status, const char *before,
+                          const char *name, const char *after)
+{
+    str shown = words_shown(str_of(name));
+
+    if (error) {
+        error->status = status;
+        (void)snprintf(error->message, sizeof error->message, "%s'%.*s'%s", before, STR_ARG(shown),
+                       after);
+    }
+    return status;
+}
+
+static struct host_tool *new_host_tool(const struct heap *heap, const char *name, pawl_tool_fn fn,
+                                       void *context)
+{
+    struct host_tool *tool = heap_new(heap, sizeof *tool);
+
+    if (!tool)
+        return NULL;
+    *tool = (struct host_tool){ .name_size = strlen(name) + 1, .fn = fn, .context = context };
+    tool->name = heap_new(heap, tool->name_size);
+    if (!tool->name) {
+        heap_free(heap, tool, sizeof *tool);
+        return NULL;
+    }
+    memcpy(tool->name, name, tool->name_size);
+    return tool;
+}
+
+pawl_status toolbox_register(struct toolbox *toolbox, const char *name, pawl_tool_fn fn,
+                             void *context, pawl_error *error)
+{
+    struct host_tool *tool;
+    bool is_taken;
+
+    if (!name || !definition_name_is_valid(str_of(name)))
+        return refuse(error, PAWL_INVALID_REQUEST, "", name,
+                      " cannot name a tool: 1..128 of A-Z a-z 0-9 . _ / -");
+    if (!fn)
+        return refuse(error, PAWL_INVALID_REQUEST, "the tool ", name, " has no function");
+    tool = new_host_tool(toolbox->options.heap, name, fn, context);
+    if (!tool)
+        return refuse(error, PAWL_NO_MEMORY, "no memory for the tool ", name, "");
+    pthread_mutex_lock(&toolbox->lock);
+    is_taken = builtin_find(str_of(name)) || str_is(str_of(name), "sleep") ||
+               find_host_tool(toolbox, str_of(name));
+    if (!is_taken) {
+        tool->next = toolbox->tools;
+        toolbox->tools = tool;
+    }
+    pthread_mutex_unlock(&toolbox->lock);
+    if (!is_taken)
+        return PAWL_OK;
+    heap_free(toolbox->options.heap, tool->name, tool->name_size);
+    heap_free(toolbox->options.heap, tool, sizeof *tool);
+    return refuse(error, PAWL_INVALID_REQUEST, "there is already a tool ", name, "");
+}
+
+/* ---- Answers ------------------------------------------------------------------------- */
+
+void call_result(struct call *call, str json)
+{
+    call->result.failed = false;
+    call->result.json = arena_str(&call->scope->arena, json);
+    if (!call->result.json.data)
+        call->status = scope_no_memory(call->scope);
+}
+
+void call_fail(struct call *call, const char *format, ...)
+{
+    char message[2048]; /* room for what a program said on stderr */
+    struct buf json;
+    va_list args;
+
+    va_start(args, format);
+    if (vsnprintf(message, sizeof message, format, args) < 0)
+        message[0] = '\0';
+    va_end(args);
+    buf_init(&json, call->scope->arena.heap, LIMIT_TEXT);
+    json_text(&json, message);
+    call->result.failed = true;
+    call->result.json = buf_keep(&json, &call->scope->arena);
+    if (!call->result.json.data)
+        call->status = scope_no_memory(call->scope);
+    buf_fini(&json);
+}
+
+static str trim(str text)
+{
+    while (text.size > 0 && memchr(" \t\r\n", text.data[0], 4))
+        text = str_from(text, 1);
+    while (text.size > 0 && memchr(" \t\r\n", text.data[text.size - 1], 4))
+        text.size--;
+    return text;
+}
+
+/* In a scope of its own: a megabyte of small values makes many times that in nodes. */
+void call_outside(struct call *call, const char *who, str text)
+{
+    struct scope check;
+    struct node *node;
+    pawl_status status;
+
+    text = trim(text);
+    if (text.size == 0)
+        text = STR("null");
+    scope_init(&check, call->scope->arena.heap, 2 * LIMIT_SCOPE);
+    status = node_read_json(&check, text, &node);
+    if (status == PAWL_OK)
+        call_result(call, text);
+    else if (status == PAWL_NO_MEMORY)
+        call->status = scope_no_memory(call->scope);
+    else
+        call_fail(call, "%s is not JSON: %s", who, check.error.message);
+    scope_fini(&check);
+}
+
+struct pawl_tool_answer {
+    struct buf json;
+    bool failed, is_too_large;
+};
+
+static void set_answer(pawl_tool_answer *answer, const char *json, bool failed)
+{
+    str text = str_of(json);
+
+    answer->failed = failed;
+    answer->is_too_large = text.size > LIMIT_TEXT;
+    buf_clear(&answer->json);
+    if (!answer->is_too_large)
+        buf_str(&answer->json, text);
+}
+
+void pawl_answer_result(pawl_tool_answer *answer, const char *json)
+{
+    set_answer(answer, json, false);
+}
+
+void pawl_answer_error(pawl_tool_answer *answer, const char *json)
+{
+    set_answer(answer, json, true);
+}
+
+/* ---- Running ------------------------------------------------------------------------- */
+
+static void run_host_tool(struct call *call, const struct host_tool *tool)
+{
+    pawl_tool_answer answer = { .failed = false };
+
+    buf_init(&answer.json, call->scope->arena.heap, LIMIT_TEXT);
+    tool->fn(tool->context, call->given, &answer);
+    if (answer.json.failed)
+        call->status = scope_no_memory(call->scope);
+    else if (answer.is_too_large)
+        call_fail(call, "the answer of '%s' is over %u bytes", tool->name, LIMIT_TEXT);
+    else
+        call_outside(call, "the tool's answer", buf_view(&answer.json));
+    if (answer.failed)
+        call->result.failed = true;
+    buf_fini(&answer.json);
+}
+
+static void run_builtin(struct call *call, const struct builtin *builtin)
+{
+    struct node *args = NULL;
+    pawl_status status = node_read_json(call->scope, str_of(call->given->args), &args);
+
+    if (status == PAWL_NO_MEMORY)
+        call->status = status;
+    else if (status != PAWL_OK || args->kind != NODE_OBJECT)
+        call_fail(call, "%s: its args must be a JSON object", builtin->name);
+    call->args = args;
+    if (call->status == PAWL_OK && !call->result.failed)
+        builtin->run(call);
+}
+
+static void fail_unknown(struct call *call)
+{
+    const struct builtin *builtin;
+    struct buf known;
+    str name = words_shown(str_of(call->given->tool));
+
+    buf_init(&known, call->scope->arena.heap, KNOWN_SIZE_MAX);
+    for (size_t i = 0; (builtin = builtin_at(i)); i++)
+        buf_fmt(&known, "%s%s", i > 0 ? ", " : "", builtin->name);
+    pthread_mutex_lock(&call->toolbox->lock);
+    for (const struct host_tool *tool = call->toolbox->tools; tool; tool = tool->next)
+        buf_fmt(&known, ", %s", tool->name);
+    pthread_mutex_unlock(&call->toolbox->lock);
+    call_fail(call, "unknown tool '%.*s'; known: %.*s%s", STR_ARG(name), STR_ARG(buf_view(&known)),
+              known.failed ? ", ..." : "");
+    buf_fini(&known);
+}
+
+pawl_status toolbox_run(struct toolbox *toolbox, const pawl_tool_call *given, int64_t timeout_ms,
+                        struct scope *scope, struct tool_result *out)
+{
+    struct call call = {
+        .toolbox = toolbox, .given = given, .scope = scope, .timeout_ms = timeout_ms
+    };
+    const struct builtin *builtin = builtin_find(str_of(given->tool));
+    const struct host_tool *tool = builtin ? NULL : get_host_tool(toolbox, str_of(given->tool));
+
+    if (builtin)
+        run_builtin(&call, builtin);
+    else if (tool)
+        run_host_tool(&call, tool);
+    else
+        fail_unknown(&call);
+    if (call.status != PAWL_OK)
+        return call.status;
+    *out = call.result;
+    return PAWL_OK;
+}
+
+void toolbox_kill_all(struct toolbox *toolbox)
+{
+    pthread_mutex_lock(&toolbox->lock);
+    for (const struct running *running = toolbox->running; running; running = running->next)
+        (void)kill(-running->pid, SIGKILL);
+    pthread_mutex_unlock(&toolbox->lock);
+}

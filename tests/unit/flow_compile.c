@@ -1,0 +1,467 @@
+/* flow_compile.c - what a flow's definition may say, and what is said back. */
+#include "base/limits.h"
+#include "flow_rig.h"
+#include <stdio.h>
+
+static const struct finding *find(const struct findings *findings, const char *part)
+{
+    for (uint32_t i = 0; i < findings->count; i++)
+        if (strstr(findings->items[i].message, part))
+            return &findings->items[i];
+    return NULL;
+}
+
+static void expect_plan(struct scope *scope, const char *text, const char *plan)
+{
+    EXPECT_STR(rig_compile(scope, text, NULL)->plan_text, plan);
+}
+
+static const struct finding *expect_refused(struct scope *scope, const char *text, const char *part)
+{
+    struct definition *definition = NULL;
+    struct findings findings = { 0 };
+    struct node *document = NULL;
+    const struct finding *finding;
+
+    EXPECT_OK(node_read(scope, str_of(text), &document));
+    if (flow_compile(scope, document, &findings, &definition) != PAWL_INVALID_DEFINITION)
+        test_fail(__FILE__, __LINE__, "not refused: %s", text);
+    EXPECT(definition == NULL);
+    EXPECT_HAS(scope->error.message, "line ");
+    finding = find(&findings, part);
+    if (!finding || finding->is_warning)
+        test_fail(__FILE__, __LINE__, "expected '%s', found '%s'", part, scope->error.message);
+    EXPECT(finding->line > 0 && finding->column > 0);
+    return finding;
+}
+
+static void expect_warning(struct scope *scope, const char *text, const char *part)
+{
+    struct findings findings = { 0 };
+    const struct finding *finding;
+
+    rig_compile(scope, text, &findings);
+    finding = find(&findings, part);
+    if (!finding || !finding->is_warning || finding->line == 0)
+        test_fail(__FILE__, __LINE__, "expected the warning '%s'", part);
+}
+
+/* ---- Notations -------------------------------------------------------------------- */
+
+TEST(flow_compile, b10_b11_x8_a_graph_compiles_to_the_canonical_plan_with_its_defaults)
+{
+    expect_plan(&t->scope,
+                "name: research\n"
+                "steps:\n"
+                "  start: {name: search, tool: find, args: {q: '{{input.topic}}'}, next: end}\n"
+                "  end: {tool: log, args: {message: done}, done: true}\n",
+                "{\"notation\":\"graph\",\"first\":0,\"steps\":["
+                "{\"name\":\"search\",\"tool\":\"find\",\"args\":{\"q\":\"{{input.topic}}\"},"
+                "\"next\":1,\"max\":3,\"backoff\":[30000,120000,300000],\"timeout\":120000,"
+                "\"idempotent\":true},"
+                "{\"name\":\"end\",\"tool\":\"log\",\"args\":{\"message\":\"done\"},\"max\":3,"
+                "\"backoff\":[30000,120000,300000],\"timeout\":120000,\"idempotent\":true}]}");
+}
+
+TEST(flow_compile, x8_a_tree_compiles_to_a_sequence_of_leaves_named_by_their_path)
+{
+    expect_plan(&t->scope,
+                "do:\n"
+                "  - {action: git/create, payload: {n: 1.50}}\n"
+                "  - do:\n"
+                "      - {tool: log, args: {message: x}, name: say}\n"
+                "      - {action: a, payload: {}}\n",
+                "{\"notation\":\"tree\",\"first\":0,\"steps\":["
+                "{\"name\":\"do.0\",\"tool\":\"git/create\",\"args\":{\"n\":1.50},\"next\":1,"
+                "\"max\":1,\"backoff\":[],\"timeout\":120000,\"idempotent\":false},"
+                "{\"name\":\"say\",\"tool\":\"log\",\"args\":{\"message\":\"x\"},\"next\":2,"
+                "\"max\":1,\"backoff\":[],\"timeout\":120000,\"idempotent\":false},"
+                "{\"name\":\"do.1.do.1\",\"tool\":\"a\",\"args\":{},"
+                "\"max\":1,\"backoff\":[],\"timeout\":120000,\"idempotent\":false}]}");
+}
+
+TEST(flow_compile, a_bare_map_with_an_object_under_start_is_a_graph)
+{
+    struct definition *definition =
+        rig_compile(&t->scope,
+                    "{\"b\":{\"tool\":\"log\",\"done\":true},\"name\":\"research\","
+                    "\"start\":{\"tool\":\"log\",\"next\":\"b\"}}",
+                    NULL);
+
+    EXPECT_HAS(definition->plan_text.data, "\"first\":1");
+    EXPECT_EQ(definition->kind, KIND_FLOW);
+    EXPECT_EQ(definition->state_count, LIFE_STATE_COUNT);
+    EXPECT_STR(flow_step_name(definition, 1), "start");
+    EXPECT(flow_step_is_idempotent(definition, 1));
+}
+
+TEST(flow_compile, b10_without_start_the_first_step_of_the_document_is_the_first)
+{
+    expect_plan(&t->scope, "steps: {z: {tool: log, next: a}, a: {tool: log, done: true}}",
+                "{\"notation\":\"graph\",\"first\":0,\"steps\":["
+                "{\"name\":\"z\",\"tool\":\"log\",\"args\":{},\"next\":1,\"max\":3,"
+                "\"backoff\":[30000,120000,300000],\"timeout\":120000,\"idempotent\":true},"
+                "{\"name\":\"a\",\"tool\":\"log\",\"args\":{},\"max\":3,"
+                "\"backoff\":[30000,120000,300000],\"timeout\":120000,\"idempotent\":true}]}");
+}
+
+TEST(flow_compile, b12_a_step_is_found_by_its_key_or_else_by_its_name)
+{
+    struct definition *definition = rig_compile(&t->scope,
+                                                "steps:\n"
+                                                "  start: {name: first, tool: log, next: third}\n"
+                                                "  b: {name: third, tool: log, next: b2}\n"
+                                                "  b2: {name: b3, tool: log, done: true}\n",
+                                                NULL);
+
+    EXPECT_HAS(definition->plan_text.data,
+               "{\"name\":\"first\",\"tool\":\"log\",\"args\":{},\"next\":1");
+    EXPECT_HAS(definition->plan_text.data,
+               "{\"name\":\"third\",\"tool\":\"log\",\"args\":{},\"next\":2");
+}
+
+TEST(flow_compile, more_than_one_notation_is_refused)
+{
+    expect_refused(&t->scope, "steps: {a: {tool: log, done: true}}\ndo: []", "one thing");
+    expect_refused(&t->scope, "states: [a]\ndo: []", "one thing");
+    expect_refused(&t->scope, "steps: {a: {tool: x, done: true}}\nstart: {tool: x, done: true}",
+                   "one thing");
+    expect_refused(&t->scope, "states: [a]", "makes a machine");
+    expect_refused(&t->scope, "name: x", "not a flow");
+    expect_refused(&t->scope, "[1]", "must be an object");
+}
+
+/* ---- What this version does not know ------------------------------------------------ */
+
+TEST(flow_compile, a_word_of_a_later_version_is_refused_by_name_and_place)
+{
+    static const char *const words[] = {
+        "branch",   "parallel", "join",       "gate",    "wait",    "select",   "spawn",
+        "dopar",    "try",      "rescue",     "finally", "augment", "external", "output",
+        "approval", "signals",  "compensate", "saga",    "map",     "schedule"
+    };
+    char text[200], part[100];
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        const struct finding *finding;
+
+        (void)snprintf(text, sizeof text, "steps:\n  x:\n    tool: log\n    %s: [1]\n", words[i]);
+        (void)snprintf(part, sizeof part, "step 'x': '%s' is not supported by this version yet",
+                       words[i]);
+        finding = expect_refused(&t->scope, text, part);
+        EXPECT_EQ(finding->line, 4);
+        (void)snprintf(text, sizeof text, "do:\n  - tool: log\n    %s: [1]\n", words[i]);
+        (void)snprintf(part, sizeof part, "'%s' is not supported by this version yet", words[i]);
+        expect_refused(&t->scope, text, part);
+    }
+    expect_refused(&t->scope, "steps: {x: {tool: null, done: true}}", "a gate (tool null)");
+    expect_refused(&t->scope, "dopar: [{action: a, payload: {}}]", "'dopar' is not supported");
+    expect_refused(&t->scope, "do: [{tool: a}]\noutput: x", "'output' is not supported");
+    expect_refused(&t->scope, "start: {tool: a, done: true}\noutput: x", "'output' is not");
+    expect_refused(&t->scope, "do: [{tool: a, args: {x: '{{context.a}}'}}]", "is not supported");
+}
+
+/* ---- Ways on --------------------------------------------------------------------------- */
+
+TEST(flow_compile, b11_a_step_has_exactly_one_way_on_and_it_leads_somewhere)
+{
+    expect_refused(&t->scope, "steps: {x: {tool: log}}", "step 'x': no way on");
+    expect_refused(&t->scope, "steps: {x: {tool: log, done: false}}", "no way on");
+    expect_refused(&t->scope, "steps: {x: {tool: log, done: true, next: x}}", "one way on");
+    expect_refused(&t->scope, "steps: {x: {tool: log, done: 1}}", "must be true or false");
+    expect_refused(&t->scope, "steps: {x: {tool: log, next: 1}}", "'next' must name a step");
+    expect_refused(&t->scope, "steps: {x: {tool: log, next: nowhere}}", "'nowhere'");
+    expect_refused(&t->scope, "do: [{tool: log, next: a}]", "belongs to 'steps'");
+}
+
+TEST(flow_compile, a_step_that_no_way_leads_to_and_a_cycle_without_a_wait_are_warnings)
+{
+    expect_warning(&t->scope, "steps: {a: {tool: x, done: true}, b: {tool: x, done: true}}",
+                   "step 'b': no way leads here");
+    expect_warning(&t->scope, "steps: {a: {tool: x, next: b}, b: {tool: x, next: a}}",
+                   "step 'b': goes back to 'a': a cycle without a wait");
+    expect_warning(&t->scope, "steps: {a: {tool: x, next: a}}", "cycle without a wait");
+    expect_warning(&t->scope, "steps: {a: {tool: x, colour: red, done: true}}",
+                   "step 'a': unknown key 'colour'");
+    expect_warning(&t->scope, "steps: {a: {tool: x, done: true}}\ncolour: red",
+                   "unknown key 'colour'");
+}
+
+TEST(flow_compile, a_cycle_with_a_sleep_in_it_is_no_finding)
+{
+    struct findings findings = { 0 };
+
+    rig_compile(&t->scope,
+                "steps: {a: {tool: x, next: b}, b: {tool: sleep, args: {for: 1h}, next: a}}",
+                &findings);
+    EXPECT_EQ(findings.count, 0);
+}
+
+/* ---- Names, tools, args ------------------------------------------------------------------ */
+
+TEST(flow_compile, names_are_unique_not_blank_not_too_long_and_not_the_engines)
+{
+    char text[400], name[LIMIT_NAME + 2];
+
+    expect_refused(&t->scope, "steps: {a: {name: b, tool: x, next: b}, b: {tool: x, done: true}}",
+                   "step 'b': another step has this name");
+    expect_refused(&t->scope, "steps: {a: {name: ' ', tool: x, done: true}}", "not blank");
+    expect_refused(&t->scope, "steps: {'~retry': {tool: x, done: true}}", "without '~'");
+    expect_refused(&t->scope, "steps: {a: {name: 7, tool: x, done: true}}", "must be a string");
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    (void)snprintf(text, sizeof text, "do: [{tool: x, name: %s}]", name);
+    expect_refused(&t->scope, text, "1..128 bytes");
+}
+
+TEST(flow_compile, tool_and_action_are_the_same_thing_and_only_one_may_be_given)
+{
+    expect_refused(&t->scope, "steps: {a: {tool: x, action: x, done: true}}", "keep one");
+    expect_refused(&t->scope, "steps: {a: {tool: x, args: {}, payload: {}, done: true}}",
+                   "keep one");
+    expect_refused(&t->scope, "steps: {a: {done: true}}", "step 'a': no 'tool'");
+    expect_refused(&t->scope, "steps: {a: {tool: 'a b', done: true}}", "must name a tool");
+    expect_refused(&t->scope, "steps: {a: {tool: x, args: [1], done: true}}", "must be an object");
+    rig_compile(&t->scope, "steps: {a: {action: x, payload: {}, done: true}}", NULL);
+    rig_compile(&t->scope, "steps: {a: {action: x, done: true}}", NULL);
+}
+
+TEST(flow_compile, c2_an_action_of_a_tree_needs_its_payload)
+{
+    expect_refused(&t->scope, "do: [{action: x}]", "needs its 'payload'");
+    expect_refused(&t->scope, "do: [{payload: {}}]", "no 'tool'");
+    expect_refused(&t->scope, "do: [1]", "must be an object");
+    expect_refused(&t->scope, "do: {a: 1}", "must be an array");
+    expect_refused(&t->scope, "do: []", "at least one step");
+    expect_refused(&t->scope, "do: [{do: []}]", "at least one step");
+    expect_refused(&t->scope, "steps: {}", "at least one step");
+    expect_refused(&t->scope, "steps: []", "must be an object of steps");
+}
+
+/* ---- Retries, times ------------------------------------------------------------------------ */
+
+static void expect_retry(struct scope *scope, const char *retry, const char *printed)
+{
+    char text[300];
+
+    (void)snprintf(text, sizeof text, "steps: {a: {tool: x, done: true, %s}}", retry);
+    EXPECT_HAS(rig_compile(scope, text, NULL)->plan_text.data, printed);
+}
+
+TEST(flow_compile, b30_x8_a_backoff_is_a_list_or_grows_by_a_factor)
+{
+    expect_retry(&t->scope, "retry: {max: 5}", "\"max\":5,\"backoff\":[30000,120000,300000]");
+    expect_retry(&t->scope, "retry: {max: 1}", "\"max\":1,\"backoff\":[]");
+    expect_retry(&t->scope, "retry: {max: 2, backoff: [1s, 500ms]}", "\"backoff\":[1000,500]");
+    expect_retry(&t->scope, "retry: {max: 6, backoff: {initial: 1s, factor: 3, max: 20s}}",
+                 "\"backoff\":[1000,3000,9000,20000]");
+    expect_retry(&t->scope, "retry: {max: 4, backoff: {initial: 1s, factor: 1.5}}",
+                 "\"backoff\":[1000,1500,2250]");
+    expect_retry(&t->scope, "retry: {max: 4, backoff: {initial: 1s}}",
+                 "\"backoff\":[1000,2000,4000]");
+    expect_retry(&t->scope, "retry: {max: 900, backoff: {initial: 1s, factor: 1}}",
+                 "\"backoff\":[1000]");
+    expect_retry(&t->scope, "retry: {max: 9, backoff: {initial: 36500d, factor: 1000}}",
+                 "\"backoff\":[3153600000000,");
+    expect_retry(&t->scope, "timeout: 0s", "\"timeout\":0");
+    expect_retry(&t->scope, "timeout: 5m, idempotent: false",
+                 "\"timeout\":300000,\"idempotent\":false");
+}
+
+TEST(flow_compile, a_retry_or_a_time_that_has_no_sense_is_refused)
+{
+    static const char *const bad[] = {
+        "retry: 3",
+        "retry: {max: 0}",
+        "retry: {max: 1001}",
+        "retry: {max: 2.5}",
+        "retry: {max: '3'}",
+        "retry: {max: 99999999999999999999}",
+        "retry: {backoff: []}",
+        "retry: {backoff: [30]}",
+        "retry: {backoff: 30s}",
+        "retry: {backoff: [30s, soon]}",
+        "retry: {backoff: {factor: 2}}",
+        "retry: {backoff: {initial: 1s, factor: 0.5}}",
+        "retry: {backoff: {initial: 1s, factor: null}}",
+        "retry: {backoff: {initial: 1s, factor: 1.0001}}",
+        "retry: {backoff: {initial: 1s, factor: 1e3}}",
+        "retry: {backoff: {initial: 1s, factor: 1001}}",
+        "retry: {backoff: {initial: 1s, max: x}}",
+        "timeout: 30",
+        "timeout: -1s",
+        "timeout: null",
+        "idempotent: 1",
+    };
+    char text[300];
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        (void)snprintf(text, sizeof text, "steps: {a: {tool: x, done: true, %s}}", bad[i]);
+        expect_refused(&t->scope, text, "step 'a': ");
+    }
+    expect_warning(&t->scope, "do: [{tool: x, retry: {times: 3}}]", "'retry.times'");
+}
+
+TEST(flow_compile, sleep_needs_a_duration_or_a_template_that_will_bring_one)
+{
+    expect_refused(&t->scope, "do: [{tool: sleep}]", "sleep needs {for: DURATION}");
+    expect_refused(&t->scope, "do: [{tool: sleep, args: {for: 5}}]", "sleep needs");
+    expect_refused(&t->scope, "do: [{tool: sleep, args: {for: soon}}]", "sleep needs");
+    expect_refused(&t->scope, "do: [{tool: sleep, args: {for: '{{later}}'}}]", "sleep needs");
+    expect_warning(&t->scope, "do: [{tool: sleep, args: {for: 5s, why: tired}}]", "'why'");
+    rig_compile(&t->scope, "do: [{tool: sleep, args: {for: '{{input.delay}}'}}]", NULL);
+}
+
+TEST(flow_compile, b21_a_template_that_names_no_step_is_refused_and_a_strangers_is_left_alone)
+{
+    expect_refused(&t->scope, "do: [{tool: x, args: {a: [{b: '{{steps.y.result}}'}]}}]",
+                   "names no result");
+    expect_refused(&t->scope, "do: [{tool: x, name: y, args: {a: '{{steps.y.error}}'}}]",
+                   "names no result");
+    expect_refused(&t->scope, "do: [{tool: x, name: y, args: {a: '{{steps.y.results}}'}}]",
+                   "names no result");
+    expect_refused(&t->scope, "do: [{tool: x, args: {a: '{{steps}}'}}]", "names no result");
+    expect_warning(&t->scope, "do: [{tool: exec, args: {argv: [docker, '{{.Names}}']}}]",
+                   "{{.Names}} stays as it is");
+    rig_compile(&t->scope, "do: [{tool: x, args: {a: '{{steps.do.0.result.x}}'}}]", NULL);
+}
+
+/* ---- Hostile documents ------------------------------------------------------------------------
+ */
+
+TEST(flow_compile, all_errors_are_collected_and_the_first_is_the_scopes)
+{
+    struct findings findings = { 0 };
+    struct definition *definition = NULL;
+    struct node *document = NULL;
+
+    EXPECT_OK(
+        node_read(&t->scope, STR("steps:\n  a: {tool: 1, next: b}\n  c: {tool: x}\n"), &document));
+    EXPECT(flow_compile(&t->scope, document, &findings, &definition) == PAWL_INVALID_DEFINITION);
+    EXPECT_EQ(findings.count, 3);
+    EXPECT_HAS(t->scope.error.message, "line 2, column ");
+    EXPECT_HAS(t->scope.error.message, "step 'a': 'tool' must name a tool");
+}
+
+static str many_steps(struct scope *scope, uint32_t count, const char *tail)
+{
+    struct buf buf;
+    str text;
+
+    buf_init(&buf, &heap_libc, 0);
+    buf_str(&buf, STR("{\"steps\":{"));
+    for (uint32_t i = 0; i < count; i++)
+        buf_fmt(&buf, "%s\"s%u\":{\"tool\":\"x\",\"next\":\"s%u\"%s}", i > 0 ? "," : "", i,
+                (i + 1) % count, tail);
+    buf_str(&buf, STR("}}"));
+    text = buf_keep(&buf, &scope->arena);
+    buf_fini(&buf);
+    return text;
+}
+
+TEST(flow_compile, ten_thousand_steps_are_the_most_and_are_compiled_in_order)
+{
+    struct definition *definition = NULL;
+    struct node *document = NULL;
+
+    EXPECT_OK(node_read_json(&t->scope, many_steps(&t->scope, LIMIT_STEPS, ""), &document));
+    EXPECT_OK(flow_compile(&t->scope, document, NULL, &definition));
+    EXPECT_STR(flow_step_name(definition, LIMIT_STEPS - 1), "s9999");
+    scope_clear(&t->scope);
+    EXPECT_OK(node_read_json(&t->scope, many_steps(&t->scope, LIMIT_STEPS + 1, ""), &document));
+    EXPECT(flow_compile(&t->scope, document, NULL, &definition) == PAWL_INVALID_DEFINITION);
+    EXPECT_HAS(t->scope.error.message, "more than 10000 steps");
+}
+
+TEST(flow_compile, a_document_full_of_mistakes_brings_a_bounded_number_of_findings)
+{
+    struct findings findings = { 0 };
+    struct definition *definition = NULL;
+    struct node *document = NULL;
+
+    EXPECT_OK(
+        node_read_json(&t->scope, many_steps(&t->scope, 5000, ",\"a\":1,\"branch\":2"), &document));
+    EXPECT(flow_compile(&t->scope, document, &findings, &definition) == PAWL_INVALID_DEFINITION);
+    EXPECT_EQ(findings.count, 200);
+}
+
+TEST(flow_compile, a_name_of_a_megabyte_does_not_hide_what_a_message_has_to_say)
+{
+    struct definition *definition = NULL;
+    struct node *document = NULL;
+    struct buf buf;
+
+    buf_init(&buf, &heap_libc, 0);
+    buf_str(&buf, STR("{\"do\":[{\"name\":\""));
+    for (int i = 0; i < 300000; i++)
+        buf_str(&buf, STR("\xE2\x82\xAC"));
+    buf_str(&buf, STR("\",\"tool\":\"x\"}]}"));
+    EXPECT_OK(node_read_json(&t->scope, buf_view(&buf), &document));
+    EXPECT(flow_compile(&t->scope, document, NULL, &definition) == PAWL_INVALID_DEFINITION);
+    EXPECT_HAS(t->scope.error.message, "not blank");
+    EXPECT(str_is_utf8(str_of(t->scope.error.message), false));
+    buf_fini(&buf);
+}
+
+TEST(flow_compile, do_nested_as_deep_as_a_document_may_be_has_its_path_as_its_name)
+{
+    struct definition *definition = NULL;
+    struct node *document = NULL;
+    struct buf buf;
+
+    buf_init(&buf, &heap_libc, 0);
+    for (int i = 0; i < 30; i++)
+        buf_str(&buf, STR("{\"do\":["));
+    buf_str(&buf, STR("{\"tool\":\"x\"}"));
+    for (int i = 0; i < 30; i++)
+        buf_str(&buf, STR("]}"));
+    EXPECT_OK(node_read_json(&t->scope, buf_view(&buf), &document));
+    EXPECT(flow_compile(&t->scope, document, NULL, &definition) == PAWL_INVALID_DEFINITION);
+    EXPECT_HAS(t->scope.error.message, "do.0.do.0");
+    buf_fini(&buf);
+}
+
+/* ---- The printed plan
+ * ---------------------------------------------------------------------------- */
+
+TEST(flow_compile, a_printed_definition_loads_and_prints_again_to_the_same_bytes)
+{
+    struct definition *compiled =
+        rig_compile(&t->scope, "do: [{tool: x, args: {a: '{{input}}', b: \"\\u20ac\"}}]", NULL);
+    struct definition *loaded = NULL;
+    struct buf first, second;
+
+    buf_init(&first, &heap_libc, 0);
+    buf_init(&second, &heap_libc, 0);
+    definition_print(compiled, &first);
+    EXPECT_OK(definition_load(&t->scope, buf_view(&first), &loaded));
+    EXPECT_OK(flow_behavior.prepare(loaded, &t->scope));
+    definition_print(loaded, &second);
+    EXPECT_TEXT(buf_text(&second), buf_text(&first));
+    EXPECT_STR(flow_step_name(loaded, 0), "do.0");
+    buf_fini(&first);
+    buf_fini(&second);
+}
+
+TEST(flow_compile, a_plan_cut_or_changed_at_any_byte_is_refused_or_read_but_never_crashes)
+{
+    struct definition *definition = rig_compile(
+        &t->scope, "steps: {a: {tool: x, args: {b: '{{steps.a.result}}'}, next: a}}", NULL);
+    str whole = definition->plan_text;
+    char *text = arena_text(&t->scope.arena, whole);
+    struct scope scope;
+
+    scope_init(&scope, &heap_libc, 0);
+    for (size_t i = 0; i < whole.size; i++) {
+        definition->plan_text = (str){ text, i };
+        EXPECT(flow_behavior.prepare(definition, &scope) == PAWL_STORAGE_FAILURE);
+        definition->plan_text = (str){ text, whole.size };
+        for (const char *byte = "9-\"x]{"; *byte; byte++) {
+            text[i] = *byte;
+            (void)flow_behavior.prepare(definition, &scope);
+            scope_clear(&scope);
+        }
+        text[i] = whole.data[i];
+    }
+    scope_fini(&scope);
+}

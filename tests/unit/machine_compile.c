@@ -1,0 +1,378 @@
+/* machine_compile.c - which documents are machines, and what is said about those that are not. */
+#include "base/limits.h"
+#include "lib/test.h"
+#include "machine/machine.h"
+
+#define RELEASE                                                                                    \
+    "name: batch-release\n"                                                                        \
+    "states: [sampled, testing, released, rejected, aborted]\n"                                    \
+    "initial_state: sampled\n"                                                                     \
+    "terminal_states: [released, rejected, aborted]\n"                                             \
+    "terminal_kinds: {released: success, rejected: failure, aborted: cancel}\n"                    \
+    "transitions:\n"                                                                               \
+    "  - {from_state: sampled, action: begin-testing, to_state: testing}\n"                        \
+    "  - {from_state: testing, action: release, to_state: released, guard: QP-sign-off}\n"         \
+    "  - {from_state: testing, action: reject, to_state: rejected, requires_reason: true}\n"       \
+    "  - {from_state: sampled, action: abort, to_state: aborted}\n"
+
+/* An inline machine of two states with these transitions. */
+#define WITH(transitions)                                                                          \
+    "{\"states\":[\"a\",\"z\"],\"initial_state\":\"a\",\"terminal_states\":[\"z\"],"               \
+    "\"transitions\":[" transitions "]}"
+#define GO "{\"from_state\":\"a\",\"action\":\"go\",\"to_state\":\"z\"}"
+
+/* A registered machine whose terminal z is a success. */
+#define REGISTERED(more)                                                                           \
+    "states: [a, b, z]\ninitial_state: a\nterminal_states: [z]\nterminal_kinds: {z: "              \
+    "success}\n" more
+
+static pawl_status compile(struct test *t, const char *text, bool is_inline,
+                           struct findings *findings, struct definition **out)
+{
+    struct node *document;
+
+    EXPECT_OK(node_read(&t->scope, str_of(text), &document));
+    return machine_compile(&t->scope, document, is_inline, findings, out);
+}
+
+static struct definition *compiled(struct test *t, const char *text, bool is_inline)
+{
+    struct definition *definition = NULL;
+
+    EXPECT_OK(compile(t, text, is_inline, NULL, &definition));
+    EXPECT(definition != NULL);
+    return definition;
+}
+
+static void expect_refused(struct test *t, const char *text, bool is_inline, const char *words)
+{
+    struct definition *definition = NULL;
+    struct findings findings = { 0 };
+    pawl_status wanted = is_inline ? PAWL_INVALID_DECLARATION : PAWL_INVALID_DEFINITION;
+
+    EXPECT_EQ(compile(t, text, is_inline, &findings, &definition), wanted);
+    EXPECT(definition == NULL);
+    EXPECT_HAS(t->scope.error.message, words);
+    EXPECT(findings.count > 0);
+    EXPECT(findings.items[0].line > 0);
+    EXPECT(findings.items[0].column > 0);
+    scope_clear(&t->scope);
+}
+
+static void expect_printed(const struct definition *definition, const char *text)
+{
+    struct buf buf;
+
+    buf_init(&buf, &heap_libc, LIMIT_TEXT);
+    definition_print(definition, &buf);
+    EXPECT_STR(buf_view(&buf), text);
+    buf_fini(&buf);
+}
+
+TEST(machine_compile, a_registered_machine_compiles_in_declaration_order)
+{
+    expect_printed(compiled(t, RELEASE, false),
+                   "{\"compiler\":1,\"kind\":\"machine\",\"states\":[{\"name\":\"sampled\"},"
+                   "{\"name\":\"testing\"},{\"name\":\"released\",\"terminal\":\"success\"},"
+                   "{\"name\":\"rejected\",\"terminal\":\"failure\"},"
+                   "{\"name\":\"aborted\",\"terminal\":\"cancel\"}],\"initial\":0,\"transitions\":["
+                   "{\"from\":0,\"action\":\"begin-testing\",\"to\":1},"
+                   "{\"from\":1,\"action\":\"release\",\"to\":2,\"guard\":\"QP-sign-off\"},"
+                   "{\"from\":1,\"action\":\"reject\",\"to\":3,\"requires_reason\":true},"
+                   "{\"from\":0,\"action\":\"abort\",\"to\":4}]}");
+}
+
+/* X5: a bare machine may leave the kinds out, all of them or some. */
+TEST(machine_compile, an_inline_terminal_state_needs_no_kind)
+{
+    struct definition *definition = compiled(t, WITH(GO), true);
+
+    EXPECT_EQ(definition->states[1].terminal, TERMINAL_PLAIN);
+    definition = compiled(t,
+                          "{\"states\":[\"a\",\"y\",\"z\"],\"initial_state\":\"a\","
+                          "\"terminal_states\":[\"y\",\"z\"],\"terminal_kinds\":"
+                          "{\"y\":\"cancel\",\"z\":null},\"transitions\":[]}",
+                          true);
+    EXPECT_EQ(definition->states[1].terminal, TERMINAL_CANCEL);
+    EXPECT_EQ(definition->states[2].terminal, TERMINAL_PLAIN);
+}
+
+/* A12, A13, A14 */
+TEST(machine_compile, a_kind_is_one_of_three_and_belongs_to_a_terminal_state)
+{
+    expect_refused(t, "states: [a, z]\ninitial_state: a\nterminal_states: [z]\ntransitions: []\n",
+                   false, "line 1, column 13: terminal state 'z' has no kind");
+    expect_refused(t,
+                   "states: [a, z]\ninitial_state: a\nterminal_states: [z]\ntransitions: []\n"
+                   "terminal_kinds: {z: null}\n",
+                   false, "terminal state 'z' has no kind");
+    expect_refused(t, REGISTERED("transitions: []\n") "terminal_kinds2: 1\nname: 'a b'\n", false,
+                   "'name'");
+    expect_refused(t,
+                   "states: [a, z]\ninitial_state: a\nterminal_states: [z]\ntransitions: []\n"
+                   "terminal_kinds: {z: timeout}\n",
+                   false, "expected success, failure or cancel, found 'timeout'");
+    expect_refused(t,
+                   "{\"states\":[\"a\"],\"initial_state\":\"a\",\"transitions\":[],"
+                   "\"terminal_kinds\":{\"a\":\"success\"}}",
+                   true, "'a', which is not terminal");
+    expect_refused(t,
+                   "{\"states\":[\"a\"],\"initial_state\":\"a\",\"transitions\":[],"
+                   "\"terminal_kinds\":{\"q\":\"success\"}}",
+                   true, "'q', which is not one of 'states'");
+    expect_refused(t,
+                   "{\"states\":[\"a\"],\"initial_state\":\"a\",\"transitions\":[],"
+                   "\"terminal_kinds\":[]}",
+                   true, "expected an object");
+}
+
+/* D6 */
+TEST(machine_compile, states_are_unique_names_and_there_is_at_least_one)
+{
+    static const char *const refused[][2] = {
+        { "{\"initial_state\":\"a\",\"transitions\":[]}", "'states' is missing" },
+        { "{\"states\":null,\"initial_state\":\"a\",\"transitions\":[]}", "found null" },
+        { "{\"states\":{},\"initial_state\":\"a\",\"transitions\":[]}", "found an object" },
+        { "{\"states\":[],\"initial_state\":\"a\",\"transitions\":[]}", "found 0" },
+        { "{\"states\":[\"a\",\"\"],\"initial_state\":\"a\",\"transitions\":[]}", "white space" },
+        { "{\"states\":[\"a\",\"\xC2\xA0 \"],\"initial_state\":\"a\",\"transitions\":[]}",
+          "line 1, column 16: a state" },
+        { "{\"states\":[\"a\",7],\"initial_state\":\"a\",\"transitions\":[]}", "found a number" },
+        { "{\"states\":[\"a\",\"b\",\"a\"],\"initial_state\":\"a\",\"transitions\":[]}",
+          "line 1, column 20: state 'a' is declared twice, first at line 1, column 12" },
+    };
+
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        expect_refused(t, refused[i][0], true, refused[i][1]);
+}
+
+/* D7 */
+TEST(machine_compile, a_transition_names_states_that_exist_and_an_action)
+{
+    static const char *const refused[][2] = {
+        { "{\"states\":[\"a\"],\"initial_state\":\"a\"}", "'transitions' is missing" },
+        { "{\"states\":[\"a\"],\"initial_state\":\"a\",\"transitions\":null}", "found null" },
+        { "{\"states\":[\"a\"],\"initial_state\":\"a\",\"transitions\":{}}", "found an object" },
+        { WITH("3"), "found a number" },
+        { WITH("{\"action\":\"go\",\"to_state\":\"z\"}"), "no 'from_state'" },
+        { WITH("{\"from_state\":\"a\",\"to_state\":\"z\"}"), "no 'action'" },
+        { WITH("{\"from_state\":\"a\",\"action\":\"go\"}"), "no 'to_state'" },
+        { WITH("{\"from_state\":\"q\",\"action\":\"go\",\"to_state\":\"z\"}"), "found 'q'" },
+        { WITH("{\"from_state\":\"a\",\"action\":\"go\",\"to_state\":\"Z\"}"), "found 'Z'" },
+        { WITH("{\"from_state\":\"a\",\"action\":\"go\",\"to_state\":\"z \"}"), "found 'z '" },
+        { WITH("{\"from_state\":\"a\",\"action\":\" \\t\",\"to_state\":\"z\"}"), "'action'" },
+        { WITH("{\"from_state\":\"a\",\"action\":null,\"to_state\":\"z\"}"), "found null" },
+        { WITH("{\"from_state\":\"a\",\"action\":\"go\",\"to_state\":\"z\",\"guard\":\"\"}"),
+          "'guard'" },
+        { WITH("{\"from_state\":\"a\",\"action\":\"go\",\"to_state\":\"z\",\"guard\":true}"),
+          "'guard': expected a string, found a boolean" },
+        { WITH("{\"from_state\":\"a\",\"action\":\"go\",\"to_state\":\"z\","
+               "\"requires_reason\":\"yes\"}"),
+          "'requires_reason': expected true or false, found a string" },
+    };
+
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        expect_refused(t, refused[i][0], true, refused[i][1]);
+}
+
+TEST(machine_compile, a_guard_of_null_is_no_guard)
+{
+    struct definition *definition =
+        compiled(t,
+                 WITH("{\"from_state\":\"a\",\"action\":\"go\",\"to_state\":\"z\",\"guard\":null,"
+                      "\"requires_reason\":null}"),
+                 true);
+
+    EXPECT(definition->transitions[0].guard.data == NULL);
+    EXPECT(!definition->transitions[0].requires_reason);
+}
+
+/* D8 */
+TEST(machine_compile, an_action_is_declared_once_for_a_state)
+{
+    expect_refused(t, WITH(GO "," GO), true, "'go' is declared twice");
+    expect_refused(t,
+                   WITH(GO ",{\"from_state\":\"a\",\"action\":\"go\",\"to_state\":\"a\","
+                           "\"guard\":\"g\"}"),
+                   true, "'go' is declared twice");
+    (void)compiled(t, WITH(GO ",{\"from_state\":\"a\",\"action\":\"Go\",\"to_state\":\"a\"}"),
+                   true);
+}
+
+/* D9, D10 */
+TEST(machine_compile, an_instance_begins_where_it_has_not_ended_and_ends_for_good)
+{
+    static const char *const refused[][2] = {
+        { "{\"states\":[\"a\"],\"transitions\":[]}", "'initial_state' is missing" },
+        { "{\"states\":[\"a\"],\"initial_state\":\"b\",\"transitions\":[]}", "found 'b'" },
+        { "{\"states\":[\"a\"],\"initial_state\":\"a\",\"terminal_states\":[\"a\"],"
+          "\"transitions\":[]}",
+          "expected a state that is not terminal, found 'a'" },
+        { "{\"states\":[\"a\"],\"initial_state\":\"a\",\"terminal_states\":[\"b\"],"
+          "\"transitions\":[]}",
+          "a terminal state: expected one of 'states', found 'b'" },
+        { "{\"states\":[\"a\"],\"initial_state\":\"a\",\"terminal_states\":\"a\","
+          "\"transitions\":[]}",
+          "'terminal_states': expected an array" },
+        { WITH("{\"from_state\":\"z\",\"action\":\"reopen\",\"to_state\":\"a\"}"),
+          "nothing may leave a terminal state" },
+        { WITH("{\"from_state\":\"z\",\"action\":\"stay\",\"to_state\":\"z\"}"),
+          "nothing may leave a terminal state" },
+    };
+
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        expect_refused(t, refused[i][0], true, refused[i][1]);
+}
+
+/* D7, D11 */
+TEST(machine_compile, loops_dead_ends_and_no_transitions_at_all_are_legal)
+{
+    (void)compiled(t, "{\"states\":[\"a\"],\"initial_state\":\"a\",\"transitions\":[]}", true);
+    (void)compiled(t,
+                   "states: [a, b, c]\ninitial_state: a\ntransitions:\n"
+                   "- {from_state: a, action: stay, to_state: a}\n"
+                   "- {from_state: a, action: go, to_state: b}\n"
+                   "- {from_state: b, action: go, to_state: a}\n",
+                   false);
+}
+
+TEST(machine_compile, what_is_not_an_object_is_no_machine)
+{
+    expect_refused(t, "[]", true, "found an array");
+    expect_refused(t, "7", true, "found a number");
+    expect_refused(t, "null", false, "found null");
+}
+
+/* X4, D26 */
+TEST(machine_compile, a_star_becomes_a_transition_of_every_state_that_is_not_terminal)
+{
+    struct definition *definition =
+        compiled(t,
+                 "states: [a, b, c, z]\ninitial_state: a\nterminal_states: [z]\n"
+                 "terminal_kinds: {z: cancel}\ntransitions:\n"
+                 "- {from_state: a, action: go, to_state: b}\n"
+                 "- {from_state: '*', action: drop, to_state: z, guard: g, requires_reason: true}\n"
+                 "- {from_state: b, action: drop, to_state: a}\n"
+                 "- {from_state: b, action: go, to_state: c}\n",
+                 false);
+
+    expect_printed(definition,
+                   "{\"compiler\":1,\"kind\":\"machine\",\"states\":[{\"name\":\"a\"},{\"name\":"
+                   "\"b\"},{\"name\":\"c\"},{\"name\":\"z\",\"terminal\":\"cancel\"}],"
+                   "\"initial\":0,\"transitions\":["
+                   "{\"from\":0,\"action\":\"go\",\"to\":1},"
+                   "{\"from\":0,\"action\":\"drop\",\"to\":3,\"guard\":\"g\",\"requires_reason\":"
+                   "true},"
+                   "{\"from\":2,\"action\":\"drop\",\"to\":3,\"guard\":\"g\",\"requires_reason\":"
+                   "true},"
+                   "{\"from\":1,\"action\":\"drop\",\"to\":0},"
+                   "{\"from\":1,\"action\":\"go\",\"to\":2}]}");
+}
+
+TEST(machine_compile, two_stars_of_one_action_are_one_too_many)
+{
+    expect_refused(t,
+                   REGISTERED("transitions:\n- {from_state: '*', action: go, to_state: z}\n"
+                              "- {from_state: '*', action: go, to_state: b}\n"),
+                   false, "'go' is declared twice");
+}
+
+TEST(machine_compile, inline_there_is_no_star_but_a_state_may_be_called_so)
+{
+    struct definition *definition;
+
+    expect_refused(t, WITH("{\"from_state\":\"*\",\"action\":\"go\",\"to_state\":\"z\"}"), true,
+                   "found '*'");
+    definition = compiled(t,
+                          "{\"states\":[\"a\",\"*\"],\"initial_state\":\"*\",\"transitions\":"
+                          "[{\"from_state\":\"*\",\"action\":\"go\",\"to_state\":\"a\"}]}",
+                          true);
+    EXPECT_EQ(definition->transition_count, 1);
+    EXPECT_EQ(definition->transitions[0].from, 1);
+    expect_refused(t, "states: ['*']\ninitial_state: '*'\ntransitions: []\n", false,
+                   "cannot be called '*'");
+}
+
+TEST(machine_compile, deadlines_are_refused_by_name_when_registered_and_kept_inline)
+{
+    expect_refused(t, REGISTERED("transitions: []\ndeadlines: {a: {after: 1h, action: go}}\n"),
+                   false, "deadlines are not supported by this version yet");
+    (void)compiled(t,
+                   "{\"states\":[\"a\"],\"initial_state\":\"a\",\"transitions\":[],"
+                   "\"deadlines\":{\"a\":1}}",
+                   true);
+}
+
+TEST(machine_compile, a_definition_is_a_machine_or_a_flow_and_never_both)
+{
+    expect_refused(t, REGISTERED("transitions: []\nsteps: {}\n"), false,
+                   "'states' makes a machine and 'steps' a flow");
+}
+
+static const struct finding *find(const struct findings *findings, const char *words)
+{
+    for (uint32_t i = 0; i < findings->count; i++)
+        if (strstr(findings->items[i].message, words))
+            return &findings->items[i];
+    return NULL;
+}
+
+TEST(machine_compile, unknown_keys_and_odd_states_are_warnings_with_their_place)
+{
+    struct findings findings = { 0 };
+    struct definition *definition = NULL;
+
+    EXPECT_OK(compile(t,
+                      "states: [a, b, c, z]\ninitial_state: a\nterminal_states: [z]\n"
+                      "terminal_kinds: {z: success}\ncolour: red\ntransitions:\n"
+                      "- {from_state: a, action: go, to_state: z, guards: x}\n"
+                      "- {from_state: a, action: trap, to_state: c}\n",
+                      false, &findings, &definition));
+    EXPECT(definition != NULL);
+    EXPECT_EQ(findings.count, 4);
+    for (uint32_t i = 0; i < findings.count; i++)
+        EXPECT(findings.items[i].is_warning);
+    EXPECT_EQ(find(&findings, "unknown key 'colour'")->line, 5);
+    EXPECT_EQ(find(&findings, "unknown key 'guards'")->line, 7);
+    EXPECT_EQ(find(&findings, "no way leads from the initial state to 'b'")->column, 13);
+    EXPECT_EQ(find(&findings, "no way leads from 'c' to a terminal state")->column, 16);
+}
+
+TEST(machine_compile, inline_unknown_keys_are_no_business_of_ours)
+{
+    struct findings findings = { 0 };
+    struct definition *definition;
+
+    EXPECT_OK(compile(t,
+                      "{\"states\":[\"a\",\"b\"],\"initial_state\":\"a\",\"transitions\":[],"
+                      "\"colour\":\"red\"}",
+                      true, &findings, &definition));
+    EXPECT_EQ(findings.count, 0);
+}
+
+TEST(machine_compile, a_machine_that_cannot_end_gets_one_warning)
+{
+    struct findings findings = { 0 };
+    struct definition *definition;
+
+    EXPECT_OK(compile(t, "states: [a]\ninitial_state: a\ntransitions: []\n", false, &findings,
+                      &definition));
+    EXPECT_EQ(findings.count, 1);
+    EXPECT_HAS(findings.items[0].message, "never end");
+}
+
+TEST(machine_compile, every_error_is_reported_and_the_first_is_the_answer)
+{
+    struct findings findings = { 0 };
+    struct definition *definition = NULL;
+
+    EXPECT_EQ(compile(t,
+                      "{\"states\":[\"a\",\"\"],\n\"initial_state\":\"x\",\n\"transitions\":[\n"
+                      "{\"from_state\":\"q\",\"action\":\"\",\"to_state\":\"r\"},3]}",
+                      true, &findings, &definition),
+              PAWL_INVALID_DECLARATION);
+    EXPECT_EQ(findings.count, 6);
+    EXPECT_HAS(t->scope.error.message, "line 1, column 16: a state");
+    EXPECT_EQ(findings.items[1].line, 2);
+    EXPECT_EQ(findings.items[5].line, 4);
+}

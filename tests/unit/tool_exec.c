@@ -1,0 +1,414 @@
+/* tool_exec.c - programs as tools: what they say, how they end, and that nothing outlives
+ * them. Times are real here, because processes are: limits are short where they must run
+ * out, and long where they must not. */
+#include "base/buf.h"
+#include "lib/fault.h"
+#include "lib/test.h"
+#include "tool/tool.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LONG_MS 20000
+
+static struct toolbox *make_toolbox(struct env *env)
+{
+    return toolbox_new(
+        &(struct toolbox_options){ .heap = &heap_libc, .env = env, .allow_exec = true });
+}
+
+struct exec_rig {
+    struct env *env;
+    struct toolbox *toolbox;
+};
+
+static struct exec_rig open_rig(void)
+{
+    struct exec_rig rig = { .env = env_os_new() };
+
+    rig.toolbox = make_toolbox(rig.env);
+    EXPECT(rig.toolbox != NULL);
+    return rig;
+}
+
+static void close_rig(struct exec_rig *rig)
+{
+    toolbox_free(rig->toolbox);
+    rig->env->close(rig->env);
+}
+
+static struct tool_result run(struct test *t, struct exec_rig *rig, const char *args,
+                              int64_t timeout_ms)
+{
+    pawl_tool_call call = { .tool = "exec", .args = args, .idempotency_key = "ID.1" };
+    struct tool_result result = { 0 };
+
+    EXPECT_OK(toolbox_run(rig->toolbox, &call, timeout_ms, &t->scope, &result));
+    return result;
+}
+
+/* sh -c SCRIPT, which must not need quoting in JSON. */
+static struct tool_result run_script(struct test *t, struct exec_rig *rig, const char *script,
+                                     int64_t timeout_ms)
+{
+    char args[1000];
+
+    (void)snprintf(args, sizeof args, "{\"argv\":[\"sh\",\"-c\",\"%s\"]}", script);
+    return run(t, rig, args, timeout_ms);
+}
+
+static void expect_result(struct test *t, struct exec_rig *rig, const char *args, const char *json)
+{
+    struct tool_result result = run(t, rig, args, LONG_MS);
+
+    EXPECT_STR(result.json, json);
+    EXPECT(!result.failed);
+}
+
+static void expect_failed(struct tool_result result, const char *part)
+{
+    EXPECT_HAS(result.json.data, part);
+    EXPECT(result.failed);
+}
+
+/* Has every process of the group that holds the other end of this fifo ended? */
+static bool hangs_up(int fd)
+{
+    struct pollfd poll_fd = { fd, 0, 0 };
+
+    return poll(&poll_fd, 1, LONG_MS) == 1 && (poll_fd.revents & POLLHUP);
+}
+
+/* ---- What goes in, what comes out --------------------------------------------------------- */
+
+TEST(exec, json_goes_in_on_stdin_and_comes_out_on_stdout)
+{
+    struct exec_rig rig = open_rig();
+
+    expect_result(t, &rig, "{\"argv\":[\"cat\"],\"input\":{\"a\": [1.50, \"x\"]}}",
+                  "{\"a\":[1.50,\"x\"]}");
+    expect_result(t, &rig, "{\"argv\":[\"cat\"]}", "null");
+    expect_result(t, &rig, "{\"argv\":[\"true\"],\"input\":1}", "null");
+    expect_result(t, &rig, "{\"argv\":[\"echo\",7]}", "7");
+    expect_result(t, &rig, "{\"argv\":[\"cat\",\"/dev/stdin\"],\"input\":true}", "true");
+    close_rig(&rig);
+}
+
+TEST(exec, no_shell_reads_the_arguments)
+{
+    struct exec_rig rig = open_rig();
+
+    expect_result(t, &rig, "{\"argv\":[\"echo\",\"\\\"$HOME; `id` *\\\"\"]}", "\"$HOME; `id` *\"");
+    close_rig(&rig);
+}
+
+TEST(exec, the_program_is_given_its_idempotency_key_and_the_rest_of_the_environment)
+{
+    struct exec_rig rig = open_rig();
+
+    setenv("PAWL_TEST_WORD", "5", 1);
+    setenv("PAWL_IDEMPOTENCY_KEY", "stale", 1);
+    EXPECT_STR(
+        run_script(t, &rig, "echo [$PAWL_TEST_WORD,\\\\\\\"$PAWL_IDEMPOTENCY_KEY\\\\\\\"]", LONG_MS)
+            .json,
+        "[5,\"ID.1\"]");
+    close_rig(&rig);
+}
+
+TEST(exec, descriptors_of_the_host_do_not_reach_the_program)
+{
+    struct exec_rig rig = open_rig();
+    int fd = dup(1);
+
+    EXPECT(fd >= 0);
+    EXPECT_STR(run_script(t, &rig, "ls /proc/self/fd | wc -l", LONG_MS).json, "4");
+    EXPECT_EQ(close(fd), 0);
+    close_rig(&rig);
+}
+
+TEST(exec, descriptors_are_given_back_and_no_child_is_left_behind)
+{
+    struct exec_rig rig = open_rig();
+    int before = dup(1), after;
+
+    for (int i = 0; i < 20; i++)
+        (void)run_script(t, &rig, i % 2 ? "exit 1" : "echo 1", LONG_MS);
+    (void)run(t, &rig, "{\"argv\":[\"/does/not/exist\"]}", LONG_MS);
+    after = dup(1);
+    EXPECT_EQ(after, before + 1);
+    EXPECT(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+    close(before);
+    close(after);
+    close_rig(&rig);
+}
+
+TEST(exec, a_host_that_has_closed_its_standard_descriptors_can_still_run_programs)
+{
+    struct exec_rig rig = open_rig();
+    int kept[3];
+    struct tool_result result;
+
+    fflush(stdout);
+    for (int fd = 0; fd < 3; fd++) {
+        kept[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+        close(fd);
+    }
+    result = run(t, &rig, "{\"argv\":[\"cat\"],\"input\":[1]}", LONG_MS);
+    for (int fd = 0; fd < 3; fd++)
+        if (kept[fd] >= 0) {
+            dup2(kept[fd], fd);
+            close(kept[fd]);
+        }
+    EXPECT_STR(result.json, "[1]");
+    close_rig(&rig);
+}
+
+/* ---- What goes wrong ------------------------------------------------------------------------ */
+
+TEST(exec, argv_must_be_an_array_of_strings)
+{
+    static const char *const bad[] = { "{}", "{\"argv\":\"ls\"}", "{\"argv\":[]}",
+                                       "{\"argv\":[\"ls\",null]}", "{\"argv\":[[\"ls\"]]}" };
+    struct exec_rig rig = open_rig();
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        expect_failed(run(t, &rig, bad[i], LONG_MS), "exec: ");
+    close_rig(&rig);
+}
+
+TEST(exec, a_program_that_is_not_there_fails_in_words)
+{
+    struct exec_rig rig = open_rig();
+
+    expect_failed(run(t, &rig, "{\"argv\":[\"/does/not/exist\"]}", LONG_MS),
+                  "exec '/does/not/exist': could not be started: No such file");
+    expect_failed(run(t, &rig, "{\"argv\":[\"\"]}", LONG_MS), "could not be started");
+    expect_failed(run(t, &rig, "{\"argv\":[\"/etc/passwd\"]}", LONG_MS), "Permission denied");
+    close_rig(&rig);
+}
+
+TEST(exec, an_exit_status_or_a_signal_is_an_error_with_the_end_of_stderr)
+{
+    struct exec_rig rig = open_rig();
+    struct tool_result result;
+
+    EXPECT_STR(run_script(t, &rig, "echo 1; echo oh no >&2; exit 3", LONG_MS).json,
+               "\"exec 'sh' ended with status 3; stderr: oh no\"");
+    EXPECT_STR(run_script(t, &rig, "kill -SEGV $$", LONG_MS).json,
+               "\"exec 'sh' ended by signal 11\"");
+    result =
+        run_script(t, &rig, "yes 123456789 | head -c 300000 >&2; echo last >&2; exit 1", LONG_MS);
+    expect_failed(result, "9\\nlast\"");
+    EXPECT(result.json.size > 1000 && result.json.size < 1300);
+    result = run_script(t, &rig, "printf 'a\\\\377b' >&2; exit 1", LONG_MS);
+    expect_failed(result, "a\xEF\xBF\xBD"
+                          "b");
+    close_rig(&rig);
+}
+
+TEST(exec, output_that_is_no_json_fails_in_words)
+{
+    struct exec_rig rig = open_rig();
+
+    expect_failed(run(t, &rig, "{\"argv\":[\"echo\",\"hello\"]}", LONG_MS),
+                  "what the program printed is not JSON: line 1, column 1");
+    expect_failed(run(t, &rig, "{\"argv\":[\"echo\",\"1\\n2\"]}", LONG_MS), "is not JSON");
+    expect_failed(run_script(t, &rig, "printf '\\\\000'", LONG_MS), "is not JSON");
+    close_rig(&rig);
+}
+
+TEST(exec, a_flood_on_stdout_is_cut_off_and_one_on_stderr_is_swallowed)
+{
+    struct exec_rig rig = open_rig();
+
+    expect_failed(run(t, &rig, "{\"argv\":[\"yes\"]}", LONG_MS),
+                  "printed more than 1048576 bytes and was killed");
+    EXPECT_STR(run_script(t, &rig, "head -c 5000000 /dev/zero >&2; echo 1", LONG_MS).json, "1");
+    expect_failed(run_script(t, &rig, "exec cat /dev/zero >&2", 300), "timeout: ");
+    close_rig(&rig);
+}
+
+TEST(exec, an_input_of_a_megabyte_that_nobody_reads_holds_nobody_up)
+{
+    struct exec_rig rig = open_rig();
+    struct buf args;
+
+    buf_init(&args, &heap_libc, 0);
+    buf_str(&args, STR("{\"argv\":[\"true\"],\"input\":\""));
+    for (int i = 0; i < 1000000; i++)
+        buf_byte(&args, 'x');
+    buf_str(&args, STR("\"}"));
+    expect_result(t, &rig, buf_text(&args), "null");
+    buf_fini(&args);
+    close_rig(&rig);
+}
+
+/* ---- Time, and what is left behind ------------------------------------------------------------
+ */
+
+TEST(exec, a_program_that_hangs_is_killed_when_its_time_is_over)
+{
+    struct exec_rig rig = open_rig();
+
+    expect_failed(run(t, &rig, "{\"argv\":[\"sleep\",\"1000\"]}", 100),
+                  "timeout: exec 'sleep' took longer than 100ms and was killed");
+    expect_failed(
+        run_script(t, &rig, "trap '' TERM INT HUP; exec 1>&- 2>&-; while :; do :; done", 100),
+        "timeout: ");
+    close_rig(&rig);
+}
+
+TEST(exec, the_time_limit_holds_even_if_the_clock_stands_still)
+{
+    struct env *env = env_sim_new(0, 1);
+    struct exec_rig rig = { env, make_toolbox(env) };
+
+    expect_failed(run(t, &rig, "{\"argv\":[\"sleep\",\"1000\"]}", 100), "timeout: ");
+    close_rig(&rig);
+}
+
+/* A fifo that the grandchild holds open: its hanging up proves that it is gone. */
+static void expect_grandchild_gone(struct test *t, const char *script, int64_t timeout_ms,
+                                   const char *part)
+{
+    char folder[] = "/tmp/pawl-exec-XXXXXX", path[60], text[300];
+    struct exec_rig rig = open_rig();
+    struct tool_result result;
+    int fd;
+
+    EXPECT(mkdtemp(folder) != NULL);
+    (void)snprintf(path, sizeof path, "%s/fifo", folder);
+    EXPECT_EQ(mkfifo(path, 0600), 0);
+    fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    EXPECT(fd >= 0);
+    (void)snprintf(text, sizeof text, "exec 9>%s; %s", path, script);
+    result = run_script(t, &rig, text, timeout_ms);
+    EXPECT_HAS(result.json.data, part);
+    EXPECT(hangs_up(fd));
+    close(fd);
+    unlink(path);
+    rmdir(folder);
+    close_rig(&rig);
+}
+
+TEST(exec, a_grandchild_in_the_background_ends_with_its_program)
+{
+    expect_grandchild_gone(t, "sleep 1000 & echo 1", LONG_MS, "1");
+    expect_grandchild_gone(t, "(trap '' TERM; sleep 1000; :) & sleep 1000", 200, "timeout: ");
+    expect_grandchild_gone(t, "sleep 1000 & exit 4", LONG_MS, "status 4");
+    expect_grandchild_gone(t, "sleep 1000 & yes", LONG_MS, "printed more than");
+}
+
+TEST(exec, a_grandchild_that_left_the_group_cannot_hold_the_step_up)
+{
+    struct exec_rig rig = open_rig();
+
+    EXPECT_STR(run_script(t, &rig, "setsid sleep 3 & echo 1", LONG_MS).json, "1");
+    close_rig(&rig);
+}
+
+struct background {
+    struct exec_rig rig;
+    struct tool_result result;
+    struct scope scope;
+    pawl_status status;
+};
+
+static void *run_in_background(void *context)
+{
+    struct background *background = context;
+    pawl_tool_call call = { .tool = "exec",
+                            .args = "{\"argv\":[\"sh\",\"-c\",\"sleep 1000 & sleep 1000\"]}",
+                            .idempotency_key = "k" };
+
+    background->status =
+        toolbox_run(background->rig.toolbox, &call, 0, &background->scope, &background->result);
+    return NULL;
+}
+
+TEST(exec, kill_all_ends_every_program_that_is_running_now)
+{
+    struct background backgrounds[3];
+    struct exec_rig rig = open_rig();
+    pthread_t threads[3];
+
+    toolbox_kill_all(rig.toolbox);
+    for (int i = 0; i < 3; i++) {
+        backgrounds[i] = (struct background){ .rig = rig, .status = PAWL_CONFLICT };
+        scope_init(&backgrounds[i].scope, &heap_libc, 0);
+        EXPECT_EQ(pthread_create(&threads[i], NULL, run_in_background, &backgrounds[i]), 0);
+    }
+    for (int i = 0; i < 3; i++)
+        while (pthread_tryjoin_np(threads[i], NULL) == EBUSY) {
+            toolbox_kill_all(rig.toolbox); /* it may not have begun yet: again */
+            (void)poll(NULL, 0, 5);
+        }
+    for (int i = 0; i < 3; i++) {
+        EXPECT_OK(backgrounds[i].status);
+        expect_failed(backgrounds[i].result, "ended by signal 9");
+        scope_fini(&backgrounds[i].scope);
+    }
+    close_rig(&rig);
+}
+
+/* ---- The host's ways ---------------------------------------------------------------------------
+ */
+
+TEST(exec, a_host_that_blocks_or_ignores_signals_does_not_pass_that_on)
+{
+    struct exec_rig rig = open_rig();
+    struct tool_result result;
+    sigset_t all;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    result = run_script(t, &rig, "grep -E 'SigBlk|SigIgn' /proc/self/status >&2; exit 1", LONG_MS);
+    EXPECT_HAS(result.json.data, "SigBlk:\\t0000000000000000\\nSigIgn:");
+    EXPECT_HAS(result.json.data, "0000000\""); /* 32 and 33 are glibc's own */
+    close_rig(&rig);
+}
+
+TEST(exec, a_host_that_ignores_sigchld_is_told_so)
+{
+    struct exec_rig rig = open_rig();
+
+    signal(SIGCHLD, SIG_IGN);
+    expect_failed(run(t, &rig, "{\"argv\":[\"true\"]}", LONG_MS), "ignores SIGCHLD");
+    signal(SIGCHLD, SIG_DFL);
+    close_rig(&rig);
+}
+
+TEST(exec, every_allocation_that_fails_is_no_memory_and_leaks_nothing)
+{
+    struct fault_heap fault = { 0 };
+    struct env *env = env_os_new();
+
+    FAULT_EACH(fault, FAULT_ONCE)
+    {
+        pawl_tool_call call = { .tool = "exec",
+                                .args = "{\"argv\":[\"cat\"],\"input\":[1,2]}",
+                                .idempotency_key = "k" };
+        struct toolbox *toolbox = toolbox_new(
+            &(struct toolbox_options){ .heap = &fault.heap, .env = env, .allow_exec = true });
+        struct tool_result result;
+        struct scope scope;
+        pawl_status status;
+
+        if (!toolbox)
+            continue;
+        scope_init(&scope, &fault.heap, 0);
+        status = toolbox_run(toolbox, &call, LONG_MS, &scope, &result);
+        EXPECT(status == (fault.has_failed ? PAWL_NO_MEMORY : PAWL_OK));
+        scope_fini(&scope);
+        toolbox_free(toolbox);
+    }
+    env->close(env);
+}
