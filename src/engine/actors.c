@@ -1,0 +1,229 @@
+/* actors.c - what the engine remembers of a flow or code instance, and how it is restored.
+ *
+ * Memory is folded from entries and nothing else: last snapshot, then every entry after it. */
+#include "engine/engine_int.h"
+
+struct actor *actor_new(struct engine *engine)
+{
+    struct actor *actor = heap_new(engine->heap, sizeof *actor);
+
+    if (actor)
+        arena_init(&actor->arena, engine->heap, LIMIT_SCOPE);
+    return actor;
+}
+
+void actor_free(struct engine *engine, struct actor *actor)
+{
+    arena_fini(&actor->arena);
+    heap_free(engine->heap, actor, sizeof *actor);
+}
+
+static bool is_idle(const struct actor *actor)
+{
+    return !actor->busy && !actor->first;
+}
+
+/* Past the limit, idle actors are let go: the next event restores them. */
+static void make_room(struct engine *engine)
+{
+    for (uint32_t i = 0; i < engine->actor_count && engine->actor_count >= ACTORS_KEPT;) {
+        struct actor *actor = engine->actors[i];
+
+        if (!is_idle(actor)) {
+            i++;
+            continue;
+        }
+        map_remove(&engine->actor_map, actor->instance);
+        actor_free(engine, actor);
+        engine->actors[i] = engine->actors[--engine->actor_count];
+        if (i < engine->actor_count)
+            map_put(&engine->actor_map, engine->actors[i]->instance, i);
+    }
+}
+
+pawl_status actor_adopt(struct engine *engine, struct actor *actor)
+{
+    uint32_t capacity = engine->actor_capacity;
+
+    ASSERT(actor->instance && map_get(&engine->actor_map, actor->instance) == MAP_NONE);
+    if (engine->actor_count >= 2 * ACTORS_KEPT)
+        make_room(engine);
+    if (engine->actor_count == capacity) {
+        uint32_t wanted = capacity ? capacity * 2 : 64;
+        void *grown = heap_resize(engine->heap, engine->actors, sizeof(void *) * capacity,
+                                  sizeof(void *) * wanted);
+
+        if (!grown)
+            return PAWL_NO_MEMORY;
+        engine->actors = grown;
+        engine->actor_capacity = wanted;
+    }
+    if (!map_put(&engine->actor_map, actor->instance, engine->actor_count))
+        return PAWL_NO_MEMORY;
+    engine->actors[engine->actor_count++] = actor;
+    return PAWL_OK;
+}
+
+struct actor *actor_get(struct engine *engine, uint64_t instance)
+{
+    uint32_t index = map_get(&engine->actor_map, instance);
+    struct actor *actor;
+
+    if (index != MAP_NONE)
+        return engine->actors[index];
+    actor = actor_new(engine);
+    if (!actor)
+        return NULL;
+    actor->instance = instance;
+    if (actor_adopt(engine, actor) == PAWL_OK)
+        return actor;
+    actor_free(engine, actor);
+    return NULL;
+}
+
+void actors_forget(struct engine *engine)
+{
+    for (uint32_t i = 0; i < engine->actor_count; i++)
+        engine->actors[i]->is_loaded = false;
+}
+
+void actors_fini(struct engine *engine)
+{
+    for (uint32_t i = 0; i < engine->actor_count; i++)
+        actor_free(engine, engine->actors[i]);
+    heap_free(engine->heap, engine->actors, sizeof(void *) * engine->actor_capacity);
+    map_fini(&engine->actor_map);
+}
+
+/* ---- restoring ---- */
+
+static pawl_status value_text(struct engine *engine, struct scope *scope, uint64_t id, str *out)
+{
+    struct value value;
+    pawl_status status;
+
+    *out = STR_NONE;
+    if (!id)
+        return PAWL_OK;
+    status = store_value(engine->store, scope, id, &value);
+    if (!status)
+        *out = value.bytes;
+    return status;
+}
+
+static pawl_status fold(struct engine *engine, struct scope *scope, struct actor *actor,
+                        const struct record *record)
+{
+    struct effect_list effects = { 0 };
+    struct entry_view entry = { .transition = (uint32_t)record->what, .step = record->step,
+                                .ordinal = record->ordinal, .attempt = record->attempt,
+                                .effects = &effects, .at_ms = record->at_ms };
+    pawl_status status = value_text(engine, scope, record->payload, &entry.payload);
+
+    if (!status)
+        status = value_text(engine, scope, record->reason, &entry.reason);
+    if (!status && record->body.data)
+        status = effects_read(scope, record->body, &effects);
+    if (!status)
+        status = behavior_of(actor->definition->kind)
+                     ->apply(actor->definition, actor->memory, &entry, scope, &actor->arena);
+    return status;
+}
+
+/* Entries after `seq`, oldest first, by walking back from `pos`. */
+static pawl_status fold_tail(struct engine *engine, struct scope *scope, struct actor *actor,
+                             uint64_t pos, uint64_t seq)
+{
+    struct record *records = NULL;
+    uint32_t count = 0, capacity = 0;
+    pawl_status status = PAWL_OK;
+
+    while (pos) {
+        struct record record;
+
+        status = store_record(engine->store, scope, pos, &record);
+        if (status || record.seq <= seq)
+            break;
+        if (count == capacity) {
+            struct record *grown;
+
+            capacity = capacity ? capacity * 2 : 64;
+            grown = ARENA_ARRAY(&scope->arena, struct record, capacity);
+            if (!grown)
+                return scope_no_memory(scope);
+            if (count)
+                memcpy(grown, records, sizeof *records * count);
+            records = grown;
+        }
+        if (record.what >= 0)
+            records[count++] = record;
+        pos = record.prev;
+    }
+    while (count && !status)
+        status = fold(engine, scope, actor, &records[--count]);
+    return status;
+}
+
+static pawl_status restore_memory(struct engine *engine, struct scope *scope, struct actor *actor,
+                                  uint64_t pos)
+{
+    const struct behavior *behavior = behavior_of(actor->definition->kind);
+    struct snapshot_row snapshot = { 0 };
+    pawl_status status = store_snapshot(engine->store, scope, actor->instance, &snapshot);
+
+    if (status == PAWL_NOT_KNOWN) {
+        actor->memory = behavior->memory_new(actor->definition, actor->input, &actor->arena);
+        status = actor->memory ? PAWL_OK : scope_no_memory(scope);
+    } else if (!status) {
+        status = behavior->memory_load(actor->definition, snapshot.text, actor->input, scope,
+                                       &actor->arena, &actor->memory);
+    }
+    actor->snapshot_seq = (uint32_t)snapshot.seq;
+    actor->snapshot_size = snapshot.text.size;
+    actor->bytes_since_snapshot = 0;
+    return status ? status : fold_tail(engine, scope, actor, pos, snapshot.seq);
+}
+
+static pawl_status restore(struct engine *engine, struct scope *scope, struct actor *actor)
+{
+    struct head_row head;
+    struct instance_row row;
+    struct definition_slot *slot;
+    str input;
+    pawl_status status = store_head(engine->store, scope, actor->instance, false, &head);
+
+    if (!status)
+        status = store_instance(engine->store, scope, actor->instance, &row);
+    if (!status)
+        status = definitions_get(engine, scope, row.definition, &slot);
+    if (!status)
+        status = value_text(engine, scope, row.input, &input);
+    if (status)
+        return status;
+    arena_clear(&actor->arena);
+    actor->definition = slot->definition;
+    actor->is_test = row.test;
+    actor->state = head.state;
+    actor->seq = (uint32_t)head.seq;
+    actor->input = arena_str(&actor->arena, input.data ? input : STR("{}"));
+    if (!actor->input.data)
+        return scope_no_memory(scope);
+    return restore_memory(engine, scope, actor, head.pos);
+}
+
+/* Make sure what we remember is true. A shared engine can't know, so it looks each time. */
+pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor)
+{
+    struct scope work;
+    pawl_status status;
+
+    if (actor->is_loaded && engine->options.own)
+        return PAWL_OK;
+    scope_init(&work, engine->heap, LIMIT_SCOPE);
+    status = restore(engine, &work, actor);
+    if (status)
+        scope->error = work.error;
+    scope_fini(&work);
+    actor->is_loaded = !status;
+    return status;
+}

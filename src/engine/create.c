@@ -1,0 +1,440 @@
+/* create.c - the life of a creation: what it fixes, and the first decision with it.
+ *
+ * A flow's or code's `start` is decided before the drain (it needs nothing but the input), so
+ * that a handler never holds up the store; its entries are in create's own commit. */
+#include "base/time.h"
+#include "engine/engine_int.h"
+
+/* ---- before the drain ---- */
+
+static pawl_status split_version(struct scope *scope, str text, str *name, uint32_t *version)
+{
+    const char *mark = memchr(text.data, '@', text.size);
+    uint64_t number;
+
+    *name = text;
+    *version = 0;
+    if (!mark)
+        return PAWL_OK;
+    *name = (str){ text.data, (size_t)(mark - text.data) };
+    if (!str_to_u64(str_from(text, name->size + 1), &number) || number == 0 || number > UINT32_MAX)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "definition: expected name or name@version, found '%.*s'", STR_ARG(text));
+    *version = (uint32_t)number;
+    return PAWL_OK;
+}
+
+static pawl_status find_registered(struct engine *engine, struct scope *scope, str text,
+                                   struct definition_row *row)
+{
+    uint32_t version;
+    str name;
+    pawl_status status = split_version(scope, text, &name, &version);
+
+    if (status)
+        return status;
+    if (!definition_name_is_valid(name))
+        return scope_fail(scope, PAWL_NOT_KNOWN, "no definition '%.*s'", STR_ARG(text));
+    status = store_find_definition(engine->store, scope, name, version, NULL, row);
+    if (status == PAWL_NOT_KNOWN)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "no definition '%.*s'; define it first",
+                          STR_ARG(text));
+    return status;
+}
+
+/* A declaration that was seen before is that version; a new one is compiled. */
+static pawl_status find_inline(struct engine *engine, struct scope *scope, str text,
+                               struct definition_row *row, struct definition **definition)
+{
+    str name;
+    pawl_status status = definition_compile(scope, text, true, NULL, definition, &name);
+
+    if (!status)
+        status = definition_row_make(engine, scope, text, *definition, row);
+    return status;
+}
+
+static pawl_status check_times(struct engine *engine, struct scope *scope,
+                               const struct create_args *args)
+{
+    char text[TIME_TEXT_SIZE];
+
+    if (!args->has_instantiated_at || args->instantiated_at_ms <= engine_now_ms(engine))
+        return PAWL_OK;
+    time_print(args->instantiated_at_ms, text);
+    return scope_fail(scope, PAWL_INVALID_REQUEST, "instantiated_at: %s lies in the future", text);
+}
+
+/* Decide `start` with an actor that has no number yet. */
+static pawl_status decide_start(struct engine *engine, struct scope *scope,
+                                const struct create_args *args, struct actor *actor,
+                                struct decision *decision, struct job **jobs)
+{
+    const struct behavior *behavior = behavior_of(actor->definition->kind);
+    struct event event = { .kind = EVENT_START, .at_ms = engine_now_ms(engine),
+                           .payload = args->input.data ? args->input : STR("{}"),
+                           .actor = args->actor };
+
+    actor->input = arena_str(&actor->arena, event.payload);
+    actor->memory = behavior->memory_new(actor->definition, actor->input, &actor->arena);
+    if (!actor->memory || !actor->input.data)
+        return scope_no_memory(scope);
+    actor->state = actor->definition->initial;
+    actor->is_loaded = true;
+    actor->is_test = args->test;
+    return actor_decide(engine, actor, &event, scope, decision, jobs);
+}
+
+static pawl_status create_actor(struct engine *engine, struct scope *scope,
+                                struct create_request *create, struct actor *actor)
+{
+    struct decision decision = { 0 };
+    struct job *jobs = NULL;
+    struct request request = { .kind = REQUEST_CREATE, .scope = scope, .create = create };
+    pawl_status status;
+
+    actor->definition = create->definition;
+    status = decide_start(engine, scope, create->args, actor, &decision, &jobs);
+    create->decision = &decision;
+    if (!status)
+        status = engine_submit(engine, &request);
+    pthread_mutex_lock(&engine->lock);
+    actor->instance = create->number;
+    if (status)
+        steps_drop(engine, jobs);
+    if (status || map_get(&engine->actor_map, actor->instance) != MAP_NONE ||
+        actor_adopt(engine, actor)) {
+        /* Refused; or somebody was so quick as to send it an event already, which restored it. */
+        actor_free(engine, actor);
+    }
+    if (status) {
+        pthread_mutex_unlock(&engine->lock);
+        return status;
+    }
+    steps_note_ready(engine, create->number, &decision);
+    steps_act(engine, create->number, jobs);
+    pthread_mutex_unlock(&engine->lock);
+    return PAWL_OK;
+}
+
+static pawl_status resolve(struct engine *engine, struct scope *scope,
+                           const struct create_args *args, struct definition_row *row,
+                           struct definition **definition)
+{
+    struct definition_slot *slot;
+    pawl_status status;
+
+    if (args->declaration.data)
+        return find_inline(engine, scope, args->declaration, row, definition);
+    status = find_registered(engine, scope, args->definition, row);
+    if (!status)
+        status = definitions_get(engine, scope, row->id, &slot);
+    if (!status)
+        *definition = slot->definition;
+    return status;
+}
+
+pawl_status engine_create(struct engine *engine, struct scope *scope, const struct create_args *args,
+                          struct created *out)
+{
+    struct definition_row row = { 0 };
+    struct create_request create = { .args = args, .row = &row, .out = out };
+    struct request request = { .kind = REQUEST_CREATE, .scope = scope, .create = &create };
+    struct actor *actor;
+    pawl_status status;
+
+    if (!args->definition.data == !args->declaration.data)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "expected exactly one of definition and declaration, found %s",
+                          args->definition.data ? "both" : "neither");
+    status = resolve(engine, scope, args, &row, &create.definition);
+    if (!status)
+        status = check_times(engine, scope, args);
+    if (status)
+        return status;
+    if (create.definition->kind == KIND_MACHINE)
+        return engine_submit(engine, &request);
+    actor = actor_new(engine);
+    return actor ? create_actor(engine, scope, &create, actor) : scope_no_memory(scope);
+}
+
+/* ---- in the drain ---- */
+
+/* The id of an inline declaration's row: known, new in this batch, or put into it now. */
+static pawl_status inline_id(struct engine *engine, struct scope *scope,
+                             const struct definition_row *row, int64_t at_ms, uint32_t *id)
+{
+    struct batch *batch = &engine->batch;
+    struct definition_row known;
+    pawl_status status;
+
+    for (uint32_t i = 0; i < batch->definition_count; i++)
+        if (!batch->definitions[i].name.data &&
+            memcmp(batch->definitions[i].source_sha, row->source_sha, SHA_SIZE) == 0) {
+            *id = batch->definitions[i].id;
+            return PAWL_OK;
+        }
+    status = store_find_definition(engine->store, scope, STR_NONE, 0, row->source_sha, &known);
+    if (status == PAWL_OK) {
+        *id = known.id;
+        return PAWL_OK;
+    }
+    if (status != PAWL_NOT_KNOWN)
+        return status;
+    *id = engine->tip.last_definition + batch->definition_count + 1;
+    batch->definitions[batch->definition_count] = *row;
+    batch->definitions[batch->definition_count].id = *id;
+    batch->definitions[batch->definition_count++].created_at_ms = at_ms;
+    return PAWL_OK;
+}
+
+struct creation_values {
+    uint8_t creator[SHA_SIZE], subject[SHA_SIZE], input[SHA_SIZE], metadata[SHA_SIZE];
+};
+
+static pawl_status add_ref(struct engine *engine, struct scope *scope, str text, uint64_t *id,
+                           uint8_t commitment[SHA_SIZE])
+{
+    const uint8_t *found;
+    pawl_status status;
+
+    if (!text.data)
+        return PAWL_OK;
+    status = intern(engine, scope, text, id, &found);
+    if (!status)
+        memcpy(commitment, found, SHA_SIZE);
+    return status;
+}
+
+static void add_value(struct engine *engine, str text, uint64_t *id, uint8_t commitment[SHA_SIZE])
+{
+    const uint8_t *made;
+
+    if (!text.data)
+        return;
+    *id = batch_new_value(engine, text, false, &made);
+    memcpy(commitment, made, SHA_SIZE);
+}
+
+static pawl_status creation_values(struct engine *engine, struct scope *scope,
+                                   const struct create_args *args, struct instance_row *row,
+                                   struct creation_values *out)
+{
+    pawl_status status = add_ref(engine, scope, args->actor, &row->creator, out->creator);
+
+    if (!status)
+        status = add_ref(engine, scope, args->subject, &row->subject, out->subject);
+    if (status)
+        return status;
+    add_value(engine, args->input, &row->input, out->input);
+    add_value(engine, args->metadata, &row->metadata, out->metadata);
+    return PAWL_OK;
+}
+
+static pawl_status creation_record(struct engine *engine, struct scope *scope, struct head *head,
+                                   const struct create_request *create, struct instance_row *row,
+                                   const struct creation_values *values, int64_t at_ms)
+{
+    const struct definition_row *definition = create->row;
+    struct creation_facts facts = {
+        .source_sha = definition->source_sha, .compiled_sha = definition->compiled_sha,
+        .name = definition->name, .version = definition->version,
+        .subject = row->subject ? values->subject : NULL,
+        .input = row->input ? values->input : NULL,
+        .metadata = row->metadata ? values->metadata : NULL,
+        .correlation = row->correlation, .labels = row->labels, .test = row->test,
+    };
+    struct commitments commitments = { .actor = row->creator ? values->creator : NULL };
+    struct record *record;
+    struct buf body;
+
+    buf_init(&body, engine->heap, LIMIT_SCOPE);
+    creation_body(&facts, &body);
+    if (body.failed) {
+        buf_fini(&body);
+        return scope_no_memory(scope);
+    }
+    record = batch_record(engine, CONTROL_CREATE, head, at_ms);
+    record->fired_at_ms = row->instantiated_at_ms;
+    record->actor = row->creator;
+    row->created_pos = record->pos;
+    batch_seal(engine, head, record, create->out->id, buf_view(&body), &commitments);
+    buf_fini(&body);
+    return PAWL_OK;
+}
+
+/* Entries of a decision and what they cause. A failure in the middle fails the whole batch. */
+static pawl_status add_decision(struct engine *engine, struct scope *scope, struct head *head,
+                                const struct definition *definition,
+                                const struct decision *decision, int64_t at_ms)
+{
+    for (uint32_t i = 0; i < decision->count; i++) {
+        const struct draft *draft = &decision->drafts[i];
+        pawl_status status = batch_entry(engine, scope, head, definition, draft, at_ms, at_ms);
+
+        if (status) {
+            engine->batch_status = status;
+            engine->scope.error = scope->error;
+            return status;
+        }
+        live_from_draft(engine, head, draft,
+                        definition->states[head->state].terminal != TERMINAL_NOT);
+    }
+    return PAWL_OK;
+}
+
+static pawl_status create_one(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    struct create_request *create = request->create;
+    const struct create_args *args = create->args;
+    const struct decision none = { 0 }, *decision = create->decision ? create->decision : &none;
+    struct instance_row row = {
+        .number = engine->tip.last_instance + engine->batch.instance_count + 1,
+        .definition = create->row->id, .correlation = args->correlation, .labels = args->labels,
+        .instantiated_at_ms = args->has_instantiated_at ? args->instantiated_at_ms : at_ms,
+        .test = args->test };
+    struct creation_values values;
+    struct head *head;
+    pawl_status status = batch_reserve(engine, request->scope, decision->count + 1,
+                                       live_room(decision));
+
+    if (!status && args->declaration.data)
+        status = inline_id(engine, request->scope, create->row, at_ms, &row.definition);
+    if (!status)
+        status = creation_values(engine, request->scope, args, &row, &values);
+    if (status)
+        return status;
+    engine->env->random(engine->env, row.random, ID_RANDOM_SIZE);
+    id_print(row.number, row.random, create->out->id);
+    head = batch_put(&engine->batch, &(struct head){
+        .instance = row.number, .definition = row.definition, .flags = HEAD_NOW,
+        .state = (uint16_t)create->definition->initial });
+    if (row.test)
+        head->flags |= HEAD_TEST;
+    memcpy(head->random, row.random, ID_RANDOM_SIZE);
+    status = creation_record(engine, request->scope, head, create, &row, &values, at_ms);
+    if (status) {
+        engine->batch_status = status;
+        engine->scope.error = request->scope->error;
+        return status;
+    }
+    engine->batch.instances[engine->batch.instance_count++] = row;
+    create->number = row.number;
+    status = add_decision(engine, request->scope, head, create->definition, decision, at_ms);
+    create->out->state = arena_str(&request->scope->arena,
+                                   create->definition->states[head->state].name);
+    return status;
+}
+
+void drain_create(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    request->status = create_one(engine, request, at_ms);
+    request->accepted = request->status == PAWL_OK;
+}
+
+static pawl_status decision_one(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    struct decision_request *decide = request->decide;
+    struct head *head;
+    pawl_status status = batch_reserve(engine, request->scope, decide->decision->count,
+                                       live_room(decide->decision));
+
+    if (!status)
+        status = batch_head(engine, request->scope, decide->instance, &head);
+    if (status)
+        return status;
+    if (head->seq != decide->expected_seq && !PLANTED(STALE_DECISION)) {
+        request->is_stale = true;
+        return scope_fail(request->scope, PAWL_CONFLICT, "decided against entry %u, now at %u",
+                          decide->expected_seq, head->seq);
+    }
+    head->flags |= HEAD_NOW;
+    status = add_decision(engine, request->scope, head, decide->definition, decide->decision, at_ms);
+    if (status)
+        return status;
+    if (decide->snapshot.data)
+        engine->batch.snapshots[engine->batch.snapshot_count++] = (struct snapshot_row){
+            .instance = head->instance, .seq = head->seq, .text = decide->snapshot };
+    if (decide->out)
+        fired_tell(head, decide->definition, decide->out);
+    return PAWL_OK;
+}
+
+void drain_decision(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    request->status = decision_one(engine, request, at_ms);
+    request->accepted = request->status == PAWL_OK;
+}
+
+/* ---- effects become changes of live rows ---- */
+
+uint32_t live_room(const struct decision *decision)
+{
+    uint32_t room = 1;
+
+    for (uint32_t i = 0; i < decision->count; i++)
+        room += decision->drafts[i].effects.count + 1;
+    return room;
+}
+
+static bool live_of(const struct effect *effect, const struct draft *draft, struct live_change *out)
+{
+    out->ordinal = effect->ordinal;
+    out->name = effect->name;
+    out->plan = draft->step ? draft->step - 1 : 0;
+    out->attempt = draft->attempt;
+    switch (effect->kind) {
+    case EFFECT_STEP:
+        out->kind = LIVE_STEP_PUT;
+        out->plan = effect->plan;
+        out->attempt = effect->attempt;
+        out->status = effect->status;
+        return true;
+    case EFFECT_READY:
+    case EFFECT_RUN:
+        out->kind = LIVE_STEP_PUT;
+        out->status = effect->kind == EFFECT_READY ? STEP_READY : STEP_RUNNING;
+        return true;
+    case EFFECT_END:
+        out->kind = LIVE_STEP_DELETE;
+        return true;
+    case EFFECT_ARM:
+        out->kind = LIVE_TIMER_PUT;
+        out->due_at_ms = effect->due_at_ms;
+        return true;
+    case EFFECT_DISARM:
+        out->kind = LIVE_TIMER_DELETE;
+        return true;
+    case EFFECT_AWAIT:
+        out->kind = LIVE_WAIT_PUT;
+        return true;
+    case EFFECT_LEAVE:
+        out->kind = LIVE_WAIT_DELETE;
+        return true;
+    case EFFECT_STATE:
+        break;
+    }
+    return false;
+}
+
+void live_from_draft(struct engine *engine, const struct head *head, const struct draft *draft,
+                     bool is_terminal)
+{
+    struct batch *batch = &engine->batch;
+
+    if (is_terminal) {
+        ASSERT(batch->live_count < batch->live_capacity);
+        batch->live[batch->live_count++] =
+            (struct live_change){ .kind = LIVE_CLEAR, .instance = head->instance };
+        return;
+    }
+    for (uint32_t i = 0; i < draft->effects.count; i++) {
+        struct live_change change = { .instance = head->instance,
+                                      .test = (head->flags & HEAD_TEST) != 0 };
+
+        if (!live_of(&draft->effects.items[i], draft, &change))
+            continue;
+        ASSERT(batch->live_count < batch->live_capacity);
+        batch->live[batch->live_count++] = change;
+    }
+}

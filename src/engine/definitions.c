@@ -1,0 +1,426 @@
+/* definitions.c - texts become versions; versions stay in memory until the engine closes.
+ *
+ * At run time only the compiled text counts: a version is compiled once, when it is put, and
+ * loaded ever after. */
+#include "code/code.h"
+#include "engine/engine_int.h"
+
+const struct behavior *behavior_of(enum definition_kind kind)
+{
+    switch (kind) {
+    case KIND_MACHINE:
+        return &machine_behavior;
+    case KIND_FLOW:
+        return &flow_behavior;
+    case KIND_CODE:
+        return &code_behavior;
+    case KIND_UNKNOWN:
+        break;
+    }
+    panic_at(__FILE__, __LINE__, "a definition of unknown kind");
+}
+
+/* ---- the cache ---- */
+
+static void bind_code(struct engine *engine, struct definition_slot *slot)
+{
+    for (uint32_t i = 0; i < engine->code_count; i++) {
+        const pawl_code_type *type = engine->code_types[i];
+
+        if (slot->definition->kind == KIND_CODE && str_is(slot->name, type->name))
+            slot->definition->plan = (void *)(uintptr_t)type;
+    }
+}
+
+static pawl_status load_slot(struct engine *engine, struct scope *scope, uint32_t id,
+                             struct definition_slot *slot)
+{
+    struct definition_row row;
+    pawl_status status = store_definition(engine->store, scope, id, &row);
+
+    if (status == PAWL_NOT_KNOWN)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE, "definition number %u is missing", id);
+    if (status)
+        return status;
+    status = definition_load(&slot->scope, arena_str(&slot->scope.arena, row.compiled),
+                             &slot->definition);
+    if (!status && behavior_of(slot->definition->kind)->prepare)
+        status = behavior_of(slot->definition->kind)->prepare(slot->definition, &slot->scope);
+    slot->name = arena_str(&slot->scope.arena, row.name);
+    slot->version = row.version;
+    if (!status && slot->scope.arena.failed)
+        status = scope_no_memory(&slot->scope);
+    if (status)
+        scope->error = slot->scope.error;
+    return status;
+}
+
+static bool room_for(struct engine *engine, uint32_t id)
+{
+    uint32_t capacity = engine->definition_capacity ? engine->definition_capacity : 16;
+    size_t size = sizeof *engine->definitions;
+    void *grown;
+
+    while (capacity <= id)
+        capacity *= 2;
+    if (capacity == engine->definition_capacity)
+        return true;
+    grown = heap_resize(engine->heap, engine->definitions, size * engine->definition_capacity,
+                        size * capacity);
+    if (!grown)
+        return false;
+    engine->definitions = grown;
+    for (uint32_t i = engine->definition_capacity; i < capacity; i++)
+        engine->definitions[i] = NULL;
+    engine->definition_capacity = capacity;
+    return true;
+}
+
+static pawl_status add_slot(struct engine *engine, struct scope *scope, uint32_t id)
+{
+    struct definition_slot *slot = NULL;
+    pawl_status status = PAWL_NO_MEMORY;
+
+    if (room_for(engine, id))
+        slot = heap_new(engine->heap, sizeof *slot);
+    if (!slot)
+        return scope_no_memory(scope);
+    scope_init(&slot->scope, engine->heap, LIMIT_SCOPE);
+    status = load_slot(engine, scope, id, slot);
+    if (status) {
+        scope_fini(&slot->scope);
+        heap_free(engine->heap, slot, sizeof *slot);
+        return status;
+    }
+    bind_code(engine, slot);
+    engine->definitions[id] = slot;
+    return PAWL_OK;
+}
+
+pawl_status definitions_get(struct engine *engine, struct scope *scope, uint32_t id,
+                            struct definition_slot **out)
+{
+    pawl_status status = PAWL_OK;
+
+    pthread_mutex_lock(&engine->definitions_lock);
+    if (id >= engine->definition_capacity || !engine->definitions[id])
+        status = add_slot(engine, scope, id);
+    if (!status)
+        *out = engine->definitions[id];
+    pthread_mutex_unlock(&engine->definitions_lock);
+    return status;
+}
+
+void definitions_fini(struct engine *engine)
+{
+    for (uint32_t i = 0; i < engine->definition_capacity; i++) {
+        struct definition_slot *slot = engine->definitions[i];
+
+        if (!slot)
+            continue;
+        scope_fini(&slot->scope);
+        heap_free(engine->heap, slot, sizeof *slot);
+    }
+    heap_free(engine->heap, engine->definitions,
+              sizeof *engine->definitions * engine->definition_capacity);
+    heap_free(engine->heap, engine->code_types, sizeof *engine->code_types * engine->code_count);
+}
+
+/* ---- putting one ---- */
+
+static bool is_machine(const struct node *document)
+{
+    return node_find(document, "states") != NULL;
+}
+
+static bool is_flow(const struct node *document)
+{
+    const struct node *start = node_find(document, "start");
+
+    return node_find(document, "steps") || node_find(document, "do") ||
+           node_find(document, "dopar") || node_find(document, "try") ||
+           (start && start->kind == NODE_OBJECT);
+}
+
+static pawl_status read_document(struct scope *scope, str text, pawl_status bad, struct node **out)
+{
+    pawl_status status;
+
+    if (text.size > LIMIT_TEXT)
+        return scope_fail(scope, PAWL_TOO_LARGE, "expected at most %u bytes, found %zu", LIMIT_TEXT,
+                          text.size);
+    status = node_read(scope, text, out);
+    if (status == PAWL_INVALID_REQUEST) {
+        scope->error.status = bad;
+        return bad;
+    }
+    if (!status && (*out)->kind != NODE_OBJECT)
+        return scope_fail(scope, bad, "expected an object with `states`, `steps` or `do`, found %s",
+                          node_kind_name((*out)->kind));
+    return status;
+}
+
+pawl_status definition_compile(struct scope *scope, str text, bool is_inline,
+                               struct findings *findings, struct definition **out, str *name)
+{
+    pawl_status bad = is_inline ? PAWL_INVALID_DECLARATION : PAWL_INVALID_DEFINITION;
+    struct node *document, *own_name;
+    pawl_status status = read_document(scope, text, bad, &document);
+
+    if (status)
+        return status;
+    own_name = node_find(document, "name");
+    *name = own_name && own_name->kind == NODE_STRING ? own_name->text : STR_NONE;
+    if (is_inline || (is_machine(document) && !is_flow(document)))
+        return machine_compile(scope, document, is_inline, findings, out);
+    if (is_machine(document))
+        return scope_fail(scope, bad, "expected one of `states` (a machine), `steps` or `do` (a "
+                          "flow), found more than one");
+    if (is_flow(document))
+        return flow_compile(scope, document, findings, out);
+    return scope_fail(scope, bad, "expected `states` (a machine), `steps` or `do` (a flow); found "
+                      "none of them");
+}
+
+pawl_status definition_row_make(struct engine *engine, struct scope *scope, str source,
+                                const struct definition *definition, struct definition_row *out)
+{
+    struct sha *sha = sha_new();
+    struct buf buf;
+
+    buf_init(&buf, engine->heap, LIMIT_SCOPE);
+    definition_print(definition, &buf);
+    *out = (struct definition_row){ .kind = (int)definition->kind, .source = source,
+                                    .compiled = buf_keep(&buf, &scope->arena) };
+    buf_fini(&buf);
+    if (!sha || !out->compiled.data) {
+        sha_free(sha);
+        return scope_no_memory(scope);
+    }
+    sha_once(sha, out->source, out->source_sha);
+    sha_once(sha, out->compiled, out->compiled_sha);
+    sha_free(sha);
+    return PAWL_OK;
+}
+
+static pawl_status resolve_name(struct scope *scope, str name, str own_name, str *out)
+{
+    if (name.data && own_name.data && !str_eq(name, own_name))
+        return scope_fail(scope, PAWL_INVALID_DEFINITION,
+                          "the text names itself '%.*s', but it is put as '%.*s'",
+                          STR_ARG(own_name), STR_ARG(name));
+    *out = name.data ? name : own_name;
+    if (!out->data)
+        return scope_fail(scope, PAWL_INVALID_DEFINITION,
+                          "expected a `name`, found none in the text nor beside it");
+    if (!definition_name_is_valid(*out))
+        return scope_fail(scope, PAWL_INVALID_DEFINITION,
+                          "name: expected 1 to 128 of A-Za-z0-9._/-, found '%.*s'", STR_ARG(*out));
+    return PAWL_OK;
+}
+
+static pawl_status put_row(struct engine *engine, struct scope *scope, struct define_request *define)
+{
+    struct request request = { .kind = REQUEST_DEFINE, .scope = scope, .define = define };
+
+    return engine_submit(engine, &request);
+}
+
+pawl_status engine_define(struct engine *engine, struct scope *scope, str name, str text,
+                          struct defined *out)
+{
+    struct findings *findings = ARENA_NEW(&scope->arena, struct findings);
+    struct define_request define = { 0 };
+    struct definition *definition;
+    str own_name, resolved;
+    pawl_status status;
+
+    if (!findings)
+        return scope_no_memory(scope);
+    status = definition_compile(scope, text, false, findings, &definition, &own_name);
+    if (!status)
+        status = resolve_name(scope, name, own_name, &resolved);
+    if (!status)
+        status = definition_row_make(engine, scope, text, definition, &define.row);
+    if (status)
+        return status;
+    define.row.name = resolved;
+    status = put_row(engine, scope, &define);
+    if (status)
+        return status;
+    *out = (struct defined){ .name = resolved, .version = define.row.version,
+                             .kind = definition->kind, .is_new = define.is_new,
+                             .warnings = findings };
+    memcpy(out->sha256, define.row.source_sha, SHA_SIZE);
+    return PAWL_OK;
+}
+
+/* The newest version of `name`: in this batch, else in the store. */
+static pawl_status find_newest(struct engine *engine, struct scope *scope, str name,
+                               struct definition_row *out)
+{
+    for (uint32_t i = engine->batch.definition_count; i > 0; i--)
+        if (str_eq(engine->batch.definitions[i - 1].name, name)) {
+            *out = engine->batch.definitions[i - 1];
+            return PAWL_OK;
+        }
+    return store_find_definition(engine->store, scope, name, 0, NULL, out);
+}
+
+static str define_body(struct engine *engine, struct scope *scope, const struct definition_row *row)
+{
+    char hex[2 * SHA_SIZE + 1];
+    struct buf buf;
+    str body;
+
+    buf_init(&buf, engine->heap, LIMIT_SCOPE);
+    json_open(&buf, '{');
+    json_key(&buf, "name");
+    json_str(&buf, row->name);
+    json_key(&buf, "version");
+    json_u64(&buf, row->version);
+    json_key(&buf, "kind");
+    json_text(&buf, definition_kind_name((enum definition_kind)row->kind));
+    json_key(&buf, "source");
+    sha_hex(row->source_sha, SHA_SIZE, hex);
+    json_text(&buf, hex);
+    json_key(&buf, "compiled");
+    sha_hex(row->compiled_sha, SHA_SIZE, hex);
+    json_text(&buf, hex);
+    json_close(&buf, '}');
+    body = buf_keep(&buf, &scope->arena);
+    buf_fini(&buf);
+    return body;
+}
+
+/* The store's own chain: instance 0. */
+static pawl_status store_chain(struct engine *engine, struct scope *scope, struct head **out)
+{
+    pawl_status status = batch_head(engine, scope, 0, out);
+
+    if (status == PAWL_NOT_KNOWN) {
+        *out = batch_put(&engine->batch, &(struct head){ .instance = 0 });
+        status = PAWL_OK;
+    }
+    return status;
+}
+
+pawl_status drain_define(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    static const char store_id_text[] = "00000000000000000000000000";
+    struct define_request *define = request->define;
+    struct definition_row newest;
+    struct record *record;
+    struct head *head;
+    str body;
+    pawl_status status = find_newest(engine, request->scope, define->row.name, &newest);
+
+    if (status && status != PAWL_NOT_KNOWN)
+        return status;
+    define->is_new = status == PAWL_NOT_KNOWN ||
+                     memcmp(newest.source_sha, define->row.source_sha, SHA_SIZE) != 0;
+    define->row.version = define->is_new ? (status ? 0 : newest.version) + 1 : newest.version;
+    if (!define->is_new)
+        return PAWL_OK;
+    define->row.id = engine->tip.last_definition + engine->batch.definition_count + 1;
+    define->row.created_at_ms = at_ms;
+    body = define_body(engine, request->scope, &define->row);
+    if (!body.data)
+        return scope_no_memory(request->scope);
+    status = batch_reserve(engine, request->scope, 1, 0);
+    if (!status)
+        status = store_chain(engine, request->scope, &head);
+    if (status)
+        return status;
+    head->flags |= HEAD_NOW;
+    record = batch_record(engine, CONTROL_DEFINE, head, at_ms);
+    record->body = body;
+    batch_seal(engine, head, record, store_id_text, body, &(struct commitments){ 0 });
+    engine->batch.definitions[engine->batch.definition_count++] = define->row;
+    request->accepted = true;
+    return PAWL_OK;
+}
+
+/* ---- checking, and code ---- */
+
+static void add_error(struct scope *scope, struct findings *findings)
+{
+    struct finding *items = ARENA_ARRAY(&scope->arena, struct finding, findings->count + 1);
+
+    if (!items)
+        return;
+    if (findings->count)
+        memcpy(items, findings->items, sizeof *items * findings->count);
+    memcpy(items[findings->count].message, scope->error.message,
+           sizeof items[0].message < sizeof scope->error.message ? sizeof items[0].message - 1
+                                                                 : sizeof scope->error.message);
+    items[findings->count].line = items[findings->count].column = 1;
+    findings->items = items;
+    findings->capacity = ++findings->count;
+}
+
+static bool has_error(const struct findings *findings)
+{
+    for (uint32_t i = 0; i < findings->count; i++)
+        if (!findings->items[i].is_warning)
+            return true;
+    return false;
+}
+
+pawl_status engine_check(struct engine *engine, struct scope *scope, str name, str text,
+                         struct findings *out)
+{
+    struct definition *definition;
+    str own_name, resolved;
+    pawl_status status;
+
+    (void)engine;
+    *out = (struct findings){ 0 };
+    status = definition_compile(scope, text, false, out, &definition, &own_name);
+    if (!status && (name.data || own_name.data))
+        status = resolve_name(scope, name, own_name, &resolved);
+    if (status == PAWL_INVALID_DEFINITION) {
+        if (!has_error(out))
+            add_error(scope, out);
+        status = PAWL_OK;
+    }
+    return status;
+}
+
+static pawl_status keep_type(struct engine *engine, struct scope *scope, const pawl_code_type *type)
+{
+    size_t size = sizeof *engine->code_types;
+    void *grown;
+
+    pthread_mutex_lock(&engine->definitions_lock);
+    grown = heap_resize(engine->heap, engine->code_types, size * engine->code_count,
+                        size * (engine->code_count + 1));
+    if (grown) {
+        engine->code_types = grown;
+        engine->code_types[engine->code_count++] = type;
+        for (uint32_t i = 0; i < engine->definition_capacity; i++)
+            if (engine->definitions[i])
+                bind_code(engine, engine->definitions[i]);
+    }
+    pthread_mutex_unlock(&engine->definitions_lock);
+    return grown ? PAWL_OK : scope_no_memory(scope);
+}
+
+pawl_status engine_code_register(struct engine *engine, const pawl_code_type *type,
+                                 struct scope *scope)
+{
+    struct define_request define = { 0 };
+    struct definition *definition;
+    str source;
+    pawl_status status = code_compile(scope, type, &definition);
+
+    if (!status)
+        status = code_source(scope, type, &source);
+    if (!status)
+        status = definition_row_make(engine, scope, source, definition, &define.row);
+    if (status)
+        return status;
+    define.row.name = str_of(type->name);
+    status = keep_type(engine, scope, type);
+    return status ? status : put_row(engine, scope, &define);
+}

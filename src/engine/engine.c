@@ -1,0 +1,194 @@
+/* engine.c - opening and closing: what is allocated once, and the threads of a server. */
+#include "engine/engine_int.h"
+#include <stdio.h>
+
+void engine_log(struct engine *engine, pawl_log_level level, const char *event, const char *text)
+{
+    if (engine->options.log)
+        engine->options.log(engine->options.log_context, level, event, text);
+}
+
+struct toolbox *engine_toolbox(struct engine *engine)
+{
+    return engine->toolbox;
+}
+
+const struct heap *engine_heap(struct engine *engine)
+{
+    return engine->heap;
+}
+
+struct store *engine_store(struct engine *engine)
+{
+    return engine->store;
+}
+
+bool engine_has_test_clock(const struct engine *engine)
+{
+    return engine->options.test_clock;
+}
+
+pawl_status engine_open_store(struct engine *engine, struct scope *scope, bool create)
+{
+    struct store_options options = { .own = engine->options.own,
+                                     .address = engine->options.address, .create = create,
+                                     .env = engine->env, .heap = engine->heap };
+
+    return store_open(str_of(engine->url), &options, scope, &engine->store);
+}
+
+static bool init_parts(struct engine *engine, const char *url)
+{
+    pthread_condattr_t monotonic;
+    size_t size = strlen(url) + 1;
+
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&engine->lock, NULL);
+    pthread_mutex_init(&engine->definitions_lock, NULL);
+    pthread_cond_init(&engine->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    scope_init(&engine->scope, engine->heap, LIMIT_SCOPE);
+    batch_init(&engine->batch, engine->heap);
+    map_init(&engine->actor_map, engine->heap);
+    engine->next_due_ms = INT64_MAX;
+    engine->sha = sha_new();
+    engine->url = heap_new(engine->heap, size);
+    engine->toolbox = toolbox_new(&(struct toolbox_options){
+        .heap = engine->heap, .env = engine->env, .allow_exec = engine->options.allow_exec,
+        .log = engine->options.log, .log_context = engine->options.log_context });
+    if (!heads_init(&engine->heads, engine->heap) || !intern_init(&engine->interned, engine->heap) ||
+        !engine->sha || !engine->url || !engine->toolbox)
+        return false;
+    memcpy(engine->url, url, size);
+    return true;
+}
+
+static void free_parts(struct engine *engine)
+{
+    store_close(engine->store);
+    if (engine->toolbox)
+        toolbox_free(engine->toolbox);
+    steps_fini(engine);
+    actors_fini(engine);
+    definitions_fini(engine);
+    if (engine->heads.heap)
+        heads_fini(&engine->heads);
+    if (engine->interned.heap)
+        intern_fini(&engine->interned);
+    batch_fini(&engine->batch);
+    scope_fini(&engine->scope);
+    sha_free(engine->sha);
+    if (engine->url)
+        heap_free(engine->heap, engine->url, strlen(engine->url) + 1);
+    pthread_cond_destroy(&engine->changed);
+    pthread_mutex_destroy(&engine->definitions_lock);
+    pthread_mutex_destroy(&engine->lock);
+    heap_free(engine->heap, engine, sizeof *engine);
+}
+
+static bool start_threads(struct engine *engine)
+{
+    uint32_t wanted = engine->options.workers + 2;
+
+    engine->threads = heap_new(engine->heap, sizeof *engine->threads * wanted);
+    if (!engine->threads)
+        return false;
+    for (uint32_t i = 0; i < wanted; i++) {
+        void *(*body)(void *) = i == 0 ? drain_thread : i == 1 ? timers_thread : steps_thread;
+        int failed;
+
+        pthread_mutex_lock(&engine->lock);
+        failed = pthread_create(&engine->threads[i], NULL, body, engine);
+        engine->thread_count += !failed;
+        pthread_mutex_unlock(&engine->lock);
+        if (failed)
+            return false;
+    }
+    return true;
+}
+
+static void stop_threads(struct engine *engine)
+{
+    uint32_t count = engine->thread_count;
+
+    pthread_mutex_lock(&engine->lock);
+    engine->stopping = true;
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->lock);
+    toolbox_kill_all(engine->toolbox);
+    /* The drain (the first) goes last: the others may still wait for it. */
+    for (uint32_t i = count; i > 0; i--)
+        pthread_join(engine->threads[i - 1], NULL);
+    engine->thread_count = 0;
+    heap_free(engine->heap, engine->threads, sizeof *engine->threads * (engine->options.workers + 2));
+}
+
+static pawl_status begin_work(struct engine *engine, struct scope *scope)
+{
+    pawl_status status;
+
+    if (engine->options.test_clock && !engine->test_now_ms)
+        engine->test_now_ms = engine->env->now_ms(engine->env);
+    status = recover(engine, scope);
+    if (!status && engine->options.own)
+        status = recover_steps(engine, scope);
+    if (!status && engine->options.own && engine->options.workers && !start_threads(engine))
+        status = scope_fail(scope, PAWL_NO_MEMORY, "could not start %u threads",
+                            engine->options.workers + 2);
+    return status;
+}
+
+pawl_status engine_open(const char *url, const struct engine_options *options, struct scope *scope,
+                        struct engine **out)
+{
+    struct engine *engine = heap_new(options->heap, sizeof *engine);
+    pawl_status status;
+
+    if (!engine)
+        return scope_no_memory(scope);
+    engine->options = *options;
+    engine->heap = options->heap;
+    engine->env = options->env;
+    status = init_parts(engine, url) ? PAWL_OK : scope_no_memory(scope);
+    if (!status)
+        status = engine_open_store(engine, scope, !options->must_exist);
+    if (!status)
+        status = begin_work(engine, scope);
+    if (status) {
+        engine_close(engine);
+        return status;
+    }
+    *out = engine;
+    return PAWL_OK;
+}
+
+/* Mail that was never taken: nobody waits for it, its cause is still in the store. */
+static void drop_mail(struct engine *engine)
+{
+    for (uint32_t i = 0; i < engine->actor_count; i++)
+        while (engine->actors[i]->first) {
+            struct mail *mail = engine->actors[i]->first;
+
+            engine->actors[i]->first = mail->next;
+            mail_free(engine, mail);
+        }
+}
+
+void engine_close(struct engine *engine)
+{
+    struct env *env = engine->env;
+
+    if (engine->thread_count)
+        stop_threads(engine);
+    if (engine->store && !engine->broken) {
+        pthread_mutex_lock(&engine->lock);
+        while (engine_pump(engine))
+            continue;
+        pthread_mutex_unlock(&engine->lock);
+        engine_sweep(engine);
+    }
+    drop_mail(engine);
+    free_parts(engine);
+    env->close(env);
+}

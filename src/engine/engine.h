@@ -1,0 +1,206 @@
+/* engine.h - mailbox -> decide -> one drain -> commit -> act.
+ *
+ * The engine is the only writer. A call becomes an operation in a queue; whoever drains (the
+ * first caller as leader, or the drain thread of a server) decides what can be decided in
+ * place, puts all that is accepted into one commit, and answers after it is durable.
+ *
+ * Promises (tests quote the numbers):
+ *  (1) A call that returns PAWL_OK is durable; one that returns a rejection changed nothing.
+ *  (2) A decision is committed only against the seq it was made for; a stale one is made again.
+ *  (3) Entries of an instance are numbered 1..N without gaps, also across restarts.
+ *  (4) A timer fires once, never before its due time by the store's clock, also after a restart.
+ *  (5) The store's clock never goes back.
+ *  (6) Every read sees what was acknowledged before it, and never what is not yet durable.
+ *  (7) After OUTCOME_UNKNOWN the store is reopened; what is there then is what happened.
+ *  (8) A step's result is recorded once; what ran in a process that died has failed with "lost".
+ *
+ * Texts in results live in the caller's scope, names of states and actions as long as the engine. */
+#ifndef PAWL_ENGINE_ENGINE_H
+#define PAWL_ENGINE_ENGINE_H
+
+#include "base/scope.h"
+#include "evidence/evidence.h"
+#include "model/decision.h"
+#include "model/record.h"
+#include "store/store.h"
+
+struct engine;
+struct toolbox;
+
+struct engine_options {
+    struct env *env;      /* the engine's from now on */
+    const struct heap *heap;
+    bool own;
+    const char *address;
+    uint32_t workers;     /* threads; 0: the caller drives with engine_run_due() */
+    bool test_clock;
+    bool allow_exec;
+    bool must_exist;      /* do not create the store */
+    void (*log)(void *context, pawl_log_level level, const char *event, const char *text);
+    void *log_context;
+};
+
+pawl_status engine_open(const char *url, const struct engine_options *options, struct scope *scope,
+                        struct engine **out);
+void engine_close(struct engine *engine);
+
+int64_t engine_now_ms(struct engine *engine); /* the store's clock */
+struct toolbox *engine_toolbox(struct engine *engine);
+const struct heap *engine_heap(struct engine *engine);
+struct store *engine_store(struct engine *engine); /* for reading: verify, sql */
+bool engine_has_test_clock(const struct engine *engine);
+
+/* ---- Definitions ---- */
+
+struct defined {
+    str name;
+    uint32_t version;
+    enum definition_kind kind;
+    uint8_t sha256[SHA_SIZE];
+    bool is_new;
+    struct findings *warnings;
+};
+
+/* Put a text. `name`: where it is put; data NULL: its own `name:`. INVALID_DEFINITION ... */
+pawl_status engine_define(struct engine *engine, struct scope *scope, str name, str text,
+                          struct defined *out);
+
+/* Only check: fills findings with errors and warnings; OK also if there are errors. */
+struct findings;
+pawl_status engine_check(struct engine *engine, struct scope *scope, str name, str text,
+                         struct findings *out);
+pawl_status engine_code_register(struct engine *engine, const pawl_code_type *type,
+                                 struct scope *scope);
+
+/* ---- Instances ---- */
+
+struct create_args {
+    str definition, declaration;   /* exactly one */
+    str input, metadata, labels;   /* JSON */
+    str actor, subject, correlation;
+    bool has_instantiated_at;
+    int64_t instantiated_at_ms;
+    bool test;
+};
+struct created {
+    char id[ID_SIZE + 1];
+    str state;
+};
+pawl_status engine_create(struct engine *engine, struct scope *scope, const struct create_args *args,
+                          struct created *out);
+
+struct fire_args {
+    str id, action;
+    str actor, reason, payload;
+    bool guard_satisfied;
+    bool has_fired_at;
+    int64_t fired_at_ms;
+    uint64_t expected_sequence; /* 0: any */
+    bool is_cancel;            /* not an action by name but the declared way to cancel */
+    pawl_status late_status;   /* a defect of attribution or time, found by the caller: reported in its
+                                  place of the priority (after conflict), with late_words */
+    const char *late_words;
+};
+struct fired {
+    str new_state;
+    enum terminal_kind terminal;
+    uint64_t seq;
+    char transition_id[ID_SIZE + 22]; /* as in pawl_fired */
+};
+pawl_status engine_fire(struct engine *engine, struct scope *scope, const struct fire_args *args,
+                        struct fired *out);
+
+struct batch_fire {
+    struct fire_args args;
+    pawl_status status;
+    pawl_error error;
+    struct fired fired;
+    bool is_elsewhere; /* the engine's: no machine, so it goes through its mailbox */
+};
+pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct batch_fire *fires,
+                              size_t count);
+
+/* reason data NULL: the usual one. */
+pawl_status engine_cancel(struct engine *engine, struct scope *scope, str id, str actor, str reason,
+                          struct fired *out);
+pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
+                          str actor);
+
+/* ---- Reading ---- */
+
+enum instance_status { STATUS_RUNNING, STATUS_SUSPENDED, STATUS_PAUSED, STATUS_COMPLETED,
+                       STATUS_FAILED, STATUS_CANCELLED };
+const char *instance_status_name(enum instance_status status);
+
+struct instance_view {
+    char id[ID_SIZE + 1];
+    str definition_name;  /* data NULL: inline */
+    uint32_t version;
+    enum definition_kind kind;
+    const struct definition *definition; /* lives as long as the engine */
+    uint32_t state;
+    uint64_t seq;
+    enum instance_status status;
+    str subject, correlation, labels, created_by, input, metadata; /* data NULL: absent */
+    char parent_id[ID_SIZE + 1]; /* "": none */
+    int64_t instantiated_at_ms, updated_at_ms;
+    str result, error;    /* JSON; data NULL: none */
+    bool test;
+};
+pawl_status engine_get(struct engine *engine, struct scope *scope, str id, struct instance_view *out);
+pawl_status engine_current(struct engine *engine, struct scope *scope, str id, str *out);
+pawl_status engine_declaration(struct engine *engine, struct scope *scope, str id, str *out);
+
+/* Ids by number, in the order asked for; views by engine_get(). */
+pawl_status engine_list(struct engine *engine, struct scope *scope, const struct list_query *query,
+                        uint64_t **numbers, uint32_t *count);
+pawl_status engine_id_of(struct engine *engine, struct scope *scope, uint64_t number,
+                         char out[ID_SIZE + 1]);
+
+struct entry {
+    const struct record *record;
+    const struct transition *transition;
+    str from, to, action;
+    str actor, reason, payload; /* data NULL: absent or erased */
+    str step;                   /* data NULL: none */
+};
+struct history_query { /* data NULL, 0: any */
+    str transition_id, from_state, to_state, action, actor;
+    uint64_t sequence_from, sequence_to;
+    bool has_after, has_before;
+    int64_t after_ms, before_ms;
+};
+struct history {
+    struct entry *entries; /* ascending */
+    size_t count;
+};
+pawl_status engine_history(struct engine *engine, struct scope *scope, str id,
+                           const struct history_query *query, struct history *out);
+
+struct waiting {
+    const char *kind; /* action, timer, signal, step, ... */
+    str name;
+    bool has_until;
+    int64_t until_ms;
+};
+pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struct waiting **out,
+                       uint32_t *count);
+
+struct flow_attempts;
+pawl_status engine_steps(struct engine *engine, struct scope *scope, str id,
+                         struct flow_attempts *out, const struct definition **definition);
+
+/* ---- Time ---- */
+
+int64_t engine_next_due_ms(struct engine *engine); /* from now; 0: at once; -1: never */
+pawl_status engine_run_due(struct engine *engine, struct scope *scope);
+/* Answers when nothing more is due and no tool is running. */
+pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t by_ms);
+pawl_status engine_fire_timer(struct engine *engine, struct scope *scope, str id, str name);
+
+/* Wait until the instance has ended (its terminal kind into *out) or `wait_ms` of real time
+ * have passed (TERMINAL_NOT). Needs workers or a caller elsewhere. */
+pawl_status engine_wait(struct engine *engine, struct scope *scope, str id, int64_t wait_ms,
+                        enum terminal_kind *out);
+
+#endif

@@ -1,0 +1,191 @@
+/* fire.c - the life of a fire: checked in the order of the contract, decided in place.
+ *
+ * Priority: malformed id or action, not-known, terminal, invalid-transition, reason-required,
+ * guard-not-satisfied, conflict, then attribution and time, then storage (D18). */
+#include "base/time.h"
+#include "engine/engine_int.h"
+#include <stdio.h>
+
+static const str default_reason = STR_INIT("Cancelled by consumer (via workflow/cancel-process!)");
+
+pawl_status id_check(struct scope *scope, str id, uint64_t *number, uint8_t random[ID_RANDOM_SIZE])
+{
+    if (!id.data || str_is_blank(id))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "instance_id: expected the id of an instance, found %s",
+                          id.data && id.size ? "only white space" : "nothing");
+    if (!id_parse(id, number, random) || *number == 0)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "no instance '%.*s'", STR_ARG(id));
+    return PAWL_OK;
+}
+
+static pawl_status check_words(struct scope *scope, const struct fire_args *args, uint64_t *number,
+                               uint8_t random[ID_RANDOM_SIZE])
+{
+    if (args->id.data && !str_is_blank(args->id) && !args->is_cancel &&
+        (!args->action.data || str_is_blank(args->action)))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "action: expected the name of an action, found %s",
+                          args->action.size ? "only white space" : "nothing");
+    return id_check(scope, args->id, number, random);
+}
+
+/* The values of attribution and time come last. */
+static pawl_status check_late(struct engine *engine, struct scope *scope,
+                              const struct fire_args *args, const struct head *head, int64_t at_ms)
+{
+    struct instance_row row;
+    char text[TIME_TEXT_SIZE];
+    pawl_status status;
+
+    if (args->expected_sequence && args->expected_sequence != (uint64_t)head->seq + 1)
+        return scope_fail(scope, PAWL_CONFLICT,
+                          "expected_sequence is %llu, but the next entry is number %u; read again",
+                          (unsigned long long)args->expected_sequence, head->seq + 1);
+    if (args->late_status)
+        return scope_fail(scope, args->late_status, "%s", args->late_words);
+    if (!args->has_fired_at)
+        return PAWL_OK;
+    time_print(args->fired_at_ms, text);
+    if (args->fired_at_ms > at_ms)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "fired_at: %s lies in the future", text);
+    status = store_instance(engine->store, scope, head->instance, &row);
+    if (status == PAWL_NOT_KNOWN) /* created in this very batch: nothing earlier was committed */
+        return PAWL_OK;
+    if (!status && args->fired_at_ms < row.instantiated_at_ms)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "fired_at: %s is before the instance was created", text);
+    return status;
+}
+
+void fired_tell(const struct head *head, const struct definition *definition, struct fired *out)
+{
+    char id[ID_SIZE + 1];
+
+    id_print(head->instance, head->random, id);
+    out->new_state = definition->states[head->state].name;
+    out->terminal = definition->states[head->state].terminal;
+    out->seq = head->seq;
+    snprintf(out->transition_id, sizeof out->transition_id, "%s-%u", id, head->seq);
+}
+
+static struct event event_of(const struct fire_args *args, int64_t at_ms)
+{
+    return (struct event){
+        .kind = args->is_cancel ? EVENT_CANCEL : EVENT_FIRE,
+        .at_ms = at_ms,
+        .fired_at_ms = args->has_fired_at ? args->fired_at_ms : at_ms,
+        .name = args->action,
+        .payload = args->payload,
+        .actor = args->actor,
+        .reason = args->is_cancel && !args->reason.data ? default_reason : args->reason,
+        .guard_satisfied = args->guard_satisfied,
+    };
+}
+
+/* One fire, in the drain. */
+static pawl_status fire_one(struct engine *engine, struct scope *scope, struct batch_fire *fire,
+                            int64_t at_ms)
+{
+    struct definition_slot *slot;
+    struct decision decision = { 0 };
+    struct event event = event_of(&fire->args, at_ms);
+    struct head *head;
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number;
+    pawl_status status = check_words(scope, &fire->args, &number, random);
+
+    if (!status)
+        status = batch_reserve(engine, scope, 1, 1);
+    if (!status)
+        status = batch_head(engine, scope, number, &head);
+    if (status == PAWL_NOT_KNOWN || (!status && memcmp(random, head->random, sizeof random) != 0))
+        return scope_fail(scope, PAWL_NOT_KNOWN, "no instance '%.*s'", STR_ARG(fire->args.id));
+    if (!status)
+        status = definitions_get(engine, scope, head->definition, &slot);
+    if (status)
+        return status;
+    if (slot->definition->kind != KIND_MACHINE) {
+        fire->is_elsewhere = true;
+        return PAWL_OK;
+    }
+    status = machine_behavior.decide(slot->definition,
+                                     &(struct standing){ .state = head->state, .seq = head->seq },
+                                     &event, scope, &decision);
+    if (!status)
+        status = check_late(engine, scope, &fire->args, head, at_ms);
+    if (!status)
+        status = batch_entry(engine, scope, head, slot->definition, &decision.drafts[0], at_ms,
+                             event.fired_at_ms);
+    if (!status)
+        fired_tell(head, slot->definition, &fire->fired);
+    return status;
+}
+
+void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    for (size_t i = 0; i < request->fire_count; i++) {
+        struct batch_fire *fire = &request->fires[i];
+
+        fire->status = fire_one(engine, request->scope, fire, at_ms);
+        if (fire->status)
+            fire->error = request->scope->error;
+        else if (!fire->is_elsewhere)
+            request->accepted = true;
+    }
+    request->status = PAWL_OK;
+}
+
+static void fire_elsewhere(struct engine *engine, struct scope *scope, struct batch_fire *fire)
+{
+    struct event event = event_of(&fire->args, 0);
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number;
+
+    fire->is_elsewhere = false;
+    fire->status = check_words(scope, &fire->args, &number, random);
+    if (!fire->status)
+        fire->status = engine_send(engine, scope, number, &event, &fire->fired);
+    if (fire->status)
+        fire->error = scope->error;
+}
+
+pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct batch_fire *fires,
+                              size_t count)
+{
+    struct request request = { .kind = REQUEST_FIRE, .scope = scope, .fires = fires,
+                               .fire_count = count };
+    pawl_status status;
+
+    if (count > LIMIT_BATCH)
+        return scope_fail(scope, PAWL_TOO_LARGE, "expected at most %u fires in a batch, found %zu",
+                          (unsigned)LIMIT_BATCH, count);
+    status = engine_submit(engine, &request);
+    for (size_t i = 0; i < count && !status; i++)
+        if (fires[i].is_elsewhere)
+            fire_elsewhere(engine, scope, &fires[i]);
+    return status;
+}
+
+pawl_status engine_fire(struct engine *engine, struct scope *scope, const struct fire_args *args,
+                        struct fired *out)
+{
+    struct batch_fire fire = { .args = *args };
+    pawl_status status = engine_fire_batch(engine, scope, &fire, 1);
+
+    if (!status && fire.status) {
+        scope->error = fire.error;
+        status = fire.status;
+    }
+    if (!status)
+        *out = fire.fired;
+    return status;
+}
+
+pawl_status engine_cancel(struct engine *engine, struct scope *scope, str id, str actor, str reason,
+                          struct fired *out)
+{
+    struct fire_args args = { .id = id, .actor = actor, .reason = reason, .is_cancel = true };
+
+    return engine_fire(engine, scope, &args, out);
+}

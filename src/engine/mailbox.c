@@ -1,0 +1,352 @@
+/* mailbox.c - events of one instance are decided in order, one decision in flight.
+ *
+ * Whoever sends takes the turn if nobody has it; else the mail waits, and whoever ends the
+ * turn passes it on. The drain never runs a reducer or a handler: it only compares the seq a
+ * decision was made against. */
+#include "engine/engine_int.h"
+
+/* A decision on its way through the drain. */
+struct turn {
+    struct actor *actor;
+    struct mail *mail;
+    struct decision decision;
+    struct job *jobs;
+    struct request request;
+    struct decision_request decide;
+};
+
+static str keep(struct arena *arena, str text)
+{
+    return text.data ? arena_str(arena, text) : STR_NONE;
+}
+
+/* Fold one draft into the actor's memory, as it will be read back. */
+static pawl_status fold_draft(struct actor *actor, const struct draft *draft, int64_t at_ms,
+                              struct scope *scope)
+{
+    const struct definition *definition = actor->definition;
+    struct entry_view entry = { .transition = draft->transition, .step = draft->step,
+                                .ordinal = draft->ordinal, .attempt = draft->attempt,
+                                .payload = keep(&actor->arena, draft->payload),
+                                .reason = draft->reason, .effects = &draft->effects,
+                                .at_ms = at_ms };
+
+    actor->bytes_since_snapshot += 64 + draft->payload.size + draft->effects.count * 24;
+    actor->state = definition->transitions[draft->transition].to;
+    actor->seq++;
+    return behavior_of(definition->kind)->apply(definition, actor->memory, &entry, scope,
+                                                &actor->arena);
+}
+
+static pawl_status append_drafts(struct scope *scope, struct decision *all,
+                                 const struct decision *more)
+{
+    struct draft *drafts = ARENA_ARRAY(&scope->arena, struct draft, all->count + more->count);
+
+    if (!drafts)
+        return scope_no_memory(scope);
+    if (all->count)
+        memcpy(drafts, all->drafts, sizeof *drafts * all->count);
+    memcpy(drafts + all->count, more->drafts, sizeof *drafts * more->count);
+    all->drafts = drafts;
+    all->count += more->count;
+    return PAWL_OK;
+}
+
+/* Decide one event on top of what `out` already holds, and fold it. */
+pawl_status actor_step(struct actor *actor, const struct event *event, struct scope *scope,
+                       struct decision *out)
+{
+    struct decision more = { 0 };
+    struct standing standing = { .state = actor->state, .seq = actor->seq,
+                                 .memory = actor->memory };
+    pawl_status status = behavior_of(actor->definition->kind)
+                             ->decide(actor->definition, &standing, event, scope, &more);
+
+    for (uint32_t i = 0; i < more.count && !status; i++)
+        status = fold_draft(actor, &more.drafts[i], event->at_ms, scope);
+    return status ? status : append_drafts(scope, out, &more);
+}
+
+pawl_status actor_decide(struct engine *engine, struct actor *actor, const struct event *event,
+                         struct scope *scope, struct decision *out, struct job **jobs)
+{
+    pawl_status status = actor_step(actor, event, scope, out);
+
+    if (!status && actor->definition->kind == KIND_FLOW)
+        status = steps_chain(engine, actor, scope, event, out, jobs);
+    return status;
+}
+
+static void finish_mail(struct engine *engine, struct mail *mail, pawl_status status)
+{
+    mail->status = status;
+    mail->is_done = true;
+    if (mail->group)
+        mail->group->left--;
+    if (mail->holds_place)
+        engine->jobs_under_way--;
+    if (!mail->is_owned)
+        return;
+    engine->mail_under_way--;
+    if (status && status != PAWL_LEASE_LOST && status != PAWL_TERMINAL)
+        engine_log(engine, PAWL_LOG_WARN, "event.refused", mail->own.error.message);
+    if (mail->group && status)
+        mail->group->refused++;
+    scope_fini(&mail->own);
+    heap_free(engine->heap, mail, sizeof *mail);
+}
+
+/* Give the turn back; lock held. */
+static void end_turn(struct engine *engine, struct actor *actor)
+{
+    actor->busy = false;
+    if (actor->first) {
+        actor->next_runnable = NULL;
+        if (engine->runnable_last)
+            engine->runnable_last->next_runnable = actor;
+        else
+            engine->runnable = actor;
+        engine->runnable_last = actor;
+        actor->busy = true; /* whoever takes it from the list has the turn */
+    }
+    pthread_cond_broadcast(&engine->changed);
+}
+
+static struct mail *take_mail(struct actor *actor)
+{
+    struct mail *mail = actor->first;
+
+    actor->first = mail->next;
+    if (!actor->first)
+        actor->last = NULL;
+    return mail;
+}
+
+static void put_back(struct actor *actor, struct mail *mail)
+{
+    mail->next = actor->first;
+    actor->first = mail;
+    if (!actor->last)
+        actor->last = mail;
+}
+
+/* After the commit, or its refusal. No lock is held. */
+static void turn_over(struct engine *engine, struct request *request)
+{
+    struct turn *turn = request->context;
+    struct actor *actor = turn->actor;
+    pawl_status status = request->status;
+
+    pthread_mutex_lock(&engine->lock);
+    if (status) {
+        actor->is_loaded = false;
+        steps_drop(engine, turn->jobs);
+    } else {
+        if (turn->decide.snapshot.data) {
+            actor->snapshot_size = turn->decide.snapshot.size;
+            actor->bytes_since_snapshot = 0;
+        }
+        steps_note_ready(engine, actor->instance, &turn->decision);
+        steps_act(engine, actor->instance, turn->jobs);
+    }
+    if (request->is_stale) { /* decided against an older entry: decide again */
+        turn->mail->holds_place = turn->mail->event.kind == EVENT_STEP_START;
+        engine->jobs_under_way += turn->mail->holds_place;
+        put_back(actor, turn->mail);
+    } else
+        finish_mail(engine, turn->mail, status);
+    end_turn(engine, actor);
+    pthread_mutex_unlock(&engine->lock);
+    heap_free(engine->heap, turn, sizeof *turn);
+}
+
+/* A snapshot whenever as much has been written since the last one as it would cost. */
+static str snapshot_if_due(struct engine *engine, struct actor *actor, struct scope *scope)
+{
+    struct buf buf;
+    str text;
+
+    if (actor->bytes_since_snapshot < SNAPSHOT_BYTES ||
+        actor->bytes_since_snapshot < actor->snapshot_size ||
+        actor->definition->states[actor->state].terminal != TERMINAL_NOT)
+        return STR_NONE;
+    buf_init(&buf, engine->heap, LIMIT_SCOPE);
+    behavior_of(actor->definition->kind)->memory_print(actor->definition, actor->memory, &buf);
+    text = buf_keep(&buf, &scope->arena);
+    buf_fini(&buf);
+    return text;
+}
+
+/* The arena of a long-lived actor holds what was folded away: load it afresh now and then. */
+static void compact(struct actor *actor)
+{
+    if (actor->arena.used > ACTOR_BYTES && actor->arena.used > 8 * actor->snapshot_size)
+        actor->is_loaded = false;
+}
+
+static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct scope *scope)
+{
+    struct actor *actor = turn->actor;
+    pawl_status status;
+
+    compact(actor);
+    status = actor_load(engine, scope, actor);
+    turn->mail->event.at_ms = engine_now_ms(engine);
+    turn->decide = (struct decision_request){ .instance = actor->instance,
+                                              .expected_seq = actor->seq,
+                                              .decision = &turn->decision,
+                                              .out = turn->mail->out };
+    if (!status)
+        status = actor_decide(engine, actor, &turn->mail->event, scope, &turn->decision,
+                              &turn->jobs);
+    turn->decide.definition = actor->definition;
+    if (!status)
+        turn->mail->holds_place = false; /* the job has it now */
+    if (!status)
+        turn->decide.snapshot = snapshot_if_due(engine, actor, scope);
+    return status;
+}
+
+static void refuse(struct engine *engine, struct turn *turn, pawl_status status)
+{
+    struct actor *actor = turn->actor;
+
+    steps_drop(engine, turn->jobs);
+    if (turn->decision.count)
+        actor->is_loaded = false; /* a part was folded already */
+    finish_mail(engine, turn->mail, status);
+    end_turn(engine, actor);
+    heap_free(engine->heap, turn, sizeof *turn);
+}
+
+/* Take the actor's next mail to the drain. Lock held; `busy` is ours. */
+static void take_turn(struct engine *engine, struct actor *actor)
+{
+    struct mail *mail = take_mail(actor);
+    struct scope *scope = mail->scope ? mail->scope : &mail->own;
+    struct turn *turn = heap_new(engine->heap, sizeof *turn);
+    pawl_status status;
+
+    if (!turn) {
+        finish_mail(engine, mail, scope_no_memory(scope));
+        end_turn(engine, actor);
+        return;
+    }
+    *turn = (struct turn){ .actor = actor, .mail = mail };
+    pthread_mutex_unlock(&engine->lock);
+    status = decide_mail(engine, turn, scope);
+    turn->request = (struct request){ .kind = REQUEST_DECISION, .scope = scope,
+                                      .decide = &turn->decide, .after = turn_over,
+                                      .context = turn };
+    if (!status)
+        engine_post_request(engine, &turn->request);
+    pthread_mutex_lock(&engine->lock);
+    if (status)
+        refuse(engine, turn, status);
+}
+
+/* One unit of waiting work, by whoever has nothing better to do. Lock held. */
+bool engine_pump(struct engine *engine)
+{
+    struct actor *actor = engine->runnable;
+
+    if (actor) {
+        engine->runnable = actor->next_runnable;
+        if (!engine->runnable)
+            engine->runnable_last = NULL;
+        take_turn(engine, actor);
+        return true;
+    }
+    if (engine->first && !engine->draining && !engine->thread_count) {
+        engine_drain(engine);
+        return true;
+    }
+    return false;
+}
+
+static void deliver(struct engine *engine, struct actor *actor, struct mail *mail)
+{
+    mail->next = NULL;
+    if (actor->last)
+        actor->last->next = mail;
+    else
+        actor->first = mail;
+    actor->last = mail;
+    if (actor->busy)
+        return;
+    actor->busy = true;
+    take_turn(engine, actor);
+}
+
+pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t instance,
+                        const struct event *event, struct fired *out)
+{
+    struct mail mail = { .event = *event, .scope = scope, .out = out };
+    struct actor *actor;
+
+    pthread_mutex_lock(&engine->lock);
+    actor = actor_get(engine, instance);
+    if (!actor) {
+        pthread_mutex_unlock(&engine->lock);
+        return scope_no_memory(scope);
+    }
+    deliver(engine, actor, &mail);
+    while (!mail.is_done)
+        if (!engine_pump(engine))
+            pthread_cond_wait(&engine->changed, &engine->lock);
+    pthread_mutex_unlock(&engine->lock);
+    return mail.status;
+}
+
+struct mail *mail_new(struct engine *engine)
+{
+    struct mail *mail = heap_new(engine->heap, sizeof *mail);
+
+    if (!mail)
+        return NULL;
+    scope_init(&mail->own, engine->heap, LIMIT_SCOPE);
+    mail->is_owned = true;
+    return mail;
+}
+
+void mail_free(struct engine *engine, struct mail *mail)
+{
+    scope_fini(&mail->own);
+    heap_free(engine->heap, mail, sizeof *mail);
+}
+
+bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail)
+{
+    struct actor *actor = actor_get(engine, instance);
+
+    ASSERT(mail->is_owned);
+    if (!actor)
+        return false;
+    engine->mail_under_way++;
+    deliver(engine, actor, mail);
+    return true;
+}
+
+pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
+                          str actor)
+{
+    struct event event = { .kind = EVENT_SIGNAL, .name = name, .payload = payload, .actor = actor };
+    struct definition_slot *slot;
+    struct head head;
+    pawl_status status;
+
+    if (!name.data || str_is_blank(name))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "name: expected the name of a signal, found nothing");
+    status = engine_locate(engine, scope, id, &head, &slot);
+    if (status)
+        return status;
+    if (slot->definition->states[head.state].terminal != TERMINAL_NOT)
+        return scope_fail(scope, PAWL_TERMINAL, "the instance has ended in '%.*s'",
+                          STR_ARG(slot->definition->states[head.state].name));
+    if (slot->definition->kind == KIND_MACHINE)
+        return scope_fail(scope, PAWL_NOT_AWAITING,
+                          "a machine awaits no signals; fire one of its actions");
+    return engine_send(engine, scope, head.instance, &event, NULL);
+}

@@ -1,0 +1,314 @@
+/* read.c - what callers see. Reads never wait for the drain.
+ *
+ * An owner answers from its memory where that is newer than the rows; everybody else reads
+ * rows and tail. Nothing that is not yet durable is ever shown: pending heads live in the
+ * batch and reach the cache after the commit. */
+#include "engine/engine_int.h"
+
+static const char *const status_names[] = {
+    [STATUS_RUNNING] = "running",     [STATUS_SUSPENDED] = "suspended", [STATUS_PAUSED] = "paused",
+    [STATUS_COMPLETED] = "completed", [STATUS_FAILED] = "failed",       [STATUS_CANCELLED] = "cancelled",
+};
+
+const char *instance_status_name(enum instance_status status)
+{
+    return status_names[status];
+}
+
+static bool find_cached(struct engine *engine, uint64_t number, struct head *out)
+{
+    const struct head *cached = NULL;
+
+    if (!engine->options.own)
+        return false;
+    pthread_mutex_lock(&engine->lock);
+    cached = heads_find(&engine->heads, number);
+    if (cached)
+        *out = *cached;
+    pthread_mutex_unlock(&engine->lock);
+    return cached != NULL;
+}
+
+static pawl_status load(struct engine *engine, struct scope *scope, uint64_t number,
+                        struct head *out)
+{
+    struct instance_row row;
+    struct head_row head;
+    pawl_status status = store_instance(engine->store, scope, number, &row);
+
+    if (!status)
+        status = store_head(engine->store, scope, number, engine->options.own, &head);
+    if (status)
+        return status;
+    *out = (struct head){ .instance = number, .pos = head.pos, .seq = (uint32_t)head.seq,
+                          .state = (uint16_t)head.state, .definition = row.definition,
+                          .flags = row.test ? HEAD_TEST : 0 };
+    memcpy(out->random, row.random, ID_RANDOM_SIZE);
+    return PAWL_OK;
+}
+
+pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, struct head *out,
+                          struct definition_slot **slot)
+{
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number;
+    pawl_status status = id_check(scope, id, &number, random);
+
+    if (status)
+        return status;
+    if (!find_cached(engine, number, out))
+        status = load(engine, scope, number, out);
+    else
+        status = heads_make_whole(engine, scope, out);
+    if (status == PAWL_NOT_KNOWN || (!status && memcmp(random, out->random, sizeof random) != 0))
+        return scope_fail(scope, PAWL_NOT_KNOWN, "no instance '%.*s'", STR_ARG(id));
+    return status ? status : definitions_get(engine, scope, out->definition, slot);
+}
+
+pawl_status engine_current(struct engine *engine, struct scope *scope, str id, str *out)
+{
+    struct head head;
+    struct definition_slot *slot;
+    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
+
+    if (!status)
+        *out = slot->definition->states[head.state].name;
+    return status;
+}
+
+pawl_status engine_declaration(struct engine *engine, struct scope *scope, str id, str *out)
+{
+    struct head head;
+    struct definition_slot *slot;
+    struct definition_row row;
+    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
+
+    if (!status)
+        status = store_definition(engine->store, scope, head.definition, &row);
+    if (!status)
+        *out = row.source;
+    return status;
+}
+
+static pawl_status text_of(struct engine *engine, struct scope *scope, uint64_t id, str *out)
+{
+    struct value value;
+    pawl_status status;
+
+    *out = STR_NONE;
+    if (!id)
+        return PAWL_OK;
+    status = store_value(engine->store, scope, id, &value);
+    if (!status)
+        *out = value.bytes;
+    return status;
+}
+
+static enum instance_status status_of(const struct definition *definition, uint32_t state,
+                                      const struct live *live)
+{
+    switch (definition->states[state].terminal) {
+    case TERMINAL_PLAIN:
+    case TERMINAL_SUCCESS:
+        return STATUS_COMPLETED;
+    case TERMINAL_FAILURE:
+        return STATUS_FAILED;
+    case TERMINAL_CANCEL:
+        return STATUS_CANCELLED;
+    case TERMINAL_NOT:
+        break;
+    }
+    for (uint32_t i = 0; i < live->step_count; i++)
+        if (live->steps[i].status == STEP_READY || live->steps[i].status == STEP_RUNNING)
+            return STATUS_RUNNING;
+    return STATUS_SUSPENDED;
+}
+
+/* The result or error of an instance that has ended is its last entry's payload. */
+static pawl_status read_end(struct engine *engine, struct scope *scope, const struct head *head,
+                            struct instance_view *out)
+{
+    const struct state *state = &out->definition->states[head->state];
+    struct record record;
+    str payload = STR_NONE;
+    pawl_status status = store_record(engine->store, scope, head->pos, &record);
+
+    if (!status && out->kind != KIND_MACHINE)
+        status = text_of(engine, scope, record.payload, &payload);
+    if (status)
+        return status;
+    out->updated_at_ms = record.at_ms;
+    if (state->terminal == TERMINAL_SUCCESS)
+        out->result = payload;
+    else if (state->terminal == TERMINAL_FAILURE)
+        out->error = payload;
+    return PAWL_OK;
+}
+
+static pawl_status read_fixed(struct engine *engine, struct scope *scope, uint64_t number,
+                              struct instance_view *out)
+{
+    struct instance_row row;
+    pawl_status status = store_instance(engine->store, scope, number, &row);
+
+    if (!status)
+        status = text_of(engine, scope, row.subject, &out->subject);
+    if (!status)
+        status = text_of(engine, scope, row.creator, &out->created_by);
+    if (!status)
+        status = text_of(engine, scope, row.input, &out->input);
+    if (!status)
+        status = text_of(engine, scope, row.metadata, &out->metadata);
+    if (!status && row.parent)
+        status = engine_id_of(engine, scope, row.parent, out->parent_id);
+    if (status)
+        return status;
+    out->correlation = row.correlation;
+    out->labels = row.labels;
+    out->instantiated_at_ms = row.instantiated_at_ms;
+    out->test = row.test;
+    return PAWL_OK;
+}
+
+/* Head and live rows of one moment: read again if the instance moved in between. */
+static pawl_status read_moment(struct engine *engine, struct scope *scope, str id,
+                               struct head *head, struct definition_slot **slot, struct live *live)
+{
+    struct head after;
+    pawl_status status = engine_locate(engine, scope, id, head, slot);
+
+    for (int tries = 0; !status && tries < 10; tries++) {
+        *live = (struct live){ 0 };
+        if ((*slot)->definition->kind == KIND_MACHINE)
+            return PAWL_OK;
+        status = store_live(engine->store, scope, head->instance, live);
+        if (!status)
+            status = engine_locate(engine, scope, id, &after, slot);
+        if (!status && after.pos == head->pos)
+            break;
+        *head = after;
+    }
+    return status;
+}
+
+pawl_status engine_get(struct engine *engine, struct scope *scope, str id, struct instance_view *out)
+{
+    struct definition_slot *slot;
+    struct live live;
+    struct head head;
+    pawl_status status = read_moment(engine, scope, id, &head, &slot, &live);
+
+    if (status)
+        return status;
+    *out = (struct instance_view){ .definition_name = slot->name, .version = slot->version,
+                                   .kind = slot->definition->kind, .definition = slot->definition,
+                                   .state = head.state, .seq = head.seq };
+    id_print(head.instance, head.random, out->id);
+    out->status = status_of(slot->definition, head.state, &live);
+    status = read_fixed(engine, scope, head.instance, out);
+    return status ? status : read_end(engine, scope, &head, out);
+}
+
+pawl_status engine_list(struct engine *engine, struct scope *scope, const struct list_query *query,
+                        uint64_t **numbers, uint32_t *count)
+{
+    return store_list(engine->store, scope, query, numbers, count);
+}
+
+pawl_status engine_id_of(struct engine *engine, struct scope *scope, uint64_t number,
+                         char out[ID_SIZE + 1])
+{
+    struct instance_row row;
+    pawl_status status = store_instance(engine->store, scope, number, &row);
+
+    if (!status)
+        id_print(number, row.random, out);
+    return status;
+}
+
+/* ---- why ---- */
+
+static void why_machine(const struct definition *definition, uint32_t state, struct waiting *out,
+                        uint32_t *count)
+{
+    for (uint32_t i = definition->exit_start[state]; i < definition->exit_start[state + 1]; i++) {
+        const struct transition *transition = &definition->transitions[definition->exits[i]];
+
+        if (!transition->by_engine)
+            out[(*count)++] = (struct waiting){ .kind = "action", .name = transition->action };
+    }
+}
+
+/* A timer by the name people know: its own, or that of the step it belongs to. */
+static str timer_name(const struct definition *definition, const struct live *live,
+                      const struct live_timer *timer)
+{
+    for (uint32_t i = 0; i < live->step_count; i++)
+        if (timer->ordinal && live->steps[i].ordinal == timer->ordinal)
+            return flow_step_name(definition, live->steps[i].plan);
+    return timer->name;
+}
+
+static void why_live(const struct definition *definition, const struct live *live,
+                     struct waiting *out, uint32_t *count)
+{
+    for (uint32_t i = 0; i < live->step_count; i++)
+        if (live->steps[i].status != STEP_PENDING)
+            out[(*count)++] = (struct waiting){
+                .kind = "step", .name = flow_step_name(definition, live->steps[i].plan) };
+    for (uint32_t i = 0; i < live->timer_count; i++)
+        if (!str_is(live->timers[i].name, "~timeout"))
+            out[(*count)++] = (struct waiting){ .kind = "timer", .has_until = true,
+                                                .name = timer_name(definition, live, &live->timers[i]),
+                                                .until_ms = live->timers[i].due_at_ms };
+    for (uint32_t i = 0; i < live->wait_count; i++)
+        out[(*count)++] = (struct waiting){ .kind = "signal", .name = live->waits[i].name };
+}
+
+pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struct waiting **out,
+                       uint32_t *count)
+{
+    struct definition_slot *slot;
+    struct live live;
+    struct head head;
+    size_t room;
+    pawl_status status = read_moment(engine, scope, id, &head, &slot, &live);
+
+    if (status)
+        return status;
+    room = (size_t)slot->definition->transition_count + live.step_count + live.timer_count +
+           live.wait_count + 1;
+    *out = ARENA_ARRAY(&scope->arena, struct waiting, room);
+    *count = 0;
+    if (!*out)
+        return scope_no_memory(scope);
+    if (slot->definition->kind == KIND_MACHINE)
+        why_machine(slot->definition, head.state, *out, count);
+    else
+        why_live(slot->definition, &live, *out, count);
+    return PAWL_OK;
+}
+
+/* ---- waiting for an end ---- */
+
+pawl_status engine_wait(struct engine *engine, struct scope *scope, str id, int64_t wait_ms,
+                        enum terminal_kind *out)
+{
+    int64_t until_ms = engine->env->tick_ms(engine->env) + wait_ms, left_ms;
+
+    for (;;) {
+        struct head head;
+        struct definition_slot *slot;
+        pawl_status status = engine_locate(engine, scope, id, &head, &slot);
+
+        if (status)
+            return status;
+        *out = slot->definition->states[head.state].terminal;
+        left_ms = until_ms - engine->env->tick_ms(engine->env);
+        if (*out != TERMINAL_NOT || left_ms <= 0)
+            return PAWL_OK;
+        pthread_mutex_lock(&engine->lock);
+        engine_wait_changed(engine, left_ms < 50 ? left_ms : 50);
+        pthread_mutex_unlock(&engine->lock);
+    }
+}

@@ -1,0 +1,302 @@
+/* steps.c - ready steps are taken to their tools; tools answer as events.
+ *
+ * Only an owner runs tools: what runs inside it dies with it, and the next owner knows that
+ * such attempts are lost. Starting is a recorded event like any other; where it can it rides
+ * in the commit that made the step ready. */
+#include "engine/engine_int.h"
+#include <stdio.h>
+
+static bool is_quick(str tool)
+{
+    return str_is(tool, "log") || str_is(tool, "set") || str_is(tool, "fail");
+}
+
+/* May one more be started now? A started attempt's timeout runs, so that no more are started
+ * than will soon be worked on. */
+static bool has_place(struct engine *engine, str tool)
+{
+    uint32_t workers = engine->options.workers ? engine->options.workers : 1;
+    bool has;
+
+    pthread_mutex_lock(&engine->lock);
+    has = engine->jobs_under_way < (is_quick(tool) ? JOBS_QUICK : JOBS_PER_WORKER * workers);
+    if (has)
+        engine->jobs_under_way++;
+    pthread_mutex_unlock(&engine->lock);
+    return has;
+}
+
+static void give_place_back(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->jobs_under_way--;
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static void job_free(struct engine *engine, struct job *job)
+{
+    scope_fini(&job->scope);
+    heap_free(engine->heap, job, sizeof *job);
+}
+
+static pawl_status job_new(struct engine *engine, struct actor *actor, uint32_t ordinal,
+                           struct scope *scope, struct job **out)
+{
+    struct job *job = heap_new(engine->heap, sizeof *job);
+    pawl_status status;
+
+    if (!job)
+        return scope_no_memory(scope);
+    scope_init(&job->scope, engine->heap, LIMIT_SCOPE);
+    job->ordinal = ordinal;
+    status = flow_call(actor->definition, actor->memory, ordinal, &job->scope, &job->call);
+    if (status) {
+        scope->error = job->scope.error;
+        job_free(engine, job);
+        return status;
+    }
+    *out = job;
+    return PAWL_OK;
+}
+
+/* Arguments that grew past the limit: the step fails for good, as if its tool had refused. */
+static pawl_status fail_unstarted(struct actor *actor, struct scope *scope,
+                                  const struct event *start, struct decision *decision)
+{
+    struct event failed = { .kind = EVENT_STEP_FAILED, .at_ms = start->at_ms,
+                            .ordinal = start->ordinal, .no_retry = true,
+                            .payload = STR("\"too-large: the arguments after templates\"") };
+    pawl_status status = actor_step(actor, start, scope, decision);
+
+    return status ? status : actor_step(actor, &failed, scope, decision);
+}
+
+/* Start one ready attempt on top of the decision, if there is a place for it. */
+static pawl_status start_one(struct engine *engine, struct actor *actor, struct scope *scope,
+                             const struct event *cause, uint32_t ordinal,
+                             struct decision *decision, struct job **jobs)
+{
+    struct event start = { .kind = EVENT_STEP_START, .at_ms = cause->at_ms, .ordinal = ordinal };
+    struct job *job;
+    pawl_status status = job_new(engine, actor, ordinal, scope, &job);
+
+    if (status == PAWL_TOO_LARGE)
+        return fail_unstarted(actor, scope, &start, decision);
+    if (status)
+        return status;
+    if (!has_place(engine, job->call.tool)) {
+        job_free(engine, job);
+        return PAWL_OK;
+    }
+    status = actor_step(actor, &start, scope, decision);
+    if (status) {
+        give_place_back(engine);
+        job_free(engine, job);
+        return status;
+    }
+    job->next = *jobs;
+    *jobs = job;
+    return PAWL_OK;
+}
+
+static bool makes_ready(const struct effect *effect)
+{
+    return effect->kind == EFFECT_READY ||
+           (effect->kind == EFFECT_STEP && effect->status == STEP_READY);
+}
+
+pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope *scope,
+                        const struct event *event, struct decision *decision, struct job **jobs)
+{
+    uint32_t count = decision->count;
+    pawl_status status = PAWL_OK;
+
+    if (event->kind == EVENT_STEP_START) {
+        /* The place was taken when the step was picked from the ready list. */
+        return job_new(engine, actor, event->ordinal, scope, jobs);
+    }
+    if (!engine->options.own || actor->definition->states[actor->state].terminal != TERMINAL_NOT)
+        return PAWL_OK;
+    for (uint32_t d = 0; d < count; d++)
+        for (uint32_t e = 0; e < decision->drafts[d].effects.count && !status; e++)
+            if (makes_ready(&decision->drafts[d].effects.items[e]))
+                status = start_one(engine, actor, scope, event,
+                                   decision->drafts[d].effects.items[e].ordinal, decision, jobs);
+    return status;
+}
+
+/* Jobs whose commit did not happen; lock held or nobody else knows them yet. */
+void steps_drop(struct engine *engine, struct job *jobs)
+{
+    while (jobs) {
+        struct job *next = jobs->next;
+
+        engine->jobs_under_way--;
+        job_free(engine, jobs);
+        jobs = next;
+    }
+}
+
+static bool is_started(const struct decision *decision, uint32_t ordinal)
+{
+    for (uint32_t i = 0; i < decision->count; i++)
+        if (decision->drafts[i].transition == LIFE_T_STEP_START &&
+            decision->drafts[i].ordinal == ordinal)
+            return true;
+    return false;
+}
+
+bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal)
+{
+    struct ready_step *ready = heap_new(engine->heap, sizeof *ready);
+
+    if (!ready)
+        return false;
+    *ready = (struct ready_step){ .instance = instance, .ordinal = ordinal };
+    if (engine->ready_last)
+        engine->ready_last->next = ready;
+    else
+        engine->ready = ready;
+    engine->ready_last = ready;
+    return true;
+}
+
+/* Ready steps that found no place: remembered until there is one. Lock held. */
+void steps_note_ready(struct engine *engine, uint64_t instance, const struct decision *decision)
+{
+    if (!engine->options.own)
+        return;
+    for (uint32_t d = 0; d < decision->count; d++)
+        for (uint32_t e = 0; e < decision->drafts[d].effects.count; e++) {
+            const struct effect *effect = &decision->drafts[d].effects.items[e];
+
+            if (makes_ready(effect) && !is_started(decision, effect->ordinal) &&
+                !steps_add_ready(engine, instance, effect->ordinal))
+                engine->ready_lost = true; /* found again by recover_steps() */
+        }
+}
+
+/* The commit is durable: take the jobs to their tools. Lock held. */
+void steps_act(struct engine *engine, uint64_t instance, struct job *jobs)
+{
+    while (jobs) {
+        struct job *next = jobs->next;
+
+        jobs->instance = instance;
+        jobs->next = NULL;
+        if (engine->jobs_last)
+            engine->jobs_last->next = jobs;
+        else
+            engine->jobs = jobs;
+        engine->jobs_last = jobs;
+        jobs = next;
+    }
+    pthread_cond_broadcast(&engine->changed);
+}
+
+static void answer(struct engine *engine, struct job *job, const struct tool_result *result)
+{
+    struct mail *mail = mail_new(engine);
+
+    if (!mail) {
+        engine_log(engine, PAWL_LOG_ERROR, "step.unanswered",
+                   "no memory to record a tool's answer; its timeout will");
+        return;
+    }
+    mail->event = (struct event){
+        .kind = result->failed ? EVENT_STEP_FAILED : EVENT_STEP_DONE,
+        .ordinal = job->ordinal,
+        .payload = arena_str(&mail->own.arena, result->json),
+    };
+    if (!mail->event.payload.data || !engine_mail(engine, job->instance, mail))
+        mail_free(engine, mail);
+}
+
+/* Run a job to its end. Lock held on entry and exit, not meanwhile. */
+static void run_job(struct engine *engine, struct job *job)
+{
+    char key[ID_SIZE + 16];
+    struct tool_result result = { .failed = true, .json = STR("\"no-memory\"") };
+    pawl_tool_call call = { .instance_id = job->id, .idempotency_key = key,
+                            .attempt = job->call.attempt };
+
+    pthread_mutex_unlock(&engine->lock);
+    engine_id_of(engine, &job->scope, job->instance, job->id);
+    snprintf(key, sizeof key, "%s.%u", job->id, job->call.first_ordinal);
+    call.tool = arena_text(&job->scope.arena, job->call.tool);
+    call.args = arena_text(&job->scope.arena, job->call.args);
+    call.step = arena_text(&job->scope.arena, job->call.step);
+    engine->env->reached(engine->env, POINT_BEFORE_TOOL);
+    if (call.tool && call.args && call.step)
+        toolbox_run(engine->toolbox, &call, job->call.timeout_ms, &job->scope, &result);
+    engine->env->reached(engine->env, POINT_AFTER_TOOL);
+    pthread_mutex_lock(&engine->lock);
+    engine->jobs_under_way--;
+    answer(engine, job, &result);
+    job_free(engine, job);
+    pthread_cond_broadcast(&engine->changed);
+}
+
+/* Start a step that found no place when it became ready. Lock held. */
+static void start_ready(struct engine *engine)
+{
+    struct ready_step *ready = engine->ready;
+    struct mail *mail = mail_new(engine);
+
+    if (!mail)
+        return;
+    engine->ready = ready->next;
+    if (!engine->ready)
+        engine->ready_last = NULL;
+    mail->event = (struct event){ .kind = EVENT_STEP_START, .ordinal = ready->ordinal };
+    mail->holds_place = true;
+    engine->jobs_under_way++;
+    if (!engine_mail(engine, ready->instance, mail)) {
+        engine->jobs_under_way--;
+        mail_free(engine, mail);
+    }
+    heap_free(engine->heap, ready, sizeof *ready);
+}
+
+bool steps_run_one(struct engine *engine)
+{
+    uint32_t workers = engine->options.workers ? engine->options.workers : 1;
+    struct job *job = engine->jobs;
+
+    if (job) {
+        engine->jobs = job->next;
+        if (!engine->jobs)
+            engine->jobs_last = NULL;
+        run_job(engine, job);
+        return true;
+    }
+    if (engine->ready && engine->jobs_under_way < JOBS_PER_WORKER * workers) {
+        start_ready(engine);
+        return true;
+    }
+    return false;
+}
+
+void steps_fini(struct engine *engine)
+{
+    steps_drop(engine, engine->jobs);
+    while (engine->ready) {
+        struct ready_step *next = engine->ready->next;
+
+        heap_free(engine->heap, engine->ready, sizeof *engine->ready);
+        engine->ready = next;
+    }
+}
+
+void *steps_thread(void *context)
+{
+    struct engine *engine = context;
+
+    pthread_mutex_lock(&engine->lock);
+    while (!engine->stopping)
+        if (!steps_run_one(engine))
+            pthread_cond_wait(&engine->changed, &engine->lock);
+    pthread_mutex_unlock(&engine->lock);
+    return NULL;
+}

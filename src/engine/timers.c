@@ -1,0 +1,291 @@
+/* timers.c - what is due, in due order; and the clock that tests move.
+ *
+ * Armed timers are rows; the engine only knows when the next one falls due. A due timer is an
+ * event like any other: the commit that handles it takes its row away, so it fires once. */
+#include "engine/engine_int.h"
+
+#define TIMERS_AT_ONCE 1000u
+#define STUCK_PAUSE_MS 1000
+
+int64_t clock_at(struct engine *engine)
+{
+    int64_t now_ms = engine->options.test_clock ? engine->test_now_ms
+                                                : engine->env->now_ms(engine->env);
+
+    return now_ms > engine->tip.at_ms ? now_ms : engine->tip.at_ms;
+}
+
+int64_t engine_now_ms(struct engine *engine)
+{
+    int64_t now_ms;
+
+    pthread_mutex_lock(&engine->lock);
+    now_ms = clock_at(engine);
+    pthread_mutex_unlock(&engine->lock);
+    return now_ms;
+}
+
+void timers_note(struct engine *engine, const struct batch *batch)
+{
+    for (uint32_t i = 0; i < batch->live_count; i++)
+        if (batch->live[i].kind == LIVE_TIMER_PUT && !batch->live[i].test &&
+            batch->live[i].due_at_ms < engine->next_due_ms)
+            engine->next_due_ms = batch->live[i].due_at_ms;
+}
+
+static bool post_timer(struct engine *engine, const struct live_timer *timer,
+                       struct mail_group *group)
+{
+    struct mail *mail = mail_new(engine);
+
+    if (!mail)
+        return false;
+    mail->group = group;
+    mail->event = (struct event){ .kind = EVENT_TIMER, .ordinal = timer->ordinal,
+                                  .name = arena_str(&mail->own.arena, timer->name),
+                                  .actor = STR("pawl/timer") };
+    group->left++;
+    if (mail->event.name.data && engine_mail(engine, timer->instance, mail))
+        return true;
+    group->left--;
+    mail_free(engine, mail);
+    return false;
+}
+
+/* Fire what is due now and wait until all of it has been decided and committed. */
+static pawl_status fire_some(struct engine *engine, struct scope *scope, uint32_t *refused,
+                             uint32_t *count)
+{
+    struct mail_group group = { 0 };
+    struct live_timer *due;
+    int64_t next_ms;
+    pawl_status status = store_due(engine->store, scope, engine_now_ms(engine),
+                                   TIMERS_AT_ONCE + engine->stuck_timers, &due, count, &next_ms);
+
+    if (status)
+        return status;
+    pthread_mutex_lock(&engine->lock);
+    for (uint32_t i = 0; i < *count; i++) {
+        if (!post_timer(engine, &due[i], &group))
+            group.refused++;
+        if (PLANTED(TIMER_TWICE))
+            post_timer(engine, &due[i], &group);
+    }
+    while (group.left)
+        if (!engine_pump(engine))
+            pthread_cond_wait(&engine->changed, &engine->lock);
+    *refused = group.refused;
+    pthread_mutex_unlock(&engine->lock);
+    return PAWL_OK;
+}
+
+/* The due time of the first armed timer, as the store knows it. */
+static pawl_status look_ahead(struct engine *engine, struct scope *scope)
+{
+    struct live_timer *due;
+    uint32_t count;
+    int64_t next_ms;
+    pawl_status status = store_due(engine->store, scope, INT64_MAX, 1, &due, &count, &next_ms);
+
+    if (status)
+        return status;
+    pthread_mutex_lock(&engine->lock);
+    engine->next_due_ms = count ? due[0].due_at_ms : INT64_MAX;
+    pthread_mutex_unlock(&engine->lock);
+    return PAWL_OK;
+}
+
+/* A timer whose instance cannot take it now (its handler is not in this program, say) stays
+ * armed and is tried again a little later; others go on. */
+static void note_stuck(struct engine *engine, uint32_t refused)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->stuck_timers = refused;
+    engine->stuck_until_ms = refused ? engine->env->tick_ms(engine->env) + STUCK_PAUSE_MS : 0;
+    pthread_mutex_unlock(&engine->lock);
+}
+
+pawl_status timers_fire_due(struct engine *engine, struct scope *scope)
+{
+    uint32_t refused = 0, count = 0;
+    pawl_status status;
+
+    do {
+        status = fire_some(engine, scope, &refused, &count);
+        if (!status)
+            status = look_ahead(engine, scope);
+        if (!status)
+            note_stuck(engine, refused);
+    } while (!status && count > refused);
+    return status;
+}
+
+/* Lock held. */
+bool timers_are_due(struct engine *engine)
+{
+    return engine->next_due_ms <= clock_at(engine) &&
+           (!engine->stuck_timers ||
+            engine->env->tick_ms(engine->env) >= engine->stuck_until_ms);
+}
+
+/* Decide what waits, and fire what falls due. Lock not held while it works. */
+void *timers_thread(void *context)
+{
+    struct engine *engine = context;
+    struct scope scope;
+
+    scope_init(&scope, engine->heap, LIMIT_SCOPE);
+    pthread_mutex_lock(&engine->lock);
+    while (!engine->stopping) {
+        if (engine_pump(engine))
+            continue;
+        if (timers_are_due(engine)) {
+            pthread_mutex_unlock(&engine->lock);
+            scope_clear(&scope);
+            if (timers_fire_due(engine, &scope)) {
+                engine_log(engine, PAWL_LOG_ERROR, "timers.failed", scope.error.message);
+                note_stuck(engine, 1);
+            }
+            pthread_mutex_lock(&engine->lock);
+        } else {
+            int64_t left = engine->next_due_ms == INT64_MAX ? 1000
+                           : engine->stuck_timers           ? STUCK_PAUSE_MS
+                                                  : engine->next_due_ms - clock_at(engine);
+
+            engine_wait_changed(engine, left > 1000 || engine->options.test_clock ? 1000
+                                        : left < 1                                ? 1
+                                                                                  : left);
+        }
+    }
+    pthread_mutex_unlock(&engine->lock);
+    scope_fini(&scope);
+    return NULL;
+}
+
+/* ---- a host with its own loop ---- */
+
+int64_t engine_next_due_ms(struct engine *engine)
+{
+    int64_t left;
+
+    pthread_mutex_lock(&engine->lock);
+    left = engine->next_due_ms == INT64_MAX ? -1 : engine->next_due_ms - clock_at(engine);
+    if (engine->next_due_ms != INT64_MAX && left < 0)
+        left = 0;
+    if (engine->jobs || engine->ready || engine->runnable ||
+        (engine->options.own && engine->tip.flushed < engine->tip.pos))
+        left = 0;
+    pthread_mutex_unlock(&engine->lock);
+    return left;
+}
+
+static void run_waiting(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    while (engine_pump(engine) || (!engine->thread_count && steps_run_one(engine)))
+        continue;
+    pthread_mutex_unlock(&engine->lock);
+}
+
+pawl_status engine_run_due(struct engine *engine, struct scope *scope)
+{
+    pawl_status status = PAWL_OK;
+    bool due;
+
+    do {
+        run_waiting(engine);
+        pthread_mutex_lock(&engine->lock);
+        due = timers_are_due(engine) && !engine->thread_count;
+        pthread_mutex_unlock(&engine->lock);
+        if (due)
+            status = timers_fire_due(engine, scope);
+    } while (due && !status);
+    if (!engine->thread_count)
+        engine_sweep(engine);
+    return status;
+}
+
+/* ---- the clock that tests move ---- */
+
+static bool is_idle(struct engine *engine)
+{
+    return !engine->first && !engine->draining && !engine->runnable && !engine->jobs &&
+           !engine->ready && !engine->jobs_under_way && !engine->mail_under_way &&
+           (engine->next_due_ms > clock_at(engine) || engine->stuck_timers);
+}
+
+static pawl_status settle(struct engine *engine, struct scope *scope)
+{
+    pawl_status status = PAWL_OK;
+
+    if (!engine->thread_count)
+        return engine_run_due(engine, scope);
+    pthread_mutex_lock(&engine->lock);
+    pthread_cond_broadcast(&engine->changed);
+    while (!is_idle(engine))
+        engine_wait_changed(engine, 100);
+    pthread_mutex_unlock(&engine->lock);
+    return status;
+}
+
+static void set_clock(struct engine *engine, int64_t now_ms)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->test_now_ms = now_ms;
+    engine->clock_moved = true;
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t by_ms)
+{
+    struct request keep = { .kind = REQUEST_CLOCK, .scope = scope };
+    int64_t target_ms = engine_now_ms(engine) + by_ms, next_ms;
+    pawl_status status;
+
+    if (!engine->options.test_clock)
+        return scope_fail(scope, PAWL_NOT_KNOWN,
+                          "the clock of this store is real; open it with the test clock");
+    if (by_ms < 0)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "by: expected a duration, found less than 0");
+    for (;;) {
+        status = settle(engine, scope);
+        if (!status)
+            status = look_ahead(engine, scope);
+        if (status)
+            return status;
+        pthread_mutex_lock(&engine->lock);
+        next_ms = engine->next_due_ms;
+        pthread_mutex_unlock(&engine->lock);
+        if (next_ms > target_ms || engine->stuck_timers)
+            break;
+        set_clock(engine, next_ms > engine_now_ms(engine) ? next_ms : engine_now_ms(engine));
+    }
+    set_clock(engine, target_ms);
+    return engine_submit(engine, &keep);
+}
+
+pawl_status engine_fire_timer(struct engine *engine, struct scope *scope, str id, str name)
+{
+    struct live live;
+    struct head head;
+    struct definition_slot *slot;
+    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
+
+    if (!status && !(head.flags & HEAD_TEST))
+        return scope_fail(scope, PAWL_NOT_AWAITING,
+                          "only timers of test instances are fired by hand");
+    if (!status)
+        status = store_live(engine->store, scope, head.instance, &live);
+    if (status)
+        return status;
+    for (uint32_t i = 0; i < live.timer_count; i++) {
+        struct event event = { .kind = EVENT_TIMER, .ordinal = live.timers[i].ordinal,
+                               .name = live.timers[i].name, .is_forced = true,
+                               .actor = STR("pawl/timer") };
+
+        if (str_eq(live.timers[i].name, name))
+            return engine_send(engine, scope, head.instance, &event, NULL);
+    }
+    return scope_fail(scope, PAWL_NOT_AWAITING, "no timer '%.*s' is armed", STR_ARG(name));
+}

@@ -1,0 +1,213 @@
+/* engine_flow.c - a flow through the whole engine: steps, retries, timers, a death in the
+ * middle. Numbers in parentheses are the promises of engine/engine.h. */
+#include "engine_fixture.h"
+#include <stdio.h>
+
+#define THREE                                                                                      \
+    "name: three\nsteps:\n"                                                                        \
+    "  start: {name: one, tool: set, args: {x: 1}, next: two}\n"                                   \
+    "  two: {tool: work, args: {n: \"{{steps.one.result.x}}\"}, next: last,"                        \
+    " retry: {max: 3, backoff: [10s, 60s]}, timeout: 30s}\n"                                       \
+    "  last: {tool: set, args: {got: \"{{steps.two.result}}\", who: \"{{input.who}}\"}, done: true}\n"
+
+struct work {
+    int calls, failures_left;
+    char args[64], key[64];
+};
+
+static void work_tool(void *context, const pawl_tool_call *call, pawl_tool_answer *answer)
+{
+    struct work *work = context;
+
+    work->calls++;
+    strncpy(work->args, call->args, sizeof work->args - 1);
+    strncpy(work->key, call->idempotency_key, sizeof work->key - 1);
+    if (work->failures_left-- > 0)
+        pawl_answer_error(answer, "\"not yet\"");
+    else
+        pawl_answer_result(answer, "42");
+}
+
+static void add_work(struct world *world, struct work *work)
+{
+    EXPECT_OK(pawl_tool_register(world->p, "work", work_tool, work, &world->error));
+}
+
+static void expect_member(struct world *world, const char *id, const char *part)
+{
+    char input[64], *out;
+
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id);
+    EXPECT_OK(pawl_call(world->p, "instance.get", input, &out, &world->error));
+    EXPECT_HAS(out, part);
+    pawl_free(world->p, out);
+}
+
+WORLD_TEST(flow, steps_run_in_order_and_the_last_result_is_the_flows)
+{
+    struct work work = { 0 };
+    const char *id;
+
+    add_work(world, &work);
+    world_define(world, THREE);
+    id = world_create(world, "three", "{\"who\":\"ann\"}");
+    world_expect_state(world, id, "running");
+    EXPECT_OK(pawl_run_due(world->p, &world->error));
+    world_expect_state(world, id, "completed");
+    EXPECT_TEXT(world_actions(world, id), "start step.start step.complete step.start step.complete "
+                                          "step.start step.complete finish");
+    EXPECT_TEXT(work.args, "{\"n\":1}");
+    expect_member(world, id, "\"result\":{\"got\":42,\"who\":\"ann\"}");
+    expect_member(world, id, "\"status\":\"completed\"");
+    world_expect_valid(world);
+}
+
+WORLD_TEST(flow, a_failed_step_is_tried_again_after_its_backoff_and_never_before) /* B29, B30 */
+{
+    struct work work = { .failures_left = 2 };
+    const char *id;
+
+    add_work(world, &work);
+    world_define(world, THREE);
+    id = world_create(world, "three", NULL);
+    world_advance(world, 0);
+    EXPECT_EQ(work.calls, 1);
+    expect_member(world, id, "\"status\":\"suspended\"");
+    world_advance(world, 9999);
+    EXPECT_EQ(work.calls, 1);
+    world_advance(world, 1);
+    EXPECT_EQ(work.calls, 2);
+    world_close(world);
+    world_open(world);
+    add_work(world, &work);
+    world_advance(world, 59999);
+    EXPECT_EQ(work.calls, 2);
+    world_advance(world, 1);
+    EXPECT_EQ(work.calls, 3);
+    world_expect_state(world, id, "completed");
+    world_expect_valid(world);
+}
+
+WORLD_TEST(flow, the_idempotency_key_is_the_same_over_all_attempts)
+{
+    struct work work = { .failures_left = 1 };
+    char first[64];
+
+    add_work(world, &work);
+    world_define(world, THREE);
+    world_create(world, "three", NULL);
+    world_advance(world, 0);
+    memcpy(first, work.key, sizeof first);
+    world_advance(world, 10000);
+    EXPECT_EQ(work.calls, 2);
+    EXPECT_TEXT(work.key, first);
+}
+
+WORLD_TEST(flow, a_step_that_never_succeeds_fails_the_flow_with_its_error)
+{
+    struct work work = { .failures_left = 99 };
+    const char *id;
+
+    add_work(world, &work);
+    world_define(world, THREE);
+    id = world_create(world, "three", NULL);
+    for (int i = 0; i < 5; i++)
+        world_advance(world, 60000);
+    EXPECT_EQ(work.calls, 3);
+    world_expect_state(world, id, "failed");
+    expect_member(world, id, "\"error\":\"not yet\"");
+    world_expect_valid(world);
+}
+
+WORLD_TEST(flow, a_sleep_is_a_durable_timer_that_fires_at_its_first_due_time) /* E7, (4) */
+{
+    const char *id;
+
+    world_define(world, "name: nap\nsteps:\n"
+                        "  start: {name: nap, tool: sleep, args: {for: 5m}, next: end}\n"
+                        "  end: {tool: set, args: {}, done: true}\n");
+    id = world_create(world, "nap", NULL);
+    world_advance(world, 3 * 60000);
+    world_close(world);
+    world_open(world);
+    world_advance(world, 2 * 60000 - 1);
+    world_expect_state(world, id, "running");
+    expect_member(world, id, "\"status\":\"suspended\"");
+    world_advance(world, 1);
+    world_expect_state(world, id, "completed");
+    EXPECT_TEXT(world_actions(world, id), "start timer step.start step.complete finish");
+    world_expect_valid(world);
+}
+
+/* (8): the process dies while a tool runs; graph steps are idempotent, so it runs again. */
+WORLD_TEST(flow, what_ran_when_its_process_died_is_lost_and_runs_again)
+{
+    struct work work = { 0 };
+    const char *id;
+
+    world_define(world, THREE);
+    id = world_create(world, "three", NULL); /* step one is started, and then nothing runs it */
+    EXPECT_TEXT(world_actions(world, id), "start step.start");
+    world_close(world);
+    world_open(world);
+    add_work(world, &work);
+    EXPECT_OK(pawl_run_due(world->p, &world->error));
+    EXPECT_TEXT(world_actions(world, id),
+                "start step.start step.fail step.start step.complete step.start step.complete "
+                "step.start step.complete finish");
+    world_expect_valid(world);
+}
+
+WORLD_TEST(flow, cancel_ends_it_and_a_later_answer_changes_nothing) /* B45 */
+{
+    const char *id, *before;
+    char kept[256];
+
+    world_define(world, THREE);
+    id = world_create(world, "three", NULL);
+    EXPECT_OK(pawl_cancel(world->p, id, "ann", "no longer needed", NULL, &world->error));
+    world_expect_state(world, id, "cancelled");
+    before = world_actions(world, id);
+    strncpy(kept, before, sizeof kept - 1);
+    kept[255] = '\0';
+    EXPECT_OK(pawl_run_due(world->p, &world->error)); /* the started tool answers now */
+    EXPECT_TEXT(world_actions(world, id), kept);
+    EXPECT_EQ(pawl_next_due(world->p), -1);
+    world_expect_valid(world);
+}
+
+WORLD_TEST(flow, the_engines_own_transitions_cannot_be_fired_from_outside)
+{
+    const char *id;
+
+    world_define(world, THREE);
+    id = world_create(world, "three", NULL);
+    EXPECT_EQ(world_fire(world, id, "finish"), PAWL_INVALID_TRANSITION);
+    EXPECT_HAS(world->error.message, "legal now: cancel");
+    EXPECT_OK(world_fire(world, id, "cancel"));
+    world_expect_state(world, id, "cancelled");
+}
+
+/* Snapshots: a long history is restored without folding all of it, to the same memory. */
+WORLD_TEST(flow, a_flow_that_has_gone_round_many_times_goes_on_after_a_restart)
+{
+    struct work work = { .failures_left = 400 };
+    const char *id;
+
+    add_work(world, &work);
+    world_define(world, "name: round\nsteps:\n"
+                        "  start: {name: a, tool: work, args: {}, next: b,"
+                        " retry: {max: 1000, backoff: [1s]}}\n"
+                        "  b: {tool: set, args: {}, done: true}\n");
+    id = world_create(world, "round", NULL);
+    for (int i = 0; i < 200; i++)
+        world_advance(world, 1000);
+    world_close(world);
+    world_open(world);
+    add_work(world, &work);
+    for (int i = 0; i < 220; i++)
+        world_advance(world, 1000);
+    world_expect_state(world, id, "completed");
+    EXPECT_EQ(work.calls, 401);
+    world_expect_valid(world);
+}
