@@ -1,0 +1,186 @@
+/* ops.c - every operation, once. HTTP routes, CLI verbs, pawl_call() and the reference are
+ * read off this table. An operation without a path has no HTTP route. */
+#include "api/ops_int.h"
+
+/* clang-format off */
+#define THE_INSTANCE { "instance_id", IN_PATH, OP_STRING, true, "the instance" }
+#define THE_ACTOR { "actor_ref", IN_BODY, OP_STRING, false, "who does it" }
+#define END { NULL, IN_BODY, OP_STRING, false, NULL }
+
+static const struct op_param definition_put_params[] = {
+    { "name", IN_PATH, OP_STRING, true, "where it is put: 1..128 of A-Za-z0-9._/-" },
+    { "text", IN_BODY, OP_STRING, false, "the definition, JSON or YAML, kept byte for byte" },
+    { "format", IN_BODY, OP_STRING, false, "json or yaml; without it the text is looked at" },
+    END,
+};
+
+static const struct op_param definition_get_params[] = {
+    { "name", IN_PATH, OP_STRING, true, "the definition" },
+    { "version", IN_QUERY, OP_INTEGER, false, "which version; without it the newest" },
+    END,
+};
+
+static const struct op_param definition_list_params[] = {
+    { "limit", IN_QUERY, OP_INTEGER, false, "rows of a page: 1..1000, default 100" },
+    { "after", IN_QUERY, OP_STRING, false, "the page after this one's `next`" },
+    END,
+};
+
+static const struct op_param definition_check_params[] = {
+    { "text", IN_BODY, OP_STRING, false, "the definition, JSON or YAML" },
+    { "format", IN_BODY, OP_STRING, false, "json or yaml; without it the text is looked at" },
+    END,
+};
+
+static const struct op_param create_params[] = {
+    { "definition", IN_BODY, OP_STRING, false, "name (newest version) or name@version; or else:" },
+    { "declaration", IN_BODY, OP_JSON, false, "an inline machine, kept byte for byte" },
+    { "input", IN_BODY, OP_JSON, false, "what it works on" },
+    THE_ACTOR,
+    { "subject_ref", IN_BODY, OP_STRING, false, "what it is about" },
+    { "correlation_id", IN_BODY, OP_STRING, false, "what it belongs to" },
+    { "labels", IN_BODY, OP_OBJECT, false, "strings to find it by" },
+    { "instance_metadata", IN_BODY, OP_JSON, false, "anything but empty, never looked at" },
+    { "instantiated_at", IN_BODY, OP_STRING, false, "RFC 3339, not in the future; default now" },
+    { "test", IN_BODY, OP_BOOL, false, "its timers fire only by test.fire_timer" },
+    END,
+};
+
+static const struct op_param fire_params[] = {
+    THE_INSTANCE,
+    { "action", IN_BODY, OP_STRING, true, "of a transition declared for the present state" },
+    THE_ACTOR,
+    { "guard_satisfied", IN_BODY, OP_JSON, false, "true asserts the transition's guard" },
+    { "fired_at", IN_BODY, OP_STRING, false, "RFC 3339, not in the future; default now" },
+    { "reason", IN_BODY, OP_STRING, false, "why, in words" },
+    { "payload", IN_BODY, OP_JSON, false, "kept with the entry" },
+    { "expected_sequence", IN_BODY, OP_INTEGER, false, "the next_sequence_number that was seen" },
+    END,
+};
+
+static const struct op_param cancel_params[] = {
+    THE_INSTANCE,
+    THE_ACTOR,
+    { "reason", IN_BODY, OP_STRING, false, "why, in words" },
+    END,
+};
+
+static const struct op_param one_instance_params[] = { THE_INSTANCE, END };
+
+static const struct op_param history_params[] = {
+    THE_INSTANCE,
+    { "transition_id", IN_QUERY, OP_STRING, false, "the one entry with this id" },
+    { "from_state", IN_QUERY, OP_STRING, false, "entries that left this state" },
+    { "to_state", IN_QUERY, OP_STRING, false, "entries that entered this state" },
+    { "action", IN_QUERY, OP_STRING, false, "entries of this action" },
+    { "actor_ref", IN_QUERY, OP_STRING, false, "entries by this actor" },
+    { "sequence_from", IN_QUERY, OP_INTEGER, false, "the first number, inclusive" },
+    { "sequence_to", IN_QUERY, OP_INTEGER, false, "the last number, inclusive" },
+    { "fired_after", IN_QUERY, OP_STRING, false, "RFC 3339, inclusive" },
+    { "fired_before", IN_QUERY, OP_STRING, false, "RFC 3339, inclusive" },
+    END,
+};
+
+static const struct op_param list_params[] = {
+    { "definition", IN_QUERY, OP_STRING, false, "of this name, or name@version" },
+    { "kind", IN_QUERY, OP_STRING, false, "machine, flow or code" },
+    { "state", IN_QUERY, OP_STRING, false, "in this state" },
+    { "status", IN_QUERY, OP_STRING, false,
+      "running, suspended, paused, completed, failed or cancelled" },
+    { "subject_ref", IN_QUERY, OP_STRING, false, "about this subject" },
+    { "correlation_id", IN_QUERY, OP_STRING, false, "with this correlation id" },
+    { "created_after", IN_QUERY, OP_STRING, false, "RFC 3339, inclusive" },
+    { "created_before", IN_QUERY, OP_STRING, false, "RFC 3339, inclusive" },
+    { "order", IN_QUERY, OP_STRING, false, "newest (default) or oldest" },
+    { "limit", IN_QUERY, OP_INTEGER, false, "rows of a page: 1..1000, default 100" },
+    { "after", IN_QUERY, OP_STRING, false, "the page after this one's `next`" },
+    END,
+};
+
+static const struct op_param signal_params[] = {
+    THE_INSTANCE,
+    { "name", IN_BODY, OP_STRING, true, "the signal" },
+    { "payload", IN_BODY, OP_JSON, false, "given to what awaits it" },
+    THE_ACTOR,
+    END,
+};
+
+static const struct op_param advance_params[] = {
+    { "by", IN_BODY, OP_STRING, true, "a duration: 500ms, 30s, 5m, 72h, 7d" },
+    END,
+};
+
+static const struct op_param fire_timer_params[] = {
+    THE_INSTANCE,
+    { "name", IN_PATH, OP_STRING, true, "the timer" },
+    END,
+};
+
+static const struct op_param sql_params[] = {
+    { "text", IN_BODY, OP_STRING, true, "one SELECT over the pawl_... views" },
+    END,
+};
+
+static const struct op_param no_params[] = { END };
+
+const struct op ops[] = {
+    { "definition.put", "PUT", "/v1/definitions/{name}", OP_WRITES | OP_TEXT_BODY, 201,
+      "Put a definition: a new version unless this very text is the newest",
+      definition_put_params, op_definition_put },
+    { "definition.get", "GET", "/v1/definitions/{name}", 0, 200,
+      "A definition with its text as supplied", definition_get_params, op_definition_get },
+    { "definition.list", "GET", "/v1/definitions", OP_ANY_QUERY, 200,
+      "The newest version of every definition", definition_list_params, op_definition_list },
+    { "definition.check", "POST", "/v1/definitions/check", OP_TEXT_BODY, 200,
+      "Errors and warnings of a definition, with line and column; puts nothing",
+      definition_check_params, op_definition_check },
+    { "instance.create", "POST", "/v1/instances", OP_WRITES, 201,
+      "Create an instance of a definition or of an inline machine",
+      create_params, op_instance_create },
+    { "instance.list", "GET", "/v1/instances", OP_ANY_QUERY, 200,
+      "Instances, filtered; label.K=V filters by a label", list_params, op_instance_list },
+    { "instance.get", "GET", "/v1/instances/{instance_id}", 0, 200,
+      "Everything about an instance, with what it can do now",
+      one_instance_params, op_instance_get },
+    { "instance.current", "GET", "/v1/instances/{instance_id}/current", 0, 200,
+      "The present state", one_instance_params, op_instance_current },
+    { "instance.fire", "POST", "/v1/instances/{instance_id}/fire", OP_WRITES, 200,
+      "Fire an action of a machine", fire_params, op_instance_fire },
+    { "instance.history", "GET", "/v1/instances/{instance_id}/history", OP_ANY_QUERY, 200,
+      "The entries, oldest first", history_params, op_instance_history },
+    { "instance.declaration", "GET", "/v1/instances/{instance_id}/declaration", OP_RAW_ANSWER, 200,
+      "The exact bytes that were supplied", one_instance_params, op_instance_declaration },
+    { "instance.why", "GET", "/v1/instances/{instance_id}/why", 0, 200,
+      "What it is waiting for", one_instance_params, op_instance_why },
+    { "instance.steps", "GET", "/v1/instances/{instance_id}/steps", 0, 200,
+      "Every attempt of every step, in creation order", one_instance_params, op_instance_steps },
+    { "instance.cancel", "POST", "/v1/instances/{instance_id}/cancel", OP_WRITES, 200,
+      "Cancel by the declared transition into a cancel terminal",
+      cancel_params, op_instance_cancel },
+    { "instance.verify", "POST", "/v1/instances/{instance_id}/verify", 0, 200,
+      "Check the chain of its records", one_instance_params, op_instance_verify },
+    { "signal.send", "POST", "/v1/instances/{instance_id}/signals", OP_WRITES, 202,
+      "Send a signal to an instance that awaits it", signal_params, op_signal_send },
+    { "test.advance", "POST", "/v1/test/advance", OP_WRITES, 200,
+      "Move the test clock; answers when nothing more is due", advance_params, op_test_advance },
+    { "test.fire_timer", "POST", "/v1/test/instances/{instance_id}/timers/{name}/fire", OP_WRITES,
+      200, "Fire a timer of a test instance", fire_timer_params, op_test_fire_timer },
+    { "test.signal", "POST", "/v1/test/instances/{instance_id}/signals", OP_WRITES, 202,
+      "Send a signal to a test instance", signal_params, op_test_signal },
+    { "store.list", "GET", "/v1/stores", 0, 200, "The stores", no_params, op_store_names },
+    { "store.sql", NULL, NULL, 0, 200, "Read-only SQL, for people at the machine itself",
+      sql_params, op_store_sql },
+    { "store.verify", NULL, NULL, 0, 200, "Check every record of the store", no_params,
+      op_store_verify },
+    { "health.get", "GET", "/healthz", 0, 200, "Is it there?", no_params, op_health },
+    { 0 },
+};
+/* clang-format on */
+
+const struct op *op_find(str name)
+{
+    for (const struct op *op = ops; op->name; op++)
+        if (str_is(name, op->name))
+            return op;
+    return NULL;
+}

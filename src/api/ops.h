@@ -1,0 +1,79 @@
+/* ops.h - every operation, once. HTTP routes, CLI verbs, pawl_call() and the reference are
+ * read off this table. Adding an operation is one row in ops.c and one function.
+ *
+ * An input is one JSON object: the members of the body with the path's and the query's
+ * parameters beside them. Where a surface has them apart (HTTP), it hands them over apart, so
+ * that a path parameter in the body is an unknown field. Types and unknown fields are checked
+ * here, from the table, before the handler runs. */
+#ifndef PAWL_API_OPS_H
+#define PAWL_API_OPS_H
+
+#include "base/buf.h"
+#include "base/node.h"
+#include "base/scope.h"
+#include <pawl.h>
+
+enum op_place { IN_BODY, IN_PATH, IN_QUERY };
+enum op_type { OP_STRING, OP_INTEGER, OP_BOOL, OP_OBJECT, OP_JSON /* any value */ };
+
+struct op_param {
+    const char *name;
+    enum op_place place;
+    enum op_type type;
+    bool required;
+    const char *summary;
+};
+
+#define OP_WRITES 1u     /* changes the store */
+#define OP_TEXT_BODY 2u  /* the body is a text (a definition), the member `text` */
+#define OP_RAW_ANSWER 4u /* the answer is not JSON made here but bytes kept exactly */
+#define OP_ANY_QUERY 8u  /* unknown query keys are the handler's to name (label.K, invalid-query) */
+
+struct op_call {
+    pawl *p;
+    struct scope *scope;
+    const struct op *op;
+    struct node *input;     /* an object: everything, checked against op->params */
+    int http_status;        /* of success; the handler may change it (200 or 201) */
+    const char *content_type; /* default application/json */
+};
+
+struct op {
+    const char *name;       /* "instance.fire" */
+    const char *method, *path; /* "POST", "/v1/instances/{instance_id}/fire" */
+    unsigned flags;
+    int http_status;        /* of success */
+    const char *summary;
+    const struct op_param *params; /* ending in a zero row */
+    pawl_status (*handle)(struct op_call *call, struct buf *out);
+};
+
+extern const struct op ops[];      /* ending in a zero row */
+const struct op *op_find(str name);
+
+/* How a request reached us. `body` NULL: none. pairs: path and query parameters, decoded. */
+struct op_pair {
+    str name, value;
+    enum op_place place;
+};
+struct op_request {
+    const struct op_pair *pairs;
+    uint32_t pair_count;
+    struct node *body;     /* parsed; for OP_TEXT_BODY NULL */
+    str text;              /* OP_TEXT_BODY: the body's bytes */
+};
+struct op_answer {
+    int http_status;
+    const char *content_type;
+};
+
+/* Run an operation: merge, check, handle. On OK the answer is in `out`. */
+pawl_status op_run(pawl *p, const struct op *op, const struct op_request *request,
+                   struct scope *scope, struct buf *out, struct op_answer *answer);
+
+/* The rejection as application/problem+json: {type, title, status, detail, reason}. */
+void op_problem(pawl_status status, const char *detail, struct buf *out);
+int pawl_status_http(pawl_status status);
+const char *pawl_status_text(pawl_status status); /* the meaning: the problem's title */
+
+#endif

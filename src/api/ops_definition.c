@@ -1,0 +1,284 @@
+/* ops_definition.c - definitions: put, get, list, check. */
+#include "api/ops_int.h"
+#include "base/assert.h"
+#include "base/limits.h"
+#include "machine/machine.h"
+#include <stdio.h>
+
+static void print_findings(const struct findings *findings, bool warnings, struct buf *out)
+{
+    json_open(out, '[');
+    for (uint32_t i = 0; findings && i < findings->count; i++) {
+        const struct finding *finding = &findings->items[i];
+
+        if (finding->is_warning != warnings)
+            continue;
+        json_open(out, '{');
+        json_key(out, "message");
+        json_text(out, finding->message);
+        json_key(out, "line");
+        json_u64(out, finding->line);
+        json_key(out, "column");
+        json_u64(out, finding->column);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
+static void print_identity(str name, uint32_t version, int kind, const uint8_t *sha256,
+                           struct buf *out)
+{
+    char hex[2 * SHA_SIZE + 1];
+
+    sha_hex(sha256, SHA_SIZE, hex);
+    json_key(out, "name");
+    json_str(out, name);
+    json_key(out, "version");
+    json_u64(out, version);
+    json_key(out, "kind");
+    json_text(out, definition_kind_name((enum definition_kind)kind));
+    json_key(out, "sha256");
+    json_text(out, hex);
+}
+
+/* ---- put and check ---- */
+
+/* A text that was said to be JSON must be: YAML would accept more. INVALID_DEFINITION. */
+static pawl_status check_format(const struct op_call *call)
+{
+    str format = op_ref(call, "format");
+    struct node *document;
+    pawl_status status;
+
+    if (!format.data || str_is(format, "yaml"))
+        return PAWL_OK;
+    if (!str_is(format, "json"))
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "'format': expected json or yaml, found '%.*s'", STR_ARG(format));
+    status = node_read_json(call->scope, op_text(call, "text"), &document);
+    if (status == PAWL_INVALID_REQUEST)
+        status = call->scope->error.status = PAWL_INVALID_DEFINITION;
+    return status;
+}
+
+static pawl_status check_put(const struct op_call *call)
+{
+    str name = op_text(call, "name");
+
+    if (!definition_name_is_valid(name))
+        return scope_fail(call->scope, PAWL_INVALID_DEFINITION,
+                          "the name '%.*s': expected 1..%d characters of A-Za-z0-9._/-",
+                          STR_ARG(name), LIMIT_NAME);
+    return check_format(call);
+}
+
+pawl_status op_definition_put(struct op_call *call, struct buf *out)
+{
+    struct defined defined = { 0 };
+    str text = op_text(call, "text");
+    pawl_status status = check_put(call);
+
+    if (status != PAWL_OK)
+        return status;
+    status = engine_define(op_engine(call), call->scope, op_text(call, "name"),
+                           text.data ? text : STR(""), &defined);
+    if (status != PAWL_OK)
+        return status;
+    call->http_status = defined.is_new ? 201 : 200;
+    json_open(out, '{');
+    print_identity(defined.name, defined.version, (int)defined.kind, defined.sha256, out);
+    json_key(out, "warnings");
+    print_findings(defined.warnings, true, out);
+    json_close(out, '}');
+    return PAWL_OK;
+}
+
+/* The reader's words begin with the place; a finding has it apart. */
+static pawl_status keep_as_finding(const struct op_call *call, struct findings *findings)
+{
+    const char *message = call->scope->error.message;
+    struct finding *finding = ARENA_NEW(&call->scope->arena, struct finding);
+    int skip = 0;
+
+    if (!finding)
+        return scope_no_memory(call->scope);
+    if (sscanf(message, "line %u, column %u: %n", &finding->line, &finding->column, &skip) != 2)
+        skip = 0;
+    snprintf(finding->message, sizeof finding->message, "%.*s",
+             (int)sizeof finding->message - 1, message + skip);
+    *findings = (struct findings){ finding, 1, 1 };
+    return PAWL_OK;
+}
+
+pawl_status op_definition_check(struct op_call *call, struct buf *out)
+{
+    struct findings findings = { 0 };
+    str text = op_text(call, "text");
+    pawl_status status = check_format(call);
+
+    if (status == PAWL_INVALID_DEFINITION)
+        status = keep_as_finding(call, &findings);
+    else if (status == PAWL_OK)
+        status = engine_check(op_engine(call), call->scope, STR_NONE, text.data ? text : STR(""),
+                              &findings);
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    json_key(out, "errors");
+    print_findings(&findings, false, out);
+    json_key(out, "warnings");
+    print_findings(&findings, true, out);
+    json_close(out, '}');
+    return PAWL_OK;
+}
+
+/* ---- get ---- */
+
+bool definition_reference(str reference, str *name, uint32_t *version)
+{
+    const char *at = memchr(reference.data, '@', reference.size);
+    uint64_t number = 0;
+
+    *name = reference;
+    *version = 0;
+    if (!at)
+        return definition_name_is_valid(*name);
+    name->size = (size_t)(at - reference.data);
+    if (!str_to_u64(str_from(reference, name->size + 1), &number) || number > UINT32_MAX)
+        return false;
+    *version = (uint32_t)number;
+    return number > 0 && definition_name_is_valid(*name);
+}
+
+pawl_status definition_resolve(const struct op_call *call, str reference,
+                               struct definition_row *out)
+{
+    str name;
+    uint32_t version;
+
+    if (!definition_reference(reference, &name, &version))
+        return scope_fail(call->scope, PAWL_NOT_KNOWN, "no definition '%.*s'", STR_ARG(reference));
+    return store_find_definition(engine_store(op_engine(call)), call->scope, name, version, NULL,
+                                 out);
+}
+
+static pawl_status find_asked(const struct op_call *call, struct definition_row *out)
+{
+    str name = op_text(call, "name"), wanted = op_text(call, "version");
+    uint64_t version = 0;
+
+    if (wanted.data && !str_to_u64(wanted, &version))
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "'version': expected a whole number, found '%.*s'", STR_ARG(wanted));
+    if (!definition_name_is_valid(name))
+        return scope_fail(call->scope, PAWL_NOT_KNOWN, "no definition '%.*s'", STR_ARG(name));
+    if (wanted.data && (version == 0 || version > UINT32_MAX))
+        return scope_fail(call->scope, PAWL_NOT_KNOWN, "'%.*s' has no version %.*s", STR_ARG(name),
+                          STR_ARG(wanted));
+    return store_find_definition(engine_store(op_engine(call)), call->scope, name,
+                                 (uint32_t)version, NULL, out);
+}
+
+pawl_status op_definition_get(struct op_call *call, struct buf *out)
+{
+    struct definition_row row;
+    pawl_status status = find_asked(call, &row);
+
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    print_identity(row.name, row.version, row.kind, row.source_sha, out);
+    json_key(out, "text");
+    json_str(out, row.source);
+    json_close(out, '}');
+    return PAWL_OK;
+}
+
+/* ---- list ---- */
+
+/* A cursor is the last name in hexadecimal: opaque, and safe in a URL. */
+static void print_cursor(str name, struct buf *out)
+{
+    char hex[2 * LIMIT_NAME + 1];
+
+    ASSERT(name.size <= LIMIT_NAME);
+    sha_hex((const uint8_t *)name.data, name.size, hex);
+    json_text(out, hex);
+}
+
+static int hex_value(char c)
+{
+    const char *digits = "0123456789abcdef";
+    const char *found = c ? strchr(digits, c) : NULL;
+
+    return found ? (int)(found - digits) : -1;
+}
+
+static pawl_status read_cursor(const struct op_call *call, str *out)
+{
+    str cursor = op_text(call, "after");
+    char *name = arena_alloc(&call->scope->arena, LIMIT_NAME + 1);
+    size_t size = cursor.size / 2;
+    bool is_good = cursor.size % 2 == 0 && size <= LIMIT_NAME;
+
+    if (!name)
+        return scope_no_memory(call->scope);
+    for (size_t i = 0; is_good && i < size; i++) {
+        int high = hex_value(cursor.data[2 * i]), low = hex_value(cursor.data[2 * i + 1]);
+
+        is_good = high >= 0 && low >= 0;
+        name[i] = (char)(is_good ? high * 16 + low : 0);
+    }
+    *out = (str){ name, is_good ? size : 0 };
+    if (cursor.data && !definition_name_is_valid(*out))
+        return scope_fail(call->scope, PAWL_INVALID_QUERY,
+                          "the filter 'after': not a cursor that `next` gave");
+    return PAWL_OK;
+}
+
+static pawl_status print_next(const struct op_call *call, str last, bool is_full, struct buf *out)
+{
+    struct definition_row *rows;
+    uint32_t count = 0;
+    pawl_status status = PAWL_OK;
+
+    if (is_full)
+        status = store_definitions(engine_store(op_engine(call)), call->scope, last, 1, &rows,
+                                   &count);
+    json_key(out, "next");
+    if (count > 0)
+        print_cursor(last, out);
+    else
+        json_null(out);
+    return status;
+}
+
+pawl_status op_definition_list(struct op_call *call, struct buf *out)
+{
+    struct definition_row *rows = NULL;
+    uint32_t limit = 0, count = 0;
+    str after = STR_NONE;
+    pawl_status status = query_check(call, false);
+
+    if (status == PAWL_OK)
+        status = query_limit(call, &limit);
+    if (status == PAWL_OK)
+        status = read_cursor(call, &after);
+    if (status == PAWL_OK)
+        status = store_definitions(engine_store(op_engine(call)), call->scope, after, limit, &rows,
+                                   &count);
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    json_key(out, "definitions");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < count; i++) {
+        json_open(out, '{');
+        print_identity(rows[i].name, rows[i].version, rows[i].kind, rows[i].source_sha, out);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+    status = print_next(call, count > 0 ? rows[count - 1].name : STR_NONE, count == limit, out);
+    json_close(out, '}');
+    return status;
+}

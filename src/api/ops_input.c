@@ -1,0 +1,177 @@
+/* ops_input.c - how handlers read their input: members, filters, and values checked last. */
+#include "api/ops_int.h"
+#include "base/limits.h"
+#include "base/time.h"
+
+struct engine *op_engine(const struct op_call *call)
+{
+    return call->p->engine;
+}
+
+str op_text(const struct op_call *call, const char *name)
+{
+    const struct node *node = node_find(call->input, name);
+
+    return node ? node->text : STR_NONE;
+}
+
+str op_ref(const struct op_call *call, const char *name)
+{
+    str text = op_text(call, name);
+
+    return text.size > 0 ? text : STR_NONE;
+}
+
+str op_json(const struct op_call *call, const char *name)
+{
+    const struct node *node = node_find(call->input, name);
+
+    return node ? node->raw : STR_NONE;
+}
+
+bool op_is_true(const struct op_call *call, const char *name)
+{
+    const struct node *node = node_find(call->input, name);
+
+    return node && node->kind == NODE_BOOL && node->truth;
+}
+
+pawl_status require_known(const struct op_call *call)
+{
+    str state;
+
+    return engine_current(op_engine(call), call->scope, op_text(call, "instance_id"), &state);
+}
+
+/* ---- Filters ---- */
+
+static bool is_label(str key)
+{
+    return str_starts(key, STR("label.")) && key.size > STR("label.").size;
+}
+
+static pawl_status check_key(const struct op_call *call, const struct node *node, bool labels)
+{
+    const struct op_param *param = op_param_find(call->op, node->key);
+    bool has_value = node->kind == NODE_STRING || node->kind == NODE_NUMBER;
+
+    if (param && param->place != IN_QUERY)
+        return PAWL_OK;
+    if (!param && !(labels && is_label(node->key)))
+        return scope_fail(call->scope, PAWL_INVALID_QUERY, "unknown filter '%.*s'",
+                          STR_ARG(node->key));
+    if (!has_value || str_is_blank(node->text))
+        return scope_fail(call->scope, PAWL_INVALID_QUERY, "the filter '%.*s' has no value",
+                          STR_ARG(node->key));
+    if (node_find_str(call->input, node->key) != node)
+        return scope_fail(call->scope, PAWL_INVALID_QUERY, "the filter '%.*s' is given twice",
+                          STR_ARG(node->key));
+    return PAWL_OK;
+}
+
+pawl_status query_check(const struct op_call *call, bool labels)
+{
+    pawl_status status = PAWL_OK;
+
+    for (const struct node *node = call->input->first; node && status == PAWL_OK; node = node->next)
+        status = check_key(call, node, labels);
+    return status;
+}
+
+pawl_status query_count(const struct op_call *call, const char *name, bool *has, uint64_t *out)
+{
+    str text = op_text(call, name);
+
+    *has = text.data != NULL;
+    if (*has && !str_to_u64(text, out))
+        return scope_fail(call->scope, PAWL_INVALID_QUERY,
+                          "the filter '%s': expected a whole number, found '%.*s'", name,
+                          STR_ARG(text));
+    return PAWL_OK;
+}
+
+/* A '+' that was not encoded arrives as a space: in a time it can only have been a '+'. */
+static bool parse_query_time(str text, int64_t *out)
+{
+    char copy[64];
+    char *space;
+
+    if (time_parse(text, out))
+        return true;
+    if (text.size >= sizeof copy)
+        return false;
+    memcpy(copy, text.data, text.size);
+    copy[text.size] = 0;
+    space = strrchr(copy, ' ');
+    if (!space)
+        return false;
+    *space = '+';
+    return time_parse((str){ copy, text.size }, out);
+}
+
+pawl_status query_time(const struct op_call *call, const char *name, bool *has, int64_t *out)
+{
+    str text = op_text(call, name);
+
+    *has = text.data != NULL;
+    if (*has && !parse_query_time(text, out))
+        return scope_fail(call->scope, PAWL_INVALID_QUERY,
+                          "the filter '%s': expected a time like 2026-05-01T00:00:00Z, found "
+                          "'%.*s'",
+                          name, STR_ARG(text));
+    return PAWL_OK;
+}
+
+pawl_status query_limit(const struct op_call *call, uint32_t *out)
+{
+    uint64_t limit = 100;
+    bool has;
+    pawl_status status = query_count(call, "limit", &has, &limit);
+
+    if (status != PAWL_OK)
+        return status;
+    if (limit < 1 || limit > LIMIT_LIST)
+        return scope_fail(call->scope, PAWL_INVALID_QUERY,
+                          "the filter 'limit': expected 1..%d, found %llu", LIMIT_LIST,
+                          (unsigned long long)limit);
+    *out = (uint32_t)limit;
+    return PAWL_OK;
+}
+
+/* ---- Values that are checked last ---- */
+
+static const char *words(const struct op_call *call, const char *name, const char *rest)
+{
+    struct buf text;
+    str kept;
+
+    buf_init(&text, call->scope->arena.heap, 256);
+    buf_fmt(&text, "'%s' %s", name, rest);
+    kept = buf_keep(&text, &call->scope->arena);
+    buf_fini(&text);
+    return kept.data ? kept.data : rest;
+}
+
+const char *ref_defect(const struct op_call *call, const char *name)
+{
+    str text = op_ref(call, name);
+
+    if (!text.data || !str_is_blank(text))
+        return NULL;
+    return words(call, name, "is nothing but white space: leave it out, or say something");
+}
+
+const char *time_defect(const struct op_call *call, const char *name, bool *has, int64_t *out)
+{
+    str text = op_ref(call, name);
+
+    *has = text.data != NULL;
+    if (!*has || time_parse(text, out))
+        return NULL;
+    return words(call, name, "is not a time like 2026-05-01T00:00:00Z (RFC 3339)");
+}
+
+pawl_status defect_status(const struct op_call *call, const char *text)
+{
+    return text ? scope_fail(call->scope, PAWL_INVALID_REQUEST, "%s", text) : PAWL_OK;
+}

@@ -1,0 +1,223 @@
+/* ops_instance.c - what changes an instance: create, fire, cancel.
+ *
+ * The order of the checks is part of the contract (DESIGN.md, section 5): types and unknown
+ * fields first (ops_run.c), then what the store knows, and the values of actor_ref, reason
+ * and the times last. */
+#include "api/ops_int.h"
+#include "machine/machine.h"
+
+/* ---- create ---- */
+
+static pawl_status check_labels(const struct op_call *call)
+{
+    const struct node *labels = node_find(call->input, "labels");
+
+    for (const struct node *label = labels ? labels->first : NULL; label; label = label->next)
+        if (label->kind != NODE_STRING)
+            return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                              "'labels': '%.*s' must be a string, found %s", STR_ARG(label->key),
+                              node_kind_name(label->kind));
+    return PAWL_OK;
+}
+
+/* Exactly one of `definition` and `declaration`, and labels that are strings. */
+static pawl_status check_create(const struct op_call *call)
+{
+    const struct node *declaration = node_find(call->input, "declaration");
+    str definition = op_text(call, "definition");
+
+    if ((declaration != NULL) == (definition.data != NULL))
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "give either 'definition' (the name of one that was put) or "
+                          "'declaration' (an inline machine); found %s",
+                          declaration ? "both" : "neither");
+    if (definition.data && str_is_blank(definition))
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST, "'definition' is blank");
+    if (check_labels(call) != PAWL_OK)
+        return call->scope->error.status;
+    if (declaration && declaration->kind != NODE_OBJECT)
+        return scope_fail(call->scope, PAWL_INVALID_DECLARATION,
+                          "'declaration': expected an object, found %s",
+                          node_kind_name(declaration->kind));
+    return PAWL_OK;
+}
+
+static const char *metadata_defect(const struct op_call *call)
+{
+    const struct node *node = node_find(call->input, "instance_metadata");
+    bool is_empty = node && ((node->kind == NODE_STRING && node->text.size == 0) ||
+                             ((node->kind == NODE_OBJECT || node->kind == NODE_ARRAY) &&
+                              node->count == 0));
+
+    return is_empty ? "'instance_metadata' is empty: leave it out, or say something" : NULL;
+}
+
+static const char *create_defect(const struct op_call *call, struct create_args *args)
+{
+    static const char *const refs[] = { "actor_ref", "subject_ref", "correlation_id" };
+    const char *defect = NULL;
+
+    for (size_t i = 0; i < sizeof refs / sizeof *refs && !defect; i++)
+        defect = ref_defect(call, refs[i]);
+    if (!defect)
+        defect = metadata_defect(call);
+    if (!defect)
+        defect = time_defect(call, "instantiated_at", &args->has_instantiated_at,
+                             &args->instantiated_at_ms);
+    return defect;
+}
+
+/* A value is bad; but an invalid declaration or an unknown definition is told first. */
+static pawl_status refuse_create(const struct op_call *call, const struct create_args *args,
+                                 const char *defect)
+{
+    struct definition *compiled;
+    struct definition_row row;
+    pawl_status status;
+
+    if (args->declaration.data)
+        status = machine_compile(call->scope, node_find(call->input, "declaration"), true, NULL,
+                                 &compiled);
+    else
+        status = definition_resolve(call, args->definition, &row);
+    return status == PAWL_OK ? defect_status(call, defect) : status;
+}
+
+pawl_status op_instance_create(struct op_call *call, struct buf *out)
+{
+    struct create_args args = {
+        .definition = op_text(call, "definition"),
+        .declaration = op_json(call, "declaration"),
+        .input = op_json(call, "input"),
+        .metadata = op_json(call, "instance_metadata"),
+        .labels = op_json(call, "labels"),
+        .actor = op_ref(call, "actor_ref"),
+        .subject = op_ref(call, "subject_ref"),
+        .correlation = op_ref(call, "correlation_id"),
+        .test = op_is_true(call, "test"),
+    };
+    struct created created;
+    const char *defect;
+    pawl_status status = check_create(call);
+
+    if (status != PAWL_OK)
+        return status;
+    defect = create_defect(call, &args);
+    if (defect)
+        return refuse_create(call, &args, defect);
+    status = engine_create(op_engine(call), call->scope, &args, &created);
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    json_key(out, "instance_id");
+    json_text(out, created.id);
+    json_key(out, "current_state");
+    json_str(out, created.state);
+    json_close(out, '}');
+    return PAWL_OK;
+}
+
+/* ---- fire ---- */
+
+/* A number that no instance can have is no reason to fire at any: it conflicts as well. */
+static uint64_t expected_sequence(const struct op_call *call)
+{
+    const struct node *node = node_find(call->input, "expected_sequence");
+    int64_t number = 0;
+
+    if (!node || !node_to_i64(node, &number))
+        return 0;
+    return number > 0 ? (uint64_t)number : UINT64_MAX;
+}
+
+static const char *fire_defect(const struct op_call *call, struct fire_args *args)
+{
+    const char *defect = ref_defect(call, "actor_ref");
+
+    if (!defect)
+        defect = ref_defect(call, "reason");
+    if (!defect)
+        defect = time_defect(call, "fired_at", &args->has_fired_at, &args->fired_at_ms);
+    return defect;
+}
+
+static void print_fired(const struct fired *fired, struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "new_state");
+    json_str(out, fired->new_state);
+    json_key(out, "sequence_number");
+    json_u64(out, fired->seq);
+    json_key(out, "transition_id");
+    json_text(out, fired->transition_id);
+    json_close(out, '}');
+}
+
+pawl_status op_instance_fire(struct op_call *call, struct buf *out)
+{
+    struct fire_args args = {
+        .id = op_text(call, "instance_id"),
+        .action = op_text(call, "action"),
+        .actor = op_ref(call, "actor_ref"),
+        .reason = op_ref(call, "reason"),
+        .payload = op_json(call, "payload"),
+        .guard_satisfied = op_is_true(call, "guard_satisfied"),
+        .expected_sequence = expected_sequence(call),
+    };
+    struct fired fired;
+    pawl_status status;
+
+    if (args.reason.data && str_is_blank(args.reason))
+        args.reason = STR_NONE; /* so that a required one is missed in its own place */
+    args.late_words = fire_defect(call, &args);
+    args.late_status = args.late_words ? PAWL_INVALID_REQUEST : PAWL_OK;
+    status = engine_fire(op_engine(call), call->scope, &args, &fired);
+    if (status == PAWL_OK)
+        print_fired(&fired, out);
+    return status;
+}
+
+/* ---- cancel ---- */
+
+/* A value is bad; but what keeps the instance from being cancelled is told first. */
+static pawl_status refuse_cancel(const struct op_call *call, const char *defect)
+{
+    struct instance_view view;
+    str id = op_text(call, "instance_id");
+    pawl_status status = engine_get(op_engine(call), call->scope, id, &view);
+    const struct state *state;
+
+    if (status != PAWL_OK)
+        return status;
+    state = &view.definition->states[view.state];
+    if (state->terminal != TERMINAL_NOT)
+        return scope_fail(call->scope, PAWL_TERMINAL, "%.*s has ended in '%.*s'", STR_ARG(id),
+                          STR_ARG(state->name));
+    if (!definition_find_cancel(view.definition, view.state))
+        return scope_fail(call->scope, PAWL_NO_CANCEL_TRANSITION,
+                          "no way to cancel from '%.*s'", STR_ARG(state->name));
+    return defect_status(call, defect);
+}
+
+pawl_status op_instance_cancel(struct op_call *call, struct buf *out)
+{
+    const char *defect = ref_defect(call, "actor_ref");
+    struct fired fired;
+    pawl_status status;
+
+    if (!defect)
+        defect = ref_defect(call, "reason");
+    if (defect)
+        return refuse_cancel(call, defect);
+    status = engine_cancel(op_engine(call), call->scope, op_text(call, "instance_id"),
+                           op_ref(call, "actor_ref"), op_ref(call, "reason"), &fired);
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    json_key(out, "new_state");
+    json_str(out, fired.new_state);
+    json_key(out, "terminal_kind");
+    json_text(out, terminal_kind_name(fired.terminal));
+    json_close(out, '}');
+    return PAWL_OK;
+}

@@ -1,0 +1,81 @@
+/* ops_int.h - private to api: what the handlers share, and their names for the table. */
+#ifndef PAWL_API_OPS_INT_H
+#define PAWL_API_OPS_INT_H
+
+#include "api/api.h"
+#include "api/ops.h"
+
+/* ---- Reading the input; it has the right types already ---- */
+
+const struct op_param *op_param_find(const struct op *op, str name); /* NULL: unknown */
+
+/* The text of a member; data is NULL if it is absent. */
+str op_text(const struct op_call *call, const char *name);
+
+/* The same, but "" counts as not supplied. */
+str op_ref(const struct op_call *call, const char *name);
+
+/* The exact bytes of a JSON member; data is NULL if it is absent. */
+str op_json(const struct op_call *call, const char *name);
+
+bool op_is_true(const struct op_call *call, const char *name);
+
+/* For op->flags & OP_ANY_QUERY: every key is one of the table's or, with `labels`, begins
+ * with "label."; none comes twice, none is blank. Else INVALID_QUERY. */
+pawl_status query_check(const struct op_call *call, bool labels);
+pawl_status query_count(const struct op_call *call, const char *name, bool *has, uint64_t *out);
+pawl_status query_time(const struct op_call *call, const char *name, bool *has, int64_t *out);
+pawl_status query_limit(const struct op_call *call, uint32_t *out);
+
+/* ---- Values that are checked last: a sentence about the first defect, or NULL ---- */
+
+const char *ref_defect(const struct op_call *call, const char *name);
+const char *time_defect(const struct op_call *call, const char *name, bool *has, int64_t *out);
+
+/* A defect of a value, after what comes before it: OK if there is none. */
+pawl_status defect_status(const struct op_call *call, const char *words);
+
+/* ---- Shared ---- */
+
+struct engine *op_engine(const struct op_call *call);
+pawl_status require_known(const struct op_call *call); /* instance_id names an instance */
+
+/* "name" or "name@version" as the store has it; NOT_KNOWN. */
+pawl_status definition_resolve(const struct op_call *call, str reference,
+                               struct definition_row *out);
+bool definition_reference(str reference, str *name, uint32_t *version); /* version 0: none given */
+
+void print_instance(const struct instance_view *view, struct buf *out);
+
+/* ---- Handlers ---- */
+
+#define OP_HANDLERS(X)                                                                             \
+    X(definition_put)                                                                              \
+    X(definition_get)                                                                              \
+    X(definition_list)                                                                             \
+    X(definition_check)                                                                            \
+    X(instance_create)                                                                             \
+    X(instance_fire)                                                                               \
+    X(instance_cancel)                                                                             \
+    X(instance_current)                                                                            \
+    X(instance_declaration)                                                                        \
+    X(instance_get)                                                                                \
+    X(instance_list)                                                                               \
+    X(instance_history)                                                                            \
+    X(instance_why)                                                                                \
+    X(instance_steps)                                                                              \
+    X(instance_verify)                                                                             \
+    X(signal_send)                                                                                 \
+    X(test_advance)                                                                                \
+    X(test_fire_timer)                                                                             \
+    X(test_signal)                                                                                 \
+    X(store_names)                                                                                 \
+    X(store_sql)                                                                                   \
+    X(store_verify)                                                                                \
+    X(health)
+
+#define X(name) pawl_status op_##name(struct op_call *call, struct buf *out);
+OP_HANDLERS(X)
+#undef X
+
+#endif

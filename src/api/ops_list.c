@@ -1,0 +1,177 @@
+/* ops_list.c - instance.list: many instances, filtered, a page at a time. */
+#include "api/ops_int.h"
+#include "base/limits.h"
+
+/* A cursor is the last row's number in the shape of an id: opaque, and safe in a URL. */
+static const uint8_t no_random[ID_RANDOM_SIZE];
+
+static pawl_status bad_value(const struct op_call *call, const char *name, const char *expected)
+{
+    return scope_fail(call->scope, PAWL_INVALID_QUERY, "the filter '%s': expected %s, found '%.*s'",
+                      name, expected, STR_ARG(op_text(call, name)));
+}
+
+static pawl_status read_cursor(const struct op_call *call, uint64_t *out)
+{
+    str cursor = op_text(call, "after");
+    uint8_t random[ID_RANDOM_SIZE];
+
+    if (!cursor.data)
+        return PAWL_OK;
+    if (!id_parse(cursor, out, random) || memcmp(random, no_random, sizeof random) != 0)
+        return bad_value(call, "after", "a cursor that `next` gave");
+    return PAWL_OK;
+}
+
+static pawl_status read_definition(const struct op_call *call, struct list_query *query)
+{
+    str reference = op_text(call, "definition");
+
+    if (reference.data && !definition_reference(reference, &query->definition, &query->version))
+        return bad_value(call, "definition", "a name or name@version");
+    return PAWL_OK;
+}
+
+static pawl_status read_kind(const struct op_call *call, struct list_query *query)
+{
+    str kind = op_text(call, "kind");
+
+    if (!kind.data)
+        return PAWL_OK;
+    for (int i = KIND_MACHINE; i <= KIND_CODE; i++)
+        if (str_is(kind, definition_kind_name((enum definition_kind)i))) {
+            query->kind = i;
+            return PAWL_OK;
+        }
+    return bad_value(call, "kind", "machine, flow or code");
+}
+
+static pawl_status read_status(const struct op_call *call, struct list_query *query)
+{
+    str status = op_text(call, "status");
+
+    if (!status.data)
+        return PAWL_OK;
+    for (int i = STATUS_RUNNING; i <= STATUS_CANCELLED; i++)
+        if (str_is(status, instance_status_name((enum instance_status)i))) {
+            query->status = status;
+            return PAWL_OK;
+        }
+    return bad_value(call, "status", "running, suspended, paused, completed, failed or cancelled");
+}
+
+static pawl_status read_order(const struct op_call *call, struct list_query *query)
+{
+    str order = op_text(call, "order");
+
+    query->oldest_first = str_is(order, "oldest");
+    if (order.data && !query->oldest_first && !str_is(order, "newest"))
+        return bad_value(call, "order", "newest or oldest");
+    return PAWL_OK;
+}
+
+static pawl_status read_created(const struct op_call *call, struct list_query *query)
+{
+    pawl_status status = query_time(call, "created_after", &query->has_created_after,
+                                    &query->created_after_ms);
+
+    if (status == PAWL_OK)
+        status = query_time(call, "created_before", &query->has_created_before,
+                            &query->created_before_ms);
+    if (status == PAWL_OK && query->has_created_after && query->has_created_before &&
+        query->created_before_ms < query->created_after_ms)
+        return scope_fail(call->scope, PAWL_INVALID_QUERY,
+                          "'created_before' is earlier than 'created_after'");
+    return status;
+}
+
+static pawl_status read_labels(const struct op_call *call, struct list_query *query)
+{
+    const str prefix = STR("label.");
+    const uint32_t most = sizeof query->label_key / sizeof *query->label_key;
+
+    for (const struct node *node = call->input->first; node; node = node->next) {
+        if (!str_starts(node->key, prefix))
+            continue;
+        if (query->label_count == most)
+            return scope_fail(call->scope, PAWL_INVALID_QUERY, "at most %u labels can be filtered",
+                              most);
+        query->label_key[query->label_count] = str_from(node->key, prefix.size);
+        query->label_value[query->label_count++] = node->text;
+    }
+    return PAWL_OK;
+}
+
+static pawl_status read_query(const struct op_call *call, struct list_query *query)
+{
+    pawl_status (*const readers[])(const struct op_call *, struct list_query *) = {
+        read_definition, read_kind, read_status, read_order, read_created, read_labels,
+    };
+    pawl_status status = query_check(call, true);
+
+    for (size_t i = 0; i < sizeof readers / sizeof *readers && status == PAWL_OK; i++)
+        status = readers[i](call, query);
+    if (status == PAWL_OK)
+        status = query_limit(call, &query->limit);
+    if (status == PAWL_OK)
+        status = read_cursor(call, &query->after);
+    query->state = op_text(call, "state");
+    query->subject = op_text(call, "subject_ref");
+    query->correlation = op_text(call, "correlation_id");
+    return status;
+}
+
+static pawl_status print_row(const struct op_call *call, uint64_t number, struct buf *out)
+{
+    struct instance_view view;
+    char id[ID_SIZE + 1];
+    pawl_status status = engine_id_of(op_engine(call), call->scope, number, id);
+
+    if (status == PAWL_OK)
+        status = engine_get(op_engine(call), call->scope, str_of(id), &view);
+    if (status == PAWL_OK)
+        print_instance(&view, out);
+    return status;
+}
+
+/* Is there a row behind a full page? Only then is there a next one. */
+static pawl_status print_next(const struct op_call *call, struct list_query *query, uint64_t last,
+                              bool is_full, struct buf *out)
+{
+    char cursor[ID_SIZE + 1] = "";
+    uint64_t *numbers;
+    uint32_t count = 0;
+    pawl_status status = PAWL_OK;
+
+    query->after = last;
+    query->limit = 1;
+    if (is_full)
+        status = engine_list(op_engine(call), call->scope, query, &numbers, &count);
+    if (count > 0)
+        id_print(last, no_random, cursor);
+    json_key(out, "next");
+    json_str(out, cursor[0] ? str_of(cursor) : STR_NONE);
+    return status;
+}
+
+pawl_status op_instance_list(struct op_call *call, struct buf *out)
+{
+    struct list_query query = { 0 };
+    uint64_t *numbers = NULL;
+    uint32_t count = 0, limit;
+    pawl_status status = read_query(call, &query);
+
+    if (status == PAWL_OK)
+        status = engine_list(op_engine(call), call->scope, &query, &numbers, &count);
+    limit = query.limit;
+    json_open(out, '{');
+    json_key(out, "instances");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < count && status == PAWL_OK; i++)
+        status = print_row(call, numbers[i], out);
+    json_close(out, ']');
+    if (status == PAWL_OK)
+        status = print_next(call, &query, count > 0 ? numbers[count - 1] : 0, count == limit, out);
+    json_close(out, '}');
+    return status;
+}

@@ -1,0 +1,206 @@
+/* ops_read.c - reading one instance: where it stands, what it can do, what it waits for. */
+#include "api/ops_int.h"
+
+static void print_text(struct buf *out, const char *key, str value)
+{
+    json_key(out, key);
+    json_str(out, value);
+}
+
+static void print_raw(struct buf *out, const char *key, str json)
+{
+    json_key(out, key);
+    json_raw(out, json);
+}
+
+static void print_time(struct buf *out, const char *key, int64_t at_ms)
+{
+    json_key(out, key);
+    json_time(out, at_ms);
+}
+
+static void print_action(const struct definition *definition, const struct transition *transition,
+                         struct buf *out)
+{
+    json_open(out, '{');
+    print_text(out, "action", transition->action);
+    print_text(out, "to_state", definition->states[transition->to].name);
+    if (transition->guard.data)
+        print_text(out, "guard", transition->guard);
+    if (transition->requires_reason) {
+        json_key(out, "requires_reason");
+        json_bool(out, true);
+    }
+    json_close(out, '}');
+}
+
+/* What a caller may fire now, in the order of declaration. */
+static void print_actions(const struct definition *definition, uint32_t state, struct buf *out)
+{
+    json_key(out, "actions");
+    json_open(out, '[');
+    for (uint32_t i = definition->exit_start[state]; i < definition->exit_start[state + 1]; i++) {
+        const struct transition *transition = &definition->transitions[definition->exits[i]];
+
+        if (!transition->by_engine)
+            print_action(definition, transition, out);
+    }
+    json_close(out, ']');
+}
+
+static void print_definition(const struct instance_view *view, struct buf *out)
+{
+    print_text(out, "definition", view->definition_name);
+    json_key(out, "version");
+    if (view->version > 0)
+        json_u64(out, view->version);
+    else
+        json_null(out);
+    json_key(out, "kind");
+    json_text(out, definition_kind_name(view->kind));
+}
+
+static void print_standing(const struct instance_view *view, struct buf *out)
+{
+    const struct definition *definition = view->definition;
+    const struct state *state = &definition->states[view->state];
+
+    print_text(out, "current_state", state->name);
+    json_key(out, "status");
+    json_text(out, instance_status_name(view->status));
+    json_key(out, "terminal_kind");
+    json_text(out, terminal_kind_name(state->terminal));
+    print_actions(definition, view->state, out);
+    json_key(out, "can_cancel");
+    json_bool(out, state->terminal == TERMINAL_NOT &&
+                       definition_find_cancel(definition, view->state) != NULL);
+    json_key(out, "next_sequence_number");
+    json_u64(out, view->seq + 1);
+}
+
+void print_instance(const struct instance_view *view, struct buf *out)
+{
+    json_open(out, '{');
+    print_text(out, "instance_id", str_of(view->id));
+    print_definition(view, out);
+    print_standing(view, out);
+    print_text(out, "subject_ref", view->subject);
+    print_text(out, "correlation_id", view->correlation);
+    print_raw(out, "labels", view->labels);
+    print_text(out, "parent_id", view->parent_id[0] ? str_of(view->parent_id) : STR_NONE);
+    print_text(out, "created_by", view->created_by);
+    print_time(out, "instantiated_at", view->instantiated_at_ms);
+    print_time(out, "updated_at", view->updated_at_ms);
+    print_raw(out, "input", view->input);
+    print_raw(out, "instance_metadata", view->metadata);
+    print_raw(out, "result", view->result);
+    print_raw(out, "error", view->error);
+    json_close(out, '}');
+}
+
+pawl_status op_instance_get(struct op_call *call, struct buf *out)
+{
+    struct instance_view view;
+    pawl_status status =
+        engine_get(op_engine(call), call->scope, op_text(call, "instance_id"), &view);
+
+    if (status == PAWL_OK)
+        print_instance(&view, out);
+    return status;
+}
+
+pawl_status op_instance_current(struct op_call *call, struct buf *out)
+{
+    str state;
+    pawl_status status =
+        engine_current(op_engine(call), call->scope, op_text(call, "instance_id"), &state);
+
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    print_text(out, "current_state", state);
+    json_close(out, '}');
+    return PAWL_OK;
+}
+
+static bool looks_like_json(str text)
+{
+    size_t at = 0;
+
+    while (at < text.size && memchr(" \t\r\n", text.data[at], 4))
+        at++;
+    return at < text.size && (text.data[at] == '{' || text.data[at] == '[');
+}
+
+pawl_status op_instance_declaration(struct op_call *call, struct buf *out)
+{
+    str text;
+    pawl_status status =
+        engine_declaration(op_engine(call), call->scope, op_text(call, "instance_id"), &text);
+
+    if (status != PAWL_OK)
+        return status;
+    if (!looks_like_json(text))
+        call->content_type = "application/yaml";
+    buf_str(out, text);
+    return PAWL_OK;
+}
+
+pawl_status op_instance_why(struct op_call *call, struct buf *out)
+{
+    struct waiting *waiting = NULL;
+    uint32_t count = 0;
+    pawl_status status = engine_why(op_engine(call), call->scope, op_text(call, "instance_id"),
+                                    &waiting, &count);
+
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    json_key(out, "waiting_for");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < count; i++) {
+        json_open(out, '{');
+        print_text(out, "kind", str_of(waiting[i].kind));
+        print_text(out, "name", waiting[i].name);
+        if (waiting[i].has_until)
+            print_time(out, "until", waiting[i].until_ms);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+    json_close(out, '}');
+    return PAWL_OK;
+}
+
+static void print_report(const struct verify_report *report, struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "valid");
+    json_bool(out, report->valid);
+    json_key(out, "entries");
+    json_u64(out, report->entries);
+    if (!report->valid) {
+        json_key(out, "first_bad");
+        json_u64(out, report->bad_seq);
+        print_text(out, "what", str_of(report->what));
+    }
+    json_close(out, '}');
+}
+
+pawl_status op_instance_verify(struct op_call *call, struct buf *out)
+{
+    struct engine *engine = op_engine(call);
+    struct verify_report report = { 0 };
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number;
+    pawl_status status = require_known(call);
+
+    if (status != PAWL_OK)
+        return status;
+    if (!id_parse(op_text(call, "instance_id"), &number, random))
+        return scope_fail(call->scope, PAWL_NOT_KNOWN, "no such instance");
+    status = verify_store(engine_store(engine), engine_heap(engine), number, NULL, NULL, &report,
+                          &call->scope->error);
+    if (status == PAWL_OK)
+        print_report(&report, out);
+    return status;
+}

@@ -1,0 +1,254 @@
+/* ops_run.c - run an operation: merge what came apart, check it against the table, handle. */
+#include "api/ops_int.h"
+#include "base/limits.h"
+
+struct merge {
+    struct scope *scope;
+    const struct op *op;
+    struct node *input, *last;
+};
+
+const struct op_param *op_param_find(const struct op *op, str name)
+{
+    for (const struct op_param *param = op->params; param->name; param++)
+        if (str_is(name, param->name))
+            return param;
+    return NULL;
+}
+
+static void append(struct merge *merge, struct node *node)
+{
+    if (merge->last)
+        merge->last->next = node;
+    else
+        merge->input->first = node;
+    merge->last = node;
+    merge->input->count++;
+}
+
+static pawl_status append_text(struct merge *merge, str name, str value)
+{
+    struct node *node = ARENA_NEW(&merge->scope->arena, struct node);
+
+    if (!node)
+        return scope_no_memory(merge->scope);
+    node->kind = NODE_STRING;
+    node->key = name;
+    node->text = arena_str(&merge->scope->arena, value.data ? value : STR(""));
+    if (!node->text.data)
+        return scope_no_memory(merge->scope);
+    append(merge, node);
+    return PAWL_OK;
+}
+
+static pawl_status unknown_member(struct merge *merge, str name)
+{
+    struct buf known;
+    pawl_status status;
+
+    buf_init(&known, merge->scope->arena.heap, 2048);
+    for (const struct op_param *param = merge->op->params; param->name; param++)
+        if (param->place != IN_PATH)
+            buf_fmt(&known, "%s%s", known.size ? ", " : "", param->name);
+    status = scope_fail(merge->scope, PAWL_INVALID_REQUEST,
+                        "unknown field '%.*s': %s takes %s", STR_ARG(name), merge->op->name,
+                        known.size ? buf_text(&known) : "none");
+    buf_fini(&known);
+    return status;
+}
+
+static pawl_status merge_pair(struct merge *merge, const struct op_pair *pair)
+{
+    const struct op_param *param = op_param_find(merge->op, pair->name);
+    bool any = pair->place == IN_QUERY && (merge->op->flags & OP_ANY_QUERY);
+
+    if (!any && (!param || param->place != pair->place))
+        return unknown_member(merge, pair->name);
+    if (!any && node_find_str(merge->input, pair->name))
+        return scope_fail(merge->scope, PAWL_INVALID_REQUEST, "'%.*s' is given twice",
+                          STR_ARG(pair->name));
+    return append_text(merge, pair->name, pair->value);
+}
+
+/* `whole`: the members are all there is (pawl_call), so path and query may be among them. */
+static pawl_status merge_members(struct merge *merge, struct node *object, bool whole)
+{
+    if (object->kind != NODE_OBJECT)
+        return scope_fail(merge->scope, PAWL_INVALID_REQUEST,
+                          "the input: expected a JSON object, found %s",
+                          node_kind_name(object->kind));
+    for (struct node *member = object->first, *next; member; member = next) {
+        const struct op_param *param = op_param_find(merge->op, member->key);
+        bool is_query = param ? param->place == IN_QUERY : merge->op->flags & OP_ANY_QUERY;
+
+        next = member->next;
+        if (param ? !whole && param->place != IN_BODY : !whole || !is_query)
+            return unknown_member(merge, member->key);
+        member->next = NULL;
+        if (member->kind != NODE_NULL || is_query)
+            append(merge, member);
+    }
+    return PAWL_OK;
+}
+
+static pawl_status merge_request(struct merge *merge, const struct op_request *request)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; i < request->pair_count && status == PAWL_OK; i++)
+        status = merge_pair(merge, &request->pairs[i]);
+    if (status == PAWL_OK && (merge->op->flags & OP_TEXT_BODY))
+        status = append_text(merge, STR("text"), request->text);
+    else if (status == PAWL_OK && request->body)
+        status = merge_members(merge, request->body, false);
+    return status;
+}
+
+static const char *type_name(enum op_type type)
+{
+    switch (type) {
+    case OP_STRING:
+        return "a string";
+    case OP_INTEGER:
+        return "a whole number";
+    case OP_BOOL:
+        return "true or false";
+    case OP_OBJECT:
+        return "an object";
+    case OP_JSON:
+        return "a JSON value";
+    }
+    return "a value";
+}
+
+static bool has_type(const struct node *node, enum op_type type)
+{
+    int64_t number;
+
+    switch (type) {
+    case OP_STRING:
+        return node->kind == NODE_STRING;
+    case OP_INTEGER:
+        return node_to_i64(node, &number);
+    case OP_BOOL:
+        return node->kind == NODE_BOOL;
+    case OP_OBJECT:
+        return node->kind == NODE_OBJECT;
+    case OP_JSON:
+        return true;
+    }
+    return false;
+}
+
+/* Filters are texts in a URL: what they mean is the handler's, who calls it invalid-query. */
+static pawl_status check_param(struct merge *merge, const struct op_param *param)
+{
+    const struct node *node = node_find(merge->input, param->name);
+
+    if (param->place == IN_QUERY)
+        return PAWL_OK;
+    if (!node)
+        return param->required ? scope_fail(merge->scope, PAWL_INVALID_REQUEST,
+                                            "'%s' is missing: %s", param->name, param->summary)
+                               : PAWL_OK;
+    if (!has_type(node, param->type))
+        return scope_fail(merge->scope, PAWL_INVALID_REQUEST, "'%s': expected %s, found %s",
+                          param->name, type_name(param->type),
+                          param->type == OP_INTEGER && node->kind == NODE_NUMBER
+                              ? "a number that is not, or is too large"
+                              : node_kind_name(node->kind));
+    if (param->required && param->type == OP_STRING && str_is_blank(node->text))
+        return scope_fail(merge->scope, PAWL_INVALID_REQUEST, "'%s' is blank: %s", param->name,
+                          param->summary);
+    return PAWL_OK;
+}
+
+static pawl_status handle(pawl *p, struct merge *merge, struct buf *out, struct op_answer *answer)
+{
+    struct op_call call = {
+        .p = p,
+        .scope = merge->scope,
+        .op = merge->op,
+        .input = merge->input,
+        .http_status = merge->op->http_status,
+        .content_type = "application/json",
+    };
+    pawl_status status = PAWL_OK;
+
+    for (const struct op_param *param = merge->op->params; param->name; param++)
+        if ((status = check_param(merge, param)) != PAWL_OK)
+            return status;
+    status = merge->op->handle(&call, out);
+    if (status == PAWL_OK && out->failed)
+        status = scope_no_memory(merge->scope);
+    if (status == PAWL_OK)
+        *answer = (struct op_answer){ call.http_status, call.content_type };
+    return status;
+}
+
+static pawl_status merge_begin(struct merge *merge, struct scope *scope, const struct op *op)
+{
+    *merge = (struct merge){ .scope = scope, .op = op };
+    merge->input = ARENA_NEW(&scope->arena, struct node);
+    if (!merge->input)
+        return scope_no_memory(scope);
+    merge->input->kind = NODE_OBJECT;
+    return PAWL_OK;
+}
+
+pawl_status op_run(pawl *p, const struct op *op, const struct op_request *request,
+                   struct scope *scope, struct buf *out, struct op_answer *answer)
+{
+    struct merge merge;
+    pawl_status status = merge_begin(&merge, scope, op);
+
+    if (status == PAWL_OK)
+        status = merge_request(&merge, request);
+    if (status == PAWL_OK)
+        status = handle(p, &merge, out, answer);
+    return status;
+}
+
+static pawl_status call_by_name(pawl *p, const char *name, const char *input_json,
+                                struct scope *scope, struct buf *out)
+{
+    const struct op *op = op_find(str_of(name));
+    struct op_answer answer;
+    struct merge merge;
+    struct node *input;
+    pawl_status status;
+
+    if (!op)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "no operation '%s'", name ? name : "");
+    status = node_read_json(scope, str_of(input_json ? input_json : "{}"), &input);
+    if (status == PAWL_OK)
+        status = merge_begin(&merge, scope, op);
+    if (status == PAWL_OK)
+        status = merge_members(&merge, input, true);
+    return status == PAWL_OK ? handle(p, &merge, out, &answer) : status;
+}
+
+pawl_status pawl_call(pawl *p, const char *operation, const char *input_json, char **out,
+                      pawl_error *error)
+{
+    struct scope scope;
+    struct buf answer;
+    pawl_status status;
+
+    *out = NULL;
+    scope_init(&scope, &p->heap, LIMIT_SCOPE);
+    buf_init(&answer, &p->heap, LIMIT_SCOPE);
+    status = call_by_name(p, operation, input_json, &scope, &answer);
+    if (status == PAWL_OK) {
+        *out = heap_new(&p->heap, answer.size + 1);
+        if (*out)
+            memcpy(*out, buf_text(&answer), answer.size);
+        else
+            status = scope_no_memory(&scope);
+    }
+    if (status != PAWL_OK && error)
+        *error = scope.error;
+    buf_fini(&answer);
+    scope_fini(&scope);
+    return status;
+}

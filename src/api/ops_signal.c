@@ -1,0 +1,97 @@
+/* ops_signal.c - signals, and the operations of the test clock. */
+#include "api/ops_int.h"
+#include "base/time.h"
+
+static void print_count(struct buf *out, const char *key, uint64_t count)
+{
+    json_open(out, '{');
+    json_key(out, key);
+    json_u64(out, count);
+    json_close(out, '}');
+}
+
+pawl_status op_signal_send(struct op_call *call, struct buf *out)
+{
+    const char *defect = ref_defect(call, "actor_ref");
+    pawl_status status = PAWL_OK;
+
+    if (defect) {
+        status = require_known(call);
+        return status == PAWL_OK ? defect_status(call, defect) : status;
+    }
+    status = engine_signal(op_engine(call), call->scope, op_text(call, "instance_id"),
+                           op_text(call, "name"), op_json(call, "payload"),
+                           op_ref(call, "actor_ref"));
+    if (status == PAWL_OK)
+        print_count(out, "delivered", 1);
+    return status;
+}
+
+/* Only what was made for tests is played with. */
+static pawl_status require_test(const struct op_call *call)
+{
+    struct instance_view view;
+    str id = op_text(call, "instance_id");
+    pawl_status status = engine_get(op_engine(call), call->scope, id, &view);
+
+    if (status != PAWL_OK || view.test || engine_has_test_clock(op_engine(call)))
+        return status;
+    return scope_fail(call->scope, PAWL_NOT_AWAITING,
+                      "%.*s was not created with 'test': true, so it waits for nothing here",
+                      STR_ARG(id));
+}
+
+pawl_status op_test_signal(struct op_call *call, struct buf *out)
+{
+    pawl_status status = require_test(call);
+
+    return status == PAWL_OK ? op_signal_send(call, out) : status;
+}
+
+pawl_status op_test_fire_timer(struct op_call *call, struct buf *out)
+{
+    pawl_status status = engine_fire_timer(op_engine(call), call->scope,
+                                           op_text(call, "instance_id"), op_text(call, "name"));
+
+    if (status == PAWL_OK)
+        print_count(out, "fired", 1);
+    return status;
+}
+
+pawl_status op_test_advance(struct op_call *call, struct buf *out)
+{
+    str by = op_text(call, "by");
+    int64_t by_ms;
+    pawl_status status;
+
+    if (!engine_has_test_clock(op_engine(call)))
+        return scope_fail(call->scope, PAWL_NOT_KNOWN,
+                          "this store runs by the real clock; there is a test clock with --test");
+    if (!duration_parse(by, &by_ms))
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "'by': expected a duration like 500ms, 30s, 5m, 72h or 7d, found "
+                          "'%.*s'",
+                          STR_ARG(by));
+    status = engine_advance(op_engine(call), call->scope, by_ms);
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    json_key(out, "now");
+    json_time(out, engine_now_ms(op_engine(call)));
+    json_close(out, '}');
+    return PAWL_OK;
+}
+
+pawl_status op_store_names(struct op_call *call, struct buf *out)
+{
+    (void)call;
+    buf_str(out, STR("{\"stores\":[\"default\"]}"));
+    return PAWL_OK;
+}
+
+pawl_status op_health(struct op_call *call, struct buf *out)
+{
+    (void)call;
+    buf_str(out, STR("{\"status\":\"ok\"}"));
+    return PAWL_OK;
+}

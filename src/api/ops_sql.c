@@ -1,0 +1,54 @@
+/* ops_sql.c - store.sql: read-only SQL over the views, for people. It has no HTTP route: what
+ * SQL can see is everything, and it can keep a store busy for as long as it likes. */
+#include "api/ops_int.h"
+#include "base/limits.h"
+
+struct sql_answer {
+    struct buf *out;
+    bool begun;
+};
+
+static void put_columns(struct buf *out, uint32_t count, const str *names)
+{
+    json_key(out, "columns");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < count; i++)
+        json_str(out, names[i]);
+    json_close(out, ']');
+    json_key(out, "rows");
+    json_open(out, '[');
+}
+
+static pawl_status put_row(void *context, uint32_t count, const str *names, const str *values)
+{
+    struct sql_answer *answer = context;
+
+    if (!answer->begun)
+        put_columns(answer->out, count, names);
+    answer->begun = true;
+    json_open(answer->out, '[');
+    for (uint32_t i = 0; i < count; i++)
+        json_str(answer->out, values[i]);
+    json_close(answer->out, ']');
+    return answer->out->failed ? PAWL_TOO_LARGE : PAWL_OK;
+}
+
+/* {columns: [...], rows: [[...]]}: every value as its text, NULL as null. */
+pawl_status op_store_sql(struct op_call *call, struct buf *out)
+{
+    struct sql_answer answer = { .out = out };
+    struct store *store = engine_store(op_engine(call));
+    pawl_status status;
+
+    json_open(out, '{');
+    status = store_sql(store, call->scope, op_text(call, "text"), put_row, &answer);
+    if (status == PAWL_TOO_LARGE)
+        return scope_fail(call->scope, status, "the answer is too large; add a LIMIT");
+    if (status != PAWL_OK)
+        return status;
+    if (!answer.begun)
+        put_columns(out, 0, NULL);
+    json_close(out, ']');
+    json_close(out, '}');
+    return PAWL_OK;
+}

@@ -1,0 +1,384 @@
+/* pawl.c - pawl.h's functions: validate, open a scope, call the engine.
+ *
+ * Nothing is decided here. Texts that end in NUL become views; results become texts that live
+ * as long as the header says. */
+#include "api/api.h"
+#include "base/limits.h"
+#include "base/node.h"
+#include "base/time.h"
+#include "tool/tool.h"
+#include <stdio.h>
+
+/* ---- Scopes ---- */
+
+static pawl_status leave(struct scope *scope, pawl_status status, pawl_error *error)
+{
+    if (error) {
+        if (status)
+            *error = scope->error;
+        else
+            *error = (pawl_error){ 0 };
+        error->status = status;
+    }
+    scope_fini(scope);
+    return status;
+}
+
+static void enter(pawl *p, struct scope *scope)
+{
+    scope_init(scope, &p->heap, LIMIT_SCOPE);
+}
+
+/* ---- Opening ---- */
+
+static struct heap heap_of(const pawl_options *options)
+{
+    if (options && options->resize)
+        return (struct heap){ options->resize, options->resize_context };
+    return heap_libc;
+}
+
+pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *options, struct env *env,
+                          pawl_error *error)
+{
+    static const pawl_options defaults = { 0 };
+    const pawl_options *o = options ? options : &defaults;
+    struct heap heap = heap_of(options);
+    struct scope scope;
+    pawl *p = env ? heap_new(&heap, sizeof *p) : NULL;
+    pawl_status status;
+
+    *out = NULL;
+    scope_init(&scope, p ? &p->heap : &heap, LIMIT_SCOPE);
+    if (!p) {
+        if (env)
+            env->close(env);
+        return leave(&scope, scope_no_memory(&scope), error);
+    }
+    p->heap = heap;
+    status = engine_open(url, &(struct engine_options){
+        .env = env, .heap = &p->heap, .own = o->own, .address = o->address, .workers = o->workers,
+        .test_clock = o->test_clock, .allow_exec = o->allow_exec, .log = o->log,
+        .log_context = o->log_context }, &scope, &p->engine);
+    status = leave(&scope, status, error);
+    if (status)
+        heap_free(&heap, p, sizeof *p);
+    else
+        *out = p;
+    return status;
+}
+
+pawl_status pawl_open(pawl **out, const char *url, const pawl_options *options, pawl_error *error)
+{
+    return pawl_open_env(out, url ? url : "sqlite:pawl.db", options, env_os_new(), error);
+}
+
+void pawl_close(pawl *p)
+{
+    struct heap heap;
+
+    if (!p)
+        return;
+    heap = p->heap;
+    engine_close(p->engine);
+    heap_free(&heap, p, sizeof *p);
+}
+
+/* ---- Definitions ---- */
+
+pawl_status pawl_define(pawl *p, const char *text, size_t size, pawl_defined *out, pawl_error *error)
+{
+    struct scope scope;
+    struct defined defined;
+    pawl_status status;
+
+    enter(p, &scope);
+    status = engine_define(p->engine, &scope, STR_NONE, (str){ text, size }, &defined);
+    if (!status && out) {
+        *out = (pawl_defined){ .version = defined.version, .is_new = defined.is_new };
+        sha_hex(defined.sha256, SHA_SIZE, out->sha256);
+        snprintf(out->name, sizeof out->name, "%.*s", STR_ARG(defined.name));
+    }
+    return leave(&scope, status, error);
+}
+
+/* ---- Instances ---- */
+
+/* null, missing and "" count as not supplied (D27). */
+static str supplied(const char *text)
+{
+    return text && *text ? str_of(text) : STR_NONE;
+}
+
+static pawl_status check_ref(struct scope *scope, const char *what, str text)
+{
+    if (!text.data)
+        return PAWL_OK;
+    if (!str_is_utf8(text, false))
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "%s: expected UTF-8, found other bytes", what);
+    if (str_is_blank(text))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "%s: expected a name, found only white space", what);
+    return PAWL_OK;
+}
+
+static pawl_status check_json(struct scope *scope, const char *what, str text, bool is_object)
+{
+    struct node *node;
+    pawl_status status = PAWL_OK;
+
+    if (!text.data)
+        return PAWL_OK;
+    status = node_read_json(scope, text, &node);
+    if (status == PAWL_INVALID_REQUEST) {
+        char words[300];
+
+        snprintf(words, sizeof words, "%.*s", 280, scope->error.message);
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "%s: %s", what, words);
+    }
+    if (!status && is_object && node->kind != NODE_OBJECT)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "%s: expected an object, found %s", what,
+                          node_kind_name(node->kind));
+    return status;
+}
+
+static pawl_status check_labels(struct scope *scope, str text)
+{
+    struct node *node, *member;
+    pawl_status status = check_json(scope, "labels", text, true);
+
+    if (status || !text.data)
+        return status;
+    status = node_read_json(scope, text, &node);
+    for (member = status ? NULL : node->first; member; member = member->next)
+        if (member->kind != NODE_STRING)
+            return scope_fail(scope, PAWL_INVALID_REQUEST, "labels.%.*s: expected a string, found %s",
+                              STR_ARG(member->key), node_kind_name(member->kind));
+    return status;
+}
+
+static pawl_status read_time(struct scope *scope, const char *what, const char *text, bool *has,
+                             int64_t *out)
+{
+    *has = text && *text;
+    if (*has && !time_parse(str_of(text), out))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "%s: expected a time like 2026-05-01T00:00:00Z, found '%.40s'", what, text);
+    return PAWL_OK;
+}
+
+static pawl_status create_args_of(struct scope *scope, const pawl_create_args *from,
+                                  struct create_args *out)
+{
+    pawl_status status;
+
+    *out = (struct create_args){ .definition = str_of(from->definition),
+                                 .declaration = str_of(from->declaration),
+                                 .input = supplied(from->input), .labels = supplied(from->labels),
+                                 .metadata = supplied(from->instance_metadata),
+                                 .actor = supplied(from->actor_ref),
+                                 .subject = supplied(from->subject_ref),
+                                 .correlation = supplied(from->correlation_id),
+                                 .test = from->test };
+    status = check_json(scope, "input", out->input, false);
+    if (!status)
+        status = check_json(scope, "instance_metadata", out->metadata, false);
+    if (!status)
+        status = check_labels(scope, out->labels);
+    if (!status)
+        status = check_ref(scope, "actor_ref", out->actor);
+    if (!status)
+        status = check_ref(scope, "subject_ref", out->subject);
+    if (!status)
+        status = check_ref(scope, "correlation_id", out->correlation);
+    if (!status)
+        status = read_time(scope, "instantiated_at", from->instantiated_at,
+                           &out->has_instantiated_at, &out->instantiated_at_ms);
+    return status;
+}
+
+pawl_status pawl_create(pawl *p, const pawl_create_args *args, pawl_id *out, pawl_error *error)
+{
+    struct scope scope;
+    struct create_args create;
+    struct created created;
+    pawl_status status;
+
+    enter(p, &scope);
+    status = create_args_of(&scope, args, &create);
+    if (!status)
+        status = engine_create(p->engine, &scope, &create, &created);
+    if (!status)
+        memcpy(out->text, created.id, sizeof out->text);
+    return leave(&scope, status, error);
+}
+
+/* What is wrong with attribution and time is reported in its place, after the others. */
+static void fire_args_of(struct scope *scope, const char *id, const pawl_fire_args *from,
+                         struct fire_args *out)
+{
+    pawl_status status;
+
+    *out = (struct fire_args){ .id = str_of(id), .action = str_of(from->action),
+                               .actor = supplied(from->actor_ref),
+                               .reason = supplied(from->reason),
+                               .payload = supplied(from->payload),
+                               .guard_satisfied = from->guard_satisfied,
+                               .expected_sequence = from->expected_sequence };
+    if (out->reason.data && str_is_blank(out->reason))
+        out->reason = STR_NONE;
+    status = check_ref(scope, "actor_ref", out->actor);
+    if (!status)
+        status = read_time(scope, "fired_at", from->fired_at, &out->has_fired_at,
+                           &out->fired_at_ms);
+    if (!status)
+        status = check_json(scope, "payload", out->payload, false);
+    out->late_status = status;
+    out->late_words = status ? arena_text(&scope->arena, str_of(scope->error.message)) : NULL;
+}
+
+static void fired_of(const struct fired *from, pawl_fired *out)
+{
+    *out = (pawl_fired){ .new_state = from->new_state.data, .sequence_number = from->seq };
+    _Static_assert(sizeof from->transition_id == sizeof out->transition_id, "one size");
+    memcpy(out->transition_id, from->transition_id, sizeof out->transition_id);
+}
+
+pawl_status pawl_fire(pawl *p, const char *id, const pawl_fire_args *args, pawl_fired *out,
+                      pawl_error *error)
+{
+    struct scope scope;
+    struct fire_args fire;
+    struct fired fired;
+    pawl_status status;
+
+    enter(p, &scope);
+    fire_args_of(&scope, id, args, &fire);
+    status = engine_fire(p->engine, &scope, &fire, &fired);
+    if (!status && out)
+        fired_of(&fired, out);
+    return leave(&scope, status, error);
+}
+
+pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count, pawl_error *error)
+{
+    struct scope scope;
+    struct batch_fire *batch;
+    pawl_status status;
+
+    enter(p, &scope);
+    if (count > LIMIT_BATCH)
+        return leave(&scope, scope_fail(&scope, PAWL_TOO_LARGE,
+                                        "expected at most %u fires in a batch, found %zu",
+                                        LIMIT_BATCH, count), error);
+    batch = ARENA_ARRAY(&scope.arena, struct batch_fire, count + 1);
+    if (!batch)
+        return leave(&scope, scope_no_memory(&scope), error);
+    for (size_t i = 0; i < count; i++)
+        fire_args_of(&scope, fires[i].id, &fires[i].args, &batch[i].args);
+    status = engine_fire_batch(p->engine, &scope, batch, count);
+    for (size_t i = 0; i < count && !status; i++) {
+        fires[i].status = batch[i].status;
+        if (!batch[i].status)
+            fired_of(&batch[i].fired, &fires[i].fired);
+    }
+    return leave(&scope, status, error);
+}
+
+pawl_status pawl_cancel(pawl *p, const char *id, const char *actor_ref, const char *reason,
+                        pawl_fired *out, pawl_error *error)
+{
+    struct scope scope;
+    struct fired fired;
+    pawl_status status;
+
+    enter(p, &scope);
+    status = check_ref(&scope, "actor_ref", supplied(actor_ref));
+    if (!status)
+        status = engine_cancel(p->engine, &scope, str_of(id), supplied(actor_ref),
+                               supplied(reason), &fired);
+    if (!status && out)
+        fired_of(&fired, out);
+    return leave(&scope, status, error);
+}
+
+pawl_status pawl_signal(pawl *p, const char *id, const char *name, const char *payload,
+                        const char *actor_ref, pawl_error *error)
+{
+    struct scope scope;
+    pawl_status status;
+
+    enter(p, &scope);
+    status = check_json(&scope, "payload", supplied(payload), false);
+    if (!status)
+        status = engine_signal(p->engine, &scope, str_of(id), str_of(name), supplied(payload),
+                               supplied(actor_ref));
+    return leave(&scope, status, error);
+}
+
+pawl_status pawl_current(pawl *p, const char *id, const char **out, pawl_error *error)
+{
+    struct scope scope;
+    str state;
+    pawl_status status;
+
+    enter(p, &scope);
+    status = engine_current(p->engine, &scope, str_of(id), &state);
+    if (!status)
+        *out = state.data;
+    return leave(&scope, status, error);
+}
+
+/* ---- Tools, code, time ---- */
+
+pawl_status pawl_tool_register(pawl *p, const char *name, pawl_tool_fn fn, void *context,
+                               pawl_error *error)
+{
+    pawl_error unused;
+
+    return toolbox_register(engine_toolbox(p->engine), name, fn, context, error ? error : &unused);
+}
+
+pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, pawl_error *error)
+{
+    struct scope scope;
+
+    enter(p, &scope);
+    return leave(&scope, engine_code_register(p->engine, type, &scope), error);
+}
+
+int64_t pawl_next_due(pawl *p)
+{
+    return engine_next_due_ms(p->engine);
+}
+
+pawl_status pawl_run_due(pawl *p, pawl_error *error)
+{
+    struct scope scope;
+
+    enter(p, &scope);
+    return leave(&scope, engine_run_due(p->engine, &scope), error);
+}
+
+pawl_status pawl_test_advance(pawl *p, int64_t by_ms, pawl_error *error)
+{
+    struct scope scope;
+
+    enter(p, &scope);
+    return leave(&scope, engine_advance(p->engine, &scope, by_ms), error);
+}
+
+pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *name, pawl_error *error)
+{
+    struct scope scope;
+
+    enter(p, &scope);
+    return leave(&scope, engine_fire_timer(p->engine, &scope, str_of(id), str_of(name)), error);
+}
+
+/* Texts handed over hold no NUL but their last byte, so that their size is known. */
+void pawl_free(pawl *p, void *text)
+{
+    if (text)
+        heap_free(&p->heap, text, strlen(text) + 1);
+}

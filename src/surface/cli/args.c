@@ -1,0 +1,326 @@
+/* args.c - words of the command line into a verb, its operands and its options; and those
+ * into the input of an operation. */
+#include "base/ids.h"
+#include "base/limits.h"
+#include "surface/cli/cli.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct cli_option *find_option(const struct verb *verb, str name)
+{
+    for (const struct cli_option *option = verb ? verb->options : NULL; option && option->name;
+         option++)
+        if (str_is(name, option->name))
+            return option;
+    return NULL;
+}
+
+struct reader {
+    struct cli *cli;
+    char **words;
+    int count, at;
+    bool only_operands; /* after "--" */
+};
+
+/* The value of an option: behind its '=', or the next word. */
+static const char *take_value(struct reader *reader, const char *equals)
+{
+    if (equals)
+        return equals + 1;
+    return reader->at + 1 < reader->count ? reader->words[++reader->at] : NULL;
+}
+
+static int take_global(struct reader *reader, str name, const char *equals, bool *taken)
+{
+    struct cli *cli = reader->cli;
+
+    *taken = true;
+    if (str_is(name, "json"))
+        cli->json = true;
+    else if (str_is(name, "help"))
+        cli->help = true;
+    else if (str_is(name, "store")) {
+        cli->store = take_value(reader, equals);
+        if (!cli->store || !*cli->store)
+            return usage_fail(cli, "--store needs a URL, e.g. --store sqlite:pawl.db");
+    } else
+        *taken = false;
+    return EXIT_DONE;
+}
+
+static int take_option(struct reader *reader, const char *word)
+{
+    struct cli *cli = reader->cli;
+    const char *equals = strchr(word, '=');
+    str name = { word + 2, equals ? (size_t)(equals - word - 2) : strlen(word) - 2 };
+    const struct cli_option *option;
+    bool taken;
+    int code = take_global(reader, name, equals, &taken);
+
+    if (taken)
+        return code;
+    option = find_option(cli->verb, name);
+    if (!option)
+        return usage_fail(cli, "unknown option --%.*s", STR_ARG(name));
+    if (cli->given_count == CLI_OPTIONS_MAX)
+        return usage_fail(cli, "too many options");
+    cli->given[cli->given_count].option = option;
+    cli->given[cli->given_count].value = option->value ? take_value(reader, equals) : NULL;
+    if (option->value && !cli->given[cli->given_count].value)
+        return usage_fail(cli, "--%s needs a value: %s", option->name, option->value);
+    if (!option->value && equals)
+        return usage_fail(cli, "--%s takes no value", option->name);
+    cli->given_count++;
+    return EXIT_DONE;
+}
+
+/* One letter too many, too few, wrong, or two swapped: all of them leave most letters. */
+static uint32_t shared_letters(const char *a, const char *b)
+{
+    uint32_t count = 0, seen[256] = { 0 };
+
+    for (; *a; a++)
+        seen[(unsigned char)*a]++;
+    for (; *b; b++)
+        if (seen[(unsigned char)*b] > 0) {
+            seen[(unsigned char)*b]--;
+            count++;
+        }
+    return count;
+}
+
+static int unknown_verb(struct cli *cli, const char *word)
+{
+    for (const struct verb *verb = verbs; verb->name; verb++) {
+        size_t longer = strlen(word) > strlen(verb->name) ? strlen(word) : strlen(verb->name);
+
+        if (shared_letters(word, verb->name) + 1 >= longer && longer > 2)
+            return usage_fail(cli, "unknown verb '%s'; did you mean '%s'?", word, verb->name);
+    }
+    return usage_fail(cli, "unknown verb '%s'", word);
+}
+
+static int take_operand(struct reader *reader, const char *word)
+{
+    struct cli *cli = reader->cli;
+
+    if (!cli->verb) {
+        cli->verb = verb_find(word);
+        return cli->verb ? EXIT_DONE : unknown_verb(cli, word);
+    }
+    if (cli->operand_count == CLI_OPERANDS_MAX || cli->operand_count == cli->verb->operand_max)
+        return usage_fail(cli, "one word too many: '%s'", word);
+    cli->operands[cli->operand_count++] = word;
+    return EXIT_DONE;
+}
+
+static int take_word(struct reader *reader)
+{
+    const char *word = reader->words[reader->at];
+
+    if (reader->only_operands || word[0] != '-' || word[1] == '\0')
+        return take_operand(reader, word);
+    if (strcmp(word, "-h") == 0) {
+        reader->cli->help = true;
+        return EXIT_DONE;
+    }
+    if (strcmp(word, "--") == 0) {
+        reader->only_operands = true;
+        return EXIT_DONE;
+    }
+    if (word[1] != '-')
+        return usage_fail(reader->cli, "unknown option %s", word);
+    return take_option(reader, word);
+}
+
+int args_parse(struct cli *cli, int argc, char **argv)
+{
+    struct reader reader = { .cli = cli, .words = argv, .count = argc, .at = 1 };
+    int code = EXIT_DONE;
+
+    for (; reader.at < argc && code == EXIT_DONE; reader.at++)
+        code = take_word(&reader);
+    if (code != EXIT_DONE || cli->help || !cli->verb)
+        return code;
+    if (cli->operand_count < cli->verb->operand_min)
+        return usage_fail(cli, "expected %s", cli->verb->operands);
+    return EXIT_DONE;
+}
+
+const char *args_option(const struct cli *cli, const char *name)
+{
+    const char *value = NULL;
+
+    for (uint32_t i = 0; i < cli->given_count; i++)
+        if (strcmp(cli->given[i].option->name, name) == 0)
+            value = cli->given[i].value;
+    return value;
+}
+
+bool args_flag(const struct cli *cli, const char *name)
+{
+    for (uint32_t i = 0; i < cli->given_count; i++)
+        if (strcmp(cli->given[i].option->name, name) == 0)
+            return true;
+    return false;
+}
+
+pawl_status file_read(struct scope *scope, const char *path, str *out)
+{
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    pawl_status status = PAWL_OK;
+    struct buf text;
+    char block[65536];
+    size_t size;
+
+    if (!file)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "cannot read '%s': %s", path,
+                          strerror(errno));
+    buf_init(&text, scope->arena.heap, LIMIT_TEXT + 1);
+    while ((size = fread(block, 1, sizeof block, file)) > 0)
+        buf_add(&text, block, size);
+    if (ferror(file))
+        status = scope_fail(scope, PAWL_INVALID_REQUEST, "cannot read '%s': %s", path,
+                            strerror(errno));
+    else if (text.failed)
+        status = scope_fail(scope, PAWL_TOO_LARGE, "'%s' is larger than 1 MiB", path);
+    else
+        *out = arena_str(&scope->arena, buf_view(&text));
+    if (file != stdin)
+        fclose(file);
+    buf_fini(&text);
+    return status;
+}
+
+/* ---- Options and operands as members of an input ---- */
+
+static pawl_status put_json(struct cli *cli, const struct given *given, struct buf *input)
+{
+    str text = str_of(given->value);
+    struct node *value;
+
+    if (given->value[0] == '@' && file_read(&cli->scope, given->value + 1, &text) != PAWL_OK)
+        return cli->scope.error.status;
+    if (node_read_json(&cli->scope, text, &value) != PAWL_OK)
+        return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
+                          "--%s is not JSON: %.300s (a text needs its quotes: '\"text\"')",
+                          given->option->name, cli->scope.error.message);
+    json_key(input, given->option->member);
+    json_raw(input, value->raw);
+    return PAWL_OK;
+}
+
+static pawl_status put_number(struct cli *cli, const struct given *given, struct buf *input)
+{
+    uint64_t number;
+
+    if (!str_to_u64(str_of(given->value), &number))
+        return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
+                          "--%s: expected a whole number, found '%s'", given->option->name,
+                          given->value);
+    json_key(input, given->option->member);
+    json_u64(input, number);
+    return PAWL_OK;
+}
+
+static pawl_status split_pair(struct cli *cli, const struct given *given, str *key, str *value)
+{
+    const char *equals = strchr(given->value, '=');
+
+    if (!equals || equals == given->value)
+        return scope_fail(&cli->scope, PAWL_INVALID_REQUEST, "--%s: expected K=V, found '%s'",
+                          given->option->name, given->value);
+    *key = (str){ given->value, (size_t)(equals - given->value) };
+    *value = str_of(equals + 1);
+    return PAWL_OK;
+}
+
+static pawl_status put_filter(struct cli *cli, const struct given *given, struct buf *input)
+{
+    str key, value;
+    struct buf name;
+    pawl_status status = split_pair(cli, given, &key, &value);
+
+    if (status != PAWL_OK)
+        return status;
+    buf_init(&name, cli->scope.arena.heap, LIMIT_TEXT);
+    buf_fmt(&name, "%s%.*s", given->option->member, STR_ARG(key));
+    json_key_str(input, buf_view(&name));
+    json_str(input, value);
+    buf_fini(&name);
+    return PAWL_OK;
+}
+
+/* All labels at once, at the first of them: they are one object. */
+static pawl_status put_labels(struct cli *cli, uint32_t first, struct buf *input)
+{
+    const struct cli_option *option = cli->given[first].option;
+    str key, value;
+
+    for (uint32_t i = 0; i < first; i++)
+        if (cli->given[i].option == option)
+            return PAWL_OK;
+    json_key(input, option->member);
+    json_open(input, '{');
+    for (uint32_t i = first; i < cli->given_count; i++) {
+        if (cli->given[i].option != option)
+            continue;
+        if (split_pair(cli, &cli->given[i], &key, &value) != PAWL_OK)
+            return cli->scope.error.status;
+        json_key_str(input, key);
+        json_str(input, value);
+    }
+    json_close(input, '}');
+    return PAWL_OK;
+}
+
+static pawl_status put_option(struct cli *cli, uint32_t index, struct buf *input)
+{
+    const struct given *given = &cli->given[index];
+
+    switch (given->option->kind) {
+    case OPTION_JSON:
+        return put_json(cli, given, input);
+    case OPTION_NUMBER:
+        return put_number(cli, given, input);
+    case OPTION_FILTER:
+        return put_filter(cli, given, input);
+    case OPTION_LABEL:
+        return put_labels(cli, index, input);
+    case OPTION_FLAG:
+        json_key(input, given->option->member);
+        json_bool(input, true);
+        return PAWL_OK;
+    case OPTION_TEXT:
+        json_key(input, given->option->member);
+        json_text(input, given->value);
+        return PAWL_OK;
+    }
+    return PAWL_OK;
+}
+
+static pawl_status put_operand(struct cli *cli, uint32_t index, struct buf *input)
+{
+    const char *member = cli->verb->members[index];
+    const char *value = cli->operands[index];
+
+    if (strcmp(member, "instance_id") == 0 && id_resolve(cli, value, &value) != PAWL_OK)
+        return cli->scope.error.status;
+    json_key(input, member);
+    json_text(input, value);
+    return PAWL_OK;
+}
+
+pawl_status args_members(struct cli *cli, struct buf *input)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; status == PAWL_OK && i < cli->operand_count && i < 2; i++)
+        if (cli->verb->members[i])
+            status = put_operand(cli, i, input);
+    for (uint32_t i = 0; status == PAWL_OK && i < cli->given_count; i++)
+        if (cli->given[i].option->member)
+            status = put_option(cli, i, input);
+    return status;
+}

@@ -1,0 +1,99 @@
+/* cli.c - from main() to a verb and back to an exit status. */
+#include "surface/cli/cli.h"
+#include <signal.h>
+#include <stdlib.h>
+
+void print_json(struct cli *cli, str answer)
+{
+    fwrite(answer.data, 1, answer.size, cli->term.out);
+    fputc('\n', cli->term.out);
+}
+
+pawl_status verb_call(struct cli *cli, struct node **answer, str *text)
+{
+    struct buf input;
+    pawl_status status;
+
+    input_init(&input);
+    status = args_members(cli, &input);
+    if (status != PAWL_OK) {
+        buf_fini(&input);
+        return status;
+    }
+    json_close(&input, '}');
+    return target_ask(cli, &cli->scope, cli->verb->operation, &input, answer, text);
+}
+
+static int verb_default(struct cli *cli)
+{
+    struct node *answer;
+    str text;
+
+    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
+        verb_call(cli, &answer, &text) != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    if (cli->json)
+        print_json(cli, text);
+    else
+        cli->verb->render(cli, answer);
+    return EXIT_DONE;
+}
+
+static int run_verb(struct cli *cli)
+{
+    int code = cli->verb->run ? cli->verb->run(cli) : verb_default(cli);
+
+    target_close(cli);
+    if (fflush(stdout) != 0 && code == EXIT_DONE) {
+        perror("pawl: standard output");
+        return EXIT_STORE;
+    }
+    return code;
+}
+
+/* Commands that we tell people to type must reach the same store. */
+static void name_command(struct cli *cli, const char *usual_store)
+{
+    size_t size = strlen(cli->store) + 32;
+    char *command = arena_alloc(&cli->scope.arena, size);
+
+    cli->command = "pawl";
+    if (!command || strcmp(cli->store, usual_store) == 0)
+        return;
+    snprintf(command, size, "pawl --store %s", cli->store);
+    cli->command = command;
+}
+
+static int dispatch(struct cli *cli)
+{
+    if (cli->help && cli->verb)
+        help_verb(&cli->term, cli->verb);
+    else if (cli->help || !cli->verb)
+        help_overview(&cli->term);
+    else
+        return run_verb(cli);
+    return EXIT_DONE;
+}
+
+int cli_main(int argc, char **argv)
+{
+    const char *store = getenv("PAWL_STORE");
+    const char *usual = store && *store ? store : "sqlite:pawl.db";
+    struct cli cli = { .program = argc > 0 ? argv[0] : "pawl", .store = usual };
+    int code;
+
+    signal(SIGPIPE, SIG_IGN);
+    scope_init(&cli.scope, &heap_libc, CLI_MEMORY_MAX);
+    term_init(&cli.term, stdout);
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        puts("pawl " PAWL_VERSION);
+        return EXIT_DONE;
+    }
+    code = args_parse(&cli, argc, argv);
+    if (code == EXIT_DONE) {
+        name_command(&cli, usual);
+        code = dispatch(&cli);
+    }
+    scope_fini(&cli.scope);
+    return code;
+}

@@ -1,0 +1,204 @@
+/* cli.h - the command line: words in, one operation, an answer for people or as JSON.
+ *
+ * A verb is a row of the table in verbs.c. Most of them are nothing but (operation, input):
+ * options and operands name the members of the operation's input, the answer is rendered.
+ * No rule of the engine lives here: what may be done is decided below pawl.h.
+ *
+ * Everything transient lives in cli->scope until the process ends; loops that poll clear a
+ * scope of their own. */
+#ifndef PAWL_SURFACE_CLI_CLI_H
+#define PAWL_SURFACE_CLI_CLI_H
+
+#include "base/buf.h"
+#include "base/node.h"
+#include "base/scope.h"
+#include "surface/cli/term.h"
+#include <pawl.h>
+#include <stdio.h>
+
+#define CLI_OPERANDS_MAX 64
+#define CLI_OPTIONS_MAX  64
+#define CLI_MEMORY_MAX   ((size_t)1 << 30) /* of one command; a long list is the largest */
+#define CLI_ANSWER_MAX   ((size_t)256 << 20)
+#define CLI_PORT         7295
+
+enum exit_code { EXIT_DONE = 0, EXIT_REJECTED = 1, EXIT_USAGE = 2, EXIT_STORE = 3 };
+
+/* ---- Verbs and their words ---- */
+
+enum option_kind {
+    OPTION_FLAG,   /* true, if it is there */
+    OPTION_TEXT,   /* a string */
+    OPTION_NUMBER, /* decimal digits */
+    OPTION_JSON,   /* JSON, or @FILE with JSON in it */
+    OPTION_LABEL,  /* K=V, any number of times: {member: {K: V}} */
+    OPTION_FILTER, /* K=V, any number of times: {member + K: V} */
+};
+
+struct cli_option {
+    const char *name;    /* without its dashes */
+    const char *value;   /* what help calls its value; NULL: a flag */
+    enum option_kind kind;
+    const char *member;  /* of the operation's input; NULL: the verb reads it itself */
+    const char *summary;
+};
+
+struct cli;
+
+struct verb {
+    const char *name;
+    const char *group;    /* a heading of the overview */
+    const char *operands; /* for the usage line: "ID ACTION" */
+    uint32_t operand_min, operand_max;
+    const char *summary;
+    const struct cli_option *options; /* ending in a zero row; NULL: none */
+    const char *examples;
+    const char *operation;            /* what it calls; NULL: more than one, or none */
+    const char *members[2];           /* of the input, one for each operand */
+    void (*render)(struct cli *cli, const struct node *answer);
+    int (*run)(struct cli *cli);      /* NULL: call `operation`, then render */
+};
+
+extern const struct verb verbs[]; /* ending in a zero row */
+const struct verb *verb_find(const char *name);
+
+struct given {
+    const struct cli_option *option;
+    const char *value; /* NULL for a flag */
+};
+
+/* ---- Where operations go ---- */
+
+struct client;
+
+enum target_use {
+    USE_EXISTING, /* the store must be there */
+    USE_CREATE,   /* made if it is missing */
+    USE_OWN,      /* ours alone, with workers; through its owner if it has one */
+};
+
+struct target {
+    pawl *local;           /* or else: */
+    struct client *remote; /* a server, or the owner of the store */
+    bool through_owner;
+    char address[256];     /* of the remote */
+};
+
+struct cli {
+    struct scope scope; /* the error of the last call is in it */
+    struct term term;
+    const char *program;
+    const char *command; /* how to call us again for this store: "pawl --store URL" */
+    const char *store;
+    bool json, help;
+    const struct verb *verb;
+    const char *operands[CLI_OPERANDS_MAX];
+    uint32_t operand_count;
+    struct given given[CLI_OPTIONS_MAX];
+    uint32_t given_count;
+    struct target target;
+};
+
+/* main() without the name: parse, open what is needed, run the verb. The exit status. */
+int cli_main(int argc, char **argv);
+
+/* ---- args.c ---- */
+
+/* Fill cli from the words. USAGE (said on stderr) or DONE. cli->verb NULL: no verb given. */
+int args_parse(struct cli *cli, int argc, char **argv);
+const char *args_option(const struct cli *cli, const char *name); /* NULL: not given */
+bool args_flag(const struct cli *cli, const char *name);
+
+/* Write the members that options and operands name, without the braces. Ids among the
+ * operands are looked up. Fails with INVALID_REQUEST and what the lookup fails with. */
+pawl_status args_members(struct cli *cli, struct buf *input);
+
+/* A file's text, NUL-terminated ("-": standard input). INVALID_REQUEST names it. */
+pawl_status file_read(struct scope *scope, const char *path, str *out);
+
+/* ---- help.c ---- */
+
+void help_overview(const struct term *term);
+void help_verb(const struct term *term, const struct verb *verb);
+int usage_fail(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- report.c: what went wrong ---- */
+
+int exit_of(pawl_status status);
+
+/* Say "pawl: TOKEN: words" on stderr, and where sensible the next command to try; with
+ * --json the problem as HTTP would answer it on stdout. Returns the exit status. */
+int report(struct cli *cli, const pawl_error *error);
+
+/* ---- target.c ---- */
+
+/* Open cli->store. NOT_KNOWN if it must exist and does not; IN_USE, STORAGE_FAILURE, ... */
+pawl_status target_open(struct cli *cli, enum target_use use, const pawl_options *options);
+void target_close(struct cli *cli);
+
+/* Call an operation; the answer lives in `scope`, and so does the error. */
+pawl_status target_call(struct cli *cli, struct scope *scope, const char *operation,
+                        struct buf *input, str *out);
+/* The same, with its answer parsed. `text` may be NULL. */
+pawl_status target_ask(struct cli *cli, struct scope *scope, const char *operation,
+                       struct buf *input, struct node **out, str *text);
+/* The same with one member, instance_id (NULL: none). */
+pawl_status target_ask_id(struct cli *cli, struct scope *scope, const char *operation,
+                          const char *id, struct node **out, str *text);
+
+/* The file of a sqlite: URL, or NULL. */
+const char *store_file(const char *url);
+
+/* ---- resolve.c ---- */
+
+/* An id, a unique prefix of one, or @last. NOT_KNOWN, INVALID_REQUEST (more than one). */
+pawl_status id_resolve(struct cli *cli, const char *text, const char **out);
+
+/* ---- Pieces of several verbs ---- */
+
+/* Call the verb's operation with what the command line says. `text` may be NULL. */
+pawl_status verb_call(struct cli *cli, struct node **answer, str *text);
+void print_json(struct cli *cli, str answer);
+void input_init(struct buf *input); /* an empty input */
+
+/* Register what this binary brings: the code type countdown. */
+pawl_status countdown_register(pawl *p, pawl_error *error);
+
+/* Put the definition in a file, under `name` or its own. */
+struct put {
+    const char *name;
+    struct node *answer;
+    str text;
+};
+pawl_status define_file(struct cli *cli, const char *path, const char *name, struct put *out);
+pawl_status define_text(struct cli *cli, str text, const char *path, const char *name,
+                        struct put *out);
+
+/* Put the examples and, in an empty store, begin a few instances of them. */
+pawl_status examples_put(struct cli *cli);
+
+/* ---- Verbs with a function of their own ---- */
+
+int verb_init(struct cli *cli);
+int verb_define(struct cli *cli);
+int verb_check(struct cli *cli);
+int verb_start(struct cli *cli);
+int verb_show(struct cli *cli);
+int verb_run(struct cli *cli);
+int verb_resume(struct cli *cli);
+int verb_verify(struct cli *cli);
+int verb_sql(struct cli *cli);
+int verb_serve(struct cli *cli);
+int verb_demo(struct cli *cli);
+
+/* ---- Renderings ---- */
+
+void render_fired(struct cli *cli, const struct node *answer);
+void render_signalled(struct cli *cli, const struct node *answer);
+void render_list(struct cli *cli, const struct node *answer);
+void render_history(struct cli *cli, const struct node *answer);
+void render_why(struct cli *cli, const struct node *answer);
+void render_verified(struct cli *cli, const struct node *answer);
+void render_rows(struct cli *cli, const struct node *answer);
+
+#endif

@@ -1,0 +1,248 @@
+/* client.c - one HTTP request over one TCP connection. Knows nothing of operations. */
+#include "surface/cli/client.h"
+#include "base/buf.h"
+#include <errno.h>
+#include <netdb.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#define ANSWER_WAIT_S 120 /* longer than any operation may take */
+
+pawl_status client_init(struct client *client, const char *url, struct scope *scope)
+{
+    str rest = str_of(url);
+    size_t host_size;
+    const char *colon;
+
+    if (!str_starts(rest, STR("http://")))
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "expected http://host:port, found '%s'", url);
+    rest = str_from(rest, strlen("http://"));
+    while (rest.size > 0 && rest.data[rest.size - 1] == '/')
+        rest.size--;
+    colon = memrchr(rest.data, ':', rest.size);
+    host_size = colon ? (size_t)(colon - rest.data) : rest.size;
+    if (host_size == 0 || host_size >= sizeof client->host || memchr(rest.data, '/', rest.size) ||
+        (colon && rest.size - host_size - 1 >= sizeof client->port))
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "expected http://host:port, found '%s'", url);
+    *client = (struct client){ .port = "7295" };
+    memcpy(client->host, rest.data, host_size);
+    if (colon) {
+        memset(client->port, 0, sizeof client->port);
+        memcpy(client->port, colon + 1, rest.size - host_size - 1);
+    }
+    return PAWL_OK;
+}
+
+/* ---- The connection ---- */
+
+static int try_address(const struct addrinfo *address)
+{
+    struct timeval wait = { .tv_sec = ANSWER_WAIT_S };
+    int fd = socket(address->ai_family, address->ai_socktype | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
+    if (connect(fd, address->ai_addr, address->ai_addrlen) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static pawl_status dial(const struct client *client, struct scope *scope, int *out)
+{
+    struct addrinfo wanted = { .ai_socktype = SOCK_STREAM }, *found = NULL;
+    int fd = -1, code = getaddrinfo(client->host, client->port, &wanted, &found);
+
+    if (code != 0)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE, "cannot reach http://%s:%s: %s", client->host,
+                          client->port, gai_strerror(code));
+    for (const struct addrinfo *address = found; address && fd < 0; address = address->ai_next)
+        fd = try_address(address);
+    freeaddrinfo(found);
+    if (fd < 0)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE, "cannot reach http://%s:%s: %s", client->host,
+                          client->port, strerror(errno));
+    *out = fd;
+    return PAWL_OK;
+}
+
+bool client_reaches(const struct client *client)
+{
+    struct scope scope;
+    pawl_status status;
+    int fd = -1;
+
+    scope_init(&scope, &heap_libc, 4096);
+    status = dial(client, &scope, &fd);
+    scope_fini(&scope);
+    if (status == PAWL_OK)
+        close(fd);
+    return status == PAWL_OK;
+}
+
+static void print_request(const struct client *client, const struct http_request *request,
+                          struct buf *out)
+{
+    buf_fmt(out, "%s %s HTTP/1.1\r\nHost: %s:%s\r\nUser-Agent: pawl/" PAWL_VERSION "\r\n"
+                 "Connection: close\r\n",
+            request->method, request->target, client->host, client->port);
+    if (request->content_type)
+        buf_fmt(out, "Content-Type: %s\r\n", request->content_type);
+    if (request->content_type || strcmp(request->method, "GET") != 0)
+        buf_fmt(out, "Content-Length: %zu\r\n", request->body.size);
+    buf_str(out, STR("\r\n"));
+    buf_str(out, request->body);
+}
+
+static bool write_all(int fd, str bytes)
+{
+    while (bytes.size > 0) {
+        ssize_t size = send(fd, bytes.data, bytes.size, MSG_NOSIGNAL);
+
+        if (size < 0 && errno == EINTR)
+            continue;
+        if (size <= 0)
+            return false;
+        bytes = str_from(bytes, (size_t)size);
+    }
+    return true;
+}
+
+static bool read_all(int fd, struct buf *in)
+{
+    char block[65536];
+
+    while (!in->failed) {
+        ssize_t size = recv(fd, block, sizeof block, 0);
+
+        if (size < 0 && errno == EINTR)
+            continue;
+        if (size <= 0)
+            return size == 0;
+        buf_add(in, block, (size_t)size);
+    }
+    return false;
+}
+
+pawl_status client_send(const struct client *client, const struct http_request *request,
+                        struct scope *scope, struct http_response *out)
+{
+    struct buf sent, received;
+    pawl_status status;
+    int fd = -1;
+
+    status = dial(client, scope, &fd);
+    if (status != PAWL_OK)
+        return status;
+    buf_init(&sent, scope->arena.heap, CLIENT_ANSWER_MAX);
+    buf_init(&received, scope->arena.heap, CLIENT_ANSWER_MAX);
+    print_request(client, request, &sent);
+    /* A server may answer and hang up before it has read all: look at what came anyway. */
+    if (!sent.failed)
+        write_all(fd, buf_view(&sent));
+    if (!read_all(fd, &received) && received.size == 0)
+        status = scope_fail(scope, PAWL_OUTCOME_UNKNOWN, "no answer from http://%s:%s: %s",
+                            client->host, client->port, strerror(errno));
+    else if (!http_parse(scope, buf_view(&received), out))
+        status = scope_fail(scope, PAWL_OUTCOME_UNKNOWN, "the answer of http://%s:%s broke off",
+                            client->host, client->port);
+    close(fd);
+    buf_fini(&sent);
+    buf_fini(&received);
+    return status;
+}
+
+/* ---- The answer ---- */
+
+static bool take_line(str *rest, str *line)
+{
+    const char *end = rest->size ? memmem(rest->data, rest->size, "\r\n", 2) : NULL;
+
+    if (!end)
+        return false;
+    *line = (str){ rest->data, (size_t)(end - rest->data) };
+    *rest = str_from(*rest, line->size + 2);
+    return true;
+}
+
+static bool is_header(str line, const char *name, str *value)
+{
+    size_t size = strlen(name);
+
+    if (line.size <= size || line.data[size] != ':' || strncasecmp(line.data, name, size) != 0)
+        return false;
+    *value = str_from(line, size + 1);
+    while (value->size > 0 && value->data[0] == ' ')
+        *value = str_from(*value, 1);
+    return true;
+}
+
+static bool take_hex(str text, size_t *out)
+{
+    size_t value = 0, at = 0;
+
+    for (; at < text.size && at < 8; at++) {
+        static const char digits[] = "0123456789abcdef";
+        const char *found = text.data[at] ? strchr(digits, text.data[at] | 0x20) : NULL;
+
+        if (!found)
+            break;
+        value = value * 16 + (size_t)(found - digits);
+    }
+    *out = value;
+    return at > 0;
+}
+
+static bool join_chunks(struct scope *scope, str rest, str *out)
+{
+    char *joined = arena_alloc(&scope->arena, rest.size + 1);
+    size_t size = 0, chunk;
+    str line;
+
+    while (joined && take_line(&rest, &line) && take_hex(line, &chunk)) {
+        if (chunk == 0) {
+            *out = (str){ joined, size };
+            return true;
+        }
+        if (rest.size < chunk + 2)
+            return false;
+        memcpy(joined + size, rest.data, chunk);
+        size += chunk;
+        rest = str_from(rest, chunk + 2);
+    }
+    return false;
+}
+
+bool http_parse(struct scope *scope, str bytes, struct http_response *out)
+{
+    str line, value, type = STR("");
+    uint64_t length = UINT64_MAX, status;
+    bool chunked = false;
+
+    if (!take_line(&bytes, &line) || line.size < 12 || !str_starts(line, STR("HTTP/1.")) ||
+        !str_to_u64((str){ line.data + 9, 3 }, &status))
+        return false;
+    while (take_line(&bytes, &line) && line.size > 0) {
+        if (is_header(line, "Content-Length", &value) && !str_to_u64(value, &length))
+            return false;
+        if (is_header(line, "Transfer-Encoding", &value))
+            chunked = true;
+        if (is_header(line, "Content-Type", &value))
+            type = value;
+    }
+    if (line.size > 0 || (length != UINT64_MAX && bytes.size < length))
+        return false;
+    if (!chunked && length != UINT64_MAX)
+        bytes.size = (size_t)length;
+    if (chunked && !join_chunks(scope, bytes, &bytes))
+        return false;
+    *out = (struct http_response){ .status = (int)status,
+                                   .content_type = arena_str(&scope->arena, type),
+                                   .body = arena_str(&scope->arena, bytes) };
+    return out->body.data != NULL;
+}

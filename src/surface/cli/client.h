@@ -1,0 +1,40 @@
+/* client.h - as much of HTTP/1.1 as the command line needs to talk to a pawl server: one
+ * request on one connection, plain text, no redirects. */
+#ifndef PAWL_SURFACE_CLI_CLIENT_H
+#define PAWL_SURFACE_CLI_CLIENT_H
+
+#include "base/scope.h"
+
+#define CLIENT_ANSWER_MAX ((size_t)256 << 20)
+
+struct client {
+    char host[256], port[8];
+};
+
+struct http_request {
+    const char *method;
+    const char *target;       /* path and query */
+    const char *content_type; /* NULL: no body */
+    str body;
+};
+
+struct http_response {
+    int status;
+    str content_type, body; /* in the scope */
+};
+
+/* Take an address apart: "http://host[:port]". INVALID_REQUEST. */
+pawl_status client_init(struct client *client, const char *url, struct scope *scope);
+
+/* Ask, and wait for the answer. STORAGE_FAILURE if the server cannot be reached: nothing was
+ * asked. OUTCOME_UNKNOWN if the connection broke after that. */
+pawl_status client_send(const struct client *client, const struct http_request *request,
+                        struct scope *scope, struct http_response *out);
+
+/* Does anybody listen there? */
+bool client_reaches(const struct client *client);
+
+/* What came back, taken apart; also for tests. False if it is no whole HTTP answer. */
+bool http_parse(struct scope *scope, str bytes, struct http_response *out);
+
+#endif

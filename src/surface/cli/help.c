@@ -1,0 +1,88 @@
+/* help.c - the overview, the help of a verb, and what is said when words are wrong. */
+#include "surface/cli/cli.h"
+#include <stdarg.h>
+
+static void put_groups(const struct term *term)
+{
+    const char *group = "";
+
+    for (const struct verb *verb = verbs; verb->name; verb++) {
+        if (strcmp(verb->group, group) != 0)
+            term_put(term, BOLD, "\n%s\n", verb->group);
+        group = verb->group;
+        term_put(term, ACCENT, "  %-8s", verb->name);
+        term_put(term, DIM, " %-11s", verb->operands);
+        fprintf(term->out, " %s\n", verb->summary);
+    }
+}
+
+void help_overview(const struct term *term)
+{
+    term_put(term, BOLD, "pawl " PAWL_VERSION);
+    fputs(" - processes that remember: machines, flows and code, in one file\n\n"
+          "  pawl [--store URL] VERB ... [--json]\n",
+          term->out);
+    put_groups(term);
+    term_put(term, BOLD, "\nEverywhere\n");
+    fputs("  --store URL   sqlite:FILE (default sqlite:pawl.db, or $PAWL_STORE), memory:,\n"
+          "                or http://host:port of a server\n"
+          "  --json        print what HTTP would answer\n"
+          "  --help        of pawl, or of a verb: pawl fire --help\n"
+          "  --version\n\n"
+          "An ID may be any unique prefix of one, or @last. Exit status: 0 done, 1 rejected,\n"
+          "2 usage, 3 storage failure or in use.\n\n"
+          "New here?  pawl demo\n",
+          term->out);
+}
+
+static void put_options(const struct term *term, const struct verb *verb)
+{
+    if (!verb->options)
+        return;
+    term_put(term, BOLD, "\nOptions\n");
+    for (const struct cli_option *option = verb->options; option->name; option++) {
+        char word[48];
+
+        snprintf(word, sizeof word, "--%s %s", option->name, option->value ? option->value : "");
+        term_put(term, ACCENT, "  %-20s", word);
+        fprintf(term->out, " %s\n", option->summary);
+    }
+}
+
+static void put_examples(const struct term *term, const struct verb *verb)
+{
+    const char *line = verb->examples;
+
+    term_put(term, BOLD, "\nExamples\n");
+    while (*line) {
+        int size = (int)strcspn(line, "\n");
+
+        fprintf(term->out, "  %.*s\n", size, line);
+        line += size + 1;
+    }
+}
+
+void help_verb(const struct term *term, const struct verb *verb)
+{
+    term_put(term, BOLD, "pawl %s%s%s%s", verb->name, verb->operands[0] ? " " : "", verb->operands,
+             verb->options ? " [options]" : "");
+    fprintf(term->out, "\n  %s\n", verb->summary);
+    put_options(term, verb);
+    put_examples(term, verb);
+}
+
+int usage_fail(const struct cli *cli, const char *format, ...)
+{
+    va_list arguments;
+
+    fputs("pawl: ", stderr);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    if (cli->verb)
+        fprintf(stderr, "\n  usage: pawl %s %s\n  see: pawl %s --help\n", cli->verb->name,
+                cli->verb->operands, cli->verb->name);
+    else
+        fputs("\n  see: pawl --help\n", stderr);
+    return EXIT_USAGE;
+}

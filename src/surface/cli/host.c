@@ -1,0 +1,89 @@
+/* host.c - taking a store, a port and the signals that end it, and giving them back. */
+#include "surface/cli/host.h"
+#include "surface/http/http.h"
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Held back in every thread from now on, so that only host_wait() meets them. */
+static void hold_signals(struct host *host)
+{
+    sigemptyset(&host->stop_signals);
+    sigaddset(&host->stop_signals, SIGINT);
+    sigaddset(&host->stop_signals, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &host->stop_signals, NULL);
+}
+
+/* A warning is worth a line; what happens every day is not. Tools that log talk to people. */
+static void log_line(void *context, pawl_log_level level, const char *event, const char *text)
+{
+    const struct cli *cli = context;
+
+    if (level < PAWL_LOG_WARN)
+        return;
+    fprintf(stderr, "%spawl: %s: %s\n", cli->term.tty ? "\r\033[K" : "", event, text);
+}
+
+static void name_address(struct host *host, const char *listen, uint16_t port)
+{
+    const char *colon = strrchr(listen, ':');
+    int size = colon ? (int)(colon - listen) : (int)strlen(listen);
+
+    snprintf(host->address, sizeof host->address, "http://%.*s:%u", size, listen, (unsigned)port);
+}
+
+static pawl_status serve_on(struct cli *cli, struct host *host, int listener)
+{
+    struct http_options http = { .socket = listener };
+
+    host->server = http_start(cli->target.local, &http, &cli->scope.error);
+    return host->server ? PAWL_OK : cli->scope.error.status;
+}
+
+/* The port is taken before the store, so that the store's owner can say where it is. */
+pawl_status host_open(struct cli *cli, const struct host_options *options, struct host *out)
+{
+    pawl_options own = { .own = true,
+                         .workers = HOST_WORKERS,
+                         .test_clock = options->test_clock,
+                         .allow_exec = options->allow_exec,
+                         .log = log_line,
+                         .log_context = cli };
+    uint16_t port = 0;
+    int listener;
+    pawl_status status;
+
+    *out = (struct host){ 0 };
+    hold_signals(out);
+    listener = http_bind(options->listen, &port, &cli->scope.error);
+    if (listener < 0)
+        return cli->scope.error.status;
+    name_address(out, options->listen, port);
+    own.address = out->address;
+    status = target_open(cli, USE_OWN, &own);
+    if (status == PAWL_OK && cli->target.local)
+        return serve_on(cli, out, listener);
+    close(listener);
+    return status;
+}
+
+void host_close(struct cli *cli, struct host *host)
+{
+    http_stop(host->server);
+    host->server = NULL;
+    target_close(cli);
+}
+
+bool host_wait(struct host *host, int64_t wait_ms)
+{
+    struct timespec most = { .tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000 };
+    int number;
+
+    do
+        number = wait_ms < 0 ? sigwaitinfo(&host->stop_signals, NULL)
+                             : sigtimedwait(&host->stop_signals, NULL, &most);
+    while (number < 0 && errno == EINTR);
+    if (number > 0)
+        pthread_sigmask(SIG_UNBLOCK, &host->stop_signals, NULL);
+    return number > 0;
+}

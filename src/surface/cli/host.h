@@ -1,0 +1,36 @@
+/* host.h - private to the command line: this process as the owner of a store, with workers,
+ * reachable over HTTP so that other commands beside it go through it. */
+#ifndef PAWL_SURFACE_CLI_HOST_H
+#define PAWL_SURFACE_CLI_HOST_H
+
+#include "surface/cli/cli.h"
+#include <signal.h>
+
+#define HOST_WORKERS 4
+
+struct http_server;
+
+struct host_options {
+    const char *listen; /* "HOST:PORT"; port 0: any free one */
+    bool test_clock, allow_exec;
+};
+
+struct host {
+    struct http_server *server; /* NULL: somebody else owns the store; we go through them */
+    char address[128];          /* "http://HOST:PORT" */
+    sigset_t stop_signals;      /* held back, for host_wait() */
+};
+
+/* Own cli->store, or connect to whoever does. INVALID_REQUEST (listen), IN_USE (the port, or
+ * an owner that cannot be reached), and what opening a store fails with. */
+pawl_status host_open(struct cli *cli, const struct host_options *options, struct host *out);
+void host_close(struct cli *cli, struct host *host);
+
+/* Wait for SIGINT or SIGTERM, at most wait_ms (-1: for ever); true: it came, and from now on
+ * a second one ends the process at once. */
+bool host_wait(struct host *host, int64_t wait_ms);
+
+/* Follow an instance until it ends or we are told to stop, entry by entry. The exit status. */
+int live_follow(struct cli *cli, struct host *host, const char *id, int64_t after_seq);
+
+#endif

@@ -1,0 +1,193 @@
+/* live.c - an instance as it goes on: each entry as it is recorded, and below them, on a
+ * terminal, one line that says what it is doing now. */
+#include "surface/cli/host.h"
+#include "surface/cli/view.h"
+
+#define POLL_MS     100
+#define POLL_MIN_MS 5 /* at first: a short flow is over in less than a glance */
+
+struct live {
+    struct cli *cli;
+    struct host *host;
+    const char *id;
+    int64_t seq;         /* of the last entry drawn */
+    int64_t actions_seq; /* for which the legal actions were drawn; -1: never */
+    char before[64];     /* when the entry before happened */
+    uint32_t frame;
+    struct scope scope;  /* of one look */
+};
+
+static void clear_line(const struct live *live)
+{
+    if (live->cli->term.tty && !live->cli->json)
+        fputs("\r\033[K", live->cli->term.out);
+}
+
+static pawl_status read_news(struct live *live, struct node **out)
+{
+    struct buf input;
+
+    input_init(&input);
+    json_key(&input, "instance_id");
+    json_text(&input, live->id);
+    json_key(&input, "sequence_from");
+    json_i64(&input, live->seq + 1);
+    json_close(&input, '}');
+    return target_ask(live->cli, &live->scope, "instance.history", &input, out, NULL);
+}
+
+static void draw_entry(struct live *live, const struct node *entry, bool ended)
+{
+    bool moved = !str_eq(member_str(entry, "from_state"), member_str(entry, "to_state"));
+
+    put_entry(live->cli, entry, str_of(live->before));
+    if (moved && !(ended && !entry->next)) /* the last state is finish()'s to draw */
+        put_state(live->cli, DIM, "○", member_str(entry, "to_state"));
+    snprintf(live->before, sizeof live->before, "%.*s", STR_ARG(member_str(entry, "fired_at")));
+}
+
+static pawl_status draw_news(struct live *live, bool ended)
+{
+    struct node *history;
+    const struct node *entries, *entry;
+    pawl_status status = read_news(live, &history);
+
+    if (status != PAWL_OK)
+        return status;
+    entries = node_find(history, "entries");
+    entry = entries ? entries->first : NULL;
+    if (entry)
+        clear_line(live);
+    for (; entry; entry = entry->next) {
+        if (!live->cli->json)
+            draw_entry(live, entry, ended);
+        live->seq = member_int(entry, "sequence_number");
+    }
+    return PAWL_OK;
+}
+
+/* ---- The line below ---- */
+
+static void put_waits(struct live *live, const struct node *list)
+{
+    struct term *term = &live->cli->term;
+    uint32_t count = 0;
+
+    for (const struct node *item = list ? list->first : NULL; item && count < 3; item = item->next) {
+        str kind = member_str(item, "kind"), name = member_str(item, "name");
+        char distance[MOMENT_SIZE];
+
+        until_print(member_str(item, "until"), distance);
+        fprintf(term->out, "%s%.*s ", count++ ? ", " : "  waits for ", STR_ARG(kind));
+        term_cell(term, BOLD, name, 24, 0);
+        if (distance[0])
+            fprintf(term->out, " %s", distance);
+    }
+}
+
+static pawl_status draw_line(struct live *live, const struct node *instance)
+{
+    static const char *const frames[] = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧" };
+    struct term *term = &live->cli->term;
+    str status = member_str(instance, "status");
+    struct node *why;
+
+    if (!term->tty || live->cli->json)
+        return PAWL_OK;
+    if (target_ask_id(live->cli, &live->scope, "instance.why", live->id, &why, NULL) != PAWL_OK)
+        return live->scope.error.status;
+    clear_line(live);
+    fputs("\033[?7l", term->out); /* a line that is too long must not wrap */
+    term_put(term, LIVE, "  %s ", frames[live->frame++ % 8]);
+    term_put(term, status_style(status), "%.*s", STR_ARG(status));
+    put_waits(live, node_find(why, "waiting_for"));
+    fputs("\033[?7h", term->out);
+    fflush(term->out);
+    return PAWL_OK;
+}
+
+/* A machine waits for people: say once in each state what they may do. */
+static void draw_actions(struct live *live, const struct node *instance)
+{
+    if (live->cli->json || !str_is(member_str(instance, "kind"), "machine") || has_ended(instance) ||
+        live->actions_seq == live->seq)
+        return;
+    live->actions_seq = live->seq;
+    clear_line(live);
+    put_actions(live->cli, instance);
+    fflush(live->cli->term.out);
+}
+
+/* ---- The end ---- */
+
+static int finish(struct live *live, const struct node *instance, str text)
+{
+    struct cli *cli = live->cli;
+    str status = member_str(instance, "status");
+    bool good = str_is(member_str(instance, "terminal_kind"), "success");
+
+    if (cli->json) {
+        print_json(cli, text);
+        return good ? EXIT_DONE : EXIT_REJECTED;
+    }
+    clear_line(live);
+    put_state(cli, status_style(status), status_mark(status), member_str(instance, "current_state"));
+    put_outcome(cli, instance);
+    return good ? EXIT_DONE : EXIT_REJECTED;
+}
+
+static int leave(struct live *live)
+{
+    clear_line(live);
+    fflush(live->cli->term.out);
+    fprintf(stderr, "  left suspended after entry %lld; go on: %s resume %s\n",
+            (long long)live->seq, live->cli->command, live->id);
+    return EXIT_REJECTED;
+}
+
+static int look(struct live *live, bool *over)
+{
+    struct node *instance;
+    str text;
+    pawl_status status;
+
+    scope_clear(&live->scope);
+    status = target_ask_id(live->cli, &live->scope, "instance.get", live->id, &instance, &text);
+    if (status == PAWL_OK)
+        status = draw_news(live, has_ended(instance));
+    *over = status != PAWL_OK || has_ended(instance);
+    if (status == PAWL_OK && *over)
+        return finish(live, instance, text);
+    if (status == PAWL_OK) {
+        draw_actions(live, instance);
+        status = draw_line(live, instance);
+        fflush(live->cli->term.out);
+    }
+    if (status == PAWL_OK)
+        return EXIT_DONE;
+    clear_line(live);
+    *over = true;
+    return report(live->cli, &live->scope.error);
+}
+
+int live_follow(struct cli *cli, struct host *host, const char *id, int64_t after_seq)
+{
+    struct live live = { .cli = cli, .host = host, .id = id, .seq = after_seq, .actions_seq = -1 };
+    int64_t wait_ms = POLL_MIN_MS;
+    bool over = false;
+    int code;
+
+    scope_init(&live.scope, &heap_libc, CLI_MEMORY_MAX);
+    for (;;) {
+        code = look(&live, &over);
+        if (over)
+            break;
+        if (host_wait(host, wait_ms)) {
+            code = leave(&live);
+            break;
+        }
+        wait_ms = wait_ms * 2 < POLL_MS ? wait_ms * 2 : POLL_MS;
+    }
+    scope_fini(&live.scope);
+    return code;
+}

@@ -1,0 +1,14 @@
+/* remote.h - an operation of the table as an HTTP request. */
+#ifndef PAWL_SURFACE_CLI_REMOTE_H
+#define PAWL_SURFACE_CLI_REMOTE_H
+
+#include "api/ops.h"
+#include "surface/cli/client.h"
+
+/* Call an operation on a server: its method and path come from the table. The answer lives in
+ * the scope. Fails as the operation does, with the server's words; NOT_KNOWN for an operation
+ * that has no address. */
+pawl_status remote_call(const struct client *client, const char *operation, str input,
+                        struct scope *scope, str *out);
+
+#endif

@@ -1,0 +1,139 @@
+/* render_history.c - entries: as a table, and one by one as a path. */
+#include "base/limits.h"
+#include "surface/cli/view.h"
+
+enum { ENTRY_SEQ, ENTRY_TIME, ENTRY_STATES, ENTRY_ACTION, ENTRY_ACTOR, ENTRY_NOTE, ENTRY_COLUMNS };
+static const char *const entry_heads[ENTRY_COLUMNS] = { "#",      "WHEN",  "STATES",
+                                                        "ACTION", "ACTOR", "" };
+
+static str join(struct cli *cli, str a, const char *between, str b)
+{
+    size_t size = a.size + strlen(between) + b.size + 1;
+    char *text = arena_alloc(&cli->scope.arena, size);
+
+    if (!text)
+        return a;
+    snprintf(text, size, "%.*s%s%.*s", STR_ARG(a), between, STR_ARG(b));
+    return str_of(text);
+}
+
+static str states_of(struct cli *cli, const struct node *entry)
+{
+    str from = member_str(entry, "from_state"), to = member_str(entry, "to_state");
+
+    return str_eq(from, to) ? to : join(cli, from, " → ", to);
+}
+
+/* What else there is to say about an entry: step and attempt, guard, reason, payload. */
+str entry_note(struct cli *cli, const struct node *entry)
+{
+    str note = member_str(entry, "step"), reason = member_str(entry, "reason");
+    str payload = member_json(entry, "payload");
+    str attempt = member_str(entry, "attempt");
+
+    if (note.size > 0 && member_int(entry, "attempt") > 1)
+        note = join(cli, note, " attempt ", attempt);
+    if (member_true(entry, "guard_satisfied"))
+        note = join(cli, note, note.size ? ", " : "", STR("guard satisfied"));
+    if (reason.size > 0)
+        note = join(cli, join(cli, note, note.size ? "  “" : "“", reason), "", STR("”"));
+    if (payload.size > 0)
+        note = join(cli, note, note.size ? "  " : "", payload);
+    return note;
+}
+
+enum style action_style(str action)
+{
+    if (str_is(action, "step.complete") || str_is(action, "finish"))
+        return GOOD;
+    if (str_is(action, "step.fail") || str_is(action, "fail") || str_is(action, "step.timeout"))
+        return BAD;
+    if (str_is(action, "step.retry") || str_is(action, "cancel"))
+        return WARN;
+    return PLAIN;
+}
+
+static void fill_entry(struct cli *cli, const struct node *entry, str *cells, enum style *styles)
+{
+    char *moment = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
+
+    if (moment)
+        moment_print(member_str(entry, "fired_at"), moment);
+    cells[ENTRY_SEQ] = member_str(entry, "sequence_number");
+    cells[ENTRY_TIME] = str_of(moment);
+    cells[ENTRY_STATES] = states_of(cli, entry);
+    cells[ENTRY_ACTION] = member_str(entry, "action");
+    cells[ENTRY_ACTOR] = member_str(entry, "actor_ref");
+    cells[ENTRY_NOTE] = entry_note(cli, entry);
+    styles[ENTRY_SEQ] = styles[ENTRY_TIME] = styles[ENTRY_NOTE] = DIM;
+    styles[ENTRY_ACTION] = action_style(cells[ENTRY_ACTION]);
+}
+
+void render_history(struct cli *cli, const struct node *answer)
+{
+    const struct node *entries = node_find(answer, "entries");
+    uint32_t count = entries ? entries->count : 0, at = 0;
+    str *cells = ARENA_ARRAY(&cli->scope.arena, str, (size_t)count * ENTRY_COLUMNS + 1);
+    enum style *styles =
+        ARENA_ARRAY(&cli->scope.arena, enum style, (size_t)count * ENTRY_COLUMNS + 1);
+
+    if (count == 0 || !cells || !styles) {
+        fputs("no entries\n", cli->term.out);
+        return;
+    }
+    for (const struct node *entry = entries->first; entry; entry = entry->next, at += ENTRY_COLUMNS)
+        fill_entry(cli, entry, cells + at, styles + at);
+    table_print(&cli->term, &(struct table){ .column_count = ENTRY_COLUMNS,
+                                             .row_count = count,
+                                             .heads = entry_heads,
+                                             .cells = cells,
+                                             .styles = styles });
+}
+
+/* ---- The path ---- */
+
+#define ACTION_COLUMNS 13 /* of the longest of a flow: what follows stands in a column */
+#define NOTE_MIN       12
+
+/* What fits behind `used` columns; everything, off a terminal. */
+static void put_note(const struct term *term, str note, int used)
+{
+    int room = term->width - used > NOTE_MIN ? term->width - used : NOTE_MIN;
+
+    if (note.size > 0)
+        term_cell(term, DIM, note, term->tty ? room : TABLE_CELL_MAX, 0);
+}
+
+void put_entry(struct cli *cli, const struct node *entry, str before)
+{
+    struct term *term = &cli->term;
+    str action = member_str(entry, "action"), actor = member_str(entry, "actor_ref");
+    str note = entry_note(cli, entry);
+    char moment[MOMENT_SIZE], elapsed[MOMENT_SIZE];
+    int columns = term_columns(action) > ACTION_COLUMNS ? term_columns(action) : ACTION_COLUMNS;
+    bool more = actor.size > 0 || note.size > 0;
+
+    moment_print(member_str(entry, "fired_at"), moment);
+    elapsed_print(before, member_str(entry, "fired_at"), elapsed);
+    term_put(term, DIM, "  │ %4lld  %s %8s  ", (long long)member_int(entry, "sequence_number"),
+             moment, elapsed);
+    columns += 23 + (int)strlen(moment);
+    term_cell(term, action_style(action), action, LIMIT_ACTION, more ? ACTION_COLUMNS : 0);
+    fputs(more ? "  " : "", term->out);
+    if (actor.size > 0) {
+        term_put(term, DIM, "by ");
+        term_cell(term, PLAIN, actor, LIMIT_ACTION, 0);
+        fputs("  ", term->out);
+        columns += 5 + term_columns(actor);
+    }
+    put_note(term, note, columns);
+    fputc('\n', term->out);
+}
+
+void put_state(struct cli *cli, enum style style, const char *mark, str state)
+{
+    fputs("  ", cli->term.out);
+    term_put(&cli->term, style, "%s ", mark);
+    term_cell(&cli->term, style == DIM ? PLAIN : style, state, LIMIT_ACTION, 0);
+    fputc('\n', cli->term.out);
+}

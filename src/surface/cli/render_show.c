@@ -1,0 +1,287 @@
+/* render_show.c - one view of an instance, whatever its kind: where it stands, how it came
+ * there, its steps and variables, what it waits for, what may come next. */
+#include "base/limits.h"
+#include "surface/cli/view.h"
+
+#define PATH_MAX_ENTRIES 24 /* of the newest entries; the rest is in `history` */
+
+struct showing {
+    struct node *instance, *history, *why, *steps;
+};
+
+bool has_ended(const struct node *instance)
+{
+    str status = member_str(instance, "status");
+
+    return str_is(status, "completed") || str_is(status, "failed") || str_is(status, "cancelled");
+}
+
+void put_title(struct cli *cli, const struct node *instance)
+{
+    str name = member_str(instance, "definition"), status = member_str(instance, "status");
+
+    term_put(&cli->term, status_style(status), "%s ", status_mark(status));
+    term_cell(&cli->term, BOLD, name.size ? name : STR("(inline)"), LIMIT_NAME, 0);
+    if (member_int(instance, "version") > 0)
+        term_put(&cli->term, DIM, "@%lld", (long long)member_int(instance, "version"));
+    term_put(&cli->term, DIM, "  %s\n", member_str(instance, "instance_id").data);
+}
+
+/* Columns behind the name of a fact. */
+static int room_of(const struct term *term)
+{
+    return term->tty ? term->width - 15 : TABLE_CELL_MAX;
+}
+
+static void put_fact(struct cli *cli, const char *name, str value)
+{
+    if (value.size == 0)
+        return;
+    term_put(&cli->term, DIM, "  %-12s", name);
+    term_cell(&cli->term, PLAIN, value, room_of(&cli->term), 0);
+    fputc('\n', cli->term.out);
+}
+
+static void put_moment(struct cli *cli, const char *name, str at, str who)
+{
+    char moment[MOMENT_SIZE], distance[MOMENT_SIZE];
+
+    moment_print(at, moment);
+    distance_print(at, distance);
+    term_put(&cli->term, DIM, "  %-12s", name);
+    fprintf(cli->term.out, "%s", moment);
+    term_put(&cli->term, DIM, "  %s", distance);
+    if (who.size > 0) {
+        term_put(&cli->term, DIM, "  by ");
+        term_cell(&cli->term, PLAIN, who, LIMIT_ACTION, 0);
+    }
+    fputc('\n', cli->term.out);
+}
+
+static void put_header(struct cli *cli, const struct node *instance)
+{
+    str status = member_str(instance, "status"), state = member_str(instance, "current_state");
+
+    put_title(cli, instance);
+    term_put(&cli->term, DIM, "  %-12s", "state");
+    term_cell(&cli->term, status_style(status), state, LIMIT_ACTION, 0);
+    if (!str_eq(state, status))
+        term_put(&cli->term, DIM, "  %.*s", STR_ARG(status));
+    fputc('\n', cli->term.out);
+    put_fact(cli, "kind", member_str(instance, "kind"));
+    put_fact(cli, "subject", member_str(instance, "subject_ref"));
+    put_fact(cli, "correlation", member_str(instance, "correlation_id"));
+    put_fact(cli, "labels", member_json(instance, "labels"));
+    put_fact(cli, "parent", member_str(instance, "parent_id"));
+    put_moment(cli, "created", member_str(instance, "instantiated_at"),
+               member_str(instance, "created_by"));
+    put_moment(cli, "updated", member_str(instance, "updated_at"), STR(""));
+    put_fact(cli, "input", member_json(instance, "input"));
+    put_fact(cli, "metadata", member_json(instance, "instance_metadata"));
+    put_fact(cli, "variables", member_json(instance, "variables"));
+}
+
+void put_outcome(struct cli *cli, const struct node *instance)
+{
+    str result = member_json(instance, "result"), error = member_json(instance, "error");
+
+    if (result.size > 0) {
+        term_put(&cli->term, GOOD, "  %-12s", "result");
+        term_cell(&cli->term, PLAIN, result, room_of(&cli->term), 0);
+        fputc('\n', cli->term.out);
+    }
+    if (error.size > 0) {
+        term_put(&cli->term, BAD, "  %-12s", "error");
+        term_cell(&cli->term, PLAIN, error, room_of(&cli->term), 0);
+        fputc('\n', cli->term.out);
+    }
+}
+
+/* ---- The path ---- */
+
+static void put_path(struct cli *cli, const struct showing *showing)
+{
+    const struct node *entries = node_find(showing->history, "entries"), *entry;
+    str before = member_str(showing->instance, "instantiated_at");
+    str status = member_str(showing->instance, "status");
+    int64_t first;
+
+    entry = entries ? entries->first : NULL;
+    if (!entry) {
+        put_state(cli, status_style(status), status_mark(status),
+                  member_str(showing->instance, "current_state"));
+        return;
+    }
+    first = member_int(entry, "sequence_number");
+    if (first > 1)
+        term_put(&cli->term, DIM, "  ⋮ %lld earlier: %s history %.10s\n", (long long)first - 1,
+                 cli->command, member_str(showing->instance, "instance_id").data);
+    put_state(cli, DIM, "○", member_str(entry, "from_state"));
+    for (; entry; entry = entry->next) {
+        bool moved = !str_eq(member_str(entry, "from_state"), member_str(entry, "to_state"));
+
+        put_entry(cli, entry, first == 1 || entry != entries->first ? before : STR(""));
+        before = member_str(entry, "fired_at");
+        if (!entry->next)
+            put_state(cli, status_style(status), status_mark(status), member_str(entry, "to_state"));
+        else if (moved)
+            put_state(cli, DIM, "○", member_str(entry, "to_state"));
+    }
+}
+
+/* ---- Steps of a flow ---- */
+
+enum { STEP_NAME, STEP_TOOL, STEP_STATUS, STEP_ATTEMPT, STEP_TOOK, STEP_OUTCOME, STEP_COLUMNS };
+static const char *const step_heads[STEP_COLUMNS] = { "STEP",    "TOOL", "STATUS",
+                                                      "ATTEMPT", "TOOK", "RESULT OR ERROR" };
+
+static void fill_step(struct cli *cli, const struct node *step, str *cells, enum style *styles)
+{
+    char *took = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
+    str status = member_str(step, "status"), error = member_json(step, "error");
+
+    if (took)
+        elapsed_print(member_str(step, "started_at"), member_str(step, "completed_at"), took);
+    cells[STEP_NAME] = member_str(step, "name");
+    cells[STEP_TOOL] = member_str(step, "tool");
+    cells[STEP_STATUS] = status;
+    cells[STEP_ATTEMPT] = member_str(step, "attempt");
+    cells[STEP_TOOK] = took && took[0] ? str_of(took + 1) : STR("");
+    cells[STEP_OUTCOME] = error.size > 0 ? error : member_json(step, "result");
+    styles[STEP_STATUS] = status_style(status);
+    styles[STEP_TOOL] = styles[STEP_TOOK] = DIM;
+    styles[STEP_OUTCOME] = error.size > 0 ? BAD : DIM;
+}
+
+static void put_steps(struct cli *cli, const struct node *answer)
+{
+    const struct node *steps = node_find(answer, "steps");
+    uint32_t count = steps ? steps->count : 0, at = 0;
+    str *cells = ARENA_ARRAY(&cli->scope.arena, str, (size_t)count * STEP_COLUMNS + 1);
+    enum style *styles = ARENA_ARRAY(&cli->scope.arena, enum style, (size_t)count * STEP_COLUMNS + 1);
+
+    if (count == 0 || !cells || !styles)
+        return;
+    for (const struct node *step = steps->first; step; step = step->next, at += STEP_COLUMNS)
+        fill_step(cli, step, cells + at, styles + at);
+    fputc('\n', cli->term.out);
+    table_print(&cli->term, &(struct table){ .column_count = STEP_COLUMNS,
+                                             .row_count = count,
+                                             .heads = step_heads,
+                                             .cells = cells,
+                                             .styles = styles,
+                                             .indent = "  " });
+}
+
+/* ---- What may come next ---- */
+
+static void put_action(struct cli *cli, const struct node *action)
+{
+    str guard = member_str(action, "guard");
+
+    fputs("    ", cli->term.out);
+    term_cell(&cli->term, BOLD, member_str(action, "action"), LIMIT_ACTION, 0);
+    term_put(&cli->term, DIM, " → ");
+    term_cell(&cli->term, PLAIN, member_str(action, "to_state"), LIMIT_ACTION, 0);
+    if (guard.size > 0) {
+        term_put(&cli->term, WARN, "  guard ");
+        term_cell(&cli->term, WARN, guard, LIMIT_ACTION, 0);
+    }
+    if (member_true(action, "requires_reason"))
+        term_put(&cli->term, WARN, "  wants a reason");
+    fputc('\n', cli->term.out);
+}
+
+/* Of a machine: flows and code move by themselves. */
+void put_actions(struct cli *cli, const struct node *instance)
+{
+    const struct node *actions = node_find(instance, "actions"), *first;
+
+    first = actions && str_is(member_str(instance, "kind"), "machine") ? actions->first : NULL;
+    if (!first)
+        return;
+    term_put(&cli->term, DIM, "\n  next\n");
+    for (const struct node *action = first; action; action = action->next)
+        put_action(cli, action);
+    term_put(&cli->term, DIM, "    %s fire %.10s %s%s%s\n", cli->command,
+             member_str(instance, "instance_id").data, member_str(first, "action").data,
+             member_str(first, "guard").size ? " --guard" : "",
+             member_true(first, "requires_reason") ? " --reason TEXT" : "");
+}
+
+static void put_waits(struct cli *cli, const struct node *why)
+{
+    const struct node *list = node_find(why, "waiting_for");
+    bool titled = false;
+
+    for (const struct node *item = list ? list->first : NULL; item; item = item->next) {
+        char until[MOMENT_SIZE];
+        str kind = member_str(item, "kind");
+
+        if (str_is(kind, "action"))
+            continue;
+        if (!titled)
+            term_put(&cli->term, DIM, "\n  waits for\n");
+        titled = true;
+        until_print(member_str(item, "until"), until);
+        fprintf(cli->term.out, "    %.*s ", STR_ARG(kind));
+        term_cell(&cli->term, BOLD, member_str(item, "name"), LIMIT_ACTION, 0);
+        term_put(&cli->term, DIM, until[0] ? "  %s\n" : "%s\n", until);
+    }
+}
+
+/* ---- All of it ---- */
+
+static pawl_status read_path(struct cli *cli, const char *id, const struct node *instance,
+                             struct node **out)
+{
+    int64_t next = member_int(instance, "next_sequence_number");
+    struct buf input;
+
+    input_init(&input);
+    json_key(&input, "instance_id");
+    json_text(&input, id);
+    if (next > PATH_MAX_ENTRIES + 1) {
+        json_key(&input, "sequence_from");
+        json_i64(&input, next - PATH_MAX_ENTRIES);
+    }
+    json_close(&input, '}');
+    return target_ask(cli, &cli->scope, "instance.history", &input, out, NULL);
+}
+
+static pawl_status read_rest(struct cli *cli, struct showing *showing)
+{
+    const char *id = member_str(showing->instance, "instance_id").data;
+    bool is_flow = str_is(member_str(showing->instance, "kind"), "flow");
+    pawl_status status = read_path(cli, id, showing->instance, &showing->history);
+
+    if (status == PAWL_OK)
+        status = target_ask_id(cli, &cli->scope, "instance.why", id, &showing->why, NULL);
+    if (status == PAWL_OK && is_flow)
+        status = target_ask_id(cli, &cli->scope, "instance.steps", id, &showing->steps, NULL);
+    return status;
+}
+
+int verb_show(struct cli *cli)
+{
+    struct showing showing = { 0 };
+    str text;
+
+    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
+        verb_call(cli, &showing.instance, &text) != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    if (cli->json) {
+        print_json(cli, text);
+        return EXIT_DONE;
+    }
+    if (read_rest(cli, &showing) != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    put_header(cli, showing.instance);
+    put_outcome(cli, showing.instance);
+    fputc('\n', cli->term.out);
+    put_path(cli, &showing);
+    put_steps(cli, showing.steps);
+    put_waits(cli, showing.why);
+    put_actions(cli, showing.instance);
+    return EXIT_DONE;
+}

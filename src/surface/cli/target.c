@@ -1,0 +1,170 @@
+/* target.c - where operations go: a store opened here, its owner, or a server. */
+#include "base/assert.h"
+#include "store/owner.h"
+#include "surface/cli/cli.h"
+#include "surface/cli/client.h"
+#include "surface/cli/remote.h"
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+#define OWNER_WAIT_MS  3000 /* between taking a store and listening */
+#define OWNER_PAUSE_MS 20
+
+const char *store_file(const char *url)
+{
+    return str_starts(str_of(url), STR("sqlite:")) ? url + strlen("sqlite:") : NULL;
+}
+
+static pawl_status connect_to(struct cli *cli, const char *address)
+{
+    struct client *client = ARENA_NEW(&cli->scope.arena, struct client);
+    pawl_status status;
+
+    if (!client)
+        return scope_no_memory(&cli->scope);
+    status = client_init(client, address, &cli->scope);
+    if (status != PAWL_OK)
+        return status;
+    cli->target.remote = client;
+    snprintf(cli->target.address, sizeof cli->target.address, "%s", address);
+    return PAWL_OK;
+}
+
+static void pause_ms(long ms)
+{
+    nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 }, NULL);
+}
+
+/* Go through the owner of a file, if it has one: *found. An owner takes the store first and
+ * listens a moment later, so it is given that moment. */
+static pawl_status try_owner(struct cli *cli, const char *file, bool *found)
+{
+    char address[sizeof cli->target.address];
+    int pid = 0;
+
+    for (int waited_ms = 0;; waited_ms += OWNER_PAUSE_MS) {
+        *found = sqlite_owner(str_of(file), address, sizeof address, &pid) == PAWL_OK && pid > 0;
+        if (!*found)
+            return PAWL_OK;
+        if (!address[0])
+            return scope_fail(&cli->scope, PAWL_IN_USE,
+                              "%s is owned by process %d, which has no address", cli->store, pid);
+        if (connect_to(cli, address) != PAWL_OK)
+            return cli->scope.error.status;
+        cli->target.through_owner = true;
+        if (client_reaches(cli->target.remote))
+            return PAWL_OK;
+        if (waited_ms >= OWNER_WAIT_MS)
+            return scope_fail(&cli->scope, PAWL_IN_USE,
+                              "%s is owned by process %d, which does not answer at %s", cli->store,
+                              pid, address);
+        cli->target = (struct target){ 0 };
+        pause_ms(OWNER_PAUSE_MS);
+    }
+}
+
+static pawl_status open_local(struct cli *cli, const pawl_options *options)
+{
+    pawl_status status = pawl_open(&cli->target.local, cli->store, options, &cli->scope.error);
+
+    if (status == PAWL_OK)
+        status = countdown_register(cli->target.local, &cli->scope.error);
+    return status;
+}
+
+static pawl_status open_file(struct cli *cli, const char *file, enum target_use use,
+                             const pawl_options *options)
+{
+    bool owned;
+    pawl_status status;
+
+    if (use == USE_EXISTING && access(file, F_OK) != 0)
+        return scope_fail(&cli->scope, PAWL_NOT_KNOWN,
+                          "there is no store at '%s'; make one: %s init", file,
+                          cli->command);
+    status = try_owner(cli, file, &owned);
+    if (status != PAWL_OK || owned)
+        return status;
+    status = open_local(cli, options);
+    if (status != PAWL_IN_USE)
+        return status;
+    /* Somebody took it since we looked. */
+    return try_owner(cli, file, &owned) == PAWL_OK && owned ? PAWL_OK : cli->scope.error.status;
+}
+
+pawl_status target_open(struct cli *cli, enum target_use use, const pawl_options *options)
+{
+    const char *file = store_file(cli->store);
+
+    if (str_starts(str_of(cli->store), STR("http:")))
+        return connect_to(cli, cli->store);
+    if (file && *file)
+        return open_file(cli, file, use, options);
+    return open_local(cli, options);
+}
+
+void target_close(struct cli *cli)
+{
+    pawl_close(cli->target.local);
+    cli->target = (struct target){ 0 };
+}
+
+static pawl_status call_local(struct cli *cli, struct scope *scope, const char *operation,
+                              struct buf *input, str *out)
+{
+    char *answer = NULL;
+    pawl_status status =
+        pawl_call(cli->target.local, operation, buf_text(input), &answer, &scope->error);
+
+    if (status != PAWL_OK)
+        return status;
+    *out = arena_str(&scope->arena, str_of(answer));
+    pawl_free(cli->target.local, answer);
+    return out->data ? PAWL_OK : scope_no_memory(scope);
+}
+
+pawl_status target_call(struct cli *cli, struct scope *scope, const char *operation,
+                        struct buf *input, str *out)
+{
+    ASSERT(cli->target.local || cli->target.remote);
+    if (input->failed)
+        return scope_fail(scope, PAWL_TOO_LARGE, "the input is too large");
+    if (cli->target.remote)
+        return remote_call(cli->target.remote, operation, buf_view(input), scope, out);
+    return call_local(cli, scope, operation, input, out);
+}
+
+pawl_status target_ask(struct cli *cli, struct scope *scope, const char *operation,
+                       struct buf *input, struct node **out, str *text)
+{
+    str answer;
+    pawl_status status = target_call(cli, scope, operation, input, &answer);
+
+    buf_fini(input);
+    if (status != PAWL_OK)
+        return status;
+    if (text)
+        *text = answer;
+    return node_read_json(scope, answer, out);
+}
+
+pawl_status target_ask_id(struct cli *cli, struct scope *scope, const char *operation,
+                          const char *id, struct node **out, str *text)
+{
+    struct buf input;
+
+    input_init(&input);
+    if (id) {
+        json_key(&input, "instance_id");
+        json_text(&input, id);
+    }
+    json_close(&input, '}');
+    return target_ask(cli, scope, operation, &input, out, text);
+}
+
+void input_init(struct buf *input)
+{
+    buf_init(input, &heap_libc, CLI_ANSWER_MAX);
+    json_open(input, '{');
+}

@@ -1,0 +1,110 @@
+/* term.c - colours, widths and cells of a terminal. */
+#include "surface/cli/term.h"
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define WIDTH_DEFAULT 80
+#define WIDTH_MIN     40
+
+static const char *const style_codes[] = {
+    [PLAIN] = "",   [BOLD] = "\033[1m",  [DIM] = "\033[2m",   [GOOD] = "\033[32m",
+    [BAD] = "\033[31m", [WARN] = "\033[33m", [LIVE] = "\033[36m", [ACCENT] = "\033[1;36m",
+};
+
+static int width_of(FILE *out)
+{
+    struct winsize size;
+    const char *columns = getenv("COLUMNS");
+    int width = 0;
+
+    if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0)
+        width = size.ws_col;
+    if (width == 0 && columns)
+        width = atoi(columns);
+    if (width <= 0)
+        width = WIDTH_DEFAULT;
+    return width < WIDTH_MIN ? WIDTH_MIN : width;
+}
+
+void term_init(struct term *term, FILE *out)
+{
+    const char *no_color = getenv("NO_COLOR");
+    const char *name = getenv("TERM");
+
+    term->out = out;
+    term->tty = isatty(fileno(out)) == 1;
+    term->colour = term->tty && !(no_color && *no_color) && !(name && strcmp(name, "dumb") == 0);
+    term->width = width_of(out);
+}
+
+void term_put(const struct term *term, enum style style, const char *format, ...)
+{
+    bool paint = term->colour && style != PLAIN;
+    va_list arguments;
+
+    if (paint)
+        fputs(style_codes[style], term->out);
+    va_start(arguments, format);
+    vfprintf(term->out, format, arguments);
+    va_end(arguments);
+    if (paint)
+        fputs("\033[0m", term->out);
+}
+
+static size_t character_size(str text, size_t at)
+{
+    size_t end = at + 1;
+
+    while (end < text.size && ((unsigned char)text.data[end] & 0xC0) == 0x80)
+        end++;
+    return end - at;
+}
+
+int term_columns(str text)
+{
+    int columns = 0;
+
+    for (size_t at = 0; at < text.size; at += character_size(text, at))
+        columns++;
+    return columns;
+}
+
+/* What is stored may hold escape sequences: a terminal must never see them. */
+static void put_character(FILE *out, str text, size_t at, size_t size)
+{
+    unsigned char first = (unsigned char)text.data[at];
+
+    if (first == '\n' || first == '\t')
+        fputc(' ', out);
+    else if (first < 0x20 || first == 0x7F)
+        fputc('?', out);
+    else if (first == 0xC2 && size == 2 && (unsigned char)text.data[at + 1] < 0xA0)
+        fputc('?', out); /* C1 controls */
+    else
+        fwrite(text.data + at, 1, size, out);
+}
+
+void term_cell(const struct term *term, enum style style, str text, int width, int pad)
+{
+    bool paint = term->colour && style != PLAIN;
+    bool cut = term_columns(text) > width;
+    int columns = 0;
+
+    if (paint)
+        fputs(style_codes[style], term->out);
+    for (size_t at = 0, size; at < text.size && columns < (cut ? width - 1 : width); at += size) {
+        size = character_size(text, at);
+        put_character(term->out, text, at, size);
+        columns++;
+    }
+    if (cut) {
+        fputs("…", term->out);
+        columns++;
+    }
+    if (paint)
+        fputs("\033[0m", term->out);
+    if (pad > columns)
+        fprintf(term->out, "%*s", pad - columns, "");
+}

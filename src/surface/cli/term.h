@@ -1,0 +1,68 @@
+/* term.h - output for people: colours where they are wanted, widths, times, tables. */
+#ifndef PAWL_SURFACE_CLI_TERM_H
+#define PAWL_SURFACE_CLI_TERM_H
+
+#include "base/node.h"
+#include <stdio.h>
+
+enum style { PLAIN, BOLD, DIM, GOOD, BAD, WARN, LIVE, ACCENT };
+
+struct term {
+    FILE *out;
+    bool tty, colour;
+    int width; /* columns */
+};
+
+/* Colours only on a terminal and without NO_COLOR. */
+void term_init(struct term *term, FILE *out);
+
+void term_put(const struct term *term, enum style style, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* As much of a text as fits `width` columns, control characters made visible, "…" where it
+ * was cut; then spaces up to `pad` columns. */
+void term_cell(const struct term *term, enum style style, str text, int width, int pad);
+
+/* Columns that a text takes, one for each character. */
+int term_columns(str text);
+
+/* ---- Members of answers ---- */
+
+str member_str(const struct node *object, const char *key);     /* "" if absent or null */
+str member_json(const struct node *object, const char *key);    /* its JSON; STR_NONE if null */
+int64_t member_int(const struct node *object, const char *key); /* 0 if absent */
+bool member_true(const struct node *object, const char *key);
+
+/* ---- Words ---- */
+
+enum style status_style(str status); /* running, suspended, completed, ... */
+const char *status_mark(str status); /* one character */
+
+#define MOMENT_SIZE 40
+/* "14:03:07" today, else "2026-05-01 14:03:07", by the clock of this machine. */
+void moment_print(str rfc3339, char out[MOMENT_SIZE]);
+/* "in 5 min", "3 s ago". */
+void distance_print(str rfc3339, char out[MOMENT_SIZE]);
+void until_print(str rfc3339, char out[MOMENT_SIZE]); /* "in 5 min", "overdue by 3 s" */
+/* "+1.2 s": how much later than `before`; "" if it is not, or either is absent. */
+void elapsed_print(str before, str after, char out[MOMENT_SIZE]);
+void span_print(int64_t ms, char out[MOMENT_SIZE]); /* "1.2 s", "3 min", "2 d" */
+int64_t now_ms(void);
+
+/* ---- Tables ---- */
+
+#define TABLE_COLUMNS_MAX 64
+#define TABLE_CELL_MAX    1000000 /* nothing is wider: not cut */
+
+/* A table as wide as it must be and the terminal allows: columns that are too wide share
+ * what is left. Off a terminal nothing is cut. */
+struct table {
+    uint32_t column_count, row_count;
+    const char *const *heads; /* NULL: none */
+    const str *cells;         /* row by row */
+    const enum style *styles; /* one for each cell, or NULL */
+    const char *indent;
+};
+void table_print(const struct term *term, const struct table *table);
+
+#endif

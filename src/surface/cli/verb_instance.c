@@ -1,0 +1,138 @@
+/* verb_instance.c - start, fire, signal, cancel, list, why: one operation each. */
+#include "base/limits.h"
+#include "surface/cli/cli.h"
+
+/* Steps and timers move only while somebody owns the store: say how, if nobody does. */
+static void hint_started(struct cli *cli, str id)
+{
+    struct node *instance;
+    bool served = cli->target.remote != NULL;
+
+    if (!cli->term.tty)
+        return;
+    if (!served && target_ask_id(cli, &cli->scope, "instance.get", id.data, &instance, NULL) == PAWL_OK)
+        served = str_is(member_str(instance, "kind"), "machine");
+    term_put(&cli->term, DIM, "look: %s show %.10s\n", cli->command, id.data);
+    if (!served)
+        term_put(&cli->term, DIM, "its steps and timers run with: %s resume %.10s, or serve\n",
+                 cli->command, id.data);
+}
+
+int verb_start(struct cli *cli)
+{
+    struct node *answer;
+    str text, id;
+
+    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK || verb_call(cli, &answer, &text) != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    if (cli->json) {
+        print_json(cli, text);
+        return EXIT_DONE;
+    }
+    id = member_str(answer, "instance_id");
+    fprintf(cli->term.out, "%.*s\n", STR_ARG(id));
+    hint_started(cli, id);
+    return EXIT_DONE;
+}
+
+static enum style kind_style(str terminal_kind)
+{
+    if (str_is(terminal_kind, "success"))
+        return GOOD;
+    if (str_is(terminal_kind, "failure"))
+        return BAD;
+    return str_is(terminal_kind, "cancel") ? DIM : BOLD;
+}
+
+void render_fired(struct cli *cli, const struct node *answer)
+{
+    term_cell(&cli->term, kind_style(member_str(answer, "terminal_kind")),
+              member_str(answer, "new_state"), LIMIT_ACTION, 0);
+    if (member_int(answer, "sequence_number") > 0)
+        term_put(&cli->term, DIM, "  entry %lld", (long long)member_int(answer, "sequence_number"));
+    fputc('\n', cli->term.out);
+}
+
+void render_signalled(struct cli *cli, const struct node *answer)
+{
+    fprintf(cli->term.out, "delivered to %lld\n", (long long)member_int(answer, "delivered"));
+}
+
+void render_why(struct cli *cli, const struct node *answer)
+{
+    const struct node *list = node_find(answer, "waiting_for");
+
+    if (!list || list->count == 0)
+        fputs("waits for nothing\n", cli->term.out);
+    for (const struct node *item = list ? list->first : NULL; item; item = item->next) {
+        char moment[MOMENT_SIZE], distance[MOMENT_SIZE];
+        str kind = member_str(item, "kind");
+
+        moment_print(member_str(item, "until"), moment);
+        until_print(member_str(item, "until"), distance);
+        fprintf(cli->term.out, "%-8.*s ", STR_ARG(kind));
+        term_cell(&cli->term, BOLD, member_str(item, "name"), LIMIT_ACTION, 0);
+        if (moment[0])
+            fprintf(cli->term.out, "  %s (%s)", moment, distance);
+        fputc('\n', cli->term.out);
+    }
+}
+
+/* ---- list ---- */
+
+enum { LIST_ID, LIST_DEFINITION, LIST_STATE, LIST_STATUS, LIST_SUBJECT, LIST_UPDATED, LIST_COLUMNS };
+static const char *const list_heads[LIST_COLUMNS] = { "ID",     "DEFINITION", "STATE",
+                                                      "STATUS", "SUBJECT",    "UPDATED" };
+
+static str definition_of(struct cli *cli, const struct node *row)
+{
+    str name = member_str(row, "definition");
+    size_t size = name.size + 24;
+    char *text = arena_alloc(&cli->scope.arena, size);
+
+    if (name.size == 0 || !text)
+        return STR("(inline)");
+    snprintf(text, size, "%.*s@%lld", STR_ARG(name), (long long)member_int(row, "version"));
+    return str_of(text);
+}
+
+static void fill_row(struct cli *cli, const struct node *row, str *cells, enum style *styles)
+{
+    char *moment = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
+    str status = member_str(row, "status");
+
+    if (moment)
+        moment_print(member_str(row, "updated_at"), moment);
+    cells[LIST_ID] = member_str(row, "instance_id");
+    cells[LIST_DEFINITION] = definition_of(cli, row);
+    cells[LIST_STATE] = member_str(row, "current_state");
+    cells[LIST_STATUS] = status;
+    cells[LIST_SUBJECT] = member_str(row, "subject_ref");
+    cells[LIST_UPDATED] = str_of(moment);
+    styles[LIST_STATE] = styles[LIST_STATUS] = status_style(status);
+    styles[LIST_UPDATED] = DIM;
+}
+
+void render_list(struct cli *cli, const struct node *answer)
+{
+    const struct node *rows = node_find(answer, "instances");
+    uint32_t count = rows ? rows->count : 0, at = 0;
+    str *cells = ARENA_ARRAY(&cli->scope.arena, str, (size_t)count * LIST_COLUMNS + 1);
+    enum style *styles =
+        ARENA_ARRAY(&cli->scope.arena, enum style, (size_t)count * LIST_COLUMNS + 1);
+    str next = member_str(answer, "next");
+
+    if (count == 0 || !cells || !styles) {
+        fputs("no instances\n", cli->term.out);
+        return;
+    }
+    for (const struct node *row = rows->first; row; row = row->next, at += LIST_COLUMNS)
+        fill_row(cli, row, cells + at, styles + at);
+    table_print(&cli->term, &(struct table){ .column_count = LIST_COLUMNS,
+                                             .row_count = count,
+                                             .heads = list_heads,
+                                             .cells = cells,
+                                             .styles = styles });
+    if (next.size > 0)
+        term_put(&cli->term, DIM, "more: %s list --after %.*s\n", cli->command, STR_ARG(next));
+}

@@ -1,0 +1,38 @@
+/* verb_serve.c - serve: own a store, answer over HTTP until told to stop. */
+#include "surface/cli/host.h"
+#include "surface/http/http.h"
+
+static int serve(struct cli *cli, struct host *host)
+{
+    if (!host->server) {
+        scope_fail(&cli->scope, PAWL_IN_USE, "%s is already served at %s", cli->store,
+                   cli->target.address);
+        return report(cli, &cli->scope.error);
+    }
+    if (args_flag(cli, "examples") && examples_put(cli) != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    fprintf(cli->term.out, "pawl is ready on %s (store %s)\n", host->address, cli->store);
+    fflush(cli->term.out);
+    host_wait(host, -1);
+    return EXIT_DONE;
+}
+
+int verb_serve(struct cli *cli)
+{
+    const char *listen = args_option(cli, "listen");
+    struct host_options options = {
+        .listen = listen ? listen : HTTP_LISTEN,
+        .test_clock = args_flag(cli, "test"),
+        .allow_exec = args_flag(cli, "allow-exec"),
+    };
+    struct host host;
+    int code;
+
+    if (str_starts(str_of(cli->store), STR("http:")))
+        return usage_fail(cli, "a server has its store here: sqlite:FILE or memory:");
+    if (host_open(cli, &options, &host) != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    code = serve(cli, &host);
+    host_close(cli, &host);
+    return code;
+}

@@ -1,0 +1,161 @@
+/* verbs.c - every verb, once. Help, parsing and dispatch are read off this table; adding a
+ * verb is one row, and one function where an operation and a rendering are not enough. */
+#include "surface/cli/cli.h"
+
+/* clang-format off */
+#define OPTION_ACTOR { "actor", "WHO", OPTION_TEXT, "actor_ref", "who does it" }
+#define OPTION_PAYLOAD \
+    { "payload", "JSON", OPTION_JSON, "payload", "kept with the entry; @FILE reads a file" }
+
+static const struct cli_option define_options[] = {
+    { "name", "NAME", OPTION_TEXT, NULL, "its name, if the file does not say (one file only)" },
+    { 0 },
+};
+
+static const struct cli_option start_options[] = {
+    { "input", "JSON", OPTION_JSON, "input", "what it begins with; @FILE reads a file" },
+    { "subject", "REF", OPTION_TEXT, "subject_ref", "what it is about" },
+    OPTION_ACTOR,
+    { "correlation", "ID", OPTION_TEXT, "correlation_id", "what belongs together" },
+    { "label", "K=V", OPTION_LABEL, "labels", "a label; any number of them" },
+    { "test", NULL, OPTION_FLAG, "test", "its timers fire only when a test says so" },
+    { 0 },
+};
+
+static const struct cli_option fire_options[] = {
+    OPTION_ACTOR,
+    { "reason", "TEXT", OPTION_TEXT, "reason", "why; kept word for word" },
+    OPTION_PAYLOAD,
+    { "guard", NULL, OPTION_FLAG, "guard_satisfied", "its guard is satisfied, you say so" },
+    { "at", "TIME", OPTION_TEXT, "fired_at", "when it happened (RFC 3339), if not now" },
+    { "expect", "N", OPTION_NUMBER, "expected_sequence", "only if the next entry would be number N" },
+    { 0 },
+};
+
+static const struct cli_option signal_options[] = { OPTION_PAYLOAD, OPTION_ACTOR, { 0 } };
+
+static const struct cli_option cancel_options[] = {
+    { "reason", "TEXT", OPTION_TEXT, "reason", "why; kept word for word" },
+    OPTION_ACTOR,
+    { 0 },
+};
+
+static const struct cli_option list_options[] = {
+    { "definition", "NAME", OPTION_TEXT, "definition", "of this definition (NAME or NAME@VERSION)" },
+    { "kind", "KIND", OPTION_TEXT, "kind", "machine, flow or code" },
+    { "state", "STATE", OPTION_TEXT, "state", "in this state" },
+    { "status", "STATUS", OPTION_TEXT, "status", "running, suspended, completed, failed, cancelled" },
+    { "subject", "REF", OPTION_TEXT, "subject_ref", "about this" },
+    { "correlation", "ID", OPTION_TEXT, "correlation_id", "belonging to this" },
+    { "label", "K=V", OPTION_FILTER, "label.", "with this label; any number of them" },
+    { "since", "TIME", OPTION_TEXT, "created_after", "created then or later" },
+    { "until", "TIME", OPTION_TEXT, "created_before", "created then or earlier" },
+    { "order", "ORDER", OPTION_TEXT, "order", "newest (the default) or oldest first" },
+    { "limit", "N", OPTION_NUMBER, "limit", "how many, 1 to 1000" },
+    { "after", "CURSOR", OPTION_TEXT, "after", "go on behind an earlier page" },
+    { 0 },
+};
+
+static const struct cli_option history_options[] = {
+    { "action", "NAME", OPTION_TEXT, "action", "entries of this action" },
+    { "actor", "WHO", OPTION_TEXT, "actor_ref", "by this actor" },
+    { "from", "STATE", OPTION_TEXT, "from_state", "that left this state" },
+    { "to", "STATE", OPTION_TEXT, "to_state", "that entered this state" },
+    { "first", "N", OPTION_NUMBER, "sequence_from", "from this number on" },
+    { "last", "N", OPTION_NUMBER, "sequence_to", "up to this number" },
+    { "since", "TIME", OPTION_TEXT, "fired_after", "that happened then or later" },
+    { "until", "TIME", OPTION_TEXT, "fired_before", "that happened then or earlier" },
+    { "transition", "ID", OPTION_TEXT, "transition_id", "this one entry" },
+    { 0 },
+};
+
+static const struct cli_option run_options[] = {
+    { "input", "JSON", OPTION_JSON, "input", "what it begins with; @FILE reads a file" },
+    { "subject", "REF", OPTION_TEXT, "subject_ref", "what it is about" },
+    OPTION_ACTOR,
+    { "correlation", "ID", OPTION_TEXT, "correlation_id", "what belongs together" },
+    { "label", "K=V", OPTION_LABEL, "labels", "a label; any number of them" },
+    { "name", "NAME", OPTION_TEXT, NULL, "the definition's name, if the file does not say" },
+    { 0 },
+};
+
+static const struct cli_option serve_options[] = {
+    { "listen", "HOST:PORT", OPTION_TEXT, NULL, "where to listen (127.0.0.1:7295; port 0: any free)" },
+    { "test", NULL, OPTION_FLAG, NULL, "a virtual clock that only test.advance moves" },
+    { "examples", NULL, OPTION_FLAG, NULL, "put the examples and begin a few instances" },
+    { "allow-exec", NULL, OPTION_FLAG, NULL, "flows may run programs of this machine" },
+    { 0 },
+};
+
+static const struct cli_option demo_options[] = {
+    { "fast", NULL, OPTION_FLAG, NULL, "without pauses for reading" },
+    { "keep", NULL, OPTION_FLAG, NULL, "leave its folder where it is" },
+    { 0 },
+};
+
+#define BEGIN "Begin"
+#define WORK  "Work with instances"
+#define LOOK  "Look"
+#define TRUST "Trust, and serve"
+#define MANY  CLI_OPERANDS_MAX
+
+const struct verb verbs[] = {
+    { "init", BEGIN, "", 0, 0, "create the store", NULL,
+      "pawl init\npawl --store sqlite:orders.db init\n", .run = verb_init },
+    { "demo", BEGIN, "", 0, 0, "see all of it in a minute, in a folder of its own", demo_options,
+      "pawl demo\n", .run = verb_demo },
+    { "check", BEGIN, "FILE...", 1, MANY, "check definitions without storing them", NULL,
+      "pawl check examples/order.yaml\n", .run = verb_check },
+    { "define", BEGIN, "FILE...", 1, MANY, "put definitions (YAML or JSON) into the store", define_options,
+      "pawl define examples/order.yaml\npawl define draft.yaml --name order\n", .run = verb_define },
+    { "run", BEGIN, "FILE", 1, 1, "put a definition, start it, run it to its end here", run_options,
+      "pawl run examples/report.yaml\npawl run examples/report.yaml --input '{\"title\":\"May\"}'\n",
+      "instance.create", .run = verb_run },
+
+    { "start", WORK, "DEFINITION", 1, 1, "create an instance", start_options,
+      "pawl start order --subject A-17 --actor ann\npawl start order@1 --label region=eu\n"
+      "pawl start countdown --input '{\"from\":3,\"every\":\"1s\"}'\n",
+      "instance.create", { "definition" }, .run = verb_start },
+    { "fire", WORK, "ID ACTION", 2, 2, "fire an action of a machine", fire_options,
+      "pawl fire @last pay --actor ann\npawl fire @last release --guard --reason 'batch 7 is good'\n",
+      "instance.fire", { "instance_id", "action" }, .render = render_fired },
+    { "signal", WORK, "ID NAME", 2, 2, "send a signal to a flow or code instance", signal_options,
+      "pawl signal @last add --payload 5\npawl signal @last stop\n",
+      "signal.send", { "instance_id", "name" }, .render = render_signalled },
+    { "cancel", WORK, "ID", 1, 1, "cancel an instance", cancel_options,
+      "pawl cancel @last --reason 'no longer wanted'\n",
+      "instance.cancel", { "instance_id" }, .render = render_fired },
+    { "resume", WORK, "ID", 1, 1, "go on with an instance and run it to its end here", NULL,
+      "pawl resume @last\n", NULL, { "instance_id" }, .run = verb_resume },
+
+    { "list", LOOK, "", 0, 0, "list instances, newest first", list_options,
+      "pawl list\npawl list --status suspended --definition order --label region=eu\n",
+      "instance.list", .render = render_list },
+    { "show", LOOK, "ID", 1, 1, "see one instance: where it stands, how it came there, what next", NULL,
+      "pawl show @last\npawl show 0000000007\n",
+      "instance.get", { "instance_id" }, .run = verb_show },
+    { "history", LOOK, "ID", 1, 1, "read what was recorded", history_options,
+      "pawl history @last\npawl history @last --actor ann --since 2026-05-01T00:00:00Z\n",
+      "instance.history", { "instance_id" }, .render = render_history },
+    { "why", LOOK, "ID", 1, 1, "ask what an instance waits for", NULL,
+      "pawl why @last\n", "instance.why", { "instance_id" }, .render = render_why },
+    { "sql", LOOK, "QUERY", 1, 1, "read the store's tables and views with SQL", NULL,
+      "pawl sql 'select name, version from pawl_definitions'\n"
+      "pawl sql 'select count(*) from pawl_history'\n",
+      "store.sql", { "text" }, .run = verb_sql },
+
+    { "verify", TRUST, "[ID]", 0, 1, "check every hash of an instance, or of the whole store", NULL,
+      "pawl verify\npawl verify @last\n", NULL, { "instance_id" }, .run = verb_verify },
+    { "serve", TRUST, "", 0, 0, "own the store and serve it over HTTP", serve_options,
+      "pawl serve\npawl --store sqlite:orders.db serve --listen 127.0.0.1:8000\n", .run = verb_serve },
+    { 0 },
+};
+/* clang-format on */
+
+const struct verb *verb_find(const char *name)
+{
+    for (const struct verb *verb = verbs; verb->name; verb++)
+        if (strcmp(verb->name, name) == 0)
+            return verb;
+    return NULL;
+}

@@ -1,0 +1,27 @@
+/* view.h - private to the command line: pieces that show and run draw with. */
+#ifndef PAWL_SURFACE_CLI_VIEW_H
+#define PAWL_SURFACE_CLI_VIEW_H
+
+#include "surface/cli/cli.h"
+
+str entry_note(struct cli *cli, const struct node *entry);
+enum style action_style(str action);
+
+/* One entry of the path; `before`: when the one before it happened, or "". */
+void put_entry(struct cli *cli, const struct node *entry, str before);
+
+/* A state on the path, with its mark. */
+void put_state(struct cli *cli, enum style style, const char *mark, str state);
+
+/* The legal next actions with what they want, and the command that fires the first. */
+void put_actions(struct cli *cli, const struct node *instance);
+
+/* One line: name, id and status of an instance. */
+void put_title(struct cli *cli, const struct node *instance);
+
+/* What it ended with, if it has ended. */
+void put_outcome(struct cli *cli, const struct node *instance);
+
+bool has_ended(const struct node *instance);
+
+#endif

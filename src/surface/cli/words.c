@@ -1,0 +1,157 @@
+/* words.c - times, statuses and members of answers, for people. */
+#include "base/buf.h"
+#include "base/time.h"
+#include "surface/cli/term.h"
+#include <stdlib.h>
+#include <time.h>
+
+#define SECOND 1000
+#define MINUTE (60 * SECOND)
+#define HOUR   (60 * MINUTE)
+#define DAY    (24 * (int64_t)HOUR)
+
+str member_str(const struct node *object, const char *key)
+{
+    const struct node *node = object ? node_find(object, key) : NULL;
+
+    return node && (node->kind == NODE_STRING || node->kind == NODE_NUMBER) ? node->text : STR("");
+}
+
+str member_json(const struct node *object, const char *key)
+{
+    const struct node *node = object ? node_find(object, key) : NULL;
+
+    return node && node->kind != NODE_NULL ? node->raw : STR_NONE;
+}
+
+int64_t member_int(const struct node *object, const char *key)
+{
+    const struct node *node = object ? node_find(object, key) : NULL;
+    int64_t value = 0;
+
+    return node && node_to_i64(node, &value) ? value : 0;
+}
+
+bool member_true(const struct node *object, const char *key)
+{
+    const struct node *node = object ? node_find(object, key) : NULL;
+
+    return node && node->kind == NODE_BOOL && node->truth;
+}
+
+struct status_look {
+    const char *status, *mark;
+    enum style style;
+};
+
+static const struct status_look looks[] = {
+    { "running", "▶", LIVE },     { "suspended", "●", WARN },  { "paused", "‖", WARN },
+    { "completed", "✔", GOOD },   { "done", "✔", GOOD },       { "failed", "✘", BAD },
+    { "cancelled", "■", DIM },    { "pending", "○", DIM },     { "ready", "▷", LIVE },
+};
+
+static const struct status_look *look_of(str status)
+{
+    static const struct status_look unknown = { "", "·", PLAIN };
+
+    for (size_t i = 0; i < sizeof looks / sizeof looks[0]; i++)
+        if (str_is(status, looks[i].status))
+            return &looks[i];
+    return &unknown;
+}
+
+enum style status_style(str status)
+{
+    return look_of(status)->style;
+}
+
+const char *status_mark(str status)
+{
+    return look_of(status)->mark;
+}
+
+int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * SECOND + now.tv_nsec / 1000000;
+}
+
+static bool same_day(const struct tm *a, const struct tm *b)
+{
+    return a->tm_year == b->tm_year && a->tm_yday == b->tm_yday;
+}
+
+void moment_print(str rfc3339, char out[MOMENT_SIZE])
+{
+    int64_t at_ms;
+    time_t at, now = (time_t)(now_ms() / SECOND);
+    struct tm then, today;
+
+    out[0] = '\0';
+    if (!time_parse(rfc3339, &at_ms))
+        return;
+    at = (time_t)(at_ms / SECOND);
+    if (!localtime_r(&at, &then) || !localtime_r(&now, &today))
+        return;
+    strftime(out, MOMENT_SIZE, same_day(&then, &today) ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &then);
+}
+
+void span_print(int64_t ms, char out[MOMENT_SIZE])
+{
+    if (ms < SECOND)
+        snprintf(out, MOMENT_SIZE, "%lld ms", (long long)ms);
+    else if (ms < MINUTE)
+        snprintf(out, MOMENT_SIZE, "%lld.%lld s", (long long)(ms / SECOND),
+                 (long long)(ms % SECOND / 100));
+    else if (ms < HOUR)
+        snprintf(out, MOMENT_SIZE, "%lld min", (long long)(ms / MINUTE));
+    else if (ms < 2 * DAY)
+        snprintf(out, MOMENT_SIZE, "%lld h", (long long)(ms / HOUR));
+    else
+        snprintf(out, MOMENT_SIZE, "%lld d", (long long)(ms / DAY));
+}
+
+/* A time as its distance from now; `past` are words for one that is over, "": "... ago". */
+static void print_distance(str rfc3339, const char *past, char out[MOMENT_SIZE])
+{
+    char span[MOMENT_SIZE];
+    int64_t at_ms, distance;
+
+    out[0] = '\0';
+    if (!time_parse(rfc3339, &at_ms))
+        return;
+    distance = at_ms - now_ms();
+    span_print(distance < 0 ? -distance : distance, span);
+    if (distance >= 0)
+        snprintf(out, MOMENT_SIZE, "in %.30s", span);
+    else if (*past)
+        snprintf(out, MOMENT_SIZE, "%s %.20s", past, span);
+    else
+        snprintf(out, MOMENT_SIZE, "%.30s ago", span);
+}
+
+void distance_print(str rfc3339, char out[MOMENT_SIZE])
+{
+    print_distance(rfc3339, "", out);
+}
+
+void until_print(str rfc3339, char out[MOMENT_SIZE])
+{
+    print_distance(rfc3339, "overdue by", out);
+}
+
+void elapsed_print(str before, str after, char out[MOMENT_SIZE])
+{
+    int64_t from_ms, to_ms;
+    char span[MOMENT_SIZE];
+
+    out[0] = '\0';
+    if (!time_parse(before, &from_ms) || !time_parse(after, &to_ms))
+        return;
+    if (to_ms <= from_ms)
+        return;
+    span_print(to_ms - from_ms, span);
+    snprintf(out, MOMENT_SIZE, "+%.30s", span);
+}

@@ -1,0 +1,37 @@
+/* http.h - the operations over HTTP/JSON: one address a row of ops.h, and nothing else.
+ *
+ * Loopback only in this version. A request is read whole, run in the thread that read it,
+ * and answered; many threads at once are what makes a commit worth sharing. */
+#ifndef PAWL_SURFACE_HTTP_HTTP_H
+#define PAWL_SURFACE_HTTP_HTTP_H
+
+#include <pawl.h>
+
+#define HTTP_PORT 7295
+#define HTTP_LISTEN "127.0.0.1:7295"
+#define HTTP_THREADS 16
+
+struct http_options {
+    const char *listen; /* "127.0.0.1:7295", "[::1]:7295", "localhost:0"; port 0: any free one;
+                           NULL: HTTP_LISTEN */
+    int socket;         /* of http_bind(), instead of `listen`; 0: none. The server's from now on */
+    uint32_t threads;   /* 0: HTTP_THREADS */
+};
+
+struct http_server;
+
+/* Take the address before there is a store to serve, so that the store's owner can be told
+ * where it is reached: a socket, and its port in *out_port. -1 with INVALID_REQUEST (not an
+ * address, or not loopback) or IN_USE in `error`. Nobody is answered before http_start(). */
+int http_bind(const char *listen, uint16_t *out_port, pawl_error *error);
+
+/* Serve `p`, which must outlive the server. NULL with INVALID_REQUEST, IN_USE or NO_MEMORY
+ * in `error`, which may be NULL. */
+struct http_server *http_start(pawl *p, const struct http_options *options, pawl_error *error);
+
+uint16_t http_port(const struct http_server *server);
+
+/* Take no more requests, answer those that are being worked on, close. NULL is allowed. */
+void http_stop(struct http_server *server);
+
+#endif

@@ -1,0 +1,233 @@
+/* request.c - what came: headers that must be refused, the body, and the escapes of a URL.
+ *
+ * The library below accepts two lengths, a length beside chunks, and a missing Host. Each of
+ * them lets somebody in between read another request than we do, so they are refused here. */
+#include "surface/http/http_int.h"
+#include <stdio.h>
+#include <strings.h>
+
+struct framing {
+    str length, host, origin, coding;
+    uint32_t length_count, host_count, coding_count;
+    bool unequal;
+};
+
+static bool same_name(const char *name, const char *other)
+{
+    return strcasecmp(name, other) == 0;
+}
+
+static enum MHD_Result look_at_header(void *context, enum MHD_ValueKind kind, const char *name,
+                                      const char *value)
+{
+    struct framing *framing = context;
+    str text = str_of(value ? value : "");
+
+    (void)kind;
+    if (same_name(name, "Content-Length")) {
+        if (framing->length_count > 0 && !str_eq(text, framing->length))
+            framing->unequal = true;
+        framing->length = text;
+        framing->length_count++;
+    } else if (same_name(name, "Transfer-Encoding")) {
+        framing->coding = text;
+        framing->coding_count++;
+    } else if (same_name(name, "Host")) {
+        framing->host = text;
+        framing->host_count++;
+    } else if (same_name(name, "Origin")) {
+        framing->origin = text;
+    }
+    return MHD_YES;
+}
+
+str request_header(const struct request *request, const char *name)
+{
+    return str_of(MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name));
+}
+
+/* ---- Names of this machine ---- */
+
+static bool is_port(str text)
+{
+    uint64_t port;
+
+    return str_to_u64(text, &port) && port <= UINT16_MAX;
+}
+
+bool host_is_local(str host)
+{
+    static const char *const names[] = { "localhost", "127.0.0.1", "[::1]" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t size = strlen(names[i]);
+
+        if (host.size < size || strncasecmp(host.data, names[i], size) != 0)
+            continue;
+        if (host.size == size || (host.data[size] == ':' && is_port(str_from(host, size + 1))))
+            return true;
+    }
+    return false;
+}
+
+static str after_colon(str host)
+{
+    const char *bracket = memchr(host.data, ']', host.size);
+    size_t start = bracket ? (size_t)(bracket - host.data) : 0;
+    const char *colon = memchr(host.data + start, ':', host.size - start);
+
+    return colon ? str_from(host, (size_t)(colon - host.data) + 1) : STR("");
+}
+
+/* A page may call us if it came from us: a local name without a port, or with ours, be it
+ * the one we listen on or the one the browser was told (a forwarded port). */
+static bool origin_is_ours(const struct request *request, str origin, str host)
+{
+    const str scheme = STR("http://");
+    char own[8];
+    str authority, port;
+
+    if (!str_starts(origin, scheme))
+        return false;
+    authority = str_from(origin, scheme.size);
+    if (!host_is_local(authority))
+        return false;
+    port = after_colon(authority);
+    snprintf(own, sizeof own, "%u", request->server->port);
+    return port.size == 0 || str_is(port, own) || str_eq(port, after_colon(host));
+}
+
+/* ---- Headers ---- */
+
+static pawl_status check_framing(struct request *request, const struct framing *framing)
+{
+    if (framing->coding_count > 0 && framing->length_count > 0)
+        return scope_fail(&request->scope, PAWL_INVALID_REQUEST,
+                          "both Transfer-Encoding and Content-Length: send one of them");
+    if (framing->unequal)
+        return scope_fail(&request->scope, PAWL_INVALID_REQUEST,
+                          "two Content-Length headers that differ");
+    if (framing->coding_count > 1 ||
+        (framing->coding_count == 1 && !same_name(framing->coding.data, "chunked")))
+        return scope_fail(&request->scope, PAWL_INVALID_REQUEST,
+                          "Transfer-Encoding: expected chunked, found '%.*s'",
+                          STR_ARG(framing->coding));
+    return PAWL_OK;
+}
+
+static pawl_status check_source(struct request *request, const struct framing *framing)
+{
+    if (framing->host_count != 1 || framing->host.size == 0)
+        return scope_fail(&request->scope, PAWL_INVALID_REQUEST, "expected one Host header");
+    if (!host_is_local(framing->host))
+        return scope_fail(&request->scope, PAWL_FORBIDDEN,
+                          "the Host '%.*s' is not a name of this server: use localhost, "
+                          "127.0.0.1 or [::1]",
+                          STR_ARG(framing->host));
+    if (framing->origin.data && !origin_is_ours(request, framing->origin, framing->host))
+        return scope_fail(&request->scope, PAWL_FORBIDDEN,
+                          "pages from '%.*s' may not call this server", STR_ARG(framing->origin));
+    return PAWL_OK;
+}
+
+static pawl_status too_large(struct request *request)
+{
+    return scope_fail(&request->scope, PAWL_TOO_LARGE, "the body is over %u bytes", LIMIT_TEXT);
+}
+
+/* A client that asks before it sends, or says that it will send without end, is told now;
+ * any other would not read the answer before it has sent its body. */
+static pawl_status check_length(struct request *request, const struct framing *framing,
+                                bool *answer_now)
+{
+    uint64_t length = 0;
+
+    if (framing->length_count == 0)
+        return PAWL_OK;
+    if (!str_to_u64(framing->length, &length)) {
+        *answer_now = true;
+        return scope_fail(&request->scope, PAWL_INVALID_REQUEST,
+                          "Content-Length: expected a number of bytes");
+    }
+    if (length <= LIMIT_TEXT)
+        return PAWL_OK;
+    *answer_now = length > HTTP_DRAIN_MAX || request_header(request, "Expect").data;
+    return too_large(request);
+}
+
+pawl_status request_check(struct request *request, bool *answer_now)
+{
+    struct framing framing = { 0 };
+    pawl_status status;
+
+    *answer_now = false;
+    MHD_get_connection_values(request->connection, MHD_HEADER_KIND, look_at_header, &framing);
+    status = check_framing(request, &framing);
+    if (status != PAWL_OK) {
+        *answer_now = true;
+        return status;
+    }
+    status = check_length(request, &framing, answer_now);
+    return status == PAWL_OK ? check_source(request, &framing) : status;
+}
+
+/* ---- Body ---- */
+
+bool request_take(struct request *request, const char *data, size_t size)
+{
+    request->received += size;
+    if (request->status == PAWL_OK && request->received > LIMIT_TEXT) {
+        request->status = too_large(request);
+        buf_clear(&request->body);
+    }
+    if (request->status == PAWL_OK)
+        buf_add(&request->body, data, size);
+    if (request->status == PAWL_OK && request->body.failed)
+        request->status = scope_no_memory(&request->scope);
+    return request->received <= HTTP_DRAIN_MAX;
+}
+
+/* ---- Escapes ---- */
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+pawl_status url_decode(struct scope *scope, str text, bool is_query, str *out)
+{
+    char *decoded = arena_alloc(&scope->arena, text.size + 1);
+    size_t size = 0;
+
+    if (!decoded)
+        return scope_no_memory(scope);
+    for (size_t i = 0; i < text.size; i++) {
+        char c = text.data[i];
+
+        if (c == '%') {
+            int high = i + 2 < text.size ? hex_value(text.data[i + 1]) : -1;
+            int low = high >= 0 ? hex_value(text.data[i + 2]) : -1;
+
+            if (low < 0)
+                return scope_fail(scope, PAWL_INVALID_REQUEST,
+                                  "'%.*s': a %% must be followed by two hexadecimal digits",
+                                  STR_ARG(text));
+            c = (char)(high * 16 + low);
+            i += 2;
+        } else if (c == '+' && is_query) {
+            c = ' ';
+        }
+        decoded[size++] = c;
+    }
+    *out = (str){ decoded, size };
+    if (!str_is_utf8(*out, false))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "'%.*s' does not stand for UTF-8 text without NUL", STR_ARG(text));
+    return PAWL_OK;
+}

@@ -1,0 +1,164 @@
+/* route.c - from a method and a target to a row of ops.h. The table is the list of routes. */
+#include "surface/http/http_int.h"
+#include <stdio.h>
+
+/* Take the next segment off `path`, without its slash; false at the end. */
+static bool next_segment(str *path, str *out)
+{
+    const char *slash;
+
+    if (path->size == 0)
+        return false;
+    *path = str_from(*path, 1);
+    slash = memchr(path->data, '/', path->size);
+    *out = (str){ path->data, slash ? (size_t)(slash - path->data) : path->size };
+    *path = str_from(*path, out->size);
+    return true;
+}
+
+static bool is_placeholder(str segment)
+{
+    return segment.size > 2 && segment.data[0] == '{';
+}
+
+/* Names of definitions may contain '/': at the end of a path they take all the rest. */
+static bool takes_rest(str placeholder, str template_rest)
+{
+    return template_rest.size == 0 && str_is(placeholder, "{name}");
+}
+
+/* Does the path fit the template? Values of placeholders are added to `out`, not decoded. */
+static bool fits(str template, str path, struct route *out)
+{
+    str wanted, found;
+
+    out->count = 0;
+    while (next_segment(&template, &wanted)) {
+        if (!next_segment(&path, &found))
+            return false;
+        if (!is_placeholder(wanted)) {
+            if (!str_eq(wanted, found))
+                return false;
+            continue;
+        }
+        if (takes_rest(wanted, template)) {
+            found.size += path.size;
+            path.size = 0;
+        }
+        out->pairs[out->count++] = (struct op_pair){
+            { wanted.data + 1, wanted.size - 2 }, found, IN_PATH,
+        };
+    }
+    return path.size == 0;
+}
+
+/* "/v1/stores/default/..." is "/v1/..."; any other store is none of ours. */
+static pawl_status strip_store(struct scope *scope, str *path)
+{
+    const str prefix = STR("/v1/stores/");
+    str rest, store;
+    char *joined;
+
+    if (!str_starts(*path, prefix))
+        return PAWL_OK;
+    rest = str_from(*path, prefix.size - 1);
+    next_segment(&rest, &store);
+    if (!str_is(store, "default") || rest.size == 0)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "no store '%.*s'", STR_ARG(store));
+    joined = arena_alloc(&scope->arena, rest.size + 3);
+    if (!joined)
+        return scope_no_memory(scope);
+    memcpy(joined, "/v1", 3);
+    memcpy(joined + 3, rest.data, rest.size);
+    *path = (str){ joined, rest.size + 3 };
+    return PAWL_OK;
+}
+
+static void allow_add(char allow[ALLOW_SIZE], const char *method)
+{
+    size_t used = strlen(allow);
+
+    snprintf(allow + used, ALLOW_SIZE - used, "%s%s", used ? ", " : "", method);
+}
+
+/* The row for (method, path), or NULL; `allow` collects the methods that the path takes. */
+static const struct op *find_row(str method, str path, struct route *route, char allow[ALLOW_SIZE])
+{
+    const struct op *found = NULL;
+    struct route other;
+
+    allow[0] = 0;
+    for (const struct op *op = ops; op->name; op++) {
+        if (!op->path || !fits(str_of(op->path), path, found ? &other : route))
+            continue;
+        allow_add(allow, op->method);
+        if (str_is(str_of(op->method), "GET"))
+            allow_add(allow, "HEAD");
+        if (!found && str_is(method, op->method))
+            found = op;
+    }
+    if (allow[0])
+        allow_add(allow, "OPTIONS");
+    return found;
+}
+
+static pawl_status add_query(struct scope *scope, str query, struct route *out)
+{
+    while (query.size > 0) {
+        const char *end = memchr(query.data, '&', query.size);
+        str piece = { query.data, end ? (size_t)(end - query.data) : query.size };
+        const char *equals = memchr(piece.data, '=', piece.size);
+        size_t name_size = equals ? (size_t)(equals - piece.data) : piece.size;
+
+        query = str_from(query, piece.size + (end ? 1 : 0));
+        if (piece.size == 0)
+            continue;
+        if (out->count == HTTP_PAIRS_MAX)
+            return scope_fail(scope, PAWL_INVALID_REQUEST, "more than %d parameters",
+                              HTTP_PAIRS_MAX);
+        out->pairs[out->count++] = (struct op_pair){
+            { piece.data, name_size },
+            equals ? str_from(piece, name_size + 1) : STR(""),
+            IN_QUERY,
+        };
+    }
+    return PAWL_OK;
+}
+
+static pawl_status decode_pairs(struct scope *scope, struct route *route)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; i < route->count && status == PAWL_OK; i++) {
+        struct op_pair *pair = &route->pairs[i];
+        bool is_query = pair->place == IN_QUERY;
+
+        if (is_query)
+            status = url_decode(scope, pair->name, true, &pair->name);
+        if (status == PAWL_OK)
+            status = url_decode(scope, pair->value, is_query, &pair->value);
+    }
+    return status;
+}
+
+pawl_status route_find(struct scope *scope, str method, str target, struct route *out,
+                       char allow[ALLOW_SIZE])
+{
+    const char *mark = memchr(target.data, '?', target.size);
+    str path = { target.data, mark ? (size_t)(mark - target.data) : target.size };
+    str query = mark ? str_from(target, path.size + 1) : STR("");
+    str wanted = str_is(method, "HEAD") ? STR("GET") : method;
+    pawl_status status = strip_store(scope, &path);
+
+    allow[0] = 0;
+    if (status != PAWL_OK)
+        return status;
+    out->op = path.size > 0 && path.data[0] == '/' ? find_row(wanted, path, out, allow) : NULL;
+    if (!allow[0])
+        return scope_fail(scope, PAWL_NOT_KNOWN, "no such address: %.*s", STR_ARG(path));
+    if (!out->op)
+        return scope_fail(scope, PAWL_NOT_ALLOWED, "%.*s is not for this address, which takes %s",
+                          STR_ARG(method), allow);
+    status = add_query(scope, query, out);
+    return status == PAWL_OK ? decode_pairs(scope, out) : status;
+}

@@ -1,0 +1,183 @@
+/* server.c - the daemon, and the life of a request. */
+#include "surface/http/http_int.h"
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define CONNECTION_MEMORY (16u << 10) /* headers over this are refused; bodies go through it */
+#define CONNECTIONS_MAX 4096u
+#define IDLE_SECONDS 120u
+#define STOP_WAIT_MS 2000
+
+/* ---- The life of a request ---- */
+
+/* The target as it came is seen only here: later it is decoded, and leniently. */
+static void *on_target(void *context, const char *target, struct MHD_Connection *connection)
+{
+    struct http_server *server = context;
+    struct request *request = calloc(1, sizeof *request);
+
+    if (!request)
+        return NULL;
+    request->server = server;
+    request->connection = connection;
+    request->target = strdup(target);
+    scope_init(&request->scope, &heap_libc, LIMIT_SCOPE);
+    buf_init(&request->body, &heap_libc, LIMIT_TEXT);
+    buf_init(&request->answer, &heap_libc, LIMIT_SCOPE);
+    atomic_fetch_add(&server->active, 1);
+    return request;
+}
+
+static void wake_stopper(struct http_server *server)
+{
+    uint64_t one = 1;
+    ssize_t written = write(server->idle_event, &one, sizeof one);
+
+    (void)written; /* it is full only if the stopper is awake already */
+}
+
+static void on_completed(void *context, struct MHD_Connection *connection, void **kept,
+                         enum MHD_RequestTerminationCode code)
+{
+    struct http_server *server = context;
+    struct request *request = *kept;
+
+    (void)connection;
+    (void)code;
+    if (!request)
+        return;
+    *kept = NULL;
+    buf_fini(&request->answer);
+    buf_fini(&request->body);
+    scope_fini(&request->scope);
+    free(request->target);
+    free(request);
+    if (atomic_fetch_sub(&server->active, 1) == 1 && atomic_load(&server->is_stopping))
+        wake_stopper(server);
+}
+
+static enum MHD_Result begin(struct request *request, const char *method)
+{
+    bool answer_now;
+
+    request->has_begun = true;
+    request->method = str_of(method);
+    request->status = request_check(request, &answer_now);
+    return answer_now ? respond(request) : MHD_YES;
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *size, void **kept)
+{
+    struct request *request = *kept;
+
+    (void)context;
+    (void)connection;
+    (void)url;
+    (void)version;
+    if (!request || !request->target)
+        return MHD_NO;
+    if (!request->has_begun)
+        return begin(request, method);
+    if (*size > 0) {
+        bool is_bearable = request_take(request, data, *size);
+
+        *size = 0;
+        return is_bearable ? MHD_YES : MHD_NO;
+    }
+    return respond(request);
+}
+
+/* The library must not write to the host's stderr. */
+static void on_log(void *context, const char *format, va_list arguments)
+{
+    (void)context;
+    (void)format;
+    (void)arguments;
+}
+
+/* ---- Start and stop ---- */
+
+static struct MHD_Daemon *start_daemon(struct http_server *server, int listener, uint32_t threads)
+{
+    unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ITC |
+                     MHD_USE_ERROR_LOG;
+
+    /* The logger comes first: it is for what the other options may say. */
+    return MHD_start_daemon(
+        flags, 0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
+        MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_THREAD_POOL_SIZE, threads,
+        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_URI_LOG_CALLBACK,
+        on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_END);
+}
+
+static struct http_server *fail_start(struct http_server *server, pawl_error *error)
+{
+    if (error) {
+        error->status = PAWL_NO_MEMORY;
+        snprintf(error->message, sizeof error->message, "the HTTP server cannot start: %s",
+                 strerror(errno));
+    }
+    if (server && server->idle_event >= 0)
+        close(server->idle_event);
+    free(server);
+    return NULL;
+}
+
+struct http_server *http_start(pawl *p, const struct http_options *options, pawl_error *error)
+{
+    struct http_server *server;
+    uint16_t port = 0;
+    int listener = options->socket;
+
+    if (listener == 0)
+        listener = http_bind(options->listen ? options->listen : HTTP_LISTEN, &port, error);
+    if (listener < 0)
+        return NULL;
+    server = calloc(1, sizeof *server);
+    if (!server)
+        return fail_start(NULL, error);
+    server->p = p;
+    server->port = socket_port(listener);
+    server->idle_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (server->idle_event >= 0)
+        server->daemon =
+            start_daemon(server, listener, options->threads ? options->threads : HTTP_THREADS);
+    return server->daemon ? server : fail_start(server, error);
+}
+
+uint16_t http_port(const struct http_server *server)
+{
+    return server->port;
+}
+
+/* Requests that have begun get their answers, unless their clients are too slow. */
+static void wait_for_active(struct http_server *server)
+{
+    struct pollfd idle = { .fd = server->idle_event, .events = POLLIN };
+
+    atomic_store(&server->is_stopping, true);
+    if (atomic_load(&server->active) > 0)
+        poll(&idle, 1, STOP_WAIT_MS);
+}
+
+void http_stop(struct http_server *server)
+{
+    int listener;
+
+    if (!server)
+        return;
+    listener = MHD_quiesce_daemon(server->daemon);
+    wait_for_active(server);
+    MHD_stop_daemon(server->daemon);
+    if (listener != MHD_INVALID_SOCKET)
+        close(listener);
+    close(server->idle_event);
+    free(server);
+}

@@ -1,0 +1,115 @@
+"""harness.py - run the program in a folder of its own and say what passed.
+
+A test is a function whose name is a sentence; it is given a Shell and asserts. main() runs
+those of the calling module and ends with "N passed, M failed".
+"""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+PAWL = os.environ.get("PAWL", "build/pawl")
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+EXAMPLES = ROOT / "examples"
+
+
+class Answer:
+    def __init__(self, done):
+        self.code = done.returncode
+        self.out = done.stdout.decode()
+        self.err = done.stderr.decode()
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+    def __repr__(self):
+        return "exit %d\n--- stdout\n%s\n--- stderr\n%s" % (self.code, self.out, self.err)
+
+
+class Shell:
+    """A folder, and commands typed in it. What still runs at the end is ended."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.children = []
+
+    def environment(self, extra=None):
+        names = {k: v for k, v in os.environ.items() if k not in ("PAWL_STORE", "NO_COLOR")}
+        return {**names, **(extra or {})}
+
+    def pawl(self, *words, expect=0, env=None, input=None):
+        done = subprocess.run([os.path.abspath(PAWL), *words], cwd=self.folder, capture_output=True,
+                              timeout=120, env=self.environment(env), input=input)
+        answer = Answer(done)
+        assert expect is None or answer.code == expect, "expected exit %s from pawl %s, found %r" % (
+            expect, " ".join(words), answer)
+        assert "Sanitizer" not in answer.err and "runtime error" not in answer.err, answer.err
+        return answer
+
+    def json(self, *words, expect=0):
+        return self.pawl(*words, "--json", expect=expect).json
+
+    def begin(self, *words, env=None):
+        child = subprocess.Popen([os.path.abspath(PAWL), *words], cwd=self.folder,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 env=self.environment(env))
+        self.children.append(child)
+        return child
+
+    def serve(self, *words):
+        """A server on a free port: (child, address)."""
+        child = self.begin("serve", "--listen", "127.0.0.1:0", *words)
+        line = child.stdout.readline().decode()
+        found = re.fullmatch(r"pawl is ready on (http://127\.0\.0\.1:\d+) \(store \S+\)\n", line)
+        assert found, "expected the line that it is ready, found %r" % line
+        return child, found.group(1)
+
+    def stop(self, child, number=signal.SIGTERM, expect=0):
+        child.send_signal(number)
+        out, err = child.communicate(timeout=60)
+        assert expect is None or child.returncode == expect, (child.returncode, out, err)
+        assert b"Sanitizer" not in err, err.decode()
+        return out.decode(), err.decode()
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+        return name
+
+    def wait_for(self, what, seconds=60):
+        """Poll until `what()` is true: the only way to wait for another process."""
+        until = time.monotonic() + seconds
+        while not what():
+            assert time.monotonic() < until, "waited %d s in vain" % seconds
+            time.sleep(0.02)
+
+
+def main(tests):
+    passed = failed = 0
+    chosen = sys.argv[1:]
+    for name, test in list(tests.items()):
+        if not name.startswith("test_") or (chosen and not any(c in name for c in chosen)):
+            continue
+        with tempfile.TemporaryDirectory(prefix="pawl-cli-") as folder:
+            shell = Shell(folder)
+            try:
+                test(shell)
+                passed += 1
+                print("ok - " + name[5:].replace("_", " "), flush=True)
+            except Exception:
+                failed += 1
+                print("not ok - " + name[5:].replace("_", " "), flush=True)
+                traceback.print_exc(file=sys.stdout)
+            finally:
+                for child in shell.children:
+                    if child.poll() is None:
+                        child.kill()
+                        child.communicate()
+    print("# %d passed, %d failed" % (passed, failed))
+    sys.exit(1 if failed else 0)
