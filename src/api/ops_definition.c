@@ -94,18 +94,26 @@ pawl_status op_definition_put(struct op_call *call, struct buf *out)
 }
 
 /* The reader's words begin with the place; a finding has it apart. */
+static void split_place(struct finding *finding)
+{
+    unsigned line, column;
+    int skip = 0;
+
+    if (sscanf(finding->message, "line %u, column %u: %n", &line, &column, &skip) != 2 || !skip)
+        return;
+    finding->line = line;
+    finding->column = column;
+    memmove(finding->message, finding->message + skip, strlen(finding->message + skip) + 1);
+}
+
 static pawl_status keep_as_finding(const struct op_call *call, struct findings *findings)
 {
-    const char *message = call->scope->error.message;
     struct finding *finding = ARENA_NEW(&call->scope->arena, struct finding);
-    int skip = 0;
 
     if (!finding)
         return scope_no_memory(call->scope);
-    if (sscanf(message, "line %u, column %u: %n", &finding->line, &finding->column, &skip) != 2)
-        skip = 0;
     snprintf(finding->message, sizeof finding->message, "%.*s",
-             (int)sizeof finding->message - 1, message + skip);
+             (int)sizeof finding->message - 1, call->scope->error.message);
     *findings = (struct findings){ finding, 1, 1 };
     return PAWL_OK;
 }
@@ -123,6 +131,8 @@ pawl_status op_definition_check(struct op_call *call, struct buf *out)
                               &findings);
     if (status != PAWL_OK)
         return status;
+    for (uint32_t i = 0; i < findings.count; i++)
+        split_place(&findings.items[i]);
     json_open(out, '{');
     json_key(out, "errors");
     print_findings(&findings, false, out);

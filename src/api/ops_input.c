@@ -54,16 +54,17 @@ static pawl_status check_key(const struct op_call *call, const struct node *node
 {
     const struct op_param *param = op_param_find(call->op, node->key);
     bool has_value = node->kind == NODE_STRING || node->kind == NODE_NUMBER;
+    bool is_first = node_find_str(call->input, node->key) == node;
 
-    if (param && param->place != IN_QUERY)
+    if (param && param->place == IN_PATH && is_first)
         return PAWL_OK;
-    if (!param && !(labels && is_label(node->key)))
+    if (param ? param->place == IN_PATH : !(labels && is_label(node->key)))
         return scope_fail(call->scope, PAWL_INVALID_QUERY, "unknown filter '%.*s'",
                           STR_ARG(node->key));
     if (!has_value || str_is_blank(node->text))
         return scope_fail(call->scope, PAWL_INVALID_QUERY, "the filter '%.*s' has no value",
                           STR_ARG(node->key));
-    if (node_find_str(call->input, node->key) != node)
+    if (!is_first)
         return scope_fail(call->scope, PAWL_INVALID_QUERY, "the filter '%.*s' is given twice",
                           STR_ARG(node->key));
     return PAWL_OK;

@@ -335,8 +335,12 @@ pawl_status pawl_tool_register(pawl *p, const char *name, pawl_tool_fn fn, void 
                                pawl_error *error)
 {
     pawl_error unused;
+    pawl_status status = toolbox_register(engine_toolbox(p->engine), name, fn, context,
+                                          error ? error : &unused);
 
-    return toolbox_register(engine_toolbox(p->engine), name, fn, context, error ? error : &unused);
+    if (!status)
+        engine_tools_changed(p->engine);
+    return status;
 }
 
 pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, pawl_error *error)

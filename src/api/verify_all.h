@@ -8,7 +8,8 @@
 typedef void (*verify_progress)(void *context, uint64_t pos, uint64_t last);
 
 /* The answer of the operation store.verify into `out`: {valid, records, entries, instances,
- * first_bad?, what?, instance_id?, position?}. `progress` may be NULL. Fails only where the store cannot be read. */
+ * first_bad?, what?, instance_id?, position?}. `progress` may be NULL. Fails only where the store
+ * cannot be read. */
 pawl_status verify_all(pawl *p, verify_progress progress, void *context, struct buf *out,
                        pawl_error *error);
 

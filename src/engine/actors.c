@@ -81,12 +81,6 @@ struct actor *actor_get(struct engine *engine, uint64_t instance)
     return NULL;
 }
 
-void actors_forget(struct engine *engine)
-{
-    for (uint32_t i = 0; i < engine->actor_count; i++)
-        engine->actors[i]->is_loaded = false;
-}
-
 void actors_fini(struct engine *engine)
 {
     for (uint32_t i = 0; i < engine->actor_count; i++)
@@ -214,11 +208,13 @@ static pawl_status restore(struct engine *engine, struct scope *scope, struct ac
 /* Make sure what we remember is true. A shared engine can't know, so it looks each time. */
 pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor)
 {
+    uint32_t generation = engine->generation;
     struct scope work;
     pawl_status status;
 
-    if (actor->is_loaded && engine->options.own)
+    if (actor->is_loaded && engine->options.own && actor->generation == generation)
         return PAWL_OK;
+    actor->generation = generation;
     scope_init(&work, engine->heap, LIMIT_SCOPE);
     status = restore(engine, &work, actor);
     if (status)

@@ -81,6 +81,7 @@ static pawl_status decide_start(struct engine *engine, struct scope *scope,
         return scope_no_memory(scope);
     actor->state = actor->definition->initial;
     actor->is_loaded = true;
+    actor->generation = engine->generation;
     actor->is_test = args->test;
     return actor_decide(engine, actor, &event, scope, decision, jobs);
 }

@@ -410,6 +410,7 @@ pawl_status engine_code_register(struct engine *engine, const pawl_code_type *ty
                                  struct scope *scope)
 {
     struct define_request define = { 0 };
+    struct definition_row newest;
     struct definition *definition;
     str source;
     pawl_status status = code_compile(scope, type, &definition);
@@ -422,5 +423,11 @@ pawl_status engine_code_register(struct engine *engine, const pawl_code_type *ty
         return status;
     define.row.name = str_of(type->name);
     status = keep_type(engine, scope, type);
-    return status ? status : put_row(engine, scope, &define);
+    if (status)
+        return status;
+    /* Programs register at every start: look before asking for the turn to write. */
+    status = store_find_definition(engine->store, scope, define.row.name, 0, NULL, &newest);
+    if (status == PAWL_OK && memcmp(newest.source_sha, define.row.source_sha, SHA_SIZE) == 0)
+        return PAWL_OK;
+    return status && status != PAWL_NOT_KNOWN ? status : put_row(engine, scope, &define);
 }

@@ -198,8 +198,8 @@ static void start_over(struct engine *engine, bool reopen)
 
     pthread_mutex_lock(&engine->lock);
     heads_clear(&engine->heads);
-    actors_forget(engine);
     pthread_mutex_unlock(&engine->lock);
+    engine->generation++;
     intern_clear(&engine->interned);
     if (reopen)
         engine_reopen(engine);
@@ -223,7 +223,13 @@ static pawl_status write_batch(struct engine *engine)
         status = store_begin(engine->store, &engine->scope, &tip);
         if (status)
             return status;
-        ASSERT(tip.pos == engine->tip.pos); /* nobody else writes an owned store */
+        if (tip.pos != engine->tip.pos) {
+            store_rollback(engine->store);
+            return scope_fail(&engine->scope, PAWL_STORAGE_FAILURE,
+                              "the log ends at %llu, not at %llu: somebody has written to a store "
+                              "that we own", (unsigned long long)tip.pos,
+                              (unsigned long long)engine->tip.pos);
+        }
     }
     if (engine->batch.record_count)
         add_root(engine);
@@ -317,6 +323,7 @@ static void process(struct engine *engine, struct request *list, uint32_t sweep)
     if (!status) {
         engine->env->reached(engine->env, POINT_AFTER_COMMIT);
         pthread_mutex_lock(&engine->lock);
+        engine->commit_failed = false;
         kept = accept_batch(engine);
         pthread_mutex_unlock(&engine->lock);
         if (!kept)
@@ -324,6 +331,9 @@ static void process(struct engine *engine, struct request *list, uint32_t sweep)
         return;
     }
     fail_accepted(engine, list, status);
+    pthread_mutex_lock(&engine->lock);
+    engine->commit_failed = true;
+    pthread_mutex_unlock(&engine->lock);
     engine_log(engine, PAWL_LOG_ERROR, "commit.failed", engine->scope.error.message);
     start_over(engine, status == PAWL_OUTCOME_UNKNOWN);
 }
@@ -431,12 +441,18 @@ void engine_lead(struct engine *engine)
         engine_drain(engine);
 }
 
+static bool lags(const struct engine *engine)
+{
+    return engine->options.own && !engine->broken &&
+           (heads_lag(&engine->heads) || engine->tip.flushed < engine->tip.pos);
+}
+
 /* Rows that lag, written without waiting for a commit of records. */
 void engine_sweep(struct engine *engine)
 {
     pthread_mutex_lock(&engine->lock);
-    while (engine->options.own && !engine->broken &&
-           (heads_lag(&engine->heads) || engine->tip.flushed < engine->tip.pos)) {
+    engine->commit_failed = false;
+    while (lags(engine) && !engine->commit_failed) {
         while (engine->draining)
             pthread_cond_wait(&engine->changed, &engine->lock);
         engine->env->reached(engine->env, POINT_BEFORE_SWEEP);
@@ -464,14 +480,13 @@ void *drain_thread(void *context)
     struct engine *engine = context;
 
     pthread_mutex_lock(&engine->lock);
-    while (!engine->stopping || engine->first) {
-        bool lags = heads_lag(&engine->heads) || engine->tip.flushed < engine->tip.pos;
-
+    while (!engine->drain_stopping || engine->first) {
         if (engine->first)
             engine_drain(engine);
-        else if (lags && !engine->broken) {
-            wait_ms(engine, 10);
-            if (!engine->first && !engine->stopping) {
+        else if (lags(engine) && !engine->drain_stopping) {
+            /* A disk that takes no rows now may take them later; the log says it all meanwhile. */
+            wait_ms(engine, engine->commit_failed ? RETRY_STORE_MS : FLUSH_AFTER_MS);
+            if (!engine->first) {
                 engine->env->reached(engine->env, POINT_BEFORE_SWEEP);
                 drain_once(engine, LIMIT_SLICE);
             }

@@ -28,19 +28,19 @@ bool engine_has_test_clock(const struct engine *engine)
     return engine->options.test_clock;
 }
 
-pawl_status engine_open_store(struct engine *engine, struct scope *scope, bool create)
+static pawl_status open_store(struct engine *engine, const char *url, struct scope *scope)
 {
     struct store_options options = { .own = engine->options.own,
-                                     .address = engine->options.address, .create = create,
+                                     .address = engine->options.address,
+                                     .create = !engine->options.must_exist,
                                      .env = engine->env, .heap = engine->heap };
 
-    return store_open(str_of(engine->url), &options, scope, &engine->store);
+    return store_open(str_of(url), &options, scope, &engine->store);
 }
 
-static bool init_parts(struct engine *engine, const char *url)
+static bool init_parts(struct engine *engine)
 {
     pthread_condattr_t monotonic;
-    size_t size = strlen(url) + 1;
 
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -53,15 +53,11 @@ static bool init_parts(struct engine *engine, const char *url)
     map_init(&engine->actor_map, engine->heap);
     engine->next_due_ms = INT64_MAX;
     engine->sha = sha_new();
-    engine->url = heap_new(engine->heap, size);
     engine->toolbox = toolbox_new(&(struct toolbox_options){
         .heap = engine->heap, .env = engine->env, .allow_exec = engine->options.allow_exec,
         .log = engine->options.log, .log_context = engine->options.log_context });
-    if (!heads_init(&engine->heads, engine->heap) || !intern_init(&engine->interned, engine->heap) ||
-        !engine->sha || !engine->url || !engine->toolbox)
-        return false;
-    memcpy(engine->url, url, size);
-    return true;
+    return heads_init(&engine->heads, engine->heap) &&
+           intern_init(&engine->interned, engine->heap) && engine->sha && engine->toolbox;
 }
 
 static void free_parts(struct engine *engine)
@@ -79,8 +75,6 @@ static void free_parts(struct engine *engine)
     batch_fini(&engine->batch);
     scope_fini(&engine->scope);
     sha_free(engine->sha);
-    if (engine->url)
-        heap_free(engine->heap, engine->url, strlen(engine->url) + 1);
     pthread_cond_destroy(&engine->changed);
     pthread_mutex_destroy(&engine->definitions_lock);
     pthread_mutex_destroy(&engine->lock);
@@ -117,9 +111,14 @@ static void stop_threads(struct engine *engine)
     pthread_cond_broadcast(&engine->changed);
     pthread_mutex_unlock(&engine->lock);
     toolbox_kill_all(engine->toolbox);
-    /* The drain (the first) goes last: the others may still wait for it. */
-    for (uint32_t i = count; i > 0; i--)
+    for (uint32_t i = count; i > 1; i--)
         pthread_join(engine->threads[i - 1], NULL);
+    /* The drain (the first) goes last: the others may still have waited for it. */
+    pthread_mutex_lock(&engine->lock);
+    engine->drain_stopping = true;
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->lock);
+    pthread_join(engine->threads[0], NULL);
     engine->thread_count = 0;
     heap_free(engine->heap, engine->threads, sizeof *engine->threads * (engine->options.workers + 2));
 }
@@ -150,9 +149,9 @@ pawl_status engine_open(const char *url, const struct engine_options *options, s
     engine->options = *options;
     engine->heap = options->heap;
     engine->env = options->env;
-    status = init_parts(engine, url) ? PAWL_OK : scope_no_memory(scope);
+    status = init_parts(engine) ? PAWL_OK : scope_no_memory(scope);
     if (!status)
-        status = engine_open_store(engine, scope, !options->must_exist);
+        status = open_store(engine, url, scope);
     if (!status)
         status = begin_work(engine, scope);
     if (status) {
@@ -161,18 +160,6 @@ pawl_status engine_open(const char *url, const struct engine_options *options, s
     }
     *out = engine;
     return PAWL_OK;
-}
-
-/* Mail that was never taken: nobody waits for it, its cause is still in the store. */
-static void drop_mail(struct engine *engine)
-{
-    for (uint32_t i = 0; i < engine->actor_count; i++)
-        while (engine->actors[i]->first) {
-            struct mail *mail = engine->actors[i]->first;
-
-            engine->actors[i]->first = mail->next;
-            mail_free(engine, mail);
-        }
 }
 
 void engine_close(struct engine *engine)
@@ -188,7 +175,7 @@ void engine_close(struct engine *engine)
         pthread_mutex_unlock(&engine->lock);
         engine_sweep(engine);
     }
-    drop_mail(engine);
+    mail_drop_all(engine);
     free_parts(engine);
     env->close(env);
 }

@@ -46,6 +46,7 @@ void engine_close(struct engine *engine);
 
 int64_t engine_now_ms(struct engine *engine); /* the store's clock */
 struct toolbox *engine_toolbox(struct engine *engine);
+void engine_tools_changed(struct engine *engine); /* steps that no tool served may be served now */
 const struct heap *engine_heap(struct engine *engine);
 struct store *engine_store(struct engine *engine); /* for reading: verify, sql */
 bool engine_has_test_clock(const struct engine *engine);

@@ -150,6 +150,8 @@ struct intern_table {
 #define ACTORS_KEPT 4096u        /* remembered while idle; twice as many at most */
 #define ACTOR_BYTES (256u << 10) /* an actor's arena is rebuilt when it has grown past this */
 #define SNAPSHOT_BYTES 4096u     /* history since the last snapshot before the next is worth it */
+#define FLUSH_AFTER_MS 10        /* quiet time before rows that lag are put right */
+#define RETRY_STORE_MS 1000      /* an event that met a failing store is tried again after this */
 #define JOBS_QUICK 1024u         /* log, set and fail: under way at once */
 #define JOBS_PER_WORKER 4u       /* other tools */
 
@@ -157,6 +159,7 @@ struct intern_table {
 
 struct mail {
     struct mail *next;
+    uint64_t instance;
     struct event event;
     struct scope *scope;     /* of whoever waits; results and words go there */
     struct scope own;        /* where nobody waits */
@@ -165,6 +168,7 @@ struct mail {
     bool is_done;
     bool is_owned;           /* nobody waits: freed when done */
     bool holds_place;        /* STEP_START: counted in jobs_under_way until a job takes it over */
+    int64_t retry_at_ms;     /* by the monotonic clock: the store failed, try again then */
     struct mail_group *group; /* of mails that somebody waits for together; may be NULL */
 };
 
@@ -179,6 +183,7 @@ struct actor {
     void *memory;
     str input;
     uint32_t state, seq, snapshot_seq;
+    uint32_t generation; /* the engine's, when this was loaded */
     size_t bytes_since_snapshot, snapshot_size;
     bool is_loaded, busy, is_test;
     struct mail *first, *last;
@@ -217,12 +222,16 @@ struct engine {
     struct toolbox *toolbox;
     struct sha *sha;         /* the drain's */
     struct scope scope;      /* the drain's, emptied after each commit */
-    char *url;
 
     pthread_mutex_t lock;
     pthread_cond_t changed;  /* requests done, mail done, work queued */
     struct request *first, *last;
-    bool draining, stopping, broken;
+    bool draining;
+    _Atomic bool broken;     /* the store could not be reopened: nothing more is written */
+    bool commit_failed;      /* the last one did */
+    bool stopping;           /* threads but the drain end as soon as they can */
+    bool drain_stopping;     /* the others are gone: so does the drain */
+    _Atomic uint32_t generation; /* grows when what actors remember may be wrong */
     struct store_tip tip;
     int64_t test_now_ms;
     bool clock_moved;        /* the test clock has to be kept with the next commit */
@@ -245,9 +254,12 @@ struct engine {
 
     struct job *jobs, *jobs_last;
     struct ready_step *ready, *ready_last;
+    struct ready_step *unserved; /* ready, but no tool of that name is here yet */
+    struct mail *later;      /* events that met a failing store */
     uint32_t jobs_under_way, mail_under_way;
     bool ready_lost;         /* a ready step could not be remembered: look for it */
     int64_t next_due_ms;     /* as far as known; INT64_MAX: none */
+    bool timers_busy;        /* somebody is firing what is due */
     uint32_t stuck_timers;
     int64_t stuck_until_ms;
 
@@ -319,7 +331,6 @@ void actor_free(struct engine *engine, struct actor *actor);
 pawl_status actor_adopt(struct engine *engine, struct actor *actor);      /* lock held */
 struct actor *actor_get(struct engine *engine, uint64_t instance);        /* lock held; NULL: no memory */
 pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor);
-void actors_forget(struct engine *engine); /* lock held: what they remember may be wrong */
 void actors_fini(struct engine *engine);
 
 /* mailbox.c */
@@ -333,6 +344,7 @@ struct mail *mail_new(struct engine *engine);
 void mail_free(struct engine *engine, struct mail *mail);
 bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail); /* lock held */
 bool engine_pump(struct engine *engine);   /* lock held: one unit of waiting work, if any */
+void mail_drop_all(struct engine *engine); /* at close: their causes are still in the store */
 
 /* steps.c */
 pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope *scope,
@@ -342,6 +354,9 @@ void steps_drop(struct engine *engine, struct job *jobs);                   /* l
 bool steps_run_one(struct engine *engine);                                  /* lock held */
 bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal); /* lock held */
 void steps_note_ready(struct engine *engine, uint64_t instance, const struct decision *decision);
+pawl_status steps_check_served(struct engine *engine, const struct actor *actor, uint32_t ordinal,
+                               struct scope *scope); /* NOT_AWAITING: no such tool here */
+void steps_leave_unserved(struct engine *engine, uint64_t instance, uint32_t ordinal);
 void steps_fini(struct engine *engine);
 void *steps_thread(void *engine);
 
@@ -352,13 +367,11 @@ void timers_note(struct engine *engine, const struct batch *batch); /* lock held
 void *timers_thread(void *engine);
 void *drain_thread(void *engine);
 
-/* engine.c */
-pawl_status engine_open_store(struct engine *engine, struct scope *scope, bool create);
-
 /* recover.c */
 pawl_status recover(struct engine *engine, struct scope *scope);
 pawl_status recover_tail(struct engine *engine, struct scope *scope);
 pawl_status recover_steps(struct engine *engine, struct scope *scope);
+void recover_ready(struct engine *engine); /* ready steps that could not be remembered */
 void engine_reopen(struct engine *engine); /* by the drain, after OUTCOME_UNKNOWN */
 
 /* read.c */

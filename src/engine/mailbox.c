@@ -78,8 +78,24 @@ pawl_status actor_decide(struct engine *engine, struct actor *actor, const struc
     return status;
 }
 
+/* The store failed, not the event: nothing is lost if it is tried again. What was committed
+ * after all (an unknown outcome) is refused then as late. Due timers come again by themselves. */
+static bool set_aside(struct engine *engine, struct mail *mail, pawl_status status)
+{
+    if (!mail->is_owned || mail->group ||
+        (status != PAWL_STORAGE_FAILURE && status != PAWL_OUTCOME_UNKNOWN &&
+         status != PAWL_NO_MEMORY))
+        return false;
+    mail->retry_at_ms = engine->env->tick_ms(engine->env) + RETRY_STORE_MS;
+    mail->next = engine->later;
+    engine->later = mail;
+    return true;
+}
+
 static void finish_mail(struct engine *engine, struct mail *mail, pawl_status status)
 {
+    if (set_aside(engine, mail, status))
+        return;
     mail->status = status;
     mail->is_done = true;
     if (mail->group)
@@ -197,11 +213,13 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
                                               .expected_seq = actor->seq,
                                               .decision = &turn->decision,
                                               .out = turn->mail->out };
+    if (!status && turn->mail->event.kind == EVENT_STEP_START)
+        status = steps_check_served(engine, actor, turn->mail->event.ordinal, scope);
     if (!status)
         status = actor_decide(engine, actor, &turn->mail->event, scope, &turn->decision,
                               &turn->jobs);
     turn->decide.definition = actor->definition;
-    if (!status)
+    if (turn->jobs)
         turn->mail->holds_place = false; /* the job has it now */
     if (!status)
         turn->decide.snapshot = snapshot_if_due(engine, actor, scope);
@@ -213,6 +231,8 @@ static void refuse(struct engine *engine, struct turn *turn, pawl_status status)
     struct actor *actor = turn->actor;
 
     steps_drop(engine, turn->jobs);
+    if (status == PAWL_NOT_AWAITING && turn->mail->event.kind == EVENT_STEP_START)
+        steps_leave_unserved(engine, actor->instance, turn->mail->event.ordinal);
     if (turn->decision.count)
         actor->is_loaded = false; /* a part was folded already */
     finish_mail(engine, turn->mail, status);
@@ -246,6 +266,36 @@ static void take_turn(struct engine *engine, struct actor *actor)
         refuse(engine, turn, status);
 }
 
+static void deliver(struct engine *engine, struct actor *actor, struct mail *mail)
+{
+    mail->next = NULL;
+    if (actor->last)
+        actor->last->next = mail;
+    else
+        actor->first = mail;
+    actor->last = mail;
+    if (actor->busy)
+        return;
+    actor->busy = true;
+    take_turn(engine, actor);
+}
+
+/* An event that met a failing store, when its time has come. */
+static bool try_again(struct engine *engine)
+{
+    struct mail *mail = engine->later;
+    struct actor *actor;
+
+    if (!mail || engine->stopping || engine->env->tick_ms(engine->env) < mail->retry_at_ms)
+        return false;
+    actor = actor_get(engine, mail->instance);
+    if (!actor)
+        return false;
+    engine->later = mail->next;
+    deliver(engine, actor, mail);
+    return true;
+}
+
 /* One unit of waiting work, by whoever has nothing better to do. Lock held. */
 bool engine_pump(struct engine *engine)
 {
@@ -262,21 +312,7 @@ bool engine_pump(struct engine *engine)
         engine_drain(engine);
         return true;
     }
-    return false;
-}
-
-static void deliver(struct engine *engine, struct actor *actor, struct mail *mail)
-{
-    mail->next = NULL;
-    if (actor->last)
-        actor->last->next = mail;
-    else
-        actor->first = mail;
-    actor->last = mail;
-    if (actor->busy)
-        return;
-    actor->busy = true;
-    take_turn(engine, actor);
+    return try_again(engine);
 }
 
 pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t instance,
@@ -316,6 +352,20 @@ void mail_free(struct engine *engine, struct mail *mail)
     heap_free(engine->heap, mail, sizeof *mail);
 }
 
+/* Nobody waits for these, and their causes are still in the store. */
+void mail_drop_all(struct engine *engine)
+{
+    for (uint32_t i = 0; i < engine->actor_count; i++)
+        while (engine->actors[i]->first)
+            mail_free(engine, take_mail(engine->actors[i]));
+    while (engine->later) {
+        struct mail *mail = engine->later;
+
+        engine->later = mail->next;
+        mail_free(engine, mail);
+    }
+}
+
 bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail)
 {
     struct actor *actor = actor_get(engine, instance);
@@ -324,6 +374,7 @@ bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail)
     if (!actor)
         return false;
     engine->mail_under_way++;
+    mail->instance = instance;
     deliver(engine, actor, mail);
     return true;
 }

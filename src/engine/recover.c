@@ -56,7 +56,8 @@ pawl_status recover(struct engine *engine, struct scope *scope)
 }
 
 /* Attempts of one instance: those that ran have died with their process; ready ones wait. */
-static pawl_status recover_instance(struct engine *engine, struct scope *scope, uint64_t number)
+static pawl_status recover_instance(struct engine *engine, struct scope *scope, uint64_t number,
+                                    bool after_death)
 {
     struct live live;
     pawl_status status = store_live(engine->store, scope, number, &live);
@@ -72,7 +73,7 @@ static pawl_status recover_instance(struct engine *engine, struct scope *scope, 
                                                                             : PAWL_NO_MEMORY;
             continue;
         }
-        if (live.steps[i].status != STEP_RUNNING)
+        if (live.steps[i].status != STEP_RUNNING || !after_death)
             continue;
         mail = mail_new(engine);
         if (mail)
@@ -85,7 +86,7 @@ static pawl_status recover_instance(struct engine *engine, struct scope *scope, 
     return status ? scope_no_memory(scope) : PAWL_OK;
 }
 
-pawl_status recover_steps(struct engine *engine, struct scope *scope)
+static pawl_status recover_all(struct engine *engine, struct scope *scope, bool after_death)
 {
     uint64_t after = 0, *numbers;
     uint32_t count;
@@ -94,9 +95,25 @@ pawl_status recover_steps(struct engine *engine, struct scope *scope)
     do {
         status = store_busy(engine->store, scope, after, 1000, &numbers, &count);
         for (uint32_t i = 0; i < count && !status; i++)
-            status = recover_instance(engine, scope, after = numbers[i]);
+            status = recover_instance(engine, scope, after = numbers[i], after_death);
     } while (!status && count == 1000);
     return status;
+}
+
+pawl_status recover_steps(struct engine *engine, struct scope *scope)
+{
+    return recover_all(engine, scope, true);
+}
+
+/* One that is found twice does no harm: it can be started only once. */
+void recover_ready(struct engine *engine)
+{
+    struct scope scope;
+
+    scope_init(&scope, engine->heap, LIMIT_SCOPE);
+    if (recover_all(engine, &scope, false) == PAWL_OK)
+        engine->ready_lost = false;
+    scope_fini(&scope);
 }
 
 /* Close, open, replay. Steps under way in this process go on: they have not died. */
@@ -106,9 +123,7 @@ void engine_reopen(struct engine *engine)
     pawl_status status;
 
     scope_init(&scope, engine->heap, LIMIT_SCOPE);
-    store_close(engine->store);
-    engine->store = NULL;
-    status = engine_open_store(engine, &scope, false);
+    status = store_reopen(engine->store, &scope);
     if (!status)
         status = recover(engine, &scope);
     engine->broken = status != PAWL_OK;

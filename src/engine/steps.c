@@ -61,15 +61,14 @@ static pawl_status job_new(struct engine *engine, struct actor *actor, uint32_t 
 }
 
 /* Arguments that grew past the limit: the step fails for good, as if its tool had refused. */
-static pawl_status fail_unstarted(struct actor *actor, struct scope *scope,
-                                  const struct event *start, struct decision *decision)
+static pawl_status fail_started(struct actor *actor, struct scope *scope,
+                                const struct event *start, struct decision *decision)
 {
     struct event failed = { .kind = EVENT_STEP_FAILED, .at_ms = start->at_ms,
                             .ordinal = start->ordinal, .no_retry = true,
                             .payload = STR("\"too-large: the arguments after templates\"") };
-    pawl_status status = actor_step(actor, start, scope, decision);
 
-    return status ? status : actor_step(actor, &failed, scope, decision);
+    return actor_step(actor, &failed, scope, decision);
 }
 
 /* Start one ready attempt on top of the decision, if there is a place for it. */
@@ -81,11 +80,13 @@ static pawl_status start_one(struct engine *engine, struct actor *actor, struct 
     struct job *job;
     pawl_status status = job_new(engine, actor, ordinal, scope, &job);
 
-    if (status == PAWL_TOO_LARGE)
-        return fail_unstarted(actor, scope, &start, decision);
+    if (status == PAWL_TOO_LARGE) {
+        status = actor_step(actor, &start, scope, decision);
+        return status ? status : fail_started(actor, scope, &start, decision);
+    }
     if (status)
         return status;
-    if (!has_place(engine, job->call.tool)) {
+    if (!toolbox_has(engine->toolbox, job->call.tool) || !has_place(engine, job->call.tool)) {
         job_free(engine, job);
         return PAWL_OK;
     }
@@ -114,7 +115,8 @@ pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope
 
     if (event->kind == EVENT_STEP_START) {
         /* The place was taken when the step was picked from the ready list. */
-        return job_new(engine, actor, event->ordinal, scope, jobs);
+        status = job_new(engine, actor, event->ordinal, scope, jobs);
+        return status == PAWL_TOO_LARGE ? fail_started(actor, scope, event, decision) : status;
     }
     if (!engine->options.own || actor->definition->states[actor->state].terminal != TERMINAL_NOT)
         return PAWL_OK;
@@ -233,9 +235,59 @@ static void run_job(struct engine *engine, struct job *job)
     engine->env->reached(engine->env, POINT_AFTER_TOOL);
     pthread_mutex_lock(&engine->lock);
     engine->jobs_under_way--;
-    answer(engine, job, &result);
+    /* What was killed because we stop has not failed: the next owner finds it lost. */
+    if (!engine->stopping || !result.failed)
+        answer(engine, job, &result);
     job_free(engine, job);
     pthread_cond_broadcast(&engine->changed);
+}
+
+pawl_status steps_check_served(struct engine *engine, const struct actor *actor, uint32_t ordinal,
+                               struct scope *scope)
+{
+    struct flow_call call;
+    pawl_status status;
+
+    if (actor->definition->kind != KIND_FLOW)
+        return PAWL_OK;
+    status = flow_call(actor->definition, actor->memory, ordinal, scope, &call);
+    if (status) /* over, or too large: deciding will say so */
+        return PAWL_OK;
+    if (!toolbox_has(engine->toolbox, call.tool))
+        return scope_fail(scope, PAWL_NOT_AWAITING,
+                          "step '%.*s' waits for a tool '%.*s', which is not here",
+                          STR_ARG(call.step), STR_ARG(call.tool));
+    return PAWL_OK;
+}
+
+/* A ready step whose tool is not here: it waits until somebody registers it. Lock held. */
+void steps_leave_unserved(struct engine *engine, uint64_t instance, uint32_t ordinal)
+{
+    struct ready_step *step = heap_new(engine->heap, sizeof *step);
+
+    if (!step) {
+        engine->ready_lost = true;
+        return;
+    }
+    *step = (struct ready_step){ .instance = instance, .ordinal = ordinal,
+                                 .next = engine->unserved };
+    engine->unserved = step;
+}
+
+void engine_tools_changed(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    while (engine->unserved) {
+        struct ready_step *step = engine->unserved;
+
+        engine->unserved = step->next;
+        step->next = engine->ready;
+        engine->ready = step;
+        if (!engine->ready_last)
+            engine->ready_last = step;
+    }
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->lock);
 }
 
 /* Start a step that found no place when it became ready. Lock held. */
@@ -278,15 +330,21 @@ bool steps_run_one(struct engine *engine)
     return false;
 }
 
+static void free_list(struct engine *engine, struct ready_step *list)
+{
+    while (list) {
+        struct ready_step *next = list->next;
+
+        heap_free(engine->heap, list, sizeof *list);
+        list = next;
+    }
+}
+
 void steps_fini(struct engine *engine)
 {
     steps_drop(engine, engine->jobs);
-    while (engine->ready) {
-        struct ready_step *next = engine->ready->next;
-
-        heap_free(engine->heap, engine->ready, sizeof *engine->ready);
-        engine->ready = next;
-    }
+    free_list(engine, engine->ready);
+    free_list(engine, engine->unserved);
 }
 
 void *steps_thread(void *context)

@@ -85,14 +85,20 @@ static pawl_status look_ahead(struct engine *engine, struct scope *scope)
     struct live_timer *due;
     uint32_t count;
     int64_t next_ms;
-    pawl_status status = store_due(engine->store, scope, INT64_MAX, 1, &due, &count, &next_ms);
+    pawl_status status;
 
-    if (status)
-        return status;
+    /* What is committed from here on is noted; what was committed before is found. */
     pthread_mutex_lock(&engine->lock);
-    engine->next_due_ms = count ? due[0].due_at_ms : INT64_MAX;
+    engine->next_due_ms = INT64_MAX;
     pthread_mutex_unlock(&engine->lock);
-    return PAWL_OK;
+    status = store_due(engine->store, scope, INT64_MAX, 1, &due, &count, &next_ms);
+    pthread_mutex_lock(&engine->lock);
+    if (status)
+        engine->next_due_ms = INT64_MIN; /* not known: look again */
+    else if (count && due[0].due_at_ms < engine->next_due_ms)
+        engine->next_due_ms = due[0].due_at_ms;
+    pthread_mutex_unlock(&engine->lock);
+    return status;
 }
 
 /* A timer whose instance cannot take it now (its handler is not in this program, say) stays
@@ -105,11 +111,20 @@ static void note_stuck(struct engine *engine, uint32_t refused)
     pthread_mutex_unlock(&engine->lock);
 }
 
+static void set_busy(struct engine *engine, bool busy)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->timers_busy = busy;
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->lock);
+}
+
 pawl_status timers_fire_due(struct engine *engine, struct scope *scope)
 {
     uint32_t refused = 0, count = 0;
     pawl_status status;
 
+    set_busy(engine, true);
     do {
         status = fire_some(engine, scope, &refused, &count);
         if (!status)
@@ -117,6 +132,7 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope)
         if (!status)
             note_stuck(engine, refused);
     } while (!status && count > refused);
+    set_busy(engine, false);
     return status;
 }
 
@@ -139,6 +155,11 @@ void *timers_thread(void *context)
     while (!engine->stopping) {
         if (engine_pump(engine))
             continue;
+        if (engine->ready_lost) {
+            pthread_mutex_unlock(&engine->lock);
+            recover_ready(engine);
+            pthread_mutex_lock(&engine->lock);
+        }
         if (timers_are_due(engine)) {
             pthread_mutex_unlock(&engine->lock);
             scope_clear(&scope);
@@ -193,6 +214,8 @@ pawl_status engine_run_due(struct engine *engine, struct scope *scope)
     bool due;
 
     do {
+        if (engine->ready_lost && !engine->thread_count)
+            recover_ready(engine);
         run_waiting(engine);
         pthread_mutex_lock(&engine->lock);
         due = timers_are_due(engine) && !engine->thread_count;
@@ -211,6 +234,7 @@ static bool is_idle(struct engine *engine)
 {
     return !engine->first && !engine->draining && !engine->runnable && !engine->jobs &&
            !engine->ready && !engine->jobs_under_way && !engine->mail_under_way &&
+           !engine->timers_busy &&
            (engine->next_due_ms > clock_at(engine) || engine->stuck_timers);
 }
 

@@ -44,6 +44,11 @@ void store_close(struct store *store)
         store->ops->close(store);
 }
 
+pawl_status store_reopen(struct store *store, struct scope *scope)
+{
+    return store->ops->reopen(store, scope);
+}
+
 pawl_status store_begin(struct store *store, struct scope *scope, struct store_tip *out)
 {
     pawl_status status;

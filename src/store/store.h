@@ -5,8 +5,8 @@
  *
  *  (1) commit() is all or nothing, and durable once it returns OK.
  *  (2) After a commit() that failed with STORAGE_FAILURE nothing of it is there, also after
- *      reopening. After OUTCOME_UNKNOWN all of it is there or nothing, and the store must be
- *      reopened before it is used again.
+ *      reopening. After OUTCOME_UNKNOWN all of it is there or nothing, and the store answers
+ *      STORAGE_FAILURE until reopen() has succeeded.
  *  (3) Between begin() and commit() or rollback() nobody else writes; begin() tells the tip
  *      as it is now, whoever wrote last.
  *  (4) What a read returns was committed, and is no older than the last commit made through
@@ -118,6 +118,9 @@ struct store_ops {
     pawl_status (*open)(str rest, const struct store_options *options, struct scope *scope,
                         struct store **out);
     void (*close)(struct store *store);
+    /* Close what was opened and open it again through recovery, as after a death; ownership is
+     * kept, and other threads may go on reading (they fail or wait meanwhile). By the drain. */
+    pawl_status (*reopen)(struct store *store, struct scope *scope);
 
     /* Take the turn to write and tell the tip. IN_USE: an owner has appeared. */
     pawl_status (*begin)(struct store *store, struct scope *scope, struct store_tip *out);
@@ -186,6 +189,7 @@ void store_close(struct store *store); /* NULL is allowed */
 
 /* The layers above call these, never the table: they check arguments and results of every
  * backend at once. Same contracts as the methods above. */
+pawl_status store_reopen(struct store *store, struct scope *scope);
 pawl_status store_begin(struct store *store, struct scope *scope, struct store_tip *out);
 pawl_status store_commit(struct store *store, struct scope *scope, const struct commit *commit);
 void store_rollback(struct store *store);

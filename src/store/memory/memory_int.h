@@ -1,9 +1,10 @@
 /* memory_int.h - private to the memory store: its shapes, and how things are found in them.
  *
- * memory.c writes, memory_read.c opens, reads and closes. All that handles of one store share is
- * its disk, guarded by one mutex. On it, what is never taken back (records, values, definitions,
- * instances) stands in tables by number; what comes and goes, and what is looked up by
- * text, is a row in a tree. Records, once there, never move or change. */
+ * memory.c opens, closes and gives turns; memory_stage.c and memory_commit.c write; the others
+ * read. All that handles of one store share is its disk, guarded by one mutex. On it, what is never
+ * taken back (records, values, definitions, instances) stands in tables by number; what comes and
+ * goes, and what is looked up by text, is a row in a tree. Records, once there, never move or
+ * change. */
 #ifndef PAWL_STORE_MEMORY_MEMORY_INT_H
 #define PAWL_STORE_MEMORY_MEMORY_INT_H
 
@@ -310,19 +311,77 @@ static inline void row_drop(struct disk *disk, struct row *row)
     row_free(disk, row);
 }
 
-/* ---- memory.c: the writing half of memory_store_ops ---- */
+/* ---- A commit: memory_stage.c, memory_commit.c ---- */
 
-pawl_status memory_begin(struct store *store, struct scope *scope, struct store_tip *out);
-pawl_status memory_commit(struct store *store, struct scope *scope, const struct commit *commit);
-void memory_rollback(struct store *store);
+/* What a commit is turned into before anything of it can be seen. */
+struct staging {
+    struct disk *disk;
+    const struct commit *commit;
+    bool failed; /* sticky: there was no memory */
+    struct record *records;
+    struct value *values;
+    struct memory_definition *definitions;
+    struct instance_row *instances;
+    struct row **rows; /* of the live changes that put, in order; then all others */
+    size_t row_count;
+};
 
-/* End the turn that somebody has. Under the disk's lock. */
-void disk_end_turn(struct disk *disk);
+/* Stage the commit whole; if that fails, nothing is left of it. */
+pawl_status commit_stage(struct staging *staging, struct scope *scope);
 
-/* IN_USE, naming the owner. */
-pawl_status disk_fail_in_use(const struct disk *disk, struct scope *scope);
+/* The row that a live change is about, and whether it puts one. */
+struct row live_row(const struct live_change *change);
+bool live_is_put(const struct live_change *change);
+
+/* Write a commit, all or nothing. Under the disk's lock. */
+pawl_status disk_commit(struct disk *disk, const struct commit *commit, struct scope *scope);
 
 /* Give back the bytes that stay for ever, down to the block `until`. */
 void disk_free_blocks(struct disk *disk, const struct block *until);
+
+/* ---- Reading: memory_read.c, memory_live.c, memory_list.c ---- */
+
+/* How a read ends: unlock, and OK unless something was missing or could not be copied. */
+pawl_status read_end(struct disk *disk, struct scope *scope, bool found, const char *what,
+                     uint64_t number);
+
+/* Where an instance really stands: the row, unless the log has gone on since. */
+struct head_row head_now(const struct cell *cell);
+
+/* The first busy step of this instance or of a later one; NULL: none. */
+const struct row *busy_from(const struct disk *disk, uint64_t instance);
+
+bool add_number(uint64_t **numbers, uint32_t *count, uint32_t *capacity, uint64_t number,
+                struct arena *arena);
+
+pawl_status memory_tip(struct store *store, struct scope *scope, struct store_tip *out);
+pawl_status memory_head(struct store *store, struct scope *scope, uint64_t instance,
+                        bool trust_rows, struct head_row *out);
+pawl_status memory_instance(struct store *store, struct scope *scope, uint64_t number,
+                            struct instance_row *out);
+pawl_status memory_record(struct store *store, struct scope *scope, uint64_t pos,
+                          struct record *out);
+pawl_status memory_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
+                        void *context);
+pawl_status memory_value(struct store *store, struct scope *scope, uint64_t id, struct value *out);
+pawl_status memory_find_value(struct store *store, struct scope *scope, str bytes,
+                              struct value *out);
+pawl_status memory_definition(struct store *store, struct scope *scope, uint32_t id,
+                              struct definition_row *out);
+pawl_status memory_find_definition(struct store *store, struct scope *scope, str name,
+                                   uint32_t version, const uint8_t *source_sha,
+                                   struct definition_row *out);
+pawl_status memory_definitions(struct store *store, struct scope *scope, str after, uint32_t limit,
+                               struct definition_row **out, uint32_t *count);
+pawl_status memory_live(struct store *store, struct scope *scope, uint64_t instance,
+                        struct live *out);
+pawl_status memory_due(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
+                       struct live_timer **out, uint32_t *count, int64_t *next_ms);
+pawl_status memory_busy(struct store *store, struct scope *scope, uint64_t after, uint32_t limit,
+                        uint64_t **out, uint32_t *count);
+pawl_status memory_snapshot(struct store *store, struct scope *scope, uint64_t instance,
+                            struct snapshot_row *out);
+pawl_status memory_list(struct store *store, struct scope *scope, const struct list_query *query,
+                        uint64_t **out, uint32_t *count);
 
 #endif

@@ -274,6 +274,24 @@ static void sqlite_close_store(struct store *base)
     heap_free(store->heap, store, sizeof *store);
 }
 
+static pawl_status sqlite_reopen(struct store *base, struct scope *scope)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    pawl_status status;
+
+    ASSERT(!store->in_turn);
+    pthread_mutex_lock(&store->read_lock);
+    atomic_store(&store->broken, true);
+    connection_close(&store->keeper);
+    connection_close(&store->reader);
+    connection_close(&store->writer);
+    store->tip_known = false;
+    status = connect(store, scope);
+    atomic_store(&store->broken, status != PAWL_OK);
+    pthread_mutex_unlock(&store->read_lock);
+    return status;
+}
+
 static pawl_status sqlite_open_store(str rest, const struct store_options *options,
                                      struct scope *scope, struct store **out)
 {
@@ -309,6 +327,7 @@ const struct store_ops sqlite_store_ops = {
     .scheme = "sqlite",
     .open = sqlite_open_store,
     .close = sqlite_close_store,
+    .reopen = sqlite_reopen,
     .begin = sqlite_begin,
     .commit = sqlite_commit,
     .rollback = sqlite_rollback,

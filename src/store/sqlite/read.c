@@ -8,11 +8,14 @@
 
 pawl_status reader_enter(struct sqlite_store *store, struct scope *scope)
 {
-    pawl_status status = sqlite_check(store, scope);
+    pawl_status status;
 
-    if (status != PAWL_OK)
+    pthread_mutex_lock(&store->read_lock); /* first: reopen() holds it while there is no reader */
+    status = sqlite_check(store, scope);
+    if (status != PAWL_OK) {
+        pthread_mutex_unlock(&store->read_lock);
         return status;
-    pthread_mutex_lock(&store->read_lock);
+    }
     ASSERT(sqlite3_get_autocommit(store->reader.db));
     return PAWL_OK;
 }

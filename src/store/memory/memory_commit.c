@@ -1,0 +1,200 @@
+/* memory_commit.c - a commit: check its numbers, stage it, apply it.
+ *
+ * Staging (memory_stage.c) does all that can fail. Applying only links what was staged and
+ * cannot fail. Between the two lies the all-or-nothing. */
+#include "store/memory/memory_int.h"
+
+/* ---- Rows ---- */
+
+static void row_delete(struct disk *disk, const struct row *key)
+{
+    struct row *row = tree_seek(&disk->rows, key, false);
+
+    if (row && compare_keys(row, key) == 0)
+        row_drop(disk, row);
+}
+
+static void row_put(struct disk *disk, struct row *row)
+{
+    struct tree *second = second_tree(disk, row);
+
+    row_delete(disk, row);
+    tree_insert(&disk->rows, row);
+    if (second)
+        tree_insert(second, row);
+}
+
+static void rows_clear(struct disk *disk, uint64_t instance)
+{
+    const struct row first = { .instance = instance, .kind = ROW_STEP };
+    struct row *row;
+
+    while ((row = tree_seek(&disk->rows, &first, false)) && row->instance == instance &&
+           row->kind <= ROW_WAIT)
+        row_drop(disk, row);
+}
+
+/* ---- Applying: from here on nothing can fail ---- */
+
+static void apply_rows(struct staging *staging)
+{
+    const struct commit *commit = staging->commit;
+    struct disk *disk = staging->disk;
+    size_t next = 0;
+
+    for (size_t i = 0; i < commit->live_count; i++) {
+        const struct row key = live_row(&commit->live[i]);
+
+        if (live_is_put(&commit->live[i]))
+            row_put(disk, staging->rows[next++]);
+        else if (commit->live[i].kind == LIVE_CLEAR)
+            rows_clear(disk, key.instance);
+        else
+            row_delete(disk, &key);
+    }
+    while (next < staging->row_count)
+        row_put(disk, staging->rows[next++]);
+}
+
+/* Where the instance stands after this record. */
+static void follow(struct disk *disk, const struct record *record)
+{
+    struct cell *cell = table_find(&disk->cells, record->instance);
+    const struct memory_definition *definition =
+        table_find(&disk->definitions, cell->row.definition);
+
+    cell->latest.instance = record->instance;
+    cell->latest.seq = record->seq;
+    cell->latest.pos = record->pos;
+    if (definition && record->what == CONTROL_CREATE)
+        cell->latest.state = definition->initial;
+    else if (definition && record->what >= 0 &&
+             (uint32_t)record->what < definition->transition_count)
+        cell->latest.state = definition->to[record->what];
+}
+
+/* A value that is there, put again without bytes. */
+static bool is_erasure(const struct disk *disk, const struct value *value)
+{
+    return !value->bytes.data && table_find(&disk->values, value->id);
+}
+
+/* Bytes and salt go, for good: they are wiped where they lie. The commitment stays. */
+static void erase(struct disk *disk, struct value *value)
+{
+    union {
+        const char *kept;
+        char *ours; /* keep() made the copy */
+    } bytes = { value->bytes.data };
+
+    if (value->interned && value->bytes.data)
+        row_delete(disk, &(struct row){ .kind = ROW_VALUE, .name = value->bytes });
+    if (value->bytes.data)
+        explicit_bzero(bytes.ours, value->bytes.size);
+    memset(value->salt, 0, SALT_SIZE);
+    value->bytes = STR_NONE;
+    value->interned = false;
+}
+
+static void apply_tables(struct staging *staging)
+{
+    const struct commit *commit = staging->commit;
+    struct disk *disk = staging->disk;
+
+    for (size_t i = 0; i < commit->value_count; i++)
+        if (is_erasure(disk, &commit->values[i]))
+            erase(disk, table_find(&disk->values, commit->values[i].id));
+        else
+            table_put(&disk->values, staging->values[i].id, &staging->values[i]);
+    for (size_t i = 0; i < commit->definition_count; i++)
+        table_put(&disk->definitions, staging->definitions[i].row.id, &staging->definitions[i]);
+    for (size_t i = 0; i < commit->instance_count; i++) {
+        struct cell *cell = table_find(&disk->cells, staging->instances[i].number);
+
+        cell->row = staging->instances[i];
+        cell->has_row = true;
+    }
+    for (size_t i = 0; i < commit->record_count; i++) {
+        table_put(&disk->records, staging->records[i].pos, &staging->records[i]);
+        follow(disk, &staging->records[i]);
+    }
+}
+
+static void apply_heads(struct disk *disk, const struct commit *commit)
+{
+    for (size_t i = 0; i < commit->head_count; i++) {
+        const struct head_row *head = &commit->heads[i];
+        struct cell *cell = table_find(&disk->cells, head->instance);
+
+        if (cell->has_head && head->seq <= cell->head.seq && head->pos <= cell->head.pos)
+            continue; /* contract (6) */
+        cell->head = *head;
+        cell->has_head = true;
+    }
+}
+
+static void apply_tip(struct disk *disk, const struct commit *commit)
+{
+    struct store_tip *tip = &disk->tip;
+
+    if (commit->record_count > 0) {
+        const struct record *last = &commit->records[commit->record_count - 1];
+
+        tip->pos = last->pos;
+        tip->at_ms = last->at_ms;
+        memcpy(tip->root, last->root, SHA_SIZE);
+    }
+    for (size_t i = 0; i < commit->value_count; i++)
+        if (commit->values[i].id > tip->last_value)
+            tip->last_value = commit->values[i].id;
+    if (commit->definition_count > 0)
+        tip->last_definition = commit->definitions[commit->definition_count - 1].id;
+    if (commit->instance_count > 0)
+        tip->last_instance = commit->instances[commit->instance_count - 1].number;
+    tip->flushed = commit->flushed > 0 ? commit->flushed : tip->flushed;
+    tip->test_now_ms = commit->test_now_ms != 0 ? commit->test_now_ms : tip->test_now_ms;
+    tip->changes++;
+}
+
+/* Contract (5): numbers go on from the tip, positions without a gap. */
+static pawl_status check_numbers(const struct disk *disk, const struct commit *commit,
+                                 struct scope *scope)
+{
+    const struct store_tip *tip = &disk->tip;
+    uint64_t value = tip->last_value, instance = tip->last_instance;
+    uint32_t definition = tip->last_definition;
+    bool fits = true;
+
+    for (size_t i = 0; i < commit->record_count; i++)
+        fits = fits && commit->records[i].pos == tip->pos + 1 + i;
+    for (size_t i = 0; i < commit->value_count; i++)
+        if (!is_erasure(disk, &commit->values[i])) {
+            fits = fits && commit->values[i].id > value;
+            value = commit->values[i].id;
+        }
+    for (size_t i = 0; i < commit->definition_count; definition = commit->definitions[i++].id)
+        fits = fits && commit->definitions[i].id > definition;
+    for (size_t i = 0; i < commit->instance_count; instance = commit->instances[i++].number)
+        fits = fits && commit->instances[i].number > instance;
+    if (fits)
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_CONFLICT,
+                      "the commit's numbers do not go on from position %llu, where the store is",
+                      (unsigned long long)tip->pos);
+}
+
+pawl_status disk_commit(struct disk *disk, const struct commit *commit, struct scope *scope)
+{
+    struct staging staging = { .disk = disk, .commit = commit };
+    pawl_status status = check_numbers(disk, commit, scope);
+
+    if (status == PAWL_OK)
+        status = commit_stage(&staging, scope);
+    if (status != PAWL_OK)
+        return status;
+    apply_tables(&staging); /* first: a text that is erased may be interned anew */
+    apply_rows(&staging);
+    apply_heads(disk, commit);
+    apply_tip(disk, commit);
+    return PAWL_OK;
+}

@@ -1,0 +1,153 @@
+/* memory_list.c - the memory store: instances by what they are like. */
+#include "store/memory/memory_int.h"
+
+static bool fits_text(str wanted, str found)
+{
+    return !wanted.data || (found.data && str_eq(wanted, found));
+}
+
+static const char *status_of(const struct disk *disk, const struct cell *cell,
+                             enum terminal_kind terminal)
+{
+    const struct row *busy;
+
+    switch (terminal) {
+    case TERMINAL_PLAIN:
+    case TERMINAL_SUCCESS:
+        return "completed";
+    case TERMINAL_FAILURE:
+        return "failed";
+    case TERMINAL_CANCEL:
+        return "cancelled";
+    case TERMINAL_NOT:
+        break;
+    }
+    busy = busy_from(disk, cell->row.number);
+    return busy && busy->instance == cell->row.number ? "running" : "suspended";
+}
+
+static bool is_status(str status)
+{
+    static const char *const all[] = { "running", "suspended", "completed", "failed", "cancelled" };
+    bool known = false;
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        known = known || str_is(status, all[i]);
+    return known;
+}
+
+static bool fits_state(const struct disk *disk, const struct list_query *query,
+                       const struct cell *cell, const struct memory_definition *definition)
+{
+    uint32_t state = head_now(cell).state;
+
+    if (!query->state.data && !query->status.data)
+        return true;
+    return state < definition->state_count &&
+           fits_text(query->state, definition->states[state].name) &&
+           fits_text(query->status,
+                     str_of(status_of(disk, cell, definition->states[state].terminal)));
+}
+
+static bool fits_definition(const struct list_query *query,
+                            const struct memory_definition *definition)
+{
+    return fits_text(query->definition, definition->row.name) &&
+           (query->version == 0 || query->version == definition->row.version) &&
+           (query->kind == 0 || query->kind == definition->row.kind);
+}
+
+static bool fits_row(const struct disk *disk, const struct list_query *query,
+                     const struct instance_row *row)
+{
+    const struct value *subject = table_find(&disk->values, row->subject);
+
+    return fits_text(query->subject, subject ? subject->bytes : STR_NONE) &&
+           fits_text(query->correlation, row->correlation) &&
+           (!query->has_created_after || row->instantiated_at_ms >= query->created_after_ms) &&
+           (!query->has_created_before || row->instantiated_at_ms <= query->created_before_ms);
+}
+
+/* Labels are parsed in a scratch scope: a sparse filter looks at a million of them. */
+static pawl_status fits_labels(const struct list_query *query, str labels, struct scope *scratch,
+                               bool *out)
+{
+    struct node *object = NULL;
+    pawl_status status = PAWL_OK;
+    bool fits = true;
+
+    if (query->label_count > 0 && labels.data)
+        status = node_read_json(scratch, labels, &object);
+    for (uint32_t i = 0; i < query->label_count && fits; i++) {
+        const struct node *label = object ? node_find_str(object, query->label_key[i]) : NULL;
+
+        fits = label && label->kind == NODE_STRING && str_eq(label->text, query->label_value[i]);
+    }
+    scope_clear(scratch);
+    *out = fits;
+    return status == PAWL_NO_MEMORY ? status : PAWL_OK; /* what is no JSON has no labels */
+}
+
+static pawl_status fits(const struct disk *disk, const struct list_query *query,
+                        const struct cell *cell, struct scope *scratch, bool *out)
+{
+    const struct memory_definition *definition;
+
+    *out = false;
+    if (!cell->has_row)
+        return PAWL_OK;
+    definition = table_find(&disk->definitions, cell->row.definition);
+    if (!definition || !fits_definition(query, definition) || !fits_row(disk, query, &cell->row) ||
+        !fits_state(disk, query, cell, definition))
+        return PAWL_OK;
+    return fits_labels(query, cell->row.labels, scratch, out);
+}
+
+struct listing {
+    uint64_t *numbers;
+    uint32_t count, capacity;
+};
+
+static pawl_status list_cells(const struct disk *disk, const struct list_query *query,
+                              struct scope *scope, struct scope *scratch, struct listing *listing)
+{
+    const struct table *cells = &disk->cells;
+    bool up = query->oldest_first;
+    size_t at = table_seek(cells, up ? query->after + 1 : query->after ? query->after : UINT64_MAX);
+
+    while ((up ? at < cells->count : at > 0) && listing->count < query->limit) {
+        const struct cell *cell = cells->slots[up ? at : at - 1].item;
+        bool wanted;
+        pawl_status status = fits(disk, query, cell, scratch, &wanted);
+
+        if (status == PAWL_NO_MEMORY ||
+            (wanted && !add_number(&listing->numbers, &listing->count, &listing->capacity,
+                                   cell->row.number, &scope->arena)))
+            return scope_no_memory(scope);
+        at = up ? at + 1 : at - 1;
+    }
+    return PAWL_OK;
+}
+
+pawl_status memory_list(struct store *store, struct scope *scope, const struct list_query *query,
+                        uint64_t **out, uint32_t *count)
+{
+    struct listing listing = { 0 };
+    struct scope scratch;
+    struct disk *disk;
+    pawl_status status;
+
+    if (query->status.data && !is_status(query->status))
+        return scope_fail(scope, PAWL_INVALID_QUERY,
+                          "status: expected running, suspended, completed, failed or cancelled, "
+                          "found '%.*s'",
+                          STR_ARG(query->status));
+    disk = disk_lock(store);
+    scope_init(&scratch, disk->heap, 0);
+    status = list_cells(disk, query, scope, &scratch, &listing);
+    scope_fini(&scratch);
+    disk_unlock(disk);
+    if (status == PAWL_OK)
+        *out = listing.numbers, *count = listing.count;
+    return status;
+}
