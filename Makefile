@@ -2,7 +2,7 @@
 BUILD ?= build
 
 all: $(BUILD)/build.ninja
-	@ninja -C $(BUILD)
+	@meson compile -C $(BUILD) pawl:executable pawl:shared_library libpawl.a
 
 $(BUILD)/build.ninja:
 	@meson setup $(BUILD) --buildtype=release -Dprefix=/usr/local

@@ -106,7 +106,8 @@ class Bad(Exception):
 
     def __init__(self, what, pos=0, number=0, seq=0):
         super().__init__(what)
-        self.what, self.pos, self.number, self.seq = what, pos, number, seq
+        self.what, self.pos = what, pos
+        self.number, self.seq = (n if isinstance(n, int) else 0 for n in (number, seq))
 
 
 def number_in(value, name, low=0, high=(1 << 63) - 1):
@@ -405,8 +406,7 @@ class Store:
                 at = self.check_record(record, at)
                 hashes = self.check_root(record, hashes)
             except Bad as bad:
-                inst, seq = (n if isinstance(n, int) else 0 for n in (record["inst"], record["seq"]))
-                raise Bad(bad.what, record["pos"], inst, seq) from bad
+                raise Bad(bad.what, record["pos"], record["inst"], record["seq"]) from bad
             self.last_pos = record["pos"]
         if hashes:
             raise Bad("the last record has no root: the end of a commit is missing", self.last_pos)
@@ -551,7 +551,8 @@ class Store:
                     raise Bad("its head row is missing", number=number, seq=chain.seq)
                 continue
             seq, state, pos = (number_in(n, "a head row's column") for n in row)
-            if (pos, seq, state) != chain.flushed and (pos, seq, state) != chain.later.get(pos):
+            known = chain.flushed if pos == chain.flushed[0] else chain.later.get(pos)
+            if (pos, seq, state) != known or (pos == 0 and chain.pos > 0):
                 raise Bad("its head row is not what the log says", number=number, seq=chain.seq)
         for number in heads:
             raise Bad(f"a head row belongs to no instance ({number})")
@@ -563,7 +564,8 @@ class Store:
         steps, timers, waits = {}, {}, {}
         for inst, ordinal, plan, attempt, status in self.db.execute(
                 "SELECT inst, ord, plan, attempt, status FROM pawl_step"):
-            steps.setdefault(inst, {})[small(ordinal)] = (small(plan), small(attempt), small(status))
+            row = small(plan), small(attempt), small(status)
+            steps.setdefault(inst, {})[small(ordinal)] = row
         for inst, ordinal, name, due, test in self.db.execute(
                 "SELECT inst, ord, name, due, test FROM pawl_timer"):
             timers.setdefault(inst, {})[small(ordinal), name] = (due, small(test))

@@ -112,8 +112,8 @@ static pawl_status keep_as_finding(const struct op_call *call, struct findings *
 
     if (!finding)
         return scope_no_memory(call->scope);
-    snprintf(finding->message, sizeof finding->message, "%.*s",
-             (int)sizeof finding->message - 1, call->scope->error.message);
+    snprintf(finding->message, sizeof finding->message, "%.*s", (int)sizeof finding->message - 1,
+             call->scope->error.message);
     *findings = (struct findings){ finding, 1, 1 };
     return PAWL_OK;
 }
@@ -253,8 +253,8 @@ static pawl_status print_next(const struct op_call *call, str last, bool is_full
     pawl_status status = PAWL_OK;
 
     if (is_full)
-        status = store_definitions(engine_store(op_engine(call)), call->scope, last, 1, &rows,
-                                   &count);
+        status =
+            store_definitions(engine_store(op_engine(call)), call->scope, last, 1, &rows, &count);
     json_key(out, "next");
     if (count > 0)
         print_cursor(last, out);

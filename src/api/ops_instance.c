@@ -45,9 +45,9 @@ static pawl_status check_create(const struct op_call *call)
 static const char *metadata_defect(const struct op_call *call)
 {
     const struct node *node = node_find(call->input, "instance_metadata");
-    bool is_empty = node && ((node->kind == NODE_STRING && node->text.size == 0) ||
-                             ((node->kind == NODE_OBJECT || node->kind == NODE_ARRAY) &&
-                              node->count == 0));
+    bool is_empty =
+        node && ((node->kind == NODE_STRING && node->text.size == 0) ||
+                 ((node->kind == NODE_OBJECT || node->kind == NODE_ARRAY) && node->count == 0));
 
     return is_empty ? "'instance_metadata' is empty: leave it out, or say something" : NULL;
 }
@@ -194,8 +194,8 @@ static pawl_status refuse_cancel(const struct op_call *call, const char *defect)
         return scope_fail(call->scope, PAWL_TERMINAL, "%.*s has ended in '%.*s'", STR_ARG(id),
                           STR_ARG(state->name));
     if (!definition_find_cancel(view.definition, view.state))
-        return scope_fail(call->scope, PAWL_NO_CANCEL_TRANSITION,
-                          "no way to cancel from '%.*s'", STR_ARG(state->name));
+        return scope_fail(call->scope, PAWL_NO_CANCEL_TRANSITION, "no way to cancel from '%.*s'",
+                          STR_ARG(state->name));
     return defect_status(call, defect);
 }
 

@@ -72,8 +72,8 @@ static pawl_status read_order(const struct op_call *call, struct list_query *que
 
 static pawl_status read_created(const struct op_call *call, struct list_query *query)
 {
-    pawl_status status = query_time(call, "created_after", &query->has_created_after,
-                                    &query->created_after_ms);
+    pawl_status status =
+        query_time(call, "created_after", &query->has_created_after, &query->created_after_ms);
 
     if (status == PAWL_OK)
         status = query_time(call, "created_before", &query->has_created_before,

@@ -150,8 +150,8 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
 {
     struct waiting *waiting = NULL;
     uint32_t count = 0;
-    pawl_status status = engine_why(op_engine(call), call->scope, op_text(call, "instance_id"),
-                                    &waiting, &count);
+    pawl_status status =
+        engine_why(op_engine(call), call->scope, op_text(call, "instance_id"), &waiting, &count);
 
     if (status != PAWL_OK)
         return status;

@@ -50,9 +50,8 @@ static pawl_status unknown_member(struct merge *merge, str name)
     for (const struct op_param *param = merge->op->params; param->name; param++)
         if (param->place != IN_PATH)
             buf_fmt(&known, "%s%s", known.size ? ", " : "", param->name);
-    status = scope_fail(merge->scope, PAWL_INVALID_REQUEST,
-                        "unknown field '%.*s': %s takes %s", STR_ARG(name), merge->op->name,
-                        known.size ? buf_text(&known) : "none");
+    status = scope_fail(merge->scope, PAWL_INVALID_REQUEST, "unknown field '%.*s': %s takes %s",
+                        STR_ARG(name), merge->op->name, known.size ? buf_text(&known) : "none");
     buf_fini(&known);
     return status;
 }
@@ -246,8 +245,8 @@ pawl_status pawl_call(pawl *p, const char *operation, const char *input_json, ch
         else
             status = scope_no_memory(&scope);
     }
-    if (status != PAWL_OK && error)
-        *error = scope.error;
+    if (error)
+        *error = status != PAWL_OK ? scope.error : (pawl_error){ 0 };
     buf_fini(&answer);
     scope_fini(&scope);
     return status;

@@ -19,9 +19,9 @@ pawl_status op_signal_send(struct op_call *call, struct buf *out)
         status = require_known(call);
         return status == PAWL_OK ? defect_status(call, defect) : status;
     }
-    status = engine_signal(op_engine(call), call->scope, op_text(call, "instance_id"),
-                           op_text(call, "name"), op_json(call, "payload"),
-                           op_ref(call, "actor_ref"));
+    status =
+        engine_signal(op_engine(call), call->scope, op_text(call, "instance_id"),
+                      op_text(call, "name"), op_json(call, "payload"), op_ref(call, "actor_ref"));
     if (status == PAWL_OK)
         print_count(out, "delivered", 1);
     return status;

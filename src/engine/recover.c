@@ -127,7 +127,8 @@ void engine_reopen(struct engine *engine)
     if (!status)
         status = recover(engine, &scope);
     engine->broken = status != PAWL_OK;
-    engine_log(engine, status ? PAWL_LOG_ERROR : PAWL_LOG_WARN, "store.reopened",
+    engine_log(engine, status ? PAWL_LOG_ERROR : PAWL_LOG_WARN,
+               status ? "store.lost" : "store.reopened",
                status ? scope.error.message : "after an unknown outcome");
     scope_fini(&scope);
 }

@@ -50,7 +50,7 @@ static pawl_status check_head_row(struct verify *v, const struct chain *chain,
     if (row->pos < chain->flushed_pos || row->pos > chain->pos)
         return verify_bad(v, "its head row stands at %llu; its last record is at %llu",
                           (unsigned long long)row->pos, (unsigned long long)chain->pos);
-    if (row->pos != chain->pos && row->pos != 0)
+    if (row->pos != chain->pos)
         status = state_at(v, chain, row->pos, &state, &seq);
     if (status != PAWL_OK)
         return status;

@@ -1,11 +1,14 @@
 """Commands beside a server, a running flow, and processes that die."""
+import fcntl
 import json
 import os
 import pty
 import re
 import select
 import signal
+import struct
 import subprocess
+import termios
 import time
 import urllib.request
 
@@ -157,7 +160,6 @@ def test_the_demo_goes_as_told(shell):
 def in_terminal(shell, *words, columns=80, env=None):
     """What a command shows on a terminal of this width."""
     ours, theirs = pty.openpty()
-    import fcntl, struct, termios
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     child = subprocess.Popen([os.path.abspath(PAWL), *words], cwd=shell.folder, stdin=theirs,
                              stdout=theirs, stderr=subprocess.PIPE,

@@ -70,7 +70,7 @@ static inline void stand_run(struct test *t, bool is_memory, void (*body)(struct
 {
     struct stand s = { .test = t, .scope = &t->scope, .is_memory = is_memory };
 
-    strcpy(s.dir, "/tmp/pawl-contract-XXXXXX");
+    (void)snprintf(s.dir, sizeof s.dir, "/tmp/pawl-contract-XXXXXX");
     EXPECT(mkdtemp(s.dir));
     (void)snprintf(s.url, sizeof s.url, is_memory ? "memory:%s" : "sqlite:%s/store.db", s.dir);
     s.env = env_sim_new(T0, 7);
@@ -217,6 +217,17 @@ static inline void add_snapshot(struct change *c, uint64_t instance, uint64_t se
     *ADD(c, snapshots, 6) = (struct snapshot_row){ instance, seq, text };
 }
 
+static inline void add_step(struct change *c, uint64_t instance, uint32_t ordinal,
+                            enum step_status status)
+{
+    add_live(c, (struct live_change){ .kind = LIVE_STEP_PUT,
+                                      .instance = instance,
+                                      .ordinal = ordinal,
+                                      .plan = ordinal * 2,
+                                      .attempt = 3,
+                                      .status = status });
+}
+
 static inline pawl_status change_commit(struct change *c)
 {
     struct commit commit = { .records = c->records,
@@ -259,6 +270,14 @@ static inline void put_orders(struct stand *s, uint32_t count)
 static inline bool same_bytes(str a, str b)
 {
     return !a.data == !b.data && str_eq(a, b);
+}
+
+static inline struct store_tip tip_of(struct stand *s)
+{
+    struct store_tip tip;
+
+    EXPECT_OK(store_tip(s->store, s->scope, &tip));
+    return tip;
 }
 
 #endif

@@ -111,8 +111,8 @@ TEST(http_route, more_parameters_than_anybody_needs_are_refused)
 {
     char target[1024] = "/v1/instances?";
 
-    for (int i = 0; i < 100; i++)
-        strcat(target, "a=1&");
+    for (size_t end = strlen(target), i = 0; i < 100; i++, end += 4)
+        memcpy(target + end, "a=1&", 5);
     EXPECT_EQ(find(t, "GET", target), PAWL_INVALID_REQUEST);
 }
 

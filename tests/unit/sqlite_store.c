@@ -146,13 +146,18 @@ SQLITE_TEST(a_wal_that_lost_its_store_is_not_played_into_a_new_one)
     EXPECT(!has_file(s, "b.db"));
 }
 
+static void set_url(struct stand *s, const char *url)
+{
+    (void)snprintf(s->url, sizeof s->url, "%s", url);
+}
+
 SQLITE_TEST(an_unknown_url_is_refused)
 {
-    strcpy(s->url, "oracle:x");
+    set_url(s, "oracle:x");
     EXPECT(stand_open(s, (struct store_options){ 0 }, &s->store) == PAWL_INVALID_REQUEST);
-    strcpy(s->url, "sqlite:");
+    set_url(s, "sqlite:");
     EXPECT(stand_open(s, (struct store_options){ 0 }, &s->store) == PAWL_INVALID_REQUEST);
-    strcpy(s->url, "sqlite:/no/such/folder/x.db");
+    set_url(s, "sqlite:/no/such/folder/x.db");
     EXPECT(stand_open(s, (struct store_options){ .create = true }, &s->store) ==
            PAWL_STORAGE_FAILURE);
 }

@@ -28,7 +28,7 @@ static pawl_status add_row(void *context, uint32_t count, const str *names, cons
                                  values[i].data ? values[i].data : "-");
     }
     EXPECT(size + 2 < sizeof table->text);
-    strcpy(table->text + size, "\n");
+    memcpy(table->text + size, "\n", 2);
     table->rows++;
     return PAWL_OK;
 }

@@ -6,9 +6,9 @@
 Each column of each table is flipped in several rows of a copy, and each kind of row is taken
 away once; tools/verify.py and PROGRAM (asked as `PROGRAM --store sqlite:F verify --json`) must
 both find it. What is not covered is listed below, with the reason. --fuzz puts odd values into
-random columns, where the two must agree, and flips random bits of the file itself: then they may differ, but neither may crash. Without --store the file of
-make_store.py is used, with --by-cli one that PROGRAM itself was made to write; without --pawl,
-the Python verifier is asked alone.
+random columns, where the two must agree, and flips random bits of the file itself: then they may
+differ, but neither may crash. Without --store the file of make_store.py is used, with --by-cli one
+that PROGRAM itself was made to write; without --pawl, the Python verifier is asked alone.
 """
 
 import argparse
@@ -125,7 +125,8 @@ def some_rows(db, table, column):
     """A few rows, with the column set if there are such: the first, the last, two between."""
     order = ", ".join(keys_of(table))
     for condition in (f"{column} IS NOT NULL", f"{column} IS NULL"):
-        rows = db.execute(f"SELECT {order} FROM {table} WHERE {condition} ORDER BY {order}").fetchall()
+        rows = db.execute(
+            f"SELECT {order} FROM {table} WHERE {condition} ORDER BY {order}").fetchall()
         step = max(1, (len(rows) - 1) // (ROWS_PER_COLUMN - 1))
         yield from dict.fromkeys(rows[::step][:ROWS_PER_COLUMN] + rows[-1:])
 
@@ -182,8 +183,9 @@ def delete_rows(trial):
             continue
         keys = keys_of(table)
         for key in some_rows(db, table, keys[0]):
-            if table == "pawl_head" and db.execute(
-                    "SELECT max(pos) > ? FROM pawl_log WHERE inst = ?", (flushed, key[0])).fetchone()[0]:
+            first = db.execute("SELECT min(pos) FROM pawl_log WHERE inst = ?",
+                               key[:1]).fetchone()[0]
+            if table == "pawl_head" and (first is None or first > flushed):
                 continue  # a row that need not be there yet
             text = " AND ".join(f"{k} = {v!r}" for k, v in zip(keys, key))
             change(trial, f"a missing row of {table}: {key}", f"DELETE FROM {table} WHERE {text}")
@@ -191,15 +193,19 @@ def delete_rows(trial):
 
 
 def wider_damage(trial):
-    change(trial, "a cut tail", "DELETE FROM pawl_log WHERE pos > (SELECT max(pos) - 4 FROM pawl_log)")
+    change(trial, "a cut tail",
+           "DELETE FROM pawl_log WHERE pos > (SELECT max(pos) - 4 FROM pawl_log)")
     change(trial, "a root taken away",
            "UPDATE pawl_log SET root = NULL WHERE pos = (SELECT max(pos) FROM pawl_log)")
     change(trial, "two records exchanged",
-           "UPDATE pawl_log SET pos = -1 WHERE pos = 5", "UPDATE pawl_log SET pos = 5 WHERE pos = 6",
+           "UPDATE pawl_log SET pos = -1 WHERE pos = 5",
+           "UPDATE pawl_log SET pos = 5 WHERE pos = 6",
            "UPDATE pawl_log SET pos = 6 WHERE pos = -1")
-    change(trial, "a stray value", "INSERT INTO pawl_value VALUES (4000000000000, x'00', x'00', x'00', 0)")
+    change(trial, "a stray value",
+           "INSERT INTO pawl_value VALUES (4000000000000, x'00', x'00', x'00', 0)")
     change(trial, "a wrong value that nothing names",
-           "INSERT INTO pawl_value SELECT max(id) + 1, zeroblob(32), zeroblob(16), x'00', 0 FROM pawl_value")
+           "INSERT INTO pawl_value SELECT max(id) + 1, zeroblob(32), zeroblob(16), x'00', 0"
+           " FROM pawl_value")
     change(trial, "a stray instance",
            "INSERT INTO pawl_instance (number, random, definition)"
            " SELECT max(number) + 1, zeroblob(10), 1 FROM pawl_instance")
@@ -212,7 +218,8 @@ def wider_damage(trial):
 def harmless(trial):
     """What must not be called wrong: it is how owners and erasure work."""
     for label, sql in (
-            ("flushed lower than it could be", "UPDATE pawl_meta SET value = 0 WHERE key = 'flushed'"),
+            ("flushed lower than it could be",
+             "UPDATE pawl_meta SET value = 0 WHERE key = 'flushed'"),
             ("an erased value", "UPDATE pawl_value SET salt = NULL, bytes = NULL WHERE id = 2"),
             ("no snapshots", "DELETE FROM pawl_snapshot")):
         trial.fresh()
@@ -223,10 +230,10 @@ def harmless(trial):
         db.close()
 
 
-# ---- Wild values ----------------------------------------------------------------------------------
+# ---- Wild values ------------------------------------------------------------------------------
 
-WILD = (None, 0, 1, -1, 2, 1 << 31, 1 << 32, (1 << 63) - 1, -(1 << 63), 1.5, "x", "", b"", b"\xff\0",
-        "1", b"0" * 32, bytes(16), "[]", "{}", "[[1]]")
+WILD = (None, 0, 1, -1, 2, 1 << 31, 1 << 32, (1 << 63) - 1, -(1 << 63), 1.5, "x", "", b"",
+        b"\xff\0", "1", b"0" * 32, bytes(16), "[]", "{}", "[[1]]")
 
 
 def wild(trial, count, seed):
@@ -238,7 +245,8 @@ def wild(trial, count, seed):
         db = sqlite3.connect(trial.copy, isolation_level=None)
         table = dice.choice([t for t in TABLES if t not in ("pawl_meta", "pawl_snapshot")])
         column = dice.choice([row[1] for row in source.execute(f"PRAGMA table_info({table})")])
-        key = dice.choice(source.execute(f"SELECT {', '.join(keys_of(table))} FROM {table}").fetchall())
+        keys = ", ".join(keys_of(table))
+        key = dice.choice(source.execute(f"SELECT {keys} FROM {table}").fetchall())
         value = dice.choice(WILD)
         if (table, column) in UNCOVERED:
             continue

@@ -50,7 +50,8 @@ def lifecycle(kind, plan):
     transitions += [{"from": 1, "action": a, "to": 1, "by": "engine"} for a in running]
     transitions += [{"from": 1, "action": "finish", "to": 2, "by": "engine"},
                     {"from": 1, "action": "fail", "to": 3, "by": "engine"},
-                    {"from": 1, "action": "cancel", "to": 4}, {"from": 0, "action": "cancel", "to": 4}]
+                    {"from": 1, "action": "cancel", "to": 4},
+                    {"from": 0, "action": "cancel", "to": 4}]
     return {"compiler": 1, "kind": kind,
             "states": [{"name": "created"}, {"name": "running"},
                        {"name": "completed", "terminal": "success"},
@@ -217,8 +218,8 @@ class Writer:
 def machines(w):
     order = w.definition("order", 1, MACHINE, b"name: order\nstates: [...]\n")
     inline = w.definition(None, 0, INLINE, b'{"states": {"a": {}}}')
-    first = w.create(order, actor="ann", subject="cart/7", input_='{"n": 1.50}', metadata='{"k":"v"}',
-                     correlation="c-1", labels='{"team":"x"}', fired=T0 - 5)
+    first = w.create(order, actor="ann", subject="cart/7", input_='{"n": 1.50}',
+                     metadata='{"k":"v"}', correlation="c-1", labels='{"team":"x"}', fired=T0 - 5)
     w.record(0, TOKEN, body={"name": "ci"})
     w.commit()
     for i in range(70):
@@ -252,8 +253,9 @@ def flows(w, parent):
                                 ["arm", "deadline", due, 0]])
     w.record(busy, STEP_START, body=[["run", 1], ["arm", "timeout", due + 1, 1]], step=1, ordinal=1,
              attempt=1)
-    w.record(busy, STEP_FAIL, body=[["end", 1], ["disarm", "timeout", 1], ["step", 3, 0, 2, "pending"],
-                                    ["arm", "retry", due + 2, 3], ["ready", 2]],
+    w.record(busy, STEP_FAIL, body=[["end", 1], ["disarm", "timeout", 1],
+                                    ["step", 3, 0, 2, "pending"], ["arm", "retry", due + 2, 3],
+                                    ["ready", 2]],
              step=1, ordinal=1, attempt=1, payload='{"error":"no"}')
     w.record(busy, PAUSE)
     w.record(busy, RESUME)

@@ -105,6 +105,10 @@ static int take_operand(struct reader *reader, const char *word)
 {
     struct cli *cli = reader->cli;
 
+    if (!cli->verb && strcmp(word, "help") == 0) {
+        cli->help = true;
+        return EXIT_DONE;
+    }
     if (!cli->verb) {
         cli->verb = verb_find(word);
         return cli->verb ? EXIT_DONE : unknown_verb(cli, word);
@@ -181,8 +185,8 @@ pawl_status file_read(struct scope *scope, const char *path, str *out)
     while ((size = fread(block, 1, sizeof block, file)) > 0)
         buf_add(&text, block, size);
     if (ferror(file))
-        status = scope_fail(scope, PAWL_INVALID_REQUEST, "cannot read '%s': %s", path,
-                            strerror(errno));
+        status =
+            scope_fail(scope, PAWL_INVALID_REQUEST, "cannot read '%s': %s", path, strerror(errno));
     else if (text.failed)
         status = scope_fail(scope, PAWL_TOO_LARGE, "'%s' is larger than 1 MiB", path);
     else
@@ -238,7 +242,7 @@ static pawl_status split_pair(struct cli *cli, const struct given *given, str *k
 
 static pawl_status put_filter(struct cli *cli, const struct given *given, struct buf *input)
 {
-    str key, value;
+    str key = STR_NONE, value = STR_NONE;
     struct buf name;
     pawl_status status = split_pair(cli, given, &key, &value);
 
@@ -256,7 +260,7 @@ static pawl_status put_filter(struct cli *cli, const struct given *given, struct
 static pawl_status put_labels(struct cli *cli, uint32_t first, struct buf *input)
 {
     const struct cli_option *option = cli->given[first].option;
-    str key, value;
+    str key = STR_NONE, value = STR_NONE;
 
     for (uint32_t i = 0; i < first; i++)
         if (cli->given[i].option == option)

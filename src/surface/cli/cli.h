@@ -36,10 +36,10 @@ enum option_kind {
 };
 
 struct cli_option {
-    const char *name;    /* without its dashes */
-    const char *value;   /* what help calls its value; NULL: a flag */
+    const char *name;  /* without its dashes */
+    const char *value; /* what help calls its value; NULL: a flag */
     enum option_kind kind;
-    const char *member;  /* of the operation's input; NULL: the verb reads it itself */
+    const char *member; /* of the operation's input; NULL: the verb reads it itself */
     const char *summary;
 };
 
@@ -53,10 +53,10 @@ struct verb {
     const char *summary;
     const struct cli_option *options; /* ending in a zero row; NULL: none */
     const char *examples;
-    const char *operation;            /* what it calls; NULL: more than one, or none */
-    const char *members[2];           /* of the input, one for each operand */
+    const char *operation;  /* what it calls; NULL: more than one, or none */
+    const char *members[2]; /* of the input, one for each operand */
     void (*render)(struct cli *cli, const struct node *answer);
-    int (*run)(struct cli *cli);      /* NULL: call `operation`, then render */
+    int (*run)(struct cli *cli); /* NULL: call `operation`, then render */
 };
 
 extern const struct verb verbs[]; /* ending in a zero row */
@@ -81,7 +81,7 @@ struct target {
     pawl *local;           /* or else: */
     struct client *remote; /* a server, or the owner of the store */
     bool through_owner;
-    char address[256];     /* of the remote */
+    char address[256]; /* of the remote */
 };
 
 struct cli {
@@ -120,7 +120,8 @@ pawl_status file_read(struct scope *scope, const char *path, str *out);
 
 void help_overview(const struct term *term);
 void help_verb(const struct term *term, const struct verb *verb);
-int usage_fail(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int usage_fail(const struct cli *cli, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* ---- report.c: what went wrong ---- */
 

@@ -18,7 +18,8 @@ pawl_status client_init(struct client *client, const char *url, struct scope *sc
     const char *colon;
 
     if (!str_starts(rest, STR("http://")))
-        return scope_fail(scope, PAWL_INVALID_REQUEST, "expected http://host:port, found '%s'", url);
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "expected http://host:port, found '%s'",
+                          url);
     rest = str_from(rest, strlen("http://"));
     while (rest.size > 0 && rest.data[rest.size - 1] == '/')
         rest.size--;
@@ -26,7 +27,8 @@ pawl_status client_init(struct client *client, const char *url, struct scope *sc
     host_size = colon ? (size_t)(colon - rest.data) : rest.size;
     if (host_size == 0 || host_size >= sizeof client->host || memchr(rest.data, '/', rest.size) ||
         (colon && rest.size - host_size - 1 >= sizeof client->port))
-        return scope_fail(scope, PAWL_INVALID_REQUEST, "expected http://host:port, found '%s'", url);
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "expected http://host:port, found '%s'",
+                          url);
     *client = (struct client){ .port = "7295" };
     memcpy(client->host, rest.data, host_size);
     if (colon) {
@@ -59,14 +61,14 @@ static pawl_status dial(const struct client *client, struct scope *scope, int *o
     int fd = -1, code = getaddrinfo(client->host, client->port, &wanted, &found);
 
     if (code != 0)
-        return scope_fail(scope, PAWL_STORAGE_FAILURE, "cannot reach http://%s:%s: %s", client->host,
-                          client->port, gai_strerror(code));
+        return scope_fail(scope, PAWL_STORAGE_FAILURE, "cannot reach http://%s:%s: %s",
+                          client->host, client->port, gai_strerror(code));
     for (const struct addrinfo *address = found; address && fd < 0; address = address->ai_next)
         fd = try_address(address);
     freeaddrinfo(found);
     if (fd < 0)
-        return scope_fail(scope, PAWL_STORAGE_FAILURE, "cannot reach http://%s:%s: %s", client->host,
-                          client->port, strerror(errno));
+        return scope_fail(scope, PAWL_STORAGE_FAILURE, "cannot reach http://%s:%s: %s",
+                          client->host, client->port, strerror(errno));
     *out = fd;
     return PAWL_OK;
 }
@@ -88,8 +90,9 @@ bool client_reaches(const struct client *client)
 static void print_request(const struct client *client, const struct http_request *request,
                           struct buf *out)
 {
-    buf_fmt(out, "%s %s HTTP/1.1\r\nHost: %s:%s\r\nUser-Agent: pawl/" PAWL_VERSION "\r\n"
-                 "Connection: close\r\n",
+    buf_fmt(out,
+            "%s %s HTTP/1.1\r\nHost: %s:%s\r\nUser-Agent: pawl/" PAWL_VERSION "\r\n"
+            "Connection: close\r\n",
             request->method, request->target, client->host, client->port);
     if (request->content_type)
         buf_fmt(out, "Content-Type: %s\r\n", request->content_type);

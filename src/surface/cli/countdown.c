@@ -6,9 +6,9 @@
 #include "base/time.h"
 #include "surface/cli/cli.h"
 
-#define COUNT_MAX      1000000000
-#define EVERY_MS       1000
-#define INPUT_MEMORY   ((size_t)4 << 20)
+#define COUNT_MAX    1000000000
+#define EVERY_MS     1000
+#define INPUT_MEMORY ((size_t)4 << 20)
 
 struct countdown {
     int64_t remaining, every_ms, ticks;
@@ -92,7 +92,8 @@ static void countdown_handle(void *context, pawl_turn *turn, void *memory, const
 
     (void)context;
     scope_init(&scope, &heap_libc, INPUT_MEMORY);
-    if (node_read_json(&scope, str_of(event->payload ? event->payload : "null"), &payload) != PAWL_OK)
+    if (node_read_json(&scope, str_of(event->payload ? event->payload : "null"), &payload) !=
+        PAWL_OK)
         payload = NULL;
     switch (event->kind) {
     case PAWL_EVENT_START:

@@ -7,9 +7,9 @@
 
 struct demo {
     struct cli *cli;
-    bool fast, failed;     /* failed: something did not go as told */
+    bool fast, failed; /* failed: something did not go as told */
     char folder[64];
-    char program[4096];    /* this binary */
+    char program[4096]; /* this binary */
 };
 
 /* Make the folder and go there. False: it cannot be made. */

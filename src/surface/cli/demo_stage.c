@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WORDS_MAX   16
-#define READ_MS     900
-#define OUTPUT_MAX  ((size_t)16 << 20)
+#define WORDS_MAX  16
+#define READ_MS    900
+#define OUTPUT_MAX ((size_t)16 << 20)
 
 bool demo_begin(struct demo *demo)
 {

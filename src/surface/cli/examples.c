@@ -11,13 +11,13 @@ static const struct {
                          "\"labels\":{\"region\":\"eu\"}" },
     { "instance.fire", "\"action\":\"pay\",\"actor_ref\":\"ann\"" },
     { "instance.fire", "\"action\":\"ship\",\"actor_ref\":\"bob\"" },
-    { "instance.create", "{\"definition\":\"order\",\"subject_ref\":\"A-18\",\"actor_ref\":\"ann\"" },
+    { "instance.create",
+      "{\"definition\":\"order\",\"subject_ref\":\"A-18\",\"actor_ref\":\"ann\"" },
     { "instance.fire", "\"action\":\"pay\",\"actor_ref\":\"eve\"" },
     { "instance.create", "{\"definition\":\"batch-release\",\"subject_ref\":\"batch-7\"" },
     { "instance.fire", "\"action\":\"begin-testing\",\"actor_ref\":\"lab\"" },
     { "instance.create", "{\"definition\":\"welcome\",\"input\":{\"name\":\"Ann\"}" },
-    { "instance.create",
-      "{\"definition\":\"countdown\",\"input\":{\"from\":60,\"every\":\"2s\"}" },
+    { "instance.create", "{\"definition\":\"countdown\",\"input\":{\"from\":60,\"every\":\"2s\"}" },
 };
 
 static pawl_status tell(struct cli *cli)

@@ -1,5 +1,6 @@
 /* live.c - an instance as it goes on: each entry as it is recorded, and below them, on a
  * terminal, one line that says what it is doing now. */
+#include "base/limits.h"
 #include "surface/cli/host.h"
 #include "surface/cli/view.h"
 
@@ -11,10 +12,11 @@ struct live {
     struct host *host;
     const char *id;
     int64_t seq;         /* of the last entry drawn */
+    bool has_state;      /* a state stands above the next entry */
     int64_t actions_seq; /* for which the legal actions were drawn; -1: never */
     char before[64];     /* when the entry before happened */
     uint32_t frame;
-    struct scope scope;  /* of one look */
+    struct scope scope; /* of one look */
 };
 
 static void clear_line(const struct live *live)
@@ -36,10 +38,19 @@ static pawl_status read_news(struct live *live, struct node **out)
     return target_ask(live->cli, &live->scope, "instance.history", &input, out, NULL);
 }
 
+/* Where it stood before the first thing that is drawn. */
+static void draw_state(struct live *live, str state)
+{
+    if (!live->has_state && !live->cli->json)
+        put_state(live->cli, DIM, "○", state);
+    live->has_state = true;
+}
+
 static void draw_entry(struct live *live, const struct node *entry, bool ended)
 {
     bool moved = !str_eq(member_str(entry, "from_state"), member_str(entry, "to_state"));
 
+    draw_state(live, member_str(entry, "from_state"));
     put_entry(live->cli, entry, str_of(live->before));
     if (moved && !(ended && !entry->next)) /* the last state is finish()'s to draw */
         put_state(live->cli, DIM, "○", member_str(entry, "to_state"));
@@ -73,7 +84,8 @@ static void put_waits(struct live *live, const struct node *list)
     struct term *term = &live->cli->term;
     uint32_t count = 0;
 
-    for (const struct node *item = list ? list->first : NULL; item && count < 3; item = item->next) {
+    for (const struct node *item = list ? list->first : NULL; item && count < 3;
+         item = item->next) {
         str kind = member_str(item, "kind"), name = member_str(item, "name");
         char distance[MOMENT_SIZE];
 
@@ -109,11 +121,12 @@ static pawl_status draw_line(struct live *live, const struct node *instance)
 /* A machine waits for people: say once in each state what they may do. */
 static void draw_actions(struct live *live, const struct node *instance)
 {
-    if (live->cli->json || !str_is(member_str(instance, "kind"), "machine") || has_ended(instance) ||
-        live->actions_seq == live->seq)
+    if (live->cli->json || !str_is(member_str(instance, "kind"), "machine") ||
+        has_ended(instance) || live->actions_seq == live->seq)
         return;
     live->actions_seq = live->seq;
     clear_line(live);
+    draw_state(live, member_str(instance, "current_state"));
     put_actions(live->cli, instance);
     fflush(live->cli->term.out);
 }
@@ -123,7 +136,7 @@ static void draw_actions(struct live *live, const struct node *instance)
 static int finish(struct live *live, const struct node *instance, str text)
 {
     struct cli *cli = live->cli;
-    str status = member_str(instance, "status");
+    str status = member_str(instance, "status"), state = member_str(instance, "current_state");
     bool good = str_is(member_str(instance, "terminal_kind"), "success");
 
     if (cli->json) {
@@ -131,7 +144,12 @@ static int finish(struct live *live, const struct node *instance, str text)
         return good ? EXIT_DONE : EXIT_REJECTED;
     }
     clear_line(live);
-    put_state(cli, status_style(status), status_mark(status), member_str(instance, "current_state"));
+    fputs("  ", cli->term.out);
+    term_put(&cli->term, status_style(status), "%s ", status_mark(status));
+    term_cell(&cli->term, status_style(status), state, LIMIT_ACTION, 0);
+    if (!str_eq(state, status))
+        term_put(&cli->term, DIM, "  %.*s", STR_ARG(status));
+    fputc('\n', cli->term.out);
     put_outcome(cli, instance);
     return good ? EXIT_DONE : EXIT_REJECTED;
 }

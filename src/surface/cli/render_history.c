@@ -3,8 +3,9 @@
 #include "surface/cli/view.h"
 
 enum { ENTRY_SEQ, ENTRY_TIME, ENTRY_STATES, ENTRY_ACTION, ENTRY_ACTOR, ENTRY_NOTE, ENTRY_COLUMNS };
-static const char *const entry_heads[ENTRY_COLUMNS] = { "#",      "WHEN",  "STATES",
-                                                        "ACTION", "ACTOR", "" };
+static const char *const entry_heads[ENTRY_COLUMNS] = {
+    "#", "WHEN", "STATES", "ACTION", "ACTOR", ""
+};
 
 static str join(struct cli *cli, str a, const char *between, str b)
 {

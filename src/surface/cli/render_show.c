@@ -123,7 +123,8 @@ static void put_path(struct cli *cli, const struct showing *showing)
         put_entry(cli, entry, first == 1 || entry != entries->first ? before : STR(""));
         before = member_str(entry, "fired_at");
         if (!entry->next)
-            put_state(cli, status_style(status), status_mark(status), member_str(entry, "to_state"));
+            put_state(cli, status_style(status), status_mark(status),
+                      member_str(entry, "to_state"));
         else if (moved)
             put_state(cli, DIM, "○", member_str(entry, "to_state"));
     }
@@ -158,7 +159,8 @@ static void put_steps(struct cli *cli, const struct node *answer)
     const struct node *steps = node_find(answer, "steps");
     uint32_t count = steps ? steps->count : 0, at = 0;
     str *cells = ARENA_ARRAY(&cli->scope.arena, str, (size_t)count * STEP_COLUMNS + 1);
-    enum style *styles = ARENA_ARRAY(&cli->scope.arena, enum style, (size_t)count * STEP_COLUMNS + 1);
+    enum style *styles =
+        ARENA_ARRAY(&cli->scope.arena, enum style, (size_t)count * STEP_COLUMNS + 1);
 
     if (count == 0 || !cells || !styles)
         return;

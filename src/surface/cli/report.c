@@ -49,10 +49,14 @@ static const char *advice(const struct cli *cli, pawl_status status)
         pawl_status status;
         const char *verb; /* "show": try this one with the same id; else words */
     } rows[] = {
-        { PAWL_INVALID_TRANSITION, "show" },   { PAWL_TERMINAL, "history" },
-        { PAWL_NO_CANCEL_TRANSITION, "show" }, { PAWL_NOT_AWAITING, "why" },
-        { PAWL_CONFLICT, "show" },             { PAWL_OUTCOME_UNKNOWN, "show" },
-        { PAWL_PAUSED, "resume" },             { PAWL_NOT_KNOWN, "list" },
+        { PAWL_INVALID_TRANSITION, "show" },
+        { PAWL_TERMINAL, "history" },
+        { PAWL_NO_CANCEL_TRANSITION, "show" },
+        { PAWL_NOT_AWAITING, "why" },
+        { PAWL_CONFLICT, "show" },
+        { PAWL_OUTCOME_UNKNOWN, "show" },
+        { PAWL_PAUSED, "resume" },
+        { PAWL_NOT_KNOWN, "list" },
     };
 
     for (size_t i = 0; names_an_instance(cli) && i < sizeof rows / sizeof rows[0]; i++)

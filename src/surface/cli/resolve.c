@@ -38,7 +38,7 @@ static pawl_status find_last(struct cli *cli, const char **out)
 struct search {
     str prefix;
     char found[ID_SIZE + 1], second[ID_SIZE + 1]; /* "": none yet */
-    bool over; /* all that follow sort before the prefix */
+    bool over;                                    /* all that follow sort before the prefix */
 };
 
 static void look_at(struct search *search, str id)
@@ -70,7 +70,8 @@ static pawl_status search_pages(struct cli *cli, struct search *search)
         if (status != PAWL_OK)
             break;
         rows = node_find(page, "instances");
-        for (const struct node *row = rows ? rows->first : NULL; row && !search->over; row = row->next)
+        for (const struct node *row = rows ? rows->first : NULL; row && !search->over;
+             row = row->next)
             look_at(search, member_str(row, "instance_id"));
         snprintf(cursor, sizeof cursor, "%.*s", STR_ARG(member_str(page, "next")));
         if (!cursor[0])

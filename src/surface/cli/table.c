@@ -2,8 +2,8 @@
 #include "base/assert.h"
 #include "surface/cli/term.h"
 
-#define GAP           2
-#define COLUMN_MIN    6
+#define GAP        2
+#define COLUMN_MIN 6
 
 static int widest(const struct table *table, uint32_t column)
 {

@@ -81,8 +81,7 @@ static pawl_status open_file(struct cli *cli, const char *file, enum target_use 
 
     if (use == USE_EXISTING && access(file, F_OK) != 0)
         return scope_fail(&cli->scope, PAWL_NOT_KNOWN,
-                          "there is no store at '%s'; make one: %s init", file,
-                          cli->command);
+                          "there is no store at '%s'; make one: %s init", file, cli->command);
     status = try_owner(cli, file, &owned);
     if (status != PAWL_OK || owned)
         return status;

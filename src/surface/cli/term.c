@@ -9,7 +9,7 @@
 #define WIDTH_MIN     40
 
 static const char *const style_codes[] = {
-    [PLAIN] = "",   [BOLD] = "\033[1m",  [DIM] = "\033[2m",   [GOOD] = "\033[32m",
+    [PLAIN] = "",       [BOLD] = "\033[1m",  [DIM] = "\033[2m",   [GOOD] = "\033[32m",
     [BAD] = "\033[31m", [WARN] = "\033[33m", [LIVE] = "\033[36m", [ACCENT] = "\033[1;36m",
 };
 

@@ -169,7 +169,7 @@ static pawl_status check_file(struct cli *cli, const char *path, bool *valid)
 int verb_check(struct cli *cli)
 {
     const char *file = store_file(cli->store);
-    bool all_valid = true, valid;
+    bool all_valid = true, valid = false;
 
     if (!can_read_all(cli))
         return EXIT_USAGE;

@@ -9,13 +9,14 @@
 
 extern const str example_files[][2]; /* made by tools/embed from examples/ */
 
-static const char trip[] = "name: trip\n"
-                           "steps:\n"
-                           "  start: {name: pack, tool: set, args: {bag: full}, next: ride}\n"
-                           "  ride: {tool: sleep, args: {for: 1s}, next: change}\n"
-                           "  change: {tool: exec, args: {argv: [sh, -c, 'sleep 1; echo 1']}, next: walk}\n"
-                           "  walk: {tool: sleep, args: {for: 1s}, next: arrive}\n"
-                           "  arrive: {tool: set, args: {place: home}, done: true}\n";
+static const char trip[] =
+    "name: trip\n"
+    "steps:\n"
+    "  start: {name: pack, tool: set, args: {bag: full}, next: ride}\n"
+    "  ride: {tool: sleep, args: {for: 1s}, next: change}\n"
+    "  change: {tool: exec, args: {argv: [sh, -c, 'sleep 1; echo 1']}, next: walk}\n"
+    "  walk: {tool: sleep, args: {for: 1s}, next: arrive}\n"
+    "  arrive: {tool: set, args: {place: home}, done: true}\n";
 
 static str example(const char *name)
 {
@@ -25,10 +26,25 @@ static str example(const char *name)
     return STR("");
 }
 
+/* Its lines, without the comments. */
+static void put_text(struct demo *demo, str text)
+{
+    while (text.size > 0) {
+        const char *end = memchr(text.data, '\n', text.size);
+        str line = { text.data, end ? (size_t)(end - text.data) : text.size };
+
+        if (line.size > 0 && line.data[0] != '#')
+            term_put(&demo->cli->term, DIM, "    %.*s\n", STR_ARG(line));
+        text = str_from(text, line.size + (end ? 1 : 0));
+    }
+    demo_pause(demo, 1500);
+}
+
 static void declare(struct demo *demo)
 {
     demo_title(demo, "A machine is a text: states, and the only ways between them.");
     demo_write(demo, "order.yaml", example("order.yaml"));
+    put_text(demo, example("order.yaml"));
     demo_run(demo, EXIT_DONE, "define order.yaml");
     demo_run(demo, EXIT_DONE, "start order --subject A-17 --actor ann");
     demo_run(demo, EXIT_DONE, "fire @last pay --actor ann");
@@ -37,7 +53,7 @@ static void declare(struct demo *demo)
     demo_run(demo, EXIT_DONE, "show @last");
 }
 
-/* Wait until the trip rides: so many entries. False: it never did. */
+/* Wait until the trip has so many entries. False: it never had. */
 static bool wait_until_under_way(struct demo *demo, int64_t entries)
 {
     struct timespec moment = { .tv_nsec = 20000000 };
@@ -59,11 +75,14 @@ static void kill_in_the_middle(struct demo *demo)
     int status = 0;
 
     demo_title(demo, "A countdown (a process written in C) is armed. Nobody runs it yet.");
-    demo_run(demo, EXIT_DONE, "start countdown --input '{\"from\":3,\"every\":\"1s\"}'");
-    demo_title(demo, "A flow runs in a process of its own - and that is killed with -9.");
+    demo_run(demo, EXIT_DONE, "start countdown --input '{\"from\":3,\"every\":\"2s\"}'");
+    demo_title(
+        demo,
+        "A flow runs in a process of its own. In the middle of a step that is killed with -9.");
     demo_write(demo, "trip.yaml", str_of(trip));
     child = demo_begin_child(demo, "run trip.yaml");
-    demo_expect(demo, child > 0 && wait_until_under_way(demo, 3), "run trip.yaml");
+    demo_expect(demo, child > 0 && wait_until_under_way(demo, 5), "run trip.yaml");
+    nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL); /* let the step be seen */
     if (child > 0) {
         kill(child, SIGKILL);
         waitpid(child, &status, 0);
@@ -81,7 +100,8 @@ static void resume(struct demo *demo)
     const struct node *countdown;
     char command[96];
 
-    demo_title(demo, "Nothing acknowledged is lost: it goes on where it was.");
+    demo_title(demo,
+               "Nothing recorded is lost: it goes on where it was, and tries that step again.");
     demo_run(demo, EXIT_DONE, "resume @last");
     demo_title(demo, "And the timer armed before the kill? It fires as well.");
     list = demo_ask(demo, "list --definition countdown --json");

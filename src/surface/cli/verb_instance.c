@@ -10,7 +10,8 @@ static void hint_started(struct cli *cli, str id)
 
     if (!cli->term.tty)
         return;
-    if (!served && target_ask_id(cli, &cli->scope, "instance.get", id.data, &instance, NULL) == PAWL_OK)
+    if (!served &&
+        target_ask_id(cli, &cli->scope, "instance.get", id.data, &instance, NULL) == PAWL_OK)
         served = str_is(member_str(instance, "kind"), "machine");
     term_put(&cli->term, DIM, "look: %s show %.10s\n", cli->command, id.data);
     if (!served)
@@ -23,7 +24,8 @@ int verb_start(struct cli *cli)
     struct node *answer;
     str text, id;
 
-    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK || verb_call(cli, &answer, &text) != PAWL_OK)
+    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
+        verb_call(cli, &answer, &text) != PAWL_OK)
         return report(cli, &cli->scope.error);
     if (cli->json) {
         print_json(cli, text);
@@ -80,7 +82,15 @@ void render_why(struct cli *cli, const struct node *answer)
 
 /* ---- list ---- */
 
-enum { LIST_ID, LIST_DEFINITION, LIST_STATE, LIST_STATUS, LIST_SUBJECT, LIST_UPDATED, LIST_COLUMNS };
+enum {
+    LIST_ID,
+    LIST_DEFINITION,
+    LIST_STATE,
+    LIST_STATUS,
+    LIST_SUBJECT,
+    LIST_UPDATED,
+    LIST_COLUMNS
+};
 static const char *const list_heads[LIST_COLUMNS] = { "ID",     "DEFINITION", "STATE",
                                                       "STATUS", "SUBJECT",    "UPDATED" };
 

@@ -95,7 +95,8 @@ static pawl_status verify_page(struct cli *cli, struct scope *scope, const struc
         if (!member_true(answer, "valid"))
             sweep->bad = arena_str(&cli->scope.arena, text);
         if (cli->term.tty && !cli->json)
-            fprintf(cli->term.out, "\r\033[K  %llu instances", (unsigned long long)sweep->instances);
+            fprintf(cli->term.out, "\r\033[K  %llu instances",
+                    (unsigned long long)sweep->instances);
     }
     return PAWL_OK;
 }
@@ -192,7 +193,8 @@ static void put_paragraphs(const struct term *term, const struct table *table)
             fputc('\n', term->out);
         for (uint32_t i = 0; i < table->column_count; i++) {
             term_cell(term, DIM, str_of(table->heads[i]), 24, 26);
-            term_cell(term, PLAIN, table->cells[row * table->column_count + i], term->width - 26, 0);
+            term_cell(term, PLAIN, table->cells[row * table->column_count + i], term->width - 26,
+                      0);
             fputc('\n', term->out);
         }
     }
@@ -236,7 +238,8 @@ int verb_sql(struct cli *cli)
     struct node *answer;
     str text;
 
-    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK || verb_call(cli, &answer, &text) != PAWL_OK)
+    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
+        verb_call(cli, &answer, &text) != PAWL_OK)
         return report(cli, &cli->scope.error);
     if (cli->json)
         print_json(cli, text);

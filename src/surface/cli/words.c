@@ -45,9 +45,9 @@ struct status_look {
 };
 
 static const struct status_look looks[] = {
-    { "running", "▶", LIVE },     { "suspended", "●", WARN },  { "paused", "‖", WARN },
-    { "completed", "✔", GOOD },   { "done", "✔", GOOD },       { "failed", "✘", BAD },
-    { "cancelled", "■", DIM },    { "pending", "○", DIM },     { "ready", "▷", LIVE },
+    { "running", "▶", LIVE },   { "suspended", "●", WARN }, { "paused", "‖", WARN },
+    { "completed", "✔", GOOD }, { "done", "✔", GOOD },      { "failed", "✘", BAD },
+    { "cancelled", "■", DIM },  { "pending", "○", DIM },    { "ready", "▷", LIVE },
 };
 
 static const struct status_look *look_of(str status)

@@ -7,8 +7,8 @@
 
 #include <pawl.h>
 
-#define HTTP_PORT 7295
-#define HTTP_LISTEN "127.0.0.1:7295"
+#define HTTP_PORT    7295
+#define HTTP_LISTEN  "127.0.0.1:7295"
 #define HTTP_THREADS 16
 
 struct http_options {

@@ -8,30 +8,31 @@
 #include <microhttpd.h>
 #include <stdatomic.h>
 
-#define ALLOW_SIZE 64
-#define HTTP_PAIRS_MAX 64                /* path and query parameters of one request */
-#define HTTP_DRAIN_MAX ((size_t)64 << 20) /* of a body too large, read so that the answer arrives */
+#define ALLOW_SIZE     64
+#define HTTP_PAIRS_MAX 64                 /* path and query parameters of one request */
+#define HTTP_DRAIN_MAX ((size_t)64 << 20) /* of a body too large, read so that the answer arrives  \
+                                           */
 
 struct http_server {
     pawl *p;
     struct MHD_Daemon *daemon;
     uint16_t port;
-    atomic_uint active;    /* requests between their first byte and their last */
+    atomic_uint active; /* requests between their first byte and their last */
     atomic_bool is_stopping;
-    int idle_event;        /* an eventfd: written when the last active request ends */
+    int idle_event; /* an eventfd: written when the last active request ends */
 };
 
 struct request {
     struct http_server *server;
     struct MHD_Connection *connection;
-    char *target;          /* as it came: path and query, nothing decoded */
+    char *target; /* as it came: path and query, nothing decoded */
     str method;
     struct scope scope;
     struct buf body, answer;
     bool has_begun;
-    pawl_status status;    /* a rejection that waits for the end of the body, else OK */
-    size_t received;       /* bytes of the body, kept or not */
-    char allow[ALLOW_SIZE];        /* the methods that its address takes, "" until routed */
+    pawl_status status;     /* a rejection that waits for the end of the body, else OK */
+    size_t received;        /* bytes of the body, kept or not */
+    char allow[ALLOW_SIZE]; /* the methods that its address takes, "" until routed */
 };
 
 /* ---- listen.c ---- */

@@ -64,8 +64,8 @@ static bool parse_v6(const char *host, uint16_t port, struct address *out)
 static bool parse_address(str text, struct address *out)
 {
     bool has_brackets = text.size > 0 && text.data[0] == '[';
-    const char *end = has_brackets ? memchr(text.data, ']', text.size)
-                                   : memchr(text.data, ':', text.size);
+    const char *end =
+        has_brackets ? memchr(text.data, ']', text.size) : memchr(text.data, ':', text.size);
     size_t start = has_brackets ? 1 : 0;
     size_t stop = end ? (size_t)(end - text.data) : text.size;
     str rest = str_from(text, stop + (has_brackets && end ? 1 : 0));

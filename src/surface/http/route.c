@@ -46,7 +46,9 @@ static bool fits(str template, str path, struct route *out)
             path.size = 0;
         }
         out->pairs[out->count++] = (struct op_pair){
-            { wanted.data + 1, wanted.size - 2 }, found, IN_PATH,
+            { wanted.data + 1, wanted.size - 2 },
+            found,
+            IN_PATH,
         };
     }
     return path.size == 0;

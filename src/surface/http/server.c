@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #define CONNECTION_MEMORY (16u << 10) /* headers over this are refused; bodies go through it */
-#define CONNECTIONS_MAX 4096u
-#define IDLE_SECONDS 120u
-#define STOP_WAIT_MS 2000
+#define CONNECTIONS_MAX   4096u
+#define IDLE_SECONDS      120u
+#define STOP_WAIT_MS      2000
 
 /* ---- The life of a request ---- */
 
@@ -105,8 +105,8 @@ static void on_log(void *context, const char *format, va_list arguments)
 
 static struct MHD_Daemon *start_daemon(struct http_server *server, int listener, uint32_t threads)
 {
-    unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ITC |
-                     MHD_USE_ERROR_LOG;
+    unsigned flags =
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ITC | MHD_USE_ERROR_LOG;
 
     /* The logger comes first: it is for what the other options may say. */
     return MHD_start_daemon(

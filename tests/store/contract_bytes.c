@@ -1,0 +1,192 @@
+/* contract_bytes.c - the promises of store/store.h about what comes back byte for byte. */
+#include "store/contract.h"
+
+/* ---- (8) and (11): bytes ---- */
+
+/* Contract (8) */
+STORE_TEST(an_interned_value_is_found_by_its_exact_bytes)
+{
+    const str found[] = { STR("ann"), STR("Ann"), STR("ann\0"), STR("ann "), STR("\xc3\xa4") };
+    struct change c = change_begin(s);
+    struct value value;
+
+    for (size_t i = 0; i < 5; i++)
+        add_value(&c, found[i], true);
+    add_value(&c, STR("payload"), false);
+    EXPECT_OK(change_commit(&c));
+    for (size_t i = 0; i < 5; i++) {
+        EXPECT_OK(store_find_value(s->store, s->scope, found[i], &value));
+        EXPECT(value.id == i + 1 && value.interned && same_bytes(value.bytes, found[i]));
+    }
+    EXPECT_EQ(store_find_value(s->store, s->scope, STR("an"), &value), PAWL_NOT_KNOWN);
+    EXPECT_EQ(store_find_value(s->store, s->scope, STR("payload"), &value), PAWL_NOT_KNOWN);
+}
+
+STORE_TEST(an_erased_value_keeps_its_commitment_and_nothing_else)
+{
+    struct change c = change_begin(s);
+    const uint8_t zeros[SALT_SIZE] = { 0 };
+    struct value erased = *add_value(&c, STR("ann"), true), value;
+
+    add_value(&c, STR("bob"), true);
+    EXPECT_OK(change_commit(&c));
+    c = change_begin(s);
+    erased.bytes = STR_NONE;
+    *add_value(&c, STR_NONE, false) = erased;
+    add_value(&c, STR("ann"), true)->id = 3; /* somebody new of the same name */
+    EXPECT_OK(change_commit(&c));
+    stand_reopen(s);
+    EXPECT_OK(store_value(s->store, s->scope, 1, &value));
+    EXPECT(!value.bytes.data && memcmp(value.salt, zeros, SALT_SIZE) == 0);
+    EXPECT(memcmp(value.commitment, erased.commitment, SHA_SIZE) == 0);
+    EXPECT_OK(store_find_value(s->store, s->scope, STR("ann"), &value));
+    EXPECT_EQ(value.id, 3);
+    EXPECT_EQ(tip_of(s).last_value, 3);
+}
+
+/* Contract (11) */
+STORE_TEST(bytes_come_back_as_they_went_in)
+{
+    const str odd = STR("a\0b\xff\xfe\"'\n\0");
+    struct change c = change_begin(s);
+    struct definition_row definition;
+    struct instance_row row;
+    struct snapshot_row snapshot;
+    struct record record;
+    struct value value;
+
+    add_definition(&c, STR("order"), 1, odd);
+    add_value(&c, odd, false);
+    add_value(&c, STR(""), false);
+    add_value(&c, STR_NONE, false);
+    add_instance(&c, 1)->labels = odd;
+    c.instances[0].correlation = odd;
+    add_entry(&c, 1, 1, 0, PAID)->body = odd;
+    c.records[1].key = odd;
+    add_snapshot(&c, 1, 1, odd);
+    EXPECT_OK(change_commit(&c));
+    stand_reopen(s);
+    EXPECT_OK(store_definition(s->store, s->scope, 1, &definition));
+    EXPECT(same_bytes(definition.source, odd) && same_bytes(definition.compiled, STR(COMPILED)));
+    EXPECT(memcmp(definition.source_sha, c.definitions[0].source_sha, SHA_SIZE) == 0);
+    EXPECT_OK(store_value(s->store, s->scope, 1, &value));
+    EXPECT(same_bytes(value.bytes, odd) && memcmp(value.salt, c.values[0].salt, SALT_SIZE) == 0);
+    EXPECT(memcmp(value.commitment, c.values[0].commitment, SHA_SIZE) == 0);
+    EXPECT_OK(store_value(s->store, s->scope, 2, &value));
+    EXPECT(same_bytes(value.bytes, STR(""))); /* empty is not absent */
+    EXPECT_OK(store_value(s->store, s->scope, 3, &value));
+    EXPECT(!value.bytes.data);
+    EXPECT_OK(store_instance(s->store, s->scope, 1, &row));
+    EXPECT(same_bytes(row.labels, odd) && same_bytes(row.correlation, odd));
+    EXPECT(memcmp(row.random, c.instances[0].random, ID_RANDOM_SIZE) == 0);
+    EXPECT_OK(store_record(s->store, s->scope, 2, &record));
+    EXPECT(same_bytes(record.body, odd) && same_bytes(record.key, odd));
+    EXPECT(memcmp(record.hash, c.records[1].hash, SHA_SIZE) == 0);
+    EXPECT_OK(store_snapshot(s->store, s->scope, 1, &snapshot));
+    EXPECT(same_bytes(snapshot.text, odd));
+}
+
+/* Contract (11): every column of a record, and what is absent stays absent. */
+STORE_TEST(a_record_comes_back_field_by_field)
+{
+    struct change c = change_begin(s);
+    struct record in, out;
+
+    add_definition(&c, STR("order"), 1, STR("a"));
+    add_instance(&c, 1);
+    for (int i = 0; i < 3; i++)
+        add_value(&c, STR("v"), false);
+    in = *add_entry(&c, 1, 1, 0, PAID);
+    in.prev = 1, in.skip = 1, in.flags = RECORD_GUARD, in.fired_at_ms = -5;
+    in.step = 2, in.ordinal = 3, in.attempt = 4, in.actor = 1, in.payload = 2, in.reason = 3;
+    c.records[1] = in;
+    EXPECT_OK(change_commit(&c));
+    EXPECT_OK(store_record(s->store, s->scope, 2, &out));
+    EXPECT(out.pos == 2 && out.instance == 1 && out.seq == 1 && out.prev == 1 && out.skip == 1);
+    EXPECT(out.what == 0 && out.flags == RECORD_GUARD && out.at_ms == in.at_ms);
+    EXPECT(out.fired_at_ms == -5 && out.step == 2 && out.ordinal == 3 && out.attempt == 4);
+    EXPECT(out.actor == 1 && out.payload == 2 && out.reason == 3 && out.has_root);
+    EXPECT(!out.body.data && !out.key.data);
+    EXPECT_OK(store_record(s->store, s->scope, 1, &out));
+    EXPECT(out.what == CONTROL_CREATE && out.prev == 0 && out.actor == 0 && !out.has_root);
+    EXPECT_EQ(out.fired_at_ms, out.at_ms);
+}
+
+struct scanning {
+    struct stand *stand;
+    uint64_t next, stop_at;
+};
+
+static pawl_status see_record(void *context, const struct record *record)
+{
+    struct scanning *scanning = context;
+    struct head_row head;
+
+    EXPECT_EQ(record->pos, scanning->next++);
+    EXPECT_OK(store_head(scanning->stand->store, scanning->stand->scope, 1, false, &head));
+    return record->pos == scanning->stop_at ? PAWL_PAUSED : PAWL_OK;
+}
+
+STORE_TEST(a_scan_goes_in_order_from_any_position_until_it_is_told_to_stop)
+{
+    struct scanning scanning = { .stand = s, .next = 1 };
+
+    put_orders(s, 30);
+    EXPECT_OK(store_scan(s->store, s->scope, 1, see_record, &scanning));
+    EXPECT_EQ(scanning.next, 31);
+    scanning.next = 10;
+    scanning.stop_at = 20;
+    EXPECT_EQ(store_scan(s->store, s->scope, 10, see_record, &scanning), PAWL_PAUSED);
+    EXPECT_EQ(scanning.next, 21);
+    EXPECT_OK(store_scan(s->store, s->scope, 31, see_record, &scanning));
+}
+
+/* ---- Definitions ---- */
+
+STORE_TEST(definitions_are_found_by_name_newest_first_and_inline_by_source)
+{
+    struct change c = change_begin(s);
+    struct definition_row row;
+    uint8_t sha[SHA_SIZE];
+
+    add_definition(&c, STR("order"), 1, STR("one"));
+    add_definition(&c, STR("order"), 2, STR("two"));
+    add_definition(&c, STR_NONE, 0, STR("inline"));
+    add_definition(&c, STR("ord"), 1, STR("one")); /* the same text, another name */
+    EXPECT_OK(change_commit(&c));
+    EXPECT_OK(store_find_definition(s->store, s->scope, STR("order"), 0, NULL, &row));
+    EXPECT(row.id == 2 && row.version == 2);
+    EXPECT_STR(row.source, "two");
+    EXPECT_OK(store_find_definition(s->store, s->scope, STR("order"), 1, NULL, &row));
+    EXPECT_EQ(row.id, 1);
+    EXPECT_EQ(store_find_definition(s->store, s->scope, STR("order"), 3, NULL, &row),
+              PAWL_NOT_KNOWN);
+    EXPECT_EQ(store_find_definition(s->store, s->scope, STR("orde"), 0, NULL, &row),
+              PAWL_NOT_KNOWN);
+    hash_text(STR("inline"), sha);
+    EXPECT_OK(store_find_definition(s->store, s->scope, STR_NONE, 0, sha, &row));
+    EXPECT(row.id == 3 && !row.name.data && row.version == 0 && row.kind == KIND_MACHINE);
+    hash_text(STR("one"), sha);
+    EXPECT_EQ(store_find_definition(s->store, s->scope, STR_NONE, 0, sha, &row), PAWL_NOT_KNOWN);
+}
+
+STORE_TEST(definitions_lists_each_name_once_with_its_newest_version)
+{
+    struct change c = change_begin(s);
+    struct definition_row *rows;
+    uint32_t count;
+
+    add_definition(&c, STR("b"), 1, STR("1"));
+    add_definition(&c, STR("a/x"), 1, STR("2"));
+    add_definition(&c, STR("b"), 2, STR("3"));
+    add_definition(&c, STR_NONE, 0, STR("4"));
+    add_definition(&c, STR("Z"), 1, STR("5"));
+    EXPECT_OK(change_commit(&c));
+    EXPECT_OK(store_definitions(s->store, s->scope, STR_NONE, 2, &rows, &count));
+    EXPECT_EQ(count, 2);
+    EXPECT_STR(rows[0].name, "Z");
+    EXPECT_STR(rows[1].name, "a/x");
+    EXPECT_OK(store_definitions(s->store, s->scope, STR("a/x"), 2, &rows, &count));
+    EXPECT(count == 1 && rows[0].version == 2 && rows[0].id == 3);
+    EXPECT_STR(rows[0].name, "b");
+}

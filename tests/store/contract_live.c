@@ -1,0 +1,276 @@
+/* contract_live.c - the promises of store/store.h about numbers, heads and live rows. */
+#include "store/contract.h"
+
+/* ---- (5) and (6): numbers and heads ---- */
+
+/* Contract (5) */
+STORE_TEST(things_get_the_numbers_the_commit_says)
+{
+    struct change c = change_begin(s);
+    struct definition_row definition;
+    struct instance_row row;
+    struct value value;
+
+    add_definition(&c, STR("order"), 1, STR("a"));
+    add_definition(&c, STR("order"), 2, STR("b"));
+    add_value(&c, STR("x"), false);
+    add_value(&c, STR("y"), false);
+    add_instance(&c, 2)->subject = 2;
+    add_instance(&c, 1)->parent = 1;
+    EXPECT_OK(change_commit(&c));
+    EXPECT_OK(store_definition(s->store, s->scope, 2, &definition));
+    EXPECT(definition.id == 2 && definition.version == 2);
+    EXPECT_OK(store_value(s->store, s->scope, 2, &value));
+    EXPECT_STR(value.bytes, "y");
+    EXPECT_OK(store_instance(s->store, s->scope, 1, &row));
+    EXPECT(row.number == 1 && row.definition == 2 && row.subject == 2 && row.created_pos == 1);
+    EXPECT_OK(store_instance(s->store, s->scope, 2, &row));
+    EXPECT(row.number == 2 && row.definition == 1 && row.parent == 1 && row.created_pos == 2);
+}
+
+/* Contract (6) */
+STORE_TEST(a_head_never_goes_back)
+{
+    struct head_row head;
+    struct change c;
+
+    put_orders(s, 1);
+    c = change_begin(s);
+    add_entry(&c, 1, 1, 0, PAID);
+    EXPECT_OK(change_commit(&c));
+    c = change_begin(s);
+    add_head(&c, 1, 0, 1, NEW); /* an old row, written late */
+    EXPECT_OK(change_commit(&c));
+    EXPECT_OK(store_head(s->store, s->scope, 1, true, &head));
+    EXPECT(head.seq == 1 && head.pos == 2 && head.state == PAID);
+    c = change_begin(s);
+    add_record(&c, 1, 1, CONTROL_PAUSE); /* same seq, higher position */
+    add_head(&c, 1, 1, 3, PAID);
+    EXPECT_OK(change_commit(&c));
+    EXPECT_OK(store_head(s->store, s->scope, 1, true, &head));
+    EXPECT(head.seq == 1 && head.pos == 3);
+}
+
+/* Contract (4): the row as it is for an owner who knows what lags, the truth for all others. */
+STORE_TEST(a_head_that_lags_is_overlaid_by_the_log_unless_rows_are_trusted)
+{
+    struct head_row head;
+    struct change c;
+
+    put_orders(s, 2);
+    c = change_begin(s);
+    c.lag = true;
+    add_entry(&c, 1, 1, 0, PAID);
+    add_entry(&c, 2, 1, 2, DROPPED);
+    add_entry(&c, 1, 2, 1, SHIPPED);
+    add_record(&c, 1, 2, CONTROL_ALARM);
+    add_instance(&c, 1);
+    add_record(&c, 0, 0, CONTROL_TOKEN);
+    EXPECT_OK(change_commit(&c));
+    EXPECT_OK(store_head(s->store, s->scope, 1, true, &head));
+    EXPECT(head.seq == 0 && head.pos == 1 && head.state == NEW);
+    EXPECT_OK(store_head(s->store, s->scope, 1, false, &head));
+    EXPECT(head.seq == 2 && head.pos == 6 && head.state == SHIPPED);
+    EXPECT_OK(store_head(s->store, s->scope, 2, false, &head));
+    EXPECT(head.seq == 1 && head.pos == 4 && head.state == DROPPED);
+    EXPECT_OK(store_head(s->store, s->scope, 3, false, &head));
+    EXPECT(head.seq == 0 && head.pos == 7 && head.state == NEW);
+    EXPECT_OK(store_head(s->store, s->scope, 0, false, &head));
+    EXPECT(head.seq == 0 && head.pos == 8);
+}
+
+/* ---- (7): live rows ---- */
+
+/* Spread so that neither order of insertion nor of name is the order of due times. */
+static int64_t spread_due(uint32_t i)
+{
+    return T0 + (int64_t)(i * 7919u % 100u);
+}
+
+static void arm_many(struct stand *s, uint32_t count)
+{
+    static char names[1000][8];
+    struct change c = change_begin(s);
+
+    for (uint32_t i = 0; i < count; i++) {
+        (void)snprintf(names[i], sizeof names[i], "t%u", i % 13);
+        add_live(&c, (struct live_change){ .kind = LIVE_TIMER_PUT,
+                                           .instance = 1 + i % 10,
+                                           .ordinal = i / 130,
+                                           .name = str_of(names[i]),
+                                           .due_at_ms = spread_due(i) });
+    }
+    EXPECT_OK(change_commit(&c));
+}
+
+static bool in_due_order(const struct live_timer *a, const struct live_timer *b)
+{
+    if (a->due_at_ms != b->due_at_ms)
+        return a->due_at_ms < b->due_at_ms;
+    if (a->instance != b->instance)
+        return a->instance < b->instance;
+    return a->ordinal != b->ordinal ? a->ordinal < b->ordinal : str_compare(a->name, b->name) < 0;
+}
+
+/* Contract (7) */
+STORE_TEST(a_thousand_timers_come_due_in_order)
+{
+    struct live_timer *timers;
+    uint32_t count, expected = 0;
+    int64_t next_ms;
+
+    put_orders(s, 10);
+    arm_many(s, 1000);
+    for (uint32_t i = 0; i < 1000; i++)
+        expected += spread_due(i) <= T0 + 49;
+    EXPECT_OK(store_due(s->store, s->scope, T0 + 49, 2000, &timers, &count, &next_ms));
+    EXPECT_EQ(count, expected);
+    EXPECT_EQ(next_ms, T0 + 50);
+    for (uint32_t i = 1; i < count; i++)
+        EXPECT(in_due_order(&timers[i - 1], &timers[i]) && timers[i].due_at_ms <= T0 + 49);
+    EXPECT_OK(store_due(s->store, s->scope, INT64_MAX, 1500, &timers, &count, &next_ms));
+    EXPECT(count == 1000 && next_ms == INT64_MAX);
+}
+
+/* Contract (7) */
+STORE_TEST(due_gives_no_more_than_asked_and_tells_when_the_next_one_is)
+{
+    struct live_timer *timers;
+    uint32_t count;
+    int64_t next_ms;
+
+    put_orders(s, 10);
+    EXPECT_OK(store_due(s->store, s->scope, INT64_MAX, 5, &timers, &count, &next_ms));
+    EXPECT(count == 0 && next_ms == INT64_MAX);
+    arm_many(s, 100); /* each due time once */
+    EXPECT_OK(store_due(s->store, s->scope, T0 + 49, 5, &timers, &count, &next_ms));
+    EXPECT(count == 5 && timers[4].due_at_ms == T0 + 4 && next_ms == T0 + 5);
+    EXPECT_OK(store_due(s->store, s->scope, T0 - 1, 5, &timers, &count, &next_ms));
+    EXPECT(count == 0 && next_ms == T0);
+}
+
+/* Contract (7): put again is moved, deleted is gone, a test instance's is never due. */
+STORE_TEST(timers_are_moved_taken_back_and_kept_from_test_instances)
+{
+    struct live_change timer = { .kind = LIVE_TIMER_PUT, .instance = 1, .name = STR("a") };
+    struct live_timer *timers;
+    struct live live;
+    uint32_t count;
+    int64_t next_ms;
+    struct change c;
+
+    put_orders(s, 2);
+    c = change_begin(s);
+    timer.due_at_ms = T0;
+    add_live(&c, timer);
+    timer.due_at_ms = T0 + 10;
+    add_live(&c, timer);
+    add_live(&c, (struct live_change){ .kind = LIVE_TIMER_PUT, .instance = 1, .name = STR("b") });
+    add_live(&c,
+             (struct live_change){ .kind = LIVE_TIMER_DELETE, .instance = 1, .name = STR("b") });
+    add_live(&c,
+             (struct live_change){ .kind = LIVE_TIMER_DELETE, .instance = 1, .name = STR("c") });
+    timer.instance = 2;
+    timer.test = true;
+    add_live(&c, timer);
+    EXPECT_OK(change_commit(&c));
+    EXPECT_OK(store_due(s->store, s->scope, T0 + 10, 9, &timers, &count, &next_ms));
+    EXPECT(count == 1 && timers[0].instance == 1 && next_ms == INT64_MAX);
+    EXPECT_OK(store_live(s->store, s->scope, 2, &live));
+    EXPECT(live.timer_count == 1 && live.timers[0].due_at_ms == T0 + 10);
+    EXPECT_STR(live.timers[0].name, "a");
+}
+
+STORE_TEST(live_rows_are_what_the_changes_leave_in_order)
+{
+    struct live live;
+    struct change c;
+
+    put_orders(s, 3);
+    c = change_begin(s);
+    add_step(&c, 2, 4, STEP_READY);
+    add_step(&c, 2, 3, STEP_PENDING);
+    add_step(&c, 2, 4, STEP_RUNNING);
+    add_step(&c, 2, 5, STEP_READY);
+    add_live(&c, (struct live_change){ .kind = LIVE_STEP_DELETE, .instance = 2, .ordinal = 5 });
+    add_live(&c, (struct live_change){ .kind = LIVE_WAIT_PUT, .instance = 2, .name = STR("go") });
+    add_live(&c, (struct live_change){ .kind = LIVE_WAIT_PUT, .instance = 2, .name = STR("no") });
+    add_live(&c,
+             (struct live_change){ .kind = LIVE_WAIT_DELETE, .instance = 2, .name = STR("no") });
+    EXPECT_OK(change_commit(&c));
+    EXPECT_OK(store_live(s->store, s->scope, 2, &live));
+    EXPECT(live.step_count == 2 && live.timer_count == 0 && live.wait_count == 1);
+    EXPECT(live.steps[0].ordinal == 3 && live.steps[0].status == STEP_PENDING);
+    EXPECT(live.steps[1].ordinal == 4 && live.steps[1].status == STEP_RUNNING);
+    EXPECT(live.steps[1].plan == 8 && live.steps[1].attempt == 3);
+    EXPECT_STR(live.waits[0].name, "go");
+}
+
+STORE_TEST(clear_takes_all_live_rows_of_one_instance_and_nothing_else)
+{
+    struct snapshot_row snapshot;
+    struct live live;
+    struct change c;
+
+    put_orders(s, 3);
+    c = change_begin(s);
+    for (uint64_t number = 1; number <= 3; number++) {
+        add_step(&c, number, 1, STEP_READY);
+        add_live(&c, (struct live_change){
+                         .kind = LIVE_WAIT_PUT, .instance = number, .name = STR("w") });
+        add_live(&c, (struct live_change){ .kind = LIVE_TIMER_PUT,
+                                           .instance = number,
+                                           .name = STR("t"),
+                                           .due_at_ms = T0 });
+        add_snapshot(&c, number, 0, STR("s"));
+    }
+    EXPECT_OK(change_commit(&c));
+    c = change_begin(s);
+    add_live(&c, (struct live_change){ .kind = LIVE_CLEAR, .instance = 2 });
+    add_step(&c, 2, 9, STEP_READY); /* applied in order: this one stays */
+    EXPECT_OK(change_commit(&c));
+    for (uint64_t number = 1; number <= 3; number++) {
+        EXPECT_OK(store_live(s->store, s->scope, number, &live));
+        EXPECT(live.step_count == 1 && live.timer_count == (number != 2));
+        EXPECT(live.wait_count == (number != 2));
+        EXPECT(live.steps[0].ordinal == (number == 2 ? 9 : 1));
+    }
+    EXPECT_OK(store_snapshot(s->store, s->scope, 2, &snapshot));
+}
+
+STORE_TEST(busy_names_instances_with_ready_or_running_steps_once)
+{
+    uint64_t *numbers;
+    uint32_t count;
+    struct change c;
+
+    put_orders(s, 5);
+    c = change_begin(s);
+    add_step(&c, 1, 1, STEP_READY);
+    add_step(&c, 1, 2, STEP_RUNNING);
+    add_step(&c, 2, 1, STEP_PENDING);
+    add_step(&c, 4, 1, STEP_RUNNING);
+    add_step(&c, 5, 1, STEP_READY);
+    EXPECT_OK(change_commit(&c));
+    EXPECT_OK(store_busy(s->store, s->scope, 0, 2, &numbers, &count));
+    EXPECT(count == 2 && numbers[0] == 1 && numbers[1] == 4);
+    EXPECT_OK(store_busy(s->store, s->scope, 4, 2, &numbers, &count));
+    EXPECT(count == 1 && numbers[0] == 5);
+}
+
+STORE_TEST(a_snapshot_is_replaced_by_the_next_one)
+{
+    struct snapshot_row snapshot;
+    struct change c;
+
+    put_orders(s, 1);
+    EXPECT_EQ(store_snapshot(s->store, s->scope, 1, &snapshot), PAWL_NOT_KNOWN);
+    for (uint64_t seq = 1; seq <= 3; seq++) {
+        c = change_begin(s);
+        add_snapshot(&c, 1, seq, seq == 3 ? STR("{\"third\":3}") : STR("{}"));
+        EXPECT_OK(change_commit(&c));
+    }
+    EXPECT_OK(store_snapshot(s->store, s->scope, 1, &snapshot));
+    EXPECT(snapshot.instance == 1 && snapshot.seq == 3);
+    EXPECT_STR(snapshot.text, "{\"third\":3}");
+}

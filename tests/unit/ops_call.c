@@ -1,0 +1,268 @@
+/* ops_call.c - the operations by name, on a real engine: what they answer, and in which order
+ * they refuse (DESIGN.md section 5). */
+#include "base/node.h"
+#include "lib/test.h"
+#include <stdarg.h>
+#include <stdio.h>
+
+#define DECLARATION                                                                                \
+    "{\"states\":[\"a\",\"b\",\"done\",\"gone\"],\"initial_state\":\"a\",\"extra\": 1.50,"         \
+    "\"terminal_states\":[\"done\",\"gone\"],\"terminal_kinds\":{\"done\":\"success\","            \
+    "\"gone\":\"cancel\"},\"transitions\":["                                                       \
+    "{\"from_state\":\"a\",\"action\":\"go\",\"to_state\":\"b\"},"                                 \
+    "{\"from_state\":\"a\",\"action\":\"drop\",\"to_state\":\"gone\",\"requires_reason\":true},"   \
+    "{\"from_state\":\"b\",\"action\":\"end\",\"to_state\":\"done\",\"guard\":\"sure\"}]}"
+
+static pawl *p;
+static pawl_error error;
+static char *answer;
+
+static void begin(void)
+{
+    EXPECT_OK(pawl_open(&p, "memory:", NULL, &error));
+}
+
+static void end(void)
+{
+    pawl_free(p, answer);
+    answer = NULL;
+    pawl_close(p);
+}
+
+static pawl_status call(const char *operation, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static pawl_status call(const char *operation, const char *format, ...)
+{
+    char input[4096];
+    pawl_status status;
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(input, sizeof input, format, arguments);
+    va_end(arguments);
+    pawl_free(p, answer);
+    status = pawl_call(p, operation, input, &answer, &error);
+    EXPECT((status == PAWL_OK) == (answer != NULL));
+    EXPECT_EQ(error.status, status);
+    return status;
+}
+
+static str member(struct test *t, const char *key)
+{
+    struct node *node, *found;
+
+    EXPECT_OK(node_read_json(&t->scope, arena_str(&t->scope.arena, str_of(answer)), &node));
+    found = node_find(node, key);
+    EXPECT(found != NULL);
+    return found->kind == NODE_STRING ? found->text : found->raw;
+}
+
+static const char *create(struct test *t)
+{
+    EXPECT_OK(call("instance.create", "{\"declaration\":" DECLARATION "}"));
+    return arena_text(&t->scope.arena, member(t, "instance_id"));
+}
+
+TEST(ops_call, an_unknown_operation_is_not_known)
+{
+    begin();
+    EXPECT_EQ(call("instance.frie", "{}"), PAWL_NOT_KNOWN);
+    EXPECT_EQ(call("store.list", "{"), PAWL_INVALID_REQUEST);
+    EXPECT_EQ(call("store.list", "{\"x\":1}"), PAWL_INVALID_REQUEST);
+    EXPECT_OK(call("store.list", "{}"));
+    EXPECT_TEXT(answer, "{\"stores\":[\"default\"]}");
+    end();
+}
+
+TEST(ops_call, an_instance_shows_everything_with_null_for_what_is_absent)
+{
+    begin();
+    create(t);
+    EXPECT_OK(call("instance.list", "{}"));
+    EXPECT_HAS(answer, "\"definition\":null,\"version\":null,\"kind\":\"machine\","
+                       "\"current_state\":\"a\",\"status\":\"suspended\",\"terminal_kind\":null,"
+                       "\"actions\":[{\"action\":\"go\",\"to_state\":\"b\"},{\"action\":\"drop\","
+                       "\"to_state\":\"gone\",\"requires_reason\":true}],\"can_cancel\":true,"
+                       "\"next_sequence_number\":1,\"subject_ref\":null,\"correlation_id\":null,"
+                       "\"labels\":null,\"parent_id\":null,\"created_by\":null,");
+    EXPECT_HAS(answer, "\"input\":null,\"instance_metadata\":null,\"result\":null,\"error\":null}"
+                       "],\"next\":null}");
+    end();
+}
+
+TEST(ops_call, a_declaration_comes_back_byte_for_byte) /* D12 */
+{
+    const char *id;
+
+    begin();
+    id = create(t);
+    EXPECT_OK(call("instance.declaration", "{\"instance_id\":\"%s\"}", id));
+    EXPECT_TEXT(answer, DECLARATION);
+    end();
+}
+
+TEST(ops_call, fire_refuses_in_the_order_of_the_contract) /* D18, D20 */
+{
+    const char *late = "\"actor_ref\":\" \",\"fired_at\":\"2999-01-01T00:00:00Z\"", *id;
+
+    begin();
+    id = create(t);
+    EXPECT_EQ(call("instance.fire", "{\"instance_id\":\"x\",\"action\":\" \",%s}", late),
+              PAWL_INVALID_REQUEST);
+    EXPECT_EQ(call("instance.fire", "{\"instance_id\":\"x\",\"action\":\"go\",%s}", late),
+              PAWL_NOT_KNOWN);
+    EXPECT_EQ(call("instance.fire", "{\"instance_id\":\"%s\",\"action\":\"end\",%s}", id, late),
+              PAWL_INVALID_TRANSITION);
+    EXPECT_HAS(error.message, "go, drop");
+    EXPECT_EQ(call("instance.fire",
+                   "{\"instance_id\":\"%s\",\"action\":\"drop\",\"reason\":\" \",%s}", id, late),
+              PAWL_REASON_REQUIRED);
+    EXPECT_EQ(call("instance.fire",
+                   "{\"instance_id\":\"%s\",\"action\":\"go\",\"expected_sequence\":2,%s}", id,
+                   late),
+              PAWL_CONFLICT);
+    EXPECT_EQ(call("instance.fire", "{\"instance_id\":\"%s\",\"action\":\"go\",%s}", id, late),
+              PAWL_INVALID_REQUEST);
+    EXPECT_OK(call("instance.fire", "{\"instance_id\":\"%s\",\"action\":\"go\"}", id));
+    EXPECT_EQ(call("instance.fire",
+                   "{\"instance_id\":\"%s\",\"action\":\"end\",\"guard_satisfied\":\"true\",%s}",
+                   id, late),
+              PAWL_GUARD_NOT_SATISFIED);
+    EXPECT_OK(call("instance.fire",
+                   "{\"instance_id\":\"%s\",\"action\":\"end\",\"guard_satisfied\":true}", id));
+    EXPECT_EQ(call("instance.fire", "{\"instance_id\":\"%s\",\"action\":\"zzz\",%s}", id, late),
+              PAWL_TERMINAL);
+    end();
+}
+
+TEST(ops_call, a_bad_declaration_wins_over_bad_values_and_an_unknown_field_over_both) /* D14 */
+{
+    begin();
+    EXPECT_EQ(call("instance.create", "{\"declaration\":{\"states\":[]},\"actor_ref\":\" \"}"),
+              PAWL_INVALID_DECLARATION);
+    EXPECT_EQ(call("instance.create", "{\"declaration\":{},\"instantiated_at\":\"never\"}"),
+              PAWL_INVALID_DECLARATION);
+    EXPECT_EQ(call("instance.create", "{\"declaration\":{},\"bogus\":1}"), PAWL_INVALID_REQUEST);
+    EXPECT_EQ(call("instance.create", "{\"definition\":\"nope\",\"actor_ref\":\" \"}"),
+              PAWL_NOT_KNOWN);
+    EXPECT_EQ(call("instance.create", "{\"declaration\":" DECLARATION ",\"subject_ref\":\" \"}"),
+              PAWL_INVALID_REQUEST);
+    EXPECT_EQ(call("instance.create", "{\"declaration\":" DECLARATION ",\"instance_metadata\":{}}"),
+              PAWL_INVALID_REQUEST);
+    EXPECT_OK(call("instance.create", "{\"declaration\":" DECLARATION ",\"actor_ref\":\"\"}"));
+    end();
+}
+
+TEST(ops_call, a_history_query_is_refused_after_the_instance_is_known) /* D29, D31 */
+{
+    static const char *const bad[] = {
+        "\"bogus\":\"1\"",      "\"action\":\"\"",         "\"actor_ref\":null",
+        "\"from_state\":\" \"", "\"sequence_from\":\"x\"", "\"sequence_from\":2,\"sequence_to\":1",
+        "\"action\":[]",        "\"fired_after\":\"now\"", "\"limit\":1",
+    };
+    const char *id;
+
+    begin();
+    id = create(t);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        EXPECT_EQ(call("instance.history", "{\"instance_id\":\" \",%s}", bad[i]),
+                  PAWL_INVALID_REQUEST);
+        EXPECT_EQ(call("instance.history", "{\"instance_id\":\"x\",%s}", bad[i]), PAWL_NOT_KNOWN);
+        EXPECT_EQ(call("instance.history", "{\"instance_id\":\"%s\",%s}", id, bad[i]),
+                  PAWL_INVALID_QUERY);
+    }
+    EXPECT_OK(call("instance.history", "{\"instance_id\":\"%s\",\"sequence_to\":0}", id));
+    EXPECT_TEXT(answer, "{\"entries\":[]}");
+    end();
+}
+
+TEST(ops_call, an_entry_has_what_was_supplied_and_nothing_else) /* D21, D22, D33 */
+{
+    const char *id;
+
+    begin();
+    id = create(t);
+    EXPECT_OK(call("instance.fire",
+                   "{\"instance_id\":\"%s\",\"action\":\"go\",\"guard_satisfied\":true,"
+                   "\"actor_ref\":\"\",\"payload\":{\"n\": 1.00}}",
+                   id));
+    EXPECT_OK(call("instance.history", "{\"instance_id\":\"%s\"}", id));
+    EXPECT_HAS(answer, "\"payload\":{\"n\": 1.00},\"hash\":");
+    EXPECT(!strstr(answer, "actor_ref") && !strstr(answer, "guard") && !strstr(answer, "reason"));
+    EXPECT_OK(call("instance.history", "{\"instance_id\":\"%s\",\"actor_ref\":\"ann\"}", id));
+    EXPECT_TEXT(answer, "{\"entries\":[]}");
+    EXPECT_OK(call("instance.verify", "{\"instance_id\":\"%s\"}", id));
+    EXPECT_TEXT(answer, "{\"valid\":true,\"entries\":1}");
+    end();
+}
+
+TEST(ops_call, cancel_refuses_what_cannot_be_before_how_it_was_asked) /* A17, A18, A22 */
+{
+    const char *id;
+
+    begin();
+    id = create(t);
+    EXPECT_EQ(call("instance.cancel", "{\"instance_id\":\"x\",\"actor_ref\":\" \"}"),
+              PAWL_NOT_KNOWN);
+    EXPECT_EQ(call("instance.cancel", "{\"instance_id\":\"%s\",\"actor_ref\":\" \"}", id),
+              PAWL_INVALID_REQUEST);
+    EXPECT_OK(call("instance.cancel", "{\"instance_id\":\"%s\"}", id));
+    EXPECT_TEXT(answer, "{\"new_state\":\"gone\",\"terminal_kind\":\"cancel\"}");
+    EXPECT_EQ(call("instance.cancel", "{\"instance_id\":\"%s\",\"reason\":\" \"}", id),
+              PAWL_TERMINAL);
+    id = create(t);
+    EXPECT_OK(call("instance.fire", "{\"instance_id\":\"%s\",\"action\":\"go\"}", id));
+    EXPECT_EQ(call("instance.cancel", "{\"instance_id\":\"%s\",\"actor_ref\":\" \"}", id),
+              PAWL_NO_CANCEL_TRANSITION);
+    end();
+}
+
+TEST(ops_call, a_list_goes_on_where_it_stopped)
+{
+    char after[40] = "", *seen = arena_alloc(&t->scope.arena, 4096);
+    int rows = 0;
+
+    begin();
+    for (int i = 0; i < 5; i++)
+        create(t);
+    do {
+        EXPECT_OK(call("instance.list", "{\"limit\":2,\"order\":\"oldest\"%s}", after));
+        rows += strstr(answer, "\"instance_id\"") ? 1 : 0;
+        EXPECT(strcmp(seen, answer) != 0);
+        snprintf(seen, 4096, "%s", answer);
+        snprintf(after, sizeof after, ",\"after\":\"%.*s\"", STR_ARG(member(t, "next")));
+    } while (!str_is(member(t, "next"), "null"));
+    EXPECT_EQ(rows, 3);
+    EXPECT_EQ(call("instance.list", "{\"after\":\"elsewhere\"}"), PAWL_INVALID_QUERY);
+    EXPECT_EQ(call("instance.list", "{\"limit\":1001}"), PAWL_INVALID_QUERY);
+    EXPECT_EQ(call("instance.list", "{\"status\":\"asleep\"}"), PAWL_INVALID_QUERY);
+    EXPECT_EQ(call("instance.list", "{\"label.\":\"x\"}"), PAWL_INVALID_QUERY);
+    EXPECT_OK(call("instance.list", "{\"status\":\"paused\"}"));
+    EXPECT_TEXT(answer, "{\"instances\":[],\"next\":null}");
+    end();
+}
+
+TEST(ops_call, a_definition_is_checked_with_its_places)
+{
+    begin();
+    EXPECT_OK(call("definition.check", "{\"text\":\"a: [\"}"));
+    EXPECT_HAS(answer, "{\"errors\":[{\"message\":\"expected YAML");
+    EXPECT_OK(call("definition.check", "{\"text\":\"a: 1\",\"format\":\"json\"}"));
+    EXPECT_HAS(answer, "\"line\":1,\"column\":1}],\"warnings\":[]}");
+    EXPECT_EQ(call("definition.put", "{\"name\":\"a b\",\"text\":\"\"}"), PAWL_INVALID_DEFINITION);
+    EXPECT_EQ(call("definition.put", "{\"name\":\"a\",\"text\":\"a: 1\",\"format\":\"json\"}"),
+              PAWL_INVALID_DEFINITION);
+    EXPECT_EQ(call("definition.put", "{\"name\":\"a\",\"text\":\"\",\"format\":\"xml\"}"),
+              PAWL_INVALID_REQUEST);
+    EXPECT_EQ(call("definition.get", "{\"name\":\"a\"}"), PAWL_NOT_KNOWN);
+    end();
+}
+
+TEST(ops_call, the_clock_of_a_store_without_a_test_clock_cannot_be_moved)
+{
+    begin();
+    EXPECT_EQ(call("test.advance", "{\"by\":\"1s\"}"), PAWL_NOT_KNOWN);
+    EXPECT_EQ(call("test.advance", "{\"by\":1}"), PAWL_INVALID_REQUEST);
+    end();
+}
