@@ -122,5 +122,5 @@ void crowd_fire(struct crowd *crowd, size_t size)
     check(pawl_fire_batch(crowd->p, crowd->fires, size, &error), &error, "fire_batch");
     for (size_t i = 0; i < size; i++)
         if (crowd->fires[i].status != PAWL_OK)
-            die("fire_batch: %s", pawl_status_name(crowd->fires[i].status));
+            die("fire_batch: %s of %s", crowd->fires[i].id, pawl_status_name(crowd->fires[i].status));
 }

@@ -62,6 +62,7 @@ void print_instance(const struct instance_view *view, struct buf *out);
     X(instance_get)                                                                                \
     X(instance_list)                                                                               \
     X(instance_history)                                                                            \
+    X(instance_variables)                                                                          \
     X(instance_why)                                                                                \
     X(instance_steps)                                                                              \
     X(instance_verify)                                                                             \

@@ -171,6 +171,21 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
     return PAWL_OK;
 }
 
+pawl_status op_instance_variables(struct op_call *call, struct buf *out)
+{
+    str variables;
+    pawl_status status = engine_variables(op_engine(call), call->scope,
+                                          op_text(call, "instance_id"), &variables);
+
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    json_key(out, "variables");
+    json_raw(out, variables);
+    json_close(out, '}');
+    return PAWL_OK;
+}
+
 static void print_report(const struct verify_report *report, struct buf *out)
 {
     json_open(out, '{');

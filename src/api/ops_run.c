@@ -2,6 +2,8 @@
 #include "api/ops_int.h"
 #include "base/limits.h"
 
+#define ANSWER_RESERVE 8192 /* more than the answer of anything that writes needs */
+
 struct merge {
     struct scope *scope;
     const struct op *op;
@@ -162,6 +164,28 @@ static pawl_status check_param(struct merge *merge, const struct op_param *param
     return PAWL_OK;
 }
 
+/* What changes the store must not fail for want of room for its answer afterwards. */
+static pawl_status reserve_answer(struct merge *merge, struct buf *out)
+{
+    static const char room[ANSWER_RESERVE];
+
+    if (merge->op->flags & OP_WRITES)
+        buf_add(out, room, sizeof room);
+    if (out->failed)
+        return scope_no_memory(merge->scope);
+    buf_clear(out);
+    return PAWL_OK;
+}
+
+static pawl_status answer_lost(struct scope *scope, const struct op *op)
+{
+    if (!(op->flags & OP_WRITES))
+        return scope_no_memory(scope);
+    return scope_fail(scope, PAWL_OUTCOME_UNKNOWN,
+                      "%s was accepted, but there is no memory for its answer; look again",
+                      op->name);
+}
+
 static pawl_status handle(pawl *p, struct merge *merge, struct buf *out, struct op_answer *answer)
 {
     struct op_call call = {
@@ -177,9 +201,11 @@ static pawl_status handle(pawl *p, struct merge *merge, struct buf *out, struct 
     for (const struct op_param *param = merge->op->params; param->name; param++)
         if ((status = check_param(merge, param)) != PAWL_OK)
             return status;
-    status = merge->op->handle(&call, out);
+    status = reserve_answer(merge, out);
+    if (status == PAWL_OK)
+        status = merge->op->handle(&call, out);
     if (status == PAWL_OK && out->failed)
-        status = scope_no_memory(merge->scope);
+        status = answer_lost(merge->scope, merge->op);
     if (status == PAWL_OK)
         *answer = (struct op_answer){ call.http_status, call.content_type };
     return status;
@@ -208,17 +234,14 @@ pawl_status op_run(pawl *p, const struct op *op, const struct op_request *reques
     return status;
 }
 
-static pawl_status call_by_name(pawl *p, const char *name, const char *input_json,
+static pawl_status call_by_name(pawl *p, const struct op *op, const char *input_json,
                                 struct scope *scope, struct buf *out)
 {
-    const struct op *op = op_find(str_of(name));
     struct op_answer answer;
     struct merge merge;
     struct node *input;
     pawl_status status;
 
-    if (!op)
-        return scope_fail(scope, PAWL_NOT_KNOWN, "no operation '%s'", name ? name : "");
     status = node_read_json(scope, str_of(input_json ? input_json : "{}"), &input);
     if (status == PAWL_OK)
         status = merge_begin(&merge, scope, op);
@@ -227,9 +250,21 @@ static pawl_status call_by_name(pawl *p, const char *name, const char *input_jso
     return status == PAWL_OK ? handle(p, &merge, out, &answer) : status;
 }
 
+/* The buffer's block becomes the caller's, cut to what pawl_free() takes it to be. */
+static char *take_text(struct buf *buf)
+{
+    size_t size = strlen(buf_text(buf)) + 1;
+    char *text = heap_resize(buf->heap, buf->data, buf->capacity, size);
+
+    if (text)
+        *buf = (struct buf){ .heap = buf->heap };
+    return text;
+}
+
 pawl_status pawl_call(pawl *p, const char *operation, const char *input_json, char **out,
                       pawl_error *error)
 {
+    const struct op *op = op_find(str_of(operation));
     struct scope scope;
     struct buf answer;
     pawl_status status;
@@ -237,13 +272,15 @@ pawl_status pawl_call(pawl *p, const char *operation, const char *input_json, ch
     *out = NULL;
     scope_init(&scope, &p->heap, LIMIT_SCOPE);
     buf_init(&answer, &p->heap, LIMIT_SCOPE);
-    status = call_by_name(p, operation, input_json, &scope, &answer);
+    if (op)
+        status = call_by_name(p, op, input_json, &scope, &answer);
+    else
+        status =
+            scope_fail(&scope, PAWL_NOT_KNOWN, "no operation '%s'", operation ? operation : "");
     if (status == PAWL_OK) {
-        *out = heap_new(&p->heap, answer.size + 1);
-        if (*out)
-            memcpy(*out, buf_text(&answer), answer.size);
-        else
-            status = scope_no_memory(&scope);
+        *out = take_text(&answer);
+        if (!*out)
+            status = answer_lost(&scope, op);
     }
     if (error)
         *error = status != PAWL_OK ? scope.error : (pawl_error){ 0 };

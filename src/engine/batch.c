@@ -203,6 +203,7 @@ pawl_status batch_head(struct engine *engine, struct scope *scope, uint64_t inst
 {
     struct head head = { 0 };
     const struct head *cached;
+    bool is_known;
     pawl_status status = PAWL_OK;
 
     *out = batch_find(&engine->batch, instance);
@@ -213,13 +214,14 @@ pawl_status batch_head(struct engine *engine, struct scope *scope, uint64_t inst
     if (cached)
         head = *cached;
     pthread_mutex_unlock(&engine->lock);
+    is_known = cached && !(head.flags & HEAD_RAW);
     if (!cached)
         status = load_head(engine, scope, instance, &head);
-    else if (head.flags & HEAD_RAW)
+    else if (!is_known)
         status = make_whole(engine, scope, &head);
     if (status)
         return status;
-    if (instance && engine->options.own) {
+    if (instance && engine->options.own && !is_known) {
         pthread_mutex_lock(&engine->lock);
         cached = heads_add(&engine->heads, &head);
         pthread_mutex_unlock(&engine->lock);
@@ -230,7 +232,18 @@ pawl_status batch_head(struct engine *engine, struct scope *scope, uint64_t inst
     return PAWL_OK;
 }
 
-/* Find the last entry whose number is a multiple of 64, for a head that was read cold. */
+/* A record of the log, or of this very batch. */
+static pawl_status read_back(struct engine *engine, struct scope *scope, uint64_t pos,
+                             struct record *out)
+{
+    if (pos <= engine->tip.pos)
+        return store_record(engine->store, scope, pos, out);
+    *out = engine->batch.records[pos - engine->tip.pos - 1];
+    return PAWL_OK;
+}
+
+/* Find the last entry whose number is a multiple of 64, for a head that was read cold. It is
+ * asked for by every 64th entry only: on average that is one record read for each entry. */
 pawl_status batch_know_skip(struct engine *engine, struct scope *scope, struct head *head)
 {
     struct record record;
@@ -239,7 +252,7 @@ pawl_status batch_know_skip(struct engine *engine, struct scope *scope, struct h
     if (head->skip != SKIP_UNKNOWN)
         return PAWL_OK;
     for (head->skip = 0; head->seq >= SKIP_EVERY && pos; pos = record.prev) {
-        pawl_status status = store_record(engine->store, scope, pos, &record);
+        pawl_status status = read_back(engine, scope, pos, &record);
 
         if (status) {
             head->skip = SKIP_UNKNOWN;
@@ -338,10 +351,12 @@ pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head 
     struct commitments commitments = { 0 };
     struct record ids = { 0 }, *record;
     str body;
-    pawl_status status = batch_know_skip(engine, scope, head);
+    pawl_status status = PAWL_OK;
 
     ASSERT(draft->transition < definition->transition_count);
     ASSERT(definition->transitions[draft->transition].from == head->state);
+    if ((head->seq + 1) % SKIP_EVERY == 0)
+        status = batch_know_skip(engine, scope, head);
     if (!status)
         status = draft_body(engine, scope, draft, &body);
     if (!status)

@@ -267,11 +267,13 @@ static pawl_status creation_record(struct engine *engine, struct scope *scope, s
 /* Entries of a decision and what they cause. A failure in the middle fails the whole batch. */
 static pawl_status add_decision(struct engine *engine, struct scope *scope, struct head *head,
                                 const struct definition *definition,
-                                const struct decision *decision, int64_t at_ms)
+                                const struct decision *decision, int64_t at_ms,
+                                int64_t fired_at_ms)
 {
     for (uint32_t i = 0; i < decision->count; i++) {
         const struct draft *draft = &decision->drafts[i];
-        pawl_status status = batch_entry(engine, scope, head, definition, draft, at_ms, at_ms);
+        pawl_status status = batch_entry(engine, scope, head, definition, draft, at_ms,
+                                         fired_at_ms);
 
         if (status) {
             engine->batch_status = status;
@@ -321,7 +323,8 @@ static pawl_status create_one(struct engine *engine, struct request *request, in
     }
     engine->batch.instances[engine->batch.instance_count++] = row;
     create->number = row.number;
-    status = add_decision(engine, request->scope, head, create->definition, decision, at_ms);
+    status = add_decision(engine, request->scope, head, create->definition, decision, at_ms,
+                          at_ms);
     create->out->state = arena_str(&request->scope->arena,
                                    create->definition->states[head->state].name);
     return status;
@@ -350,7 +353,8 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
                           decide->expected_seq, head->seq);
     }
     head->flags |= HEAD_NOW;
-    status = add_decision(engine, request->scope, head, decide->definition, decide->decision, at_ms);
+    status = add_decision(engine, request->scope, head, decide->definition, decide->decision, at_ms,
+                          decide->fired_at_ms ? decide->fired_at_ms : at_ms);
     if (status)
         return status;
     if (decide->snapshot.data)

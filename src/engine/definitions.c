@@ -124,6 +124,7 @@ void definitions_fini(struct engine *engine)
     heap_free(engine->heap, engine->definitions,
               sizeof *engine->definitions * engine->definition_capacity);
     heap_free(engine->heap, engine->code_types, sizeof *engine->code_types * engine->code_count);
+    arena_fini(&engine->code_arena);
 }
 
 /* ---- putting one ---- */
@@ -150,6 +151,14 @@ static pawl_status read_document(struct scope *scope, str text, pawl_status bad,
         return scope_fail(scope, PAWL_TOO_LARGE, "expected at most %u bytes, found %zu", LIMIT_TEXT,
                           text.size);
     status = node_read(scope, text, out);
+    if (status == PAWL_INVALID_REQUEST && bad == PAWL_INVALID_DEFINITION) {
+        /* A flow mapping of YAML begins like JSON; if it is neither, the first words stand. */
+        pawl_error first = scope->error;
+
+        status = node_read_yaml(scope, text, out);
+        if (status == PAWL_INVALID_REQUEST)
+            scope->error = first;
+    }
     if (status == PAWL_INVALID_REQUEST) {
         scope->error.status = bad;
         return bad;
@@ -387,17 +396,56 @@ pawl_status engine_check(struct engine *engine, struct scope *scope, str name, s
     return status;
 }
 
+static const char *const *copy_names(struct arena *arena, const char *const *names)
+{
+    size_t count = 0;
+    char **copy;
+
+    while (names && names[count])
+        count++;
+    copy = ARENA_ARRAY(arena, char *, count + 1);
+    for (size_t i = 0; copy && i < count; i++)
+        copy[i] = arena_text(arena, str_of(names[i]));
+    return (const char *const *)copy;
+}
+
+/* Arguments are borrowed for the call, handlers are called long after it: keep a copy. */
+static const pawl_code_type *copy_type(struct arena *arena, const pawl_code_type *type)
+{
+    pawl_code_type *copy = arena_copy(arena, type, sizeof *type);
+    size_t count = 0;
+    pawl_var *vars;
+
+    while (type->vars && type->vars[count].name)
+        count++;
+    vars = ARENA_ARRAY(arena, pawl_var, count + 1);
+    for (size_t i = 0; vars && i < count; i++) {
+        vars[i] = type->vars[i];
+        vars[i].name = arena_text(arena, str_of(type->vars[i].name));
+    }
+    if (!copy || !vars)
+        return NULL;
+    copy->name = arena_text(arena, str_of(type->name));
+    copy->timers = copy_names(arena, type->timers);
+    copy->signals = copy_names(arena, type->signals);
+    copy->vars = vars;
+    return arena->failed ? NULL : copy;
+}
+
 static pawl_status keep_type(struct engine *engine, struct scope *scope, const pawl_code_type *type)
 {
     size_t size = sizeof *engine->code_types;
-    void *grown;
+    const pawl_code_type *copy;
+    void *grown = NULL;
 
     pthread_mutex_lock(&engine->definitions_lock);
-    grown = heap_resize(engine->heap, engine->code_types, size * engine->code_count,
+    copy = copy_type(&engine->code_arena, type);
+    if (copy)
+        grown = heap_resize(engine->heap, engine->code_types, size * engine->code_count,
                         size * (engine->code_count + 1));
     if (grown) {
         engine->code_types = grown;
-        engine->code_types[engine->code_count++] = type;
+        engine->code_types[engine->code_count++] = copy;
         for (uint32_t i = 0; i < engine->definition_capacity; i++)
             if (engine->definitions[i])
                 bind_code(engine, engine->definitions[i]);

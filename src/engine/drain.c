@@ -66,20 +66,23 @@ static pawl_status add_slice(struct engine *engine, uint32_t limit)
     return status;
 }
 
-/* How many lagging rows should go along: none while few lag, enough that the lag stays below
- * LIMIT_LAG while it is busy, all of them where nothing may lag. */
+#define SLICE_LEAST 128u /* rows; fewer would write the same page again with every commit */
+
+/* How many lagging rows should go along: all of them where nothing may lag. Else a cycle begins
+ * late, so that many of its rows share a page, but in time to end before the tail of the log is
+ * longer than LIMIT_LAG, at one row for each record: no commit has to wait for many. */
 static uint32_t slice_size(const struct engine *engine)
 {
-    uint32_t lag = heads_lag(&engine->heads);
-    uint32_t touched = engine->batch.head_count;
-    bool is_due = lag >= LIMIT_LAG / 4 || engine->heads.cycle_next < engine->heads.cycle_count ||
-                  engine->tip.pos - engine->tip.flushed >= LIMIT_LAG / 2;
+    const struct heads *heads = &engine->heads;
+    uint32_t lag = heads_lag(heads), records = engine->batch.record_count;
+    bool is_due = heads->cycle_next < heads->cycle_count ||
+                  engine->tip.pos - engine->tip.flushed + lag >= LIMIT_LAG;
 
     if (!engine->options.own)
         return lag;
     if (!is_due)
         return 0;
-    return touched * 2 > LIMIT_SLICE ? touched * 2 : LIMIT_SLICE;
+    return records > SLICE_LEAST ? records : SLICE_LEAST;
 }
 
 static pawl_status add_rows(struct engine *engine, uint32_t slice)
@@ -352,6 +355,19 @@ static struct request *take_requests(struct engine *engine)
     return list;
 }
 
+/* The drain is free: one of those who wait has to lead now, if no thread does. */
+static void pass_on(struct engine *engine)
+{
+    struct request *next = engine->first;
+
+    if (engine->sweepers || (next && !engine->thread_count))
+        pthread_cond_broadcast(&engine->changed);
+    while (next && next->after)
+        next = next->next;
+    if (next && !engine->thread_count)
+        pthread_cond_signal(&next->wake);
+}
+
 /* Tell those who wait, then those who left a call to be made. The list may be gone as soon
  * as its owners know, so `next` is read first. */
 static void finish(struct engine *engine, struct request *list)
@@ -366,9 +382,11 @@ static void finish(struct engine *engine, struct request *list)
             calls = list;
         }
         list->is_done = true;
+        if (!list->after)
+            pthread_cond_signal(&list->wake);
         list = next;
     }
-    pthread_cond_broadcast(&engine->changed);
+    pass_on(engine);
     pthread_mutex_unlock(&engine->lock);
     engine->env->reached(engine->env, POINT_AFTER_ACK);
     while (calls) {
@@ -409,20 +427,22 @@ static void enqueue(struct engine *engine, struct request *request)
     else
         engine->first = request;
     engine->last = request;
-    pthread_cond_broadcast(&engine->changed);
+    pthread_cond_signal(&engine->work);
 }
 
 pawl_status engine_submit(struct engine *engine, struct request *request)
 {
+    pthread_cond_init(&request->wake, NULL);
     pthread_mutex_lock(&engine->lock);
     enqueue(engine, request);
     while (!request->is_done) {
         if (engine->draining || engine->thread_count)
-            pthread_cond_wait(&engine->changed, &engine->lock);
+            pthread_cond_wait(&request->wake, &engine->lock);
         else
             engine_drain(engine);
     }
     pthread_mutex_unlock(&engine->lock);
+    pthread_cond_destroy(&request->wake);
     return request->status;
 }
 
@@ -453,25 +473,27 @@ void engine_sweep(struct engine *engine)
     pthread_mutex_lock(&engine->lock);
     engine->commit_failed = false;
     while (lags(engine) && !engine->commit_failed) {
+        engine->sweepers++;
         while (engine->draining)
             pthread_cond_wait(&engine->changed, &engine->lock);
+        engine->sweepers--;
         engine->env->reached(engine->env, POINT_BEFORE_SWEEP);
         drain_once(engine, LIMIT_SLICE);
     }
     pthread_mutex_unlock(&engine->lock);
 }
 
-static void wait_ms(struct engine *engine, int64_t for_ms)
+static void wait_for(struct engine *engine, pthread_cond_t *condition, int64_t for_ms)
 {
     int64_t until = engine->env->tick_ms(engine->env) + for_ms;
     struct timespec at = { .tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000 };
 
-    pthread_cond_timedwait(&engine->changed, &engine->lock, &at);
+    pthread_cond_timedwait(condition, &engine->lock, &at);
 }
 
 void engine_wait_changed(struct engine *engine, int64_t for_ms)
 {
-    wait_ms(engine, for_ms);
+    wait_for(engine, &engine->changed, for_ms);
 }
 
 /* The server's drain: nothing but this. A quiet moment is used to put lagging rows right. */
@@ -485,13 +507,13 @@ void *drain_thread(void *context)
             engine_drain(engine);
         else if (lags(engine) && !engine->drain_stopping) {
             /* A disk that takes no rows now may take them later; the log says it all meanwhile. */
-            wait_ms(engine, engine->commit_failed ? RETRY_STORE_MS : FLUSH_AFTER_MS);
+            wait_for(engine, &engine->work, engine->commit_failed ? RETRY_STORE_MS : FLUSH_AFTER_MS);
             if (!engine->first) {
                 engine->env->reached(engine->env, POINT_BEFORE_SWEEP);
                 drain_once(engine, LIMIT_SLICE);
             }
         } else
-            pthread_cond_wait(&engine->changed, &engine->lock);
+            pthread_cond_wait(&engine->work, &engine->lock);
     }
     pthread_mutex_unlock(&engine->lock);
     return NULL;

@@ -47,10 +47,12 @@ static bool init_parts(struct engine *engine)
     pthread_mutex_init(&engine->lock, NULL);
     pthread_mutex_init(&engine->definitions_lock, NULL);
     pthread_cond_init(&engine->changed, &monotonic);
+    pthread_cond_init(&engine->work, &monotonic);
     pthread_condattr_destroy(&monotonic);
     scope_init(&engine->scope, engine->heap, LIMIT_SCOPE);
     batch_init(&engine->batch, engine->heap);
     map_init(&engine->actor_map, engine->heap);
+    arena_init(&engine->code_arena, engine->heap, LIMIT_SCOPE);
     engine->next_due_ms = INT64_MAX;
     engine->sha = sha_new();
     engine->toolbox = toolbox_new(&(struct toolbox_options){
@@ -75,6 +77,7 @@ static void free_parts(struct engine *engine)
     batch_fini(&engine->batch);
     scope_fini(&engine->scope);
     sha_free(engine->sha);
+    pthread_cond_destroy(&engine->work);
     pthread_cond_destroy(&engine->changed);
     pthread_mutex_destroy(&engine->definitions_lock);
     pthread_mutex_destroy(&engine->lock);
@@ -116,7 +119,7 @@ static void stop_threads(struct engine *engine)
     /* The drain (the first) goes last: the others may still have waited for it. */
     pthread_mutex_lock(&engine->lock);
     engine->drain_stopping = true;
-    pthread_cond_broadcast(&engine->changed);
+    pthread_cond_signal(&engine->work);
     pthread_mutex_unlock(&engine->lock);
     pthread_join(engine->threads[0], NULL);
     engine->thread_count = 0;

@@ -91,7 +91,7 @@ struct decision_request {
     uint32_t expected_seq;
     struct definition *definition;
     const struct decision *decision;
-    int64_t at_ms;
+    int64_t fired_at_ms; /* what the caller said; 0: the time of the commit */
     str snapshot;        /* data NULL: none; after the last draft */
     struct fired *out;   /* of the last draft; may be NULL */
 };
@@ -105,6 +105,7 @@ struct request {
     bool is_stale;       /* DECISION: decide again */
     bool accepted;       /* has something in the present batch */
     void (*after)(struct engine *engine, struct request *request); /* NULL: somebody waits */
+    pthread_cond_t wake; /* whom it concerns alone: hundreds may wait at once */
     void *context;
     struct batch_fire *fires; /* FIRE */
     size_t fire_count;
@@ -164,6 +165,7 @@ struct mail {
     struct scope *scope;     /* of whoever waits; results and words go there */
     struct scope own;        /* where nobody waits */
     struct fired *out;
+    const struct fire_args *fire; /* a fired action's other checks, made after it was decided */
     pawl_status status;
     bool is_done;
     bool is_owned;           /* nobody waits: freed when done */
@@ -224,9 +226,11 @@ struct engine {
     struct scope scope;      /* the drain's, emptied after each commit */
 
     pthread_mutex_t lock;
-    pthread_cond_t changed;  /* requests done, mail done, work queued */
+    pthread_cond_t changed;  /* mail done, jobs queued, the drain free */
+    pthread_cond_t work;     /* a request is queued: for the drain thread */
     struct request *first, *last;
     bool draining;
+    uint32_t sweepers;       /* wait for the drain to be free */
     _Atomic bool broken;     /* the store could not be reopened: nothing more is written */
     bool commit_failed;      /* the last one did */
     bool stopping;           /* threads but the drain end as soon as they can */
@@ -244,6 +248,7 @@ struct engine {
     pthread_mutex_t definitions_lock;
     struct definition_slot **definitions; /* by id */
     uint32_t definition_capacity;
+    struct arena code_arena; /* holds the copies below, until close */
     const pawl_code_type **code_types;
     uint32_t code_count;
 
@@ -322,6 +327,9 @@ void drain_create(struct engine *engine, struct request *request, int64_t at_ms)
 void drain_decision(struct engine *engine, struct request *request, int64_t at_ms);
 void live_from_draft(struct engine *engine, const struct head *head, const struct draft *draft,
                      bool is_terminal);
+pawl_status fire_check_late(struct engine *engine, struct scope *scope,
+                            const struct fire_args *args, uint64_t instance, uint32_t seq,
+                            int64_t at_ms);
 void fired_tell(const struct head *head, const struct definition *definition, struct fired *out);
 uint32_t live_room(const struct decision *decision);
 
@@ -339,7 +347,8 @@ pawl_status actor_step(struct actor *actor, const struct event *event, struct sc
 pawl_status actor_decide(struct engine *engine, struct actor *actor, const struct event *event,
                          struct scope *scope, struct decision *out, struct job **jobs);
 pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t instance,
-                        const struct event *event, struct fired *out);
+                        const struct event *event, const struct fire_args *fire,
+                        struct fired *out); /* fire and out may be NULL */
 struct mail *mail_new(struct engine *engine);
 void mail_free(struct engine *engine, struct mail *mail);
 bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail); /* lock held */

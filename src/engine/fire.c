@@ -31,17 +31,18 @@ static pawl_status check_words(struct scope *scope, const struct fire_args *args
 }
 
 /* The values of attribution and time come last. */
-static pawl_status check_late(struct engine *engine, struct scope *scope,
-                              const struct fire_args *args, const struct head *head, int64_t at_ms)
+pawl_status fire_check_late(struct engine *engine, struct scope *scope,
+                            const struct fire_args *args, uint64_t instance, uint32_t seq,
+                            int64_t at_ms)
 {
     struct instance_row row;
     char text[TIME_TEXT_SIZE];
     pawl_status status;
 
-    if (args->expected_sequence && args->expected_sequence != (uint64_t)head->seq + 1)
+    if (args->expected_sequence && args->expected_sequence != (uint64_t)seq + 1)
         return scope_fail(scope, PAWL_CONFLICT,
                           "expected_sequence is %llu, but the next entry is number %u; read again",
-                          (unsigned long long)args->expected_sequence, head->seq + 1);
+                          (unsigned long long)args->expected_sequence, seq + 1);
     if (args->late_status)
         return scope_fail(scope, args->late_status, "%s", args->late_words);
     if (!args->has_fired_at)
@@ -49,7 +50,7 @@ static pawl_status check_late(struct engine *engine, struct scope *scope,
     time_print(args->fired_at_ms, text);
     if (args->fired_at_ms > at_ms)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "fired_at: %s lies in the future", text);
-    status = store_instance(engine->store, scope, head->instance, &row);
+    status = store_instance(engine->store, scope, instance, &row);
     if (status == PAWL_NOT_KNOWN) /* created in this very batch: nothing earlier was committed */
         return PAWL_OK;
     if (!status && args->fired_at_ms < row.instantiated_at_ms)
@@ -113,7 +114,7 @@ static pawl_status fire_one(struct engine *engine, struct scope *scope, struct b
                                      &(struct standing){ .state = head->state, .seq = head->seq },
                                      &event, scope, &decision);
     if (!status)
-        status = check_late(engine, scope, &fire->args, head, at_ms);
+        status = fire_check_late(engine, scope, &fire->args, head->instance, head->seq, at_ms);
     if (!status)
         status = batch_entry(engine, scope, head, slot->definition, &decision.drafts[0], at_ms,
                              event.fired_at_ms);
@@ -145,7 +146,7 @@ static void fire_elsewhere(struct engine *engine, struct scope *scope, struct ba
     fire->is_elsewhere = false;
     fire->status = check_words(scope, &fire->args, &number, random);
     if (!fire->status)
-        fire->status = engine_send(engine, scope, number, &event, &fire->fired);
+        fire->status = engine_send(engine, scope, number, &event, &fire->args, &fire->fired);
     if (fire->status)
         fire->error = scope->error;
 }

@@ -169,6 +169,36 @@ pawl_status engine_history(struct engine *engine, struct scope *scope, str id,
     return PAWL_OK;
 }
 
+static str state_in(const struct effect_list *effects)
+{
+    for (uint32_t i = effects->count; i > 0; i--)
+        if (effects->items[i - 1].kind == EFFECT_STATE)
+            return effects->items[i - 1].state;
+    return STR_NONE;
+}
+
+pawl_status engine_variables(struct engine *engine, struct scope *scope, str id, str *out)
+{
+    struct definition_slot *slot;
+    struct record record;
+    struct head head;
+    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
+
+    *out = STR_NONE;
+    if (status || slot->definition->kind != KIND_CODE)
+        return status;
+    for (uint64_t pos = head.pos; pos && !out->data && !status; pos = record.prev) {
+        struct effect_list effects = { 0 };
+
+        status = store_record(engine->store, scope, pos, &record);
+        if (!status && record.body.data && record.what >= 0)
+            status = effects_read(scope, record.body, &effects);
+        if (!status)
+            *out = state_in(&effects);
+    }
+    return status;
+}
+
 pawl_status engine_steps(struct engine *engine, struct scope *scope, str id,
                          struct flow_attempts *out, const struct definition **definition)
 {

@@ -218,6 +218,11 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     if (!status)
         status = actor_decide(engine, actor, &turn->mail->event, scope, &turn->decision,
                               &turn->jobs);
+    if (!status && turn->mail->fire)
+        status = fire_check_late(engine, scope, turn->mail->fire, actor->instance,
+                                 turn->decide.expected_seq, turn->mail->event.at_ms);
+    if (turn->mail->fire && turn->mail->fire->has_fired_at)
+        turn->decide.fired_at_ms = turn->mail->fire->fired_at_ms;
     turn->decide.definition = actor->definition;
     if (turn->jobs)
         turn->mail->holds_place = false; /* the job has it now */
@@ -316,9 +321,9 @@ bool engine_pump(struct engine *engine)
 }
 
 pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t instance,
-                        const struct event *event, struct fired *out)
+                        const struct event *event, const struct fire_args *fire, struct fired *out)
 {
-    struct mail mail = { .event = *event, .scope = scope, .out = out };
+    struct mail mail = { .event = *event, .scope = scope, .fire = fire, .out = out };
     struct actor *actor;
 
     pthread_mutex_lock(&engine->lock);
@@ -399,5 +404,5 @@ pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, st
     if (slot->definition->kind == KIND_MACHINE)
         return scope_fail(scope, PAWL_NOT_AWAITING,
                           "a machine awaits no signals; fire one of its actions");
-    return engine_send(engine, scope, head.instance, &event, NULL);
+    return engine_send(engine, scope, head.instance, &event, NULL, NULL);
 }

@@ -144,6 +144,19 @@ bool timers_are_due(struct engine *engine)
             engine->env->tick_ms(engine->env) >= engine->stuck_until_ms);
 }
 
+/* How long until there may be something to do: at most a second, because the wall clock may be
+ * set, and a clock that tests move says when it does. */
+static int64_t pause_ms(struct engine *engine)
+{
+    int64_t now_ms = clock_at(engine);
+
+    if (engine->stuck_timers)
+        return STUCK_PAUSE_MS;
+    if (engine->options.test_clock || engine->next_due_ms >= now_ms + 1000)
+        return 1000;
+    return engine->next_due_ms > now_ms ? engine->next_due_ms - now_ms : 1;
+}
+
 /* Decide what waits, and fire what falls due. Lock not held while it works. */
 void *timers_thread(void *context)
 {
@@ -169,13 +182,7 @@ void *timers_thread(void *context)
             }
             pthread_mutex_lock(&engine->lock);
         } else {
-            int64_t left = engine->next_due_ms == INT64_MAX ? 1000
-                           : engine->stuck_timers           ? STUCK_PAUSE_MS
-                                                  : engine->next_due_ms - clock_at(engine);
-
-            engine_wait_changed(engine, left > 1000 || engine->options.test_clock ? 1000
-                                        : left < 1                                ? 1
-                                                                                  : left);
+            engine_wait_changed(engine, pause_ms(engine));
         }
     }
     pthread_mutex_unlock(&engine->lock);
@@ -187,12 +194,14 @@ void *timers_thread(void *context)
 
 int64_t engine_next_due_ms(struct engine *engine)
 {
-    int64_t left;
+    int64_t left, now_ms;
 
     pthread_mutex_lock(&engine->lock);
-    left = engine->next_due_ms == INT64_MAX ? -1 : engine->next_due_ms - clock_at(engine);
-    if (engine->next_due_ms != INT64_MAX && left < 0)
-        left = 0;
+    now_ms = clock_at(engine);
+    if (engine->next_due_ms == INT64_MAX)
+        left = -1;
+    else
+        left = engine->next_due_ms > now_ms ? engine->next_due_ms - now_ms : 0;
     if (engine->jobs || engine->ready || engine->runnable ||
         (engine->options.own && engine->tip.flushed < engine->tip.pos))
         left = 0;
@@ -247,7 +256,7 @@ static pawl_status settle(struct engine *engine, struct scope *scope)
     pthread_mutex_lock(&engine->lock);
     pthread_cond_broadcast(&engine->changed);
     while (!is_idle(engine))
-        engine_wait_changed(engine, 100);
+        engine_wait_changed(engine, 5);
     pthread_mutex_unlock(&engine->lock);
     return status;
 }
@@ -309,7 +318,7 @@ pawl_status engine_fire_timer(struct engine *engine, struct scope *scope, str id
                                .actor = STR("pawl/timer") };
 
         if (str_eq(live.timers[i].name, name))
-            return engine_send(engine, scope, head.instance, &event, NULL);
+            return engine_send(engine, scope, head.instance, &event, NULL, NULL);
     }
     return scope_fail(scope, PAWL_NOT_AWAITING, "no timer '%.*s' is armed", STR_ARG(name));
 }

@@ -14,7 +14,7 @@ static pawl_status refuse(struct test *t, const char *name, const char *id, cons
 
     if (body)
         EXPECT_OK(node_read_json(&t->scope, str_of(body), &request.body));
-    buf_init(&out, &heap_libc, 1024);
+    buf_init(&out, &heap_libc, 1 << 16);
     status = op_run(NULL, op_find(str_of(name)), &request, &t->scope, &out, &answer);
     EXPECT_EQ(out.size, 0);
     buf_fini(&out);

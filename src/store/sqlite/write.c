@@ -1,6 +1,17 @@
-/* write.c - the rows of one commit. Each loop binds and steps; nothing is allocated per row. */
+/* write.c - the rows of one commit. Each loop binds and steps; nothing is allocated per row.
+ *
+ * Records and heads are what a busy store writes: they go sixteen to a statement, because
+ * beginning and ending a statement costs SQLite as much as the insert itself. */
 #include "base/assert.h"
 #include "sqlite_int.h"
+
+#define ROWS_AT_ONCE   16u
+#define TIMES_4(row)   row ", " row ", " row ", " row
+#define TIMES_16(row)  TIMES_4(TIMES_4(row))
+#define RECORD_COLUMNS 19
+#define RECORD_ROW     "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+#define HEAD_COLUMNS   4
+#define HEAD_ROW       "(?, ?, ?, ?)"
 
 static const char put_value[] =
     "INSERT INTO pawl_value (id, commitment, salt, bytes, interned) VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -12,16 +23,18 @@ static const char put_instance[] =
     "INSERT INTO pawl_instance (number, random, definition, instantiated_at, created_pos, creator,"
     " subject, input, metadata, parent, correlation, labels, test)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
-static const char put_record[] =
-    "INSERT INTO pawl_log (pos, inst, seq, prev, skip, what, flags, at, fired, step, ord, attempt,"
-    " actor, payload, reason, body, key, hash, root)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,"
-    " ?19)";
+#define PUT_RECORD                                                                                 \
+    "INSERT INTO pawl_log (pos, inst, seq, prev, skip, what, flags, at, fired, step, ord, attempt," \
+    " actor, payload, reason, body, key, hash, root) VALUES "
+static const char put_record[] = PUT_RECORD RECORD_ROW;
+static const char put_records[] = PUT_RECORD TIMES_16(RECORD_ROW);
 /* Contract (6). */
-static const char put_head[] =
-    "INSERT INTO pawl_head (inst, seq, state, pos) VALUES (?1, ?2, ?3, ?4)"
-    " ON CONFLICT (inst) DO UPDATE SET seq = excluded.seq, state = excluded.state,"
-    " pos = excluded.pos WHERE excluded.pos > pos OR excluded.seq > seq";
+#define PUT_HEAD "INSERT INTO pawl_head (inst, seq, state, pos) VALUES "
+#define IF_NEWER                                                                                   \
+    " ON CONFLICT (inst) DO UPDATE SET seq = excluded.seq, state = excluded.state,"                \
+    " pos = excluded.pos WHERE excluded.pos > pos OR excluded.seq > seq"
+static const char put_head[] = PUT_HEAD HEAD_ROW IF_NEWER;
+static const char put_heads[] = PUT_HEAD TIMES_16(HEAD_ROW) IF_NEWER;
 static const char put_snapshot[] = "INSERT OR REPLACE INTO pawl_snapshot (inst, seq, text)"
                                    " VALUES (?1, ?2, ?3)";
 static const char put_meta[] = "INSERT OR REPLACE INTO pawl_meta (key, value) VALUES (?1, ?2)";
@@ -100,73 +113,127 @@ static pawl_status write_instances(struct connection *writer, struct scope *scop
     return status;
 }
 
-/* Every 64th entry has a skip pointer, which is 0 for the first of them: written, not NULL. */
-static void bind_skip(sqlite3_stmt *statement, int index, const struct record *record)
+/* A statement for one row, and one for ROWS_AT_ONCE of them. */
+struct pair_texts {
+    enum statement one, many;
+    const char *one_text, *many_text;
+};
+
+static const struct pair_texts record_texts = { STATEMENT_PUT_RECORD, STATEMENT_PUT_RECORDS,
+                                                put_record, put_records };
+static const struct pair_texts head_texts = { STATEMENT_PUT_HEAD, STATEMENT_PUT_HEADS, put_head,
+                                              put_heads };
+
+struct pair {
+    sqlite3_stmt *one, *many; /* many NULL: there are too few rows for it */
+};
+
+static pawl_status pair_get(struct connection *writer, struct scope *scope, size_t count,
+                            const struct pair_texts *texts, struct pair *out)
 {
-    if (record->what >= 0 && record->seq > 0 && record->seq % SKIP_EVERY == 0)
-        bind_u64(statement, index, record->skip);
-    else
-        bind_optional(statement, index, record->skip);
+    pawl_status status = PAWL_OK;
+
+    *out = (struct pair){ 0 };
+    if (count > 0)
+        status = statement_get(writer, scope, texts->one, texts->one_text, &out->one);
+    if (count >= ROWS_AT_ONCE && status == PAWL_OK)
+        status = statement_get(writer, scope, texts->many, texts->many_text, &out->many);
+    return status;
 }
 
-static void bind_record(sqlite3_stmt *statement, const struct record *record)
+/* The statement for the next of `left` rows, all its parameters NULL; it takes *taken rows. */
+static sqlite3_stmt *pair_next(const struct pair *pair, size_t left, size_t *taken)
 {
-    bind_u64(statement, 1, record->pos);
-    bind_u64(statement, 2, record->instance);
-    bind_u64(statement, 3, record->seq);
-    bind_optional(statement, 4, record->prev);
-    bind_skip(statement, 5, record);
-    bind_i64(statement, 6, record->what);
-    bind_optional(statement, 7, record->flags);
-    bind_i64(statement, 8, record->at_ms);
+    sqlite3_stmt *statement = left >= ROWS_AT_ONCE ? pair->many : pair->one;
+
+    *taken = left >= ROWS_AT_ONCE ? ROWS_AT_ONCE : 1;
+    sqlite3_clear_bindings(statement);
+    return statement;
+}
+
+/* What is not bound is NULL, which counts as 0. */
+static void bind_unless_0(sqlite3_stmt *statement, int index, uint64_t n)
+{
+    if (n > 0)
+        bind_u64(statement, index, n);
+}
+
+/* Every 64th entry has a skip pointer, which is 0 for the first of them: written, not NULL. */
+static bool has_skip(const struct record *record)
+{
+    return record->skip > 0 ||
+           (record->what >= 0 && record->seq > 0 && record->seq % SKIP_EVERY == 0);
+}
+
+/* Into the parameters after `before`, which are NULL so far. */
+static void bind_record(sqlite3_stmt *statement, int before, const struct record *record)
+{
+    bind_u64(statement, before + 1, record->pos);
+    bind_u64(statement, before + 2, record->instance);
+    bind_u64(statement, before + 3, record->seq);
+    bind_unless_0(statement, before + 4, record->prev);
+    if (has_skip(record))
+        bind_u64(statement, before + 5, record->skip);
+    bind_i64(statement, before + 6, record->what);
+    bind_unless_0(statement, before + 7, record->flags);
+    bind_i64(statement, before + 8, record->at_ms);
     if (record->fired_at_ms != record->at_ms)
-        bind_i64(statement, 9, record->fired_at_ms);
-    else
-        bind_optional(statement, 9, 0);
-    bind_optional(statement, 10, record->step);
-    bind_optional(statement, 11, record->ordinal);
-    bind_optional(statement, 12, record->attempt);
-    bind_optional(statement, 13, record->actor);
-    bind_optional(statement, 14, record->payload);
-    bind_optional(statement, 15, record->reason);
-    bind_blob(statement, 16, record->body);
-    bind_blob(statement, 17, record->key);
-    bind_bytes(statement, 18, record->hash, SHA_SIZE);
-    bind_blob(statement, 19,
-              record->has_root ? (str){ (const char *)record->root, SHA_SIZE } : STR_NONE);
+        bind_i64(statement, before + 9, record->fired_at_ms);
+    bind_unless_0(statement, before + 10, record->step);
+    bind_unless_0(statement, before + 11, record->ordinal);
+    bind_unless_0(statement, before + 12, record->attempt);
+    bind_unless_0(statement, before + 13, record->actor);
+    bind_unless_0(statement, before + 14, record->payload);
+    bind_unless_0(statement, before + 15, record->reason);
+    if (record->body.data)
+        bind_blob(statement, before + 16, record->body);
+    if (record->key.data)
+        bind_blob(statement, before + 17, record->key);
+    bind_bytes(statement, before + 18, record->hash, SHA_SIZE);
+    if (record->has_root)
+        bind_bytes(statement, before + 19, record->root, SHA_SIZE);
 }
 
 static pawl_status write_records(struct connection *writer, struct scope *scope,
                                  const struct commit *commit)
 {
+    struct pair pair;
     sqlite3_stmt *statement;
-    pawl_status status;
+    size_t done = 0, taken;
+    pawl_status status = pair_get(writer, scope, commit->record_count, &record_texts, &pair);
 
-    if (commit->record_count == 0)
-        return PAWL_OK;
-    status = statement_get(writer, scope, STATEMENT_PUT_RECORD, put_record, &statement);
-    for (size_t i = 0; i < commit->record_count && status == PAWL_OK; i++) {
-        bind_record(statement, &commit->records[i]);
+    while (done < commit->record_count && status == PAWL_OK) {
+        statement = pair_next(&pair, commit->record_count - done, &taken);
+        for (size_t i = 0; i < taken; i++)
+            bind_record(statement, (int)i * RECORD_COLUMNS, &commit->records[done + i]);
         status = statement_run(statement, scope);
+        done += taken;
     }
     return status;
+}
+
+static void bind_head(sqlite3_stmt *statement, int before, const struct head_row *row)
+{
+    bind_u64(statement, before + 1, row->instance);
+    bind_u64(statement, before + 2, row->seq);
+    bind_u64(statement, before + 3, row->state);
+    bind_u64(statement, before + 4, row->pos);
 }
 
 static pawl_status write_heads(struct connection *writer, struct scope *scope,
                                const struct commit *commit)
 {
+    struct pair pair;
     sqlite3_stmt *statement;
-    pawl_status status;
+    size_t done = 0, taken;
+    pawl_status status = pair_get(writer, scope, commit->head_count, &head_texts, &pair);
 
-    if (commit->head_count == 0)
-        return PAWL_OK;
-    status = statement_get(writer, scope, STATEMENT_PUT_HEAD, put_head, &statement);
-    for (size_t i = 0; i < commit->head_count && status == PAWL_OK; i++) {
-        bind_u64(statement, 1, commit->heads[i].instance);
-        bind_u64(statement, 2, commit->heads[i].seq);
-        bind_u64(statement, 3, commit->heads[i].state);
-        bind_u64(statement, 4, commit->heads[i].pos);
+    while (done < commit->head_count && status == PAWL_OK) {
+        statement = pair_next(&pair, commit->head_count - done, &taken);
+        for (size_t i = 0; i < taken; i++)
+            bind_head(statement, (int)i * HEAD_COLUMNS, &commit->heads[done + i]);
         status = statement_run(statement, scope);
+        done += taken;
     }
     return status;
 }

@@ -74,6 +74,7 @@ struct client;
 enum target_use {
     USE_EXISTING, /* the store must be there */
     USE_CREATE,   /* made if it is missing */
+    USE_READ,     /* only looked at: here, though somebody may own it, and nothing is registered */
     USE_OWN,      /* ours alone, with workers; through its owner if it has one */
 };
 

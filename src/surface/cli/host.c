@@ -2,6 +2,7 @@
 #include "surface/cli/host.h"
 #include "surface/http/http.h"
 #include <errno.h>
+#include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,11 +15,23 @@ static void hold_signals(struct host *host)
     pthread_sigmask(SIG_BLOCK, &host->stop_signals, NULL);
 }
 
+static atomic_bool store_is_lost;
+
+bool host_lost_store(void)
+{
+    return atomic_load(&store_is_lost);
+}
+
 /* A warning is worth a line; what happens every day is not. Tools that log talk to people. */
 static void log_line(void *context, pawl_log_level level, const char *event, const char *text)
 {
     const struct cli *cli = context;
 
+    /* The store failed and could not be reopened: a server that can only refuse is no use. */
+    if (strcmp(event, "store.lost") == 0) {
+        atomic_store(&store_is_lost, true);
+        kill(getpid(), SIGTERM);
+    }
     if (level < PAWL_LOG_WARN)
         return;
     fprintf(stderr, "%spawl: %s: %s\n", cli->term.tty ? "\r\033[K" : "", event, text);

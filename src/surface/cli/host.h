@@ -30,6 +30,9 @@ void host_close(struct cli *cli, struct host *host);
  * a second one ends the process at once. */
 bool host_wait(struct host *host, int64_t wait_ms);
 
+/* Did the store fail for good? Then the process has been told to stop. */
+bool host_lost_store(void);
+
 /* Follow an instance until it ends or we are told to stop, entry by entry. The exit status. */
 int live_follow(struct cli *cli, struct host *host, const char *id, int64_t after_seq);
 

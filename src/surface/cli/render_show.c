@@ -6,7 +6,7 @@
 #define PATH_MAX_ENTRIES 24 /* of the newest entries; the rest is in `history` */
 
 struct showing {
-    struct node *instance, *history, *why, *steps;
+    struct node *instance, *history, *why, *steps, *variables;
 };
 
 bool has_ended(const struct node *instance)
@@ -78,7 +78,6 @@ static void put_header(struct cli *cli, const struct node *instance)
     put_moment(cli, "updated", member_str(instance, "updated_at"), STR(""));
     put_fact(cli, "input", member_json(instance, "input"));
     put_fact(cli, "metadata", member_json(instance, "instance_metadata"));
-    put_fact(cli, "variables", member_json(instance, "variables"));
 }
 
 void put_outcome(struct cli *cli, const struct node *instance)
@@ -255,12 +254,16 @@ static pawl_status read_rest(struct cli *cli, struct showing *showing)
 {
     const char *id = member_str(showing->instance, "instance_id").data;
     bool is_flow = str_is(member_str(showing->instance, "kind"), "flow");
+    bool is_code = str_is(member_str(showing->instance, "kind"), "code");
     pawl_status status = read_path(cli, id, showing->instance, &showing->history);
 
     if (status == PAWL_OK)
         status = target_ask_id(cli, &cli->scope, "instance.why", id, &showing->why, NULL);
     if (status == PAWL_OK && is_flow)
         status = target_ask_id(cli, &cli->scope, "instance.steps", id, &showing->steps, NULL);
+    if (status == PAWL_OK && is_code)
+        status = target_ask_id(cli, &cli->scope, "instance.variables", id, &showing->variables,
+                               NULL);
     return status;
 }
 
@@ -279,6 +282,8 @@ int verb_show(struct cli *cli)
     if (read_rest(cli, &showing) != PAWL_OK)
         return report(cli, &cli->scope.error);
     put_header(cli, showing.instance);
+    if (showing.variables)
+        put_fact(cli, "variables", member_json(showing.variables, "variables"));
     put_outcome(cli, showing.instance);
     fputc('\n', cli->term.out);
     put_path(cli, &showing);

@@ -64,11 +64,11 @@ static pawl_status try_owner(struct cli *cli, const char *file, bool *found)
     }
 }
 
-static pawl_status open_local(struct cli *cli, const pawl_options *options)
+static pawl_status open_local(struct cli *cli, enum target_use use, const pawl_options *options)
 {
     pawl_status status = pawl_open(&cli->target.local, cli->store, options, &cli->scope.error);
 
-    if (status == PAWL_OK)
+    if (status == PAWL_OK && use != USE_READ)
         status = countdown_register(cli->target.local, &cli->scope.error);
     return status;
 }
@@ -79,13 +79,15 @@ static pawl_status open_file(struct cli *cli, const char *file, enum target_use 
     bool owned;
     pawl_status status;
 
-    if (use == USE_EXISTING && access(file, F_OK) != 0)
+    if ((use == USE_EXISTING || use == USE_READ) && access(file, F_OK) != 0)
         return scope_fail(&cli->scope, PAWL_NOT_KNOWN,
                           "there is no store at '%s'; make one: %s init", file, cli->command);
+    if (use == USE_READ)
+        return open_local(cli, use, options);
     status = try_owner(cli, file, &owned);
     if (status != PAWL_OK || owned)
         return status;
-    status = open_local(cli, options);
+    status = open_local(cli, use, options);
     if (status != PAWL_IN_USE)
         return status;
     /* Somebody took it since we looked. */
@@ -100,7 +102,7 @@ pawl_status target_open(struct cli *cli, enum target_use use, const pawl_options
         return connect_to(cli, cli->store);
     if (file && *file)
         return open_file(cli, file, use, options);
-    return open_local(cli, options);
+    return open_local(cli, use, options);
 }
 
 void target_close(struct cli *cli)

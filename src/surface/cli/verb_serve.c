@@ -14,7 +14,7 @@ static int serve(struct cli *cli, struct host *host)
     fprintf(cli->term.out, "pawl is ready on %s (store %s)\n", host->address, cli->store);
     fflush(cli->term.out);
     host_wait(host, -1);
-    return EXIT_DONE;
+    return host_lost_store() ? EXIT_STORE : EXIT_DONE;
 }
 
 int verb_serve(struct cli *cli)

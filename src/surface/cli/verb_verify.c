@@ -70,85 +70,14 @@ static pawl_status verify_local(struct cli *cli, str *out)
     return status;
 }
 
-struct sweep {
-    uint64_t instances, entries;
-    char cursor[256];
-    str bad; /* the answer about the first bad instance; data NULL: none */
-};
-
-static pawl_status verify_page(struct cli *cli, struct scope *scope, const struct node *page,
-                               struct sweep *sweep)
-{
-    const struct node *rows = node_find(page, "instances");
-
-    for (const struct node *row = rows ? rows->first : NULL; row && !sweep->bad.data;
-         row = row->next) {
-        struct node *answer;
-        str text;
-        pawl_status status = target_ask_id(cli, scope, "instance.verify",
-                                           member_str(row, "instance_id").data, &answer, &text);
-
-        if (status != PAWL_OK)
-            return status;
-        sweep->instances++;
-        sweep->entries += (uint64_t)member_int(answer, "entries");
-        if (!member_true(answer, "valid"))
-            sweep->bad = arena_str(&cli->scope.arena, text);
-        if (cli->term.tty && !cli->json)
-            fprintf(cli->term.out, "\r\033[K  %llu instances",
-                    (unsigned long long)sweep->instances);
-    }
-    return PAWL_OK;
-}
-
-static pawl_status sweep_pages(struct cli *cli, struct scope *scope, struct sweep *sweep)
-{
-    do {
-        struct buf input;
-        struct node *page;
-        pawl_status status;
-
-        scope_clear(scope);
-        input_init(&input);
-        json_key(&input, "limit");
-        json_u64(&input, LIMIT_LIST);
-        if (sweep->cursor[0]) {
-            json_key(&input, "after");
-            json_text(&input, sweep->cursor);
-        }
-        json_close(&input, '}');
-        status = target_ask(cli, scope, "instance.list", &input, &page, NULL);
-        if (status == PAWL_OK)
-            status = verify_page(cli, scope, page, sweep);
-        if (status != PAWL_OK)
-            return status;
-        snprintf(sweep->cursor, sizeof sweep->cursor, "%.*s", STR_ARG(member_str(page, "next")));
-    } while (sweep->cursor[0] && !sweep->bad.data);
-    return PAWL_OK;
-}
-
-/* A server checks one instance at a time: ask it for each. */
 static pawl_status verify_remote(struct cli *cli, str *out)
 {
-    struct sweep sweep = { 0 };
-    struct scope scope;
-    struct buf answer;
-    pawl_status status;
+    struct node *answer;
+    struct buf input;
 
-    scope_init(&scope, &heap_libc, CLI_MEMORY_MAX);
-    status = sweep_pages(cli, &scope, &sweep);
-    clear_bar(cli);
-    if (status != PAWL_OK)
-        cli->scope.error = scope.error;
-    scope_fini(&scope);
-    if (status != PAWL_OK)
-        return status;
-    buf_init(&answer, &heap_libc, CLI_ANSWER_MAX);
-    buf_fmt(&answer, "{\"valid\":true,\"entries\":%llu,\"instances\":%llu}",
-            (unsigned long long)sweep.entries, (unsigned long long)sweep.instances);
-    *out = sweep.bad.data ? sweep.bad : buf_keep(&answer, &cli->scope.arena);
-    buf_fini(&answer);
-    return PAWL_OK;
+    input_init(&input);
+    json_close(&input, '}');
+    return target_ask(cli, &cli->scope, "store.verify", &input, &answer, out);
 }
 
 static pawl_status verify_one(struct cli *cli, str *out)
@@ -166,7 +95,7 @@ int verb_verify(struct cli *cli)
 {
     struct node *answer;
     str text = STR_NONE;
-    pawl_status status = target_open(cli, USE_EXISTING, NULL);
+    pawl_status status = target_open(cli, USE_READ, NULL);
 
     if (status == PAWL_OK && cli->operand_count > 0)
         status = verify_one(cli, &text);
@@ -238,7 +167,7 @@ int verb_sql(struct cli *cli)
     struct node *answer;
     str text;
 
-    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
+    if (target_open(cli, USE_READ, NULL) != PAWL_OK ||
         verb_call(cli, &answer, &text) != PAWL_OK)
         return report(cli, &cli->scope.error);
     if (cli->json)

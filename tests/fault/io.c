@@ -1,0 +1,85 @@
+/* io.c - every call to the disk fails in turn, in every way, while each behavior is driven:
+ * the answers stay honest, nothing acknowledged is lost, and the store goes on afterwards. */
+#include "fault/scenario.h"
+#include "fault/stage.h"
+#include "fault/vfs.h"
+#include <stdio.h>
+
+struct tally {
+    uint64_t rounds, refusals, unknowns;
+};
+
+/* One run with the n-th call failing; then, the fault lifted, to the end. */
+static bool run_round(const char *name, struct disk_plan plan, struct tally *tally)
+{
+    struct witness w;
+
+    witness_init(&w, scenario_find(name), stage_url);
+    disk_load(stage_path);
+    disk_arm(plan);
+    for (int i = 0; i < 2 && !w.p; i++)
+        witness_open(&w);
+    if (w.p)
+        witness_act(&w, 3);
+    witness_close(&w);
+    disk_disarm();
+    EXPECT(disk_is_closed());
+    EXPECT_OK(witness_open(&w));
+    witness_finish(&w);
+    witness_close(&w);
+    tally->rounds++;
+    tally->refusals += w.refusals;
+    tally->unknowns += w.unknowns;
+    return disk_has_failed();
+}
+
+static void fail_each(const char *name, struct disk_plan plan)
+{
+    struct tally tally = { 0 };
+    uint64_t stride = plan.for_ever && !stage_is_long() ? 3 : 1;
+
+    stage_begin();
+    for (plan.at = 1; run_round(name, plan, &tally); plan.at += stride)
+        continue;
+    EXPECT(tally.rounds > 3);
+    printf("# %s: %" PRIu64 " rounds, %" PRIu64 " refusals, %" PRIu64 " unknown\n", name,
+           tally.rounds, tally.refusals, tally.unknowns);
+}
+
+#define IO_TEST(scenario, test_name, ...)                                                          \
+    TEST(scenario, test_name)                                                                      \
+    {                                                                                              \
+        fail_each(#scenario, (struct disk_plan){ __VA_ARGS__ });                                   \
+    }
+
+#define IO_TESTS(scenario)                                                                         \
+    IO_TEST(scenario, each_call_that_fails_once, .ops = DISK_ALL, .fault = FAULT_EIO)              \
+    IO_TEST(scenario, each_call_from_which_on_the_disk_is_dead, .ops = DISK_ALL,                   \
+            .fault = FAULT_EIO, .for_ever = true)                                                  \
+    IO_TEST(scenario, each_change_from_which_on_the_disk_can_only_be_read, .ops = DISK_CHANGES,    \
+            .fault = FAULT_EIO, .for_ever = true)                                                  \
+    IO_TEST(scenario, each_write_that_finds_the_disk_full_once, .ops = DISK_WRITE,                 \
+            .fault = FAULT_FULL)                                                                   \
+    IO_TEST(scenario, each_write_from_which_on_the_disk_is_full, .ops = DISK_WRITE,                \
+            .fault = FAULT_FULL, .for_ever = true)                                                 \
+    IO_TEST(scenario, each_write_that_is_cut_short, .ops = DISK_WRITE, .fault = FAULT_SHORT)       \
+    IO_TEST(scenario, each_change_that_is_made_but_said_to_have_failed, .ops = DISK_CHANGES,       \
+            .fault = FAULT_AFTER)                                                                  \
+    IO_TEST(scenario, each_change_after_which_all_are_said_to_have_failed, .ops = DISK_CHANGES,    \
+            .fault = FAULT_AFTER, .for_ever = true)
+
+IO_TESTS(machine)
+IO_TESTS(shared)
+IO_TESTS(flow)
+IO_TESTS(code)
+
+TEST(machine, the_scenarios_end_as_they_should_where_nothing_fails)
+{
+    stage_begin();
+    for (const struct scenario *s = scenarios; s->name; s++) {
+        struct tally tally = { 0 };
+
+        EXPECT(!run_round(s->name, (struct disk_plan){ 0 }, &tally));
+        EXPECT_EQ(tally.refusals, 0);
+    }
+}

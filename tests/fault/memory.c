@@ -1,0 +1,124 @@
+/* memory.c - every allocation fails in turn, ours and SQLite's, once and for ever: NO_MEMORY
+ * or success, nothing lost, nothing leaked, and the same pawl goes on. */
+#include "fault/scenario.h"
+#include "fault/sqlite_heap.h"
+#include "fault/stage.h"
+#include "fault/vfs.h"
+#include <stdio.h>
+
+static void open_at_last(struct witness *w)
+{
+    for (int i = 0; i < 2 && !w->p; i++)
+        witness_open(w);
+}
+
+/* ---- Our own memory ---- */
+
+static bool run_ours(const char *name, bool on_disk, uint64_t n, enum fault_mode mode)
+{
+    struct fault_heap fault;
+    struct witness w;
+    bool has_failed;
+
+    witness_init(&w, scenario_find(name), on_disk ? stage_url : "memory:");
+    if (on_disk)
+        disk_load(stage_path);
+    fault_init(&fault, n, mode);
+    w.heap = &fault.heap;
+    open_at_last(&w);
+    if (w.p)
+        witness_act(&w, 3);
+    has_failed = fault.has_failed;
+    fault.fail_at = 0;
+    if (!w.p)
+        EXPECT_OK(witness_open(&w));
+    witness_finish(&w);
+    witness_close(&w);
+    EXPECT_EQ(fault.live, 0);
+    EXPECT_EQ(fault.live_size, 0);
+    return has_failed;
+}
+
+/* Every n in the long tier; in the other one the first hundred and then every `stride`-th. */
+static uint64_t next(uint64_t n, uint64_t stride)
+{
+    return stage_is_long() || n < 100 ? n + 1 : n + stride;
+}
+
+static void fail_each_of_ours(const char *name, bool on_disk, enum fault_mode mode,
+                              uint64_t stride)
+{
+    uint64_t n = 1, rounds = 0;
+
+    stage_begin();
+    for (; run_ours(name, on_disk, n, mode); n = next(n, stride))
+        rounds++;
+    EXPECT(rounds > 10);
+    printf("# %s: %" PRIu64 " allocations, %" PRIu64 " rounds\n", name, n, rounds);
+}
+
+/* ---- SQLite's ---- */
+
+static bool run_sqlites(const char *name, uint64_t n, bool for_ever)
+{
+    struct witness w;
+    bool has_failed;
+
+    witness_init(&w, scenario_find(name), stage_url);
+    disk_load(stage_path);
+    sqlite_heap_arm(n, for_ever);
+    open_at_last(&w);
+    if (w.p)
+        witness_act(&w, 3);
+    has_failed = sqlite_heap_has_failed();
+    sqlite_heap_arm(0, false);
+    witness_close(&w);
+    EXPECT_EQ(sqlite_heap_live(), 0);
+    EXPECT_OK(witness_open(&w));
+    witness_finish(&w);
+    witness_close(&w);
+    EXPECT_EQ(sqlite_heap_live(), 0);
+    return has_failed;
+}
+
+static void fail_each_of_sqlites(const char *name, bool for_ever)
+{
+    uint64_t n = 1, rounds = 0;
+
+    stage_begin();
+    for (; run_sqlites(name, n, for_ever); n += stage_is_long() ? 1 : 61)
+        rounds++;
+    EXPECT(rounds > 10);
+    printf("# %s: %" PRIu64 " allocations of SQLite, %" PRIu64 " rounds\n", name, n, rounds);
+}
+
+#define MEMORY_TESTS(scenario)                                                                     \
+    TEST(scenario, in_memory_each_allocation_that_fails_once)                                      \
+    {                                                                                              \
+        fail_each_of_ours(#scenario, false, FAULT_ONCE, 3);                                        \
+    }                                                                                              \
+    TEST(scenario, in_memory_each_allocation_from_which_on_there_is_none)                          \
+    {                                                                                              \
+        fail_each_of_ours(#scenario, false, FAULT_FOR_EVER, 7);                                    \
+    }                                                                                              \
+    TEST(scenario, on_disk_each_allocation_that_fails_once)                                        \
+    {                                                                                              \
+        fail_each_of_ours(#scenario, true, FAULT_ONCE, 5);                                         \
+    }                                                                                              \
+    TEST(scenario, on_disk_each_allocation_from_which_on_there_is_none)                            \
+    {                                                                                              \
+        fail_each_of_ours(#scenario, true, FAULT_FOR_EVER, 11);                                    \
+    }                                                                                              \
+    TEST(scenario, an_allocation_of_sqlite_that_fails_once)                                        \
+    {                                                                                              \
+        fail_each_of_sqlites(#scenario, false);                                                    \
+    }                                                                                              \
+    TEST(scenario, an_allocation_of_sqlite_from_which_on_there_is_none)                            \
+    {                                                                                              \
+        fail_each_of_sqlites(#scenario, true);                                                     \
+    }
+
+MEMORY_TESTS(machine)
+MEMORY_TESTS(shared)
+MEMORY_TESTS(flow)
+MEMORY_TESTS(code)
