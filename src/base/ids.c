@@ -7,11 +7,21 @@
 
 static const char alphabet[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
+/* The value of each digit, plus 1; every fire reads 26 of them. */
+/* clang-format off */
+static const uint8_t digits[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9,  ['9'] = 10, ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+    ['G'] = 17, ['H'] = 18, ['J'] = 19, ['K'] = 20, ['M'] = 21, ['N'] = 22, ['P'] = 23, ['Q'] = 24,
+    ['R'] = 25, ['S'] = 26, ['T'] = 27, ['V'] = 28, ['W'] = 29, ['X'] = 30, ['Y'] = 31, ['Z'] = 32,
+};
+/* clang-format on */
+
 static unsigned digit_value(char character)
 {
-    const char *found = character ? strchr(alphabet, character) : NULL;
+    unsigned found = digits[(unsigned char)character];
 
-    return found ? (unsigned)(found - alphabet) : NOT_A_DIGIT;
+    return found ? found - 1 : NOT_A_DIGIT;
 }
 
 void id_print(uint64_t number, const uint8_t random[ID_RANDOM_SIZE], char out[ID_SIZE + 1])
@@ -31,12 +41,12 @@ void id_print(uint64_t number, const uint8_t random[ID_RANDOM_SIZE], char out[ID
     *out = '\0';
 }
 
-static bool digits_parse(str digits, uint64_t *out)
+static bool digits_parse(str text, uint64_t *out)
 {
     uint64_t bits = 0;
 
-    for (size_t i = 0; i < digits.size; i++) {
-        unsigned value = digit_value(digits.data[i]);
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned value = digit_value(text.data[i]);
 
         if (value == NOT_A_DIGIT)
             return false;
@@ -71,13 +81,13 @@ bool id_parse(str text, uint64_t *number, uint8_t random[ID_RANDOM_SIZE])
 
 bool id_split(str text, char mark, str *id, uint64_t *n)
 {
-    str head = { text.data, ID_SIZE }, digits;
+    str head = { text.data, ID_SIZE }, rest;
     uint64_t number;
 
     if (text.size < ID_SIZE + 2 || text.data[ID_SIZE] != mark || !id_parse(head, NULL, NULL))
         return false;
-    digits = str_from(text, ID_SIZE + 1);
-    if ((digits.data[0] == '0' && digits.size > 1) || !str_to_u64(digits, &number))
+    rest = str_from(text, ID_SIZE + 1);
+    if ((rest.data[0] == '0' && rest.size > 1) || !str_to_u64(rest, &number))
         return false;
     *id = head;
     *n = number;

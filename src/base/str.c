@@ -100,6 +100,8 @@ static size_t blank_size(str s)
 
     if (s.data[0] == ' ' || (s.data[0] >= '\t' && s.data[0] <= '\r'))
         return 1;
+    if ((unsigned char)s.data[0] < 0x80) /* by far the most: done quickly */
+        return 0;
     for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++)
         if (str_starts(s, wide[i]))
             return wide[i].size;

@@ -180,10 +180,8 @@ static void fail_request(struct engine *engine, struct request *request, pawl_st
     if (request->scope)
         request->scope->error = engine->scope.error;
     for (size_t i = 0; i < request->fire_count; i++)
-        if (request->fires[i].status == PAWL_OK) {
+        if (request->fires[i].status == PAWL_OK)
             request->fires[i].status = status;
-            request->fires[i].error = engine->scope.error;
-        }
 }
 
 static void fail_accepted(struct engine *engine, struct request *list, pawl_status status)

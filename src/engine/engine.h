@@ -113,8 +113,7 @@ pawl_status engine_fire(struct engine *engine, struct scope *scope, const struct
 
 struct batch_fire {
     struct fire_args args;
-    pawl_status status;
-    pawl_error error;
+    pawl_status status; /* the words of the last rejection are in the scope */
     struct fired fired;
     bool is_elsewhere; /* the engine's: no machine, so it goes through its mailbox */
 };

@@ -59,15 +59,27 @@ pawl_status fire_check_late(struct engine *engine, struct scope *scope,
     return status;
 }
 
+/* "ID-SEQ", without the cost of snprintf(): every fire tells it. */
+static void print_transition_id(const struct head *head, char *out)
+{
+    char digits[10];
+    size_t count = 0;
+
+    id_print(head->instance, head->random, out);
+    out[ID_SIZE] = '-';
+    for (uint32_t n = head->seq; n > 0 || count == 0; n /= 10)
+        digits[count++] = (char)('0' + n % 10);
+    for (size_t i = 0; i < count; i++)
+        out[ID_SIZE + 1 + i] = digits[count - 1 - i];
+    out[ID_SIZE + 1 + count] = '\0';
+}
+
 void fired_tell(const struct head *head, const struct definition *definition, struct fired *out)
 {
-    char id[ID_SIZE + 1];
-
-    id_print(head->instance, head->random, id);
     out->new_state = definition->states[head->state].name;
     out->terminal = definition->states[head->state].terminal;
     out->seq = head->seq;
-    snprintf(out->transition_id, sizeof out->transition_id, "%s-%u", id, head->seq);
+    print_transition_id(head, out->transition_id);
 }
 
 static struct event event_of(const struct fire_args *args, int64_t at_ms)
@@ -129,9 +141,7 @@ void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
         struct batch_fire *fire = &request->fires[i];
 
         fire->status = fire_one(engine, request->scope, fire, at_ms);
-        if (fire->status)
-            fire->error = request->scope->error;
-        else if (!fire->is_elsewhere)
+        if (!fire->status && !fire->is_elsewhere)
             request->accepted = true;
     }
     request->status = PAWL_OK;
@@ -147,8 +157,6 @@ static void fire_elsewhere(struct engine *engine, struct scope *scope, struct ba
     fire->status = check_words(scope, &fire->args, &number, random);
     if (!fire->status)
         fire->status = engine_send(engine, scope, number, &event, &fire->args, &fire->fired);
-    if (fire->status)
-        fire->error = scope->error;
 }
 
 pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct batch_fire *fires,
@@ -174,10 +182,8 @@ pawl_status engine_fire(struct engine *engine, struct scope *scope, const struct
     struct batch_fire fire = { .args = *args };
     pawl_status status = engine_fire_batch(engine, scope, &fire, 1);
 
-    if (!status && fire.status) {
-        scope->error = fire.error;
+    if (!status)
         status = fire.status;
-    }
     if (!status)
         *out = fire.fired;
     return status;

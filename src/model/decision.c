@@ -1,12 +1,11 @@
 /* decision.c - what happens next, as drafts of entries. */
 #include "model/decision.h"
 
-#define CAPACITY_MIN 8u
-
-/* Full at 8, 16, 32, ...: the count alone tells the capacity. */
+/* Full at 0, 1, 2, 4, 8, ...: the count alone tells the capacity. It begins with one, which is
+ * all that a fire needs. */
 static bool is_full(uint32_t count)
 {
-    return count == 0 || (count >= CAPACITY_MIN && (count & (count - 1)) == 0);
+    return (count & (count - 1)) == 0;
 }
 
 struct draft *decision_add(struct scope *scope, struct decision *decision, uint32_t transition)
@@ -14,7 +13,7 @@ struct draft *decision_add(struct scope *scope, struct decision *decision, uint3
     uint32_t count = decision->count;
 
     if (is_full(count)) {
-        uint32_t capacity = count > 0 ? count * 2 : CAPACITY_MIN;
+        uint32_t capacity = count > 0 ? count * 2 : 1;
         struct draft *bigger = ARENA_ARRAY(&scope->arena, struct draft, capacity);
 
         if (!bigger)

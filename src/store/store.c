@@ -1,16 +1,32 @@
 /* store.c - stores by URL, and the checks round every call of every backend.
  *
  * Arguments are our own promises, so they are asserted; so are results, where a backend could
- * only get them wrong by its own fault. What a damaged disk could bring about is not. */
+ * only get them wrong by its own fault. What a damaged disk could bring about is checked, and
+ * is a STORAGE_FAILURE: the layers above may rely on it. */
 #include "store/store.h"
 #include "base/assert.h"
 #include "base/limits.h"
+#include "model/definition.h"
 
 static const struct store_ops *const backends[] = { &sqlite_store_ops, &memory_store_ops };
 #define BACKEND_COUNT (sizeof backends / sizeof *backends)
 
 /* Rows that are claimed are there. */
 #define ASSERT_ROWS(rows, count) ASSERT(IMPLIES((count) > 0, (rows) != NULL))
+
+/* A read that went well, unless what it brought cannot be. */
+static pawl_status expect(struct scope *scope, pawl_status status, bool sound, const char *what)
+{
+    if (status != PAWL_OK || sound)
+        return status;
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "the store is damaged: it has %s that cannot be; run pawl verify", what);
+}
+
+static bool is_number(uint64_t instance) /* of an instance, not of the store itself */
+{
+    return instance > 0 && instance <= ID_NUMBER_MAX;
+}
 
 static const struct store_ops *find_backend(str scheme)
 {
@@ -49,14 +65,23 @@ pawl_status store_reopen(struct store *store, struct scope *scope)
     return store->ops->reopen(store, scope);
 }
 
+/* Numbers from which a commit can go on. */
+static bool tip_is_sound(const struct store_tip *tip)
+{
+    return tip->flushed <= tip->pos && tip->pos < INT64_MAX && tip->last_value < INT64_MAX &&
+           tip->last_instance < ID_NUMBER_MAX && tip->last_definition < UINT32_MAX;
+}
+
 pawl_status store_begin(struct store *store, struct scope *scope, struct store_tip *out)
 {
     pawl_status status;
 
     ASSERT(out);
     status = store->ops->begin(store, scope, out);
-    ASSERT(IMPLIES(status == PAWL_OK, out->flushed <= out->pos));
-    return status;
+    if (status != PAWL_OK || tip_is_sound(out))
+        return status;
+    store_rollback(store);
+    return expect(scope, status, false, "an end of the log");
 }
 
 static void check_records(const struct commit *commit)
@@ -122,8 +147,7 @@ pawl_status store_tip(struct store *store, struct scope *scope, struct store_tip
 
     ASSERT(out);
     status = store->ops->tip(store, scope, out);
-    ASSERT(IMPLIES(status == PAWL_OK, out->flushed <= out->pos));
-    return status;
+    return expect(scope, status, status == PAWL_OK && tip_is_sound(out), "an end of the log");
 }
 
 pawl_status store_head(struct store *store, struct scope *scope, uint64_t instance, bool trust_rows,
@@ -134,7 +158,9 @@ pawl_status store_head(struct store *store, struct scope *scope, uint64_t instan
     ASSERT(out);
     status = store->ops->head(store, scope, instance, trust_rows, out);
     ASSERT(IMPLIES(status == PAWL_OK, out->instance == instance));
-    return status;
+    return expect(scope, status,
+                  status == PAWL_OK && out->seq <= UINT32_MAX && out->state < LIMIT_STATES,
+                  "a head");
 }
 
 pawl_status store_instance(struct store *store, struct scope *scope, uint64_t number,
@@ -145,7 +171,9 @@ pawl_status store_instance(struct store *store, struct scope *scope, uint64_t nu
     ASSERT(out);
     status = store->ops->instance(store, scope, number, out);
     ASSERT(IMPLIES(status == PAWL_OK, out->number == number));
-    return status;
+    return expect(scope, status,
+                  status == PAWL_OK && is_number(number) && out->parent <= ID_NUMBER_MAX,
+                  "an instance");
 }
 
 pawl_status store_record(struct store *store, struct scope *scope, uint64_t pos, struct record *out)
@@ -155,7 +183,10 @@ pawl_status store_record(struct store *store, struct scope *scope, uint64_t pos,
     ASSERT(out);
     status = store->ops->record(store, scope, pos, out);
     ASSERT(IMPLIES(status == PAWL_OK, out->pos == pos));
-    return status;
+    return expect(scope, status,
+                  status == PAWL_OK && out->instance <= ID_NUMBER_MAX && out->prev < pos &&
+                      out->skip < pos && out->seq <= UINT32_MAX,
+                  "a record");
 }
 
 pawl_status store_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
@@ -187,6 +218,11 @@ pawl_status store_find_value(struct store *store, struct scope *scope, str bytes
     return status;
 }
 
+static bool definition_is_sound(const struct definition_row *row)
+{
+    return row->kind >= KIND_MACHINE && row->kind <= KIND_CODE;
+}
+
 pawl_status store_definition(struct store *store, struct scope *scope, uint32_t id,
                              struct definition_row *out)
 {
@@ -195,7 +231,7 @@ pawl_status store_definition(struct store *store, struct scope *scope, uint32_t 
     ASSERT(out);
     status = store->ops->definition(store, scope, id, out);
     ASSERT(IMPLIES(status == PAWL_OK, out->id == id));
-    return status;
+    return expect(scope, status, status == PAWL_OK && definition_is_sound(out), "a definition");
 }
 
 pawl_status store_find_definition(struct store *store, struct scope *scope, str name,
@@ -209,7 +245,7 @@ pawl_status store_find_definition(struct store *store, struct scope *scope, str 
     status = store->ops->find_definition(store, scope, name, version, source_sha, out);
     ASSERT(IMPLIES(status == PAWL_OK, str_eq(out->name, name)));
     ASSERT(IMPLIES(status == PAWL_OK && version != 0, out->version == version));
-    return status;
+    return expect(scope, status, status == PAWL_OK && definition_is_sound(out), "a definition");
 }
 
 pawl_status store_definitions(struct store *store, struct scope *scope, str after, uint32_t limit,
@@ -219,7 +255,12 @@ pawl_status store_definitions(struct store *store, struct scope *scope, str afte
 
     ASSERT(out && count);
     status = store->ops->definitions(store, scope, after, limit, out, count);
-    ASSERT(IMPLIES(status == PAWL_OK, *count <= limit));
+    if (status != PAWL_OK)
+        return status;
+    ASSERT(*count <= limit);
+    for (uint32_t i = 0; i < *count && status == PAWL_OK; i++)
+        status = expect(scope, status, (*out)[i].name.data && definition_is_sound(&(*out)[i]),
+                        "a definition");
     return status;
 }
 
@@ -231,11 +272,17 @@ pawl_status store_live(struct store *store, struct scope *scope, uint64_t instan
     ASSERT(out);
     ASSERT(instance <= ID_NUMBER_MAX);
     status = store->ops->live(store, scope, instance, out);
-    if (status == PAWL_OK) {
-        ASSERT_ROWS(out->steps, out->step_count);
-        ASSERT_ROWS(out->timers, out->timer_count);
-        ASSERT_ROWS(out->waits, out->wait_count);
-    }
+    if (status != PAWL_OK)
+        return status;
+    ASSERT_ROWS(out->steps, out->step_count);
+    ASSERT_ROWS(out->timers, out->timer_count);
+    ASSERT_ROWS(out->waits, out->wait_count);
+    for (uint32_t i = 0; i < out->step_count && status == PAWL_OK; i++)
+        status = expect(scope, status, out->steps[i].status <= STEP_RUNNING, "a step");
+    for (uint32_t i = 0; i < out->timer_count && status == PAWL_OK; i++)
+        status = expect(scope, status, out->timers[i].name.data, "a timer");
+    for (uint32_t i = 0; i < out->wait_count && status == PAWL_OK; i++)
+        status = expect(scope, status, out->waits[i].name.data, "a wait");
     return status;
 }
 
@@ -249,10 +296,12 @@ pawl_status store_due(struct store *store, struct scope *scope, int64_t now_ms, 
     if (status != PAWL_OK)
         return status;
     ASSERT(*count <= limit);
-    for (uint32_t i = 0; i < *count; i++) {
-        ASSERT((*out)[i].due_at_ms <= now_ms);
-        ASSERT(IMPLIES(i > 0, (*out)[i - 1].due_at_ms <= (*out)[i].due_at_ms));
-    }
+    for (uint32_t i = 0; i < *count && status == PAWL_OK; i++)
+        status = expect(scope, status,
+                        (*out)[i].name.data && is_number((*out)[i].instance) &&
+                            (*out)[i].due_at_ms <= now_ms &&
+                            (i == 0 || (*out)[i - 1].due_at_ms <= (*out)[i].due_at_ms),
+                        "a timer");
     return status;
 }
 
@@ -264,7 +313,10 @@ pawl_status store_busy(struct store *store, struct scope *scope, uint64_t after,
     ASSERT(out && count);
     status = store->ops->busy(store, scope, after, limit, out, count);
     ASSERT(IMPLIES(status == PAWL_OK, *count <= limit));
-    ASSERT(IMPLIES(status == PAWL_OK && *count > 0, (*out)[0] > after));
+    for (uint32_t i = 0; status == PAWL_OK && i < *count; i++)
+        status =
+            expect(scope, status,
+                   is_number((*out)[i]) && (*out)[i] > (i == 0 ? after : (*out)[i - 1]), "a step");
     return status;
 }
 
@@ -280,17 +332,15 @@ pawl_status store_snapshot(struct store *store, struct scope *scope, uint64_t in
 }
 
 /* Contract (9), of what one page can show. */
-static void check_page(const struct list_query *query, const uint64_t *numbers, uint32_t count)
+static bool page_is_sound(const struct list_query *query, const uint64_t *numbers, uint32_t count)
 {
     uint64_t last = query->after;
 
-    for (uint32_t i = 0; i < count; i++) {
-        if (query->oldest_first)
-            ASSERT(numbers[i] > last);
-        else
-            ASSERT(last == 0 || numbers[i] < last);
-        last = numbers[i];
-    }
+    for (uint32_t i = 0; i < count; last = numbers[i++])
+        if (!is_number(numbers[i]) ||
+            (query->oldest_first ? numbers[i] <= last : last > 0 && numbers[i] >= last))
+            return false;
+    return true;
 }
 
 pawl_status store_list(struct store *store, struct scope *scope, const struct list_query *query,
@@ -300,11 +350,10 @@ pawl_status store_list(struct store *store, struct scope *scope, const struct li
 
     ASSERT(query && out && count);
     status = store->ops->list(store, scope, query, out, count);
-    if (status == PAWL_OK) {
-        ASSERT(*count <= query->limit);
-        check_page(query, *out, *count);
-    }
-    return status;
+    if (status != PAWL_OK)
+        return status;
+    ASSERT(*count <= query->limit);
+    return expect(scope, status, page_is_sound(query, *out, *count), "an instance");
 }
 
 pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context)

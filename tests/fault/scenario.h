@@ -54,6 +54,7 @@ struct witness {
     uint32_t count;          /* entries seen */
     char seen[ENTRIES_MAX][65];
     uint32_t promised;       /* entries that a PAWL_OK stands for */
+    bool has_heard;          /* the signal is in the history */
     bool is_defined;         /* acknowledged or seen */
     bool may_grow;           /* the last act may have happened: not known, or time was moved */
     uint32_t most;           /* and then by so many entries at most */

@@ -122,7 +122,7 @@ pawl_status statement_run(sqlite3_stmt *statement, struct scope *scope)
 pawl_status connection_run(struct connection *connection, struct scope *scope, enum statement id,
                            const char *text)
 {
-    sqlite3_stmt *statement;
+    sqlite3_stmt *statement = NULL;
     pawl_status status = statement_get(connection, scope, id, text, &statement);
 
     return status == PAWL_OK ? statement_run(statement, scope) : status;

@@ -1,0 +1,140 @@
+/* planted.c - the smallest checks that find the deliberate defects of base/planted.h.
+ *
+ * All of them pass. run_planted.py runs them in a build that has the defects, with each one
+ * turned on, and expects the test of that name to fail. */
+#include "fault/scenario.h"
+#include "fault/scenario_int.h"
+#include "fault/stage.h"
+#include "fault/vfs.h"
+#include <stdio.h>
+
+#define BEGUN_AT INT64_C(1777593600000) /* 2026-05-01T00:00:00Z */
+
+static pawl_error error;
+
+static pawl *open_one(bool own)
+{
+    pawl *p = NULL;
+
+    EXPECT_OK(pawl_open_env(&p, stage_url, &(pawl_options){ .own = own, .test_clock = true },
+                            env_sim_new(BEGUN_AT, 3), &error));
+    EXPECT_OK(scenario_register(p, &error));
+    return p;
+}
+
+static pawl_id make_door(pawl *p)
+{
+    const char *source = scenario_find("machine")->source;
+    pawl_id id;
+
+    EXPECT_OK(pawl_define(p, source, strlen(source), NULL, &error));
+    EXPECT_OK(pawl_create(p, &(pawl_create_args){ .definition = "door" }, &id, &error));
+    return id;
+}
+
+static uint64_t count_entries(pawl *p, const pawl_id *id)
+{
+    pawl_history *history;
+    pawl_entry entry;
+    uint64_t count = 0;
+
+    EXPECT_OK(pawl_history_open(p, id->text, NULL, &history, &error));
+    while (pawl_history_next(history, &entry))
+        EXPECT_EQ(entry.sequence_number, ++count);
+    EXPECT_OK(pawl_history_close(history, &error));
+    return count;
+}
+
+static void expect_valid(pawl *p)
+{
+    struct verify_report report;
+
+    EXPECT_OK(verify_store(engine_store(p->engine), &heap_libc, 0, NULL, NULL, &report, &error));
+    if (!report.valid)
+        test_fail(__FILE__, __LINE__, "verify found: %s", report.what);
+}
+
+/* Promise (1): a call that returns PAWL_OK is durable. The power is cut right after it. */
+TEST(planted, ACK_BEFORE_COMMIT)
+{
+    pawl_id id;
+    pawl *p;
+
+    stage_begin();
+    disk_load(stage_path);
+    p = open_one(true);
+    id = make_door(p);
+    EXPECT_OK(pawl_fire(p, id.text, &(pawl_fire_args){ .action = "open" }, NULL, &error));
+    disk_arm((struct disk_plan){ .ops = DISK_ALL, .fault = FAULT_POWER, .at = 1 });
+    pawl_close(p);
+    disk_power_on(0);
+    p = open_one(true);
+    EXPECT_EQ(count_entries(p, &id), 1);
+    expect_valid(p);
+    pawl_close(p);
+}
+
+/* Promise (3): numbers go on across restarts. */
+TEST(planted, SEQUENCE_RESET)
+{
+    static const char *const actions[] = { "open", "shut", "open" };
+    pawl_id id;
+    pawl *p;
+
+    stage_begin();
+    disk_load(stage_path);
+    p = open_one(true);
+    id = make_door(p);
+    for (uint64_t i = 0; i < 3; i++) {
+        pawl_fired fired;
+
+        EXPECT_OK(pawl_fire(p, id.text, &(pawl_fire_args){ .action = actions[i] }, &fired, &error));
+        EXPECT_EQ(fired.sequence_number, i + 1);
+        pawl_close(p);
+        p = open_one(true);
+    }
+    EXPECT_EQ(count_entries(p, &id), 3);
+    expect_valid(p);
+    pawl_close(p);
+}
+
+/* Promise (2): of two programs that know the same state, the second decides again. The kettle
+ * hears one refill only, so the second one's must be refused. */
+TEST(planted, STALE_DECISION)
+{
+    pawl_id id;
+    pawl *one, *other;
+
+    stage_begin();
+    disk_load(stage_path);
+    one = open_one(false);
+    other = open_one(false);
+    EXPECT_OK(pawl_create(one, &(pawl_create_args){ .definition = "kettle", .input = "5" }, &id,
+                          &error));
+    EXPECT(pawl_signal(one, id.text, "no-such-signal", NULL, NULL, &error) == PAWL_NOT_AWAITING);
+    EXPECT(pawl_signal(other, id.text, "no-such-signal", NULL, NULL, &error) == PAWL_NOT_AWAITING);
+    EXPECT_OK(pawl_signal(other, id.text, "refill", "1", NULL, &error));
+    EXPECT(pawl_signal(one, id.text, "refill", "1", NULL, &error) == PAWL_NOT_AWAITING);
+    expect_valid(one);
+    pawl_close(other);
+    pawl_close(one);
+}
+
+/* Promise (4): a timer fires once. */
+TEST(planted, TIMER_TWICE)
+{
+    pawl_id id;
+    uint64_t before;
+    pawl *p;
+
+    stage_begin();
+    disk_load(stage_path);
+    p = open_one(true);
+    EXPECT_OK(pawl_create(p, &(pawl_create_args){ .definition = "kettle", .input = "5" }, &id,
+                          &error));
+    before = count_entries(p, &id);
+    EXPECT_OK(pawl_test_advance(p, 60000, &error));
+    EXPECT_EQ(count_entries(p, &id), before + 1);
+    expect_valid(p);
+    pawl_close(p);
+}

@@ -1,0 +1,25 @@
+"""targets.py - the fuzz targets, and how each is compiled."""
+import pathlib
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+CORPUS = HERE / "corpus"
+LIBRARIES = ["-lsqlite3", "-lcrypto", "-lyaml", "-lpthread"]
+FLAGS = ["-std=c11", "-g", "-O1", "-D_GNU_SOURCE", "-DPAWL_BUILD", "-I" + str(ROOT / "include"),
+         "-I" + str(ROOT / "src"), "-I" + str(HERE)]
+# What a target needs beside the core: sources of the binary, and their libraries.
+EXTRA = {"http": [str(path) for path in sorted((ROOT / "src/surface/http").glob("*.c"))] + ["-lmicrohttpd"]}
+
+
+def names():
+    return sorted(path.stem[len("fuzz_"):] for path in HERE.glob("fuzz_*.c"))
+
+
+def command(compiler, name, core, out, more=()):
+    """The words that compile one target against a core library."""
+    return [*compiler, *FLAGS, str(HERE / ("fuzz_%s.c" % name)), *more, *EXTRA.get(name, []), str(core),
+            "-o", str(out), *LIBRARIES]
+
+
+def corpus(name):
+    return sorted(path for path in (CORPUS / name).iterdir() if path.is_file())
