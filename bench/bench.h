@@ -85,6 +85,8 @@ void crowd_close(struct crowd *crowd); /* its store; the ids stay */
 void crowd_free(struct crowd *crowd);
 /* One commit: a fire each of `size` instances at random; size 1 by pawl_fire(). */
 void crowd_fire(struct crowd *crowd, size_t size);
+/* One commit: the first `size` of crowd->fires, as the caller has set them. */
+void crowd_fire_these(struct crowd *crowd, size_t size);
 
 /* ---- The yardstick (append.c) ---- */
 

@@ -108,10 +108,18 @@ static void fire_one(struct crowd *crowd)
     check(pawl_fire(crowd->p, anyone(crowd), &args, &fired, &error), &error, "fire");
 }
 
-void crowd_fire(struct crowd *crowd, size_t size)
+void crowd_fire_these(struct crowd *crowd, size_t size)
 {
     pawl_error error;
 
+    check(pawl_fire_batch(crowd->p, crowd->fires, size, &error), &error, "fire_batch");
+    for (size_t i = 0; i < size; i++)
+        if (crowd->fires[i].status != PAWL_OK)
+            die("%s: %s", crowd->fires[i].id, pawl_status_name(crowd->fires[i].status));
+}
+
+void crowd_fire(struct crowd *crowd, size_t size)
+{
     if (size == 1) {
         fire_one(crowd);
         return;
@@ -119,8 +127,5 @@ void crowd_fire(struct crowd *crowd, size_t size)
     for (size_t i = 0; i < size; i++)
         crowd->fires[i] = (pawl_batch_fire){
             .id = anyone(crowd), .args = { .action = "turn", .actor_ref = ACTOR } };
-    check(pawl_fire_batch(crowd->p, crowd->fires, size, &error), &error, "fire_batch");
-    for (size_t i = 0; i < size; i++)
-        if (crowd->fires[i].status != PAWL_OK)
-            die("fire_batch: %s of %s", crowd->fires[i].id, pawl_status_name(crowd->fires[i].status));
+    crowd_fire_these(crowd, size);
 }

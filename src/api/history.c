@@ -124,14 +124,16 @@ bool pawl_history_next(pawl_history *history, pawl_entry *out)
     snprintf(history->transition_id, sizeof history->transition_id, "%s-%llu", history->id,
              (unsigned long long)entry->record->seq);
     *out = (pawl_entry){
-        .sequence_number = entry->record->seq, .transition_id = history->transition_id,
+        .sequence_number = entry->record->seq,
+        .transition_id = history->transition_id,
         .from_state = text_of(&history->scope, entry->from),
         .to_state = text_of(&history->scope, entry->to),
         .action = text_of(&history->scope, entry->action),
         .actor_ref = text_of(&history->scope, entry->actor),
         .reason = text_of(&history->scope, entry->reason),
         .payload = text_of(&history->scope, entry->payload),
-        .step = text_of(&history->scope, entry->step), .attempt = entry->record->attempt,
+        .step = text_of(&history->scope, entry->step),
+        .attempt = entry->record->attempt,
         .fired_at_ms = entry->record->fired_at_ms,
         .guard_satisfied = (entry->record->flags & RECORD_GUARD) != 0,
     };

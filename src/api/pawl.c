@@ -56,10 +56,17 @@ pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *optio
         return leave(&scope, scope_no_memory(&scope), error);
     }
     p->heap = heap;
-    status = engine_open(url, &(struct engine_options){
-        .env = env, .heap = &p->heap, .own = o->own, .address = o->address, .workers = o->workers,
-        .test_clock = o->test_clock, .allow_exec = o->allow_exec, .log = o->log,
-        .log_context = o->log_context }, &scope, &p->engine);
+    status = engine_open(url,
+                         &(struct engine_options){ .env = env,
+                                                   .heap = &p->heap,
+                                                   .own = o->own,
+                                                   .address = o->address,
+                                                   .workers = o->workers,
+                                                   .test_clock = o->test_clock,
+                                                   .allow_exec = o->allow_exec,
+                                                   .log = o->log,
+                                                   .log_context = o->log_context },
+                         &scope, &p->engine);
     status = leave(&scope, status, error);
     if (status)
         heap_free(&heap, p, sizeof *p);
@@ -86,7 +93,8 @@ void pawl_close(pawl *p)
 
 /* ---- Definitions ---- */
 
-pawl_status pawl_define(pawl *p, const char *text, size_t size, pawl_defined *out, pawl_error *error)
+pawl_status pawl_define(pawl *p, const char *text, size_t size, pawl_defined *out,
+                        pawl_error *error)
 {
     struct scope scope;
     struct defined defined;
@@ -115,7 +123,8 @@ static pawl_status check_ref(struct scope *scope, const char *what, str text)
     if (!text.data)
         return PAWL_OK;
     if (!str_is_utf8(text, false))
-        return scope_fail(scope, PAWL_INVALID_REQUEST, "%s: expected UTF-8, found other bytes", what);
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "%s: expected UTF-8, found other bytes",
+                          what);
     if (str_is_blank(text))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "%s: expected a name, found only white space", what);
@@ -152,8 +161,9 @@ static pawl_status check_labels(struct scope *scope, str text)
     status = node_read_json(scope, text, &node);
     for (member = status ? NULL : node->first; member; member = member->next)
         if (member->kind != NODE_STRING)
-            return scope_fail(scope, PAWL_INVALID_REQUEST, "labels.%.*s: expected a string, found %s",
-                              STR_ARG(member->key), node_kind_name(member->kind));
+            return scope_fail(scope, PAWL_INVALID_REQUEST,
+                              "labels.%.*s: expected a string, found %s", STR_ARG(member->key),
+                              node_kind_name(member->kind));
     return status;
 }
 
@@ -163,7 +173,8 @@ static pawl_status read_time(struct scope *scope, const char *what, const char *
     *has = text && *text;
     if (*has && !time_parse(str_of(text), out))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "%s: expected a time like 2026-05-01T00:00:00Z, found '%.40s'", what, text);
+                          "%s: expected a time like 2026-05-01T00:00:00Z, found '%.40s'", what,
+                          text);
     return PAWL_OK;
 }
 
@@ -174,7 +185,8 @@ static pawl_status create_args_of(struct scope *scope, const pawl_create_args *f
 
     *out = (struct create_args){ .definition = str_of(from->definition),
                                  .declaration = str_of(from->declaration),
-                                 .input = supplied(from->input), .labels = supplied(from->labels),
+                                 .input = supplied(from->input),
+                                 .labels = supplied(from->labels),
                                  .metadata = supplied(from->instance_metadata),
                                  .actor = supplied(from->actor_ref),
                                  .subject = supplied(from->subject_ref),
@@ -219,7 +231,8 @@ static void fire_args_of(struct scope *scope, const char *id, const pawl_fire_ar
 {
     pawl_status status;
 
-    *out = (struct fire_args){ .id = str_of(id), .action = str_of(from->action),
+    *out = (struct fire_args){ .id = str_of(id),
+                               .action = str_of(from->action),
                                .actor = supplied(from->actor_ref),
                                .reason = supplied(from->reason),
                                .payload = supplied(from->payload),
@@ -229,8 +242,8 @@ static void fire_args_of(struct scope *scope, const char *id, const pawl_fire_ar
         out->reason = STR_NONE;
     status = check_ref(scope, "actor_ref", out->actor);
     if (!status)
-        status = read_time(scope, "fired_at", from->fired_at, &out->has_fired_at,
-                           &out->fired_at_ms);
+        status =
+            read_time(scope, "fired_at", from->fired_at, &out->has_fired_at, &out->fired_at_ms);
     if (!status)
         status = check_json(scope, "payload", out->payload, false);
     out->late_status = status;
@@ -268,9 +281,11 @@ pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count, pawl_
 
     enter(p, &scope);
     if (count > LIMIT_BATCH)
-        return leave(&scope, scope_fail(&scope, PAWL_TOO_LARGE,
-                                        "expected at most %u fires in a batch, found %zu",
-                                        LIMIT_BATCH, count), error);
+        return leave(&scope,
+                     scope_fail(&scope, PAWL_TOO_LARGE,
+                                "expected at most %u fires in a batch, found %zu", LIMIT_BATCH,
+                                count),
+                     error);
     batch = ARENA_ARRAY(&scope.arena, struct batch_fire, count + 1);
     if (!batch)
         return leave(&scope, scope_no_memory(&scope), error);
@@ -295,8 +310,8 @@ pawl_status pawl_cancel(pawl *p, const char *id, const char *actor_ref, const ch
     enter(p, &scope);
     status = check_ref(&scope, "actor_ref", supplied(actor_ref));
     if (!status)
-        status = engine_cancel(p->engine, &scope, str_of(id), supplied(actor_ref),
-                               supplied(reason), &fired);
+        status = engine_cancel(p->engine, &scope, str_of(id), supplied(actor_ref), supplied(reason),
+                               &fired);
     if (!status && out)
         fired_of(&fired, out);
     return leave(&scope, status, error);
@@ -335,8 +350,8 @@ pawl_status pawl_tool_register(pawl *p, const char *name, pawl_tool_fn fn, void 
                                pawl_error *error)
 {
     pawl_error unused;
-    pawl_status status = toolbox_register(engine_toolbox(p->engine), name, fn, context,
-                                          error ? error : &unused);
+    pawl_status status =
+        toolbox_register(engine_toolbox(p->engine), name, fn, context, error ? error : &unused);
 
     if (!status)
         engine_tools_changed(p->engine);

@@ -109,9 +109,12 @@ static pawl_status fold(struct engine *engine, struct scope *scope, struct actor
                         const struct record *record)
 {
     struct effect_list effects = { 0 };
-    struct entry_view entry = { .transition = (uint32_t)record->what, .step = record->step,
-                                .ordinal = record->ordinal, .attempt = record->attempt,
-                                .effects = &effects, .at_ms = record->at_ms };
+    struct entry_view entry = { .transition = (uint32_t)record->what,
+                                .step = record->step,
+                                .ordinal = record->ordinal,
+                                .attempt = record->attempt,
+                                .effects = &effects,
+                                .at_ms = record->at_ms };
     pawl_status status = value_text(engine, scope, record->payload, &entry.payload);
 
     if (!status)

@@ -11,7 +11,7 @@ void batch_init(struct batch *batch, const struct heap *heap)
     *batch = (struct batch){ .heap = heap };
 }
 
-#define GIVE_BACK(items, capacity) \
+#define GIVE_BACK(items, capacity)                                                                 \
     heap_free(batch->heap, batch->items, sizeof *batch->items * batch->capacity)
 
 void batch_fini(struct batch *batch)
@@ -159,12 +159,16 @@ static pawl_status load_head(struct engine *engine, struct scope *scope, uint64_
         return status == PAWL_NOT_KNOWN
                    ? scope_fail(scope, PAWL_STORAGE_FAILURE,
                                 "instance number %llu has a head row but no record or row: run "
-                                "pawl verify", (unsigned long long)instance)
+                                "pawl verify",
+                                (unsigned long long)instance)
                    : status;
-    *out = (struct head){ .instance = instance, .pos = row.pos,
+    *out = (struct head){ .instance = instance,
+                          .pos = row.pos,
                           .seq = PLANTED(SEQUENCE_RESET) ? 0 : (uint32_t)row.seq,
-                          .state = (uint16_t)row.state, .definition = fixed.definition,
-                          .skip = SKIP_UNKNOWN, .flags = fixed.test ? HEAD_TEST : 0 };
+                          .state = (uint16_t)row.state,
+                          .definition = fixed.definition,
+                          .skip = SKIP_UNKNOWN,
+                          .flags = fixed.test ? HEAD_TEST : 0 };
     memcpy(out->hash, record.hash, SHA_SIZE);
     memcpy(out->random, fixed.random, ID_RANDOM_SIZE);
     return PAWL_OK;
@@ -184,9 +188,9 @@ static pawl_status make_whole(struct engine *engine, struct scope *scope, struct
     if (!(head->flags & HEAD_FRESH) && head->state >= slot->definition->transition_count)
         return scope_fail(scope, PAWL_STORAGE_FAILURE, "position %llu names no transition",
                           (unsigned long long)head->pos);
-    head->state = (uint16_t)(head->flags & HEAD_FRESH
-                                 ? slot->definition->initial
-                                 : slot->definition->transitions[head->state].to);
+    head->state =
+        (uint16_t)(head->flags & HEAD_FRESH ? slot->definition->initial
+                                            : slot->definition->transitions[head->state].to);
     head->definition = fixed.definition;
     memcpy(head->random, fixed.random, ID_RANDOM_SIZE);
     head->flags = (uint8_t)((head->flags & HEAD_DIRTY) | (fixed.test ? HEAD_TEST : 0));
@@ -266,14 +270,16 @@ pawl_status batch_know_skip(struct engine *engine, struct scope *scope, struct h
     return PAWL_OK;
 }
 
-uint64_t batch_new_value(struct engine *engine, str bytes, bool interned, const uint8_t **commitment)
+uint64_t batch_new_value(struct engine *engine, str bytes, bool interned,
+                         const uint8_t **commitment)
 {
     struct batch *batch = &engine->batch;
     struct value *value = &batch->values[batch->value_count];
 
     ASSERT(batch->value_count < batch->value_capacity);
     *value = (struct value){ .id = engine->tip.last_value + batch->value_count + 1,
-                             .bytes = bytes, .interned = interned };
+                             .bytes = bytes,
+                             .interned = interned };
     engine->env->random(engine->env, value->salt, SALT_SIZE);
     value_commit(engine->sha, value->salt, bytes, value->commitment);
     batch->value_count++;
@@ -290,8 +296,12 @@ struct record *batch_record(struct engine *engine, int32_t what, struct head *he
     if (what >= 0)
         head->seq++;
     *record = (struct record){ .pos = engine->tip.pos + batch->record_count + 1,
-                               .instance = head->instance, .seq = head->seq, .prev = head->pos,
-                               .what = what, .at_ms = at_ms, .fired_at_ms = at_ms };
+                               .instance = head->instance,
+                               .seq = head->seq,
+                               .prev = head->pos,
+                               .what = what,
+                               .at_ms = at_ms,
+                               .fired_at_ms = at_ms };
     if (what >= 0 && head->seq % SKIP_EVERY == 0) {
         ASSERT(head->skip != SKIP_UNKNOWN);
         record->skip = head->skip;

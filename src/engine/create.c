@@ -71,7 +71,8 @@ static pawl_status decide_start(struct engine *engine, struct scope *scope,
                                 struct decision *decision, struct job **jobs)
 {
     const struct behavior *behavior = behavior_of(actor->definition->kind);
-    struct event event = { .kind = EVENT_START, .at_ms = engine_now_ms(engine),
+    struct event event = { .kind = EVENT_START,
+                           .at_ms = engine_now_ms(engine),
                            .payload = args->input.data ? args->input : STR("{}"),
                            .actor = args->actor };
 
@@ -135,8 +136,8 @@ static pawl_status resolve(struct engine *engine, struct scope *scope,
     return status;
 }
 
-pawl_status engine_create(struct engine *engine, struct scope *scope, const struct create_args *args,
-                          struct created *out)
+pawl_status engine_create(struct engine *engine, struct scope *scope,
+                          const struct create_args *args, struct created *out)
 {
     struct definition_row row = { 0 };
     struct create_request create = { .args = args, .row = &row, .out = out };
@@ -238,12 +239,16 @@ static pawl_status creation_record(struct engine *engine, struct scope *scope, s
 {
     const struct definition_row *definition = create->row;
     struct creation_facts facts = {
-        .source_sha = definition->source_sha, .compiled_sha = definition->compiled_sha,
-        .name = definition->name, .version = definition->version,
+        .source_sha = definition->source_sha,
+        .compiled_sha = definition->compiled_sha,
+        .name = definition->name,
+        .version = definition->version,
         .subject = row->subject ? values->subject : NULL,
         .input = row->input ? values->input : NULL,
         .metadata = row->metadata ? values->metadata : NULL,
-        .correlation = row->correlation, .labels = row->labels, .test = row->test,
+        .correlation = row->correlation,
+        .labels = row->labels,
+        .test = row->test,
     };
     struct commitments commitments = { .actor = row->creator ? values->creator : NULL };
     struct record *record;
@@ -267,13 +272,12 @@ static pawl_status creation_record(struct engine *engine, struct scope *scope, s
 /* Entries of a decision and what they cause. A failure in the middle fails the whole batch. */
 static pawl_status add_decision(struct engine *engine, struct scope *scope, struct head *head,
                                 const struct definition *definition,
-                                const struct decision *decision, int64_t at_ms,
-                                int64_t fired_at_ms)
+                                const struct decision *decision, int64_t at_ms, int64_t fired_at_ms)
 {
     for (uint32_t i = 0; i < decision->count; i++) {
         const struct draft *draft = &decision->drafts[i];
-        pawl_status status = batch_entry(engine, scope, head, definition, draft, at_ms,
-                                         fired_at_ms);
+        pawl_status status =
+            batch_entry(engine, scope, head, definition, draft, at_ms, fired_at_ms);
 
         if (status) {
             engine->batch_status = status;
@@ -291,15 +295,18 @@ static pawl_status create_one(struct engine *engine, struct request *request, in
     struct create_request *create = request->create;
     const struct create_args *args = create->args;
     const struct decision none = { 0 }, *decision = create->decision ? create->decision : &none;
-    struct instance_row row = {
-        .number = engine->tip.last_instance + engine->batch.instance_count + 1,
-        .definition = create->row->id, .correlation = args->correlation, .labels = args->labels,
-        .instantiated_at_ms = args->has_instantiated_at ? args->instantiated_at_ms : at_ms,
-        .test = args->test };
+    struct instance_row row = { .number =
+                                    engine->tip.last_instance + engine->batch.instance_count + 1,
+                                .definition = create->row->id,
+                                .correlation = args->correlation,
+                                .labels = args->labels,
+                                .instantiated_at_ms =
+                                    args->has_instantiated_at ? args->instantiated_at_ms : at_ms,
+                                .test = args->test };
     struct creation_values values;
     struct head *head;
-    pawl_status status = batch_reserve(engine, request->scope, decision->count + 1,
-                                       live_room(decision));
+    pawl_status status =
+        batch_reserve(engine, request->scope, decision->count + 1, live_room(decision));
 
     if (!status && args->declaration.data)
         status = inline_id(engine, request->scope, create->row, at_ms, &row.definition);
@@ -309,9 +316,11 @@ static pawl_status create_one(struct engine *engine, struct request *request, in
         return status;
     engine->env->random(engine->env, row.random, ID_RANDOM_SIZE);
     id_print(row.number, row.random, create->out->id);
-    head = batch_put(&engine->batch, &(struct head){
-        .instance = row.number, .definition = row.definition, .flags = HEAD_NOW,
-        .state = (uint16_t)create->definition->initial });
+    head =
+        batch_put(&engine->batch, &(struct head){ .instance = row.number,
+                                                  .definition = row.definition,
+                                                  .flags = HEAD_NOW,
+                                                  .state = (uint16_t)create->definition->initial });
     if (row.test)
         head->flags |= HEAD_TEST;
     memcpy(head->random, row.random, ID_RANDOM_SIZE);
@@ -323,10 +332,9 @@ static pawl_status create_one(struct engine *engine, struct request *request, in
     }
     engine->batch.instances[engine->batch.instance_count++] = row;
     create->number = row.number;
-    status = add_decision(engine, request->scope, head, create->definition, decision, at_ms,
-                          at_ms);
-    create->out->state = arena_str(&request->scope->arena,
-                                   create->definition->states[head->state].name);
+    status = add_decision(engine, request->scope, head, create->definition, decision, at_ms, at_ms);
+    create->out->state =
+        arena_str(&request->scope->arena, create->definition->states[head->state].name);
     return status;
 }
 
@@ -340,8 +348,8 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
 {
     struct decision_request *decide = request->decide;
     struct head *head;
-    pawl_status status = batch_reserve(engine, request->scope, decide->decision->count,
-                                       live_room(decide->decision));
+    pawl_status status =
+        batch_reserve(engine, request->scope, decide->decision->count, live_room(decide->decision));
 
     if (!status)
         status = batch_head(engine, request->scope, decide->instance, &head);
@@ -359,7 +367,8 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
         return status;
     if (decide->snapshot.data)
         engine->batch.snapshots[engine->batch.snapshot_count++] = (struct snapshot_row){
-            .instance = head->instance, .seq = head->seq, .text = decide->snapshot };
+            .instance = head->instance, .seq = head->seq, .text = decide->snapshot
+        };
     if (decide->out)
         fired_tell(head, decide->definition, decide->out);
     return PAWL_OK;

@@ -183,11 +183,13 @@ pawl_status definition_compile(struct scope *scope, str text, bool is_inline,
     if (is_inline || (is_machine(document) && !is_flow(document)))
         return machine_compile(scope, document, is_inline, findings, out);
     if (is_machine(document))
-        return scope_fail(scope, bad, "expected one of `states` (a machine), `steps` or `do` (a "
+        return scope_fail(scope, bad,
+                          "expected one of `states` (a machine), `steps` or `do` (a "
                           "flow), found more than one");
     if (is_flow(document))
         return flow_compile(scope, document, findings, out);
-    return scope_fail(scope, bad, "expected `states` (a machine), `steps` or `do` (a flow); found "
+    return scope_fail(scope, bad,
+                      "expected `states` (a machine), `steps` or `do` (a flow); found "
                       "none of them");
 }
 
@@ -199,7 +201,8 @@ pawl_status definition_row_make(struct engine *engine, struct scope *scope, str 
 
     buf_init(&buf, engine->heap, LIMIT_SCOPE);
     definition_print(definition, &buf);
-    *out = (struct definition_row){ .kind = (int)definition->kind, .source = source,
+    *out = (struct definition_row){ .kind = (int)definition->kind,
+                                    .source = source,
                                     .compiled = buf_keep(&buf, &scope->arena) };
     buf_fini(&buf);
     if (!sha || !out->compiled.data) {
@@ -228,7 +231,8 @@ static pawl_status resolve_name(struct scope *scope, str name, str own_name, str
     return PAWL_OK;
 }
 
-static pawl_status put_row(struct engine *engine, struct scope *scope, struct define_request *define)
+static pawl_status put_row(struct engine *engine, struct scope *scope,
+                           struct define_request *define)
 {
     struct request request = { .kind = REQUEST_DEFINE, .scope = scope, .define = define };
 
@@ -257,8 +261,10 @@ pawl_status engine_define(struct engine *engine, struct scope *scope, str name, 
     status = put_row(engine, scope, &define);
     if (status)
         return status;
-    *out = (struct defined){ .name = resolved, .version = define.row.version,
-                             .kind = definition->kind, .is_new = define.is_new,
+    *out = (struct defined){ .name = resolved,
+                             .version = define.row.version,
+                             .kind = definition->kind,
+                             .is_new = define.is_new,
                              .warnings = findings };
     memcpy(out->sha256, define.row.source_sha, SHA_SIZE);
     return PAWL_OK;
@@ -442,7 +448,7 @@ static pawl_status keep_type(struct engine *engine, struct scope *scope, const p
     copy = copy_type(&engine->code_arena, type);
     if (copy)
         grown = heap_resize(engine->heap, engine->code_types, size * engine->code_count,
-                        size * (engine->code_count + 1));
+                            size * (engine->code_count + 1));
     if (grown) {
         engine->code_types = grown;
         engine->code_types[engine->code_count++] = copy;

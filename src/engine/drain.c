@@ -18,7 +18,8 @@ static void add_row(struct batch *batch, const struct head *head)
 {
     ASSERT(batch->row_count < batch->row_capacity);
     batch->rows[batch->row_count++] = (struct head_row){
-        .instance = head->instance, .seq = head->seq, .pos = head->pos, .state = head->state };
+        .instance = head->instance, .seq = head->seq, .pos = head->pos, .state = head->state
+    };
 }
 
 static bool room_for_rows(struct batch *batch, uint32_t more)
@@ -128,13 +129,20 @@ static struct commit commit_of(const struct engine *engine)
     const struct batch *batch = &engine->batch;
 
     return (struct commit){
-        .records = batch->records, .record_count = batch->record_count,
-        .values = batch->values, .value_count = batch->value_count,
-        .definitions = batch->definitions, .definition_count = batch->definition_count,
-        .instances = batch->instances, .instance_count = batch->instance_count,
-        .heads = batch->rows, .head_count = batch->row_count,
-        .live = batch->live, .live_count = batch->live_count,
-        .snapshots = batch->snapshots, .snapshot_count = batch->snapshot_count,
+        .records = batch->records,
+        .record_count = batch->record_count,
+        .values = batch->values,
+        .value_count = batch->value_count,
+        .definitions = batch->definitions,
+        .definition_count = batch->definition_count,
+        .instances = batch->instances,
+        .instance_count = batch->instance_count,
+        .heads = batch->rows,
+        .head_count = batch->row_count,
+        .live = batch->live,
+        .live_count = batch->live_count,
+        .snapshots = batch->snapshots,
+        .snapshot_count = batch->snapshot_count,
         .flushed = batch->flushed,
         .test_now_ms = engine->options.test_clock ? engine->test_now_ms : 0,
     };
@@ -191,26 +199,30 @@ static void fail_accepted(struct engine *engine, struct request *list, pawl_stat
             fail_request(engine, list, status);
 }
 
-/* What we hold in memory may now be wrong: forget it, and look at what is there. */
+/* What we hold in memory may now be wrong: forget it, and look at what is there. If even that
+ * fails nothing more is written until it succeeds: the next drain tries again. */
 static void start_over(struct engine *engine, bool reopen)
 {
     pawl_error kept = engine->scope.error;
-    pawl_status status = PAWL_OK;
+    pawl_status status;
 
     pthread_mutex_lock(&engine->lock);
     heads_clear(&engine->heads);
     pthread_mutex_unlock(&engine->lock);
     engine->generation++;
     intern_clear(&engine->interned);
-    if (reopen)
-        engine_reopen(engine);
-    else
-        status = recover(engine, &engine->scope);
-    if (status) {
-        engine_log(engine, PAWL_LOG_ERROR, "store.lost", engine->scope.error.message);
-        engine->broken = true;
-    }
+    status = reopen ? engine_reopen(engine) : recover(engine, &engine->scope);
+    engine->broken = status != PAWL_OK;
     engine->scope.error = kept;
+}
+
+static pawl_status mend(struct engine *engine)
+{
+    if (engine->broken)
+        start_over(engine, true);
+    return engine->broken ? scope_fail(&engine->scope, PAWL_STORAGE_FAILURE,
+                                       "the store failed and could not be opened again yet")
+                          : PAWL_OK;
 }
 
 static pawl_status write_batch(struct engine *engine)
@@ -228,8 +240,8 @@ static pawl_status write_batch(struct engine *engine)
             store_rollback(engine->store);
             return scope_fail(&engine->scope, PAWL_STORAGE_FAILURE,
                               "the log ends at %llu, not at %llu: somebody has written to a store "
-                              "that we own", (unsigned long long)tip.pos,
-                              (unsigned long long)engine->tip.pos);
+                              "that we own",
+                              (unsigned long long)tip.pos, (unsigned long long)engine->tip.pos);
         }
     }
     if (engine->batch.record_count)
@@ -284,59 +296,78 @@ static void decide_request(struct engine *engine, struct request *request, int64
     }
 }
 
-/* Everything between taking requests and telling how they ended. No lock is held. */
-static void process(struct engine *engine, struct request *list, uint32_t sweep)
+/* Nothing was accepted, and nothing else is worth a commit. */
+static void end_without_commit(struct engine *engine)
 {
-    struct batch *batch = &engine->batch;
-    pawl_status status = engine->broken ? scope_fail(&engine->scope, PAWL_STORAGE_FAILURE,
-                                                     "the store failed and could not be reopened; "
-                                                     "close it and open it again")
-                                        : take_turn(engine);
-    int64_t at_ms = clock_at(engine);
-    uint32_t slice;
-    bool kept;
-
-    if (status) {
-        for (struct request *r = list; r; r = r->next)
-            fail_request(engine, r, status);
-        return;
-    }
-    if (engine->interned.count > LIMIT_ACTORS)
+    if (!engine->options.own)
+        store_rollback(engine->store);
+    if (engine->batch.value_count)
         intern_clear(&engine->interned);
-    for (struct request *r = list; r; r = r->next)
-        decide_request(engine, r, at_ms);
-    slice = sweep ? sweep : slice_size(engine);
-    if (!batch->record_count && !engine->clock_moved && !slice && !engine->batch_status) {
-        if (!engine->options.own)
-            store_rollback(engine->store);
-        if (batch->value_count)
-            intern_clear(&engine->interned);
-        return;
-    }
-    status = engine->batch_status;
+}
+
+static pawl_status finish_batch(struct engine *engine, uint32_t slice)
+{
+    pawl_status status = engine->batch_status;
+
     engine->batch_status = PAWL_OK;
     if (!status)
         status = add_rows(engine, slice);
     if (status && !engine->options.own)
         store_rollback(engine->store);
-    if (!status)
-        status = write_batch(engine);
-    if (!status) {
-        engine->env->reached(engine->env, POINT_AFTER_COMMIT);
-        pthread_mutex_lock(&engine->lock);
-        engine->commit_failed = false;
-        kept = accept_batch(engine);
-        pthread_mutex_unlock(&engine->lock);
-        if (!kept)
-            start_over(engine, false);
-        return;
-    }
+    return status ? status : write_batch(engine);
+}
+
+static void after_commit(struct engine *engine)
+{
+    bool kept;
+
+    engine->env->reached(engine->env, POINT_AFTER_COMMIT);
+    pthread_mutex_lock(&engine->lock);
+    engine->commit_failed = false;
+    kept = accept_batch(engine);
+    pthread_mutex_unlock(&engine->lock);
+    if (!kept)
+        start_over(engine, false);
+}
+
+static void after_failure(struct engine *engine, struct request *list, pawl_status status)
+{
     fail_accepted(engine, list, status);
     pthread_mutex_lock(&engine->lock);
     engine->commit_failed = true;
     pthread_mutex_unlock(&engine->lock);
     engine_log(engine, PAWL_LOG_ERROR, "commit.failed", engine->scope.error.message);
     start_over(engine, status == PAWL_OUTCOME_UNKNOWN);
+}
+
+/* Everything between taking requests and telling how they ended. No lock is held. */
+static void process(struct engine *engine, struct request *list, uint32_t sweep)
+{
+    pawl_status status = mend(engine);
+    int64_t at_ms;
+    uint32_t slice;
+
+    if (!status)
+        status = take_turn(engine);
+    at_ms = clock_at(engine);
+    for (struct request *r = list; r && status; r = r->next)
+        fail_request(engine, r, status);
+    if (status)
+        return;
+    if (engine->interned.count > LIMIT_ACTORS)
+        intern_clear(&engine->interned);
+    for (struct request *r = list; r; r = r->next)
+        decide_request(engine, r, at_ms);
+    slice = sweep ? sweep : slice_size(engine);
+    if (!engine->batch.record_count && !engine->clock_moved && !slice && !engine->batch_status) {
+        end_without_commit(engine);
+        return;
+    }
+    status = finish_batch(engine, slice);
+    if (status)
+        after_failure(engine, list, status);
+    else
+        after_commit(engine);
 }
 
 static struct request *take_requests(struct engine *engine)
@@ -505,7 +536,8 @@ void *drain_thread(void *context)
             engine_drain(engine);
         else if (lags(engine) && !engine->drain_stopping) {
             /* A disk that takes no rows now may take them later; the log says it all meanwhile. */
-            wait_for(engine, &engine->work, engine->commit_failed ? RETRY_STORE_MS : FLUSH_AFTER_MS);
+            wait_for(engine, &engine->work,
+                     engine->commit_failed ? RETRY_STORE_MS : FLUSH_AFTER_MS);
             if (!engine->first) {
                 engine->env->reached(engine->env, POINT_BEFORE_SWEEP);
                 drain_once(engine, LIMIT_SLICE);

@@ -33,7 +33,8 @@ static pawl_status open_store(struct engine *engine, const char *url, struct sco
     struct store_options options = { .own = engine->options.own,
                                      .address = engine->options.address,
                                      .create = !engine->options.must_exist,
-                                     .env = engine->env, .heap = engine->heap };
+                                     .env = engine->env,
+                                     .heap = engine->heap };
 
     return store_open(str_of(url), &options, scope, &engine->store);
 }
@@ -55,9 +56,12 @@ static bool init_parts(struct engine *engine)
     arena_init(&engine->code_arena, engine->heap, LIMIT_SCOPE);
     engine->next_due_ms = INT64_MAX;
     engine->sha = sha_new();
-    engine->toolbox = toolbox_new(&(struct toolbox_options){
-        .heap = engine->heap, .env = engine->env, .allow_exec = engine->options.allow_exec,
-        .log = engine->options.log, .log_context = engine->options.log_context });
+    engine->toolbox =
+        toolbox_new(&(struct toolbox_options){ .heap = engine->heap,
+                                               .env = engine->env,
+                                               .allow_exec = engine->options.allow_exec,
+                                               .log = engine->options.log,
+                                               .log_context = engine->options.log_context });
     return heads_init(&engine->heads, engine->heap) &&
            intern_init(&engine->interned, engine->heap) && engine->sha && engine->toolbox;
 }
@@ -123,7 +127,8 @@ static void stop_threads(struct engine *engine)
     pthread_mutex_unlock(&engine->lock);
     pthread_join(engine->threads[0], NULL);
     engine->thread_count = 0;
-    heap_free(engine->heap, engine->threads, sizeof *engine->threads * (engine->options.workers + 2));
+    heap_free(engine->heap, engine->threads,
+              sizeof *engine->threads * (engine->options.workers + 2));
 }
 
 static pawl_status begin_work(struct engine *engine, struct scope *scope)
@@ -147,8 +152,10 @@ pawl_status engine_open(const char *url, const struct engine_options *options, s
     struct engine *engine = heap_new(options->heap, sizeof *engine);
     pawl_status status;
 
-    if (!engine)
+    if (!engine) {
+        options->env->close(options->env);
         return scope_no_memory(scope);
+    }
     engine->options = *options;
     engine->heap = options->heap;
     engine->env = options->env;

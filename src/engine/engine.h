@@ -14,7 +14,8 @@
  *  (7) After OUTCOME_UNKNOWN the store is reopened; what is there then is what happened.
  *  (8) A step's result is recorded once; what ran in a process that died has failed with "lost".
  *
- * Texts in results live in the caller's scope, names of states and actions as long as the engine. */
+ * Texts in results live in the caller's scope, names of states and actions as long as the engine.
+ */
 #ifndef PAWL_ENGINE_ENGINE_H
 #define PAWL_ENGINE_ENGINE_H
 
@@ -28,14 +29,14 @@ struct engine;
 struct toolbox;
 
 struct engine_options {
-    struct env *env;      /* the engine's from now on */
+    struct env *env; /* the engine's from now on */
     const struct heap *heap;
     bool own;
     const char *address;
-    uint32_t workers;     /* threads; 0: the caller drives with engine_run_due() */
+    uint32_t workers; /* threads; 0: the caller drives with engine_run_due() */
     bool test_clock;
     bool allow_exec;
-    bool must_exist;      /* do not create the store */
+    bool must_exist; /* do not create the store */
     void (*log)(void *context, pawl_log_level level, const char *event, const char *text);
     void *log_context;
 };
@@ -76,8 +77,8 @@ pawl_status engine_code_register(struct engine *engine, const pawl_code_type *ty
 /* ---- Instances ---- */
 
 struct create_args {
-    str definition, declaration;   /* exactly one */
-    str input, metadata, labels;   /* JSON */
+    str definition, declaration; /* exactly one */
+    str input, metadata, labels; /* JSON */
     str actor, subject, correlation;
     bool has_instantiated_at;
     int64_t instantiated_at_ms;
@@ -87,8 +88,8 @@ struct created {
     char id[ID_SIZE + 1];
     str state;
 };
-pawl_status engine_create(struct engine *engine, struct scope *scope, const struct create_args *args,
-                          struct created *out);
+pawl_status engine_create(struct engine *engine, struct scope *scope,
+                          const struct create_args *args, struct created *out);
 
 struct fire_args {
     str id, action;
@@ -97,9 +98,9 @@ struct fire_args {
     bool has_fired_at;
     int64_t fired_at_ms;
     uint64_t expected_sequence; /* 0: any */
-    bool is_cancel;            /* not an action by name but the declared way to cancel */
-    pawl_status late_status;   /* a defect of attribution or time, found by the caller: reported in its
-                                  place of the priority (after conflict), with late_words */
+    bool is_cancel;             /* not an action by name but the declared way to cancel */
+    pawl_status late_status;    /* a defect of attribution or time, found by the caller: reported in
+                                   its    place of the priority (after conflict), with late_words */
     const char *late_words;
 };
 struct fired {
@@ -128,13 +129,19 @@ pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, st
 
 /* ---- Reading ---- */
 
-enum instance_status { STATUS_RUNNING, STATUS_SUSPENDED, STATUS_PAUSED, STATUS_COMPLETED,
-                       STATUS_FAILED, STATUS_CANCELLED };
+enum instance_status {
+    STATUS_RUNNING,
+    STATUS_SUSPENDED,
+    STATUS_PAUSED,
+    STATUS_COMPLETED,
+    STATUS_FAILED,
+    STATUS_CANCELLED
+};
 const char *instance_status_name(enum instance_status status);
 
 struct instance_view {
     char id[ID_SIZE + 1];
-    str definition_name;  /* data NULL: inline */
+    str definition_name; /* data NULL: inline */
     uint32_t version;
     enum definition_kind kind;
     const struct definition *definition; /* lives as long as the engine */
@@ -142,12 +149,13 @@ struct instance_view {
     uint64_t seq;
     enum instance_status status;
     str subject, correlation, labels, created_by, input, metadata; /* data NULL: absent */
-    char parent_id[ID_SIZE + 1]; /* "": none */
+    char parent_id[ID_SIZE + 1];                                   /* "": none */
     int64_t instantiated_at_ms, updated_at_ms;
-    str result, error;    /* JSON; data NULL: none */
+    str result, error; /* JSON; data NULL: none */
     bool test;
 };
-pawl_status engine_get(struct engine *engine, struct scope *scope, str id, struct instance_view *out);
+pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
+                       struct instance_view *out);
 pawl_status engine_current(struct engine *engine, struct scope *scope, str id, str *out);
 pawl_status engine_declaration(struct engine *engine, struct scope *scope, str id, str *out);
 

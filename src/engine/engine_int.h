@@ -19,45 +19,46 @@
 /* ---- Heads: where each instance stands, in memory (heads.c) ---- */
 
 #define SKIP_UNKNOWN UINT64_MAX
-#define HEAD_DIRTY 1u  /* its row lags behind */
-#define HEAD_RAW 2u    /* read from the tail: `state` is the transition that led to it */
-#define HEAD_FRESH 4u  /* RAW, and the last record is no entry: the state is the initial one */
-#define HEAD_NOW 16u   /* in a batch: its row is written with this commit, never later */
-#define HEAD_TEST 8u   /* a test instance: its timers never fire by themselves */
+#define HEAD_DIRTY   1u  /* its row lags behind */
+#define HEAD_RAW     2u  /* read from the tail: `state` is the transition that led to it */
+#define HEAD_FRESH   4u  /* RAW, and the last record is no entry: the state is the initial one */
+#define HEAD_NOW     16u /* in a batch: its row is written with this commit, never later */
+#define HEAD_TEST    8u  /* a test instance: its timers never fire by themselves */
 
 struct head {
     uint64_t instance, pos;
-    uint64_t skip;       /* position of the last entry whose seq is a multiple of 64; 0: none */
+    uint64_t skip; /* position of the last entry whose seq is a multiple of 64; 0: none */
     uint32_t definition, seq;
     uint8_t hash[SHA_SIZE];
     uint8_t random[ID_RANDOM_SIZE];
     uint16_t state;
     uint8_t flags;
-    uint8_t recent;      /* for eviction: touched since the hand passed */
+    uint8_t recent; /* for eviction: touched since the hand passed */
 };
 
 struct heads {
     const struct heap *heap;
-    struct head **chunks;     /* of HEAD_CHUNK heads */
+    struct head **chunks; /* of HEAD_CHUNK heads */
     uint32_t chunk_count, count, hand;
-    uint32_t *slots;          /* index + 1; 0: empty */
+    uint32_t *slots; /* index + 1; 0: empty */
     uint32_t slot_count;
     uint32_t *free_list;
     uint32_t free_count, free_capacity;
-    uint32_t dirty_capacity;  /* of the three below */
-    uint64_t *dirty;          /* instances whose rows lag, since the present cycle began */
+    uint32_t dirty_capacity; /* of the three below */
+    uint64_t *dirty;         /* instances whose rows lag, since the present cycle began */
     uint32_t dirty_count;
-    uint64_t *cycle;          /* those being swept now, in order of number */
+    uint64_t *cycle; /* those being swept now, in order of number */
     uint32_t cycle_count, cycle_next;
-    uint64_t cycle_pos;       /* the log's end when the cycle began */
-    uint64_t *scratch;        /* for sorting */
+    uint64_t cycle_pos; /* the log's end when the cycle began */
+    uint64_t *scratch;  /* for sorting */
 };
 
 bool heads_init(struct heads *heads, const struct heap *heap);
 void heads_fini(struct heads *heads);
 void heads_clear(struct heads *heads);
 struct head *heads_find(struct heads *heads, uint64_t instance);
-struct head *heads_add(struct heads *heads, const struct head *head); /* or replaces; NULL: no memory */
+struct head *heads_add(struct heads *heads,
+                       const struct head *head);               /* or replaces; NULL: no memory */
 bool heads_mark_dirty(struct heads *heads, struct head *head); /* false: no memory */
 uint32_t heads_lag(const struct heads *heads);
 /* Up to `limit` rows to write next, in order; their marks are taken off. When a cycle ends,
@@ -78,7 +79,7 @@ struct create_request {
     struct definition *definition;
     const struct decision *decision; /* what START decided; count 0: a machine */
     struct created *out;
-    uint64_t number;                 /* out */
+    uint64_t number; /* out */
 };
 
 struct define_request {
@@ -102,8 +103,8 @@ struct request {
     struct scope *scope;
     pawl_status status;
     bool is_done;
-    bool is_stale;       /* DECISION: decide again */
-    bool accepted;       /* has something in the present batch */
+    bool is_stale; /* DECISION: decide again */
+    bool accepted; /* has something in the present batch */
     void (*after)(struct engine *engine, struct request *request); /* NULL: somebody waits */
     pthread_cond_t wake; /* whom it concerns alone: hundreds may wait at once */
     void *context;
@@ -125,8 +126,8 @@ struct batch {
     struct live_change *live;
     struct snapshot_row *snapshots;
     struct head_row *rows;
-    struct head *heads;      /* as they will be, of the instances this batch touches */
-    uint32_t *slots;         /* index + 1 */
+    struct head *heads; /* as they will be, of the instances this batch touches */
+    uint32_t *slots;    /* index + 1 */
     uint32_t record_count, record_capacity, value_count, value_capacity;
     uint32_t instance_count, instance_capacity, definition_count, definition_capacity;
     uint32_t live_count, live_capacity, snapshot_count, snapshot_capacity;
@@ -148,13 +149,13 @@ struct intern_table {
     uint32_t slot_count, count;
 };
 
-#define ACTORS_KEPT 4096u        /* remembered while idle; twice as many at most */
-#define ACTOR_BYTES (256u << 10) /* an actor's arena is rebuilt when it has grown past this */
-#define SNAPSHOT_BYTES 4096u     /* history since the last snapshot before the next is worth it */
-#define FLUSH_AFTER_MS 10        /* quiet time before rows that lag are put right */
-#define RETRY_STORE_MS 1000      /* an event that met a failing store is tried again after this */
-#define JOBS_QUICK 1024u         /* log, set and fail: under way at once */
-#define JOBS_PER_WORKER 4u       /* other tools */
+#define ACTORS_KEPT     4096u        /* remembered while idle; twice as many at most */
+#define ACTOR_BYTES     (256u << 10) /* an actor's arena is rebuilt when it has grown past this */
+#define SNAPSHOT_BYTES  4096u /* history since the last snapshot before the next is worth it */
+#define FLUSH_AFTER_MS  10    /* quiet time before rows that lag are put right */
+#define RETRY_STORE_MS  1000  /* an event that met a failing store is tried again after this */
+#define JOBS_QUICK      1024u /* log, set and fail: under way at once */
+#define JOBS_PER_WORKER 4u    /* other tools */
 
 /* ---- Actors: flows and code, one decision in flight each (mailbox.c) ---- */
 
@@ -162,15 +163,15 @@ struct mail {
     struct mail *next;
     uint64_t instance;
     struct event event;
-    struct scope *scope;     /* of whoever waits; results and words go there */
-    struct scope own;        /* where nobody waits */
+    struct scope *scope; /* of whoever waits; results and words go there */
+    struct scope own;    /* where nobody waits */
     struct fired *out;
     const struct fire_args *fire; /* a fired action's other checks, made after it was decided */
     pawl_status status;
     bool is_done;
-    bool is_owned;           /* nobody waits: freed when done */
-    bool holds_place;        /* STEP_START: counted in jobs_under_way until a job takes it over */
-    int64_t retry_at_ms;     /* by the monotonic clock: the store failed, try again then */
+    bool is_owned;            /* nobody waits: freed when done */
+    bool holds_place;         /* STEP_START: counted in jobs_under_way until a job takes it over */
+    int64_t retry_at_ms;      /* by the monotonic clock: the store failed, try again then */
     struct mail_group *group; /* of mails that somebody waits for together; may be NULL */
 };
 
@@ -181,7 +182,7 @@ struct mail_group {
 struct actor {
     uint64_t instance;
     struct definition *definition;
-    struct arena arena;      /* of its memory */
+    struct arena arena; /* of its memory */
     void *memory;
     str input;
     uint32_t state, seq, snapshot_seq;
@@ -213,7 +214,7 @@ struct definition_slot {
     struct scope scope; /* holds it */
     str name;
     uint32_t version;
-    bool is_bound;      /* code: its handler is here */
+    bool is_bound; /* code: its handler is here */
 };
 
 struct engine {
@@ -222,23 +223,23 @@ struct engine {
     struct env *env;
     struct store *store;
     struct toolbox *toolbox;
-    struct sha *sha;         /* the drain's */
-    struct scope scope;      /* the drain's, emptied after each commit */
+    struct sha *sha;    /* the drain's */
+    struct scope scope; /* the drain's, emptied after each commit */
 
     pthread_mutex_t lock;
-    pthread_cond_t changed;  /* mail done, jobs queued, the drain free */
-    pthread_cond_t work;     /* a request is queued: for the drain thread */
+    pthread_cond_t changed; /* mail done, jobs queued, the drain free */
+    pthread_cond_t work;    /* a request is queued: for the drain thread */
     struct request *first, *last;
     bool draining;
-    uint32_t sweepers;       /* wait for the drain to be free */
-    _Atomic bool broken;     /* the store could not be reopened: nothing more is written */
-    bool commit_failed;      /* the last one did */
-    bool stopping;           /* threads but the drain end as soon as they can */
-    bool drain_stopping;     /* the others are gone: so does the drain */
+    uint32_t sweepers;   /* wait for the drain to be free */
+    _Atomic bool broken; /* what is in the store is not known: nothing is written meanwhile */
+    bool commit_failed;  /* the last one did */
+    bool stopping;       /* threads but the drain end as soon as they can */
+    bool drain_stopping; /* the others are gone: so does the drain */
     _Atomic uint32_t generation; /* grows when what actors remember may be wrong */
     struct store_tip tip;
     int64_t test_now_ms;
-    bool clock_moved;        /* the test clock has to be kept with the next commit */
+    bool clock_moved; /* the test clock has to be kept with the next commit */
 
     struct heads heads;
     struct batch batch;
@@ -260,11 +261,11 @@ struct engine {
     struct job *jobs, *jobs_last;
     struct ready_step *ready, *ready_last;
     struct ready_step *unserved; /* ready, but no tool of that name is here yet */
-    struct mail *later;      /* events that met a failing store */
+    struct mail *later;          /* events that met a failing store */
     uint32_t jobs_under_way, mail_under_way;
-    bool ready_lost;         /* a ready step could not be remembered: look for it */
-    int64_t next_due_ms;     /* as far as known; INT64_MAX: none */
-    bool timers_busy;        /* somebody is firing what is due */
+    bool ready_lost;     /* a ready step could not be remembered: look for it */
+    int64_t next_due_ms; /* as far as known; INT64_MAX: none */
+    bool timers_busy;    /* somebody is firing what is due */
     uint32_t stuck_timers;
     int64_t stuck_until_ms;
 
@@ -290,7 +291,8 @@ pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head 
                         int64_t at_ms, int64_t fired_at_ms);
 void batch_seal(struct engine *engine, struct head *head, struct record *record, const char *id,
                 str body, const struct commitments *commitments);
-uint64_t batch_new_value(struct engine *engine, str bytes, bool interned, const uint8_t **commitment);
+uint64_t batch_new_value(struct engine *engine, str bytes, bool interned,
+                         const uint8_t **commitment);
 pawl_status batch_know_skip(struct engine *engine, struct scope *scope, struct head *head);
 pawl_status heads_make_whole(struct engine *engine, struct scope *scope, struct head *head);
 struct record *batch_record(struct engine *engine, int32_t what, struct head *head, int64_t at_ms);
@@ -316,9 +318,9 @@ pawl_status drain_define(struct engine *engine, struct request *request, int64_t
 /* drain.c */
 pawl_status engine_submit(struct engine *engine, struct request *request); /* and wait */
 void engine_post_request(struct engine *engine, struct request *request);  /* `after` is called */
-void engine_lead(struct engine *engine);   /* lock held: drain what is queued, as leader */
-void engine_drain(struct engine *engine);  /* lock held */
-void engine_sweep(struct engine *engine);  /* an owner's rows, until none lags */
+void engine_lead(struct engine *engine);  /* lock held: drain what is queued, as leader */
+void engine_drain(struct engine *engine); /* lock held */
+void engine_sweep(struct engine *engine); /* an owner's rows, until none lags */
 void engine_wait_changed(struct engine *engine, int64_t for_ms); /* lock held */
 
 /* fire.c, create.c */
@@ -336,8 +338,8 @@ uint32_t live_room(const struct decision *decision);
 /* actors.c */
 struct actor *actor_new(struct engine *engine);
 void actor_free(struct engine *engine, struct actor *actor);
-pawl_status actor_adopt(struct engine *engine, struct actor *actor);      /* lock held */
-struct actor *actor_get(struct engine *engine, uint64_t instance);        /* lock held; NULL: no memory */
+pawl_status actor_adopt(struct engine *engine, struct actor *actor); /* lock held */
+struct actor *actor_get(struct engine *engine, uint64_t instance); /* lock held; NULL: no memory */
 pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor);
 void actors_fini(struct engine *engine);
 
@@ -358,9 +360,9 @@ void mail_drop_all(struct engine *engine); /* at close: their causes are still i
 /* steps.c */
 pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope *scope,
                         const struct event *event, struct decision *decision, struct job **jobs);
-void steps_act(struct engine *engine, uint64_t instance, struct job *jobs); /* lock held */
-void steps_drop(struct engine *engine, struct job *jobs);                   /* lock held */
-bool steps_run_one(struct engine *engine);                                  /* lock held */
+void steps_act(struct engine *engine, uint64_t instance, struct job *jobs);       /* lock held */
+void steps_drop(struct engine *engine, struct job *jobs);                         /* lock held */
+bool steps_run_one(struct engine *engine);                                        /* lock held */
 bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal); /* lock held */
 void steps_note_ready(struct engine *engine, uint64_t instance, const struct decision *decision);
 pawl_status steps_check_served(struct engine *engine, const struct actor *actor, uint32_t ordinal,
@@ -380,8 +382,8 @@ void *drain_thread(void *engine);
 pawl_status recover(struct engine *engine, struct scope *scope);
 pawl_status recover_tail(struct engine *engine, struct scope *scope);
 pawl_status recover_steps(struct engine *engine, struct scope *scope);
-void recover_ready(struct engine *engine); /* ready steps that could not be remembered */
-void engine_reopen(struct engine *engine); /* by the drain, after OUTCOME_UNKNOWN */
+void recover_ready(struct engine *engine);        /* ready steps that could not be remembered */
+pawl_status engine_reopen(struct engine *engine); /* by the drain, after OUTCOME_UNKNOWN */
 
 /* read.c */
 pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, struct head *out,

@@ -162,8 +162,9 @@ static void fire_elsewhere(struct engine *engine, struct scope *scope, struct ba
 pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct batch_fire *fires,
                               size_t count)
 {
-    struct request request = { .kind = REQUEST_FIRE, .scope = scope, .fires = fires,
-                               .fire_count = count };
+    struct request request = {
+        .kind = REQUEST_FIRE, .scope = scope, .fires = fires, .fire_count = count
+    };
     pawl_status status;
 
     if (count > LIMIT_BATCH)

@@ -116,19 +116,18 @@ static bool grow_slots(struct heads *heads)
 static bool grow_chunks(struct heads *heads)
 {
     size_t old_size = sizeof *heads->chunks * heads->chunk_count;
-    struct head **chunks = heap_resize(heads->heap, heads->chunks, old_size,
-                                       old_size + sizeof *heads->chunks);
+    struct head *chunk = heap_new(heads->heap, sizeof *chunk * HEAD_CHUNK);
+    struct head **chunks;
 
-    if (!chunks)
+    if (!chunk)
         return false;
-    heads->chunks = chunks;
-    chunks[heads->chunk_count] = heap_new(heads->heap, sizeof(struct head) * HEAD_CHUNK);
-    if (!chunks[heads->chunk_count]) {
-        /* Give the longer table back, or heads_fini() would free it by a wrong size. */
-        heads->chunks = heap_resize(heads->heap, chunks, old_size + sizeof *chunks, old_size);
+    chunks = heap_resize(heads->heap, heads->chunks, old_size, old_size + sizeof *chunks);
+    if (!chunks) {
+        heap_free(heads->heap, chunk, sizeof *chunk * HEAD_CHUNK);
         return false;
     }
-    heads->chunk_count++;
+    heads->chunks = chunks;
+    chunks[heads->chunk_count++] = chunk;
     return true;
 }
 

@@ -11,7 +11,7 @@ struct walk {
     const struct history_query *query;
     struct entry *entries;
     size_t count, capacity;
-    uint64_t value_ids[2];  /* the last values read: actors repeat */
+    uint64_t value_ids[2]; /* the last values read: actors repeat */
     str value_texts[2];
 };
 
@@ -106,7 +106,8 @@ static void reverse(struct entry *entries, size_t count)
     }
 }
 
-/* From `pos` back to entry `first`; entries past `last` are skipped, 64 at a time where possible. */
+/* From `pos` back to entry `first`; entries past `last` are skipped, 64 at a time where possible.
+ */
 static pawl_status walk_back(struct walk *walk, uint64_t pos, uint64_t first, uint64_t last)
 {
     while (pos) {
@@ -216,9 +217,12 @@ pawl_status engine_steps(struct engine *engine, struct scope *scope, str id,
     for (size_t i = 0; i < history.count && !status && slot->definition->kind == KIND_FLOW; i++) {
         const struct record *record = history.entries[i].record;
         struct effect_list effects = { 0 };
-        struct entry_view entry = { .transition = (uint32_t)record->what, .step = record->step,
-                                    .ordinal = record->ordinal, .attempt = record->attempt,
-                                    .payload = history.entries[i].payload, .effects = &effects,
+        struct entry_view entry = { .transition = (uint32_t)record->what,
+                                    .step = record->step,
+                                    .ordinal = record->ordinal,
+                                    .attempt = record->attempt,
+                                    .payload = history.entries[i].payload,
+                                    .effects = &effects,
                                     .at_ms = record->at_ms };
 
         if (record->body.data)

@@ -25,17 +25,20 @@ static pawl_status fold_draft(struct actor *actor, const struct draft *draft, in
                               struct scope *scope)
 {
     const struct definition *definition = actor->definition;
-    struct entry_view entry = { .transition = draft->transition, .step = draft->step,
-                                .ordinal = draft->ordinal, .attempt = draft->attempt,
+    struct entry_view entry = { .transition = draft->transition,
+                                .step = draft->step,
+                                .ordinal = draft->ordinal,
+                                .attempt = draft->attempt,
                                 .payload = keep(&actor->arena, draft->payload),
-                                .reason = draft->reason, .effects = &draft->effects,
+                                .reason = draft->reason,
+                                .effects = &draft->effects,
                                 .at_ms = at_ms };
 
     actor->bytes_since_snapshot += 64 + draft->payload.size + draft->effects.count * 24;
     actor->state = definition->transitions[draft->transition].to;
     actor->seq++;
-    return behavior_of(definition->kind)->apply(definition, actor->memory, &entry, scope,
-                                                &actor->arena);
+    return behavior_of(definition->kind)
+        ->apply(definition, actor->memory, &entry, scope, &actor->arena);
 }
 
 static pawl_status append_drafts(struct scope *scope, struct decision *all,
@@ -58,7 +61,8 @@ pawl_status actor_step(struct actor *actor, const struct event *event, struct sc
                        struct decision *out)
 {
     struct decision more = { 0 };
-    struct standing standing = { .state = actor->state, .seq = actor->seq,
+    struct standing standing = { .state = actor->state,
+                                 .seq = actor->seq,
                                  .memory = actor->memory };
     pawl_status status = behavior_of(actor->definition->kind)
                              ->decide(actor->definition, &standing, event, scope, &more);
@@ -216,8 +220,8 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     if (!status && turn->mail->event.kind == EVENT_STEP_START)
         status = steps_check_served(engine, actor, turn->mail->event.ordinal, scope);
     if (!status)
-        status = actor_decide(engine, actor, &turn->mail->event, scope, &turn->decision,
-                              &turn->jobs);
+        status =
+            actor_decide(engine, actor, &turn->mail->event, scope, &turn->decision, &turn->jobs);
     if (!status && turn->mail->fire)
         status = fire_check_late(engine, scope, turn->mail->fire, actor->instance,
                                  turn->decide.expected_seq, turn->mail->event.at_ms);
@@ -261,8 +265,10 @@ static void take_turn(struct engine *engine, struct actor *actor)
     *turn = (struct turn){ .actor = actor, .mail = mail };
     pthread_mutex_unlock(&engine->lock);
     status = decide_mail(engine, turn, scope);
-    turn->request = (struct request){ .kind = REQUEST_DECISION, .scope = scope,
-                                      .decide = &turn->decide, .after = turn_over,
+    turn->request = (struct request){ .kind = REQUEST_DECISION,
+                                      .scope = scope,
+                                      .decide = &turn->decide,
+                                      .after = turn_over,
                                       .context = turn };
     if (!status)
         engine_post_request(engine, &turn->request);

@@ -6,8 +6,9 @@
 #include "engine/engine_int.h"
 
 static const char *const status_names[] = {
-    [STATUS_RUNNING] = "running",     [STATUS_SUSPENDED] = "suspended", [STATUS_PAUSED] = "paused",
-    [STATUS_COMPLETED] = "completed", [STATUS_FAILED] = "failed",       [STATUS_CANCELLED] = "cancelled",
+    [STATUS_RUNNING] = "running", [STATUS_SUSPENDED] = "suspended",
+    [STATUS_PAUSED] = "paused",   [STATUS_COMPLETED] = "completed",
+    [STATUS_FAILED] = "failed",   [STATUS_CANCELLED] = "cancelled",
 };
 
 const char *instance_status_name(enum instance_status status)
@@ -40,8 +41,11 @@ static pawl_status load(struct engine *engine, struct scope *scope, uint64_t num
         status = store_head(engine->store, scope, number, engine->options.own, &head);
     if (status)
         return status;
-    *out = (struct head){ .instance = number, .pos = head.pos, .seq = (uint32_t)head.seq,
-                          .state = (uint16_t)head.state, .definition = row.definition,
+    *out = (struct head){ .instance = number,
+                          .pos = head.pos,
+                          .seq = (uint32_t)head.seq,
+                          .state = (uint16_t)head.state,
+                          .definition = row.definition,
                           .flags = row.test ? HEAD_TEST : 0 };
     memcpy(out->random, row.random, ID_RANDOM_SIZE);
     return PAWL_OK;
@@ -191,7 +195,8 @@ static pawl_status read_moment(struct engine *engine, struct scope *scope, str i
     return status;
 }
 
-pawl_status engine_get(struct engine *engine, struct scope *scope, str id, struct instance_view *out)
+pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
+                       struct instance_view *out)
 {
     struct definition_slot *slot;
     struct live live;
@@ -200,9 +205,12 @@ pawl_status engine_get(struct engine *engine, struct scope *scope, str id, struc
 
     if (status)
         return status;
-    *out = (struct instance_view){ .definition_name = slot->name, .version = slot->version,
-                                   .kind = slot->definition->kind, .definition = slot->definition,
-                                   .state = head.state, .seq = head.seq };
+    *out = (struct instance_view){ .definition_name = slot->name,
+                                   .version = slot->version,
+                                   .kind = slot->definition->kind,
+                                   .definition = slot->definition,
+                                   .state = head.state,
+                                   .seq = head.seq };
     id_print(head.instance, head.random, out->id);
     out->status = status_of(slot->definition, head.state, &live);
     status = read_fixed(engine, scope, head.instance, out);
@@ -254,13 +262,16 @@ static void why_live(const struct definition *definition, const struct live *liv
 {
     for (uint32_t i = 0; i < live->step_count; i++)
         if (live->steps[i].status != STEP_PENDING)
-            out[(*count)++] = (struct waiting){
-                .kind = "step", .name = flow_step_name(definition, live->steps[i].plan) };
+            out[(*count)++] =
+                (struct waiting){ .kind = "step",
+                                  .name = flow_step_name(definition, live->steps[i].plan) };
     for (uint32_t i = 0; i < live->timer_count; i++)
         if (!str_is(live->timers[i].name, "~timeout"))
-            out[(*count)++] = (struct waiting){ .kind = "timer", .has_until = true,
-                                                .name = timer_name(definition, live, &live->timers[i]),
-                                                .until_ms = live->timers[i].due_at_ms };
+            out[(*count)++] =
+                (struct waiting){ .kind = "timer",
+                                  .has_until = true,
+                                  .name = timer_name(definition, live, &live->timers[i]),
+                                  .until_ms = live->timers[i].due_at_ms };
     for (uint32_t i = 0; i < live->wait_count; i++)
         out[(*count)++] = (struct waiting){ .kind = "signal", .name = live->waits[i].name };
 }

@@ -5,8 +5,10 @@
 static pawl_status note_tail(void *context, const struct record *record)
 {
     struct engine *engine = context;
-    struct head *cached, head = { .instance = record->instance, .pos = record->pos,
-                                  .seq = (uint32_t)record->seq, .skip = SKIP_UNKNOWN,
+    struct head *cached, head = { .instance = record->instance,
+                                  .pos = record->pos,
+                                  .seq = (uint32_t)record->seq,
+                                  .skip = SKIP_UNKNOWN,
                                   .flags = HEAD_RAW };
     bool ok;
 
@@ -69,16 +71,16 @@ static pawl_status recover_instance(struct engine *engine, struct scope *scope, 
         struct mail *mail;
 
         if (live.steps[i].status == STEP_READY) {
-            status = steps_add_ready(engine, number, live.steps[i].ordinal) ? PAWL_OK
-                                                                            : PAWL_NO_MEMORY;
+            status =
+                steps_add_ready(engine, number, live.steps[i].ordinal) ? PAWL_OK : PAWL_NO_MEMORY;
             continue;
         }
         if (live.steps[i].status != STEP_RUNNING || !after_death)
             continue;
         mail = mail_new(engine);
         if (mail)
-            mail->event = (struct event){ .kind = EVENT_STEP_LOST,
-                                          .ordinal = live.steps[i].ordinal };
+            mail->event =
+                (struct event){ .kind = EVENT_STEP_LOST, .ordinal = live.steps[i].ordinal };
         if (!mail || !engine_mail(engine, number, mail))
             status = PAWL_NO_MEMORY;
     }
@@ -117,7 +119,7 @@ void recover_ready(struct engine *engine)
 }
 
 /* Close, open, replay. Steps under way in this process go on: they have not died. */
-void engine_reopen(struct engine *engine)
+pawl_status engine_reopen(struct engine *engine)
 {
     struct scope scope;
     pawl_status status;
@@ -126,9 +128,9 @@ void engine_reopen(struct engine *engine)
     status = store_reopen(engine->store, &scope);
     if (!status)
         status = recover(engine, &scope);
-    engine->broken = status != PAWL_OK;
     engine_log(engine, status ? PAWL_LOG_ERROR : PAWL_LOG_WARN,
                status ? "store.lost" : "store.reopened",
                status ? scope.error.message : "after an unknown outcome");
     scope_fini(&scope);
+    return status;
 }

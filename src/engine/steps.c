@@ -61,11 +61,13 @@ static pawl_status job_new(struct engine *engine, struct actor *actor, uint32_t 
 }
 
 /* Arguments that grew past the limit: the step fails for good, as if its tool had refused. */
-static pawl_status fail_started(struct actor *actor, struct scope *scope,
-                                const struct event *start, struct decision *decision)
+static pawl_status fail_started(struct actor *actor, struct scope *scope, const struct event *start,
+                                struct decision *decision)
 {
-    struct event failed = { .kind = EVENT_STEP_FAILED, .at_ms = start->at_ms,
-                            .ordinal = start->ordinal, .no_retry = true,
+    struct event failed = { .kind = EVENT_STEP_FAILED,
+                            .at_ms = start->at_ms,
+                            .ordinal = start->ordinal,
+                            .no_retry = true,
                             .payload = STR("\"too-large: the arguments after templates\"") };
 
     return actor_step(actor, &failed, scope, decision);
@@ -73,8 +75,8 @@ static pawl_status fail_started(struct actor *actor, struct scope *scope,
 
 /* Start one ready attempt on top of the decision, if there is a place for it. */
 static pawl_status start_one(struct engine *engine, struct actor *actor, struct scope *scope,
-                             const struct event *cause, uint32_t ordinal,
-                             struct decision *decision, struct job **jobs)
+                             const struct event *cause, uint32_t ordinal, struct decision *decision,
+                             struct job **jobs)
 {
     struct event start = { .kind = EVENT_STEP_START, .at_ms = cause->at_ms, .ordinal = ordinal };
     struct job *job;
@@ -220,7 +222,8 @@ static void run_job(struct engine *engine, struct job *job)
 {
     char key[ID_SIZE + 16];
     struct tool_result result = { .failed = true, .json = STR("\"no-memory\"") };
-    pawl_tool_call call = { .instance_id = job->id, .idempotency_key = key,
+    pawl_tool_call call = { .instance_id = job->id,
+                            .idempotency_key = key,
                             .attempt = job->call.attempt };
 
     pthread_mutex_unlock(&engine->lock);
@@ -269,8 +272,8 @@ void steps_leave_unserved(struct engine *engine, uint64_t instance, uint32_t ord
         engine->ready_lost = true;
         return;
     }
-    *step = (struct ready_step){ .instance = instance, .ordinal = ordinal,
-                                 .next = engine->unserved };
+    *step =
+        (struct ready_step){ .instance = instance, .ordinal = ordinal, .next = engine->unserved };
     engine->unserved = step;
 }
 

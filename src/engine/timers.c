@@ -9,8 +9,8 @@
 
 int64_t clock_at(struct engine *engine)
 {
-    int64_t now_ms = engine->options.test_clock ? engine->test_now_ms
-                                                : engine->env->now_ms(engine->env);
+    int64_t now_ms =
+        engine->options.test_clock ? engine->test_now_ms : engine->env->now_ms(engine->env);
 
     return now_ms > engine->tip.at_ms ? now_ms : engine->tip.at_ms;
 }
@@ -41,7 +41,8 @@ static bool post_timer(struct engine *engine, const struct live_timer *timer,
     if (!mail)
         return false;
     mail->group = group;
-    mail->event = (struct event){ .kind = EVENT_TIMER, .ordinal = timer->ordinal,
+    mail->event = (struct event){ .kind = EVENT_TIMER,
+                                  .ordinal = timer->ordinal,
                                   .name = arena_str(&mail->own.arena, timer->name),
                                   .actor = STR("pawl/timer") };
     group->left++;
@@ -140,8 +141,7 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope)
 bool timers_are_due(struct engine *engine)
 {
     return engine->next_due_ms <= clock_at(engine) &&
-           (!engine->stuck_timers ||
-            engine->env->tick_ms(engine->env) >= engine->stuck_until_ms);
+           (!engine->stuck_timers || engine->env->tick_ms(engine->env) >= engine->stuck_until_ms);
 }
 
 /* How long until there may be something to do: at most a second, because the wall clock may be
@@ -243,8 +243,7 @@ static bool is_idle(struct engine *engine)
 {
     return !engine->first && !engine->draining && !engine->runnable && !engine->jobs &&
            !engine->ready && !engine->jobs_under_way && !engine->mail_under_way &&
-           !engine->timers_busy &&
-           (engine->next_due_ms > clock_at(engine) || engine->stuck_timers);
+           !engine->timers_busy && (engine->next_due_ms > clock_at(engine) || engine->stuck_timers);
 }
 
 static pawl_status settle(struct engine *engine, struct scope *scope)
@@ -280,7 +279,8 @@ pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t b
         return scope_fail(scope, PAWL_NOT_KNOWN,
                           "the clock of this store is real; open it with the test clock");
     if (by_ms < 0)
-        return scope_fail(scope, PAWL_INVALID_REQUEST, "by: expected a duration, found less than 0");
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "by: expected a duration, found less than 0");
     for (;;) {
         status = settle(engine, scope);
         if (!status)
@@ -313,8 +313,10 @@ pawl_status engine_fire_timer(struct engine *engine, struct scope *scope, str id
     if (status)
         return status;
     for (uint32_t i = 0; i < live.timer_count; i++) {
-        struct event event = { .kind = EVENT_TIMER, .ordinal = live.timers[i].ordinal,
-                               .name = live.timers[i].name, .is_forced = true,
+        struct event event = { .kind = EVENT_TIMER,
+                               .ordinal = live.timers[i].ordinal,
+                               .name = live.timers[i].name,
+                               .is_forced = true,
                                .actor = STR("pawl/timer") };
 
         if (str_eq(live.timers[i].name, name))

@@ -98,26 +98,43 @@ TEST(planted, SEQUENCE_RESET)
     pawl_close(p);
 }
 
-/* Promise (2): of two programs that know the same state, the second decides again. The kettle
- * hears one refill only, so the second one's must be refused. */
+struct rival {
+    pawl *p;
+    pawl_id id;
+    bool has_struck;
+};
+
+static void strike(void *context, enum env_point point)
+{
+    struct rival *rival = context;
+
+    if (point != POINT_BEFORE_BEGIN || rival->has_struck)
+        return;
+    rival->has_struck = true;
+    EXPECT_OK(pawl_signal(rival->p, rival->id.text, "refill", "1", NULL, &error));
+}
+
+/* Promise (2): between a program's decision and its turn to write, another one moves the
+ * instance on; so it decides again. The kettle hears one refill only. */
 TEST(planted, STALE_DECISION)
 {
-    pawl_id id;
-    pawl *one, *other;
+    struct env *env = env_sim_new(BEGUN_AT, 4);
+    struct rival rival = { 0 };
+    pawl *p = NULL;
 
     stage_begin();
     disk_load(stage_path);
-    one = open_one(false);
-    other = open_one(false);
-    EXPECT_OK(pawl_create(one, &(pawl_create_args){ .definition = "kettle", .input = "5" }, &id,
-                          &error));
-    EXPECT(pawl_signal(one, id.text, "no-such-signal", NULL, NULL, &error) == PAWL_NOT_AWAITING);
-    EXPECT(pawl_signal(other, id.text, "no-such-signal", NULL, NULL, &error) == PAWL_NOT_AWAITING);
-    EXPECT_OK(pawl_signal(other, id.text, "refill", "1", NULL, &error));
-    EXPECT(pawl_signal(one, id.text, "refill", "1", NULL, &error) == PAWL_NOT_AWAITING);
-    expect_valid(one);
-    pawl_close(other);
-    pawl_close(one);
+    rival.p = open_one(false);
+    EXPECT_OK(pawl_open_env(&p, stage_url, &(pawl_options){ .test_clock = true }, env, &error));
+    EXPECT_OK(scenario_register(p, &error));
+    EXPECT_OK(pawl_create(p, &(pawl_create_args){ .definition = "kettle", .input = "5" },
+                          &rival.id, &error));
+    env_sim_on_point(env, strike, &rival);
+    EXPECT(pawl_signal(p, rival.id.text, "refill", "1", NULL, &error) == PAWL_NOT_AWAITING);
+    EXPECT(rival.has_struck);
+    expect_valid(p);
+    pawl_close(p);
+    pawl_close(rival.p);
 }
 
 /* Promise (4): a timer fires once. */

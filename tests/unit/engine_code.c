@@ -76,8 +76,8 @@ WORLD_TEST(code, timers_of_a_test_instance_fire_only_by_hand) /* E25 */
 {
     pawl_id id;
 
-    EXPECT_OK(pawl_create(world->p, &(pawl_create_args){ .definition = "ticker", .test = true }, &id,
-                          &world->error));
+    EXPECT_OK(pawl_create(world->p, &(pawl_create_args){ .definition = "ticker", .test = true },
+                          &id, &world->error));
     world_advance(world, 60000);
     EXPECT_TEXT(world_actions(world, id.text), "start");
     EXPECT_OK(pawl_test_fire_timer(world->p, id.text, "tick", &world->error));

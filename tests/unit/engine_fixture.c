@@ -35,7 +35,8 @@ void world_close(struct world *world)
 
 void world_end(struct world *world)
 {
-    static const char *const files[] = { "store.db", "store.db-wal", "store.db-shm", "store.db-owner" };
+    static const char *const files[] = { "store.db", "store.db-wal", "store.db-shm",
+                                         "store.db-owner" };
     char path[128];
 
     if (world->p)

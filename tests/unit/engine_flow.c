@@ -6,9 +6,10 @@
 #define THREE                                                                                      \
     "name: three\nsteps:\n"                                                                        \
     "  start: {name: one, tool: set, args: {x: 1}, next: two}\n"                                   \
-    "  two: {tool: work, args: {n: \"{{steps.one.result.x}}\"}, next: last,"                        \
+    "  two: {tool: work, args: {n: \"{{steps.one.result.x}}\"}, next: last,"                       \
     " retry: {max: 3, backoff: [10s, 60s]}, timeout: 30s}\n"                                       \
-    "  last: {tool: set, args: {got: \"{{steps.two.result}}\", who: \"{{input.who}}\"}, done: true}\n"
+    "  last: {tool: set, args: {got: \"{{steps.two.result}}\", who: \"{{input.who}}\"}, done: "    \
+    "true}\n"
 
 struct work {
     int calls, failures_left;

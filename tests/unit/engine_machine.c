@@ -45,8 +45,8 @@ WORLD_TEST(machine, numbers_go_on_without_a_gap_after_a_restart) /* (3), D35 inv
             world_close(world);
             world_open(world);
         }
-        EXPECT_OK(pawl_fire(world->p, id, &(pawl_fire_args){ .action = "note" }, &fired,
-                            &world->error));
+        EXPECT_OK(
+            pawl_fire(world->p, id, &(pawl_fire_args){ .action = "note" }, &fired, &world->error));
         EXPECT_EQ(fired.sequence_number, n);
     }
     world_expect_valid(world);
@@ -202,10 +202,10 @@ WORLD_TEST(machine, the_declaration_comes_back_byte_for_byte) /* D12 */
     pawl_id first, second;
     char *out, input[128];
 
-    EXPECT_OK(pawl_create(world->p, &(pawl_create_args){ .declaration = text }, &first,
-                          &world->error));
-    EXPECT_OK(pawl_create(world->p, &(pawl_create_args){ .declaration = text }, &second,
-                          &world->error));
+    EXPECT_OK(
+        pawl_create(world->p, &(pawl_create_args){ .declaration = text }, &first, &world->error));
+    EXPECT_OK(
+        pawl_create(world->p, &(pawl_create_args){ .declaration = text }, &second, &world->error));
     snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", second.text);
     EXPECT_OK(pawl_call(world->p, "instance.declaration", input, &out, &world->error));
     EXPECT_TEXT(out, text);

@@ -122,8 +122,10 @@ static void *drive(void *context)
     for (int i = 0; i < 10; i++) {
         if (pawl_create(client->p, &(pawl_create_args){ .definition = "order" }, &order, &error) ||
             pawl_create(client->p, &(pawl_create_args){ .definition = "pair" }, &flow, &error) ||
-            pawl_create(client->p, &(pawl_create_args){ .definition = "ticker" }, &ticker, &error) ||
-            pawl_fire(client->p, order.text, &(pawl_fire_args){ .action = "pay" }, &fired, &error) ||
+            pawl_create(client->p, &(pawl_create_args){ .definition = "ticker" }, &ticker,
+                        &error) ||
+            pawl_fire(client->p, order.text, &(pawl_fire_args){ .action = "pay" }, &fired,
+                      &error) ||
             pawl_signal(client->p, ticker.text, "slower", NULL, NULL, &error) ||
             pawl_signal(client->p, ticker.text, "stop", NULL, NULL, &error))
             return NULL;

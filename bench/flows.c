@@ -1,0 +1,170 @@
+/* flows.c - flows of ten steps: how many steps a second, and what one leaves on the disk. */
+#include "bench.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STEPS          10
+#define ENTRIES        (2 * STEPS + 2) /* start, step.start and step.complete of each, finish */
+#define FLOWS_AT_ONCE  64
+#define FLOW_WORKERS   4
+#define FLOWS_PER_DISK 1000
+
+static void print_flow(char *out, size_t size)
+{
+    int used = snprintf(out, size, "name: ten\nsteps:\n");
+
+    for (int i = 1; i < STEPS; i++)
+        used += snprintf(out + used, size - (size_t)used,
+                         "  s%d: {tool: set, args: {n: %d}, next: s%d}\n", i, i, i + 1);
+    snprintf(out + used, size - (size_t)used, "  s%d: {tool: last, done: true}\n", STEPS);
+}
+
+/* The tool of the last step: counts those that arrive. */
+static void last(void *context, const pawl_tool_call *call, pawl_tool_answer *answer)
+{
+    (void)call;
+    pawl_answer_result(answer, "{\"n\":10}");
+    __atomic_fetch_add((size_t *)context, 1, __ATOMIC_RELAXED);
+}
+
+static pawl *open_with_flow(const struct bench *bench, uint32_t workers, size_t *arrived)
+{
+    char text[1024], path[PATH_SIZE], url[PATH_SIZE + 8];
+    pawl_options options = { .own = true, .workers = workers };
+    pawl_error error;
+    pawl *p;
+
+    path_in(bench, "flows.db", path);
+    snprintf(url, sizeof url, "sqlite:%s", path);
+    check(pawl_open(&p, url, &options, &error), &error, url);
+    check(pawl_tool_register(p, "last", last, arrived, &error), &error, "register last");
+    print_flow(text, sizeof text);
+    define(p, text);
+    return p;
+}
+
+static void start_flow(pawl *p)
+{
+    pawl_create_args args = { .definition = "ten" };
+    pawl_error error;
+    pawl_id id;
+
+    check(pawl_create(p, &args, &id, &error), &error, "create ten");
+}
+
+/* Keep FLOWS_AT_ONCE of them going for a while; flows per second. */
+static double run_flows(pawl *p, const size_t *arrived, double seconds)
+{
+    size_t first = __atomic_load_n(arrived, __ATOMIC_RELAXED), started = first;
+    double begin = now_s();
+
+    while (now_s() - begin < seconds) {
+        while (started - __atomic_load_n(arrived, __ATOMIC_RELAXED) < FLOWS_AT_ONCE) {
+            start_flow(p);
+            started++;
+        }
+        rest_ms(1);
+    }
+    seconds = now_s() - begin;
+    return (double)(__atomic_load_n(arrived, __ATOMIC_RELAXED) - first) / seconds;
+}
+
+static double append_rate(struct append *append, double seconds)
+{
+    double begin = now_s();
+    size_t rows = 0;
+
+    for (; now_s() - begin < seconds; rows += 64)
+        append_commit(append, 64, 10000);
+    return (double)rows / (now_s() - begin);
+}
+
+static void measure_rate(struct bench *bench)
+{
+    struct row row = { .key = "flow_entries_vs_append", .sense = TOLD, .unit = "x",
+                       .what = "10-step flow, 64 at once, entries against append (64 per commit)" };
+    double ratios[REPEATS], flows[REPEATS], seconds = bench->quick ? 0.3 : 1.5;
+    struct append *append = append_open(bench, "append.db");
+    size_t arrived = 0;
+    pawl *p = open_with_flow(bench, FLOW_WORKERS, &arrived);
+
+    run_flows(p, &arrived, seconds / 2);
+    for (int i = 0; i < REPEATS; i++) {
+        double rate = append_rate(append, seconds / 2);
+
+        flows[i] = run_flows(p, &arrived, seconds);
+        ratios[i] = flows[i] * ENTRIES / rate;
+    }
+    row.value = median(ratios, REPEATS);
+    beside(&row, "%.0f steps/s; gate of a later issue 0.25", median(flows, REPEATS) * STEPS);
+    report(bench, &row);
+    pawl_close(p);
+    append_close(append);
+    store_remove(bench, "flows.db");
+    store_remove(bench, "append.db");
+}
+
+void measure_flows(struct bench *bench)
+{
+    measure_rate(bench);
+}
+
+/* ---- Disk ---- */
+
+static void measure_flow_disk(struct bench *bench)
+{
+    struct row row = { .key = "disk_per_flow", .unit = "KiB", .sense = AT_MOST,
+                       .gate = 2.5, .stretch = 1.5,
+                       .what = "disk per completed 10-step flow" };
+    size_t arrived = 0, count = bench->quick ? 100 : FLOWS_PER_DISK;
+    double before;
+    pawl_error error;
+    pawl *p = open_with_flow(bench, 0, &arrived);
+
+    pawl_close(p);
+    before = store_bytes(bench, "flows.db");
+    p = open_with_flow(bench, 0, &arrived);
+    for (size_t i = 0; i < count; i++) {
+        start_flow(p);
+        if (i % FLOWS_AT_ONCE == FLOWS_AT_ONCE - 1 || i + 1 == count)
+            check(pawl_run_due(p, &error), &error, "run ten");
+    }
+    pawl_close(p);
+    if (arrived != count)
+        die("flows: %zu of %zu arrived", arrived, count);
+    row.value = (store_bytes(bench, "flows.db") - before) / (double)count / 1024;
+    beside(&row, "%zu flows, %d entries each", count, ENTRIES);
+    report(bench, &row);
+    store_remove(bench, "flows.db");
+}
+
+static void measure_entry_disk(struct bench *bench)
+{
+    struct row row = { .key = "disk_per_entry", .unit = "B", .sense = AT_MOST, .gate = 110,
+                       .stretch = 80,
+                       .what = "disk per entry with hash and actor, 64 per commit" };
+    size_t commits = bench->quick ? 300 : 3000;
+    struct crowd crowd;
+    double before;
+
+    crowd_make(bench, "disk.db", bench->quick ? 1000 : 10000, &crowd);
+    crowd_close(&crowd);
+    before = store_bytes(bench, "disk.db");
+    crowd_reopen(bench, "disk.db", &crowd);
+    for (size_t i = 0; i < commits; i++)
+        crowd_fire(&crowd, 64);
+    crowd_close(&crowd);
+    row.value = (store_bytes(bench, "disk.db") - before) / (double)(commits * 64);
+    beside(&row, "%zu entries, %.1f MiB", commits * 64,
+           (store_bytes(bench, "disk.db") - before) / (1 << 20));
+    report(bench, &row);
+    crowd_free(&crowd);
+    store_remove(bench, "disk.db");
+}
+
+void measure_disk(struct bench *bench)
+{
+    measure_entry_disk(bench);
+    measure_flow_disk(bench);
+}
