@@ -98,9 +98,13 @@ void append_close(struct append *append);
 
 /* ---- A server seen from outside (process.c) ---- */
 
+pid_t child_start(char *const *words, int *output); /* output: what it prints can be read here */
+void child_line(int output, char *line, size_t size);
+void child_end(pid_t pid, int signal_number); /* 0: only wait */
+
 struct server {
     pid_t pid;
-    int port;
+    int port, output;
     double ready_ms; /* from exec to the line that says so */
 };
 
@@ -129,5 +133,7 @@ void measure_server(struct bench *bench);
 void big_make(const struct bench *bench, struct big *big);
 void measure_million_fires(struct bench *bench, struct big *big);
 void measure_million_server(struct bench *bench, struct big *big);
+void child_fire(const struct bench *bench, const char *name, size_t count, size_t batch,
+                size_t fires);
 
 #endif

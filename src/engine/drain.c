@@ -5,182 +5,6 @@
  * something was accepted; everybody else takes the turn first, because only then is what it
  * reads still true when it writes. */
 #include "engine/engine_int.h"
-#include <stdlib.h>
-
-static int compare_rows(const void *a, const void *b)
-{
-    const struct head_row *left = a, *right = b;
-
-    return left->instance < right->instance ? -1 : left->instance > right->instance;
-}
-
-static void add_row(struct batch *batch, const struct head *head)
-{
-    ASSERT(batch->row_count < batch->row_capacity);
-    batch->rows[batch->row_count++] = (struct head_row){
-        .instance = head->instance, .seq = head->seq, .pos = head->pos, .state = head->state
-    };
-}
-
-static bool room_for_rows(struct batch *batch, uint32_t more)
-{
-    uint32_t need = batch->head_count + more + 2;
-    void *rows;
-
-    if (need <= batch->row_capacity)
-        return true;
-    rows = heap_resize(batch->heap, batch->rows, sizeof *batch->rows * batch->row_capacity,
-                       sizeof *batch->rows * need);
-    if (!rows)
-        return false;
-    batch->rows = rows;
-    batch->row_capacity = need;
-    return true;
-}
-
-static bool may_lag(const struct engine *engine, const struct head *head)
-{
-    return engine->options.own && !(head->flags & HEAD_NOW);
-}
-
-/* Lagging rows that go with this commit. An instance that the batch itself writes is passed
- * over: its newer row is there already. */
-static pawl_status add_slice(struct engine *engine, uint32_t limit)
-{
-    struct batch *batch = &engine->batch;
-    struct head *slice = ARENA_ARRAY(&engine->scope.arena, struct head, limit + 1);
-    pawl_status status = PAWL_OK;
-    uint32_t count;
-
-    if (!slice || !room_for_rows(batch, limit))
-        return scope_no_memory(&engine->scope);
-    pthread_mutex_lock(&engine->lock);
-    count = heads_slice(&engine->heads, limit, engine->tip.pos, slice, &batch->flushed);
-    pthread_mutex_unlock(&engine->lock);
-    for (uint32_t i = 0; i < count && !status; i++) {
-        const struct head *pending = batch_find(batch, slice[i].instance);
-
-        status = heads_make_whole(engine, &engine->scope, &slice[i]);
-        if (!status && !(pending && !may_lag(engine, pending)))
-            add_row(batch, &slice[i]);
-    }
-    return status;
-}
-
-#define SLICE_LEAST 128u /* rows; fewer would write the same page again with every commit */
-
-/* How many lagging rows should go along: all of them where nothing may lag. Else a cycle begins
- * late, so that many of its rows share a page, but in time to end before the tail of the log is
- * longer than LIMIT_LAG, at one row for each record: no commit has to wait for many. */
-static uint32_t slice_size(const struct engine *engine)
-{
-    const struct heads *heads = &engine->heads;
-    uint32_t lag = heads_lag(heads), records = engine->batch.record_count;
-    bool is_due = heads->cycle_next < heads->cycle_count ||
-                  engine->tip.pos - engine->tip.flushed + lag >= LIMIT_LAG;
-
-    if (!engine->options.own)
-        return lag;
-    if (!is_due)
-        return 0;
-    return records > SLICE_LEAST ? records : SLICE_LEAST;
-}
-
-static pawl_status add_rows(struct engine *engine, uint32_t slice)
-{
-    struct batch *batch = &engine->batch;
-    bool all_right = true;
-
-    if (!room_for_rows(batch, slice))
-        return scope_no_memory(&engine->scope);
-    for (uint32_t i = 0; i < batch->head_count; i++) {
-        if (may_lag(engine, &batch->heads[i]))
-            all_right = false;
-        else
-            add_row(batch, &batch->heads[i]);
-    }
-    if (slice) {
-        pawl_status status = add_slice(engine, slice);
-
-        if (status)
-            return status;
-    }
-    if (all_right && heads_lag(&engine->heads) == 0 &&
-        (slice || !engine->options.own || engine->tip.pos - engine->tip.flushed > LIMIT_SLICE))
-        batch->flushed = engine->tip.pos + batch->record_count;
-    qsort(batch->rows, batch->row_count, sizeof *batch->rows, compare_rows);
-    return PAWL_OK;
-}
-
-static void add_root(struct engine *engine)
-{
-    struct batch *batch = &engine->batch;
-    struct record *last = &batch->records[batch->record_count - 1];
-
-    root_begin(engine->sha, engine->tip.root);
-    for (uint32_t i = 0; i < batch->record_count; i++)
-        root_add(engine->sha, batch->records[i].hash);
-    root_end(engine->sha, last->root);
-    last->has_root = true;
-}
-
-static struct commit commit_of(const struct engine *engine)
-{
-    const struct batch *batch = &engine->batch;
-
-    return (struct commit){
-        .records = batch->records,
-        .record_count = batch->record_count,
-        .values = batch->values,
-        .value_count = batch->value_count,
-        .definitions = batch->definitions,
-        .definition_count = batch->definition_count,
-        .instances = batch->instances,
-        .instance_count = batch->instance_count,
-        .heads = batch->rows,
-        .head_count = batch->row_count,
-        .live = batch->live,
-        .live_count = batch->live_count,
-        .snapshots = batch->snapshots,
-        .snapshot_count = batch->snapshot_count,
-        .flushed = batch->flushed,
-        .test_now_ms = engine->options.test_clock ? engine->test_now_ms : 0,
-    };
-}
-
-/* After the commit: what was pending is now true. */
-static bool accept_batch(struct engine *engine)
-{
-    struct batch *batch = &engine->batch;
-    struct store_tip *tip = &engine->tip;
-    bool kept = true;
-
-    if (batch->record_count) {
-        const struct record *last = &batch->records[batch->record_count - 1];
-
-        tip->pos = last->pos;
-        tip->at_ms = last->at_ms;
-        memcpy(tip->root, last->root, SHA_SIZE);
-    }
-    tip->last_value += batch->value_count;
-    tip->last_instance += batch->instance_count;
-    tip->last_definition += batch->definition_count;
-    if (batch->flushed)
-        tip->flushed = batch->flushed;
-    for (uint32_t i = 0; i < batch->head_count && engine->options.own; i++) {
-        struct head head = batch->heads[i], *cached;
-
-        if (!head.instance)
-            continue;
-        head.flags &= (uint8_t)~HEAD_NOW;
-        cached = heads_add(&engine->heads, &head);
-        if (may_lag(engine, &batch->heads[i]))
-            kept = kept && cached && heads_mark_dirty(&engine->heads, cached);
-    }
-    engine->clock_moved = false;
-    timers_note(engine, batch);
-    return kept;
-}
 
 static void fail_request(struct engine *engine, struct request *request, pawl_status status)
 {
@@ -223,32 +47,6 @@ static pawl_status mend(struct engine *engine)
     return engine->broken ? scope_fail(&engine->scope, PAWL_STORAGE_FAILURE,
                                        "the store failed and could not be opened again yet")
                           : PAWL_OK;
-}
-
-static pawl_status write_batch(struct engine *engine)
-{
-    struct commit commit;
-    struct store_tip tip;
-    pawl_status status = PAWL_OK;
-
-    if (engine->options.own) {
-        engine->env->reached(engine->env, POINT_BEFORE_BEGIN);
-        status = store_begin(engine->store, &engine->scope, &tip);
-        if (status)
-            return status;
-        if (tip.pos != engine->tip.pos) {
-            store_rollback(engine->store);
-            return scope_fail(&engine->scope, PAWL_STORAGE_FAILURE,
-                              "the log ends at %llu, not at %llu: somebody has written to a store "
-                              "that we own",
-                              (unsigned long long)tip.pos, (unsigned long long)engine->tip.pos);
-        }
-    }
-    if (engine->batch.record_count)
-        add_root(engine);
-    commit = commit_of(engine);
-    engine->env->reached(engine->env, POINT_BEFORE_COMMIT);
-    return store_commit(engine->store, &engine->scope, &commit);
 }
 
 /* A shared writer's turn: what we knew may be old. Rows that a dead owner left behind are
@@ -305,18 +103,6 @@ static void end_without_commit(struct engine *engine)
         intern_clear(&engine->interned);
 }
 
-static pawl_status finish_batch(struct engine *engine, uint32_t slice)
-{
-    pawl_status status = engine->batch_status;
-
-    engine->batch_status = PAWL_OK;
-    if (!status)
-        status = add_rows(engine, slice);
-    if (status && !engine->options.own)
-        store_rollback(engine->store);
-    return status ? status : write_batch(engine);
-}
-
 static void after_commit(struct engine *engine)
 {
     bool kept;
@@ -324,7 +110,7 @@ static void after_commit(struct engine *engine)
     engine->env->reached(engine->env, POINT_AFTER_COMMIT);
     pthread_mutex_lock(&engine->lock);
     engine->commit_failed = false;
-    kept = accept_batch(engine);
+    kept = commit_accept(engine);
     pthread_mutex_unlock(&engine->lock);
     if (!kept)
         start_over(engine, false);
@@ -358,12 +144,12 @@ static void process(struct engine *engine, struct request *list, uint32_t sweep)
         intern_clear(&engine->interned);
     for (struct request *r = list; r; r = r->next)
         decide_request(engine, r, at_ms);
-    slice = sweep ? sweep : slice_size(engine);
+    slice = sweep ? sweep : commit_slice(engine);
     if (!engine->batch.record_count && !engine->clock_moved && !slice && !engine->batch_status) {
         end_without_commit(engine);
         return;
     }
-    status = finish_batch(engine, slice);
+    status = commit_batch(engine, slice);
     if (status)
         after_failure(engine, list, status);
     else

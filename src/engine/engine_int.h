@@ -315,6 +315,11 @@ pawl_status definition_row_make(struct engine *engine, struct scope *scope, str 
 void definitions_fini(struct engine *engine);
 pawl_status drain_define(struct engine *engine, struct request *request, int64_t at_ms);
 
+/* commit.c */
+uint32_t commit_slice(const struct engine *engine); /* how many lagging rows should go along */
+pawl_status commit_batch(struct engine *engine, uint32_t slice);
+bool commit_accept(struct engine *engine); /* lock held; false: memory is short, start over */
+
 /* drain.c */
 pawl_status engine_submit(struct engine *engine, struct request *request); /* and wait */
 void engine_post_request(struct engine *engine, struct request *request);  /* `after` is called */
