@@ -101,11 +101,10 @@ static void report_ratio(struct bench *bench, struct row *row, const struct cont
     report(bench, row);
 }
 
-static void measure_batches(struct bench *bench, struct crowd *crowd, size_t size, double gate,
-                            double stretch)
+static void measure_batches(struct bench *bench, struct crowd *crowd, const char *crowd_name,
+                            size_t size, double gate, double stretch)
 {
     struct contest contest = { .crowd = crowd, .size = size };
-    const char *crowd_name = crowd->count >= 1000000 ? "1m" : "10k";
     struct row row = { .gate = gate, .stretch = stretch };
 
     snprintf(row.key, sizeof row.key, "fire_%zu_%s_vs_append", size, crowd_name);
@@ -123,9 +122,9 @@ void measure_fires(struct bench *bench)
     struct crowd crowd;
 
     crowd_make(bench, "small.db", bench->quick ? 1000 : 10000, &crowd);
-    measure_batches(bench, &crowd, 1, 0.85, 0.95);
-    measure_batches(bench, &crowd, 64, 0.5, 0.7);
-    measure_batches(bench, &crowd, 1000, 0.5, 0.8);
+    measure_batches(bench, &crowd, "10k", 1, 0.85, 0.95);
+    measure_batches(bench, &crowd, "10k", 64, 0.5, 0.7);
+    measure_batches(bench, &crowd, "10k", 1000, 0.5, 0.8);
     crowd_free(&crowd);
     store_remove(bench, "small.db");
 }
@@ -174,5 +173,5 @@ void measure_million_fires(struct bench *bench, struct big *big)
     report_tail(bench, &contest.append_side, &contest.fire_side);
     free(contest.append_side.latencies);
     free(contest.fire_side.latencies);
-    measure_batches(bench, &big->crowd, 1000, 0.3, 0.5);
+    measure_batches(bench, &big->crowd, "1m", 1000, 0.3, 0.5);
 }

@@ -195,6 +195,12 @@ static pawl_status restore(struct engine *engine, struct scope *scope, struct ac
         status = definitions_get(engine, scope, row.definition, &slot);
     if (!status)
         status = value_text(engine, scope, row.input, &input);
+    if (!status && (head.state >= slot->definition->state_count ||
+                    !behavior_of(slot->definition->kind)->memory_new))
+        status = scope_fail(scope, PAWL_STORAGE_FAILURE,
+                            "instance number %llu is no flow or code in a state it has: run pawl "
+                            "verify",
+                            (unsigned long long)actor->instance);
     if (status)
         return status;
     arena_clear(&actor->arena);

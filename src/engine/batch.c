@@ -364,7 +364,10 @@ pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head 
     pawl_status status = PAWL_OK;
 
     ASSERT(draft->transition < definition->transition_count);
-    ASSERT(definition->transitions[draft->transition].from == head->state);
+    if (definition->transitions[draft->transition].from != head->state)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "instance number %llu: its row and its history differ; run pawl verify",
+                          (unsigned long long)head->instance);
     if ((head->seq + 1) % SKIP_EVERY == 0)
         status = batch_know_skip(engine, scope, head);
     if (!status)

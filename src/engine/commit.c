@@ -66,14 +66,15 @@ static pawl_status add_slice(struct engine *engine, uint32_t limit)
 #define SLICE_LEAST 128u /* rows; fewer would write the same page again with every commit */
 
 /* How many lagging rows should go along: all of them where nothing may lag. Else a cycle begins
- * late, so that many of its rows share a page, but in time to end before the tail of the log is
- * longer than LIMIT_LAG, at one row for each record: no commit has to wait for many. */
+ * late, so that many of its rows share a page, but in time to end, at one row for each record,
+ * before more than LIMIT_LAG rows lag and the tail of the log is twice as long: no commit has to
+ * wait for many rows, and whoever opens after a death has not much to read. */
 uint32_t commit_slice(const struct engine *engine)
 {
     const struct heads *heads = &engine->heads;
     uint32_t lag = heads_lag(heads), records = engine->batch.record_count;
     bool is_due = heads->cycle_next < heads->cycle_count ||
-                  engine->tip.pos - engine->tip.flushed + lag >= LIMIT_LAG;
+                  engine->tip.pos - engine->tip.flushed + lag >= 2u * LIMIT_LAG;
 
     if (!engine->options.own)
         return lag;

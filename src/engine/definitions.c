@@ -55,6 +55,8 @@ static pawl_status load_slot(struct engine *engine, struct scope *scope, uint32_
     return status;
 }
 
+#define DEFINITIONS_MAX (1u << 24) /* a damaged store may name any number */
+
 static bool room_for(struct engine *engine, uint32_t id)
 {
     uint32_t capacity = engine->definition_capacity ? engine->definition_capacity : 16;
@@ -78,15 +80,15 @@ static bool room_for(struct engine *engine, uint32_t id)
 
 static pawl_status add_slot(struct engine *engine, struct scope *scope, uint32_t id)
 {
-    struct definition_slot *slot = NULL;
-    pawl_status status = PAWL_NO_MEMORY;
+    struct definition_slot *slot = heap_new(engine->heap, sizeof *slot);
+    pawl_status status;
 
-    if (room_for(engine, id))
-        slot = heap_new(engine->heap, sizeof *slot);
     if (!slot)
         return scope_no_memory(scope);
     scope_init(&slot->scope, engine->heap, LIMIT_SCOPE);
     status = load_slot(engine, scope, id, slot);
+    if (!status && (id > DEFINITIONS_MAX || !room_for(engine, id)))
+        status = scope_no_memory(scope);
     if (status) {
         scope_fini(&slot->scope);
         heap_free(engine->heap, slot, sizeof *slot);
@@ -108,6 +110,19 @@ pawl_status definitions_get(struct engine *engine, struct scope *scope, uint32_t
     if (!status)
         *out = engine->definitions[id];
     pthread_mutex_unlock(&engine->definitions_lock);
+    return status;
+}
+
+pawl_status definitions_of(struct engine *engine, struct scope *scope, const struct head *head,
+                           struct definition_slot **out)
+{
+    pawl_status status = definitions_get(engine, scope, head->definition, out);
+
+    if (!status && head->state >= (*out)->definition->state_count)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "instance number %llu stands in state %u, which its definition does not "
+                          "have: run pawl verify",
+                          (unsigned long long)head->instance, head->state);
     return status;
 }
 

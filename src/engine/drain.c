@@ -282,6 +282,15 @@ static bool lags(const struct engine *engine)
            (heads_lag(&engine->heads) || engine->tip.flushed < engine->tip.pos);
 }
 
+/* After a failure that was not mended at once: see whether it has passed. */
+void engine_mend(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    if (engine->broken && !engine->draining)
+        drain_once(engine, 0);
+    pthread_mutex_unlock(&engine->lock);
+}
+
 /* Rows that lag, written without waiting for a commit of records. */
 void engine_sweep(struct engine *engine)
 {
@@ -320,7 +329,10 @@ void *drain_thread(void *context)
     while (!engine->drain_stopping || engine->first) {
         if (engine->first)
             engine_drain(engine);
-        else if (lags(engine) && !engine->drain_stopping) {
+        else if (engine->broken && !engine->drain_stopping) {
+            wait_for(engine, &engine->work, RETRY_STORE_MS);
+            drain_once(engine, 0);
+        } else if (lags(engine) && !engine->drain_stopping) {
             /* A disk that takes no rows now may take them later; the log says it all meanwhile. */
             wait_for(engine, &engine->work,
                      engine->commit_failed ? RETRY_STORE_MS : FLUSH_AFTER_MS);

@@ -307,6 +307,10 @@ pawl_status intern(struct engine *engine, struct scope *scope, str bytes, uint64
 /* definitions.c */
 pawl_status definitions_get(struct engine *engine, struct scope *scope, uint32_t id,
                             struct definition_slot **out);
+/* The definition of the instance that stands at `head`; a head that names no state of it is
+ * STORAGE_FAILURE: the store is damaged. */
+pawl_status definitions_of(struct engine *engine, struct scope *scope, const struct head *head,
+                           struct definition_slot **out);
 const struct behavior *behavior_of(enum definition_kind kind);
 pawl_status definition_compile(struct scope *scope, str text, bool is_inline,
                                struct findings *findings, struct definition **out, str *name);
@@ -326,6 +330,7 @@ void engine_post_request(struct engine *engine, struct request *request);  /* `a
 void engine_lead(struct engine *engine);  /* lock held: drain what is queued, as leader */
 void engine_drain(struct engine *engine); /* lock held */
 void engine_sweep(struct engine *engine); /* an owner's rows, until none lags */
+void engine_mend(struct engine *engine);   /* see whether a store that failed works again */
 void engine_wait_changed(struct engine *engine, int64_t for_ms); /* lock held */
 
 /* fire.c, create.c */

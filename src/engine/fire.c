@@ -115,7 +115,7 @@ static pawl_status fire_one(struct engine *engine, struct scope *scope, struct b
     if (status == PAWL_NOT_KNOWN || (!status && memcmp(random, head->random, sizeof random) != 0))
         return scope_fail(scope, PAWL_NOT_KNOWN, "no instance '%.*s'", STR_ARG(fire->args.id));
     if (!status)
-        status = definitions_get(engine, scope, head->definition, &slot);
+        status = definitions_of(engine, scope, head, &slot);
     if (status)
         return status;
     if (slot->definition->kind != KIND_MACHINE) {

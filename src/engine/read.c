@@ -66,7 +66,7 @@ pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, st
         status = heads_make_whole(engine, scope, out);
     if (status == PAWL_NOT_KNOWN || (!status && memcmp(random, out->random, sizeof random) != 0))
         return scope_fail(scope, PAWL_NOT_KNOWN, "no instance '%.*s'", STR_ARG(id));
-    return status ? status : definitions_get(engine, scope, out->definition, slot);
+    return status ? status : definitions_of(engine, scope, out, slot);
 }
 
 pawl_status engine_current(struct engine *engine, struct scope *scope, str id, str *out)

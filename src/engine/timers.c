@@ -222,6 +222,7 @@ pawl_status engine_run_due(struct engine *engine, struct scope *scope)
     pawl_status status = PAWL_OK;
     bool due;
 
+    engine_mend(engine);
     do {
         if (engine->ready_lost && !engine->thread_count)
             recover_ready(engine);
@@ -278,6 +279,7 @@ pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t b
     if (!engine->options.test_clock)
         return scope_fail(scope, PAWL_NOT_KNOWN,
                           "the clock of this store is real; open it with the test clock");
+    engine_mend(engine);
     if (by_ms < 0)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "by: expected a duration, found less than 0");

@@ -127,8 +127,8 @@ TEST(planted, STALE_DECISION)
     rival.p = open_one(false);
     EXPECT_OK(pawl_open_env(&p, stage_url, &(pawl_options){ .test_clock = true }, env, &error));
     EXPECT_OK(scenario_register(p, &error));
-    EXPECT_OK(pawl_create(p, &(pawl_create_args){ .definition = "kettle", .input = "5" },
-                          &rival.id, &error));
+    EXPECT_OK(pawl_create(p, &(pawl_create_args){ .definition = "kettle", .input = "5" }, &rival.id,
+                          &error));
     env_sim_on_point(env, strike, &rival);
     EXPECT(pawl_signal(p, rival.id.text, "refill", "1", NULL, &error) == PAWL_NOT_AWAITING);
     EXPECT(rival.has_struck);
@@ -147,8 +147,8 @@ TEST(planted, TIMER_TWICE)
     stage_begin();
     disk_load(stage_path);
     p = open_one(true);
-    EXPECT_OK(pawl_create(p, &(pawl_create_args){ .definition = "kettle", .input = "5" }, &id,
-                          &error));
+    EXPECT_OK(
+        pawl_create(p, &(pawl_create_args){ .definition = "kettle", .input = "5" }, &id, &error));
     before = count_entries(p, &id);
     EXPECT_OK(pawl_test_advance(p, 60000, &error));
     EXPECT_EQ(count_entries(p, &id), before + 1);

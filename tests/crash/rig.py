@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAWL = os.path.abspath(os.environ.get("PAWL", ROOT / "build" / "pawl"))
+EVERY_MS = 60  # of countdowns
 LONG = bool(os.environ.get("PAWL_TEST_LONG"))
 
 LAMP = """name: lamp
@@ -178,7 +180,7 @@ class Ledger:
         self.touched = set()
         self.counter = 0
         self.calls = {"acknowledged": 0, "refused": 0, "unanswered": 0}
-        self.deaths = 0
+        self.deaths = self.by_hand = 0
 
     def mark(self):
         with self.lock:
@@ -287,6 +289,27 @@ def verify(folder):
     for what in ("records", "entries", "instances"):
         assert ours[what] == theirs[what], (what, ours, theirs)
     return ours
+
+
+def check_timers(folder):
+    """No countdown's timer fired before the entry that armed it said; each fired once."""
+    store = sqlite3.connect(os.path.join(folder, "store.db"))
+    armed, fired = {}, 0
+    rows = store.execute("""SELECT l.inst, l.at, t.action, l.body FROM pawl_log l
+        JOIN pawl_instance i ON i.number = l.inst JOIN pawl_definition d ON d.id = i.definition
+        JOIN pawl_transition t ON t.definition = d.id AND t.idx = l.what
+        WHERE d.name = 'countdown' ORDER BY l.pos""")
+    for inst, at, action, body in rows:
+        due = armed.pop(inst, None)
+        if action == "timer":
+            assert due is not None, "instance %d: a timer fired that was not armed" % inst
+            assert at >= due, "instance %d: a timer fired %d ms early" % (inst, due - at)
+            fired += 1
+        for effect in json.loads(body or "[]"):
+            if effect[0] == "arm":
+                armed[inst] = effect[2]
+    store.close()
+    assert not armed and fired > 0, (armed, fired)
 
 
 def check_no_sanitizer(folder):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """run_kill.py - kill -9 at random, at every named point and at every sync, while machines,
-flows and countdowns are driven by several clients, over HTTP and from the command line.
+flows and countdowns are driven by several clients, over HTTP and from the command line; and
+syncs and writes that fail under a server that lives on.
 
 One store lives through all the deaths. After each the ledger (rig.py) is checked; at the end
 every instance must end as it should, and both verifiers must agree that the store is valid.
@@ -10,6 +11,7 @@ import os
 import random
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -20,11 +22,15 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import rig  # noqa: E402
 
 SEED = int(os.environ.get("PAWL_TEST_SEED", "1"))
-LOAD_S = 4  # the longest a round waits for a death that does not come
+LOAD_S = 2  # the longest a round waits for a death that does not come
 POINTS = re.findall(r'X\([A-Z_]+, "([a-z-]+)"\)', (rig.ROOT / "src/env/env.h").read_text())
-NUMBERS = (1, 2, 3, 5, 8, 13, 21, 55) if rig.LONG else (1, 4, 15)
-SYNCS = range(1, 61) if rig.LONG else (1, 2, 3, 5, 8, 12, 18)
-RANDOM_KILLS = 60 if rig.LONG else 6
+NUMBERS = (1, 2, 3, 5, 8, 13, 21, 55) if rig.LONG else (1, 2, 4, 9, 20)
+SYNCS = range(1, 61) if rig.LONG else (*range(1, 13), 16, 20, 25, 32, 40)
+FAILURES = [what % n for what, numbers in (
+    ("fdatasync:error=EIO:when=%d", range(1, 40) if rig.LONG else (2, 6, 15)),
+    ("pwrite64:error=ENOSPC:when=%d", range(30, 200, 7) if rig.LONG else (60, 110)),
+    ("pwrite64:error=EIO:when=%d+60", range(30, 200, 13) if rig.LONG else (70, 95))) for n in numbers]
+RANDOM_KILLS = 60 if rig.LONG else 8
 
 
 class Load:
@@ -33,7 +39,8 @@ class Load:
     def __init__(self, ledger, server, folder):
         self.ledger, self.server, self.folder = ledger, server, folder
         self.errors = []
-        jobs = [self.switch_lamps, self.take_trips, self.count_down, self.type_commands]
+        jobs = [self.switch_lamps, self.take_trips, self.count_down, self.look_around,
+                self.type_commands]
         self.threads = [threading.Thread(target=self.work, args=(job,)) for job in jobs]
         for thread in self.threads:
             thread.start()
@@ -60,15 +67,27 @@ class Load:
             else:
                 rig.switch(self.ledger, client, lamp)
 
+    def look_around(self, client):
+        while True:
+            status, body = client.call("GET", "/v1/instances?limit=5")
+            assert status in (200, 503), (status, body)
+            for one in body["instances"] if status == 200 else ():
+                status, body = client.call("GET", "/v1/instances/%s/history" % one["instance_id"])
+                assert status in (200, 503), (status, body)
+                if status == 200:
+                    numbers = [e["sequence_number"] for e in body["entries"]]
+                    assert numbers == list(range(1, len(numbers) + 1)), numbers
+            time.sleep(0.01)
+
     def take_trips(self, client):
-        for i in range(4):
+        for i in range(25):
             rig.create(self.ledger, client, "trip", {"definition": "trip", "input": {"bag": i}})
-            time.sleep(0.05)
+            time.sleep(0.03)
 
     def count_down(self, client):
         for _ in range(3):
             instance = rig.create(self.ledger, client, "countdown",
-                                  {"definition": "countdown", "input": {"from": 3, "every": "60ms"}})
+                                  {"definition": "countdown", "input": {"from": 3, "every": "%dms" % rig.EVERY_MS}})
             self.add_one(client, instance)
             time.sleep(0.1)
 
@@ -113,6 +132,7 @@ def run_round(folder, ledger, env=None, before=(), kill_after=None):
     if server.address:
         load = Load(ledger, server, folder)
         if not server.wait(LOAD_S if kill_after is None else kill_after):
+            ledger.by_hand += 1
             server.child.kill()
         server.child.wait()
         load.join()
@@ -142,6 +162,19 @@ def kill_at_syncs(folder, ledger):
         inject = "inject=fdatasync,fsync:signal=SIGKILL:when=%d" % n
         run_round(folder, ledger, before=(strace, "-D", "-f", "-qq", "-o", "/dev/null", "-e",
                                           "trace=fdatasync,fsync", "-e", inject))
+
+
+def fail_calls(folder, ledger):
+    """A sync or a write fails under a server, which goes on, or ends if it can't reopen its
+    store; whatever it answers is true."""
+    strace = shutil.which("strace")
+    if not strace:
+        print("SKIPPED: syncs and writes that fail: there is no strace")
+        return
+    for failure in FAILURES:
+        run_round(folder, ledger, kill_after=0.6,
+                  before=(strace, "-D", "-f", "-qq", "-o", "/dev/null", "-e",
+                          "trace=" + failure.split(":")[0], "-e", "inject=" + failure))
 
 
 def has_ended(client, instance):
@@ -186,31 +219,30 @@ def kill_creation(folder):
     strace = shutil.which("strace")
     if not strace:
         print("SKIPPED: kill while the store is made: there is no strace")
-        return 0
-    names = "openat,pwrite64,fsync,fdatasync,renameat2,rename,ftruncate,close,unlink"
+        return
+    names = "write,pwrite64,fsync,fdatasync,renameat2,rename,ftruncate,unlink,unlinkat,flock,fcntl"
     environment = dict(os.environ, ASAN_OPTIONS="detect_leaks=0")
-    for n in range(1, 400, 1 if rig.LONG else 29):
+    for n in range(1, 1000, 1 if rig.LONG else 41):
         with tempfile.TemporaryDirectory(prefix="pawl-birth-") as birth:
-            code = rig.subprocess.run(
-                [strace, "-f", "-qq", "-o", "/dev/null", "-P", birth, "-P", birth + "/store.db",
-                 "-e", "trace=" + names, "-e", "inject=%s:signal=SIGKILL:when=%d" % (names, n),
+            code = subprocess.run(
+                [strace, "-f", "-qq", "-o", "/dev/null", "trace=" + names, "-e", "inject=%s:signal=SIGKILL:when=%d" % (names, n),
                  rig.PAWL, "--store", "sqlite:" + birth + "/store.db", "init"], env=environment,
-                stdout=rig.subprocess.DEVNULL, stderr=rig.subprocess.DEVNULL).returncode
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
             rig.run_cli(birth, "init")
             rig.verify(birth)
             left = [f for f in os.listdir(birth) if "-new-" in f]
             assert not left, "left behind: %s" % left
         if code == 0:
             break
-    return n
+    assert n > 20, "no kill: the store was made at once"
 
 
 def main():
-    parts = [kill_at_points, kill_at_random, kill_at_syncs]
+    parts = [kill_at_points, kill_at_random, kill_at_syncs, fail_calls]
     passed = failed = 0
     ledger = rig.Ledger()
     with tempfile.TemporaryDirectory(prefix="pawl-kill-") as folder:
-        for part in [prepare, *parts, end_all, rig.verify, rig.check_no_sanitizer, kill_creation]:
+        for part in [prepare, *parts, end_all, rig.verify, rig.check_timers, rig.check_no_sanitizer, kill_creation]:
             begun = time.monotonic()
             try:
                 part(folder, ledger) if part in (*parts, end_all) else part(folder)
@@ -226,8 +258,8 @@ def main():
                     shutil.copytree(folder, kept, dirs_exist_ok=True)
                     print("the store is kept in " + kept)
                 break
-    print("# seed %d, %d deaths, %d instances, %s" % (SEED, ledger.deaths, len(ledger.instances),
-                                                      ledger.calls))
+    print("# seed %d, %d deaths (%d by our own hand), %d instances, %s" % (
+        SEED, ledger.deaths, ledger.by_hand, len(ledger.instances), ledger.calls))
     print("# %d passed, %d failed" % (passed, failed))
     return 1 if failed else 0
 

@@ -123,15 +123,15 @@ static void check_store(struct world *w)
 {
     struct verify_report report;
 
-    EXPECT_OK(verify_store(engine_store(w->p->engine), &heap_libc, 0, NULL, NULL, &report,
-                           &w->error));
+    EXPECT_OK(
+        verify_store(engine_store(w->p->engine), &heap_libc, 0, NULL, NULL, &report, &w->error));
     if (!report.valid)
         test_fail(__FILE__, __LINE__, "verify found: %s", report.what);
 }
 
 TEST(clock, jumps_both_ways_make_no_timer_early_and_no_time_fall)
 {
-    uint64_t seeds = stage_is_long() ? 500 : 25;
+    uint64_t seeds = stage_is_long() ? 200 : 25;
     uint32_t fired = 0;
 
     stage_begin();

@@ -35,29 +35,28 @@ static const struct act door_acts[] = {
 
 /* ---- A flow: three steps, the second fails at first ---- */
 
-static const char parcel_source[] =
-    "name: parcel\n"
-    "steps:\n"
-    "  start:\n"
-    "    name: wrap\n"
-    "    tool: set\n"
-    "    idempotent: true\n"
-    "    retry: {max: 9}\n"
-    "    args: {what: \"{{input.what}}\"}\n"
-    "    next: carry\n"
-    "  carry:\n"
-    "    tool: weak-arms\n"
-    "    idempotent: true\n"
-    "    timeout: 1m\n"
-    "    retry: {max: 9, backoff: [1s]}\n"
-    "    args: {what: \"{{steps.wrap.result.what}}\"}\n"
-    "    next: hand-over\n"
-    "  hand-over:\n"
-    "    tool: set\n"
-    "    idempotent: true\n"
-    "    retry: {max: 9}\n"
-    "    args: {carried: \"{{steps.carry.result.what}}\"}\n"
-    "    done: true\n";
+static const char parcel_source[] = "name: parcel\n"
+                                    "steps:\n"
+                                    "  start:\n"
+                                    "    name: wrap\n"
+                                    "    tool: set\n"
+                                    "    idempotent: true\n"
+                                    "    retry: {max: 9}\n"
+                                    "    args: {what: \"{{input.what}}\"}\n"
+                                    "    next: carry\n"
+                                    "  carry:\n"
+                                    "    tool: weak-arms\n"
+                                    "    idempotent: true\n"
+                                    "    timeout: 1m\n"
+                                    "    retry: {max: 9, backoff: [1s]}\n"
+                                    "    args: {what: \"{{steps.wrap.result.what}}\"}\n"
+                                    "    next: hand-over\n"
+                                    "  hand-over:\n"
+                                    "    tool: set\n"
+                                    "    idempotent: true\n"
+                                    "    retry: {max: 9}\n"
+                                    "    args: {carried: \"{{steps.carry.result.what}}\"}\n"
+                                    "    done: true\n";
 
 static const struct act parcel_acts[] = {
     { .kind = ACT_DEFINE },
@@ -133,18 +132,44 @@ static const struct act kettle_acts[] = {
 /* ---- All of them ---- */
 
 const struct scenario scenarios[] = {
-    { .name = "machine", .own = true, .definition = "door", .source = door_source,
-      .acts = door_acts, .act_count = COUNT(door_acts), .end = "gone", .entries = 7,
+    { .name = "machine",
+      .own = true,
+      .definition = "door",
+      .source = door_source,
+      .acts = door_acts,
+      .act_count = COUNT(door_acts),
+      .end = "gone",
+      .entries = 7,
       .is_exact = true },
-    { .name = "shared", .own = false, .definition = "door", .source = door_source,
-      .acts = door_acts, .act_count = COUNT(door_acts), .end = "gone", .entries = 7,
+    { .name = "shared",
+      .own = false,
+      .definition = "door",
+      .source = door_source,
+      .acts = door_acts,
+      .act_count = COUNT(door_acts),
+      .end = "gone",
+      .entries = 7,
       .is_exact = true },
-    { .name = "flow", .own = true, .definition = "parcel", .source = parcel_source,
-      .input = "{\"what\":\"a vase\"}", .acts = parcel_acts, .act_count = COUNT(parcel_acts),
-      .end = "completed", .result = "\"result\":{\"carried\":\"a vase\"}", .entries = 9 },
-    { .name = "code", .own = true, .definition = "kettle", .input = "6", .acts = kettle_acts,
-      .act_count = COUNT(kettle_acts), .end = "completed", .result = "\"result\":\"boils\"",
-      .entries = 10, .is_exact = true },
+    { .name = "flow",
+      .own = true,
+      .definition = "parcel",
+      .source = parcel_source,
+      .input = "{\"what\":\"a vase\"}",
+      .acts = parcel_acts,
+      .act_count = COUNT(parcel_acts),
+      .end = "completed",
+      .result = "\"result\":{\"carried\":\"a vase\"}",
+      .entries = 9 },
+    { .name = "code",
+      .own = true,
+      .definition = "kettle",
+      .input = "6",
+      .acts = kettle_acts,
+      .act_count = COUNT(kettle_acts),
+      .end = "completed",
+      .result = "\"result\":\"boils\"",
+      .entries = 10,
+      .is_exact = true },
     { 0 },
 };
 

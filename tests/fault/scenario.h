@@ -35,10 +35,10 @@ struct scenario {
     const char *input;
     const struct act *acts;
     uint32_t act_count;
-    const char *end;        /* the state it must end in */
-    const char *result;     /* what instance.get must show then; NULL: nothing special */
-    uint32_t entries;       /* at least; */
-    bool is_exact;          /* and never more: attempts of a flow may be lost and made again */
+    const char *end;    /* the state it must end in */
+    const char *result; /* what instance.get must show then; NULL: nothing special */
+    uint32_t entries;   /* at least; */
+    bool is_exact;      /* and never more: attempts of a flow may be lost and made again */
 };
 
 extern const struct scenario scenarios[]; /* ends with a zero row */
@@ -48,24 +48,26 @@ struct witness {
     const struct scenario *scenario;
     char url[128];
     const struct heap *heap; /* NULL: libc's */
+    struct env *env;         /* of the pawl that is open */
     pawl *p;
-    uint32_t next;           /* act */
-    char id[27];             /* "": no instance yet */
-    uint32_t count;          /* entries seen */
+    uint32_t next;  /* act */
+    char id[27];    /* "": no instance yet */
+    uint32_t count; /* entries seen */
     char seen[ENTRIES_MAX][65];
-    uint32_t promised;       /* entries that a PAWL_OK stands for */
-    bool has_heard;          /* the signal is in the history */
-    bool is_defined;         /* acknowledged or seen */
-    bool may_grow;           /* the last act may have happened: not known, or time was moved */
-    uint32_t most;           /* and then by so many entries at most */
-    bool looks_closely;      /* also at what was seen before */
-    uint32_t refusals;       /* acts that failed, in all */
-    uint32_t unknowns;       /* of them with OUTCOME_UNKNOWN */
+    uint32_t promised;  /* entries that a PAWL_OK stands for */
+    bool has_heard;     /* the signal is in the history */
+    bool is_defined;    /* acknowledged or seen */
+    bool may_grow;      /* the last act may have happened: not known, or time was moved */
+    uint32_t most;      /* and then by so many entries at most */
+    bool looks_closely; /* also at what was seen before */
+    uint32_t refusals;  /* acts that failed, in all */
+    uint32_t unknowns;  /* of them with OUTCOME_UNKNOWN */
 };
 
 void witness_init(struct witness *w, const struct scenario *scenario, const char *url);
 
-/* Open a pawl and register tools and code. Any honest failure is returned, and then w->p is NULL. */
+/* Open a pawl and register tools and code. Any honest failure is returned, and then w->p is NULL.
+ */
 pawl_status witness_open(struct witness *w);
 void witness_close(struct witness *w);
 

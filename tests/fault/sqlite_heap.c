@@ -124,8 +124,8 @@ static void heap_end(void *context)
 void sqlite_heap_install(void)
 {
     static const sqlite3_mem_methods methods = {
-        heap_malloc, heap_give_back, heap_realloc, heap_size, heap_roundup,
-        heap_begin,  heap_end,       NULL,
+        heap_malloc,  heap_give_back, heap_realloc, heap_size,
+        heap_roundup, heap_begin,     heap_end,     NULL,
     };
 
     EXPECT(sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) == SQLITE_OK);

@@ -44,3 +44,10 @@ bool stage_is_long(void)
 {
     return getenv("PAWL_TEST_LONG") != NULL;
 }
+
+uint64_t stage_seed(void)
+{
+    const char *text = getenv("PAWL_TEST_SEED");
+
+    return text ? strtoull(text, NULL, 10) : 0;
+}

@@ -3,11 +3,14 @@
 #define PAWL_TESTS_FAULT_STAGE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 extern char stage_path[96], stage_url[112]; /* of the store */
 
 /* Once in a test, before SQLite is used. The folder goes with the process. */
 void stage_begin(void);
+
+uint64_t stage_seed(void); /* $PAWL_TEST_SEED, to draw others; 0 */
 
 bool stage_is_long(void); /* the long tier: every n, many seeds */
 

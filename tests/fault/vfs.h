@@ -43,14 +43,14 @@ struct disk_plan {
     bool for_ever; /* and all after it */
 };
 
-void disk_install(void);              /* as SQLite's default, once in a process */
-void disk_load(const char *path);     /* forget everything; the real file, synced, is all there is */
+void disk_install(void);          /* as SQLite's default, once in a process */
+void disk_load(const char *path); /* forget everything; the real file, synced, is all there is */
 void disk_arm(struct disk_plan plan); /* counting begins anew */
 void disk_disarm(void);               /* nothing fails any more; has_failed and count are kept */
 bool disk_has_failed(void);
-uint64_t disk_count(void);             /* calls that counted since disk_arm() */
-void disk_power_on(uint64_t seed);     /* every file must be closed */
-unsigned disk_lost(void);              /* how many unsynced writes the last power cut took or tore */
-bool disk_is_closed(void);             /* is no file open? */
+uint64_t disk_count(void);         /* calls that counted since disk_arm() */
+void disk_power_on(uint64_t seed); /* every file must be closed */
+unsigned disk_lost(void);          /* how many unsynced writes the last power cut took or tore */
+bool disk_is_closed(void);         /* is no file open? */
 
 #endif

@@ -66,7 +66,8 @@ void bytes_truncate(struct bytes *bytes, size_t size);
 void bytes_copy(struct bytes *to, const struct bytes *from);
 struct content *content_new(void);
 void content_write(struct content *content, size_t at, const void *data, size_t size);
-void content_note(struct content *content, size_t at, const void *data, size_t size); /* only unsynced */
+void content_note(struct content *content, size_t at, const void *data,
+                  size_t size); /* only unsynced */
 void content_truncate(struct content *content, size_t size);
 void content_sync(struct content *content); /* its names as well */
 struct name *name_find(const char *path);

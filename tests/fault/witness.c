@@ -36,7 +36,8 @@ pawl_status witness_open(struct witness *w)
         options.resize_context = w->heap->context;
     }
     error = (pawl_error){ 0 };
-    status = pawl_open_env(&w->p, w->url, &options, env_sim_new(BEGUN_AT, 7), &error);
+    w->env = env_sim_new(BEGUN_AT, 7);
+    status = pawl_open_env(&w->p, w->url, &options, w->env, &error);
     EXPECT(!w->p == (status != PAWL_OK));
     if (status == PAWL_OK)
         status = scenario_register(w->p, &error);
@@ -208,8 +209,8 @@ static pawl_status create(struct witness *w)
 static pawl_status define(struct witness *w)
 {
     pawl_defined defined;
-    pawl_status status = pawl_define(w->p, w->scenario->source, strlen(w->scenario->source),
-                                     &defined, &error);
+    pawl_status status =
+        pawl_define(w->p, w->scenario->source, strlen(w->scenario->source), &defined, &error);
 
     if (status == PAWL_OK) {
         EXPECT_EQ(defined.version, 1);
@@ -243,6 +244,7 @@ static pawl_status act_out(struct witness *w, const struct act *act)
     case ACT_SIGNAL:
         return signal_it(w, act);
     case ACT_ADVANCE:
+        env_sim_advance(w->env, act->by_ms); /* real time passes too: a pause after a failure */
         w->may_grow = true;
         w->most = ENTRIES_MAX;
         return pawl_test_advance(w->p, act->by_ms, &error);

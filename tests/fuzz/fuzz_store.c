@@ -10,6 +10,7 @@
 
 #define COLUMNS_MAX 256
 #define FILE_MAX    ((size_t)1 << 20)
+#define DAMAGE_MAX  8
 
 static const char order[] =
     "name: order\nstates: [new, paid, gone]\ninitial_state: new\n"
@@ -26,7 +27,7 @@ struct column {
 };
 
 static struct sample { /* an undamaged store, made once */
-    char path[64], url[80];
+    char path[256], url[272];
     unsigned char *bytes;
     size_t size;
     char ids[3][27];
@@ -99,7 +100,7 @@ static void read_sample(void)
 static void remove_files(void)
 {
     static const char *const endings[] = { "", "-wal", "-shm", "-owner", "-journal" };
-    char path[96];
+    char path[272];
 
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         snprintf(path, sizeof path, "%s%s", sample.path, endings[i]);
@@ -109,12 +110,13 @@ static void remove_files(void)
 
 static void make_sample(void)
 {
-    const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    const char *folder = getenv("PAWL_FUZZ_FOLDER"); /* where it is taken away after a crash */
     pawl_error error;
     sqlite3 *db;
     pawl *p;
 
-    snprintf(sample.path, sizeof sample.path, "%s/pawl-fuzz-%ld.db", folder, (long)getpid());
+    snprintf(sample.path, sizeof sample.path, "%s/pawl-fuzz-%ld.db", folder ? folder : "/tmp",
+             (long)getpid());
     snprintf(sample.url, sizeof sample.url, "sqlite:%s", sample.path);
     remove_files();
     REQUIRE(open_sample(&p, &error) == PAWL_OK);
@@ -216,7 +218,7 @@ static void damage_rows(struct feed *feed)
 
 static void damage(struct feed *feed)
 {
-    while (feed->size > 0)
+    for (int i = 0; i < DAMAGE_MAX && feed->size > 0; i++)
         switch (*feed->data) {
         case 'u':
         case 'd':
@@ -269,7 +271,7 @@ static void use(pawl *p)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct feed feed = { data, size < 256 ? size : 256 };
+    struct feed feed = { data, size };
     pawl_error error;
     FILE *file;
     pawl *p;

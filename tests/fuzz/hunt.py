@@ -32,11 +32,14 @@ def hunt(name, seconds, core):
         folder.mkdir(parents=True, exist_ok=True)
     subprocess.run(targets.command(CLANG, name, core, program), check=True)
     print("fuzz: %s, %d s" % (name, seconds), flush=True)
-    with open(BUILD / ("fuzz_%s.log" % name), "wb") as log:
+    words = targets.HERE / (name + ".dict")
+    with open(BUILD / ("fuzz_%s.log" % name), "wb") as log, targets.folder() as scratch:
         done = subprocess.run([str(program), "-max_total_time=%d" % seconds, "-timeout=20",
                                "-rss_limit_mb=4096", "-max_len=16384",
-                               "-artifact_prefix=%s/%s-" % (found, name), str(new),
-                               str(targets.CORPUS / name)], stdout=log, stderr=subprocess.STDOUT)
+                               "-artifact_prefix=%s/%s-" % (found, name),
+                               *(["-dict=%s" % words] if words.exists() else []), str(new),
+                               str(targets.CORPUS / name)], stdout=log, stderr=subprocess.STDOUT,
+                              env=dict(os.environ, PAWL_FUZZ_FOLDER=scratch))
     lines = pathlib.Path(log.name).read_text(errors="replace").splitlines()
     if done.returncode:
         print("\n".join(lines[-60:]))

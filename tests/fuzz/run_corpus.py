@@ -3,7 +3,6 @@
 stays fixed. script/fuzz looks for more."""
 import pathlib
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "house"))
@@ -14,11 +13,11 @@ import targets  # noqa: E402
 def run(name):
     files = targets.corpus(name)
     assert files, "tests/fuzz/corpus/%s is empty" % name
-    with tempfile.TemporaryDirectory(prefix="pawl-fuzz-") as folder:
+    with targets.folder() as folder:
         program = pathlib.Path(folder) / name
         sh(*targets.command(build_compiler(), name, BUILD / "libpawl_core.a", program,
                             [targets.HERE / "drive.c"]))
-        said = sh(program, *files).splitlines()
+        said = sh(program, *files, env={"PAWL_FUZZ_FOLDER": folder}).splitlines()
     assert said == [str(path) for path in files], said
 
 

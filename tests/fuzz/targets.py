@@ -1,5 +1,7 @@
 """targets.py - the fuzz targets, and how each is compiled."""
+import os
 import pathlib
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -23,3 +25,9 @@ def command(compiler, name, core, out, more=()):
 
 def corpus(name):
     return sorted(path for path in (CORPUS / name).iterdir() if path.is_file())
+
+
+def folder():
+    """A folder for a target's files, in memory where there is one; gone at the end of the with."""
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    return tempfile.TemporaryDirectory(prefix="pawl-fuzz-", dir=memory)

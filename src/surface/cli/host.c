@@ -28,10 +28,8 @@ static void log_line(void *context, pawl_log_level level, const char *event, con
     const struct cli *cli = context;
 
     /* The store failed and could not be reopened: a server that can only refuse is no use. */
-    if (strcmp(event, "store.lost") == 0) {
-        atomic_store(&store_is_lost, true);
+    if (strcmp(event, "store.lost") == 0 && !atomic_exchange(&store_is_lost, true))
         kill(getpid(), SIGTERM);
-    }
     if (level < PAWL_LOG_WARN)
         return;
     fprintf(stderr, "%spawl: %s: %s\n", cli->term.tty ? "\r\033[K" : "", event, text);
