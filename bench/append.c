@@ -18,9 +18,8 @@ static const char schema[] =
     " ord INTEGER, attempt INTEGER, actor INTEGER, payload INTEGER, reason INTEGER, body BLOB,"
     " key BLOB, hash BLOB, root BLOB)";
 
-static const char insert[] =
-    "INSERT INTO log (pos, inst, seq, prev, what, at, actor, hash, root)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+static const char insert[] = "INSERT INTO log (pos, inst, seq, prev, what, at, actor, hash, root)"
+                             " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 
 struct append {
     sqlite3 *db;

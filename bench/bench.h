@@ -23,7 +23,7 @@
 enum sense { AT_LEAST, AT_MOST, TOLD }; /* TOLD: no gate in this issue */
 
 struct row {
-    char key[48];     /* in the JSON file */
+    char key[48]; /* in the JSON file */
     char what[80];
     double value;
     const char *unit; /* "x", "B", ...: shown behind the value */
@@ -52,7 +52,7 @@ void beside(struct row *row, const char *format, ...) __attribute__((format(prin
 double now_s(void); /* monotonic */
 int64_t wall_ms(void);
 void rest_ms(long ms);
-double median(double *values, size_t count);              /* sorts */
+double median(double *values, size_t count);               /* sorts */
 double percentile(double *values, size_t count, double p); /* sorts; p of 0..100 */
 void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 void told(const char *format, ...) __attribute__((format(printf, 1, 2))); /* progress, on stderr */

@@ -125,7 +125,7 @@ void crowd_fire(struct crowd *crowd, size_t size)
         return;
     }
     for (size_t i = 0; i < size; i++)
-        crowd->fires[i] = (pawl_batch_fire){
-            .id = anyone(crowd), .args = { .action = "turn", .actor_ref = ACTOR } };
+        crowd->fires[i] = (pawl_batch_fire){ .id = anyone(crowd),
+                                             .args = { .action = "turn", .actor_ref = ACTOR } };
     crowd_fire_these(crowd, size);
 }

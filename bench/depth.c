@@ -5,8 +5,8 @@
 
 /* ---- Entry 100,000 of an instance against entry 10 ---- */
 
-#define SHALLOW_ENTRIES 20  /* of each fresh instance: around entry 10 */
-#define SHALLOW_COUNT   25  /* fresh instances in one commit */
+#define SHALLOW_ENTRIES 20 /* of each fresh instance: around entry 10 */
+#define SHALLOW_COUNT   25 /* fresh instances in one commit */
 #define FIRES           (SHALLOW_ENTRIES * SHALLOW_COUNT)
 #define PAIRS           60
 
@@ -15,8 +15,8 @@ static double fire_timed(struct crowd *crowd, const pawl_id *ids, size_t count)
     double begin;
 
     for (size_t i = 0; i < FIRES; i++)
-        crowd->fires[i] = (pawl_batch_fire){
-            .id = ids[i * count / FIRES].text, .args = { .action = "turn", .actor_ref = ACTOR } };
+        crowd->fires[i] = (pawl_batch_fire){ .id = ids[i * count / FIRES].text,
+                                             .args = { .action = "turn", .actor_ref = ACTOR } };
     begin = now_s();
     crowd_fire_these(crowd, FIRES);
     return (now_s() - begin) * 1e3;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TURN_S        2.4 /* of both sides together, one of REPEATS */
+#define TURN_S        2.4  /* of both sides together, one of REPEATS */
 #define CHUNK_ROWS    2000 /* of one side before the other goes on: short, the disk has moods */
 #define LATENCIES_MAX 200000
 
@@ -147,7 +147,10 @@ static void report_tail(struct bench *bench, struct side *append, struct side *f
 {
     struct row row = { .key = "commit_p99_over_p50",
                        .what = "commit p99 against its p50, a million fired at random, 64 each",
-                       .unit = "x", .sense = AT_MOST, .gate = 10, .stretch = 4 };
+                       .unit = "x",
+                       .sense = AT_MOST,
+                       .gate = 10,
+                       .stretch = 4 };
     double p50 = median(fire->latencies, fire->latency_count);
     double p99 = percentile(fire->latencies, fire->latency_count, 99);
 

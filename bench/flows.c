@@ -92,7 +92,9 @@ static double append_rate(struct append *append, double seconds)
 
 static void measure_rate(struct bench *bench)
 {
-    struct row row = { .key = "flow_entries_vs_append", .sense = TOLD, .unit = "x",
+    struct row row = { .key = "flow_entries_vs_append",
+                       .sense = TOLD,
+                       .unit = "x",
                        .what = "10-step flow, 64 at once, entries against append (64 per commit)" };
     double ratios[REPEATS], flows[REPEATS], seconds = bench->quick ? 0.3 : 1.5;
     struct append *append = append_open(bench, "append.db");
@@ -124,8 +126,11 @@ void measure_flows(struct bench *bench)
 
 static void measure_flow_disk(struct bench *bench)
 {
-    struct row row = { .key = "disk_per_flow", .unit = "KiB", .sense = AT_MOST,
-                       .gate = 2.5, .stretch = 1.5,
+    struct row row = { .key = "disk_per_flow",
+                       .unit = "KiB",
+                       .sense = AT_MOST,
+                       .gate = 2.5,
+                       .stretch = 1.5,
                        .what = "disk per completed 10-step flow" };
     size_t arrived = 0, count = bench->quick ? 100 : FLOWS_PER_DISK;
     double before;
@@ -151,7 +156,10 @@ static void measure_flow_disk(struct bench *bench)
 
 static void measure_entry_disk(struct bench *bench)
 {
-    struct row row = { .key = "disk_per_entry", .unit = "B", .sense = AT_MOST, .gate = 110,
+    struct row row = { .key = "disk_per_entry",
+                       .unit = "B",
+                       .sense = AT_MOST,
+                       .gate = 110,
                        .stretch = 80,
                        .what = "disk per entry with hash and actor, 64 per commit" };
     size_t commits = bench->quick ? 300 : 3000;

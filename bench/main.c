@@ -28,8 +28,8 @@ static const struct section {
     const char *name;
     void (*measure)(struct bench *bench);
 } sections[] = {
-    { "fires", measure_fires },   { "depth", measure_depth },   { "disk", measure_disk },
-    { "flows", measure_flows },   { "timers", measure_timers }, { "server", measure_server },
+    { "fires", measure_fires },     { "depth", measure_depth },   { "disk", measure_disk },
+    { "flows", measure_flows },     { "timers", measure_timers }, { "server", measure_server },
     { "million", measure_million },
 };
 

@@ -7,10 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SETTLE_MS    300
-#define LOAD_S       4
-#define CONNECTIONS  64
-#define TAIL_FIRES   60000 /* before the kill: the tail of the log is then about as long as it gets */
+#define SETTLE_MS   300
+#define LOAD_S      4
+#define CONNECTIONS 64
+#define TAIL_FIRES  60000 /* before the kill: the tail of the log is then about as long as it gets \
+                           */
 
 static void report_ready(struct bench *bench, const char *key, const char *what, double gate,
                          double stretch, double *ready)
@@ -28,8 +29,9 @@ static void report_ready(struct bench *bench, const char *key, const char *what,
 static void report_resident(struct bench *bench, const char *key, const char *what, double gate,
                             double stretch, double mib)
 {
-    struct row row = { .unit = "MiB", .sense = AT_MOST, .gate = gate, .stretch = stretch,
-                       .value = mib };
+    struct row row = {
+        .unit = "MiB", .sense = AT_MOST, .gate = gate, .stretch = stretch, .value = mib
+    };
 
     snprintf(row.key, sizeof row.key, "%s", key);
     snprintf(row.what, sizeof row.what, "%s", what);
@@ -41,8 +43,10 @@ static void report_resident(struct bench *bench, const char *key, const char *wh
 static void measure_empty(struct bench *bench)
 {
     double ready[REPEATS], fresh[REPEATS], resident[REPEATS];
-    struct row row = { .key = "ready_new_ms", .what = "ready: a store that is not there yet",
-                       .unit = "ms", .sense = TOLD };
+    struct row row = { .key = "ready_new_ms",
+                       .what = "ready: a store that is not there yet",
+                       .unit = "ms",
+                       .sense = TOLD };
     struct server server;
 
     for (int i = 0; i < REPEATS; i++) {
@@ -66,8 +70,9 @@ static void measure_empty(struct bench *bench)
 
 static void measure_loaded(struct bench *bench)
 {
-    struct row row = { .key = "resident_10k_mib", .unit = "MiB", .sense = AT_MOST, .gate = 40,
-                       .stretch = 30 };
+    struct row row = {
+        .key = "resident_10k_mib", .unit = "MiB", .sense = AT_MOST, .gate = 40, .stretch = 30
+    };
     struct server server;
     struct crowd crowd;
     double rate;
@@ -139,8 +144,8 @@ void child_fire(const struct bench *bench, const char *name, size_t count, size_
         for (size_t i = 0; i < batch; i++, at = (at + 611953) % count) {
             if (pread(fd, &ids[i], sizeof *ids, (off_t)(at * sizeof *ids)) != sizeof *ids)
                 die("cannot read %s", path);
-            crowd.fires[i] = (pawl_batch_fire){
-                .id = ids[i].text, .args = { .action = "turn", .actor_ref = ACTOR } };
+            crowd.fires[i] = (pawl_batch_fire){ .id = ids[i].text,
+                                                .args = { .action = "turn", .actor_ref = ACTOR } };
         }
         crowd_fire_these(&crowd, batch);
     }

@@ -1,5 +1,6 @@
 /* timers.c - many timers due at one instant: how late is the last of them? */
 #include "bench.h"
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,8 +8,6 @@
 #define TIMER_WORKERS 4
 #define MAKERS        64
 #define AHEAD_MS      8000 /* long enough to create them all before they fall due */
-
-#include <pthread.h>
 
 struct alarm {
     pawl *p;
@@ -73,8 +72,9 @@ void measure_timers(struct bench *bench)
 {
     static const char *const timers[] = { "ring", NULL };
     struct alarm alarm = { .wanted = bench->quick ? 500 : TIMERS };
-    pawl_code_type type = { .name = "alarm", .timers = timers, .handle = handle,
-                            .context = &alarm };
+    pawl_code_type type = {
+        .name = "alarm", .timers = timers, .handle = handle, .context = &alarm
+    };
     struct row row = { .key = "timer_late_p99_ms", .unit = "ms", .sense = TOLD };
     pawl_options options = { .own = true, .workers = TIMER_WORKERS };
     char path[PATH_SIZE], url[PATH_SIZE + 8];

@@ -91,20 +91,6 @@ void actors_fini(struct engine *engine)
 
 /* ---- restoring ---- */
 
-static pawl_status value_text(struct engine *engine, struct scope *scope, uint64_t id, str *out)
-{
-    struct value value;
-    pawl_status status;
-
-    *out = STR_NONE;
-    if (!id)
-        return PAWL_OK;
-    status = store_value(engine->store, scope, id, &value);
-    if (!status)
-        *out = value.bytes;
-    return status;
-}
-
 static pawl_status fold(struct engine *engine, struct scope *scope, struct actor *actor,
                         const struct record *record)
 {

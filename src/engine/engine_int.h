@@ -316,7 +316,14 @@ pawl_status definition_compile(struct scope *scope, str text, bool is_inline,
                                struct findings *findings, struct definition **out, str *name);
 pawl_status definition_row_make(struct engine *engine, struct scope *scope, str source,
                                 const struct definition *definition, struct definition_row *out);
+pawl_status definition_put(struct engine *engine, struct scope *scope,
+                           struct define_request *define);
 void definitions_fini(struct engine *engine);
+
+/* code_types.c */
+void definitions_bind(struct engine *engine,
+                      struct definition_slot *slot); /* to its handler, if here */
+
 pawl_status drain_define(struct engine *engine, struct request *request, int64_t at_ms);
 
 /* commit.c */
@@ -330,7 +337,7 @@ void engine_post_request(struct engine *engine, struct request *request);  /* `a
 void engine_lead(struct engine *engine);  /* lock held: drain what is queued, as leader */
 void engine_drain(struct engine *engine); /* lock held */
 void engine_sweep(struct engine *engine); /* an owner's rows, until none lags */
-void engine_mend(struct engine *engine);   /* see whether a store that failed works again */
+void engine_mend(struct engine *engine);  /* see whether a store that failed works again */
 void engine_wait_changed(struct engine *engine, int64_t for_ms); /* lock held */
 
 /* fire.c, create.c */
@@ -396,6 +403,7 @@ void recover_ready(struct engine *engine);        /* ready steps that could not 
 pawl_status engine_reopen(struct engine *engine); /* by the drain, after OUTCOME_UNKNOWN */
 
 /* read.c */
+pawl_status value_text(struct engine *engine, struct scope *scope, uint64_t id, str *out);
 pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, struct head *out,
                           struct definition_slot **slot);
 pawl_status id_check(struct scope *scope, str id, uint64_t *number, uint8_t random[ID_RANDOM_SIZE]);

@@ -17,21 +17,17 @@ struct walk {
 
 static pawl_status text_of(struct walk *walk, int cache, uint64_t id, str *out)
 {
-    struct value value;
-    pawl_status status;
+    pawl_status status = PAWL_OK;
 
     *out = STR_NONE;
     if (!id)
         return PAWL_OK;
-    if (walk->value_ids[cache] != id) {
-        status = store_value(walk->engine->store, walk->scope, id, &value);
-        if (status)
-            return status;
-        walk->value_ids[cache] = id;
-        walk->value_texts[cache] = value.bytes;
-    }
-    *out = walk->value_texts[cache];
-    return PAWL_OK;
+    if (walk->value_ids[cache] != id)
+        status = value_text(walk->engine, walk->scope, id, &walk->value_texts[cache]);
+    walk->value_ids[cache] = status ? 0 : id;
+    if (!status)
+        *out = walk->value_texts[cache];
+    return status;
 }
 
 static bool is_wanted(const struct history_query *query, const struct entry *entry)

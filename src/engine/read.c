@@ -94,7 +94,8 @@ pawl_status engine_declaration(struct engine *engine, struct scope *scope, str i
     return status;
 }
 
-static pawl_status text_of(struct engine *engine, struct scope *scope, uint64_t id, str *out)
+/* The bytes of a value; data NULL: there is none, or it was erased. */
+pawl_status value_text(struct engine *engine, struct scope *scope, uint64_t id, str *out)
 {
     struct value value;
     pawl_status status;
@@ -138,7 +139,7 @@ static pawl_status read_end(struct engine *engine, struct scope *scope, const st
     pawl_status status = store_record(engine->store, scope, head->pos, &record);
 
     if (!status && out->kind != KIND_MACHINE)
-        status = text_of(engine, scope, record.payload, &payload);
+        status = value_text(engine, scope, record.payload, &payload);
     if (status)
         return status;
     out->updated_at_ms = record.at_ms;
@@ -156,13 +157,13 @@ static pawl_status read_fixed(struct engine *engine, struct scope *scope, uint64
     pawl_status status = store_instance(engine->store, scope, number, &row);
 
     if (!status)
-        status = text_of(engine, scope, row.subject, &out->subject);
+        status = value_text(engine, scope, row.subject, &out->subject);
     if (!status)
-        status = text_of(engine, scope, row.creator, &out->created_by);
+        status = value_text(engine, scope, row.creator, &out->created_by);
     if (!status)
-        status = text_of(engine, scope, row.input, &out->input);
+        status = value_text(engine, scope, row.input, &out->input);
     if (!status)
-        status = text_of(engine, scope, row.metadata, &out->metadata);
+        status = value_text(engine, scope, row.metadata, &out->metadata);
     if (!status && row.parent)
         status = engine_id_of(engine, scope, row.parent, out->parent_id);
     if (status)

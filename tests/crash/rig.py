@@ -5,6 +5,7 @@ each restart it is held against what the server shows: what was acknowledged is 
 was refused is not, what was never answered is there wholly or not at all; and what was once
 seen stays, hash by hash.
 """
+import atexit
 import http.client
 import json
 import os
@@ -99,6 +100,7 @@ class Server:
         self.child = subprocess.Popen(
             [*before, PAWL, "--store", "sqlite:store.db", "serve", "--listen", "127.0.0.1:0", *words],
             cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=self.errors)
+        atexit.register(self.end)
         line = self.child.stdout.readline().decode()
         found = re.match(r"pawl is ready on (http://127\.0\.0\.1:\d+)", line)
         self.address = found.group(1) if found else None  # None: it died before it was ready
@@ -121,6 +123,12 @@ class Server:
             self.child.kill()
         self.child.wait()
         self.close()
+
+    def end(self):
+        """Whatever happens, no server outlives its test."""
+        if not self.is_dead():
+            self.child.kill()
+            self.child.wait()
 
     def stop(self):
         self.child.send_signal(signal.SIGTERM)

@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "house")
 from sentences import BUILD, build_compiler, main, sh  # noqa: E402
 import targets  # noqa: E402
 
-COLUMNS, ROWS = 110, (0, 1, 2)  # columns are counted round, so more than there are does no harm
+COLUMNS, ROWS = 90, (0, 1, 2)  # columns are counted round, so more than there are does no harm
 STRIDE = 1 if os.environ.get("PAWL_TEST_LONG") else 40
 CHUNK, TIMEOUT_S, FOUND_MAX = 50, 120, 5
 

@@ -8,7 +8,7 @@
  * Nothing here can fail a commit: what is in the WAL is durable where it is. */
 #include "sqlite_int.h"
 
-#define WAL_KEEP_PAGES 4096u  /* 16 MiB of the usual 4 KiB pages: a stall per hundreds of commits */
+#define WAL_KEEP_PAGES 1792u  /* 7 MiB of the usual 4 KiB pages: one commit in hundreds waits */
 #define WAL_CUT_PAGES  16384u /* 64 MiB */
 
 int wal_hook(void *context, sqlite3 *db, const char *name, int pages)

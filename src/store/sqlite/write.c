@@ -24,7 +24,8 @@ static const char put_instance[] =
     " subject, input, metadata, parent, correlation, labels, test)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
 #define PUT_RECORD                                                                                 \
-    "INSERT INTO pawl_log (pos, inst, seq, prev, skip, what, flags, at, fired, step, ord, attempt," \
+    "INSERT INTO pawl_log (pos, inst, seq, prev, skip, what, flags, at, fired, step, ord, "        \
+    "attempt,"                                                                                     \
     " actor, payload, reason, body, key, hash, root) VALUES "
 static const char put_record[] = PUT_RECORD RECORD_ROW;
 static const char put_records[] = PUT_RECORD TIMES_16(RECORD_ROW);
