@@ -99,7 +99,7 @@ typedef struct pawl_options {
     void *resize_context;
 } pawl_options;
 
-/* Open the store at `url`: "sqlite:FILE" (created if missing) or "memory:".
+/* Open the store at `url`: "sqlite:FILE" (created if missing) or "memory:"; NULL is "sqlite:pawl.db".
  * `options` may be NULL. On PAWL_OK *out is the caller's, to pawl_close().
  * Fails with INVALID_REQUEST (the url), IN_USE (its owner is named),
  * STORAGE_FAILURE, NO_MEMORY. *out is NULL then. */
@@ -300,7 +300,7 @@ PAWL_API pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, paw
 
 /* Say what happens next: wait for any of the armed timers and awaited signals
  * (the first wins, the others are disarmed with it), or end. A turn that does
- * neither has failed. Timers are armed afresh by each turn. */
+ * neither has failed. Timers are armed afresh by each turn, for at least a millisecond. */
 PAWL_API void pawl_turn_timer(pawl_turn *turn, const char *name, int64_t after_ms);
 PAWL_API void pawl_turn_signal(pawl_turn *turn, const char *name);
 PAWL_API void pawl_turn_complete(pawl_turn *turn, const char *result_json);

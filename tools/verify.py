@@ -197,6 +197,7 @@ class Chain:
         self.state = definition.initial if definition else 0
         self.hash = NO_HASH
         self.steps, self.timers, self.waits = {}, {}, set()
+        self.snapshot = None      # (seq, hash) that the last entry to speak of one told
         self.flushed = (0, 0, 0)  # (pos, seq, state) at the last position not after `flushed`
         self.later = {}           # the same, by position, after it
 
@@ -226,6 +227,8 @@ class Chain:
             self.waits.add((rest[1], rest[0].encode()))
         elif word == "leave":
             self.waits.discard((rest[1], rest[0].encode()))
+        elif word == "snapshot":
+            self.snapshot = (self.seq, rest[0])
         elif word != "state":
             raise ValueError(f"unknown effect {word!r}")
 
@@ -262,6 +265,7 @@ class Store:
         self.check_created()
         self.check_heads()
         self.check_live()
+        self.check_snapshots()
 
     def check_file(self):
         if self.one("PRAGMA application_id") != APPLICATION_ID:
@@ -556,6 +560,14 @@ class Store:
                 raise Bad("its head row is not what the log says", number=number, seq=chain.seq)
         for number in heads:
             raise Bad(f"a head row belongs to no instance ({number})")
+
+    def check_snapshots(self):
+        for inst, seq, text in self.db.execute("SELECT inst, seq, text FROM pawl_snapshot"):
+            chain = self.chains.get(inst)
+            data = text.encode() if isinstance(text, str) else bytes(text or b"")
+            if chain is None or chain.snapshot != (seq, hashlib.sha256(data).hexdigest()):
+                raise Bad(f"its snapshot of entry {seq} is not the one an entry tells of",
+                          number=inst, seq=chain.seq if chain else 0)
 
     def check_live(self):
         def small(value):

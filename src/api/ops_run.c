@@ -204,6 +204,12 @@ static pawl_status handle(pawl *p, struct merge *merge, struct buf *out, struct 
     status = reserve_answer(merge, out);
     if (status == PAWL_OK)
         status = merge->op->handle(&call, out);
+    if (status == PAWL_NO_MEMORY && !(merge->op->flags & OP_WRITES) &&
+        merge->scope->arena.used > merge->scope->arena.limit / 2)
+        status = scope_fail(merge->scope, PAWL_TOO_LARGE,
+                            "the answer would be over %zu MiB: ask for less of it (limit; "
+                            "sequence_from and sequence_to)",
+                            merge->scope->arena.limit >> 20);
     if (status == PAWL_OK && out->failed)
         status = answer_lost(merge->scope, merge->op);
     if (status == PAWL_OK)

@@ -118,13 +118,19 @@ static str supplied(const char *text)
     return text && *text ? str_of(text) : STR_NONE;
 }
 
+static pawl_status check_utf8(struct scope *scope, const char *what, str text)
+{
+    if (!text.data || str_is_utf8(text, false))
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_INVALID_REQUEST, "%s: expected UTF-8, found other bytes", what);
+}
+
 static pawl_status check_ref(struct scope *scope, const char *what, str text)
 {
-    if (!text.data)
-        return PAWL_OK;
-    if (!str_is_utf8(text, false))
-        return scope_fail(scope, PAWL_INVALID_REQUEST, "%s: expected UTF-8, found other bytes",
-                          what);
+    pawl_status status = check_utf8(scope, what, text);
+
+    if (status || !text.data)
+        return status;
     if (str_is_blank(text))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "%s: expected a name, found only white space", what);
@@ -242,6 +248,8 @@ static void fire_args_of(struct scope *scope, const char *id, const pawl_fire_ar
         out->reason = STR_NONE;
     status = check_ref(scope, "actor_ref", out->actor);
     if (!status)
+        status = check_utf8(scope, "reason", out->reason);
+    if (!status)
         status =
             read_time(scope, "fired_at", from->fired_at, &out->has_fired_at, &out->fired_at_ms);
     if (!status)
@@ -309,6 +317,8 @@ pawl_status pawl_cancel(pawl *p, const char *id, const char *actor_ref, const ch
 
     enter(p, &scope);
     status = check_ref(&scope, "actor_ref", supplied(actor_ref));
+    if (!status)
+        status = check_utf8(&scope, "reason", supplied(reason));
     if (!status)
         status = engine_cancel(p->engine, &scope, str_of(id), supplied(actor_ref), supplied(reason),
                                &fired);

@@ -39,8 +39,8 @@ static struct effect *find_effect(const struct effect_list *list, str name)
 
 static int64_t due_after(int64_t at_ms, int64_t after_ms)
 {
-    if (after_ms <= 0)
-        return at_ms;
+    if (after_ms < 1)
+        after_ms = 1; /* or a handler could keep one instant going for ever */
     return at_ms > INT64_MAX - after_ms ? INT64_MAX : at_ms + after_ms;
 }
 

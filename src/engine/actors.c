@@ -147,24 +147,76 @@ static pawl_status fold_tail(struct engine *engine, struct scope *scope, struct 
     return status;
 }
 
+/* Is this the snapshot that entry `snapshot->seq` tells of? */
+static bool is_told(struct scope *scope, const struct record *record, str text)
+{
+    struct effect_list effects = { 0 };
+    struct sha *sha = sha_new();
+    char hex[2 * SHA_SIZE + 1] = "";
+    uint8_t hash[SHA_SIZE];
+    bool told = false;
+
+    if (!sha || effects_read(scope, record->body, &effects))
+        effects.count = 0;
+    if (sha) {
+        sha_once(sha, text, hash);
+        sha_hex(hash, SHA_SIZE, hex);
+    }
+    sha_free(sha);
+    for (uint32_t i = 0; i < effects.count; i++)
+        told = told ||
+               (effects.items[i].kind == EFFECT_SNAPSHOT && str_is(effects.items[i].name, hex));
+    return told;
+}
+
+static bool snapshot_holds(struct engine *engine, struct scope *scope,
+                           const struct snapshot_row *snapshot, uint64_t pos)
+{
+    struct record record = { .seq = UINT64_MAX };
+
+    for (; pos && record.seq > snapshot->seq; pos = record.prev)
+        if (store_record(engine->store, scope, pos, &record))
+            return false;
+    while (pos && record.what < 0 && record.seq == snapshot->seq) {
+        if (store_record(engine->store, scope, pos, &record))
+            return false;
+        pos = record.prev;
+    }
+    return record.what >= 0 && record.seq == snapshot->seq &&
+           is_told(scope, &record, snapshot->text);
+}
+
+/* The last snapshot, if it can be trusted: it may be thrown away at any time. */
+static bool load_snapshot(struct engine *engine, struct scope *scope, struct actor *actor,
+                          uint64_t pos, struct snapshot_row *snapshot)
+{
+    if (store_snapshot(engine->store, scope, actor->instance, snapshot))
+        return false;
+    if (snapshot_holds(engine, scope, snapshot, pos) &&
+        behavior_of(actor->definition->kind)
+                ->memory_load(actor->definition, snapshot->text, actor->input, scope, &actor->arena,
+                              &actor->memory) == PAWL_OK)
+        return true;
+    engine_log(engine, PAWL_LOG_WARN, "snapshot.ignored",
+               "a snapshot is not what its entry tells of; the history is folded instead");
+    return false;
+}
+
 static pawl_status restore_memory(struct engine *engine, struct scope *scope, struct actor *actor,
                                   uint64_t pos)
 {
-    const struct behavior *behavior = behavior_of(actor->definition->kind);
     struct snapshot_row snapshot = { 0 };
-    pawl_status status = store_snapshot(engine->store, scope, actor->instance, &snapshot);
 
-    if (status == PAWL_NOT_KNOWN) {
-        actor->memory = behavior->memory_new(actor->definition, actor->input, &actor->arena);
-        status = actor->memory ? PAWL_OK : scope_no_memory(scope);
-    } else if (!status) {
-        status = behavior->memory_load(actor->definition, snapshot.text, actor->input, scope,
-                                       &actor->arena, &actor->memory);
+    if (!load_snapshot(engine, scope, actor, pos, &snapshot)) {
+        snapshot = (struct snapshot_row){ 0 };
+        actor->memory = behavior_of(actor->definition->kind)
+                            ->memory_new(actor->definition, actor->input, &actor->arena);
     }
     actor->snapshot_seq = (uint32_t)snapshot.seq;
     actor->snapshot_size = snapshot.text.size;
     actor->bytes_since_snapshot = 0;
-    return status ? status : fold_tail(engine, scope, actor, pos, snapshot.seq);
+    return actor->memory ? fold_tail(engine, scope, actor, pos, snapshot.seq)
+                         : scope_no_memory(scope);
 }
 
 static pawl_status restore(struct engine *engine, struct scope *scope, struct actor *actor)

@@ -67,6 +67,7 @@ static pawl_status keep_type(struct engine *engine, struct scope *scope, const p
                 definitions_bind(engine, engine->definitions[i]);
     }
     pthread_mutex_unlock(&engine->definitions_lock);
+    timers_look_again(engine); /* those that waited for this handler */
     return grown ? PAWL_OK : scope_no_memory(scope);
 }
 

@@ -54,11 +54,18 @@ static pawl_status find_inline(struct engine *engine, struct scope *scope, str t
     return status;
 }
 
-static pawl_status check_times(struct engine *engine, struct scope *scope,
-                               const struct create_args *args)
+static pawl_status check_values(struct engine *engine, struct scope *scope,
+                                const struct create_args *args)
 {
     char text[TIME_TEXT_SIZE];
+    pawl_status status = ref_check(scope, "actor_ref", args->actor);
 
+    if (!status)
+        status = ref_check(scope, "subject_ref", args->subject);
+    if (!status)
+        status = ref_check(scope, "correlation_id", args->correlation);
+    if (status)
+        return status;
     if (!args->has_instantiated_at || args->instantiated_at_ms <= engine_now_ms(engine))
         return PAWL_OK;
     time_print(args->instantiated_at_ms, text);
@@ -68,11 +75,11 @@ static pawl_status check_times(struct engine *engine, struct scope *scope,
 /* Decide `start` with an actor that has no number yet. */
 static pawl_status decide_start(struct engine *engine, struct scope *scope,
                                 const struct create_args *args, struct actor *actor,
-                                struct decision *decision, struct job **jobs)
+                                int64_t decided_at_ms, struct decision *decision, struct job **jobs)
 {
     const struct behavior *behavior = behavior_of(actor->definition->kind);
     struct event event = { .kind = EVENT_START,
-                           .at_ms = engine_now_ms(engine),
+                           .at_ms = decided_at_ms,
                            .payload = args->input.data ? args->input : STR("{}"),
                            .actor = args->actor };
 
@@ -96,7 +103,9 @@ static pawl_status create_actor(struct engine *engine, struct scope *scope,
     pawl_status status;
 
     actor->definition = create->definition;
-    status = decide_start(engine, scope, create->args, actor, &decision, &jobs);
+    create->decided_at_ms = engine_now_ms(engine);
+    status =
+        decide_start(engine, scope, create->args, actor, create->decided_at_ms, &decision, &jobs);
     create->decision = &decision;
     if (!status)
         status = engine_submit(engine, &request);
@@ -151,7 +160,7 @@ pawl_status engine_create(struct engine *engine, struct scope *scope,
                           args->definition.data ? "both" : "neither");
     status = resolve(engine, scope, args, &row, &create.definition);
     if (!status)
-        status = check_times(engine, scope, args);
+        status = check_values(engine, scope, args);
     if (status)
         return status;
     if (create.definition->kind == KIND_MACHINE)
@@ -269,15 +278,27 @@ static pawl_status creation_record(struct engine *engine, struct scope *scope, s
     return PAWL_OK;
 }
 
+/* A timer runs from the time its entry is stamped with, not from when it was decided a moment
+ * earlier: whoever reads the history must never see one that was early. */
+static void count_from(const struct draft *draft, int64_t decided_at_ms, int64_t at_ms)
+{
+    for (uint32_t i = 0; i < draft->effects.count && at_ms > decided_at_ms; i++)
+        if (draft->effects.items[i].kind == EFFECT_ARM)
+            draft->effects.items[i].due_at_ms += at_ms - decided_at_ms;
+}
+
 /* Entries of a decision and what they cause. A failure in the middle fails the whole batch. */
 static pawl_status add_decision(struct engine *engine, struct scope *scope, struct head *head,
                                 const struct definition *definition,
-                                const struct decision *decision, int64_t at_ms, int64_t fired_at_ms)
+                                const struct decision *decision, int64_t decided_at_ms,
+                                int64_t at_ms, int64_t fired_at_ms)
 {
     for (uint32_t i = 0; i < decision->count; i++) {
         const struct draft *draft = &decision->drafts[i];
-        pawl_status status =
-            batch_entry(engine, scope, head, definition, draft, at_ms, fired_at_ms);
+        pawl_status status;
+
+        count_from(draft, decided_at_ms, at_ms);
+        status = batch_entry(engine, scope, head, definition, draft, at_ms, fired_at_ms);
 
         if (status) {
             engine->batch_status = status;
@@ -332,7 +353,8 @@ static pawl_status create_one(struct engine *engine, struct request *request, in
     }
     engine->batch.instances[engine->batch.instance_count++] = row;
     create->number = row.number;
-    status = add_decision(engine, request->scope, head, create->definition, decision, at_ms, at_ms);
+    status = add_decision(engine, request->scope, head, create->definition, decision,
+                          create->decided_at_ms, at_ms, at_ms);
     create->out->state =
         arena_str(&request->scope->arena, create->definition->states[head->state].name);
     return status;
@@ -361,7 +383,8 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
                           decide->expected_seq, head->seq);
     }
     head->flags |= HEAD_NOW;
-    status = add_decision(engine, request->scope, head, decide->definition, decide->decision, at_ms,
+    status = add_decision(engine, request->scope, head, decide->definition, decide->decision,
+                          decide->decided_at_ms, at_ms,
                           decide->fired_at_ms ? decide->fired_at_ms : at_ms);
     if (status)
         return status;
@@ -426,6 +449,7 @@ static bool live_of(const struct effect *effect, const struct draft *draft, stru
         out->kind = LIVE_WAIT_DELETE;
         return true;
     case EFFECT_STATE:
+    case EFFECT_SNAPSHOT:
         break;
     }
     return false;

@@ -8,8 +8,8 @@
  *  (1) A call that returns PAWL_OK is durable; one that returns a rejection changed nothing.
  *  (2) A decision is committed only against the seq it was made for; a stale one is made again.
  *  (3) Entries of an instance are numbered 1..N without gaps, also across restarts.
- *  (4) A timer fires once, never before its due time by the store's clock, also after a restart.
- *      It is counted from when its turn was decided, a moment before that is recorded.
+ *  (4) A timer fires once, never before its due time by the store's clock, also after a restart;
+ *      it is counted from the time of the entry that armed it.
  *  (5) The store's clock never goes back.
  *  (6) Every read sees what was acknowledged before it, and never what is not yet durable.
  *  (7) After OUTCOME_UNKNOWN the store is reopened; what is there then is what happened.

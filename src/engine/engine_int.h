@@ -78,6 +78,7 @@ struct create_request {
     const struct definition_row *row; /* inline and new: to be stored; else only its id counts */
     struct definition *definition;
     const struct decision *decision; /* what START decided; count 0: a machine */
+    int64_t decided_at_ms;
     struct created *out;
     uint64_t number; /* out */
 };
@@ -92,6 +93,7 @@ struct decision_request {
     uint32_t expected_seq;
     struct definition *definition;
     const struct decision *decision;
+    int64_t decided_at_ms;
     int64_t fired_at_ms; /* what the caller said; 0: the time of the commit */
     str snapshot;        /* data NULL: none; after the last draft */
     struct fired *out;   /* of the last draft; may be NULL */
@@ -153,6 +155,7 @@ struct intern_table {
 #define ACTOR_BYTES     (256u << 10) /* an actor's arena is rebuilt when it has grown past this */
 #define SNAPSHOT_BYTES  4096u /* history since the last snapshot before the next is worth it */
 #define FLUSH_AFTER_MS  10    /* quiet time before rows that lag are put right */
+#define TOOL_GRACE_MS   1000  /* a program is ended this long after its step has timed out */
 #define RETRY_STORE_MS  1000  /* an event that met a failing store is tried again after this */
 #define JOBS_QUICK      1024u /* log, set and fail: under way at once */
 #define JOBS_PER_WORKER 4u    /* other tools */
@@ -390,7 +393,8 @@ void *steps_thread(void *engine);
 
 /* timers.c */
 pawl_status timers_fire_due(struct engine *engine, struct scope *scope);
-bool timers_are_due(struct engine *engine);                         /* lock held */
+void timers_look_again(struct engine *engine); /* what could not be fired may be fired now */
+bool timers_are_due(struct engine *engine);    /* lock held */
 void timers_note(struct engine *engine, const struct batch *batch); /* lock held */
 void *timers_thread(void *engine);
 void *drain_thread(void *engine);
@@ -406,6 +410,7 @@ pawl_status engine_reopen(struct engine *engine); /* by the drain, after OUTCOME
 pawl_status value_text(struct engine *engine, struct scope *scope, uint64_t id, str *out);
 pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, struct head *out,
                           struct definition_slot **slot);
+pawl_status ref_check(struct scope *scope, const char *what, str ref); /* at most LIMIT_ACTION */
 pawl_status id_check(struct scope *scope, str id, uint64_t *number, uint8_t random[ID_RANDOM_SIZE]);
 
 int64_t clock_at(struct engine *engine); /* what a record made now is stamped with; lock or drain */

@@ -30,6 +30,14 @@ static pawl_status check_words(struct scope *scope, const struct fire_args *args
     return id_check(scope, args->id, number, random);
 }
 
+pawl_status ref_check(struct scope *scope, const char *what, str ref)
+{
+    if (ref.size <= LIMIT_ACTION)
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_INVALID_REQUEST, "%s: expected at most %u bytes, found %zu", what,
+                      (unsigned)LIMIT_ACTION, ref.size);
+}
+
 /* The values of attribution and time come last. */
 pawl_status fire_check_late(struct engine *engine, struct scope *scope,
                             const struct fire_args *args, uint64_t instance, uint32_t seq,
@@ -45,6 +53,9 @@ pawl_status fire_check_late(struct engine *engine, struct scope *scope,
                           (unsigned long long)args->expected_sequence, seq + 1);
     if (args->late_status)
         return scope_fail(scope, args->late_status, "%s", args->late_words);
+    status = ref_check(scope, "actor_ref", args->actor);
+    if (status)
+        return status;
     if (!args->has_fired_at)
         return PAWL_OK;
     time_print(args->fired_at_ms, text);

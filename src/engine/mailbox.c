@@ -109,7 +109,8 @@ static void finish_mail(struct engine *engine, struct mail *mail, pawl_status st
     if (!mail->is_owned)
         return;
     engine->mail_under_way--;
-    if (status && status != PAWL_LEASE_LOST && status != PAWL_TERMINAL)
+    /* not-known: its handler is not registered yet, or not in this program; `why` tells. */
+    if (status && status != PAWL_LEASE_LOST && status != PAWL_TERMINAL && status != PAWL_NOT_KNOWN)
         engine_log(engine, PAWL_LOG_WARN, "event.refused", mail->own.error.message);
     if (mail->group && status)
         mail->group->refused++;
@@ -181,8 +182,30 @@ static void turn_over(struct engine *engine, struct request *request)
     heap_free(engine->heap, turn, sizeof *turn);
 }
 
+/* The entry after which it is kept says so, with its hash: a snapshot that was changed is known
+ * by that and thrown away (actors.c), and the chain covers it. */
+static bool tell_snapshot(struct scope *scope, const struct decision *decision, str text)
+{
+    struct draft *last = &decision->drafts[decision->count - 1];
+    char hex[2 * SHA_SIZE + 1];
+    uint8_t hash[SHA_SIZE];
+    struct sha *sha = sha_new();
+    str kept;
+
+    if (!sha)
+        return false;
+    sha_once(sha, text, hash);
+    sha_free(sha);
+    sha_hex(hash, SHA_SIZE, hex);
+    kept = arena_str(&scope->arena, str_of(hex));
+    return kept.data &&
+           effect_add(scope, &last->effects,
+                      (struct effect){ .kind = EFFECT_SNAPSHOT, .name = kept }) == PAWL_OK;
+}
+
 /* A snapshot whenever as much has been written since the last one as it would cost. */
-static str snapshot_if_due(struct engine *engine, struct actor *actor, struct scope *scope)
+static str snapshot_if_due(struct engine *engine, struct actor *actor, struct scope *scope,
+                           const struct decision *decision)
 {
     struct buf buf;
     str text;
@@ -195,7 +218,7 @@ static str snapshot_if_due(struct engine *engine, struct actor *actor, struct sc
     behavior_of(actor->definition->kind)->memory_print(actor->definition, actor->memory, &buf);
     text = buf_keep(&buf, &scope->arena);
     buf_fini(&buf);
-    return text;
+    return text.data && tell_snapshot(scope, decision, text) ? text : STR_NONE;
 }
 
 /* The arena of a long-lived actor holds what was folded away: load it afresh now and then. */
@@ -215,6 +238,7 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     turn->mail->event.at_ms = engine_now_ms(engine);
     turn->decide = (struct decision_request){ .instance = actor->instance,
                                               .expected_seq = actor->seq,
+                                              .decided_at_ms = turn->mail->event.at_ms,
                                               .decision = &turn->decision,
                                               .out = turn->mail->out };
     if (!status && turn->mail->event.kind == EVENT_STEP_START)
@@ -231,7 +255,7 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     if (turn->jobs)
         turn->mail->holds_place = false; /* the job has it now */
     if (!status)
-        turn->decide.snapshot = snapshot_if_due(engine, actor, scope);
+        turn->decide.snapshot = snapshot_if_due(engine, actor, scope, &turn->decision);
     return status;
 }
 

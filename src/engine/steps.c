@@ -234,7 +234,9 @@ static void run_job(struct engine *engine, struct job *job)
     call.step = arena_text(&job->scope.arena, job->call.step);
     engine->env->reached(engine->env, POINT_BEFORE_TOOL);
     if (call.tool && call.args && call.step)
-        toolbox_run(engine->toolbox, &call, job->call.timeout_ms, &job->scope, &result);
+        toolbox_run(engine->toolbox, &call,
+                    job->call.timeout_ms ? job->call.timeout_ms + TOOL_GRACE_MS : 0, &job->scope,
+                    &result);
     engine->env->reached(engine->env, POINT_AFTER_TOOL);
     pthread_mutex_lock(&engine->lock);
     engine->jobs_under_way--;

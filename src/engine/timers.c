@@ -54,13 +54,13 @@ static bool post_timer(struct engine *engine, const struct live_timer *timer,
 }
 
 /* Fire what is due now and wait until all of it has been decided and committed. */
-static pawl_status fire_some(struct engine *engine, struct scope *scope, uint32_t *refused,
-                             uint32_t *count)
+static pawl_status fire_some(struct engine *engine, struct scope *scope, int64_t now_ms,
+                             uint32_t *refused, uint32_t *count)
 {
     struct mail_group group = { 0 };
     struct live_timer *due;
     int64_t next_ms;
-    pawl_status status = store_due(engine->store, scope, engine_now_ms(engine),
+    pawl_status status = store_due(engine->store, scope, now_ms,
                                    TIMERS_AT_ONCE + engine->stuck_timers, &due, count, &next_ms);
 
     if (status)
@@ -122,19 +122,29 @@ static void set_busy(struct engine *engine, bool busy)
 
 pawl_status timers_fire_due(struct engine *engine, struct scope *scope)
 {
+    int64_t now_ms = engine_now_ms(engine); /* what falls due meanwhile is for the next call */
     uint32_t refused = 0, count = 0;
     pawl_status status;
 
     set_busy(engine, true);
     do {
-        status = fire_some(engine, scope, &refused, &count);
+        status = fire_some(engine, scope, now_ms, &refused, &count);
         if (!status)
             status = look_ahead(engine, scope);
         if (!status)
             note_stuck(engine, refused);
-    } while (!status && count > refused);
+    } while (!status && count > refused && !engine->stopping);
     set_busy(engine, false);
     return status;
+}
+
+void timers_look_again(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->stuck_timers = 0;
+    engine->next_due_ms = INT64_MIN;
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->lock);
 }
 
 /* Lock held. */
@@ -232,7 +242,8 @@ pawl_status engine_run_due(struct engine *engine, struct scope *scope)
         pthread_mutex_unlock(&engine->lock);
         if (due)
             status = timers_fire_due(engine, scope);
-    } while (due && !status);
+    } while (due && !status && engine->options.test_clock);
+    run_waiting(engine);
     if (!engine->thread_count)
         engine_sweep(engine);
     return status;

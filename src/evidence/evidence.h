@@ -19,11 +19,11 @@ struct commitments {
 /* What a creation record's hash covers beside the record: from the rows that hold it. */
 struct creation_facts {
     const uint8_t *source_sha, *compiled_sha;
-    str name;           /* empty: inline */
+    str name; /* empty: inline */
     uint32_t version;
     const uint8_t *subject, *input, *metadata; /* commitments; NULL: absent */
     str correlation, labels;
-    str parent_id;      /* 26 characters, or empty */
+    str parent_id; /* 26 characters, or empty */
     bool test;
 };
 
@@ -51,17 +51,17 @@ struct store;
 struct verify_report {
     bool valid;
     uint64_t records, entries, instances;
-    uint64_t bad_pos;        /* first bad record, 0: none or not a record */
+    uint64_t bad_pos;               /* first bad record, 0: none or not a record */
     char bad_instance[ID_SIZE + 1]; /* "" if it concerns the store */
     uint64_t bad_seq;
-    char what[256];          /* what is wrong, in words; "" if valid */
+    char what[256]; /* what is wrong, in words; "" if valid */
 };
 
 /* Check the whole store, or one instance (number != 0). `progress` may be NULL; it is
  * called now and then with the position reached and the last one. Fails only where the
  * store can't be read; a store that is read and wrong gives OK and !valid. */
 pawl_status verify_store(struct store *store, const struct heap *heap, uint64_t instance,
-                         void (*progress)(void *context, uint64_t pos, uint64_t last), void *context,
-                         struct verify_report *report, pawl_error *error);
+                         void (*progress)(void *context, uint64_t pos, uint64_t last),
+                         void *context, struct verify_report *report, pawl_error *error);
 
 #endif

@@ -111,6 +111,25 @@ static pawl_status set_status(struct verify *v, struct chain *chain, uint32_t or
     return PAWL_OK;
 }
 
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static pawl_status note_snapshot(struct verify *v, struct chain *chain, str hex)
+{
+    bool ok = hex.size == 2 * SHA_SIZE;
+
+    for (size_t i = 0; ok && i < SHA_SIZE; i++) {
+        int high = hex_digit(hex.data[2 * i]), low = hex_digit(hex.data[2 * i + 1]);
+
+        ok = high >= 0 && low >= 0;
+        chain->snapshot_sha[i] = (uint8_t)(high * 16 + low);
+    }
+    chain->snapshot_seq = chain->seq;
+    return ok ? PAWL_OK : verify_bad(v, "the entry tells of a snapshot, but not its hash");
+}
+
 static pawl_status fold_effect(struct verify *v, struct chain *chain, const struct effect *effect)
 {
     struct live_fact fact = { .kind = LIVE_STEP, .ordinal = effect->ordinal };
@@ -139,6 +158,8 @@ static pawl_status fold_effect(struct verify *v, struct chain *chain, const stru
     case EFFECT_LEAVE:
         remove_fact(v, chain, fact);
         return PAWL_OK;
+    case EFFECT_SNAPSHOT:
+        return note_snapshot(v, chain, effect->name);
     case EFFECT_STATE:
         return PAWL_OK;
     }

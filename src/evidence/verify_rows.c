@@ -72,6 +72,24 @@ static pawl_status check_head(struct verify *v, const struct chain *chain)
     return status == PAWL_OK ? check_head_row(v, chain, &row) : status;
 }
 
+/* A snapshot is what some entry says was kept after it; an older one may be gone. */
+static pawl_status check_snapshot(struct verify *v, const struct chain *chain)
+{
+    struct snapshot_row row;
+    uint8_t sha[SHA_SIZE];
+    pawl_status status = store_snapshot(v->store, &v->scope, chain->number, &row);
+
+    if (status == PAWL_NOT_KNOWN)
+        return PAWL_OK;
+    if (status != PAWL_OK)
+        return status;
+    sha_once(v->sha, row.text, sha);
+    if (row.seq != chain->snapshot_seq || memcmp(sha, chain->snapshot_sha, SHA_SIZE) != 0)
+        return verify_bad(v, "its snapshot of entry %llu is not the one an entry tells of",
+                          (unsigned long long)row.seq);
+    return PAWL_OK;
+}
+
 /* ---- all of one instance ---- */
 
 static pawl_status check_once(struct verify *v, uint32_t index)
@@ -82,6 +100,8 @@ static pawl_status check_once(struct verify *v, uint32_t index)
     scope_clear(&v->scope);
     verify_at(v, 0, chain->number, chain->seq);
     status = check_head(v, chain);
+    if (status == PAWL_OK && chain->number != 0)
+        status = check_snapshot(v, chain);
     return status == PAWL_OK && chain->number != 0 ? verify_live(v, chain) : status;
 }
 

@@ -368,6 +368,10 @@ void compile_step(struct compilation *compiler, const struct node *node, str key
     if (step->plan.attempt_count_max == 1)
         step->plan.backoff_count = 0; /* nothing follows it */
     read_bool(compiler, step, "idempotent", &step->plan.is_idempotent);
+    if (node_find(node, "timeout") && str_is(step->plan.tool, "sleep"))
+        compile_error(compiler, node_find(node, "timeout"),
+                      "step '%.*s': 'timeout' of a sleep is not supported by this version yet",
+                      STR_ARG(words_shown(name)));
     if (node_find(node, "timeout"))
         read_duration(compiler, step, node_find(node, "timeout"), "'timeout'",
                       &step->plan.timeout_ms);

@@ -114,6 +114,8 @@ static pawl_status fold_live(const struct plan *plan, struct flow_memory *memory
     case EFFECT_LEAVE:
     case EFFECT_STATE:
         break;
+    case EFFECT_SNAPSHOT: /* says what was kept, changes nothing */
+        return PAWL_OK;
     }
     return fail_damaged(scope, "an effect that flows do not have");
 }

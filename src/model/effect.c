@@ -66,6 +66,9 @@ static void print_effect(const struct effect *effect, struct buf *out)
     case EFFECT_STATE:
         json_raw(out, effect->state);
         break;
+    case EFFECT_SNAPSHOT:
+        json_str(out, effect->name);
+        break;
     }
     json_close(out, ']');
 }
@@ -171,6 +174,9 @@ static void take_rest(struct members *members, struct effect *effect)
         effect->state = state ? state->raw : STR_NONE;
         break;
     }
+    case EFFECT_SNAPSHOT:
+        effect->name = take_text(members);
+        break;
     }
 }
 

@@ -11,6 +11,7 @@
  *   ["await","NAME",ORD]     a signal is awaited
  *   ["leave","NAME",ORD]     it is no longer
  *   ["state",{...}]          the new state of a code instance
+ *   ["snapshot","HEX"]       after this entry a snapshot was kept, with this SHA-256
  * An entry into a terminal state ends every row, timer and wait of its instance; that is
  * a rule, not listed effects. */
 #ifndef PAWL_MODEL_EFFECT_H
@@ -19,16 +20,17 @@
 #include "base/buf.h"
 #include "base/scope.h"
 
-#define EFFECT_MAP(X)     \
-    X(STEP, "step")       \
-    X(READY, "ready")     \
-    X(RUN, "run")         \
-    X(END, "end")         \
-    X(ARM, "arm")         \
-    X(DISARM, "disarm")   \
-    X(AWAIT, "await")     \
-    X(LEAVE, "leave")     \
-    X(STATE, "state")
+#define EFFECT_MAP(X)                                                                              \
+    X(STEP, "step")                                                                                \
+    X(READY, "ready")                                                                              \
+    X(RUN, "run")                                                                                  \
+    X(END, "end")                                                                                  \
+    X(ARM, "arm")                                                                                  \
+    X(DISARM, "disarm")                                                                            \
+    X(AWAIT, "await")                                                                              \
+    X(LEAVE, "leave")                                                                              \
+    X(STATE, "state")                                                                              \
+    X(SNAPSHOT, "snapshot")
 
 enum effect_kind {
 #define X(name, word) EFFECT_##name,
@@ -36,8 +38,10 @@ enum effect_kind {
 #undef X
 };
 
-#define STEP_STATUS_MAP(X) X(PENDING, "pending") X(READY, "ready") X(RUNNING, "running") \
-    X(DONE, "done") X(FAILED, "failed") X(CANCELLED, "cancelled")
+#define STEP_STATUS_MAP(X)                                                                         \
+    X(PENDING, "pending")                                                                          \
+    X(READY, "ready") X(RUNNING, "running") X(DONE, "done") X(FAILED, "failed")                    \
+        X(CANCELLED, "cancelled")
 
 enum step_status {
 #define X(name, word) STEP_##name,
@@ -48,11 +52,11 @@ enum step_status {
 struct effect {
     enum effect_kind kind;
     uint32_t ordinal;
-    uint32_t plan, attempt;    /* STEP */
-    enum step_status status;   /* STEP: PENDING or READY */
-    str name;                  /* ARM, DISARM, AWAIT, LEAVE */
-    int64_t due_at_ms;         /* ARM */
-    str state;                 /* STATE: JSON */
+    uint32_t plan, attempt;  /* STEP */
+    enum step_status status; /* STEP: PENDING or READY */
+    str name;                /* ARM, DISARM, AWAIT, LEAVE; SNAPSHOT: its hash */
+    int64_t due_at_ms;       /* ARM */
+    str state;               /* STATE: JSON */
 };
 
 struct effect_list {
@@ -62,7 +66,8 @@ struct effect_list {
 
 pawl_status effect_add(struct scope *scope, struct effect_list *list, struct effect effect);
 void effects_print(const struct effect_list *list, struct buf *out);
-pawl_status effects_read(struct scope *scope, str body, struct effect_list *out); /* STORAGE_FAILURE */
+pawl_status effects_read(struct scope *scope, str body,
+                         struct effect_list *out); /* STORAGE_FAILURE */
 const char *step_status_name(enum step_status status);
 
 /* The live rows of one instance: what its effects leave behind. */

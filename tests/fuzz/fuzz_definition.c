@@ -102,6 +102,7 @@ static void follow(struct run *run, const struct effect *effect)
     case EFFECT_AWAIT:
     case EFFECT_LEAVE:
     case EFFECT_STATE:
+    case EFFECT_SNAPSHOT:
         break;
     }
 }

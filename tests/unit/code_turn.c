@@ -258,7 +258,7 @@ TEST(code_turn, a_timer_armed_twice_is_armed_as_said_last_and_never_in_the_past)
 
     begin(&f, &t->scope);
     act(&f, start, arm_oddly);
-    EXPECT_STR(effects_of(&f, 0), "[[\"state\"," ZERO "],[\"arm\",\"tick\",1000,0],[\"arm\","
+    EXPECT_STR(effects_of(&f, 0), "[[\"state\"," ZERO "],[\"arm\",\"tick\",1001,0],[\"arm\","
                                   "\"expire\",9223372036854775807,0],[\"await\",\"pay\",0]]");
 }
 

@@ -404,6 +404,12 @@ static pawl_status lie_scan(struct store *store, struct scope *scope, uint64_t f
     return store_scan(scan.liar->truth, scope, from, give_lie, &scan);
 }
 
+static pawl_status lie_snapshot(struct store *store, struct scope *scope, uint64_t instance,
+                                struct snapshot_row *out)
+{
+    return store_snapshot(((struct liar *)store)->truth, scope, instance, out);
+}
+
 static const struct store_ops liar_ops = {
     .scheme = "liar",
     .tip = lie_tip,
@@ -415,6 +421,7 @@ static const struct store_ops liar_ops = {
     .definition = lie_definition,
     .find_definition = lie_find_definition,
     .live = lie_live,
+    .snapshot = lie_snapshot,
 };
 
 void liar_init(struct liar *liar, struct store *truth)

@@ -62,7 +62,7 @@ static pawl_status open_named(struct stand *s, const char *name, struct store_op
     struct store *store = NULL;
     pawl_status status;
 
-    (void)snprintf(s->url, sizeof s->url, "sqlite:%s", path_of(s, name));
+    (void)snprintf(s->url, sizeof s->url, "sqlite:%.80s", path_of(s, name));
     status = stand_open(s, options, &store);
     EXPECT(status == PAWL_OK || !store);
     store_close(store);
@@ -310,7 +310,7 @@ SQLITE_TEST(rivals_that_make_and_write_one_store_at_once_lose_nothing)
     int how;
 
     store_close(s->store);
-    (void)snprintf(s->url, sizeof s->url, "sqlite:%s", path_of(s, "rivals.db"));
+    (void)snprintf(s->url, sizeof s->url, "sqlite:%.80s", path_of(s, "rivals.db"));
     for (int i = 0; i < 4; i++)
         if (fork() == 0)
             write_as_rival(s);

@@ -9,6 +9,7 @@ tables come from the schema of the SQLite store, so that pawl itself can open th
 """
 
 import importlib.util
+import hashlib
 import json
 import pathlib
 import sqlite3
@@ -261,7 +262,8 @@ def flows(w, parent):
     w.record(busy, RESUME)
     w.record(busy, ALARM, body={"text": "late"})
     w.record(busy, STEP_START, body=[["run", 2], ["await", "go \u00fc", 0], ["await", "x", 2],
-                                     ["leave", "x", 2]], step=2, ordinal=2, attempt=1)
+                                     ["leave", "x", 2],
+                                     ["snapshot", hashlib.sha256(b"{}").hexdigest()]], step=2, ordinal=2, attempt=1)
     w.commit()
     w.live("pawl_step", busy, 2, 1, 1, 2)
     w.live("pawl_step", busy, 3, 0, 2, 0)

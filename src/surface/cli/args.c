@@ -182,7 +182,7 @@ pawl_status file_read(struct scope *scope, const char *path, str *out)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "cannot read '%s': %s", path,
                           strerror(errno));
     buf_init(&text, scope->arena.heap, LIMIT_TEXT + 1);
-    while ((size = fread(block, 1, sizeof block, file)) > 0)
+    while (!text.failed && (size = fread(block, 1, sizeof block, file)) > 0)
         buf_add(&text, block, size);
     if (ferror(file))
         status =
@@ -279,10 +279,21 @@ static pawl_status put_labels(struct cli *cli, uint32_t first, struct buf *input
     return PAWL_OK;
 }
 
+/* Other bytes would be replaced on their way into JSON, and two names could become one. */
+static pawl_status check_utf8(struct cli *cli, const char *what, const char *value)
+{
+    if (!value || str_is_utf8(str_of(value), false))
+        return PAWL_OK;
+    return scope_fail(&cli->scope, PAWL_INVALID_REQUEST, "%s: expected UTF-8, found other bytes",
+                      what);
+}
+
 static pawl_status put_option(struct cli *cli, uint32_t index, struct buf *input)
 {
     const struct given *given = &cli->given[index];
 
+    if (check_utf8(cli, given->option->name, given->value) != PAWL_OK)
+        return cli->scope.error.status;
     switch (given->option->kind) {
     case OPTION_JSON:
         return put_json(cli, given, input);
@@ -309,6 +320,8 @@ static pawl_status put_operand(struct cli *cli, uint32_t index, struct buf *inpu
     const char *member = cli->verb->members[index];
     const char *value = cli->operands[index];
 
+    if (check_utf8(cli, member, value) != PAWL_OK)
+        return cli->scope.error.status;
     if (strcmp(member, "instance_id") == 0 && id_resolve(cli, value, &value) != PAWL_OK)
         return cli->scope.error.status;
     json_key(input, member);

@@ -125,15 +125,32 @@ static pawl_status call_local(struct cli *cli, struct scope *scope, const char *
     return out->data ? PAWL_OK : scope_no_memory(scope);
 }
 
+/* Somebody took the store after we had opened it: from now on through them. */
+static bool follow_owner(struct cli *cli)
+{
+    const char *file = store_file(cli->store);
+    bool owned = false;
+
+    if (!file)
+        return false;
+    target_close(cli);
+    return try_owner(cli, file, &owned) == PAWL_OK && owned;
+}
+
 pawl_status target_call(struct cli *cli, struct scope *scope, const char *operation,
                         struct buf *input, str *out)
 {
+    pawl_status status;
+
     ASSERT(cli->target.local || cli->target.remote);
     if (input->failed)
         return scope_fail(scope, PAWL_TOO_LARGE, "the input is too large");
-    if (cli->target.remote)
-        return remote_call(cli->target.remote, operation, buf_view(input), scope, out);
-    return call_local(cli, scope, operation, input, out);
+    if (!cli->target.remote) {
+        status = call_local(cli, scope, operation, input, out);
+        if (status != PAWL_IN_USE || !follow_owner(cli))
+            return status;
+    }
+    return remote_call(cli->target.remote, operation, buf_view(input), scope, out);
 }
 
 pawl_status target_ask(struct cli *cli, struct scope *scope, const char *operation,

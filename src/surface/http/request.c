@@ -9,7 +9,7 @@
 struct framing {
     str length, host, origin, coding;
     uint32_t length_count, host_count, coding_count;
-    bool unequal;
+    bool unequal, has_key;
 };
 
 static bool same_name(const char *name, const char *other)
@@ -37,6 +37,8 @@ static enum MHD_Result look_at_header(void *context, enum MHD_ValueKind kind, co
         framing->host_count++;
     } else if (same_name(name, "Origin")) {
         framing->origin = text;
+    } else if (same_name(name, "Idempotency-Key")) {
+        framing->has_key = true;
     }
     return MHD_YES;
 }
@@ -168,7 +170,14 @@ pawl_status request_check(struct request *request, bool *answer_now)
         return status;
     }
     status = check_length(request, &framing, answer_now);
-    return status == PAWL_OK ? check_source(request, &framing) : status;
+    if (status == PAWL_OK)
+        status = check_source(request, &framing);
+    /* To ignore it would let a client believe that it may repeat the call. */
+    if (status == PAWL_OK && framing.has_key)
+        status = scope_fail(&request->scope, PAWL_INVALID_REQUEST,
+                            "Idempotency-Key: this version does not keep keys yet; a repeated call "
+                            "would happen twice");
+    return status;
 }
 
 /* ---- Body ---- */
