@@ -1,5 +1,7 @@
 /* engine_code.c - a C handler through the whole engine. */
 #include "engine_fixture.h"
+#include "base/time.h"
+#include <sqlite3.h>
 #include <stdio.h>
 
 static void expect_get(struct world *world, const char *id, const char *part)
@@ -96,4 +98,100 @@ WORLD_TEST(code, a_hundred_turns_fold_to_the_same_state_after_a_restart)
     EXPECT_OK(pawl_signal(world->p, id, "stop", NULL, NULL, &world->error));
     expect_get(world, id, "\"result\":100");
     world_expect_valid(world);
+}
+
+/* ---- what a stranger found ---- */
+
+static void wait_a_little(void *context, enum env_point point)
+{
+    if (point == POINT_BEFORE_BEGIN)
+        env_sim_advance(context, 30);
+}
+
+/* Promise (4): between deciding and recording time passes; the timer counts from the record. */
+TEST(code_sqlite, a_timer_counts_from_the_time_of_the_entry_that_armed_it)
+{
+    char input[64], *out, until[TIME_TEXT_SIZE];
+    pawl_history *history;
+    struct world world;
+    pawl_entry entry;
+    const char *id;
+
+    world_begin(&world, "sqlite");
+    world_close(&world);
+    world.options.own = false;
+    world_open(&world);
+    env_sim_on_point(world.env, wait_a_little, world.env);
+    id = world_create(&world, "ticker", NULL);
+    env_sim_on_point(world.env, NULL, NULL);
+    EXPECT_OK(pawl_history_open(world.p, id, NULL, &history, &world.error));
+    EXPECT(pawl_history_next(history, &entry));
+    EXPECT_OK(pawl_history_close(history, &world.error));
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id);
+    EXPECT_OK(pawl_call(world.p, "instance.why", input, &out, &world.error));
+    time_print(entry.fired_at_ms + 1000, until);
+    EXPECT_HAS(out, until);
+    pawl_free(world.p, out);
+    world_end(&world);
+}
+
+static void change_snapshot(const struct world *world)
+{
+    sqlite3 *db;
+
+    EXPECT(sqlite3_open(world->url + strlen("sqlite:"), &db) == SQLITE_OK);
+    EXPECT(sqlite3_exec(db, "UPDATE pawl_snapshot SET text = replace(text, '\"ticks\":', '\"ticks\":9')",
+                        NULL, NULL, NULL) == SQLITE_OK);
+    EXPECT(sqlite3_changes(db) == 1);
+    sqlite3_close(db);
+}
+
+TEST(code_sqlite, a_changed_snapshot_is_named_by_verify_and_never_used)
+{
+    struct verify_report report;
+    struct world world;
+    const char *id;
+
+    world_begin(&world, "sqlite");
+    id = world_create(&world, "ticker", NULL);
+    for (int i = 0; i < 150; i++)
+        world_advance(&world, 1000);
+    world_close(&world);
+    change_snapshot(&world);
+    world_open(&world);
+    EXPECT_OK(verify_store(engine_store(world.p->engine), &world.p->heap, 0, NULL, NULL, &report,
+                           &world.error));
+    EXPECT(!report.valid);
+    EXPECT_HAS(report.what, "snapshot");
+    EXPECT_OK(pawl_signal(world.p, id, "stop", NULL, NULL, &world.error));
+    expect_get(&world, id, "\"result\":150");
+    world_end(&world);
+}
+
+static void arm_at_once(void *context, pawl_turn *turn, void *state, const pawl_event *event)
+{
+    (void)context;
+    (void)state;
+    (void)event;
+    pawl_turn_timer(turn, "again", 0);
+}
+
+TEST(code_sqlite, a_handler_that_never_rests_keeps_neither_close_nor_run_due_from_ending)
+{
+    static const char *const timers[] = { "again", NULL };
+    const pawl_code_type restless = { .name = "restless", .timers = timers, .handle = arm_at_once };
+    struct world world;
+
+    world_begin(&world, "sqlite");
+    EXPECT_OK(pawl_code_register(world.p, &restless, &world.error));
+    world_create(&world, "restless", NULL);
+    world_advance(&world, 5);
+    EXPECT_OK(pawl_run_due(world.p, &world.error));
+    world_close(&world);
+    world.options.workers = 2;
+    EXPECT_OK(pawl_open(&world.p, world.url, &world.options, &world.error));
+    EXPECT_OK(pawl_code_register(world.p, &restless, &world.error));
+    pawl_close(world.p);
+    world.p = NULL;
+    world_end(&world);
 }
