@@ -57,6 +57,9 @@ bool heads_init(struct heads *heads, const struct heap *heap);
 void heads_fini(struct heads *heads);
 void heads_clear(struct heads *heads);
 struct head *heads_find(struct heads *heads, uint64_t instance);
+/* A hint that these will be asked for next; at most HEADS_EXPECTED at a time is sensible. */
+#define HEADS_EXPECTED 32u
+void heads_expect(const struct heads *heads, const uint64_t *instances, uint32_t count);
 struct head *heads_add(struct heads *heads,
                        const struct head *head);               /* or replaces; NULL: no memory */
 bool heads_mark_dirty(struct heads *heads, struct head *head); /* false: no memory */
@@ -234,11 +237,11 @@ struct engine {
     pthread_cond_t work;    /* a request is queued: for the drain thread */
     struct request *first, *last;
     bool draining;
-    uint32_t sweepers;   /* wait for the drain to be free */
-    _Atomic bool broken; /* what is in the store is not known: nothing is written meanwhile */
-    bool commit_failed;  /* the last one did */
-    bool stopping;       /* threads but the drain end as soon as they can */
-    bool drain_stopping; /* the others are gone: so does the drain */
+    uint32_t sweepers;     /* wait for the drain to be free */
+    _Atomic bool broken;   /* what is in the store is not known: nothing is written meanwhile */
+    bool commit_failed;    /* the last one did */
+    _Atomic bool stopping; /* threads but the drain end as soon as they can */
+    bool drain_stopping;   /* the others are gone: so does the drain */
     _Atomic uint32_t generation; /* grows when what actors remember may be wrong */
     struct store_tip tip;
     int64_t test_now_ms;
@@ -266,10 +269,10 @@ struct engine {
     struct ready_step *unserved; /* ready, but no tool of that name is here yet */
     struct mail *later;          /* events that met a failing store */
     uint32_t jobs_under_way, mail_under_way;
-    bool ready_lost;     /* a ready step could not be remembered: look for it */
-    int64_t next_due_ms; /* as far as known; INT64_MAX: none */
-    bool timers_busy;    /* somebody is firing what is due */
-    uint32_t stuck_timers;
+    _Atomic bool ready_lost;       /* a ready step could not be remembered: look for it */
+    int64_t next_due_ms;           /* as far as known; INT64_MAX: none */
+    bool timers_busy;              /* somebody is firing what is due */
+    _Atomic uint32_t stuck_timers; /* due, but not to be fired now */
     int64_t stuck_until_ms;
 
     pthread_t *threads;
