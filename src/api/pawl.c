@@ -281,6 +281,8 @@ pawl_status pawl_fire(pawl *p, const char *id, const pawl_fire_args *args, pawl_
     return leave(&scope, status, error);
 }
 
+#define IDS_AHEAD 16
+
 pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count, pawl_error *error)
 {
     struct scope scope;
@@ -297,8 +299,11 @@ pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count, pawl_
     batch = ARENA_ARRAY(&scope.arena, struct batch_fire, count + 1);
     if (!batch)
         return leave(&scope, scope_no_memory(&scope), error);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (i + IDS_AHEAD < count) /* ids lie anywhere: waiting for each would take longest */
+            __builtin_prefetch(fires[i + IDS_AHEAD].id);
         fire_args_of(&scope, fires[i].id, &fires[i].args, &batch[i].args);
+    }
     status = engine_fire_batch(p->engine, &scope, batch, count);
     for (size_t i = 0; i < count && !status; i++) {
         fires[i].status = batch[i].status;

@@ -145,6 +145,18 @@ static struct commit commit_of(const struct engine *engine)
     };
 }
 
+/* Have the heads that the batch is about to change ready: committing has pushed them out. */
+static void expect_heads(struct engine *engine, uint32_t first)
+{
+    const struct batch *batch = &engine->batch;
+    uint64_t numbers[HEADS_EXPECTED];
+    uint32_t count = 0;
+
+    for (uint32_t i = first; i < batch->head_count && count < HEADS_EXPECTED; i++)
+        numbers[count++] = batch->heads[i].instance;
+    heads_expect(&engine->heads, numbers, count);
+}
+
 /* After the commit: what was pending is now true. */
 bool commit_accept(struct engine *engine)
 {
@@ -167,6 +179,8 @@ bool commit_accept(struct engine *engine)
     for (uint32_t i = 0; i < batch->head_count && engine->options.own; i++) {
         struct head head = batch->heads[i], *cached;
 
+        if (i % HEADS_EXPECTED == 0)
+            expect_heads(engine, i);
         if (!head.instance)
             continue;
         head.flags &= (uint8_t)~HEAD_NOW;

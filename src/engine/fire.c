@@ -146,11 +146,26 @@ static pawl_status fire_one(struct engine *engine, struct scope *scope, struct b
     return status;
 }
 
+/* Have the heads of the next fires ready. */
+static void expect_heads(struct engine *engine, const struct request *request, size_t first)
+{
+    uint64_t numbers[HEADS_EXPECTED];
+    uint32_t count = 0;
+
+    for (size_t i = first; i < request->fire_count && i < first + HEADS_EXPECTED; i++)
+        count += id_parse(request->fires[i].args.id, &numbers[count], NULL);
+    pthread_mutex_lock(&engine->lock);
+    heads_expect(&engine->heads, numbers, count);
+    pthread_mutex_unlock(&engine->lock);
+}
+
 void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
 {
     for (size_t i = 0; i < request->fire_count; i++) {
         struct batch_fire *fire = &request->fires[i];
 
+        if (i % HEADS_EXPECTED == 0 && request->fire_count > 1)
+            expect_heads(engine, request, i);
         fire->status = fire_one(engine, request->scope, fire, at_ms);
         if (!fire->status && !fire->is_elsewhere)
             request->accepted = true;

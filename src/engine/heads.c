@@ -13,9 +13,12 @@ static struct head *at(const struct heads *heads, uint32_t index)
     return &heads->chunks[index / HEAD_CHUNK][index % HEAD_CHUNK];
 }
 
+/* The highest bits of the product: they lay numbers that follow each other evenly apart, so that
+ * hardly two of them meet. */
 static uint32_t slot_of(uint64_t instance, uint32_t slot_count)
 {
-    return (uint32_t)((instance * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & (slot_count - 1);
+    return (uint32_t)((instance * UINT64_C(0x9E3779B97F4A7C15)) >>
+                      (64 - __builtin_ctz(slot_count)));
 }
 
 /* Room for twice as many lagging rows. */
@@ -85,6 +88,23 @@ struct head *heads_find(struct heads *heads, uint64_t instance)
         slot = (slot + 1) & (heads->slot_count - 1);
     }
     return NULL;
+}
+
+/* Among a million heads each is somewhere else in memory, and to wait for it is most of what
+ * finding it costs: ask for many at once, first for their slots, then for themselves. */
+void heads_expect(const struct heads *heads, const uint64_t *instances, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        __builtin_prefetch(&heads->slots[slot_of(instances[i], heads->slot_count)]);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t index = heads->slots[slot_of(instances[i], heads->slot_count)];
+        const struct head *head = index ? at(heads, index - 1) : NULL;
+
+        if (head) {
+            __builtin_prefetch(head);
+            __builtin_prefetch((const char *)(head + 1) - 1);
+        }
+    }
 }
 
 static void link_slot(uint32_t *slots, uint32_t slot_count, uint64_t instance, uint32_t index)
@@ -263,7 +283,13 @@ uint32_t heads_slice(struct heads *heads, uint32_t limit, uint64_t end_pos, stru
         begin_cycle(heads, end_pos);
     }
     while (count < limit && heads->cycle_next < heads->cycle_count) {
-        struct head *head = heads_find(heads, heads->cycle[heads->cycle_next++]);
+        uint32_t left = heads->cycle_count - heads->cycle_next;
+        struct head *head;
+
+        if (count % HEADS_EXPECTED == 0)
+            heads_expect(heads, heads->cycle + heads->cycle_next,
+                         left < HEADS_EXPECTED ? left : HEADS_EXPECTED);
+        head = heads_find(heads, heads->cycle[heads->cycle_next++]);
 
         ASSERT(head); /* a dirty head is never evicted */
         head->flags &= (uint8_t)~HEAD_DIRTY;
