@@ -53,16 +53,16 @@ static pawl_status mend(struct engine *engine)
  * put right in the same commit. */
 static pawl_status take_turn(struct engine *engine)
 {
+    struct store_tip tip;
     pawl_status status;
 
     if (engine->options.own)
         return PAWL_OK;
     engine->env->reached(engine->env, POINT_BEFORE_BEGIN);
-    status = store_begin(engine->store, &engine->scope, &engine->tip);
+    status = store_begin(engine->store, &engine->scope, &tip);
     if (status)
         return status;
-    if (!engine->tip.pos)
-        root_first(engine->sha, engine->tip.store_id, engine->tip.root);
+    engine_set_tip(engine, &tip);
     pthread_mutex_lock(&engine->lock);
     heads_clear(&engine->heads);
     pthread_mutex_unlock(&engine->lock);

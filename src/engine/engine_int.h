@@ -404,6 +404,7 @@ void *drain_thread(void *engine);
 
 /* recover.c */
 pawl_status recover(struct engine *engine, struct scope *scope);
+void engine_set_tip(struct engine *engine, const struct store_tip *tip); /* by the drain */
 pawl_status recover_tail(struct engine *engine, struct scope *scope);
 pawl_status recover_steps(struct engine *engine, struct scope *scope);
 void recover_ready(struct engine *engine);        /* ready steps that could not be remembered */

@@ -43,17 +43,29 @@ pawl_status recover_tail(struct engine *engine, struct scope *scope)
     return status == PAWL_NO_MEMORY ? scope_no_memory(scope) : status;
 }
 
+/* Others read the clock meanwhile, and it knows the time of the last record. */
+void engine_set_tip(struct engine *engine, const struct store_tip *tip)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->tip = *tip;
+    if (!tip->pos)
+        root_first(engine->sha, tip->store_id, engine->tip.root);
+    pthread_mutex_unlock(&engine->lock);
+}
+
 pawl_status recover(struct engine *engine, struct scope *scope)
 {
-    pawl_status status = store_tip(engine->store, scope, &engine->tip);
+    struct store_tip tip;
+    pawl_status status = store_tip(engine->store, scope, &tip);
 
     if (status)
         return status;
-    if (!engine->tip.pos)
-        root_first(engine->sha, engine->tip.store_id, engine->tip.root);
-    if (engine->options.test_clock && engine->test_now_ms < engine->tip.test_now_ms)
-        engine->test_now_ms = engine->tip.test_now_ms;
+    engine_set_tip(engine, &tip);
+    pthread_mutex_lock(&engine->lock);
+    if (engine->options.test_clock && engine->test_now_ms < tip.test_now_ms)
+        engine->test_now_ms = tip.test_now_ms;
     engine->next_due_ms = INT64_MIN; /* not known: look */
+    pthread_mutex_unlock(&engine->lock);
     return recover_tail(engine, scope);
 }
 

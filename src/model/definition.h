@@ -15,7 +15,13 @@
 #define COMPILER_NUMBER 1 /* goes up when the same source would compile differently */
 
 enum definition_kind { KIND_UNKNOWN, KIND_MACHINE, KIND_FLOW, KIND_CODE };
-enum terminal_kind { TERMINAL_NOT, TERMINAL_PLAIN, TERMINAL_SUCCESS, TERMINAL_FAILURE, TERMINAL_CANCEL };
+enum terminal_kind {
+    TERMINAL_NOT,
+    TERMINAL_PLAIN,
+    TERMINAL_SUCCESS,
+    TERMINAL_FAILURE,
+    TERMINAL_CANCEL
+};
 
 struct state {
     str name;
@@ -25,9 +31,9 @@ struct state {
 struct transition {
     uint32_t from, to; /* indices of states */
     str action;
-    str guard;            /* data NULL: none */
+    str guard; /* data NULL: none */
     bool requires_reason;
-    bool by_engine;       /* a caller who fires it gets invalid-transition */
+    bool by_engine; /* a caller who fires it gets invalid-transition */
 };
 
 struct definition {
@@ -40,7 +46,8 @@ struct definition {
     uint32_t *exits;      /* transition indices ordered by (from, index) ... */
     uint32_t *exit_start; /* ... those of state s are exits[exit_start[s] .. exit_start[s + 1]) */
     str plan_text;        /* the behavior's part of the compiled text, JSON; data NULL: none */
-    void *plan;           /* the same, loaded by the behavior; for code: its registration */
+    void *_Atomic plan;   /* the same, loaded by the behavior; for code: its registration, which may
+                             come while others look */
 };
 
 /* Fill `exits` and `exit_start` after states and transitions are set. */
@@ -56,64 +63,67 @@ void definition_print(const struct definition *definition, struct buf *out);
  * behavior's plan is not loaded. STORAGE_FAILURE if it is not one (the store is damaged). */
 pawl_status definition_load(struct scope *scope, str compiled, struct definition **out);
 
-uint32_t definition_find_state(const struct definition *definition, str name); /* UINT32_MAX: none */
+uint32_t definition_find_state(const struct definition *definition,
+                               str name); /* UINT32_MAX: none */
 
 /* The transition for (state, action), or NULL. Engine's transitions are found too. */
 const struct transition *definition_find(const struct definition *definition, uint32_t state,
                                          str action);
 
 /* The first unguarded transition from `state` into a terminal of kind cancel, or NULL. */
-const struct transition *definition_find_cancel(const struct definition *definition, uint32_t state);
+const struct transition *definition_find_cancel(const struct definition *definition,
+                                                uint32_t state);
 
 uint32_t definition_transition_index(const struct definition *d, const struct transition *t);
 
 /* "pay, drop": the actions a caller may fire from `state`, or "none". */
 void definition_legal_actions(const struct definition *definition, uint32_t state, struct buf *out);
 
-const char *definition_kind_name(enum definition_kind kind);   /* "machine", "flow", "code" */
-const char *terminal_kind_name(enum terminal_kind terminal);   /* "success", ...; NULL for NOT and PLAIN */
-bool definition_name_is_valid(str name); /* 1..128 of A-Za-z0-9._/- */
+const char *definition_kind_name(enum definition_kind kind); /* "machine", "flow", "code" */
+const char *
+terminal_kind_name(enum terminal_kind terminal); /* "success", ...; NULL for NOT and PLAIN */
+bool definition_name_is_valid(str name);         /* 1..128 of A-Za-z0-9._/- */
 
 /* The lifecycle that flows and code share, in this order; their entries name it by index. */
-#define LIFECYCLE_STATES(X)                \
-    X(CREATED, "created", TERMINAL_NOT)    \
-    X(RUNNING, "running", TERMINAL_NOT)    \
-    X(COMPLETED, "completed", TERMINAL_SUCCESS) \
-    X(FAILED, "failed", TERMINAL_FAILURE)  \
+#define LIFECYCLE_STATES(X)                                                                        \
+    X(CREATED, "created", TERMINAL_NOT)                                                            \
+    X(RUNNING, "running", TERMINAL_NOT)                                                            \
+    X(COMPLETED, "completed", TERMINAL_SUCCESS)                                                    \
+    X(FAILED, "failed", TERMINAL_FAILURE)                                                          \
     X(CANCELLED, "cancelled", TERMINAL_CANCEL)
 
 /* name, action, from, to, fired by the engine alone? Order is part of the format:
  * new ones go to the end. */
-#define LIFECYCLE_TRANSITIONS(X)                                  \
-    X(START, "start", CREATED, RUNNING, true)                     \
-    X(STEP_START, "step.start", RUNNING, RUNNING, true)           \
-    X(STEP_COMPLETE, "step.complete", RUNNING, RUNNING, true)     \
-    X(STEP_FAIL, "step.fail", RUNNING, RUNNING, true)             \
-    X(STEP_RETRY, "step.retry", RUNNING, RUNNING, true)           \
-    X(STEP_TIMEOUT, "step.timeout", RUNNING, RUNNING, true)       \
-    X(GATE_APPROVE, "gate.approve", RUNNING, RUNNING, true)       \
-    X(GATE_REJECT, "gate.reject", RUNNING, RUNNING, true)         \
-    X(TIMER, "timer", RUNNING, RUNNING, true)                     \
-    X(SIGNAL, "signal", RUNNING, RUNNING, true)                   \
-    X(CHILD, "child", RUNNING, RUNNING, true)                     \
-    X(AMEND, "amend", RUNNING, RUNNING, true)                     \
-    X(FINISH, "finish", RUNNING, COMPLETED, true)                 \
-    X(FAIL, "fail", RUNNING, FAILED, true)                        \
-    X(CANCEL, "cancel", RUNNING, CANCELLED, false)                \
+#define LIFECYCLE_TRANSITIONS(X)                                                                   \
+    X(START, "start", CREATED, RUNNING, true)                                                      \
+    X(STEP_START, "step.start", RUNNING, RUNNING, true)                                            \
+    X(STEP_COMPLETE, "step.complete", RUNNING, RUNNING, true)                                      \
+    X(STEP_FAIL, "step.fail", RUNNING, RUNNING, true)                                              \
+    X(STEP_RETRY, "step.retry", RUNNING, RUNNING, true)                                            \
+    X(STEP_TIMEOUT, "step.timeout", RUNNING, RUNNING, true)                                        \
+    X(GATE_APPROVE, "gate.approve", RUNNING, RUNNING, true)                                        \
+    X(GATE_REJECT, "gate.reject", RUNNING, RUNNING, true)                                          \
+    X(TIMER, "timer", RUNNING, RUNNING, true)                                                      \
+    X(SIGNAL, "signal", RUNNING, RUNNING, true)                                                    \
+    X(CHILD, "child", RUNNING, RUNNING, true)                                                      \
+    X(AMEND, "amend", RUNNING, RUNNING, true)                                                      \
+    X(FINISH, "finish", RUNNING, COMPLETED, true)                                                  \
+    X(FAIL, "fail", RUNNING, FAILED, true)                                                         \
+    X(CANCEL, "cancel", RUNNING, CANCELLED, false)                                                 \
     X(CANCEL_CREATED, "cancel", CREATED, CANCELLED, false)
 
 enum lifecycle_state {
 #define X(name, text, terminal) LIFE_##name,
     LIFECYCLE_STATES(X)
 #undef X
-    LIFE_STATE_COUNT
+        LIFE_STATE_COUNT
 };
 
 enum lifecycle_transition {
 #define X(name, action, from, to, engine) LIFE_T_##name,
     LIFECYCLE_TRANSITIONS(X)
 #undef X
-    LIFE_T_COUNT
+        LIFE_T_COUNT
 };
 
 /* Give a flow's or code's definition the states and transitions above, indexed. */
