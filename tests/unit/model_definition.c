@@ -40,8 +40,8 @@ TEST(model_definition, what_is_loaded_is_printed_the_same)
     static const char *const texts[] = {
         SMALL "}",
         SMALL ",\"plan\":{\"any\": [1.50, \"thing\"]}}",
-        "{\"compiler\":1,\"kind\":\"flow\",\"states\":[{\"name\":\"a\"}],\"initial\":0,"
-        "\"transitions\":[]}",
+        ("{\"compiler\":1,\"kind\":\"flow\",\"states\":[{\"name\":\"a\"}],\"initial\":0,"
+         "\"transitions\":[]}"),
     };
 
     /* The a-umlaut comes out as itself, the rest as it went in. */
