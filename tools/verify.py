@@ -211,13 +211,15 @@ class Chain:
     def apply(self, effect):
         word, *rest = effect
         if word == "step":
-            ordinal, plan, attempt, status = rest
+            ordinal, plan, attempt, status = rest if len(rest) > 2 else (*rest, 1, "ready")
             self.steps[ordinal] = (plan, attempt, STATUSES[status])
         elif word in ("ready", "run"):
             plan, attempt, _ = self.steps[rest[0]]
             self.steps[rest[0]] = (plan, attempt, READY if word == "ready" else RUNNING)
         elif word == "end":
             self.steps.pop(rest[0], None)
+            self.timers = {k: v for k, v in self.timers.items() if k[0] != rest[0]}
+            self.waits = {k for k in self.waits if k[0] != rest[0]}
         elif word == "arm":
             name, due, ordinal = rest
             self.timers[ordinal, name.encode()] = (due, self.test)
@@ -229,7 +231,7 @@ class Chain:
             self.waits.discard((rest[1], rest[0].encode()))
         elif word == "snapshot":
             self.snapshot = (self.seq, rest[0])
-        elif word != "state":
+        elif word not in ("state", "spawn"):
             raise ValueError(f"unknown effect {word!r}")
 
     def end(self):

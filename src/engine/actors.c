@@ -105,6 +105,8 @@ static pawl_status fold(struct engine *engine, struct scope *scope, struct actor
 
     if (!status)
         status = value_text(engine, scope, record->reason, &entry.reason);
+    if (!status && entry.transition == LIFE_T_GATE_APPROVE) /* who it was counts */
+        status = value_text(engine, scope, record->actor, &entry.actor);
     if (!status && record->body.data)
         status = effects_read(scope, record->body, &effects);
     if (!status)

@@ -111,21 +111,19 @@ static pawl_status create_actor(struct engine *engine, struct scope *scope,
         status = engine_submit(engine, &request);
     pthread_mutex_lock(&engine->lock);
     actor->instance = create->number;
-    if (status)
+    if (status) {
         steps_drop(engine, jobs);
+    } else {
+        steps_note_ready(engine, actor, &decision);
+        steps_act(engine, create->number, jobs);
+    }
     if (status || map_get(&engine->actor_map, actor->instance) != MAP_NONE ||
         actor_adopt(engine, actor)) {
         /* Refused; or somebody was so quick as to send it an event already, which restored it. */
         actor_free(engine, actor);
     }
-    if (status) {
-        pthread_mutex_unlock(&engine->lock);
-        return status;
-    }
-    steps_note_ready(engine, create->number, &decision);
-    steps_act(engine, create->number, jobs);
     pthread_mutex_unlock(&engine->lock);
-    return PAWL_OK;
+    return status;
 }
 
 static pawl_status resolve(struct engine *engine, struct scope *scope,
@@ -431,9 +429,12 @@ static bool live_of(const struct effect *effect, const struct draft *draft, stru
     case EFFECT_RUN:
         out->kind = LIVE_STEP_PUT;
         out->status = effect->kind == EFFECT_READY ? STEP_READY : STEP_RUNNING;
+        out->name = effect->lease;
+        out->due_at_ms = effect->lease_ms;
         return true;
     case EFFECT_END:
         out->kind = LIVE_STEP_DELETE;
+        out->is_bare = effect->is_bare;
         return true;
     case EFFECT_ARM:
         out->kind = LIVE_TIMER_PUT;
@@ -450,6 +451,7 @@ static bool live_of(const struct effect *effect, const struct draft *draft, stru
         return true;
     case EFFECT_STATE:
     case EFFECT_SNAPSHOT:
+    case EFFECT_SPAWN:
         break;
     }
     return false;

@@ -54,7 +54,7 @@ static bool init_parts(struct engine *engine)
     batch_init(&engine->batch, engine->heap);
     map_init(&engine->actor_map, engine->heap);
     arena_init(&engine->code_arena, engine->heap, LIMIT_SCOPE);
-    engine->next_due_ms = INT64_MAX;
+    engine->next_due_ms = engine->next_lease_ms = INT64_MAX;
     engine->sha = sha_new();
     engine->toolbox =
         toolbox_new(&(struct toolbox_options){ .heap = engine->heap,

@@ -22,6 +22,7 @@
 
 #include "base/scope.h"
 #include "evidence/evidence.h"
+#include "flow/flow.h"
 #include "model/decision.h"
 #include "model/record.h"
 #include "store/store.h"
@@ -203,6 +204,36 @@ pawl_status engine_steps(struct engine *engine, struct scope *scope, str id,
                          struct flow_attempts *out, const struct definition **definition);
 
 /* ---- Time ---- */
+
+/* ---- Steps for workers elsewhere ---- */
+
+#define LEASE_TOKEN_SIZE 32
+
+struct claim_args {
+    const str *tools;
+    uint32_t tool_count, max;
+    int64_t wait_ms, lease_ms; /* lease 0: two minutes */
+};
+struct job;
+struct claimed {
+    uint64_t instance;
+    uint32_t ordinal;
+    int64_t lease_ms, expires_at_ms;
+    char id[ID_SIZE + 1], token[LEASE_TOKEN_SIZE + 1];
+    struct flow_call call; /* lives in the scope */
+    struct job *job;       /* until it is unpacked */
+    pawl_status status;
+};
+/* IN_USE if the store is not owned by this engine. None is no failure. */
+pawl_status engine_claim(struct engine *engine, struct scope *scope, const struct claim_args *args,
+                         struct claimed **out, uint32_t *count);
+/* An event for the step: STEP_DONE, STEP_FAILED, APPROVE, REJECT. LEASE_LOST, NOT_AWAITING. */
+pawl_status engine_step_send(struct engine *engine, struct scope *scope, str step_id, str lease,
+                             const struct event *event);
+pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, str step_id, str lease,
+                                  int64_t extend_ms, int64_t *out_expires_at_ms);
+pawl_status engine_step_is_live(struct engine *engine, struct scope *scope, str step_id,
+                                bool *out_live);
 
 int64_t engine_next_due_ms(struct engine *engine); /* from now; 0: at once; -1: never */
 pawl_status engine_run_due(struct engine *engine, struct scope *scope);

@@ -179,6 +179,7 @@ struct mail {
     bool holds_place;         /* STEP_START: counted in jobs_under_way until a job takes it over */
     int64_t retry_at_ms;      /* by the monotonic clock: the store failed, try again then */
     struct mail_group *group; /* of mails that somebody waits for together; may be NULL */
+    struct claimed *claim;    /* STEP_START: for a worker elsewhere */
 };
 
 struct mail_group {
@@ -204,9 +205,23 @@ struct job {
     struct job *next;
     uint64_t instance;
     uint32_t ordinal;
+    bool holds_place; /* counted in jobs_under_way */
     struct scope scope;
     struct flow_call call;
     char id[ID_SIZE + 1];
+};
+
+struct lease {
+    uint64_t instance;
+    uint32_t ordinal;
+    int64_t length_ms, expires_at_ms;
+    char token[LEASE_TOKEN_SIZE + 1]; /* empty: it runs in this process */
+};
+
+/* Ready steps whose tool is not here (claims.c). */
+struct tool_queue {
+    str tool;
+    struct ready_step *first, *last;
 };
 
 struct ready_step {
@@ -266,7 +281,11 @@ struct engine {
 
     struct job *jobs, *jobs_last;
     struct ready_step *ready, *ready_last;
-    struct ready_step *unserved; /* ready, but no tool of that name is here yet */
+    struct tool_queue *queues; /* ready, but no tool of that name is here */
+    uint32_t queue_count;
+    struct lease *leases;
+    uint32_t lease_count, lease_capacity;
+    int64_t next_lease_ms; /* none ends before; INT64_MAX: none */
     struct mail *later;          /* events that met a failing store */
     uint32_t jobs_under_way, mail_under_way;
     _Atomic bool ready_lost;       /* a ready step could not be remembered: look for it */
@@ -387,10 +406,30 @@ void steps_act(struct engine *engine, uint64_t instance, struct job *jobs);     
 void steps_drop(struct engine *engine, struct job *jobs);                         /* lock held */
 bool steps_run_one(struct engine *engine);                                        /* lock held */
 bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal); /* lock held */
-void steps_note_ready(struct engine *engine, uint64_t instance, const struct decision *decision);
+void steps_note_ready(struct engine *engine, const struct actor *actor,
+                      const struct decision *decision);
 pawl_status steps_check_served(struct engine *engine, const struct actor *actor, uint32_t ordinal,
                                struct scope *scope); /* NOT_AWAITING: no such tool here */
-void steps_leave_unserved(struct engine *engine, uint64_t instance, uint32_t ordinal);
+void steps_leave_unserved(struct engine *engine, const struct actor *actor, uint32_t ordinal);
+void steps_free_list(struct engine *engine, struct ready_step *list);
+
+/* leases.c: lock held, but for lease_is_held() and lease_extend(). */
+bool leases_make_room(struct engine *engine, uint32_t more);
+void lease_add(struct engine *engine, const struct lease *lease);
+void lease_drop(struct engine *engine, uint64_t instance, uint32_t ordinal);
+bool lease_is_held(struct engine *engine, uint64_t instance, uint32_t ordinal, str token);
+bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, str token,
+                  int64_t by_ms, int64_t *out_expires_at_ms);
+void leases_expire(struct engine *engine);
+void leases_fini(struct engine *engine);
+
+/* claims.c: lock held. */
+bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ordinal);
+void claims_release(struct engine *engine);
+void claims_fini(struct engine *engine);
+/* mailbox.c: start them together and wait; each one's status is its own. */
+pawl_status engine_send_claims(struct engine *engine, struct scope *scope, struct claimed *claimed,
+                               uint32_t count);
 void steps_fini(struct engine *engine);
 void *steps_thread(void *engine);
 

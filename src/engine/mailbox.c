@@ -31,6 +31,7 @@ static pawl_status fold_draft(struct actor *actor, const struct draft *draft, in
                                 .attempt = draft->attempt,
                                 .payload = keep(&actor->arena, draft->payload),
                                 .reason = draft->reason,
+                                .actor = draft->actor,
                                 .effects = &draft->effects,
                                 .at_ms = at_ms };
 
@@ -152,6 +153,37 @@ static void put_back(struct actor *actor, struct mail *mail)
         actor->last = mail;
 }
 
+/* The lease goes into the row that the commit writes. */
+static void tell_lease(struct turn *turn)
+{
+    struct claimed *claim = turn->mail->claim;
+
+    for (uint32_t d = 0; d < turn->decision.count; d++)
+        for (uint32_t e = 0; e < turn->decision.drafts[d].effects.count; e++) {
+            struct effect *effect = &turn->decision.drafts[d].effects.items[e];
+
+            if (effect->kind == EFFECT_RUN) {
+                effect->lease = str_of(claim->token);
+                effect->lease_ms = claim->lease_ms;
+            }
+        }
+}
+
+/* The commit is durable: the step is the worker's. Lock held. */
+static void hand_out(struct engine *engine, uint64_t instance, struct claimed *claim,
+                     struct job *job)
+{
+    struct lease lease = { .instance = instance,
+                           .ordinal = claim->ordinal,
+                           .length_ms = claim->lease_ms };
+
+    memcpy(lease.token, claim->token, sizeof lease.token);
+    lease_add(engine, &lease);
+    claim->expires_at_ms = clock_at(engine) + claim->lease_ms;
+    claim->job = job; /* its call lives in it */
+    pthread_cond_broadcast(&engine->changed);
+}
+
 /* After the commit, or its refusal. No lock is held. */
 static void turn_over(struct engine *engine, struct request *request)
 {
@@ -168,11 +200,15 @@ static void turn_over(struct engine *engine, struct request *request)
             actor->snapshot_size = turn->decide.snapshot.size;
             actor->bytes_since_snapshot = 0;
         }
-        steps_note_ready(engine, actor->instance, &turn->decision);
-        steps_act(engine, actor->instance, turn->jobs);
+        steps_note_ready(engine, actor, &turn->decision);
+        if (turn->mail->claim)
+            hand_out(engine, actor->instance, turn->mail->claim, turn->jobs);
+        else
+            steps_act(engine, actor->instance, turn->jobs);
     }
     if (request->is_stale) { /* decided against an older entry: decide again */
-        turn->mail->holds_place = turn->mail->event.kind == EVENT_STEP_START;
+        turn->mail->holds_place =
+            turn->mail->event.kind == EVENT_STEP_START && !turn->mail->claim;
         engine->jobs_under_way += turn->mail->holds_place;
         put_back(actor, turn->mail);
     } else
@@ -241,7 +277,7 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
                                               .decided_at_ms = turn->mail->event.at_ms,
                                               .decision = &turn->decision,
                                               .out = turn->mail->out };
-    if (!status && turn->mail->event.kind == EVENT_STEP_START)
+    if (!status && turn->mail->event.kind == EVENT_STEP_START && !turn->mail->claim)
         status = steps_check_served(engine, actor, turn->mail->event.ordinal, scope);
     if (!status)
         status =
@@ -252,8 +288,12 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     if (turn->mail->fire && turn->mail->fire->has_fired_at)
         turn->decide.fired_at_ms = turn->mail->fire->fired_at_ms;
     turn->decide.definition = actor->definition;
-    if (turn->jobs)
-        turn->mail->holds_place = false; /* the job has it now */
+    if (turn->jobs && turn->mail->holds_place) { /* the job has it now */
+        turn->mail->holds_place = false;
+        turn->jobs->holds_place = true;
+    }
+    if (!status && turn->mail->claim)
+        tell_lease(turn);
     if (!status)
         turn->decide.snapshot = snapshot_if_due(engine, actor, scope, &turn->decision);
     return status;
@@ -265,7 +305,7 @@ static void refuse(struct engine *engine, struct turn *turn, pawl_status status)
 
     steps_drop(engine, turn->jobs);
     if (status == PAWL_NOT_AWAITING && turn->mail->event.kind == EVENT_STEP_START)
-        steps_leave_unserved(engine, actor->instance, turn->mail->event.ordinal);
+        steps_leave_unserved(engine, actor, turn->mail->event.ordinal);
     if (turn->decision.count)
         actor->is_loaded = false; /* a part was folded already */
     finish_mail(engine, turn->mail, status);
@@ -368,6 +408,64 @@ pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t ins
             pthread_cond_wait(&engine->changed, &engine->lock);
     pthread_mutex_unlock(&engine->lock);
     return mail.status;
+}
+
+/* The call is copied to whoever claimed it; the job was only its vehicle. */
+static pawl_status unpack(struct engine *engine, struct scope *scope, struct claimed *claim)
+{
+    struct job *job = claim->job;
+    struct arena *arena = &scope->arena;
+
+    if (!job) /* too large: it has failed in the same commit */
+        return PAWL_LEASE_LOST;
+    claim->call = job->call;
+    claim->call.step = arena_str(arena, job->call.step);
+    claim->call.tool = arena_str(arena, job->call.tool);
+    claim->call.args = arena_str(arena, job->call.args);
+    pthread_mutex_lock(&engine->lock);
+    steps_drop(engine, job);
+    pthread_mutex_unlock(&engine->lock);
+    claim->job = NULL;
+    if (arena->failed)
+        return scope_no_memory(scope);
+    return engine_id_of(engine, scope, claim->instance, claim->id);
+}
+
+pawl_status engine_send_claims(struct engine *engine, struct scope *scope, struct claimed *claimed,
+                               uint32_t count)
+{
+    struct mail *mails = ARENA_ARRAY(&scope->arena, struct mail, count);
+
+    if (!mails)
+        return scope_no_memory(scope);
+    pthread_mutex_lock(&engine->lock);
+    for (uint32_t i = 0; i < count; i++) {
+        struct actor *actor = actor_get(engine, claimed[i].instance);
+
+        scope_init(&mails[i].own, engine->heap, LIMIT_SCOPE);
+        mails[i].scope = &mails[i].own;
+        mails[i].claim = &claimed[i];
+        mails[i].event =
+            (struct event){ .kind = EVENT_STEP_START, .ordinal = claimed[i].ordinal };
+        if (actor)
+            deliver(engine, actor, &mails[i]);
+        else {
+            mails[i].status = PAWL_NO_MEMORY;
+            mails[i].is_done = true;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++)
+        while (!mails[i].is_done)
+            if (!engine_pump(engine))
+                pthread_cond_wait(&engine->changed, &engine->lock);
+    pthread_mutex_unlock(&engine->lock);
+    for (uint32_t i = 0; i < count; i++) {
+        claimed[i].status = mails[i].status;
+        if (!claimed[i].status)
+            claimed[i].status = unpack(engine, scope, &claimed[i]);
+        scope_fini(&mails[i].own);
+    }
+    return PAWL_OK;
 }
 
 struct mail *mail_new(struct engine *engine)

@@ -89,10 +89,21 @@ static pawl_status recover_instance(struct engine *engine, struct scope *scope, 
         }
         if (live.steps[i].status != STEP_RUNNING || !after_death)
             continue;
+        if (live.steps[i].lease.size == LEASE_TOKEN_SIZE) { /* its worker lives on: a full period */
+            struct lease lease = { .instance = number,
+                                   .ordinal = live.steps[i].ordinal,
+                                   .length_ms = live.steps[i].lease_ms };
+
+            memcpy(lease.token, live.steps[i].lease.data, LEASE_TOKEN_SIZE);
+            lease_add(engine, &lease);
+            continue;
+        }
         mail = mail_new(engine);
         if (mail)
             mail->event =
-                (struct event){ .kind = EVENT_STEP_LOST, .ordinal = live.steps[i].ordinal };
+                (struct event){ .kind = EVENT_STEP_LOST,
+                                .ordinal = live.steps[i].ordinal,
+                                .is_leased = true };
         if (!mail || !engine_mail(engine, number, mail))
             status = PAWL_NO_MEMORY;
     }

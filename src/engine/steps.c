@@ -19,7 +19,8 @@ static bool has_place(struct engine *engine, str tool)
     bool has;
 
     pthread_mutex_lock(&engine->lock);
-    has = engine->jobs_under_way < (is_quick(tool) ? JOBS_QUICK : JOBS_PER_WORKER * workers);
+    has = engine->jobs_under_way < (is_quick(tool) ? JOBS_QUICK : JOBS_PER_WORKER * workers) &&
+          leases_make_room(engine, 1);
     if (has)
         engine->jobs_under_way++;
     pthread_mutex_unlock(&engine->lock);
@@ -68,6 +69,7 @@ static pawl_status fail_started(struct actor *actor, struct scope *scope, const 
                             .at_ms = start->at_ms,
                             .ordinal = start->ordinal,
                             .no_retry = true,
+                            .is_leased = true,
                             .payload = STR("\"too-large: the arguments after templates\"") };
 
     return actor_step(actor, &failed, scope, decision);
@@ -98,6 +100,7 @@ static pawl_status start_one(struct engine *engine, struct actor *actor, struct 
         job_free(engine, job);
         return status;
     }
+    job->holds_place = true;
     job->next = *jobs;
     *jobs = job;
     return PAWL_OK;
@@ -136,7 +139,7 @@ void steps_drop(struct engine *engine, struct job *jobs)
     while (jobs) {
         struct job *next = jobs->next;
 
-        engine->jobs_under_way--;
+        engine->jobs_under_way -= jobs->holds_place;
         job_free(engine, jobs);
         jobs = next;
     }
@@ -166,17 +169,30 @@ bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal)
     return true;
 }
 
-/* Ready steps that found no place: remembered until there is one. Lock held. */
-void steps_note_ready(struct engine *engine, uint64_t instance, const struct decision *decision)
+/* In this process if its tool is here, else for whoever claims it. */
+static bool note_one(struct engine *engine, const struct actor *actor, uint32_t ordinal)
 {
-    if (!engine->options.own)
+    str tool = flow_tool_of(actor->definition, actor->memory, ordinal);
+
+    if (!tool.data) /* over already */
+        return true;
+    return toolbox_has(engine->toolbox, tool)
+               ? steps_add_ready(engine, actor->instance, ordinal)
+               : claims_add(engine, tool, actor->instance, ordinal);
+}
+
+/* Ready steps that found no place: remembered until there is one. Lock held. */
+void steps_note_ready(struct engine *engine, const struct actor *actor,
+                      const struct decision *decision)
+{
+    if (!engine->options.own || actor->definition->kind != KIND_FLOW)
         return;
     for (uint32_t d = 0; d < decision->count; d++)
         for (uint32_t e = 0; e < decision->drafts[d].effects.count; e++) {
             const struct effect *effect = &decision->drafts[d].effects.items[e];
 
             if (makes_ready(effect) && !is_started(decision, effect->ordinal) &&
-                !steps_add_ready(engine, instance, effect->ordinal))
+                !note_one(engine, actor, effect->ordinal))
                 engine->ready_lost = true; /* found again by recover_steps() */
         }
 }
@@ -189,6 +205,10 @@ void steps_act(struct engine *engine, uint64_t instance, struct job *jobs)
 
         jobs->instance = instance;
         jobs->next = NULL;
+        if (!jobs->call.is_timed) /* its own timer watches over it else */
+            lease_add(engine, &(struct lease){ .instance = instance,
+                                               .ordinal = jobs->ordinal,
+                                               .length_ms = jobs->call.timeout_ms });
         if (engine->jobs_last)
             engine->jobs_last->next = jobs;
         else
@@ -199,22 +219,25 @@ void steps_act(struct engine *engine, uint64_t instance, struct job *jobs)
     pthread_cond_broadcast(&engine->changed);
 }
 
-static void answer(struct engine *engine, struct job *job, const struct tool_result *result)
+static bool answer(struct engine *engine, struct job *job, const struct tool_result *result)
 {
     struct mail *mail = mail_new(engine);
 
     if (!mail) {
         engine_log(engine, PAWL_LOG_ERROR, "step.unanswered",
                    "no memory to record a tool's answer; its timeout will");
-        return;
+        return false;
     }
     mail->event = (struct event){
         .kind = result->failed ? EVENT_STEP_FAILED : EVENT_STEP_DONE,
         .ordinal = job->ordinal,
+        .is_leased = true,
         .payload = arena_str(&mail->own.arena, result->json),
     };
-    if (!mail->event.payload.data || !engine_mail(engine, job->instance, mail))
-        mail_free(engine, mail);
+    if (mail->event.payload.data && engine_mail(engine, job->instance, mail))
+        return true;
+    mail_free(engine, mail);
+    return false;
 }
 
 /* Run a job to its end. Lock held on entry and exit, not meanwhile. */
@@ -239,10 +262,11 @@ static void run_job(struct engine *engine, struct job *job)
                     &result);
     engine->env->reached(engine->env, POINT_AFTER_TOOL);
     pthread_mutex_lock(&engine->lock);
-    engine->jobs_under_way--;
+    engine->jobs_under_way -= job->holds_place;
     /* What was killed because we stop has not failed: the next owner finds it lost. */
-    if (!engine->stopping || !result.failed)
-        answer(engine, job, &result);
+    if ((!engine->stopping || !result.failed) && answer(engine, job, &result) &&
+        !job->call.is_timed)
+        lease_drop(engine, job->instance, job->ordinal);
     job_free(engine, job);
     pthread_cond_broadcast(&engine->changed);
 }
@@ -265,32 +289,17 @@ pawl_status steps_check_served(struct engine *engine, const struct actor *actor,
     return PAWL_OK;
 }
 
-/* A ready step whose tool is not here: it waits until somebody registers it. Lock held. */
-void steps_leave_unserved(struct engine *engine, uint64_t instance, uint32_t ordinal)
+/* A ready step whose tool is not here: somebody may claim it, or register the tool. Lock held. */
+void steps_leave_unserved(struct engine *engine, const struct actor *actor, uint32_t ordinal)
 {
-    struct ready_step *step = heap_new(engine->heap, sizeof *step);
-
-    if (!step) {
+    if (!note_one(engine, actor, ordinal))
         engine->ready_lost = true;
-        return;
-    }
-    *step =
-        (struct ready_step){ .instance = instance, .ordinal = ordinal, .next = engine->unserved };
-    engine->unserved = step;
 }
 
 void engine_tools_changed(struct engine *engine)
 {
     pthread_mutex_lock(&engine->lock);
-    while (engine->unserved) {
-        struct ready_step *step = engine->unserved;
-
-        engine->unserved = step->next;
-        step->next = engine->ready;
-        engine->ready = step;
-        if (!engine->ready_last)
-            engine->ready_last = step;
-    }
+    claims_release(engine);
     pthread_cond_broadcast(&engine->changed);
     pthread_mutex_unlock(&engine->lock);
 }
@@ -308,6 +317,7 @@ static void start_ready(struct engine *engine)
         engine->ready_last = NULL;
     mail->event = (struct event){ .kind = EVENT_STEP_START, .ordinal = ready->ordinal };
     mail->holds_place = true;
+    (void)leases_make_room(engine, 1); /* without it the start says so in its place */
     engine->jobs_under_way++;
     if (!engine_mail(engine, ready->instance, mail)) {
         engine->jobs_under_way--;
@@ -335,7 +345,7 @@ bool steps_run_one(struct engine *engine)
     return false;
 }
 
-static void free_list(struct engine *engine, struct ready_step *list)
+void steps_free_list(struct engine *engine, struct ready_step *list)
 {
     while (list) {
         struct ready_step *next = list->next;
@@ -348,8 +358,9 @@ static void free_list(struct engine *engine, struct ready_step *list)
 void steps_fini(struct engine *engine)
 {
     steps_drop(engine, engine->jobs);
-    free_list(engine, engine->ready);
-    free_list(engine, engine->unserved);
+    steps_free_list(engine, engine->ready);
+    claims_fini(engine);
+    leases_fini(engine);
 }
 
 void *steps_thread(void *context)

@@ -127,6 +127,9 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope)
     pawl_status status;
 
     set_busy(engine, true);
+    pthread_mutex_lock(&engine->lock);
+    leases_expire(engine);
+    pthread_mutex_unlock(&engine->lock);
     do {
         status = fire_some(engine, scope, now_ms, &refused, &count);
         if (!status)
@@ -147,10 +150,17 @@ void timers_look_again(struct engine *engine)
     pthread_mutex_unlock(&engine->lock);
 }
 
+/* Timers, and leases that run out. Lock held. */
+static int64_t next_due(const struct engine *engine)
+{
+    return engine->next_lease_ms < engine->next_due_ms ? engine->next_lease_ms
+                                                       : engine->next_due_ms;
+}
+
 /* Lock held. */
 bool timers_are_due(struct engine *engine)
 {
-    return engine->next_due_ms <= clock_at(engine) &&
+    return next_due(engine) <= clock_at(engine) &&
            (!engine->stuck_timers || engine->env->tick_ms(engine->env) >= engine->stuck_until_ms);
 }
 
@@ -162,9 +172,9 @@ static int64_t pause_ms(struct engine *engine)
 
     if (engine->stuck_timers)
         return STUCK_PAUSE_MS;
-    if (engine->options.test_clock || engine->next_due_ms >= now_ms + 1000)
+    if (engine->options.test_clock || next_due(engine) >= now_ms + 1000)
         return 1000;
-    return engine->next_due_ms > now_ms ? engine->next_due_ms - now_ms : 1;
+    return next_due(engine) > now_ms ? next_due(engine) - now_ms : 1;
 }
 
 /* Decide what waits, and fire what falls due. Lock not held while it works. */
@@ -208,10 +218,10 @@ int64_t engine_next_due_ms(struct engine *engine)
 
     pthread_mutex_lock(&engine->lock);
     now_ms = clock_at(engine);
-    if (engine->next_due_ms == INT64_MAX)
+    if (next_due(engine) == INT64_MAX)
         left = -1;
     else
-        left = engine->next_due_ms > now_ms ? engine->next_due_ms - now_ms : 0;
+        left = next_due(engine) > now_ms ? next_due(engine) - now_ms : 0;
     if (engine->jobs || engine->ready || engine->runnable ||
         (engine->options.own && engine->tip.flushed < engine->tip.pos))
         left = 0;
@@ -255,7 +265,7 @@ static bool is_idle(struct engine *engine)
 {
     return !engine->first && !engine->draining && !engine->runnable && !engine->jobs &&
            !engine->ready && !engine->jobs_under_way && !engine->mail_under_way &&
-           !engine->timers_busy && (engine->next_due_ms > clock_at(engine) || engine->stuck_timers);
+           !engine->timers_busy && (next_due(engine) > clock_at(engine) || engine->stuck_timers);
 }
 
 static pawl_status settle(struct engine *engine, struct scope *scope)
@@ -301,7 +311,7 @@ pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t b
         if (status)
             return status;
         pthread_mutex_lock(&engine->lock);
-        next_ms = engine->next_due_ms;
+        next_ms = next_due(engine);
         pthread_mutex_unlock(&engine->lock);
         if (next_ms > target_ms || engine->stuck_timers)
             break;

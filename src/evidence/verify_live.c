@@ -86,6 +86,14 @@ static void remove_fact(struct verify *v, struct chain *chain, struct live_fact 
         verify_drop_fold(v, chain);
 }
 
+/* A step row goes with its timers and waits. */
+static void remove_step(struct verify *v, struct chain *chain, uint32_t ordinal)
+{
+    for (uint32_t i = chain->fold ? chain->fold->count : 0; i-- > 0;)
+        if (chain->fold && chain->fold->facts[i].ordinal == ordinal)
+            remove_fact(v, chain, chain->fold->facts[i]);
+}
+
 void verify_drop_fold(struct verify *v, struct chain *chain)
 {
     struct fold *fold = chain->fold;
@@ -154,6 +162,8 @@ static pawl_status fold_effect(struct verify *v, struct chain *chain, const stru
     case EFFECT_AWAIT:
         return put_fact(v, chain, fact);
     case EFFECT_END:
+        remove_step(v, chain, effect->ordinal);
+        return PAWL_OK;
     case EFFECT_DISARM:
     case EFFECT_LEAVE:
         remove_fact(v, chain, fact);
@@ -161,6 +171,7 @@ static pawl_status fold_effect(struct verify *v, struct chain *chain, const stru
     case EFFECT_SNAPSHOT:
         return note_snapshot(v, chain, effect->name);
     case EFFECT_STATE:
+    case EFFECT_SPAWN:
         return PAWL_OK;
     }
     return PAWL_OK;

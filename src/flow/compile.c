@@ -1,8 +1,8 @@
-/* compile.c - a document becomes a plan: which notation it is, and its steps in order.
+/* compile.c - a document becomes a plan: which notation it is, and what stands beside its steps.
  *
  * Two notations, one plan: a graph (a map of steps, each with its way on; seed 001) and a
- * tree (a list of leaves, one after another; seed 002). */
-#include "flow/flow_int.h"
+ * tree (groups of leaves: do, dopar, try; seed 002). */
+#include "flow/compile.h"
 #include "model/grow.h"
 #include "model/words.h"
 #include <stdio.h>
@@ -74,7 +74,7 @@ void compile_warning(struct compilation *compiler, const struct node *node, cons
 
 /* ---- The top level ----------------------------------------------------------------- */
 
-static bool is_one_of(str key, const char *const *words)
+bool compile_is_one_of(str key, const char *const *words)
 {
     for (; *words; words++)
         if (str_is(key, *words))
@@ -84,16 +84,36 @@ static bool is_one_of(str key, const char *const *words)
 
 static bool is_about(str key) /* what a definition says of itself */
 {
-    static const char *const words[] = { "name", "description", NULL };
+    static const char *const words[] = { "name", "description", "output", "signals", NULL };
 
-    return is_one_of(key, words);
+    return compile_is_one_of(key, words);
+}
+
+str compile_print(struct compilation *compiler, const struct node *node)
+{
+    struct buf buf;
+    str text;
+
+    buf_init(&buf, compiler->scope->arena.heap, 0);
+    node_print(node, &buf);
+    text = buf_keep(&buf, &compiler->scope->arena);
+    buf_fini(&buf);
+    if (!text.data)
+        compile_no_memory(compiler);
+    return text;
+}
+
+static bool is_part_of(str key, const char *root)
+{
+    return str_is(key, root) || (strcmp(root, "try") == 0 &&
+                                 (str_is(key, "rescue") || str_is(key, "finally")));
 }
 
 static void check_top_keys(struct compilation *compiler, const struct node *document,
-                           const char *body)
+                           const char *root)
 {
     for (const struct node *node = document->first; node; node = node->next) {
-        if (str_is(node->key, body) || is_about(node->key))
+        if (is_part_of(node->key, root) || is_about(node->key))
             continue;
         if (compile_is_reserved(node->key))
             compile_error(compiler, node, "'%.*s' is not supported by this version yet",
@@ -101,6 +121,46 @@ static void check_top_keys(struct compilation *compiler, const struct node *docu
         else
             compile_warning(compiler, node, "unknown key '%.*s'", STR_ARG(words_shown(node->key)));
     }
+}
+
+/* ---- Beside the steps --------------------------------------------------------------- */
+
+static bool wants_buffer(struct compilation *compiler, const struct node *signal)
+{
+    const struct node *buffer = node_find(signal, "buffer");
+
+    if (signal->kind == NODE_OBJECT && (!buffer || buffer->kind == NODE_BOOL))
+        return buffer && buffer->truth;
+    compile_error(compiler, signal, "signal '%.*s': expected {buffer: true or false}",
+                  STR_ARG(words_shown(signal->key)));
+    return false;
+}
+
+static void read_signals(struct compilation *compiler, const struct node *signals)
+{
+    if (!signals)
+        return;
+    if (signals->kind != NODE_OBJECT) {
+        compile_error(compiler, signals, "'signals' must be an object, found %s",
+                      node_kind_name(signals->kind));
+        return;
+    }
+    compiler->buffered = ARENA_ARRAY(&compiler->scope->arena, str, signals->count + 1);
+    if (!compiler->buffered) {
+        compile_no_memory(compiler);
+        return;
+    }
+    for (const struct node *signal = signals->first; signal; signal = signal->next)
+        if (wants_buffer(compiler, signal))
+            compiler->buffered[compiler->buffered_count++] = signal->key;
+}
+
+static void read_about(struct compilation *compiler, const struct node *document)
+{
+    compiler->output = node_find(document, "output");
+    if (compiler->output)
+        compiler->output_text = compile_print(compiler, compiler->output);
+    read_signals(compiler, node_find(document, "signals"));
 }
 
 /* ---- A graph ------------------------------------------------------------------------ */
@@ -118,6 +178,7 @@ static void compile_graph(struct compilation *compiler, const struct node *docum
     const struct node *steps = node_find(document, "steps");
 
     check_top_keys(compiler, document, "steps");
+    read_about(compiler, document);
     if (steps->kind != NODE_OBJECT) {
         compile_error(compiler, steps, "'steps' must be an object of steps, found %s",
                       node_kind_name(steps->kind));
@@ -128,78 +189,16 @@ static void compile_graph(struct compilation *compiler, const struct node *docum
     set_first(compiler);
 }
 
-/* A bare map: what is an object is a step; the definition's own words stand beside them. */
+/* A bare map: what is an object is a step; name and description stand beside them. It is
+ * seed 001's own form and has no other words, so that steps may be called `output`. */
 static void compile_bare_graph(struct compilation *compiler, const struct node *document)
 {
-    for (const struct node *node = document->first; node; node = node->next) {
-        if (node->kind == NODE_OBJECT || !(is_about(node->key) || compile_is_reserved(node->key)))
+    static const char *const words[] = { "name", "description", NULL };
+
+    for (const struct node *node = document->first; node; node = node->next)
+        if (node->kind == NODE_OBJECT || !compile_is_one_of(node->key, words))
             compile_step(compiler, node, node->key, node->key);
-        else if (!is_about(node->key))
-            compile_error(compiler, node, "'%.*s' is not supported by this version yet",
-                          STR_ARG(node->key));
-    }
     set_first(compiler);
-}
-
-/* ---- A tree ------------------------------------------------------------------------- */
-
-static str path_of(struct compilation *compiler, str parent, uint32_t index)
-{
-    struct buf buf;
-    str path;
-
-    buf_init(&buf, compiler->scope->arena.heap, 0);
-    buf_fmt(&buf, "%.*s.%u", STR_ARG(parent), index);
-    path = buf_keep(&buf, &compiler->scope->arena);
-    buf_fini(&buf);
-    if (!path.data)
-        compile_no_memory(compiler);
-    return path;
-}
-
-static void compile_sequence(struct compilation *compiler, const struct node *list, str path);
-
-static void compile_group(struct compilation *compiler, const struct node *node, str path)
-{
-    char text[LIMIT_ACTION];
-    int size = snprintf(text, sizeof text, "%.*s.do", STR_ARG(path));
-
-    check_top_keys(compiler, node, "do");
-    if (size < 0 || (size_t)size >= sizeof text)
-        compile_error(compiler, node, "'do' inside 'do' inside 'do' is too deep here");
-    else
-        compile_sequence(compiler, node_find(node, "do"), (str){ text, (size_t)size });
-}
-
-/* Depth is bounded by the document's. */
-static void compile_sequence(struct compilation *compiler, const struct node *list, str path)
-{
-    uint32_t index = 0;
-
-    if (list->kind != NODE_ARRAY) {
-        compile_error(compiler, list, "'do' must be an array of steps, found %s",
-                      node_kind_name(list->kind));
-        return;
-    }
-    for (const struct node *node = list->first; node; node = node->next) {
-        str name = path_of(compiler, path, index++);
-
-        if (!name.data)
-            return;
-        if (node_find(node, "do"))
-            compile_group(compiler, node, name);
-        else
-            compile_step(compiler, node, STR_NONE, name);
-    }
-}
-
-static void compile_tree(struct compilation *compiler, const struct node *document)
-{
-    compiler->is_tree = true;
-    check_top_keys(compiler, document, "do");
-    compile_sequence(compiler, node_find(document, "do"), STR("do"));
-    for (uint32_t i = 0; i + 1 < compiler->count; i++)
-        compiler->steps[i].plan.next = i + 1;
 }
 
 /* ---- Which of them ------------------------------------------------------------------ */
@@ -211,7 +210,7 @@ static const struct node *find_notation(struct compilation *compiler, const stru
     const struct node *found = NULL;
 
     for (const struct node *node = document->first; node; node = node->next) {
-        if (!is_one_of(node->key, words) ||
+        if (!compile_is_one_of(node->key, words) ||
             (str_is(node->key, "start") && node->kind != NODE_OBJECT))
             continue;
         if (found) {
@@ -222,27 +221,31 @@ static const struct node *find_notation(struct compilation *compiler, const stru
         found = node;
     }
     if (!found)
-        compile_error(compiler, document, "no 'steps', no 'start' and no 'do': not a flow");
+        compile_error(compiler, document,
+                      "no 'steps', 'start', 'do', 'dopar' or 'try': not a flow");
     return found;
 }
 
 static void compile_document(struct compilation *compiler, const struct node *document)
 {
+    static const char *const groups[] = { "do", "dopar", "try", NULL };
     const struct node *notation = find_notation(compiler, document);
 
     if (!notation)
         return;
+    for (const char *const *group = groups; *group; group++)
+        if (str_is(notation->key, *group)) {
+            check_top_keys(compiler, document, *group);
+            read_about(compiler, document);
+            compile_tree(compiler, document, *group);
+            return;
+        }
     if (str_is(notation->key, "steps"))
         compile_graph(compiler, document);
     else if (str_is(notation->key, "start"))
         compile_bare_graph(compiler, document);
-    else if (str_is(notation->key, "do"))
-        compile_tree(compiler, document);
-    else if (str_is(notation->key, "states"))
-        compile_error(compiler, notation, "'states' makes a machine, not a flow");
     else
-        compile_error(compiler, notation, "'%.*s' is not supported by this version yet",
-                      STR_ARG(notation->key));
+        compile_error(compiler, notation, "'states' makes a machine, not a flow");
     if (compiler->status == PAWL_OK && compiler->count == 0)
         compile_error(compiler, notation, "a flow needs at least one step");
 }
@@ -253,15 +256,20 @@ static str print_plan(struct compilation *compiler)
 {
     struct plan plan = { .is_tree = compiler->is_tree,
                          .first = compiler->first,
-                         .count = compiler->count };
+                         .count = compiler->count,
+                         .output = compiler->output_text,
+                         .buffered = compiler->buffered,
+                         .buffered_count = compiler->buffered_count };
     struct buf buf;
     str text = STR_NONE;
 
-    plan.steps = ARENA_ARRAY(&compiler->scope->arena, struct plan_step, plan.count);
+    if (compiler->is_tree)
+        plan.tree = buf_keep(&compiler->tree, &compiler->scope->arena);
+    plan.steps = ARENA_ARRAY(&compiler->scope->arena, struct plan_step, plan.count + 1);
     for (uint32_t i = 0; i < plan.count && plan.steps; i++)
         plan.steps[i] = compiler->steps[i].plan;
     buf_init(&buf, compiler->scope->arena.heap, PLAN_TEXT_SIZE_MAX);
-    if (plan.steps) {
+    if (plan.steps && (plan.tree.data || !compiler->is_tree)) {
         plan_print(&plan, &buf);
         text = buf_keep(&buf, &compiler->scope->arena);
     }
@@ -297,13 +305,17 @@ pawl_status flow_compile(struct scope *scope, const struct node *document,
 {
     struct findings unread = { 0 };
     struct compilation compiler = { .scope = scope, .findings = findings ? findings : &unread };
+    pawl_status status;
 
+    buf_init(&compiler.tree, scope->arena.heap, PLAN_TEXT_SIZE_MAX);
     if (document->kind != NODE_OBJECT)
         compile_error(&compiler, document, "a definition must be an object, found %s",
                       node_kind_name(document->kind));
     else
         compile_document(&compiler, document);
-    if (compiler.count > 0 && compiler.status != PAWL_NO_MEMORY)
+    if (compiler.status != PAWL_NO_MEMORY)
         compile_check(&compiler);
-    return compiler.status == PAWL_OK ? make_definition(&compiler, out) : compiler.status;
+    status = compiler.status == PAWL_OK ? make_definition(&compiler, out) : compiler.status;
+    buf_fini(&compiler.tree);
+    return status;
 }

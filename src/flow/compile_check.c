@@ -1,7 +1,6 @@
-/* compile_check.c - what can be said only when all steps are known: names, ways on, ways
- * round, templates, sleep. */
+/* compile_check.c - what can be said only when all steps are known: names, templates, sleep. */
 #include "base/time.h"
-#include "flow/flow_int.h"
+#include "flow/compile.h"
 #include "model/words.h"
 
 struct check {
@@ -12,6 +11,8 @@ struct check {
 
 static str step_name(const struct compilation *compiler, uint32_t index)
 {
+    if (index == STEP_NONE)
+        return STR("output");
     return words_shown(compiler->steps[index].plan.name);
 }
 
@@ -22,8 +23,8 @@ static bool collect_names(struct check *check)
     struct compilation *compiler = check->compiler;
     struct arena *arena = &compiler->scope->arena;
 
-    check->keys = ARENA_ARRAY(arena, struct plan_name, compiler->count);
-    check->names = ARENA_ARRAY(arena, struct plan_name, compiler->count);
+    check->keys = ARENA_ARRAY(arena, struct plan_name, compiler->count + 1);
+    check->names = ARENA_ARRAY(arena, struct plan_name, compiler->count + 1);
     if (!check->keys || !check->names) {
         compile_no_memory(compiler);
         return false;
@@ -49,73 +50,6 @@ static void check_unique(const struct check *check)
                           STR_ARG(words_shown(check->names[i].text)));
 }
 
-/* ---- Ways on ------------------------------------------------------------------------------ */
-
-/* A step is found by its key in the map, or else by its name (B12). */
-static uint32_t find_step(const struct check *check, str text)
-{
-    const struct plan_name *found = plan_find_name(check->keys, check->compiler->count, text);
-
-    if (!found)
-        found = plan_find_name(check->names, check->compiler->count, text);
-    return found ? found->step : STEP_NONE;
-}
-
-static void link_steps(const struct check *check)
-{
-    struct compilation *compiler = check->compiler;
-
-    for (uint32_t i = 0; i < compiler->count; i++) {
-        const struct node *next = compiler->steps[i].next;
-
-        if (!next || next->kind != NODE_STRING)
-            continue;
-        compiler->steps[i].plan.next = find_step(check, next->text);
-        if (compiler->steps[i].plan.next == STEP_NONE)
-            compile_error(compiler, next,
-                          "step '%.*s': 'next' names '%.*s', and there is no such "
-                          "step",
-                          STR_ARG(step_name(compiler, i)), STR_ARG(words_shown(next->text)));
-    }
-}
-
-static bool cycle_has_sleep(const struct compilation *compiler, uint32_t start)
-{
-    uint32_t index = start;
-
-    do {
-        if (step_is_sleep(&compiler->steps[index].plan))
-            return true;
-        index = compiler->steps[index].plan.next;
-    } while (index != start);
-    return false;
-}
-
-/* In a sequence there is one way, so one walk finds all that can be reached. */
-static void check_ways(const struct check *check)
-{
-    struct compilation *compiler = check->compiler;
-    bool *is_reached = ARENA_ARRAY(&compiler->scope->arena, bool, compiler->count);
-    uint32_t index = compiler->first, last = STEP_NONE;
-
-    if (!is_reached) {
-        compile_no_memory(compiler);
-        return;
-    }
-    for (; index != STEP_NONE && !is_reached[index]; index = compiler->steps[index].plan.next) {
-        is_reached[index] = true;
-        last = index;
-    }
-    if (index != STEP_NONE && !cycle_has_sleep(compiler, index))
-        compile_warning(compiler, compiler->steps[last].node,
-                        "step '%.*s': goes back to '%.*s': a cycle without a wait",
-                        STR_ARG(step_name(compiler, last)), STR_ARG(step_name(compiler, index)));
-    for (uint32_t i = 0; i < compiler->count; i++)
-        if (!is_reached[i])
-            compile_warning(compiler, compiler->steps[i].node, "step '%.*s': no way leads here",
-                            STR_ARG(step_name(compiler, i)));
-}
-
 /* ---- Templates ----------------------------------------------------------------------------- */
 
 static void check_template(const struct check *check, uint32_t index, const struct node *node,
@@ -128,10 +62,12 @@ static void check_template(const struct check *check, uint32_t index, const stru
     switch (part->kind) {
     case TEMPLATE_TEXT:
     case TEMPLATE_INPUT:
+    case TEMPLATE_CONTEXT:
         break;
     case TEMPLATE_UNKNOWN: /* "{{.Names}}" may be meant for the tool (B21) */
         compile_warning(compiler, node,
-                        "step '%.*s': %.*s stays as it is: templates begin with input or steps",
+                        "step '%.*s': %.*s stays as it is: templates begin with input, context or "
+                        "steps",
                         STR_ARG(name), STR_ARG(text));
         break;
     case TEMPLATE_RESERVED:
@@ -165,7 +101,7 @@ static bool has_template(str text)
     struct template_part part;
 
     while (template_next(&text, &part))
-        if (part.kind == TEMPLATE_INPUT || part.kind == TEMPLATE_STEP)
+        if (template_is_replaced(&part))
             return true;
     return false;
 }
@@ -197,7 +133,7 @@ void compile_check(struct compilation *compiler)
     if (!collect_names(&check))
         return;
     check_unique(&check);
-    link_steps(&check);
+    compile_link(compiler, check.keys, check.names);
     for (uint32_t i = 0; i < compiler->count; i++) {
         const struct plan_step *plan = &compiler->steps[i].plan;
 
@@ -206,6 +142,8 @@ void compile_check(struct compilation *compiler)
         if (step_is_sleep(plan))
             check_sleep(&check, i);
     }
-    if (compiler->status == PAWL_OK)
-        check_ways(&check);
+    if (compiler->output)
+        check_templates(&check, STEP_NONE, compiler->output);
+    if (compiler->status == PAWL_OK && !compiler->is_tree)
+        compile_check_ways(compiler);
 }

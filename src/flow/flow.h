@@ -1,9 +1,7 @@
 /* flow.h - the behavior whose steps the engine runs.
  *
- * Pure: no clock, no store, no I/O. See model/decision.h for the port. This release runs
- * steps in sequence (graph: `next`, `done`; tree: `do`); what it does not know yet (branch,
- * parallel, join, gates, wait, select, spawn, dopar, try) is refused by name when the
- * definition is put. */
+ * Pure: no clock, no store, no I/O. See model/decision.h for the port. Graphs (seed 001) and
+ * trees (seed 002) compile to one plan, which one reducer runs. */
 #ifndef PAWL_FLOW_FLOW_H
 #define PAWL_FLOW_FLOW_H
 
@@ -16,13 +14,17 @@ pawl_status flow_compile(struct scope *scope, const struct node *document,
 /* What a runner needs to take a ready attempt to its tool. Texts live in the scope. */
 struct flow_call {
     str step;       /* name */
-    str tool;
+    str tool;       /* data NULL: none */
     str args;       /* JSON, templates replaced */
     uint32_t attempt, first_ordinal; /* ordinal of the step's first attempt: its idempotency key */
-    int64_t timeout_ms;
+    int64_t timeout_ms; /* how long a runner may take */
+    bool is_timed;      /* the step has a timer of its own for that */
 };
 pawl_status flow_call(const struct definition *definition, const void *memory, uint32_t ordinal,
                       struct scope *scope, struct flow_call *out);
+
+/* The tool of a live attempt that is taken to one; data NULL: none. */
+str flow_tool_of(const struct definition *definition, const void *memory, uint32_t ordinal);
 
 /* Step names for people: of a plan index. */
 str flow_step_name(const struct definition *definition, uint32_t plan_index);

@@ -1,128 +1,144 @@
-/* memory.c - what a flow instance remembers: folded from entries, printed, loaded.
- *
- * Its size depends on the plan alone: a loop writes over what its last round left. */
+/* memory.c - what a flow instance remembers: folded from its entries. */
+#include "flow/memory.h"
 #include "base/assert.h"
 #include "flow/flow_int.h"
+#include "model/grow.h"
 
-#define RESULT_CAPACITY_MIN 64
-
-static const char *const timer_words[] = {
-    [TIMER_NONE] = "none",
-    [TIMER_TIMEOUT] = "timeout",
-    [TIMER_RETRY] = "retry",
-    [TIMER_SLEEP] = "sleep",
-};
-
-#define TIMER_KIND_COUNT (sizeof timer_words / sizeof timer_words[0])
-
-/* Steps cannot be called so: the compiler refuses names that begin with '~'. */
-str timer_name(enum timer_kind kind, const struct plan_step *step)
-{
-    switch (kind) {
-    case TIMER_TIMEOUT:
-        return STR("~timeout");
-    case TIMER_RETRY:
-        return STR("~retry");
-    case TIMER_SLEEP:
-        return step->name;
-    case TIMER_NONE:
-        break;
-    }
-    return STR_NONE;
-}
+#define KEPT_CAPACITY_MIN 64
 
 void *flow_memory_new(const struct definition *definition, str input, struct arena *arena)
 {
+    const struct plan *plan = plan_of(definition);
     struct flow_memory *memory = ARENA_NEW(arena, struct flow_memory);
-    uint32_t slot_count = plan_of(definition)->slot_count;
 
     if (!memory)
         return NULL;
-    memory->results = ARENA_ARRAY(arena, struct kept_result, slot_count);
+    memory->results = ARENA_ARRAY(arena, struct kept_text, plan->slot_count + 1);
+    memory->nodes = ARENA_ARRAY(arena, struct node_state, plan->node_count + 1);
+    memory->joins = ARENA_ARRAY(arena, bool, plan->is_tree ? 1 : plan->count);
     memory->input = arena_str(arena, input);
     return arena->failed ? NULL : memory;
 }
 
+/* ---- What is live ------------------------------------------------------------------ */
+
+/* The place of the first attempt whose ordinal is not below. */
+static uint32_t live_place(const struct flow_memory *memory, uint32_t ordinal)
+{
+    uint32_t low = 0, high = memory->live_count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (memory->live[middle].ordinal < ordinal)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 const struct attempt *memory_find(const struct flow_memory *memory, uint32_t ordinal)
 {
-    return memory->has_live && memory->live.ordinal == ordinal ? &memory->live : NULL;
+    uint32_t place = live_place(memory, ordinal);
+
+    return place < memory->live_count && memory->live[place].ordinal == ordinal
+               ? &memory->live[place]
+               : NULL;
 }
 
-/* ---- Folding --------------------------------------------------------------------- */
-
-static pawl_status fail_damaged(struct scope *scope, const char *what)
+uint32_t memory_find_arm(const struct flow_memory *memory, uint32_t ordinal, bool is_timer,
+                         str name)
 {
-    return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                      "the history of a flow does not follow its plan (%s); verify the store",
-                      what);
-}
+    uint32_t index = 0;
 
-static pawl_status fold_step(const struct plan *plan, struct flow_memory *memory,
-                             const struct effect *effect, struct scope *scope)
-{
-    uint32_t first_ordinal = effect->ordinal;
+    for (uint32_t i = 0; i < memory->arm_count; i++) {
+        const struct live_arm *arm = &memory->arms[i];
 
-    if (effect->plan >= plan->count || effect->ordinal != memory->ordinal_last + 1 ||
-        memory->has_live)
-        return fail_damaged(scope, "an attempt that cannot be");
-    /* A retry keeps its step's first ordinal: the idempotency key is stable (section 3.5). */
-    if (effect->attempt > 1 && memory->live.plan == effect->plan)
-        first_ordinal = memory->live.first_ordinal;
-    memory->ordinal_last = effect->ordinal;
-    memory->has_live = true;
-    memory->live = (struct attempt){ .plan = effect->plan,
-                                     .ordinal = effect->ordinal,
-                                     .attempt = effect->attempt,
-                                     .first_ordinal = first_ordinal,
-                                     .status = effect->status };
-    return PAWL_OK;
-}
-
-static enum timer_kind timer_kind_of(const struct plan_step *step, str name)
-{
-    for (enum timer_kind kind = TIMER_TIMEOUT; kind <= TIMER_SLEEP; kind++)
-        if (str_eq(timer_name(kind, step), name))
-            return kind;
-    return TIMER_NONE;
-}
-
-static pawl_status fold_live(const struct plan *plan, struct flow_memory *memory,
-                             const struct effect *effect, struct scope *scope)
-{
-    struct attempt *live = &memory->live;
-
-    if (!memory_find(memory, effect->ordinal))
-        return fail_damaged(scope, "an attempt that is not live");
-    switch (effect->kind) {
-    case EFFECT_READY:
-        live->status = STEP_READY;
-        return PAWL_OK;
-    case EFFECT_RUN:
-        live->status = STEP_RUNNING;
-        return PAWL_OK;
-    case EFFECT_END:
-        memory->has_live = false;
-        return PAWL_OK;
-    case EFFECT_ARM:
-        live->timer = timer_kind_of(&plan->steps[live->plan], effect->name);
-        return live->timer != TIMER_NONE ? PAWL_OK : fail_damaged(scope, "an unknown timer");
-    case EFFECT_DISARM:
-        live->timer = TIMER_NONE;
-        return PAWL_OK;
-    case EFFECT_STEP:
-    case EFFECT_AWAIT:
-    case EFFECT_LEAVE:
-    case EFFECT_STATE:
-        break;
-    case EFFECT_SNAPSHOT: /* says what was kept, changes nothing */
-        return PAWL_OK;
+        if (arm->ordinal != ordinal)
+            continue;
+        if (arm->is_timer == is_timer && str_eq(arm->name, name))
+            return index;
+        index++;
     }
-    return fail_damaged(scope, "an effect that flows do not have");
+    return UINT32_MAX;
 }
 
-static bool keep_result(struct kept_result *kept, str json, struct arena *arena)
+bool memory_add_live(struct flow_memory *memory, const struct attempt *attempt,
+                     struct arena *arena)
 {
-    size_t capacity = kept->capacity > 0 ? kept->capacity : RESULT_CAPACITY_MIN;
+    struct attempt *live =
+        grow_array(arena, memory->live, memory->live_count, &memory->live_capacity, sizeof *live);
+
+    if (!live)
+        return false;
+    memory->live = live;
+    live[memory->live_count++] = *attempt;
+    return true;
+}
+
+bool memory_add_arm(struct flow_memory *memory, const struct live_arm *arm, struct arena *arena)
+{
+    struct live_arm *arms =
+        grow_array(arena, memory->arms, memory->arm_count, &memory->arm_capacity, sizeof *arms);
+    str name = arena_str(arena, arm->name);
+
+    if (!arms || !name.data)
+        return false;
+    memory->arms = arms;
+    arms[memory->arm_count] = *arm;
+    arms[memory->arm_count++].name = name;
+    return true;
+}
+
+bool memory_add_approval(struct flow_memory *memory, const struct approval *approval,
+                         struct arena *arena)
+{
+    struct approval *approvals = grow_array(arena, memory->approvals, memory->approval_count,
+                                            &memory->approval_capacity, sizeof *approvals);
+    str approver = arena_str(arena, approval->approver);
+
+    if (!approvals || (approval->approver.data && !approver.data))
+        return false;
+    memory->approvals = approvals;
+    approvals[memory->approval_count++] = (struct approval){ approval->ordinal, approver };
+    return true;
+}
+
+static void drop_arms(struct flow_memory *memory, uint32_t ordinal)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < memory->arm_count; i++)
+        if (memory->arms[i].ordinal != ordinal)
+            memory->arms[kept++] = memory->arms[i];
+    memory->arm_count = kept;
+}
+
+static void drop_approvals(struct flow_memory *memory, uint32_t ordinal)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < memory->approval_count; i++)
+        if (memory->approvals[i].ordinal != ordinal)
+            memory->approvals[kept++] = memory->approvals[i];
+    memory->approval_count = kept;
+}
+
+static void drop_live(struct flow_memory *memory, uint32_t ordinal)
+{
+    uint32_t place = live_place(memory, ordinal);
+
+    memmove(&memory->live[place], &memory->live[place + 1],
+            (memory->live_count - place - 1) * sizeof *memory->live);
+    memory->live_count--;
+    drop_arms(memory, ordinal);
+    drop_approvals(memory, ordinal);
+}
+
+bool memory_keep(struct kept_text *kept, str json, struct arena *arena)
+{
+    size_t capacity = kept->capacity > 0 ? kept->capacity : KEPT_CAPACITY_MIN;
 
     /* Doubling: all the blocks a slot has outgrown are together no larger than its last. */
     while (capacity < json.size)
@@ -140,187 +156,274 @@ static bool keep_result(struct kept_result *kept, str json, struct arena *arena)
     return true;
 }
 
-static pawl_status fold_result(const struct plan *plan, struct flow_memory *memory,
-                               const struct entry_view *entry, struct scope *scope,
-                               struct arena *arena)
-{
-    uint32_t slot;
+/* ---- Folding effects ----------------------------------------------------------------- */
 
-    if (entry->step == 0 || entry->step > plan->count)
-        return fail_damaged(scope, "a result without a step");
-    slot = plan->steps[entry->step - 1].result_slot;
-    if (slot == STEP_NONE)
-        return PAWL_OK;
-    if (!keep_result(&memory->results[slot], entry->payload.data ? entry->payload : STR("null"),
-                     arena))
-        return scope_no_memory(scope);
-    return PAWL_OK;
+struct fold {
+    const struct definition *definition;
+    const struct plan *plan;
+    struct flow_memory *memory;
+    const struct entry_view *entry;
+    struct scope *scope;
+    struct arena *arena;
+    struct attempt subject; /* the attempt the entry speaks of, as it was; ordinal 0: none */
+    bool is_over;           /* the entry ended it */
+    bool is_retried;        /* and another attempt of it follows */
+};
+
+static pawl_status fail_damaged(const struct fold *fold, const char *what)
+{
+    return scope_fail(fold->scope, PAWL_STORAGE_FAILURE,
+                      "the history of a flow does not follow its plan (%s); verify the store",
+                      what);
 }
 
-static bool brings_result(uint32_t transition)
+static pawl_status kept_or_not(const struct fold *fold, bool is_kept)
 {
-    return transition == LIFE_T_STEP_COMPLETE || transition == LIFE_T_TIMER;
+    return is_kept ? PAWL_OK : scope_no_memory(fold->scope);
+}
+
+static pawl_status fold_step(struct fold *fold, const struct effect *effect)
+{
+    struct flow_memory *memory = fold->memory;
+    struct attempt attempt = { .plan = effect->plan,
+                               .ordinal = effect->ordinal,
+                               .attempt = effect->attempt,
+                               .first_ordinal = effect->ordinal,
+                               .status = effect->status };
+
+    if (effect->plan >= fold->plan->count || effect->ordinal != memory->ordinal_last + 1)
+        return fail_damaged(fold, "an attempt that cannot be");
+    /* A retry keeps its step's first ordinal: the idempotency key is stable (section 3.5). */
+    if (effect->attempt > 1 && fold->is_over && fold->subject.plan == effect->plan) {
+        attempt.first_ordinal = fold->subject.first_ordinal;
+        fold->is_retried = true;
+    }
+    memory->ordinal_last = effect->ordinal;
+    if (!fold->plan->is_tree && memory->joins[effect->plan]) { /* the join is complete */
+        memory->joins[effect->plan] = false;
+        memory->join_count--;
+    }
+    return kept_or_not(fold, memory_add_live(memory, &attempt, fold->arena));
+}
+
+static pawl_status fold_arm(struct fold *fold, struct attempt *live, const struct effect *effect)
+{
+    struct live_arm arm = { effect->ordinal, effect->kind == EFFECT_ARM, effect->name };
+
+    if (arm.is_timer && str_eq(arm.name, TIMER_TIMEOUT))
+        return PAWL_OK; /* known by its name */
+    if (arm.is_timer && str_eq(arm.name, TIMER_RETRY)) {
+        live->is_backing_off = true;
+        return PAWL_OK;
+    }
+    return kept_or_not(fold, memory_add_arm(fold->memory, &arm, fold->arena));
+}
+
+static pawl_status fold_live(struct fold *fold, const struct effect *effect)
+{
+    uint32_t place = live_place(fold->memory, effect->ordinal);
+    struct attempt *live = &fold->memory->live[place];
+
+    if (!memory_find(fold->memory, effect->ordinal))
+        return fail_damaged(fold, "an attempt that is not live");
+    switch (effect->kind) {
+    case EFFECT_READY:
+        live->status = STEP_READY;
+        live->is_backing_off = false;
+        return PAWL_OK;
+    case EFFECT_RUN:
+        live->status = STEP_RUNNING;
+        return PAWL_OK;
+    case EFFECT_END:
+        fold->is_over = fold->is_over || effect->ordinal == fold->subject.ordinal;
+        drop_live(fold->memory, effect->ordinal);
+        return PAWL_OK;
+    case EFFECT_ARM:
+    case EFFECT_AWAIT:
+        return fold_arm(fold, live, effect);
+    case EFFECT_DISARM: /* a backoff that is over */
+        live->is_backing_off = false;
+        return PAWL_OK;
+    case EFFECT_SPAWN: /* the engine knows whose child it is */
+        return PAWL_OK;
+    case EFFECT_STEP:
+    case EFFECT_LEAVE:
+    case EFFECT_STATE:
+    case EFFECT_SNAPSHOT:
+        break;
+    }
+    return fail_damaged(fold, "an effect that flows do not have");
+}
+
+static pawl_status fold_effects(struct fold *fold)
+{
+    uint32_t count = fold->entry->effects ? fold->entry->effects->count : 0;
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; i < count && status == PAWL_OK; i++) {
+        const struct effect *effect = &fold->entry->effects->items[i];
+
+        if (effect->kind == EFFECT_STEP)
+            status = fold_step(fold, effect);
+        else if (effect->kind != EFFECT_SNAPSHOT) /* says what was kept, changes nothing */
+            status = fold_live(fold, effect);
+    }
+    return status;
+}
+
+/* ---- Folding what it means ------------------------------------------------------------ */
+
+static bool is_failure(uint32_t transition)
+{
+    return transition == LIFE_T_STEP_FAIL || transition == LIFE_T_STEP_TIMEOUT ||
+           transition == LIFE_T_GATE_REJECT;
+}
+
+static str payload_of(const struct fold *fold)
+{
+    return fold->entry->payload.data ? fold->entry->payload : STR("null");
+}
+
+static pawl_status keep_context(struct fold *fold, pawl_status status, str context)
+{
+    if (status != PAWL_OK)
+        return status;
+    return kept_or_not(fold, memory_keep(&fold->memory->context, context, fold->arena));
+}
+
+static pawl_status fold_success(struct fold *fold)
+{
+    const struct plan_step *step = &fold->plan->steps[fold->subject.plan];
+    struct flow_memory *memory = fold->memory;
+    str context = STR_NONE;
+
+    if (step->result_slot != STEP_NONE &&
+        !memory_keep(&memory->results[step->result_slot], payload_of(fold), fold->arena))
+        return scope_no_memory(fold->scope);
+    if (step->way == WAY_JOIN && !memory->joins[step->targets[0].step]) {
+        memory->joins[step->targets[0].step] = true;
+        memory->join_count++;
+    }
+    if (step->augment_count == 0)
+        return PAWL_OK;
+    return keep_context(fold,
+                        context_augment(fold->scope, step, memory_context(memory),
+                                        payload_of(fold), &context),
+                        context);
+}
+
+/* A tree remembers what went wrong last; a graph ends with it. */
+static pawl_status fold_failure(struct fold *fold)
+{
+    struct flow_memory *memory = fold->memory;
+    str context = STR_NONE;
+
+    if (!fold->plan->is_tree)
+        return PAWL_OK;
+    if (!memory_keep(&memory->last_error, payload_of(fold), fold->arena))
+        return scope_no_memory(fold->scope);
+    return keep_context(fold,
+                        context_put(fold->scope, memory_context(memory), CONTEXT_LAST_ERROR,
+                                    payload_of(fold), &context),
+                        context);
+}
+
+static uint32_t taken_arm(const struct fold *fold)
+{
+    struct node *result = NULL;
+    int64_t arm = 0;
+
+    if (node_read_json(fold->scope, payload_of(fold), &result) != PAWL_OK ||
+        !node_to_i64(node_find(result, "arm"), &arm) || arm < 0)
+        return 0;
+    return (uint32_t)arm;
+}
+
+static void fold_tree(const struct fold *fold, bool is_success)
+{
+    const struct plan_step *step = &fold->plan->steps[fold->subject.plan];
+    struct tree_walk walk = { .plan = fold->plan, .states = fold->memory->nodes };
+
+    if (is_success && step->kind == STEP_KIND_SELECT)
+        (void)tree_take_arm(&walk, step->node, taken_arm(fold));
+    else
+        (void)tree_settle(&walk, step->node, is_success);
+}
+
+/* The subject is settled: its result, or its failure, is what the rest builds on. It comes
+ * before the effects, because a join that completes is told by the step that it begins. */
+static pawl_status fold_outcome(struct fold *fold)
+{
+    bool is_success = !is_failure(fold->entry->transition);
+    pawl_status status = is_success ? fold_success(fold) : fold_failure(fold);
+
+    if (status == PAWL_OK && fold->plan->is_tree)
+        fold_tree(fold, is_success);
+    return status;
+}
+
+static bool ends_subject(const struct fold *fold, bool *is_retried)
+{
+    bool ends = false;
+
+    *is_retried = false;
+    for (uint32_t i = 0; fold->entry->effects && i < fold->entry->effects->count; i++) {
+        const struct effect *effect = &fold->entry->effects->items[i];
+
+        ends = ends || (effect->kind == EFFECT_END && effect->ordinal == fold->subject.ordinal);
+        *is_retried = *is_retried || (effect->kind == EFFECT_STEP && effect->attempt > 1 &&
+                                      effect->plan == fold->subject.plan);
+    }
+    return ends;
+}
+
+static pawl_status fold_subject(struct fold *fold)
+{
+    const struct attempt *subject = memory_find(fold->memory, fold->entry->ordinal);
+    bool is_retried;
+
+    if (fold->entry->ordinal == 0)
+        return PAWL_OK;
+    if (!subject)
+        return fail_damaged(fold, "an attempt that is not live");
+    fold->subject = *subject;
+    if (fold->entry->transition == LIFE_T_GATE_APPROVE &&
+        !memory_add_approval(fold->memory,
+                             &(struct approval){ subject->ordinal, fold->entry->actor },
+                             fold->arena))
+        return scope_no_memory(fold->scope);
+    return ends_subject(fold, &is_retried) && !is_retried ? fold_outcome(fold) : PAWL_OK;
+}
+
+static void fold_begin(const struct fold *fold)
+{
+    struct tree_walk walk = { .plan = fold->plan, .states = fold->memory->nodes };
+
+    if (fold->entry->transition == LIFE_T_START && fold->plan->is_tree)
+        (void)tree_begin(&walk, 0);
 }
 
 pawl_status flow_apply(const struct definition *definition, void *state,
                        const struct entry_view *entry, struct scope *scope, struct arena *arena)
 {
-    const struct plan *plan = plan_of(definition);
-    struct flow_memory *memory = state;
-    uint32_t count = entry->effects ? entry->effects->count : 0;
-    pawl_status status = PAWL_OK;
+    struct fold fold = { .definition = definition,
+                         .plan = plan_of(definition),
+                         .memory = state,
+                         .entry = entry,
+                         .scope = scope,
+                         .arena = arena };
+    pawl_status status;
 
     ASSERT(entry->transition < definition->transition_count);
-    if (brings_result(entry->transition))
-        status = fold_result(plan, memory, entry, scope, arena);
-    for (uint32_t i = 0; i < count && status == PAWL_OK; i++) {
-        const struct effect *effect = &entry->effects->items[i];
-
-        if (effect->kind == EFFECT_STEP)
-            status = fold_step(plan, memory, effect, scope);
-        else if (effect->kind == EFFECT_DISARM && !memory->has_live)
-            continue; /* it went with its row */
-        else
-            status = fold_live(plan, memory, effect, scope);
+    fold_begin(&fold);
+    status = fold_subject(&fold);
+    if (status == PAWL_OK)
+        status = fold_effects(&fold);
+    /* An entry into a terminal state ends every row, timer and wait (model/effect.h). */
+    if (definition->states[definition->transitions[entry->transition].to].terminal !=
+        TERMINAL_NOT) {
+        fold.memory->live_count = fold.memory->arm_count = 0;
+        fold.memory->approval_count = 0;
     }
-    /* An entry into a terminal state ends every row and timer (model/effect.h). */
-    if (definition->states[definition->transitions[entry->transition].to].terminal != TERMINAL_NOT)
-        memory->has_live = false;
     return status;
-}
-
-/* ---- Printing -------------------------------------------------------------------- */
-
-static void print_live(const struct attempt *live, struct buf *out)
-{
-    json_key(out, "live");
-    json_open(out, '{');
-    json_key(out, "step");
-    json_u64(out, live->plan);
-    json_key(out, "ordinal");
-    json_u64(out, live->ordinal);
-    json_key(out, "attempt");
-    json_u64(out, live->attempt);
-    json_key(out, "first");
-    json_u64(out, live->first_ordinal);
-    json_key(out, "status");
-    json_text(out, step_status_name(live->status));
-    json_key(out, "timer");
-    json_text(out, timer_words[live->timer]);
-    json_close(out, '}');
-}
-
-void flow_memory_print(const struct definition *definition, const void *state, struct buf *out)
-{
-    const struct plan *plan = plan_of(definition);
-    const struct flow_memory *memory = state;
-
-    json_open(out, '{');
-    json_key(out, "ordinal");
-    json_u64(out, memory->ordinal_last);
-    if (memory->has_live)
-        print_live(&memory->live, out);
-    json_key(out, "results");
-    json_open(out, '[');
-    for (uint32_t i = 0; i < plan->count && plan->slot_count > 0; i++) {
-        uint32_t slot = plan->steps[i].result_slot;
-
-        if (slot == STEP_NONE || !memory->results[slot].data)
-            continue;
-        json_open(out, '[');
-        json_u64(out, i);
-        json_raw(out, (str){ memory->results[slot].data, memory->results[slot].size });
-        json_close(out, ']');
-    }
-    json_close(out, ']');
-    json_close(out, '}');
-}
-
-/* ---- Loading --------------------------------------------------------------------- */
-
-static bool load_u32(const struct node *object, const char *key, uint32_t *out)
-{
-    int64_t n;
-
-    if (!node_to_i64(node_find(object, key), &n) || n < 0 || n > UINT32_MAX)
-        return false;
-    *out = (uint32_t)n;
-    return true;
-}
-
-static bool load_status(const struct node *node, enum step_status *out)
-{
-    for (enum step_status status = STEP_PENDING; node && status <= STEP_RUNNING; status++)
-        if (str_is(node->text, step_status_name(status))) {
-            *out = status;
-            return true;
-        }
-    return false;
-}
-
-static bool load_timer(const struct node *node, enum timer_kind *out)
-{
-    for (size_t kind = 0; node && kind < TIMER_KIND_COUNT; kind++)
-        if (str_is(node->text, timer_words[kind])) {
-            *out = (enum timer_kind)kind;
-            return true;
-        }
-    return false;
-}
-
-static bool load_live(const struct plan *plan, const struct node *node, struct flow_memory *memory)
-{
-    struct attempt *live = &memory->live;
-
-    memory->has_live = node != NULL;
-    if (!node)
-        return true;
-    return load_u32(node, "step", &live->plan) && live->plan < plan->count &&
-           load_u32(node, "ordinal", &live->ordinal) && load_u32(node, "attempt", &live->attempt) &&
-           load_u32(node, "first", &live->first_ordinal) &&
-           load_status(node_find(node, "status"), &live->status) &&
-           load_timer(node_find(node, "timer"), &live->timer);
-}
-
-static bool load_result(const struct plan *plan, const struct node *pair,
-                        struct flow_memory *memory, struct arena *arena)
-{
-    int64_t index;
-    uint32_t slot;
-
-    if (pair->count != 2 || !node_to_i64(pair->first, &index) || index < 0 || index >= plan->count)
-        return false;
-    slot = plan->steps[index].result_slot;
-    return slot == STEP_NONE || keep_result(&memory->results[slot], pair->first->next->raw, arena);
-}
-
-static bool load_all(const struct plan *plan, const struct node *document,
-                     struct flow_memory *memory, struct arena *arena)
-{
-    const struct node *results = node_find(document, "results");
-
-    if (!results || !load_u32(document, "ordinal", &memory->ordinal_last) ||
-        !load_live(plan, node_find(document, "live"), memory))
-        return false;
-    for (const struct node *pair = results->first; pair; pair = pair->next)
-        if (!load_result(plan, pair, memory, arena))
-            return false;
-    return true;
-}
-
-pawl_status flow_memory_load(const struct definition *definition, str text, str input,
-                             struct scope *scope, struct arena *arena, void **out)
-{
-    struct flow_memory *memory = flow_memory_new(definition, input, arena);
-    struct node *document = NULL;
-    pawl_status status = memory ? node_read_json(scope, text, &document) : PAWL_NO_MEMORY;
-    bool is_loaded = status == PAWL_OK && load_all(plan_of(definition), document, memory, arena);
-
-    if (status == PAWL_NO_MEMORY || arena->failed)
-        return scope_no_memory(scope);
-    if (!is_loaded)
-        return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                          "the snapshot of a flow cannot be read; delete it, it is rebuilt");
-    *out = memory;
-    return PAWL_OK;
 }

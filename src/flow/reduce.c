@@ -3,30 +3,19 @@
  * Nothing here changes the memory, reads a clock or does I/O: the same arguments give the
  * same decision, live, on replay and in the simulator alike. */
 #include "base/assert.h"
-#include "base/time.h"
+#include "base/node.h"
 #include "flow/flow_int.h"
 #include "model/fire.h"
 #include "model/words.h"
 
-#define RESULT_NULL   STR("null")
-#define ERROR_TIMEOUT STR("\"timeout\"")
-#define ERROR_LOST    STR("\"lost\"")
-/* A tree's result is its context; until steps can augment it, it stays as it began. */
-#define CONTEXT_EMPTY STR("{}")
+#define RESULT_NULL     STR("null")
+#define ERROR_TIMEOUT   STR("\"timeout\"")
+#define ERROR_LOST      STR("\"lost\"")
 
-/* A decision in the making. `status` is sticky: after a failure the rest does nothing. */
-struct turn {
-    const struct plan *plan;
-    const struct flow_memory *memory;
-    const struct event *event;
-    struct scope *scope;
-    struct decision decision;
-    pawl_status status;
-};
+/* ---- Drafts and their effects -------------------------------------------------------------- */
 
-/* Begin the next draft; the effects that follow are its. */
-static void draft(struct turn *turn, enum lifecycle_transition transition,
-                  const struct attempt *attempt, str payload)
+void turn_draft(struct turn *turn, enum lifecycle_transition transition,
+                const struct attempt *attempt, str payload)
 {
     struct draft *added;
 
@@ -49,61 +38,64 @@ static void draft(struct turn *turn, enum lifecycle_transition transition,
     }
 }
 
-static void cause(struct turn *turn, struct effect effect)
+void turn_cause(struct turn *turn, struct effect effect)
 {
     if (turn->status == PAWL_OK)
         turn->status = effect_add(turn->scope,
                                   &turn->decision.drafts[turn->decision.count - 1].effects, effect);
 }
 
-static void arm(struct turn *turn, const struct attempt *attempt, enum timer_kind kind,
-                int64_t after_ms)
+void turn_arm(struct turn *turn, uint32_t ordinal, str name, int64_t due_at_ms)
 {
-    cause(turn, (struct effect){ .kind = EFFECT_ARM,
-                                 .ordinal = attempt->ordinal,
-                                 .name = timer_name(kind, &turn->plan->steps[attempt->plan]),
-                                 .due_at_ms = turn->event->at_ms + after_ms });
+    turn_cause(turn, (struct effect){ .kind = EFFECT_ARM,
+                                      .ordinal = ordinal,
+                                      .name = name,
+                                      .due_at_ms = due_at_ms });
 }
 
-static void disarm(struct turn *turn, const struct attempt *attempt)
+struct attempt turn_create(struct turn *turn, uint32_t plan, uint32_t number,
+                           enum step_status status)
 {
-    if (attempt->timer != TIMER_NONE)
-        cause(turn, (struct effect){
-                        .kind = EFFECT_DISARM,
-                        .ordinal = attempt->ordinal,
-                        .name = timer_name(attempt->timer, &turn->plan->steps[attempt->plan]) });
-}
+    struct attempt attempt = { .plan = plan,
+                               .ordinal = ++turn->ordinal_last,
+                               .attempt = number,
+                               .first_ordinal = turn->ordinal_last,
+                               .status = status };
 
-static void end(struct turn *turn, const struct attempt *attempt)
-{
-    cause(turn, (struct effect){ .kind = EFFECT_END, .ordinal = attempt->ordinal });
-    disarm(turn, attempt);
-}
-
-static struct attempt create(struct turn *turn, uint32_t plan, uint32_t number,
-                             enum step_status status)
-{
-    struct attempt attempt = {
-        .plan = plan, .ordinal = turn->memory->ordinal_last + 1, .attempt = number, .status = status
-    };
-
-    cause(turn, (struct effect){ .kind = EFFECT_STEP,
-                                 .ordinal = attempt.ordinal,
-                                 .plan = plan,
-                                 .attempt = number,
-                                 .status = status });
+    turn_cause(turn, (struct effect){ .kind = EFFECT_STEP,
+                                      .ordinal = attempt.ordinal,
+                                      .plan = plan,
+                                      .attempt = number,
+                                      .status = status });
     return attempt;
 }
 
-/* ---- Going on: the next step, or the end ----------------------------------------- */
+void turn_end(struct turn *turn, const struct attempt *attempt)
+{
+    const struct plan_step *step = &turn->plan->steps[attempt->plan];
 
-static str quoted(struct turn *turn, const char *message)
+    turn->ended = attempt;
+    turn_cause(turn, (struct effect){ .kind = EFFECT_END,
+                                      .ordinal = attempt->ordinal,
+                                      .is_bare = step_is_taken(step) && step->timeout_ms == 0 });
+}
+
+struct template_source turn_source(const struct turn *turn)
+{
+    return (struct template_source){ .plan = turn->plan,
+                                     .memory = turn->memory,
+                                     .fresh_slot = turn->fresh_slot,
+                                     .fresh = turn->fresh,
+                                     .context = turn->context };
+}
+
+str turn_quoted(struct turn *turn, str message)
 {
     struct buf buf;
     str kept;
 
     buf_init(&buf, turn->scope->arena.heap, LIMIT_TEXT);
-    json_text(&buf, message);
+    json_str(&buf, message);
     kept = buf_keep(&buf, &turn->scope->arena);
     buf_fini(&buf);
     if (!kept.data && turn->status == PAWL_OK)
@@ -111,122 +103,21 @@ static str quoted(struct turn *turn, const char *message)
     return kept;
 }
 
-/* Why a step's args are no good, as its error. The scope's own error is taken back: the
- * decision is made, and it is that the step fails. */
-static str take_error(struct turn *turn)
+str turn_take_error(struct turn *turn)
 {
-    str error = quoted(turn, turn->scope->error.message);
+    str error = turn_quoted(turn, str_of(turn->scope->error.message));
 
     if (turn->status == PAWL_OK)
         turn->scope->error = (pawl_error){ .status = PAWL_OK };
     return error;
 }
 
-static str shown_json(const struct node *node)
+/* ---- Steps that are taken to a tool ---------------------------------------------------------- */
+
+static pawl_status fail_lost(const struct turn *turn, const char *is, const char *expected)
 {
-    return node && node->raw.data ? words_shown(node->raw) : STR("nothing");
-}
-
-/* How long to sleep, or false with the reason in *error. */
-static bool sleep_duration(struct turn *turn, const struct plan_step *step,
-                           const struct template_source *source, int64_t *out_ms, str *error)
-{
-    struct node *args = NULL;
-    const struct node *duration = NULL;
-    str text;
-    pawl_status status = template_expand(source, step, turn->scope, &text);
-
-    if (status == PAWL_OK)
-        status = node_read_json(turn->scope, text, &args);
-    if (status == PAWL_OK)
-        duration = node_find(args, "for");
-    if (duration && duration->kind == NODE_STRING && duration_parse(duration->text, out_ms))
-        return true;
-    if (status == PAWL_NO_MEMORY)
-        turn->status = status;
-    else if (status == PAWL_OK)
-        (void)scope_fail(turn->scope, PAWL_INVALID_REQUEST,
-                         "sleep: expected a duration like \"30s\" in 'for', found %.*s",
-                         STR_ARG(shown_json(duration)));
-    *error = take_error(turn);
-    return false;
-}
-
-/* `sleep` is no tool but a durable timer: its row waits, and nobody runs it. */
-static void begin_sleep(struct turn *turn, uint32_t index, const struct template_source *source)
-{
-    const struct plan_step *step = &turn->plan->steps[index];
-    struct attempt attempt = create(turn, index, 1, STEP_PENDING);
-    int64_t duration_ms = 0;
-    str error = STR_NONE;
-
-    if (turn->status != PAWL_OK)
-        return;
-    if (sleep_duration(turn, step, source, &duration_ms, &error)) {
-        arm(turn, &attempt, TIMER_SLEEP, duration_ms);
-        return;
-    }
-    draft(turn, LIFE_T_STEP_FAIL, &attempt, error);
-    end(turn, &attempt);
-    draft(turn, LIFE_T_FAIL, NULL, error);
-}
-
-static void begin_step(struct turn *turn, uint32_t index, uint32_t fresh_slot, str fresh)
-{
-    struct template_source source = { turn->plan, turn->memory, fresh_slot, fresh };
-
-    if (step_is_sleep(&turn->plan->steps[index]))
-        begin_sleep(turn, index, &source);
-    else
-        create(turn, index, 1, STEP_READY);
-}
-
-static void complete(struct turn *turn, enum lifecycle_transition transition,
-                     const struct attempt *attempt, str result)
-{
-    const struct plan_step *step = &turn->plan->steps[attempt->plan];
-
-    draft(turn, transition, attempt, result);
-    end(turn, attempt);
-    if (step->next != STEP_NONE)
-        begin_step(turn, step->next, step->result_slot, result);
-    else
-        draft(turn, LIFE_T_FINISH, NULL, turn->plan->is_tree ? CONTEXT_EMPTY : result);
-}
-
-/* ---- Failing: another attempt, or the end ------------------------------------------ */
-
-static void retry(struct turn *turn, const struct attempt *failed, enum retry_cause why)
-{
-    const struct plan_step *step = &turn->plan->steps[failed->plan];
-    struct attempt next;
-
-    if (why == RETRY_LOST) { /* nothing was wrong with the step: it need not wait */
-        create(turn, failed->plan, failed->attempt + 1, STEP_READY);
-        return;
-    }
-    next = create(turn, failed->plan, failed->attempt + 1, STEP_PENDING);
-    arm(turn, &next, TIMER_RETRY, retry_delay_ms(step, failed->attempt));
-}
-
-static void fail(struct turn *turn, const struct attempt *attempt, enum retry_cause why, str error)
-{
-    const struct plan_step *step = &turn->plan->steps[attempt->plan];
-
-    draft(turn, why == RETRY_TIMEOUT ? LIFE_T_STEP_TIMEOUT : LIFE_T_STEP_FAIL, attempt, error);
-    end(turn, attempt);
-    if (!turn->event->no_retry && retry_is_due(step, attempt->attempt, why))
-        retry(turn, attempt, why);
-    else
-        draft(turn, LIFE_T_FAIL, NULL, error);
-}
-
-/* ---- Events ------------------------------------------------------------------------ */
-
-static void decide_start(struct turn *turn)
-{
-    draft(turn, LIFE_T_START, NULL, STR_NONE);
-    begin_step(turn, turn->plan->first, STEP_NONE, STR_NONE);
+    return scope_fail(turn->scope, PAWL_LEASE_LOST, "attempt %u is %s, not %s; it is not yours",
+                      turn->event->ordinal, is, expected);
 }
 
 /* The attempt an event speaks of, if it stands as it must; a late answer changes nothing (B34). */
@@ -236,11 +127,20 @@ static const struct attempt *expect(struct turn *turn, enum step_status status)
 
     if (attempt && attempt->status == status)
         return attempt;
-    turn->status =
-        scope_fail(turn->scope, PAWL_LEASE_LOST, "attempt %u is %s, not %s; it is not yours",
-                   turn->event->ordinal, attempt ? step_status_name(attempt->status) : "over",
-                   step_status_name(status));
+    if (turn->event->ordinal > turn->memory->ordinal_last) {
+        turn->status = scope_fail(turn->scope, PAWL_NOT_KNOWN, "there is no step %u",
+                                  turn->event->ordinal);
+        return NULL;
+    }
+    turn->status = fail_lost(turn, attempt ? step_status_name(attempt->status) : "over",
+                             step_status_name(status));
     return NULL;
+}
+
+static void decide_start(struct turn *turn)
+{
+    turn_draft(turn, LIFE_T_START, NULL, STR_NONE);
+    flow_begin(turn);
 }
 
 static void decide_step_start(struct turn *turn)
@@ -251,56 +151,180 @@ static void decide_step_start(struct turn *turn)
     if (!attempt)
         return;
     timeout_ms = turn->plan->steps[attempt->plan].timeout_ms;
-    draft(turn, LIFE_T_STEP_START, attempt, STR_NONE);
-    cause(turn, (struct effect){ .kind = EFFECT_RUN, .ordinal = attempt->ordinal });
+    turn_draft(turn, LIFE_T_STEP_START, attempt, STR_NONE);
+    turn_cause(turn, (struct effect){ .kind = EFFECT_RUN, .ordinal = attempt->ordinal });
     if (timeout_ms > 0)
-        arm(turn, attempt, TIMER_TIMEOUT, timeout_ms);
+        turn_arm(turn, attempt->ordinal, TIMER_TIMEOUT, turn->event->at_ms + timeout_ms);
+}
+
+/* An external step is never claimed: it is ended from where it waits. */
+static const struct attempt *expect_running(struct turn *turn)
+{
+    const struct attempt *attempt = memory_find(turn->memory, turn->event->ordinal);
+
+    if (attempt && attempt->status == STEP_PENDING && !attempt->is_backing_off &&
+        turn->plan->steps[attempt->plan].kind == STEP_KIND_EXTERNAL)
+        return attempt;
+    attempt = expect(turn, STEP_RUNNING);
+    if (attempt && !turn->event->is_leased) {
+        turn->status = scope_fail(turn->scope, PAWL_INVALID_REQUEST,
+                                  "lease: missing; only an external step is ended without one");
+        return NULL;
+    }
+    return attempt;
 }
 
 static void decide_step_end(struct turn *turn)
 {
-    const struct attempt *attempt = expect(turn, STEP_RUNNING);
+    const struct attempt *attempt = expect_running(turn);
     str payload = turn->event->payload.data ? turn->event->payload : RESULT_NULL;
 
     if (!attempt)
         return;
     if (turn->event->kind == EVENT_STEP_DONE)
-        complete(turn, LIFE_T_STEP_COMPLETE, attempt, payload);
+        step_succeed(turn, LIFE_T_STEP_COMPLETE, attempt, payload, 0);
     else if (turn->event->kind == EVENT_STEP_FAILED)
-        fail(turn, attempt, RETRY_FAILED, payload);
+        step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_FAILED, payload);
+    else if (turn->event->kind == EVENT_STEP_TIMEOUT)
+        step_fail(turn, LIFE_T_STEP_TIMEOUT, attempt, RETRY_TIMEOUT, ERROR_TIMEOUT);
     else
-        fail(turn, attempt, RETRY_LOST, ERROR_LOST);
+        step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_LOST, ERROR_LOST);
 }
 
-/* The attempt whose timer it is; by the timer's name alone if no ordinal is given. */
-static const struct attempt *find_timed(const struct turn *turn)
-{
-    const struct flow_memory *memory = turn->memory;
+/* ---- Timers and signals ------------------------------------------------------------------------ */
 
-    return memory_find(memory, turn->event->ordinal ? turn->event->ordinal : memory->live.ordinal);
+/* A wait's result is what it waited for; a select's says which arm it was. */
+static str arm_result(struct turn *turn, const struct plan_step *step, uint32_t arm, str payload)
+{
+    struct buf buf;
+    str kept;
+
+    if (step->kind != STEP_KIND_SELECT)
+        return payload;
+    buf_init(&buf, turn->scope->arena.heap, 2 * (size_t)LIMIT_TEXT);
+    json_open(&buf, '{');
+    json_key(&buf, "arm");
+    json_u64(&buf, arm);
+    json_key(&buf, "payload");
+    json_raw(&buf, payload);
+    json_close(&buf, '}');
+    kept = buf_keep(&buf, &turn->scope->arena);
+    buf_fini(&buf);
+    if (!kept.data)
+        turn->status = scope_no_memory(turn->scope);
+    return kept;
+}
+
+static void take_arm(struct turn *turn, enum lifecycle_transition transition,
+                     const struct attempt *attempt, uint32_t arm, str payload)
+{
+    const struct plan_step *step = &turn->plan->steps[attempt->plan];
+    str result = arm_result(turn, step, arm, payload);
+
+    if (turn->status == PAWL_OK)
+        step_succeed(turn, transition, attempt, result, arm);
+}
+
+/* The attempt that has this timer; by the timer's name alone if no ordinal is given. */
+static const struct attempt *find_timed(const struct turn *turn, uint32_t *out_arm)
+{
+    const struct event *event = turn->event;
+
+    for (uint32_t i = 0; i < turn->memory->live_count; i++) {
+        const struct attempt *live = &turn->memory->live[i];
+        uint32_t arm;
+
+        if (event->ordinal && live->ordinal != event->ordinal)
+            continue;
+        arm = memory_find_arm(turn->memory, live->ordinal, true, event->name);
+        *out_arm = arm;
+        if (arm != UINT32_MAX)
+            return live;
+        if ((str_eq(event->name, TIMER_RETRY) && live->is_backing_off) ||
+            (str_eq(event->name, TIMER_TIMEOUT) && !live->is_backing_off &&
+             live->status != STEP_READY && turn->plan->steps[live->plan].timeout_ms > 0))
+            return live;
+    }
+    return NULL;
 }
 
 /* A timer that is not armed now belongs to an attempt that is over. */
 static void decide_timer(struct turn *turn)
 {
-    const struct event *event = turn->event;
-    const struct attempt *live = find_timed(turn);
+    uint32_t arm;
+    const struct attempt *live = find_timed(turn, &arm);
 
-    if (!live || live->timer == TIMER_NONE ||
-        !str_eq(event->name, timer_name(live->timer, &turn->plan->steps[live->plan]))) {
+    if (!live) {
         turn->status = scope_fail(turn->scope, PAWL_NOT_AWAITING, "no timer '%.*s' is armed",
-                                  STR_ARG(words_shown(event->name)));
-        return;
-    }
-    if (live->timer == TIMER_SLEEP) {
-        complete(turn, LIFE_T_TIMER, live, RESULT_NULL);
-    } else if (live->timer == TIMER_TIMEOUT) {
-        fail(turn, live, RETRY_TIMEOUT, ERROR_TIMEOUT);
+                                  STR_ARG(words_shown(turn->event->name)));
+    } else if (arm != UINT32_MAX) {
+        take_arm(turn, LIFE_T_TIMER, live, arm, RESULT_NULL);
+    } else if (!live->is_backing_off) {
+        step_fail(turn, LIFE_T_STEP_TIMEOUT, live, RETRY_TIMEOUT, ERROR_TIMEOUT);
     } else {
-        draft(turn, LIFE_T_STEP_RETRY, live, STR_NONE);
-        disarm(turn, live);
-        cause(turn, (struct effect){ .kind = EFFECT_READY, .ordinal = live->ordinal });
+        turn_draft(turn, LIFE_T_STEP_RETRY, live, STR_NONE);
+        begin_again(turn, live);
     }
+}
+
+/* The oldest wait for it; live attempts are in the order of their ordinals. */
+static void decide_signal(struct turn *turn)
+{
+    const struct event *event = turn->event;
+    str payload = event->payload.data ? event->payload : RESULT_NULL;
+
+    for (uint32_t i = 0; i < turn->memory->live_count; i++) {
+        const struct attempt *live = &turn->memory->live[i];
+        uint32_t arm = memory_find_arm(turn->memory, live->ordinal, false, event->name);
+
+        if (arm != UINT32_MAX) {
+            take_arm(turn, LIFE_T_SIGNAL, live, arm, payload);
+            return;
+        }
+    }
+    turn->status = scope_fail(turn->scope, PAWL_NOT_AWAITING, "nothing waits for the signal '%.*s'",
+                              STR_ARG(words_shown(event->name)));
+}
+
+/* ---- Events ------------------------------------------------------------------------ */
+
+/* Steps that could not even begin fail in the same decision, one after another; what a failure
+ * begins may fail likewise. */
+static void fail_begun(struct turn *turn)
+{
+    while (turn->status == PAWL_OK && !turn->is_finished && turn->begun_seen < turn->begun_count) {
+        struct begun begun = turn->begun[turn->begun_seen++];
+        struct event event = *turn->event;
+        const struct event *kept = turn->event;
+
+        if (!begun.error.data)
+            continue;
+        event.no_retry = true; /* the same arguments would fail again */
+        turn->event = &event;
+        step_fail(turn, LIFE_T_STEP_FAIL, &begun.attempt, RETRY_FAILED, begun.error);
+        turn->event = kept;
+    }
+}
+
+static pawl_status run_turn(void (*handle)(struct turn *turn), const struct definition *definition,
+                            const struct standing *standing, const struct event *event,
+                            struct scope *scope, struct decision *out)
+{
+    const struct flow_memory *memory = standing->memory;
+    struct turn turn = { .plan = plan_of(definition),
+                         .memory = memory,
+                         .event = event,
+                         .scope = scope,
+                         .ordinal_last = memory->ordinal_last,
+                         .fresh_slot = STEP_NONE };
+
+    ASSERT(turn.plan && turn.memory);
+    handle(&turn);
+    fail_begun(&turn);
+    if (turn.status != PAWL_OK)
+        return turn.status;
+    *out = turn.decision;
+    return PAWL_OK;
 }
 
 static pawl_status refuse_start(const struct definition *definition,
@@ -313,60 +337,60 @@ static pawl_status refuse_start(const struct definition *definition,
                                                "it has been started already");
 }
 
-static pawl_status refuse_signal(const struct definition *definition,
-                                 const struct standing *standing, const struct event *event,
-                                 struct scope *scope)
+/* What comes from outside and is not about one attempt's lease: an ended instance says so. */
+static bool is_from_outside(enum event_kind kind)
 {
-    pawl_status status = fire_check_open(definition, standing, scope);
-
-    return status != PAWL_OK
-               ? status
-               : scope_fail(scope, PAWL_NOT_AWAITING, "nothing waits for the signal '%.*s'",
-                            STR_ARG(words_shown(event->name)));
+    return kind == EVENT_SIGNAL || kind == EVENT_APPROVE || kind == EVENT_REJECT;
 }
 
-static pawl_status run_turn(void (*handle)(struct turn *turn), const struct definition *definition,
-                            const struct standing *standing, const struct event *event,
-                            struct scope *scope, struct decision *out)
+static void (*handler_of(enum event_kind kind))(struct turn *turn)
 {
-    struct turn turn = {
-        .plan = plan_of(definition), .memory = standing->memory, .event = event, .scope = scope
-    };
-
-    ASSERT(turn.plan && turn.memory);
-    handle(&turn);
-    if (turn.status != PAWL_OK)
-        return turn.status;
-    *out = turn.decision;
-    return PAWL_OK;
+    switch (kind) {
+    case EVENT_START:
+        return decide_start;
+    case EVENT_TIMER:
+        return decide_timer;
+    case EVENT_SIGNAL:
+        return decide_signal;
+    case EVENT_STEP_START:
+        return decide_step_start;
+    case EVENT_STEP_DONE:
+    case EVENT_STEP_FAILED:
+    case EVENT_STEP_TIMEOUT:
+    case EVENT_STEP_LOST:
+        return decide_step_end;
+    case EVENT_APPROVE:
+        return decide_approve;
+    case EVENT_REJECT:
+        return decide_reject;
+    case EVENT_CHILD_DONE:
+    case EVENT_CHILD_FAILED:
+        return decide_child;
+    case EVENT_FIRE:
+    case EVENT_CANCEL:
+    case EVENT_UNKNOWN:
+        break;
+    }
+    return NULL;
 }
 
 static pawl_status decide(const struct definition *definition, const struct standing *standing,
                           const struct event *event, struct scope *scope, struct decision *out)
 {
-    switch (event->kind) {
-    case EVENT_FIRE:
+    void (*handle)(struct turn *turn) = handler_of(event->kind);
+    pawl_status status = PAWL_OK;
+
+    if (event->kind == EVENT_FIRE)
         return fire_decide(definition, standing, event, scope, out);
-    case EVENT_CANCEL:
+    if (event->kind == EVENT_CANCEL)
         return fire_decide_cancel(definition, standing, event, scope, out);
-    case EVENT_SIGNAL:
-        return refuse_signal(definition, standing, event, scope);
-    case EVENT_START:
-        if (standing->state != LIFE_CREATED)
-            return refuse_start(definition, standing, scope);
-        return run_turn(decide_start, definition, standing, event, scope, out);
-    case EVENT_TIMER:
-        return run_turn(decide_timer, definition, standing, event, scope, out);
-    case EVENT_STEP_START:
-        return run_turn(decide_step_start, definition, standing, event, scope, out);
-    case EVENT_STEP_DONE:
-    case EVENT_STEP_FAILED:
-    case EVENT_STEP_LOST:
-        return run_turn(decide_step_end, definition, standing, event, scope, out);
-    case EVENT_UNKNOWN:
-        break;
-    }
-    return scope_fail(scope, PAWL_INVALID_REQUEST, "a flow does not know this event");
+    if (event->kind == EVENT_START && standing->state != LIFE_CREATED)
+        return refuse_start(definition, standing, scope);
+    if (!handle)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "a flow does not know this event");
+    if (is_from_outside(event->kind))
+        status = fire_check_open(definition, standing, scope);
+    return status == PAWL_OK ? run_turn(handle, definition, standing, event, scope, out) : status;
 }
 
 static pawl_status prepare(struct definition *definition, struct scope *scope)

@@ -1,6 +1,6 @@
-/* template.c - {{input.a.b}} and {{steps.NAME.result.x}} in the args of a step.
+/* template.c - {{input.a.b}}, {{context.x}} and {{steps.NAME.result.x}} in the args of a step.
  *
- * Replaced once, at any depth, when the step is taken to its tool; what a template brings
+ * Replaced once, at any depth, when the step begins or is taken to its tool; what a template brings
  * in is never looked at again. A string that is exactly one template keeps the JSON type
  * of the value (B21). */
 #include "flow/flow_int.h"
@@ -49,7 +49,9 @@ static struct template_part classify(str text)
         part.kind = TEMPLATE_INPUT;
     } else if (is_below(inner, STR("steps"), &part.path)) {
         part.kind = TEMPLATE_STEP;
-    } else if (is_below(inner, STR("context"), &rest) || is_below(inner, STR("instance"), &rest)) {
+    } else if (is_below(inner, STR("context"), &part.path)) {
+        part.kind = TEMPLATE_CONTEXT;
+    } else if (is_below(inner, STR("instance"), &rest)) {
         part.kind = TEMPLATE_RESERVED;
         part.path = inner;
     }
@@ -122,8 +124,6 @@ static str after(str path, size_t size)
     return path.size > size ? str_from(path, size + 1) : STR_NONE;
 }
 
-static const struct node *walk(const struct node *node, str path);
-
 static const struct node *walk_array(const struct node *array, str path)
 {
     const char *dot = memchr(path.data, '.', path.size);
@@ -132,12 +132,12 @@ static const struct node *walk_array(const struct node *array, str path)
 
     if (!str_to_u64((str){ path.data, size }, &index) || index >= array->count)
         return NULL;
-    return walk(node_at(array, (uint32_t)index), after(path, size));
+    return template_walk(node_at(array, (uint32_t)index), after(path, size));
 }
 
 /* Each node below is reached by one spelling of its keys, so no node is looked at twice;
  * the depth is that of the document. */
-static const struct node *walk(const struct node *node, str path)
+const struct node *template_walk(const struct node *node, str path)
 {
     const struct node *child, *found = NULL;
 
@@ -148,7 +148,7 @@ static const struct node *walk(const struct node *node, str path)
     if (node->kind != NODE_OBJECT)
         return NULL;
     for (size_t below = SIZE_MAX; !found && (child = longest_key(node, path, below));) {
-        found = walk(child, after(path, child->key.size));
+        found = template_walk(child, after(path, child->key.size));
         below = child->key.size;
     }
     return found;
@@ -160,9 +160,9 @@ struct expansion {
     const struct template_source *source;
     const struct plan *plan;
     const struct flow_memory *memory;
-    const struct plan_step *step;
     struct scope *scope;
     const struct node *input;    /* read when first asked for */
+    const struct node *context;  /* likewise */
     const struct node **results; /* by slot, likewise */
     struct buf out, text;
     pawl_status status;
@@ -182,16 +182,24 @@ static const struct node *find_input(struct expansion *expansion, str path)
 {
     if (!expansion->input && expansion->memory->input.data)
         expansion->input = read_value(expansion, expansion->memory->input);
-    return expansion->input ? walk(expansion->input, path) : NULL;
+    return expansion->input ? template_walk(expansion->input, path) : NULL;
+}
+
+static const struct node *find_context(struct expansion *expansion, str path)
+{
+    str text = expansion->source->context.data ? expansion->source->context
+                                               : memory_context(expansion->memory);
+
+    if (!expansion->context)
+        expansion->context = read_value(expansion, text);
+    return expansion->context ? template_walk(expansion->context, path) : NULL;
 }
 
 static str result_text(const struct expansion *expansion, uint32_t slot)
 {
-    const struct kept_result *kept = &expansion->memory->results[slot];
-
     if (expansion->source->fresh.data && expansion->source->fresh_slot == slot)
         return expansion->source->fresh;
-    return (str){ kept->data, kept->size };
+    return kept_view(&expansion->memory->results[slot]);
 }
 
 static const struct node *result_of(struct expansion *expansion, uint32_t slot)
@@ -222,7 +230,7 @@ static const struct node *find_result(struct expansion *expansion, str path)
         const struct plan_step *step = &expansion->plan->steps[index];
 
         result = result_of(expansion, step->result_slot);
-        found = result ? walk(result, rest) : NULL;
+        found = result ? template_walk(result, rest) : NULL;
         below = step->name.size;
     }
     return found;
@@ -230,13 +238,17 @@ static const struct node *find_result(struct expansion *expansion, str path)
 
 static const struct node *find_value(struct expansion *expansion, const struct template_part *part)
 {
-    return part->kind == TEMPLATE_INPUT ? find_input(expansion, part->path)
-                                        : find_result(expansion, part->path);
+    if (part->kind == TEMPLATE_INPUT)
+        return find_input(expansion, part->path);
+    if (part->kind == TEMPLATE_CONTEXT)
+        return find_context(expansion, part->path);
+    return find_result(expansion, part->path);
 }
 
-static bool is_replaced(const struct template_part *part)
+bool template_is_replaced(const struct template_part *part)
 {
-    return part->kind == TEMPLATE_INPUT || part->kind == TEMPLATE_STEP;
+    return part->kind == TEMPLATE_INPUT || part->kind == TEMPLATE_CONTEXT ||
+           part->kind == TEMPLATE_STEP;
 }
 
 /* Over the limit, or a buf without memory? Asked after every piece, so that a piece is all
@@ -247,9 +259,7 @@ static void check_size(struct expansion *expansion, const struct buf *buf)
         return;
     if (buf->size > LIMIT_TEXT)
         expansion->status = scope_fail(expansion->scope, PAWL_TOO_LARGE,
-                                       "step '%.*s': its args are over %u bytes with their "
-                                       "templates replaced",
-                                       STR_ARG(expansion->step->name), LIMIT_TEXT);
+                                       "over %u bytes with its templates replaced", LIMIT_TEXT);
     else if (buf->failed)
         expansion->status = scope_no_memory(expansion->scope);
 }
@@ -258,7 +268,7 @@ static void add_piece(struct expansion *expansion, const struct template_part *p
 {
     const struct node *value;
 
-    if (!is_replaced(part)) {
+    if (!template_is_replaced(part)) {
         buf_str(&expansion->text, part->text);
         return;
     }
@@ -293,7 +303,7 @@ static void expand_string(struct expansion *expansion, const struct node *node)
     const struct node *value;
     str rest = node->text;
 
-    if (!template_next(&rest, &part) || rest.size > 0 || !is_replaced(&part)) {
+    if (!template_next(&rest, &part) || rest.size > 0 || !template_is_replaced(&part)) {
         expand_text(expansion, node);
         return;
     }
@@ -330,32 +340,45 @@ static void expand(struct expansion *expansion, const struct node *node)
     buf_byte(&expansion->out, is_object ? '}' : ']');
 }
 
-pawl_status template_expand(const struct template_source *source, const struct plan_step *step,
-                            struct scope *scope, str *out)
+static pawl_status expand_value(const struct template_source *source, const struct node *value,
+                                struct scope *scope, str *out)
 {
     struct expansion expansion = { .source = source,
                                    .plan = source->plan,
                                    .memory = source->memory,
-                                   .step = step,
                                    .scope = scope };
-    str args;
+    str text;
 
-    if (!step->has_template) {
-        *out = step->args;
-        return PAWL_OK;
-    }
     buf_init(&expansion.out, scope->arena.heap, LIMIT_TEXT + PIECE_SIZE_MAX);
     buf_init(&expansion.text, scope->arena.heap, LIMIT_TEXT + PIECE_SIZE_MAX);
-    expand(&expansion, step->args_node);
+    expand(&expansion, value);
     check_size(&expansion, &expansion.out);
     if (expansion.status == PAWL_OK) {
-        args = buf_keep(&expansion.out, &scope->arena);
-        if (args.data)
-            *out = args;
+        text = buf_keep(&expansion.out, &scope->arena);
+        if (text.data)
+            *out = text;
         else
             expansion.status = scope_no_memory(scope);
     }
     buf_fini(&expansion.text);
     buf_fini(&expansion.out);
     return expansion.status;
+}
+
+pawl_status template_expand(const struct template_source *source, const struct plan_step *step,
+                            struct scope *scope, str *out)
+{
+    if (step->has_template)
+        return expand_value(source, step->args_node, scope, out);
+    *out = step->args;
+    return PAWL_OK;
+}
+
+pawl_status template_expand_output(const struct template_source *source, struct scope *scope,
+                                   str *out)
+{
+    if (source->plan->output_has_template)
+        return expand_value(source, source->plan->output_node, scope, out);
+    *out = source->plan->output;
+    return PAWL_OK;
 }

@@ -25,6 +25,11 @@ enum event_kind {
     EVENT_STEP_DONE,   /* ordinal, payload: the result */
     EVENT_STEP_FAILED, /* ordinal, payload: the error; no_retry: its attempts end */
     EVENT_STEP_LOST,   /* ordinal: it ran in a process that died */
+    EVENT_STEP_TIMEOUT, /* ordinal: whoever works on it was not heard of in time */
+    EVENT_APPROVE,     /* ordinal, actor, payload: a gate opens */
+    EVENT_REJECT,      /* ordinal, actor, reason: it stays shut for good */
+    EVENT_CHILD_DONE,  /* ordinal, payload: the result of what was spawned */
+    EVENT_CHILD_FAILED, /* ordinal, payload: "child-failed" or "child-cancelled" */
 };
 
 struct event {
@@ -35,6 +40,7 @@ struct event {
     str actor, reason;  /* data NULL: not supplied */
     uint32_t ordinal;
     bool guard_satisfied, no_retry;
+    bool is_leased;     /* STEP_*: by whoever holds the lease, or the engine itself */
     bool is_forced;     /* TIMER: by hand, though it may not be due yet */
 };
 
@@ -55,7 +61,7 @@ struct decision {
 /* An entry as apply() sees it: a draft just made, or a record read back. */
 struct entry_view {
     uint32_t transition, step, ordinal, attempt;
-    str payload, reason;
+    str payload, reason, actor;
     const struct effect_list *effects;
     int64_t at_ms;
 };

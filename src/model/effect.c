@@ -44,6 +44,8 @@ static void print_effect(const struct effect *effect, struct buf *out)
     case EFFECT_STEP:
         json_u64(out, effect->ordinal);
         json_u64(out, effect->plan);
+        if (effect->attempt == 1 && effect->status == STEP_READY)
+            break;
         json_u64(out, effect->attempt);
         json_text(out, step_status_name(effect->status));
         break;
@@ -68,6 +70,11 @@ static void print_effect(const struct effect *effect, struct buf *out)
         break;
     case EFFECT_SNAPSHOT:
         json_str(out, effect->name);
+        break;
+    case EFFECT_SPAWN:
+        json_u64(out, effect->ordinal);
+        json_str(out, effect->child);
+        json_bool(out, effect->abandons);
         break;
     }
     json_close(out, ']');
@@ -149,8 +156,12 @@ static void take_rest(struct members *members, struct effect *effect)
     case EFFECT_STEP:
         effect->ordinal = take_u32(members);
         effect->plan = take_u32(members);
-        effect->attempt = take_u32(members);
-        effect->status = take_status(members);
+        effect->attempt = 1;
+        effect->status = STEP_READY;
+        if (members->next) {
+            effect->attempt = take_u32(members);
+            effect->status = take_status(members);
+        }
         break;
     case EFFECT_READY:
     case EFFECT_RUN:
@@ -177,6 +188,15 @@ static void take_rest(struct members *members, struct effect *effect)
     case EFFECT_SNAPSHOT:
         effect->name = take_text(members);
         break;
+    case EFFECT_SPAWN: {
+        const struct node *abandons;
+
+        effect->ordinal = take_u32(members);
+        effect->child = take_text(members);
+        abandons = take(members, NODE_BOOL);
+        effect->abandons = abandons && abandons->truth;
+        break;
+    }
     }
 }
 

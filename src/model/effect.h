@@ -2,10 +2,12 @@
  * tables, verify and SQL never need to run a reducer or a handler again.
  *
  * A body is one JSON array of effects, each an array that begins with its word:
- *   ["step",ORD,PLAN,ATTEMPT,"ready"|"pending"]  a row for an attempt is created
+ *   ["step",ORD,PLAN,ATTEMPT,"ready"|"pending"]  a row for an attempt is created;
+ *                            ["step",ORD,PLAN] is short for attempt 1, ready
  *   ["ready",ORD]            a pending row becomes ready
  *   ["run",ORD]              a ready row is being worked on
- *   ["end",ORD]              the row is spent
+ *   ["end",ORD]              the row is spent, and with it its timers and waits
+ *   ["spawn",ORD,"ID",B]     the row waits for a child; B: it outlives its parent
  *   ["arm","NAME",DUE,ORD]   a timer is armed (ORD 0: the instance's own)
  *   ["disarm","NAME",ORD]    a timer is taken back, or has fired
  *   ["await","NAME",ORD]     a signal is awaited
@@ -30,7 +32,8 @@
     X(AWAIT, "await")                                                                              \
     X(LEAVE, "leave")                                                                              \
     X(STATE, "state")                                                                              \
-    X(SNAPSHOT, "snapshot")
+    X(SNAPSHOT, "snapshot")                                                                        \
+    X(SPAWN, "spawn")
 
 enum effect_kind {
 #define X(name, word) EFFECT_##name,
@@ -54,9 +57,14 @@ struct effect {
     uint32_t ordinal;
     uint32_t plan, attempt;  /* STEP */
     enum step_status status; /* STEP: PENDING or READY */
-    str name;                /* ARM, DISARM, AWAIT, LEAVE; SNAPSHOT: its hash */
+    str name;                /* ARM, DISARM, AWAIT, LEAVE; SNAPSHOT: its hash; SPAWN: the definition */
     int64_t due_at_ms;       /* ARM */
-    str state;               /* STATE: JSON */
+    str state;               /* STATE: JSON; SPAWN: the input, only where it is decided */
+    str child;               /* SPAWN: the id, which the engine gives */
+    bool abandons;           /* SPAWN */
+    str lease;               /* RUN: the token of a worker elsewhere; only in the live row */
+    int64_t lease_ms;        /* likewise */
+    bool is_bare;            /* END: it has neither timers nor waits, so that nobody need look */
 };
 
 struct effect_list {
@@ -74,6 +82,8 @@ const char *step_status_name(enum step_status status);
 struct live_step {
     uint32_t ordinal, plan, attempt;
     enum step_status status;
+    str lease; /* of a worker elsewhere; data NULL: none */
+    int64_t lease_ms;
 };
 struct live_timer {
     uint64_t instance;

@@ -44,7 +44,8 @@ struct store_tip {
 };
 
 /* One change to a live row. */
-enum live_change_kind { LIVE_STEP_PUT, LIVE_STEP_DELETE, LIVE_TIMER_PUT, LIVE_TIMER_DELETE,
+enum live_change_kind { LIVE_STEP_PUT, LIVE_STEP_DELETE /* with its timers and waits */,
+                        LIVE_TIMER_PUT, LIVE_TIMER_DELETE,
                         LIVE_WAIT_PUT, LIVE_WAIT_DELETE, LIVE_CLEAR /* all of the instance's */ };
 struct live_change {
     enum live_change_kind kind;
@@ -52,9 +53,10 @@ struct live_change {
     uint32_t ordinal;
     uint32_t plan, attempt;      /* STEP_PUT */
     enum step_status status;     /* STEP_PUT */
-    str name;                    /* timers and waits */
-    int64_t due_at_ms;           /* TIMER_PUT */
+    str name;                    /* timers and waits; STEP_PUT: the lease, or none */
+    int64_t due_at_ms;           /* TIMER_PUT; STEP_PUT: how long a lease lasts */
     bool test;                   /* TIMER_PUT: of a test instance: never due by itself */
+    bool is_bare;                /* STEP_DELETE: there are no timers and waits to go with it */
 };
 
 struct snapshot_row {

@@ -57,10 +57,10 @@ TEST(flow_compile, b10_b11_x8_a_graph_compiles_to_the_canonical_plan_with_its_de
                 "  end: {tool: log, args: {message: done}, done: true}\n",
                 "{\"notation\":\"graph\",\"first\":0,\"steps\":["
                 "{\"name\":\"search\",\"tool\":\"find\",\"args\":{\"q\":\"{{input.topic}}\"},"
-                "\"next\":1,\"max\":3,\"backoff\":[30000,120000,300000],\"timeout\":120000,"
+                "\"next\":1,\"max\":3,\"backoff\":[30000,120000,300000],"
                 "\"idempotent\":true},"
                 "{\"name\":\"end\",\"tool\":\"log\",\"args\":{\"message\":\"done\"},\"max\":3,"
-                "\"backoff\":[30000,120000,300000],\"timeout\":120000,\"idempotent\":true}]}");
+                "\"backoff\":[30000,120000,300000],\"idempotent\":true}]}");
 }
 
 TEST(flow_compile, x8_a_tree_compiles_to_a_sequence_of_leaves_named_by_their_path)
@@ -72,12 +72,13 @@ TEST(flow_compile, x8_a_tree_compiles_to_a_sequence_of_leaves_named_by_their_pat
                 "      - {tool: log, args: {message: x}, name: say}\n"
                 "      - {action: a, payload: {}}\n",
                 "{\"notation\":\"tree\",\"first\":0,\"steps\":["
-                "{\"name\":\"do.0\",\"tool\":\"git/create\",\"args\":{\"n\":1.50},\"next\":1,"
-                "\"max\":1,\"backoff\":[],\"timeout\":120000,\"idempotent\":false},"
-                "{\"name\":\"say\",\"tool\":\"log\",\"args\":{\"message\":\"x\"},\"next\":2,"
-                "\"max\":1,\"backoff\":[],\"timeout\":120000,\"idempotent\":false},"
+                "{\"name\":\"do.0\",\"tool\":\"git/create\",\"args\":{\"n\":1.50},"
+                "\"max\":1,\"backoff\":[],\"idempotent\":false},"
+                "{\"name\":\"say\",\"tool\":\"log\",\"args\":{\"message\":\"x\"},"
+                "\"max\":1,\"backoff\":[],\"idempotent\":false},"
                 "{\"name\":\"do.1.do.1\",\"tool\":\"a\",\"args\":{},"
-                "\"max\":1,\"backoff\":[],\"timeout\":120000,\"idempotent\":false}]}");
+                "\"max\":1,\"backoff\":[],\"idempotent\":false}],"
+                "\"tree\":[\"do\",0,[\"do\",1,2]]}");
 }
 
 TEST(flow_compile, a_bare_map_with_an_object_under_start_is_a_graph)
@@ -100,9 +101,9 @@ TEST(flow_compile, b10_without_start_the_first_step_of_the_document_is_the_first
     expect_plan(&t->scope, "steps: {z: {tool: log, next: a}, a: {tool: log, done: true}}",
                 "{\"notation\":\"graph\",\"first\":0,\"steps\":["
                 "{\"name\":\"z\",\"tool\":\"log\",\"args\":{},\"next\":1,\"max\":3,"
-                "\"backoff\":[30000,120000,300000],\"timeout\":120000,\"idempotent\":true},"
+                "\"backoff\":[30000,120000,300000],\"idempotent\":true},"
                 "{\"name\":\"a\",\"tool\":\"log\",\"args\":{},\"max\":3,"
-                "\"backoff\":[30000,120000,300000],\"timeout\":120000,\"idempotent\":true}]}");
+                "\"backoff\":[30000,120000,300000],\"idempotent\":true}]}");
 }
 
 TEST(flow_compile, b12_a_step_is_found_by_its_key_or_else_by_its_name)
@@ -135,11 +136,7 @@ TEST(flow_compile, more_than_one_notation_is_refused)
 
 TEST(flow_compile, a_word_of_a_later_version_is_refused_by_name_and_place)
 {
-    static const char *const words[] = {
-        "branch",   "parallel", "join",       "gate",    "wait",    "select",   "spawn",
-        "dopar",    "try",      "rescue",     "finally", "augment", "external", "output",
-        "approval", "signals",  "compensate", "saga",    "map",     "schedule"
-    };
+    static const char *const words[] = { "compensate", "saga", "map", "schedule" };
     char text[200], part[100];
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -154,11 +151,7 @@ TEST(flow_compile, a_word_of_a_later_version_is_refused_by_name_and_place)
         (void)snprintf(part, sizeof part, "'%s' is not supported by this version yet", words[i]);
         expect_refused(&t->scope, text, part);
     }
-    expect_refused(&t->scope, "steps: {x: {tool: null, done: true}}", "a gate (tool null)");
-    expect_refused(&t->scope, "dopar: [{action: a, payload: {}}]", "'dopar' is not supported");
-    expect_refused(&t->scope, "do: [{tool: a}]\noutput: x", "'output' is not supported");
-    expect_refused(&t->scope, "start: {tool: a, done: true}\noutput: x", "'output' is not");
-    expect_refused(&t->scope, "do: [{tool: a, args: {x: '{{context.a}}'}}]", "is not supported");
+    expect_refused(&t->scope, "do: [{tool: a}]\nschedule: x", "'schedule' is not supported");
 }
 
 /* ---- Ways on --------------------------------------------------------------------------- */
@@ -167,7 +160,7 @@ TEST(flow_compile, b11_a_step_has_exactly_one_way_on_and_it_leads_somewhere)
 {
     expect_refused(&t->scope, "steps: {x: {tool: log}}", "step 'x': no way on");
     expect_refused(&t->scope, "steps: {x: {tool: log, done: false}}", "no way on");
-    expect_refused(&t->scope, "steps: {x: {tool: log, done: true, next: x}}", "one way on");
+    expect_refused(&t->scope, "steps: {x: {tool: log, done: true, next: x}}", "a second way on");
     expect_refused(&t->scope, "steps: {x: {tool: log, done: 1}}", "must be true or false");
     expect_refused(&t->scope, "steps: {x: {tool: log, next: 1}}", "'next' must name a step");
     expect_refused(&t->scope, "steps: {x: {tool: log, next: nowhere}}", "'nowhere'");
@@ -179,7 +172,7 @@ TEST(flow_compile, a_step_that_no_way_leads_to_and_a_cycle_without_a_wait_are_wa
     expect_warning(&t->scope, "steps: {a: {tool: x, done: true}, b: {tool: x, done: true}}",
                    "step 'b': no way leads here");
     expect_warning(&t->scope, "steps: {a: {tool: x, next: b}, b: {tool: x, next: a}}",
-                   "step 'b': goes back to 'a': a cycle without a wait");
+                   "step 'a': a cycle without a wait leads through it");
     expect_warning(&t->scope, "steps: {a: {tool: x, next: a}}", "cycle without a wait");
     expect_warning(&t->scope, "steps: {a: {tool: x, colour: red, done: true}}",
                    "step 'a': unknown key 'colour'");
@@ -219,7 +212,7 @@ TEST(flow_compile, tool_and_action_are_the_same_thing_and_only_one_may_be_given)
     expect_refused(&t->scope, "steps: {a: {tool: x, action: x, done: true}}", "keep one");
     expect_refused(&t->scope, "steps: {a: {tool: x, args: {}, payload: {}, done: true}}",
                    "keep one");
-    expect_refused(&t->scope, "steps: {a: {done: true}}", "step 'a': no 'tool'");
+    expect_refused(&t->scope, "steps: {a: {done: true}}", "step 'a': nothing to do");
     expect_refused(&t->scope, "steps: {a: {tool: 'a b', done: true}}", "must name a tool");
     expect_refused(&t->scope, "steps: {a: {tool: x, args: [1], done: true}}", "must be an object");
     rig_compile(&t->scope, "steps: {a: {action: x, payload: {}, done: true}}", NULL);
@@ -229,11 +222,9 @@ TEST(flow_compile, tool_and_action_are_the_same_thing_and_only_one_may_be_given)
 TEST(flow_compile, c2_an_action_of_a_tree_needs_its_payload)
 {
     expect_refused(&t->scope, "do: [{action: x}]", "needs its 'payload'");
-    expect_refused(&t->scope, "do: [{payload: {}}]", "no 'tool'");
+    expect_refused(&t->scope, "do: [{payload: {}}]", "nothing to do");
     expect_refused(&t->scope, "do: [1]", "must be an object");
     expect_refused(&t->scope, "do: {a: 1}", "must be an array");
-    expect_refused(&t->scope, "do: []", "at least one step");
-    expect_refused(&t->scope, "do: [{do: []}]", "at least one step");
     expect_refused(&t->scope, "steps: {}", "at least one step");
     expect_refused(&t->scope, "steps: []", "must be an object of steps");
 }
@@ -263,7 +254,7 @@ TEST(flow_compile, b30_x8_a_backoff_is_a_list_or_grows_by_a_factor)
                  "\"backoff\":[1000]");
     expect_retry(&t->scope, "retry: {max: 9, backoff: {initial: 36500d, factor: 1000}}",
                  "\"backoff\":[3153600000000,");
-    expect_retry(&t->scope, "timeout: 0s", "\"timeout\":0");
+    expect_refused(&t->scope, "steps: {a: {tool: x, timeout: 0s, done: true}}", "more than 0");
     expect_retry(&t->scope, "timeout: 5m, idempotent: false",
                  "\"timeout\":300000,\"idempotent\":false");
 }

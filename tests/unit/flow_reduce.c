@@ -26,22 +26,22 @@ TEST(flow, b25_b28_steps_run_one_after_the_other_and_the_last_ones_result_is_the
 
     rig_init(&rig, &t->scope, two_steps, "{\"x\":[1, 2]}");
     rig_begin(&rig);
-    EXPECT_STORY(&rig, "start [[\"step\",1,0,1,\"ready\"]]\n");
+    EXPECT_STORY(&rig, "start [[\"step\",1,0]]\n");
     EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 1, NULL));
-    EXPECT_STORY(&rig, "step.start a.1#1 [[\"run\",1],[\"arm\",\"~timeout\",121000,1]]\n");
+    EXPECT_STORY(&rig, "step.start a.1#1 [[\"run\",1]]\n");
     EXPECT_OK(flow_call(rig.definition, rig.memory, 1, &t->scope, &call));
     EXPECT_STR(call.args, "{\"x\":[1,2]}");
     EXPECT_STR(call.tool, "one");
     EXPECT_EQ(call.timeout_ms, 120000);
     EXPECT_OK(rig_step(&rig, EVENT_STEP_DONE, 1, "{\"y\": 7}"));
-    EXPECT_STORY(&rig, "step.complete a.1#1 {\"y\": 7} [[\"end\",1],[\"disarm\",\"~timeout\",1],"
-                       "[\"step\",2,1,1,\"ready\"]]\n");
+    EXPECT_STORY(&rig, "step.complete a.1#1 {\"y\": 7} [[\"end\",1],"
+                       "[\"step\",2,1]]\n");
     EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 2, NULL));
     EXPECT_OK(flow_call(rig.definition, rig.memory, 2, &t->scope, &call));
     EXPECT_STR(call.args, "{\"y\":7}");
     EXPECT_EQ(call.first_ordinal, 2);
     EXPECT_OK(rig_step(&rig, EVENT_STEP_DONE, 2, "\"ok\""));
-    EXPECT_STORY(&rig, "step.complete b.2#1 \"ok\" [[\"end\",2],[\"disarm\",\"~timeout\",2]]\n"
+    EXPECT_STORY(&rig, "step.complete b.2#1 \"ok\" [[\"end\",2]]\n"
                        "finish \"ok\"\n");
     EXPECT_EQ(rig.state, LIFE_COMPLETED);
     rig_fini(&rig);
@@ -54,7 +54,7 @@ TEST(flow, the_result_of_a_tree_is_its_context)
     rig_init(&rig, &t->scope, one_leaf, NULL);
     rig_begin(&rig);
     rig_run(&rig, 1, "5");
-    EXPECT_STORY(&rig, "step.complete a.1#1 5 [[\"end\",1],[\"disarm\",\"~timeout\",1]]\n"
+    EXPECT_STORY(&rig, "step.complete a.1#1 5 [[\"end\",1]]\n"
                        "finish {}\n");
     rig_fini(&rig);
 }
@@ -63,7 +63,7 @@ TEST(flow, a_tool_that_answers_nothing_has_the_result_null)
 {
     struct rig rig;
 
-    rig_init(&rig, &t->scope, "steps: {a: {tool: x, done: true, timeout: 0s}}", NULL);
+    rig_init(&rig, &t->scope, "steps: {a: {tool: x, done: true}}", NULL);
     rig_begin(&rig);
     EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 1, NULL));
     EXPECT_STORY(&rig, "step.start a.1#1 [[\"run\",1]]\n");
@@ -90,7 +90,7 @@ TEST(flow, b26_b34_an_attempt_is_taken_once_and_answered_once)
     EXPECT(rig_step(&rig, EVENT_STEP_DONE, 1, "1") == PAWL_LEASE_LOST);
     EXPECT(rig_step(&rig, EVENT_STEP_FAILED, 1, "1") == PAWL_LEASE_LOST);
     EXPECT(rig_step(&rig, EVENT_STEP_LOST, 1, NULL) == PAWL_LEASE_LOST);
-    EXPECT(rig_timer(&rig, "~timeout", 1) == PAWL_NOT_AWAITING);
+    EXPECT(rig_step(&rig, EVENT_STEP_TIMEOUT, 1, NULL) == PAWL_LEASE_LOST);
     rig_run(&rig, 2, "2");
     EXPECT(rig_step(&rig, EVENT_STEP_DONE, 2, "1") == PAWL_LEASE_LOST);
     EXPECT_EQ(rig.attempts.count, 2);
@@ -154,7 +154,7 @@ TEST(flow, x6_cancel_works_before_the_start_and_while_a_step_runs_and_live_steps
     EXPECT_EQ(rig.attempts.items[0].status, STEP_CANCELLED);
     EXPECT_EQ(rig.attempts.items[0].completed_at_ms, 5000);
     EXPECT(rig_step(&rig, EVENT_STEP_DONE, 1, "1") == PAWL_LEASE_LOST);
-    EXPECT(rig_timer(&rig, "~timeout", 1) == PAWL_NOT_AWAITING);
+    EXPECT(rig_step(&rig, EVENT_STEP_TIMEOUT, 1, NULL) == PAWL_LEASE_LOST);
     rig_fini(&rig);
 }
 
@@ -169,10 +169,10 @@ TEST(flow, b29_b30_a_failed_step_is_tried_three_times_with_backoff_and_then_the_
     rig_begin(&rig);
     EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 1, NULL));
     EXPECT_OK(rig_step(&rig, EVENT_STEP_FAILED, 1, "\"no\""));
-    EXPECT_STORY(&rig, "step.fail a.1#1 \"no\" [[\"end\",1],[\"disarm\",\"~timeout\",1],"
+    EXPECT_STORY(&rig, "step.fail a.1#1 \"no\" [[\"end\",1],"
                        "[\"step\",2,0,2,\"pending\"],[\"arm\",\"~retry\",31000,2]]\n");
     EXPECT(rig_step(&rig, EVENT_STEP_START, 2, NULL) == PAWL_LEASE_LOST);
-    EXPECT(rig_timer(&rig, "~timeout", 2) == PAWL_NOT_AWAITING);
+    EXPECT(rig_step(&rig, EVENT_STEP_TIMEOUT, 2, NULL) == PAWL_LEASE_LOST);
     EXPECT(rig_timer(&rig, "~retry", 1) == PAWL_NOT_AWAITING);
     rig.now_ms = 31000;
     EXPECT_OK(rig_timer(&rig, "~retry", 2));
@@ -182,13 +182,13 @@ TEST(flow, b29_b30_a_failed_step_is_tried_three_times_with_backoff_and_then_the_
     EXPECT_OK(flow_call(rig.definition, rig.memory, 2, &t->scope, &call));
     EXPECT_EQ(call.attempt, 2);
     EXPECT_EQ(call.first_ordinal, 1); /* its idempotency key stays */
-    EXPECT_OK(rig_timer(&rig, "~timeout", 2));
-    EXPECT_STORY(&rig, "step.timeout a.2#2 \"timeout\" [[\"end\",2],[\"disarm\",\"~timeout\",2],"
+    EXPECT_OK(rig_step(&rig, EVENT_STEP_TIMEOUT, 2, NULL));
+    EXPECT_STORY(&rig, "step.timeout a.2#2 \"timeout\" [[\"end\",2],"
                        "[\"step\",3,0,3,\"pending\"],[\"arm\",\"~retry\",151000,3]]\n");
     EXPECT_OK(rig_timer(&rig, "~retry", 0)); /* by its name alone */
     EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 3, NULL));
     EXPECT_OK(rig_step(&rig, EVENT_STEP_FAILED, 3, "{\"code\": 1}"));
-    EXPECT_STORY(&rig, "step.fail a.3#3 {\"code\": 1} [[\"end\",3],[\"disarm\",\"~timeout\",3]]\n"
+    EXPECT_STORY(&rig, "step.fail a.3#3 {\"code\": 1} [[\"end\",3]]\n"
                        "fail {\"code\": 1}\n");
     EXPECT_EQ(rig.state, LIFE_FAILED);
     rig_fini(&rig);
@@ -202,7 +202,7 @@ TEST(flow, x8_a_lost_attempt_counts_and_only_an_idempotent_step_is_ready_again_a
     rig_begin(&rig);
     EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 1, NULL));
     EXPECT_OK(rig_step(&rig, EVENT_STEP_LOST, 1, NULL));
-    EXPECT_STORY(&rig, "step.fail a.1#1 \"lost\" [[\"end\",1],[\"disarm\",\"~timeout\",1],"
+    EXPECT_STORY(&rig, "step.fail a.1#1 \"lost\" [[\"end\",1],"
                        "[\"step\",2,0,2,\"ready\"]]\n");
     EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 2, NULL));
     EXPECT_OK(rig_step(&rig, EVENT_STEP_LOST, 2, NULL));
@@ -212,7 +212,7 @@ TEST(flow, x8_a_lost_attempt_counts_and_only_an_idempotent_step_is_ready_again_a
     rig_begin(&rig);
     EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 1, NULL));
     EXPECT_OK(rig_step(&rig, EVENT_STEP_LOST, 1, NULL));
-    EXPECT_STORY(&rig, "step.fail a.1#1 \"lost\" [[\"end\",1],[\"disarm\",\"~timeout\",1]]\n"
+    EXPECT_STORY(&rig, "step.fail a.1#1 \"lost\" [[\"end\",1]]\n"
                        "fail \"lost\"\n");
     rig_fini(&rig);
 }
@@ -264,7 +264,7 @@ static void play_attempt(struct rig *rig, uint32_t ordinal, enum outcome outcome
     else if (outcome == FAILED)
         EXPECT_OK(rig_step(rig, EVENT_STEP_FAILED, ordinal, "\"no\""));
     else if (outcome == TIMED_OUT)
-        EXPECT_OK(rig_timer(rig, "~timeout", ordinal));
+        EXPECT_OK(rig_step(rig, EVENT_STEP_TIMEOUT, ordinal, NULL));
     else
         EXPECT_OK(rig_step(rig, EVENT_STEP_LOST, ordinal, NULL));
 }
@@ -338,10 +338,10 @@ TEST(flow, sleep_is_a_durable_timer_named_by_its_step)
     EXPECT(rig_timer(&rig, "nap2", 1) == PAWL_NOT_AWAITING);
     rig.now_ms = 3000;
     EXPECT_OK(rig_timer(&rig, "nap", 1));
-    EXPECT_STORY(&rig, "timer nap.1#1 null [[\"end\",1],[\"disarm\",\"nap\",1],"
+    EXPECT_STORY(&rig, "timer nap.1#1 null [[\"end\",1],"
                        "[\"step\",2,1,1,\"pending\"],[\"arm\",\"nap2\",2592003000,2]]\n");
     EXPECT_OK(rig_timer(&rig, "nap2", 2));
-    EXPECT_STORY(&rig, "timer nap2.2#1 null [[\"end\",2],[\"disarm\",\"nap2\",2]]\nfinish null\n");
+    EXPECT_STORY(&rig, "timer nap2.2#1 null [[\"end\",2]]\nfinish null\n");
     EXPECT_EQ(rig.attempts.items[1].status, STEP_DONE);
     rig_fini(&rig);
 }
@@ -369,9 +369,9 @@ TEST(flow, a_sleep_with_a_bad_duration_fails_in_the_same_decision_without_a_retr
     rig_begin(&rig);
     EXPECT_STORY(&rig,
                  "start [[\"step\",1,0,1,\"pending\"]]\n"
-                 "step.fail nap.1#1 \"sleep: expected a duration like \\\"30s\\\" in 'for', found "
+                 "step.fail nap.1#1 \"'for': expected a duration like \\\"30s\\\", found "
                  "7\" [[\"end\",1]]\n"
-                 "fail \"sleep: expected a duration like \\\"30s\\\" in 'for', found 7\"\n");
+                 "fail \"'for': expected a duration like \\\"30s\\\", found 7\"\n");
     EXPECT_EQ(rig.state, LIFE_FAILED);
     EXPECT_EQ(t->scope.error.status, PAWL_OK);
     EXPECT_EQ(rig.attempts.items[0].status, STEP_FAILED);
@@ -435,7 +435,7 @@ TEST(flow, only_results_that_a_template_asks_for_are_remembered)
     rig_begin(&rig);
     rig_run(&rig, 1, "{\"y\":\"seen\"}");
     rig_run(&rig, 2, "\"unseen\"");
-    EXPECT_STR(rig_print(&rig), "{\"ordinal\":2,\"results\":[[0,{\"y\":\"seen\"}]]}");
+    EXPECT_STR(rig_print(&rig), "{\"ordinal\":2,\"live\":[],\"results\":[[0,{\"y\":\"seen\"}]]}");
     rig_fini(&rig);
 }
 

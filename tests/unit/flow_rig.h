@@ -96,11 +96,15 @@ static inline void rig_fold(struct rig *rig, const struct draft *draft)
                                .ordinal = draft->ordinal,
                                .attempt = draft->attempt,
                                .payload = draft->payload,
+                               .actor = draft->actor,
                                .effects = &effects,
                                .at_ms = rig->now_ms };
     struct buf buf;
     str body;
 
+    for (uint32_t i = 0; i < draft->effects.count; i++) /* the engine's part */
+        if (draft->effects.items[i].kind == EFFECT_SPAWN)
+            draft->effects.items[i].child = STR("00000000010000000000000000");
     buf_init(&buf, &heap_libc, 0);
     effects_print(&draft->effects, &buf);
     body = buf_keep(&buf, &rig->scope->arena);
@@ -135,7 +139,10 @@ static inline pawl_status rig_step(struct rig *rig, enum event_kind kind, uint32
                                    const char *payload)
 {
     return rig_do(rig,
-                  (struct event){ .kind = kind, .ordinal = ordinal, .payload = str_of(payload) });
+                  (struct event){ .kind = kind,
+                                  .ordinal = ordinal,
+                                  .is_leased = true,
+                                  .payload = str_of(payload) });
 }
 
 static inline pawl_status rig_timer(struct rig *rig, const char *name, uint32_t ordinal)

@@ -5,7 +5,7 @@
 #include "model/effect.h"
 
 #define EVERY                                                                                      \
-    "[[\"step\",3,0,1,\"ready\"],[\"step\",4,1,2,\"pending\"],[\"ready\",4],[\"run\",3],"          \
+    "[[\"step\",3,0],[\"step\",4,1,2,\"pending\"],[\"ready\",4],[\"run\",3],"          \
     "[\"end\",3],[\"arm\",\"t \\\"1\",1700000000000,0],[\"disarm\",\"t\",7],[\"await\",\"s\",0],"  \
     "[\"leave\",\"s\",4294967295],[\"state\",{\"a\": 1.50,\"b\":[]}]]"
 

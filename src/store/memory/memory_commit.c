@@ -34,6 +34,19 @@ static void rows_clear(struct disk *disk, uint64_t instance)
         row_drop(disk, row);
 }
 
+/* Timers and waits of one step row. */
+static void rows_clear_step(struct disk *disk, const struct row *step)
+{
+    for (enum row_kind kind = ROW_TIMER; kind <= ROW_WAIT; kind++) {
+        struct row first = { .instance = step->instance, .kind = kind, .ordinal = step->ordinal };
+        struct row *row;
+
+        while ((row = tree_seek(&disk->rows, &first, false)) && row->instance == first.instance &&
+               row->kind == kind && row->ordinal == first.ordinal)
+            row_drop(disk, row);
+    }
+}
+
 /* ---- Applying: from here on nothing can fail ---- */
 
 static void apply_rows(struct staging *staging)
@@ -51,6 +64,8 @@ static void apply_rows(struct staging *staging)
             rows_clear(disk, key.instance);
         else
             row_delete(disk, &key);
+        if (commit->live[i].kind == LIVE_STEP_DELETE && !commit->live[i].is_bare)
+            rows_clear_step(disk, &key);
     }
     while (next < staging->row_count)
         row_put(disk, staging->rows[next++]);

@@ -230,6 +230,8 @@ struct row live_row(const struct live_change *change)
 
     if (row.kind != ROW_STEP)
         row.name = change->name;
+    else
+        row.text = change->name;
     return row;
 }
 

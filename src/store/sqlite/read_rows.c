@@ -56,7 +56,7 @@ void read_number(sqlite3_stmt *statement, struct arena *arena, void *out)
 /* ---- Live rows of one instance ---- */
 
 static const char select_steps[] =
-    "SELECT ord, plan, attempt, status FROM pawl_step WHERE inst = ?1 ORDER BY ord";
+    "SELECT ord, plan, attempt, status, lease, lease_ms FROM pawl_step WHERE inst = ?1 ORDER BY ord";
 static const char select_timers[] =
     "SELECT inst, ord, name, due FROM pawl_timer WHERE inst = ?1 ORDER BY ord, name";
 static const char select_waits[] =
@@ -64,12 +64,13 @@ static const char select_waits[] =
 
 static void read_step(sqlite3_stmt *statement, struct arena *arena, void *out)
 {
-    (void)arena;
     *(struct live_step *)out = (struct live_step){
         .ordinal = column_u32(statement, 0),
         .plan = column_u32(statement, 1),
         .attempt = column_u32(statement, 2),
         .status = (enum step_status)column_u32(statement, 3),
+        .lease = column_str(statement, 4, arena),
+        .lease_ms = column_i64(statement, 5),
     };
 }
 

@@ -3,15 +3,18 @@
 #include "sqlite_int.h"
 
 static const char put_step[] =
-    "INSERT INTO pawl_step (inst, ord, plan, attempt, status) VALUES (?1, ?2, ?3, ?4, ?5)"
+    "INSERT INTO pawl_step (inst, ord, plan, attempt, status, lease, lease_ms)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
     " ON CONFLICT (inst, ord) DO UPDATE SET plan = excluded.plan, attempt = excluded.attempt,"
-    " status = excluded.status";
+    " status = excluded.status, lease = excluded.lease, lease_ms = excluded.lease_ms";
 static const char put_timer[] =
     "INSERT INTO pawl_timer (inst, ord, name, due, test) VALUES (?1, ?2, ?3, ?4, ?5)"
     " ON CONFLICT (inst, ord, name) DO UPDATE SET due = excluded.due, test = excluded.test";
 static const char put_wait[] =
     "INSERT INTO pawl_wait (inst, ord, name) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
 static const char delete_step[] = "DELETE FROM pawl_step WHERE inst = ?1 AND ord = ?2";
+static const char clear_step_timers[] = "DELETE FROM pawl_timer WHERE inst = ?1 AND ord = ?2";
+static const char clear_step_waits[] = "DELETE FROM pawl_wait WHERE inst = ?1 AND ord = ?2";
 static const char delete_timer[] =
     "DELETE FROM pawl_timer WHERE inst = ?1 AND ord = ?2 AND name = ?3";
 static const char delete_wait[] =
@@ -31,6 +34,8 @@ static pawl_status put_one_step(struct connection *writer, struct scope *scope,
     bind_u64(statement, 3, change->plan);
     bind_u64(statement, 4, change->attempt);
     bind_u64(statement, 5, change->status);
+    bind_text(statement, 6, change->name);
+    bind_optional(statement, 7, (uint64_t)change->due_at_ms);
     return statement_run(statement, scope);
 }
 
@@ -50,7 +55,33 @@ static pawl_status put_one_timer(struct connection *writer, struct scope *scope,
     return statement_run(statement, scope);
 }
 
-/* The others name a row by instance, ordinal and, but for steps, name. */
+static pawl_status run_ordinal(struct connection *writer, struct scope *scope, enum statement id,
+                               const char *text, const struct live_change *change)
+{
+    sqlite3_stmt *statement;
+    pawl_status status = statement_get(writer, scope, id, text, &statement);
+
+    if (status != PAWL_OK)
+        return status;
+    bind_u64(statement, 1, change->instance);
+    bind_u64(statement, 2, change->ordinal);
+    return statement_run(statement, scope);
+}
+
+/* A step row goes with its timers and waits, where it may have any. */
+static pawl_status delete_one_step(struct connection *writer, struct scope *scope,
+                                   const struct live_change *change)
+{
+    pawl_status status = run_ordinal(writer, scope, STATEMENT_DELETE_STEP, delete_step, change);
+
+    if (status == PAWL_OK && !change->is_bare)
+        status = run_ordinal(writer, scope, STATEMENT_CLEAR_STEP_TIMERS, clear_step_timers, change);
+    if (status == PAWL_OK && !change->is_bare)
+        status = run_ordinal(writer, scope, STATEMENT_CLEAR_STEP_WAITS, clear_step_waits, change);
+    return status;
+}
+
+/* The others name a row by instance, ordinal and name. */
 static pawl_status run_named(struct connection *writer, struct scope *scope, enum statement id,
                              const char *text, const struct live_change *change)
 {
@@ -61,8 +92,7 @@ static pawl_status run_named(struct connection *writer, struct scope *scope, enu
         return status;
     bind_u64(statement, 1, change->instance);
     bind_u64(statement, 2, change->ordinal);
-    if (id != STATEMENT_DELETE_STEP)
-        bind_text(statement, 3, change->name);
+    bind_text(statement, 3, change->name);
     return statement_run(statement, scope);
 }
 
@@ -97,7 +127,7 @@ static pawl_status write_change(struct connection *writer, struct scope *scope,
     case LIVE_STEP_PUT:
         return put_one_step(writer, scope, change);
     case LIVE_STEP_DELETE:
-        return run_named(writer, scope, STATEMENT_DELETE_STEP, delete_step, change);
+        return delete_one_step(writer, scope, change);
     case LIVE_TIMER_PUT:
         return put_one_timer(writer, scope, change);
     case LIVE_TIMER_DELETE:

@@ -1,0 +1,315 @@
+/* claims.c - ready steps for workers elsewhere: by tool, oldest first.
+ *
+ * A step whose tool is not in this process waits in its tool's queue. A claim takes steps from
+ * the queues of its tools and starts them as any other start: an event, an entry, a commit; the
+ * token goes into the step's row with it. A claim that finds nothing may wait; it costs the
+ * drain nothing. */
+#include "engine/engine_int.h"
+#include "model/words.h"
+
+#define LEASE_DEFAULT_MS 120000 /* B33 */
+#define LEASE_MAX_MS     (INT64_C(7) * 86400 * 1000)
+
+/* ---- Queues by tool ---- */
+
+static struct tool_queue *find_queue(struct engine *engine, str tool)
+{
+    for (uint32_t i = 0; i < engine->queue_count; i++)
+        if (str_eq(engine->queues[i].tool, tool))
+            return &engine->queues[i];
+    return NULL;
+}
+
+/* Queues are few, one for each tool that is not here, and stay until the end. */
+static struct tool_queue *add_queue(struct engine *engine, str tool)
+{
+    struct tool_queue *queues =
+        heap_resize(engine->heap, engine->queues, engine->queue_count * sizeof *queues,
+                    (engine->queue_count + 1) * sizeof *queues);
+    char *name;
+
+    if (!queues)
+        return NULL;
+    engine->queues = queues;
+    /* The array has room for one more that does not count yet: nothing is lost on failure. */
+    name = heap_new(engine->heap, tool.size);
+    if (!name) {
+        engine->queues = heap_resize(engine->heap, queues,
+                                     (engine->queue_count + 1) * sizeof *queues,
+                                     engine->queue_count * sizeof *queues);
+        return NULL;
+    }
+    memcpy(name, tool.data, tool.size);
+    queues[engine->queue_count] = (struct tool_queue){ .tool = { name, tool.size } };
+    return &queues[engine->queue_count++];
+}
+
+/* Lock held. */
+bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ordinal)
+{
+    struct tool_queue *queue = find_queue(engine, tool);
+    struct ready_step *step = heap_new(engine->heap, sizeof *step);
+
+    if (!queue)
+        queue = add_queue(engine, tool);
+    if (!queue || !step) {
+        heap_free(engine->heap, step, sizeof *step);
+        return false;
+    }
+    *step = (struct ready_step){ .instance = instance, .ordinal = ordinal };
+    if (queue->last)
+        queue->last->next = step;
+    else
+        queue->first = step;
+    queue->last = step;
+    return true;
+}
+
+static struct ready_step *take(struct engine *engine, str tool)
+{
+    struct tool_queue *queue = find_queue(engine, tool);
+    struct ready_step *step = queue ? queue->first : NULL;
+
+    if (!step)
+        return NULL;
+    queue->first = step->next;
+    if (!queue->first)
+        queue->last = NULL;
+    step->next = NULL;
+    return step;
+}
+
+/* A tool was registered: what waited for it is run here. Lock held. */
+void claims_release(struct engine *engine)
+{
+    for (uint32_t i = 0; i < engine->queue_count; i++) {
+        struct tool_queue *queue = &engine->queues[i];
+
+        if (!queue->first || !toolbox_has(engine->toolbox, queue->tool))
+            continue;
+        if (engine->ready_last)
+            engine->ready_last->next = queue->first;
+        else
+            engine->ready = queue->first;
+        engine->ready_last = queue->last;
+        queue->first = queue->last = NULL;
+    }
+}
+
+void claims_fini(struct engine *engine)
+{
+    for (uint32_t i = 0; i < engine->queue_count; i++) {
+        steps_free_list(engine, engine->queues[i].first);
+        heap_free(engine->heap, (char *)(uintptr_t)engine->queues[i].tool.data,
+                  engine->queues[i].tool.size);
+    }
+    heap_free(engine->heap, engine->queues, engine->queue_count * sizeof *engine->queues);
+}
+
+/* ---- One claim ---- */
+
+static void make_token(struct engine *engine, char token[LEASE_TOKEN_SIZE + 1])
+{
+    uint8_t random[LEASE_TOKEN_SIZE / 2];
+
+    engine->env->random(engine->env, random, sizeof random);
+    sha_hex(random, sizeof random, token);
+}
+
+/* Steps that are waiting, taken out of their queues. */
+static uint32_t take_some(struct engine *engine, const struct claim_args *args, uint32_t max,
+                          struct claimed *out)
+{
+    uint32_t count = 0;
+
+    pthread_mutex_lock(&engine->lock);
+    if (!leases_make_room(engine, max))
+        max = 0;
+    for (uint32_t i = 0; i < args->tool_count && count < max;) {
+        struct ready_step *step = take(engine, args->tools[i]);
+
+        if (!step) {
+            i++;
+            continue;
+        }
+        out[count++] = (struct claimed){ .instance = step->instance,
+                                         .ordinal = step->ordinal,
+                                         .lease_ms = args->lease_ms };
+        heap_free(engine->heap, step, sizeof *step);
+    }
+    pthread_mutex_unlock(&engine->lock);
+    return count;
+}
+
+static bool is_gone(pawl_status status) /* cancelled or ended meanwhile: nobody's any more */
+{
+    return status == PAWL_LEASE_LOST || status == PAWL_TERMINAL || status == PAWL_NOT_KNOWN;
+}
+
+/* Those that were started move to the front; one that met a failing store is found again later
+ * (recover_ready). */
+static uint32_t keep_started(struct engine *engine, struct claimed *claimed, uint32_t count,
+                             pawl_status *worst)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (!claimed[i].status) {
+            claimed[kept++] = claimed[i];
+        } else if (!is_gone(claimed[i].status)) {
+            engine->ready_lost = true;
+            *worst = claimed[i].status;
+        }
+    }
+    return kept;
+}
+
+/* Started together, so that they share their commits. */
+static pawl_status claim_now(struct engine *engine, struct scope *scope,
+                             const struct claim_args *args, struct claimed *out, uint32_t *count)
+{
+    pawl_status status = PAWL_OK;
+
+    while (*count < args->max && !status) {
+        uint32_t taken = take_some(engine, args, args->max - *count, out + *count);
+
+        if (taken == 0)
+            break;
+        for (uint32_t i = 0; i < taken; i++)
+            make_token(engine, out[*count + i].token);
+        status = engine_send_claims(engine, scope, out + *count, taken);
+        *count += keep_started(engine, out + *count, taken, &status);
+    }
+    return *count > 0 ? PAWL_OK : status;
+}
+
+static bool has_work(struct engine *engine, const struct claim_args *args)
+{
+    for (uint32_t i = 0; i < args->tool_count; i++) {
+        const struct tool_queue *queue = find_queue(engine, args->tools[i]);
+
+        if (queue && queue->first)
+            return true;
+    }
+    return false;
+}
+
+/* Parked until there is something for it, or its time is over: by the real clock. */
+static bool park(struct engine *engine, const struct claim_args *args, int64_t until_ms)
+{
+    bool found;
+
+    pthread_mutex_lock(&engine->lock);
+    while (!(found = has_work(engine, args)) && !engine->stopping) {
+        int64_t left_ms = until_ms - engine->env->tick_ms(engine->env);
+
+        if (left_ms <= 0)
+            break;
+        engine_wait_changed(engine, left_ms < 1000 ? left_ms : 1000);
+    }
+    pthread_mutex_unlock(&engine->lock);
+    return found;
+}
+
+pawl_status engine_claim(struct engine *engine, struct scope *scope, const struct claim_args *wanted,
+                         struct claimed **out, uint32_t *count)
+{
+    struct claim_args args = *wanted;
+    int64_t until_ms = engine->env->tick_ms(engine->env) + args.wait_ms;
+    struct claimed *claimed = ARENA_ARRAY(&scope->arena, struct claimed, args.max);
+    pawl_status status;
+
+    if (!engine->options.own)
+        return scope_fail(scope, PAWL_IN_USE,
+                          "only the owner of a store hands out its steps; open it with 'own', or "
+                          "ask its server");
+    if (!claimed)
+        return scope_no_memory(scope);
+    args.lease_ms = args.lease_ms > 0 ? args.lease_ms : LEASE_DEFAULT_MS;
+    args.lease_ms = args.lease_ms < LEASE_MAX_MS ? args.lease_ms : LEASE_MAX_MS;
+    *count = 0;
+    do
+        status = claim_now(engine, scope, &args, claimed, count);
+    while (!status && *count == 0 && args.wait_ms > 0 && park(engine, &args, until_ms));
+    *out = claimed;
+    return status;
+}
+
+/* ---- Answers ---- */
+
+static pawl_status fail_lease(struct scope *scope, uint32_t ordinal)
+{
+    return scope_fail(scope, PAWL_LEASE_LOST,
+                      "the lease of attempt %u is not yours, or not any more", ordinal);
+}
+
+static pawl_status find_step(struct engine *engine, struct scope *scope, str step_id,
+                             struct head *head, uint32_t *ordinal)
+{
+    struct definition_slot *slot;
+    uint64_t number = 0;
+    pawl_status status;
+
+    if (str_is_blank(step_id))
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "step_id: expected a step's id, found none");
+    if (step_id.size <= ID_SIZE + 1 || step_id.data[ID_SIZE] != '.' ||
+        !str_to_u64(str_from(step_id, ID_SIZE + 1), &number) || number == 0 || number > UINT32_MAX)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "there is no step '%.*s'",
+                          STR_ARG(words_shown(step_id)));
+    status = engine_locate(engine, scope, (str){ step_id.data, ID_SIZE }, head, &slot);
+    if (status)
+        return status;
+    if (slot->definition->kind != KIND_FLOW)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "there is no step '%.*s': it is no flow",
+                          STR_ARG(words_shown(step_id)));
+    *ordinal = (uint32_t)number;
+    return PAWL_OK;
+}
+
+pawl_status engine_step_send(struct engine *engine, struct scope *scope, str step_id, str lease,
+                             const struct event *event)
+{
+    struct event sent = *event;
+    struct head head;
+    pawl_status status = find_step(engine, scope, step_id, &head, &sent.ordinal);
+
+    if (status)
+        return status;
+    if (lease.data && !lease_is_held(engine, head.instance, sent.ordinal, lease))
+        return fail_lease(scope, sent.ordinal);
+    sent.is_leased = lease.data != NULL;
+    return engine_send(engine, scope, head.instance, &sent, NULL, NULL);
+}
+
+pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, str step_id, str lease,
+                                  int64_t extend_ms, int64_t *out_expires_at_ms)
+{
+    struct head head;
+    uint32_t ordinal;
+    pawl_status status = find_step(engine, scope, step_id, &head, &ordinal);
+
+    if (!status &&
+        !lease_extend(engine, head.instance, ordinal, lease, extend_ms, out_expires_at_ms))
+        status = fail_lease(scope, ordinal);
+    return status;
+}
+
+/* The status of one attempt, as the store has it now; over: what the history says is asked of
+ * instance.steps. */
+pawl_status engine_step_is_live(struct engine *engine, struct scope *scope, str step_id,
+                                bool *out_live)
+{
+    struct live live;
+    struct head head;
+    uint32_t ordinal;
+    pawl_status status = find_step(engine, scope, step_id, &head, &ordinal);
+
+    if (!status)
+        status = store_live(engine->store, scope, head.instance, &live);
+    if (status)
+        return status;
+    *out_live = false;
+    for (uint32_t i = 0; i < live.step_count; i++)
+        *out_live = *out_live || live.steps[i].ordinal == ordinal;
+    return PAWL_OK;
+}

@@ -1,0 +1,145 @@
+/* leases.c - who works on a step, and until when they have to be heard of.
+ *
+ * A lease is no history: its token and its length lie in the step's row, its end only here.
+ * After a restart each lease of a remote worker has one full period; what ran inside the
+ * process that died is lost (recover.c). A lease whose attempt is over does no harm: its answer
+ * and its end are refused by the reducer, so that nobody has to look for it when a step ends. */
+#include "engine/engine_int.h"
+
+#define LEASES_FIRST 64u
+
+static struct lease *find(struct engine *engine, uint64_t instance, uint32_t ordinal)
+{
+    for (uint32_t i = engine->lease_count; i-- > 0;)
+        if (engine->leases[i].instance == instance && engine->leases[i].ordinal == ordinal)
+            return &engine->leases[i];
+    return NULL;
+}
+
+/* Room for what is under way and `more`: asked for before a step is started, so that one that
+ * was started is always watched over. Lock held. */
+bool leases_make_room(struct engine *engine, uint32_t more)
+{
+    uint32_t wanted = engine->lease_count + engine->jobs_under_way + more;
+    uint32_t capacity = engine->lease_capacity ? engine->lease_capacity : LEASES_FIRST;
+    struct lease *leases;
+
+    while (capacity < wanted)
+        capacity *= 2;
+    if (capacity == engine->lease_capacity)
+        return true;
+    leases = heap_resize(engine->heap, engine->leases, engine->lease_capacity * sizeof *leases,
+                         capacity * sizeof *leases);
+    if (!leases)
+        return false;
+    engine->leases = leases;
+    engine->lease_capacity = capacity;
+    return true;
+}
+
+/* Lock held. */
+void lease_add(struct engine *engine, const struct lease *lease)
+{
+    struct lease *old = find(engine, lease->instance, lease->ordinal);
+
+    if (!old && engine->lease_count == engine->lease_capacity && !leases_make_room(engine, 1)) {
+        engine_log(engine, PAWL_LOG_ERROR, "lease.unwatched", "no memory to watch over a step");
+        return;
+    }
+    if (!old)
+        old = &engine->leases[engine->lease_count++];
+    *old = *lease;
+    old->expires_at_ms = clock_at(engine) + lease->length_ms;
+    if (old->expires_at_ms < engine->next_lease_ms)
+        engine->next_lease_ms = old->expires_at_ms;
+}
+
+/* Lock held. */
+void lease_drop(struct engine *engine, uint64_t instance, uint32_t ordinal)
+{
+    struct lease *lease = find(engine, instance, ordinal);
+
+    if (lease)
+        *lease = engine->leases[--engine->lease_count];
+}
+
+/* Tokens are compared in constant time: they are all that protects an answer. */
+static bool is_token(const struct lease *lease, str token)
+{
+    unsigned difference = token.size != LEASE_TOKEN_SIZE || !lease->token[0];
+
+    for (size_t i = 0; i < LEASE_TOKEN_SIZE && i < token.size; i++)
+        difference |= (unsigned)(unsigned char)(lease->token[i] ^ token.data[i]);
+    return difference == 0;
+}
+
+bool lease_is_held(struct engine *engine, uint64_t instance, uint32_t ordinal, str token)
+{
+    const struct lease *lease;
+    bool held;
+
+    pthread_mutex_lock(&engine->lock);
+    lease = find(engine, instance, ordinal);
+    held = lease && is_token(lease, token) && lease->expires_at_ms > clock_at(engine);
+    pthread_mutex_unlock(&engine->lock);
+    return held;
+}
+
+bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, str token,
+                  int64_t by_ms, int64_t *out_expires_at_ms)
+{
+    struct lease *lease;
+    bool held;
+
+    pthread_mutex_lock(&engine->lock);
+    lease = find(engine, instance, ordinal);
+    held = lease && is_token(lease, token) && lease->expires_at_ms > clock_at(engine);
+    if (held) {
+        lease->expires_at_ms = clock_at(engine) + (by_ms > 0 ? by_ms : lease->length_ms);
+        *out_expires_at_ms = lease->expires_at_ms;
+    }
+    pthread_mutex_unlock(&engine->lock);
+    return held;
+}
+
+static bool post_timeout(struct engine *engine, const struct lease *lease)
+{
+    struct mail *mail = mail_new(engine);
+
+    if (!mail)
+        return false;
+    mail->event = (struct event){ .kind = EVENT_STEP_TIMEOUT,
+                                  .ordinal = lease->ordinal,
+                                  .is_leased = true,
+                                  .actor = STR("pawl/timer") };
+    if (engine_mail(engine, lease->instance, mail))
+        return true;
+    mail_free(engine, mail);
+    return false;
+}
+
+/* Lock held. What has run out is told to its instance; the next end is looked up again. */
+void leases_expire(struct engine *engine)
+{
+    int64_t now_ms = clock_at(engine), next_ms = INT64_MAX;
+
+    if (engine->next_lease_ms > now_ms)
+        return;
+    for (uint32_t i = 0; i < engine->lease_count;) {
+        struct lease lease = engine->leases[i];
+
+        if (lease.expires_at_ms <= now_ms && post_timeout(engine, &lease)) {
+            lease_drop(engine, lease.instance, lease.ordinal);
+            continue;
+        }
+        if (lease.expires_at_ms < next_ms)
+            next_ms = lease.expires_at_ms;
+        i++;
+    }
+    engine->next_lease_ms = next_ms;
+}
+
+void leases_fini(struct engine *engine)
+{
+    heap_free(engine->heap, engine->leases, engine->lease_capacity * sizeof *engine->leases);
+}

@@ -1,0 +1,66 @@
+/* compile.h - private to the compiler: a document on its way to becoming a plan. */
+#ifndef PAWL_FLOW_COMPILE_H
+#define PAWL_FLOW_COMPILE_H
+
+#include "flow/flow_int.h"
+
+struct source_step {
+    struct plan_step plan;
+    const struct node *node;
+    const struct node *way; /* a graph's way on, names not yet looked up */
+    str key;                /* in the map of steps; data NULL: none */
+    bool is_refused;        /* said to be wrong already: say no more about it */
+};
+
+struct compilation {
+    struct scope *scope;
+    struct findings *findings;
+    pawl_status status; /* of the first error */
+    uint32_t error_count, warning_count;
+    bool is_tree;
+    struct source_step *steps;
+    uint32_t count, capacity, first;
+    struct buf tree; /* the nodes, as plan_tree.c reads them */
+    const struct node *output;
+    str output_text;
+    str *buffered;
+    uint32_t buffered_count;
+};
+
+/* compile.c: note a finding at `node`. */
+void compile_error(struct compilation *compiler, const struct node *node, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void compile_warning(struct compilation *compiler, const struct node *node, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void compile_no_memory(struct compilation *compiler);
+bool compile_is_one_of(str key, const char *const *words); /* NULL-terminated */
+str compile_print(struct compilation *compiler, const struct node *node); /* compact JSON */
+
+/* compile_step.c: add the step at `node`; `name` is what it is called if it has no `name`. Its
+ * index, or STEP_NONE. */
+uint32_t compile_step(struct compilation *compiler, const struct node *node, str key, str name);
+bool compile_is_reserved(str key);
+bool compile_duration(struct compilation *compiler, const struct source_step *step,
+                      const struct node *node, const char *what, int64_t *out_ms);
+
+/* compile_kind.c: what kind of step it is, and what it takes along: args, approvers. */
+void compile_kind(struct compilation *compiler, struct source_step *step);
+
+/* compile_retry.c: how often, and after how long. */
+void compile_retry(struct compilation *compiler, struct source_step *step);
+
+/* compile_way.c: a graph's way on; the names are looked up when all steps are known. */
+void compile_way(struct compilation *compiler, struct source_step *step);
+void compile_link(struct compilation *compiler, const struct plan_name *keys,
+                  const struct plan_name *names);
+
+/* compile_tree.c: the groups of a tree, and its leaves. */
+void compile_tree(struct compilation *compiler, const struct node *document, const char *root);
+
+/* compile_check.c: what can be said only when all steps are known: names, ways on, templates. */
+void compile_check(struct compilation *compiler);
+
+/* compile_ways.c: unreachable steps, joins, cycles without a wait. */
+void compile_check_ways(struct compilation *compiler);
+
+#endif

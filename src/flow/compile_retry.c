@@ -1,0 +1,147 @@
+/* compile_retry.c - how often a step is tried, and after how long (B29, B30, X8). */
+#include "flow/compile.h"
+#include "model/words.h"
+
+#define DURATION_MAX_MS (INT64_C(100) * 366 * 86400 * 1000)
+#define FACTOR_MAX      1000 /* so that a delay times its factor fits */
+
+static const int64_t backoff_default_ms[] = { 30000, 120000, 300000 }; /* B30 */
+#define BACKOFF_DEFAULT_COUNT (sizeof backoff_default_ms / sizeof backoff_default_ms[0])
+
+static void read_attempts(struct compilation *compiler, struct source_step *step,
+                          const struct node *max)
+{
+    int64_t count;
+
+    if (!max)
+        return;
+    if (node_to_i64(max, &count) && count >= 1 && count <= LIMIT_ATTEMPTS)
+        step->plan.attempt_count_max = (uint32_t)count;
+    else
+        compile_error(compiler, max, "step '%.*s': retry.max counts all attempts: 1..%d",
+                      STR_ARG(words_shown(step->plan.name)), LIMIT_ATTEMPTS);
+}
+
+static void read_backoff_list(struct compilation *compiler, struct source_step *step,
+                              const struct node *list)
+{
+    struct plan_step *plan = &step->plan;
+
+    if (list->count == 0 || list->count > LIMIT_ATTEMPTS) {
+        compile_error(compiler, list, "step '%.*s': retry.backoff must have 1..%d durations",
+                      STR_ARG(words_shown(plan->name)), LIMIT_ATTEMPTS);
+        return;
+    }
+    plan->backoff_count = 0;
+    plan->backoff_ms = ARENA_ARRAY(&compiler->scope->arena, int64_t, list->count);
+    if (!plan->backoff_ms) {
+        compile_no_memory(compiler);
+        return;
+    }
+    for (const struct node *item = list->first; item; item = item->next)
+        if (compile_duration(compiler, step, item, "each of retry.backoff",
+                          &plan->backoff_ms[plan->backoff_count]))
+            plan->backoff_count++;
+}
+
+/* "2" or "1.5" in thousandths: read as digits, because no locale may change what it means. */
+static bool read_permille(const struct node *node, int64_t most, int64_t *out)
+{
+    str text = node->kind == NODE_NUMBER ? node->text : STR("");
+    const char *dot = memchr(text.data, '.', text.size);
+    size_t whole_size = dot ? (size_t)(dot - text.data) : text.size;
+    str digits = dot ? str_from(text, whole_size + 1) : STR_NONE;
+    uint64_t whole, part = 0;
+
+    if (digits.size > 3 || !str_to_u64((str){ text.data, whole_size }, &whole) ||
+        whole > (uint64_t)most || (dot && !str_to_u64(digits, &part)))
+        return false;
+    for (size_t i = digits.size; i < 3; i++)
+        part *= 10;
+    *out = (int64_t)(whole * 1000 + part);
+    return *out <= most * 1000;
+}
+
+static bool read_factor(const struct node *node, int64_t *out_permille)
+{
+    return read_permille(node, FACTOR_MAX, out_permille) && *out_permille >= 1000;
+}
+
+static bool read_jitter(const struct node *node, uint32_t *out_permille)
+{
+    int64_t permille;
+
+    if (!read_permille(node, 1, &permille))
+        return false;
+    *out_permille = (uint32_t)permille;
+    return true;
+}
+
+static void read_backoff_growth(struct compilation *compiler, struct source_step *step,
+                                const struct node *growth)
+{
+    const struct node *factor = node_find(growth, "factor"), *max = node_find(growth, "max");
+    const struct node *jitter = node_find(growth, "jitter");
+    int64_t initial_ms, max_ms = DURATION_MAX_MS, factor_permille = 2000;
+
+    for (const struct node *node = growth->first; node; node = node->next)
+        if (!str_is(node->key, "initial") && node != factor && node != max && node != jitter)
+            compile_warning(compiler, node, "step '%.*s': unknown key 'retry.backoff.%.*s'",
+                            STR_ARG(words_shown(step->plan.name)), STR_ARG(words_shown(node->key)));
+    if (factor && !read_factor(factor, &factor_permille))
+        compile_error(compiler, factor,
+                      "step '%.*s': retry.backoff.factor must be 1..%d with at most three decimals",
+                      STR_ARG(words_shown(step->plan.name)), FACTOR_MAX);
+    if (jitter && !read_jitter(jitter, &step->plan.jitter_permille))
+        compile_error(compiler, jitter,
+                      "step '%.*s': retry.backoff.jitter must be 0..1 with at most three decimals",
+                      STR_ARG(words_shown(step->plan.name)));
+    if (!compile_duration(compiler, step, node_find(growth, "initial"), "retry.backoff.initial",
+                       &initial_ms) ||
+        (max && !compile_duration(compiler, step, max, "retry.backoff.max", &max_ms)))
+        return;
+    step->plan.backoff_ms =
+        retry_expand(&compiler->scope->arena, initial_ms, factor_permille, max_ms,
+                     step->plan.attempt_count_max, &step->plan.backoff_count);
+    if (!step->plan.backoff_ms)
+        compile_no_memory(compiler);
+}
+
+static bool set_default_backoff(struct compilation *compiler, struct plan_step *plan)
+{
+    plan->backoff_count = BACKOFF_DEFAULT_COUNT;
+    plan->backoff_ms =
+        arena_copy(&compiler->scope->arena, backoff_default_ms, sizeof backoff_default_ms);
+    if (!plan->backoff_ms)
+        compile_no_memory(compiler);
+    return plan->backoff_ms != NULL;
+}
+
+void compile_retry(struct compilation *compiler, struct source_step *step)
+{
+    const struct node *retry = node_find(step->node, "retry");
+    const struct node *max = node_find(retry, "max"), *backoff = node_find(retry, "backoff");
+    str name = words_shown(step->plan.name);
+
+    if (!set_default_backoff(compiler, &step->plan) || !retry)
+        return;
+    if (retry->kind != NODE_OBJECT) {
+        compile_error(compiler, retry, "step '%.*s': 'retry' must be {max, backoff}, found %s",
+                      STR_ARG(name), node_kind_name(retry->kind));
+        return;
+    }
+    for (const struct node *node = retry->first; node; node = node->next)
+        if (node != max && node != backoff)
+            compile_warning(compiler, node, "step '%.*s': unknown key 'retry.%.*s'", STR_ARG(name),
+                            STR_ARG(words_shown(node->key)));
+    read_attempts(compiler, step, max);
+    if (backoff && backoff->kind == NODE_ARRAY)
+        read_backoff_list(compiler, step, backoff);
+    else if (backoff && backoff->kind == NODE_OBJECT)
+        read_backoff_growth(compiler, step, backoff);
+    else if (backoff)
+        compile_error(compiler, backoff,
+                      "step '%.*s': retry.backoff must be a list of durations or {initial, factor, "
+                      "max}, found %s",
+                      STR_ARG(name), node_kind_name(backoff->kind));
+}

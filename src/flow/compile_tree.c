@@ -1,0 +1,167 @@
+/* compile_tree.c - the groups of a tree and its leaves (C1-C7).
+ *
+ * A step without a name is called by its path: do.1.dopar.0. The tree is written down as it is
+ * walked, in the form that plan_tree.c reads. */
+#include "flow/compile.h"
+#include "model/words.h"
+#include <stdio.h>
+
+#define PATH_MAX_SIZE LIMIT_ACTION
+
+static const char *const try_parts[] = { "try", "rescue", "finally" };
+
+/* `parent` with one more word, in the arena; data NULL: no memory, or too deep (said so). */
+static str path_with(struct compilation *compiler, const struct node *node, str parent,
+                     const char *word, uint32_t index)
+{
+    struct buf buf;
+    str path;
+
+    buf_init(&buf, compiler->scope->arena.heap, 0);
+    buf_str(&buf, parent);
+    if (parent.size > 0)
+        buf_byte(&buf, '.');
+    if (word)
+        buf_str(&buf, str_of(word));
+    else
+        buf_u64(&buf, index);
+    path = buf_keep(&buf, &compiler->scope->arena);
+    buf_fini(&buf);
+    if (!path.data)
+        compile_no_memory(compiler);
+    if (path.size > PATH_MAX_SIZE) {
+        compile_error(compiler, node, "groups inside groups inside groups: too deep here");
+        return STR_NONE;
+    }
+    return path;
+}
+
+static void compile_node(struct compilation *compiler, const struct node *node, str path);
+
+/* ["do",...] or ["dopar",...]: the children of a list. */
+static void compile_list(struct compilation *compiler, const struct node *list, const char *kind,
+                         const char *key, str path)
+{
+    uint32_t index = 0;
+
+    json_open(&compiler->tree, '[');
+    json_text(&compiler->tree, kind);
+    if (list && list->kind != NODE_ARRAY)
+        compile_error(compiler, list, "'%s' must be an array of steps, found %s", key,
+                      node_kind_name(list->kind));
+    for (const struct node *node = list ? list->first : NULL; node && list->kind == NODE_ARRAY;
+         node = node->next) {
+        str name = path_with(compiler, node, path, NULL, index++);
+
+        if (!name.data)
+            break;
+        compile_node(compiler, node, name);
+    }
+    json_close(&compiler->tree, ']');
+}
+
+static void compile_try(struct compilation *compiler, const struct node *group, str parent)
+{
+    json_open(&compiler->tree, '[');
+    json_text(&compiler->tree, "try");
+    for (size_t part = 0; part < sizeof try_parts / sizeof try_parts[0]; part++) {
+        str path = path_with(compiler, group, parent, try_parts[part], 0);
+
+        if (path.data)
+            compile_list(compiler, node_find(group, try_parts[part]), "do", try_parts[part], path);
+    }
+    json_close(&compiler->tree, ']');
+}
+
+static void compile_group(struct compilation *compiler, const struct node *group, const char *kind,
+                          str parent)
+{
+    str path;
+
+    if (strcmp(kind, "try") == 0) {
+        compile_try(compiler, group, parent);
+        return;
+    }
+    path = path_with(compiler, group, parent, kind, 0);
+    if (path.data)
+        compile_list(compiler, node_find(group, kind), kind, kind, path);
+}
+
+/* Which group an element is; NULL: a leaf. Two at once are none. */
+static const char *group_kind(struct compilation *compiler, const struct node *node)
+{
+    static const char *const kinds[] = { "do", "dopar", "try", NULL };
+    const char *found = NULL;
+
+    for (const char *const *kind = kinds; *kind; kind++) {
+        if (!node_find(node, *kind))
+            continue;
+        if (found)
+            compile_error(compiler, node_find(node, *kind), "'%s' beside '%s': a group is one",
+                          *kind, found);
+        found = *kind;
+    }
+    return found;
+}
+
+static void check_group_keys(struct compilation *compiler, const struct node *node,
+                             const char *kind)
+{
+    bool is_try = strcmp(kind, "try") == 0;
+
+    for (const struct node *child = node->first; child; child = child->next)
+        if (!str_is(child->key, kind) && !str_is(child->key, "description") &&
+            !(is_try && (str_is(child->key, "rescue") || str_is(child->key, "finally"))))
+            compile_warning(compiler, child, "unknown key '%.*s' beside '%s'",
+                            STR_ARG(words_shown(child->key)), kind);
+}
+
+/* ["select",STEP,["do",...],...]: what follows each arm. */
+static void compile_arms(struct compilation *compiler, const struct node *node, uint32_t step,
+                         str path)
+{
+    uint32_t index = 0;
+
+    json_open(&compiler->tree, '[');
+    json_text(&compiler->tree, "select");
+    json_u64(&compiler->tree, step);
+    for (const struct node *arm = node_find(node, "select")->first; arm; arm = arm->next) {
+        str group = path_with(compiler, arm, path, "select", 0);
+        str name = group.data ? path_with(compiler, arm, group, NULL, index++) : STR_NONE;
+
+        if (node_find(arm, "then"))
+            compile_error(compiler, arm, "an arm of a tree has 'do', not 'then'");
+        if (name.data)
+            compile_list(compiler, node_find(arm, "do"), "do", "do", name);
+    }
+    json_close(&compiler->tree, ']');
+}
+
+/* Depth is bounded by the document's. */
+static void compile_node(struct compilation *compiler, const struct node *node, str path)
+{
+    const char *kind = group_kind(compiler, node);
+    uint32_t step;
+
+    if (kind) {
+        check_group_keys(compiler, node, kind);
+        compile_group(compiler, node, kind, path);
+        return;
+    }
+    step = compile_step(compiler, node, STR_NONE, path);
+    if (step == STEP_NONE)
+        return;
+    if (compiler->steps[step].plan.kind == STEP_KIND_SELECT &&
+        node_find(node, "select")->kind == NODE_ARRAY)
+        compile_arms(compiler, node, step, path);
+    else
+        json_u64(&compiler->tree, step);
+}
+
+void compile_tree(struct compilation *compiler, const struct node *document, const char *root)
+{
+    compiler->is_tree = true;
+    compile_group(compiler, document, root, STR(""));
+    if (compiler->tree.failed && compiler->status == PAWL_OK)
+        compile_no_memory(compiler);
+}

@@ -1,0 +1,173 @@
+/* compile_way.c - how a graph goes on after a step: exactly one of next, branch, parallel,
+ * join and done; a select's arms are its way on. */
+#include "flow/compile.h"
+#include "model/words.h"
+
+static str shown_name(const struct source_step *step)
+{
+    return words_shown(step->plan.name);
+}
+
+/* ---- What is written ------------------------------------------------------------------------ */
+
+static void check_branch(struct compilation *compiler, const struct source_step *step,
+                         const struct node *item)
+{
+    const struct node *condition = node_find(item, "if"), *then = node_find(item, "then");
+
+    if (!condition || condition->kind != NODE_STRING || !then || then->kind != NODE_STRING)
+        compile_error(compiler, item, "step '%.*s': a branch is {if: CONDITION, then: STEP}",
+                      STR_ARG(shown_name(step)));
+    else if (!condition_is_pattern(condition->text))
+        compile_error(compiler, condition,
+                      "step '%.*s': expected 'result == V' or 'result != V' (V: true, false, nil or "
+                      "a text), found '%.*s'",
+                      STR_ARG(shown_name(step)), STR_ARG(words_shown(condition->text)));
+}
+
+static void check_way(struct compilation *compiler, const struct source_step *step)
+{
+    const struct node *way = step->way;
+    bool is_list = str_is(way->key, "branch") || str_is(way->key, "parallel");
+
+    if (way->kind != (is_list ? NODE_ARRAY : NODE_STRING) || (is_list && way->count == 0)) {
+        compile_error(compiler, way, "step '%.*s': '%.*s' must %s, found %s",
+                      STR_ARG(shown_name(step)), STR_ARG(way->key),
+                      is_list ? "be a list" : "name a step", node_kind_name(way->kind));
+        return;
+    }
+    for (const struct node *item = is_list ? way->first : NULL; item; item = item->next)
+        if (str_is(way->key, "branch"))
+            check_branch(compiler, step, item);
+        else if (item->kind != NODE_STRING)
+            compile_error(compiler, item, "step '%.*s': 'parallel' lists names of steps, found %s",
+                          STR_ARG(shown_name(step)), node_kind_name(item->kind));
+}
+
+static void check_arms(struct compilation *compiler, const struct source_step *step)
+{
+    for (const struct node *arm = step->way->first; arm; arm = arm->next) {
+        const struct node *then = node_find(arm, "then");
+
+        if (!then || then->kind != NODE_STRING)
+            compile_error(compiler, arm, "step '%.*s': an arm needs 'then: STEP'",
+                          STR_ARG(shown_name(step)));
+    }
+}
+
+static bool is_done(struct compilation *compiler, const struct source_step *step)
+{
+    const struct node *done = node_find(step->node, "done");
+
+    if (done && done->kind != NODE_BOOL)
+        compile_error(compiler, done, "step '%.*s': 'done' must be true or false, found %s",
+                      STR_ARG(shown_name(step)), node_kind_name(done->kind));
+    return done && done->truth;
+}
+
+/* The first way found; *count of all. */
+static enum way_kind find_way(struct compilation *compiler, struct source_step *step,
+                              uint32_t *count)
+{
+    enum way_kind found = WAY_DONE;
+
+    *count = is_done(compiler, step);
+    for (enum way_kind kind = WAY_NEXT; kind <= WAY_JOIN; kind++) {
+        const struct node *node = node_find(step->node, way_kind_name(kind));
+
+        if (!node)
+            continue;
+        if ((*count)++ > 0) {
+            compile_error(compiler, node, "step '%.*s': '%s' is a second way on; it needs one",
+                          STR_ARG(shown_name(step)), way_kind_name(kind));
+            continue;
+        }
+        found = kind;
+        step->way = node;
+    }
+    return found;
+}
+
+void compile_way(struct compilation *compiler, struct source_step *step)
+{
+    uint32_t count;
+
+    step->plan.way = find_way(compiler, step, &count);
+    if (step->plan.kind == STEP_KIND_SELECT) {
+        if (count > 0)
+            compile_error(compiler, step->node,
+                          "step '%.*s': a select's arms are its way on; it needs no other",
+                          STR_ARG(shown_name(step)));
+        step->plan.way = WAY_ARMS;
+        step->way = node_find(step->node, "select");
+        check_arms(compiler, step);
+    } else if (count == 0 && !step->is_refused) {
+        compile_error(compiler, step->node,
+                      "step '%.*s': no way on; say 'next', 'branch', 'parallel', 'join' or 'done: "
+                      "true'",
+                      STR_ARG(shown_name(step)));
+    } else if (step->way) {
+        check_way(compiler, step);
+    }
+}
+
+/* ---- Where it leads ---------------------------------------------------------------------------- */
+
+/* A step is found by its key in the map, or else by its name (B12). */
+static uint32_t find_step(const struct compilation *compiler, const struct plan_name *keys,
+                          const struct plan_name *names, str text)
+{
+    const struct plan_name *found = plan_find_name(keys, compiler->count, text);
+
+    if (!found)
+        found = plan_find_name(names, compiler->count, text);
+    return found ? found->step : STEP_NONE;
+}
+
+static const struct node *target_name(const struct source_step *step, const struct node *item)
+{
+    return step->plan.way == WAY_BRANCH || step->plan.way == WAY_ARMS ? node_find(item, "then")
+                                                                      : item;
+}
+
+static void link_one(struct compilation *compiler, struct source_step *step,
+                     const struct plan_name *keys, const struct plan_name *names,
+                     const struct node *item)
+{
+    const struct node *name = target_name(step, item);
+    struct plan_target *target = &step->plan.targets[step->plan.target_count];
+
+    if (!name || name->kind != NODE_STRING)
+        return; /* said already */
+    target->step = find_step(compiler, keys, names, name->text);
+    if (step->plan.way == WAY_BRANCH && node_find(item, "if"))
+        target->condition = node_find(item, "if")->text;
+    if (target->step == STEP_NONE)
+        compile_error(compiler, name,
+                      "step '%.*s': '%.*s' names '%.*s', and there is no such step",
+                      STR_ARG(shown_name(step)), STR_ARG(step->way->key),
+                      STR_ARG(words_shown(name->text)));
+    else
+        step->plan.target_count++;
+}
+
+void compile_link(struct compilation *compiler, const struct plan_name *keys,
+                  const struct plan_name *names)
+{
+    for (uint32_t i = 0; i < compiler->count; i++) {
+        struct source_step *step = &compiler->steps[i];
+        bool is_list = step->way && step->way->kind == NODE_ARRAY;
+
+        if (!step->way)
+            continue;
+        step->plan.targets = ARENA_ARRAY(&compiler->scope->arena, struct plan_target,
+                                         (is_list ? step->way->count : 1) + 1);
+        if (!step->plan.targets) {
+            compile_no_memory(compiler);
+            return;
+        }
+        for (const struct node *item = is_list ? step->way->first : step->way; item;
+             item = is_list ? item->next : NULL)
+            link_one(compiler, step, keys, names, item);
+    }
+}

@@ -1,0 +1,106 @@
+/* compile_ways.c - the ways through a graph: steps that none leads to, joins for one, cycles
+ * that never wait. */
+#include "flow/compile.h"
+#include "model/words.h"
+
+struct ways {
+    struct compilation *compiler;
+    bool *is_reached;
+    uint32_t *degree, *stack; /* ways that lead into a step, from steps that do not wait */
+};
+
+static str step_name(const struct compilation *compiler, uint32_t index)
+{
+    return words_shown(compiler->steps[index].plan.name);
+}
+
+static bool is_waiting(const struct plan_step *step)
+{
+    return step->kind != STEP_KIND_TOOL || step_is_sleep(step);
+}
+
+static void find_reached(struct ways *ways)
+{
+    const struct compilation *compiler = ways->compiler;
+    uint32_t depth = 0;
+
+    ways->stack[depth++] = compiler->first;
+    ways->is_reached[compiler->first] = true;
+    while (depth > 0) {
+        const struct plan_step *step = &compiler->steps[ways->stack[--depth]].plan;
+
+        for (uint32_t i = 0; i < step->target_count; i++)
+            if (!ways->is_reached[step->targets[i].step]) {
+                ways->is_reached[step->targets[i].step] = true;
+                ways->stack[depth++] = step->targets[i].step;
+            }
+    }
+}
+
+/* Steps are taken away that no step leads to any more; what is left goes round. A step that
+ * waits is no part of it: it leads nowhere here. */
+static void find_cycle(struct ways *ways)
+{
+    struct compilation *compiler = ways->compiler;
+    uint32_t depth = 0;
+
+    for (uint32_t i = 0; i < compiler->count; i++)
+        for (uint32_t t = 0; ways->is_reached[i] && !is_waiting(&compiler->steps[i].plan) &&
+                             t < compiler->steps[i].plan.target_count;
+             t++)
+            ways->degree[compiler->steps[i].plan.targets[t].step]++;
+    for (uint32_t i = 0; i < compiler->count; i++)
+        if (ways->is_reached[i] && ways->degree[i] == 0)
+            ways->stack[depth++] = i;
+    while (depth > 0) {
+        const struct plan_step *step = &compiler->steps[ways->stack[--depth]].plan;
+
+        for (uint32_t t = 0; !is_waiting(step) && t < step->target_count; t++)
+            if (--ways->degree[step->targets[t].step] == 0)
+                ways->stack[depth++] = step->targets[t].step;
+    }
+    for (uint32_t i = 0; i < compiler->count; i++)
+        if (ways->degree[i] > 0 && !is_waiting(&compiler->steps[i].plan)) {
+            compile_warning(compiler, compiler->steps[i].node,
+                            "step '%.*s': a cycle without a wait leads through it",
+                            STR_ARG(step_name(compiler, i)));
+            return;
+        }
+}
+
+static void check_join(struct ways *ways, uint32_t index)
+{
+    struct compilation *compiler = ways->compiler;
+    const struct source_step *step = &compiler->steps[index];
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < compiler->count; i++)
+        count += ways->is_reached[i] && compiler->steps[i].plan.way == WAY_JOIN &&
+                 compiler->steps[i].plan.targets[0].step == step->plan.targets[0].step;
+    if (count == 1)
+        compile_warning(compiler, step->way,
+                        "step '%.*s': nobody else joins at '%.*s'; 'next' would do",
+                        STR_ARG(step_name(compiler, index)), STR_ARG(words_shown(step->way->text)));
+}
+
+void compile_check_ways(struct compilation *compiler)
+{
+    struct arena *arena = &compiler->scope->arena;
+    struct ways ways = { .compiler = compiler,
+                         .is_reached = ARENA_ARRAY(arena, bool, compiler->count),
+                         .degree = ARENA_ARRAY(arena, uint32_t, compiler->count),
+                         .stack = ARENA_ARRAY(arena, uint32_t, compiler->count) };
+
+    if (!ways.is_reached || !ways.degree || !ways.stack) {
+        compile_no_memory(compiler);
+        return;
+    }
+    find_reached(&ways);
+    for (uint32_t i = 0; i < compiler->count; i++)
+        if (!ways.is_reached[i])
+            compile_warning(compiler, compiler->steps[i].node, "step '%.*s': no way leads here",
+                            STR_ARG(step_name(compiler, i)));
+        else if (compiler->steps[i].plan.way == WAY_JOIN && compiler->warning_count < 100)
+            check_join(&ways, i);
+    find_cycle(&ways);
+}

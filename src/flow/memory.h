@@ -1,0 +1,121 @@
+/* memory.h - what a flow instance remembers between entries: folded from them, nothing else.
+ *
+ * Its size depends on the plan and on what is live, never on how long the history is. */
+#ifndef PAWL_FLOW_MEMORY_H
+#define PAWL_FLOW_MEMORY_H
+
+#include "flow/plan.h"
+
+/* The engine's own timers; no step's name begins with '~'. */
+#define TIMER_TIMEOUT STR("~timeout")
+#define TIMER_RETRY   STR("~retry")
+
+/* Where rescue and finally find what went wrong (C27). */
+#define CONTEXT_LAST_ERROR STR("exec/last-error")
+
+struct attempt {
+    uint32_t plan, ordinal, attempt, first_ordinal; /* first: of its step's first attempt */
+    enum step_status status;                        /* PENDING, READY or RUNNING */
+    bool is_backing_off;                            /* waits for its retry */
+};
+
+/* Something a live attempt waits for, in the order of its arms. */
+struct live_arm {
+    uint32_t ordinal;
+    bool is_timer;
+    str name;
+};
+
+struct approval {
+    uint32_t ordinal;
+    str approver; /* data NULL: did not say */
+};
+
+/* Written over in place, so that a loop stays bounded. */
+struct kept_text {
+    char *data; /* JSON; NULL: none yet */
+    size_t size, capacity;
+};
+
+struct node_state {
+    uint32_t at; /* DO: which child; DOPAR: how many are open; TRY: which part */
+    bool is_open, has_failed;
+};
+
+struct flow_memory {
+    str input; /* JSON; data NULL: none */
+    uint32_t ordinal_last;
+    struct attempt *live; /* by ordinal */
+    struct live_arm *arms;
+    struct approval *approvals;
+    uint32_t live_count, live_capacity, arm_count, arm_capacity;
+    uint32_t approval_count, approval_capacity;
+    struct kept_text *results;   /* by result_slot */
+    struct kept_text context;    /* an object; none yet counts as {} */
+    struct kept_text last_error; /* trees: of the last step that failed for good */
+    struct node_state *nodes;    /* trees, by node */
+    bool *joins;                 /* graphs, by step: somebody has arrived, and it waits for others */
+    uint32_t join_count;
+};
+
+static inline str kept_view(const struct kept_text *kept)
+{
+    return (str){ kept->data, kept->data ? kept->size : 0 };
+}
+
+static inline str memory_context(const struct flow_memory *memory)
+{
+    return memory->context.data ? kept_view(&memory->context) : STR("{}");
+}
+
+/* The live attempt with this ordinal, else NULL. */
+const struct attempt *memory_find(const struct flow_memory *memory, uint32_t ordinal);
+
+/* The place of the attempt's arm of this name among its arms, or UINT32_MAX. */
+uint32_t memory_find_arm(const struct flow_memory *memory, uint32_t ordinal, bool is_timer,
+                         str name);
+
+/* ---- The walk through a tree: tree.c --------------------------------------------- */
+
+enum settled { TREE_GOES_ON, TREE_SUCCEEDED, TREE_FAILED };
+
+/* One walk serves deciding (on a copy of the states, beginning steps) and folding (on the
+ * memory itself, where the steps are told by the entries): both see the same tree. */
+struct tree_walk {
+    const struct plan *plan;
+    struct node_state *states;
+    void (*begin)(void *context, uint32_t step); /* NULL: only the states count */
+    void *context;
+};
+
+enum settled tree_begin(const struct tree_walk *walk, uint32_t node);
+enum settled tree_settle(const struct tree_walk *walk, uint32_t node, bool is_success);
+/* The select at `node` has its arm: what stands under it is next. */
+enum settled tree_take_arm(const struct tree_walk *walk, uint32_t node, uint32_t arm);
+
+/* ---- The context: augment.c -------------------------------------------------------- */
+
+/* `context` with `value` at the dotted path `dest`, objects made on the way. TOO_LARGE. */
+pawl_status context_put(struct scope *scope, str context, str dest, str value, str *out);
+/* ... with what a step's `augment` takes from its result. */
+pawl_status context_augment(struct scope *scope, const struct plan_step *step, str context,
+                            str result, str *out);
+
+/* ---- The port ----------------------------------------------------------------------- */
+
+void *flow_memory_new(const struct definition *definition, str input, struct arena *arena);
+pawl_status flow_apply(const struct definition *definition, void *memory,
+                       const struct entry_view *entry, struct scope *scope, struct arena *arena);
+void flow_memory_print(const struct definition *definition, const void *memory, struct buf *out);
+pawl_status flow_memory_load(const struct definition *definition, str text, str input,
+                             struct scope *scope, struct arena *arena, void **out);
+
+/* What memory.c and memory_text.c share. */
+bool memory_keep(struct kept_text *kept, str json, struct arena *arena);
+bool memory_add_live(struct flow_memory *memory, const struct attempt *attempt,
+                     struct arena *arena);
+bool memory_add_arm(struct flow_memory *memory, const struct live_arm *arm, struct arena *arena);
+bool memory_add_approval(struct flow_memory *memory, const struct approval *approval,
+                         struct arena *arena);
+
+#endif

@@ -1,0 +1,167 @@
+/* plan.h - what a flow's document is compiled to: one plan for both notations.
+ *
+ * Steps are the units of work. In a graph each step knows its way on; in a tree the nodes
+ * above the steps say what comes next. Everything a step needs when it begins stands in its
+ * `args`, templates not yet replaced: a tool's arguments, but also how long to wait, which
+ * signal to await, what to spawn. */
+#ifndef PAWL_FLOW_PLAN_H
+#define PAWL_FLOW_PLAN_H
+
+#include "base/limits.h"
+#include "flow/flow.h"
+
+#define STEP_NONE UINT32_MAX
+#define NODE_NONE UINT32_MAX
+
+/* TOOL is taken to a runner; the others wait where they are. SELECT is a WAIT with several
+ * arms and ways of their own. */
+#define STEP_KIND_MAP(X)                                                                           \
+    X(TOOL, "tool")                                                                                \
+    X(GATE, "gate")                                                                                \
+    X(EXTERNAL, "external")                                                                        \
+    X(WAIT, "wait")                                                                                \
+    X(SELECT, "select")                                                                            \
+    X(SPAWN, "spawn")
+
+enum step_kind {
+#define X(name, word) STEP_KIND_##name,
+    STEP_KIND_MAP(X)
+#undef X
+        STEP_KIND_COUNT
+};
+
+/* How a graph goes on after a step. A tree's steps have WAY_TREE: their node knows. */
+#define WAY_MAP(X)                                                                                 \
+    X(DONE, "done")                                                                                \
+    X(NEXT, "next")                                                                                \
+    X(BRANCH, "branch")                                                                            \
+    X(PARALLEL, "parallel")                                                                        \
+    X(JOIN, "join")                                                                                \
+    X(ARMS, "arms")                                                                                \
+    X(TREE, "tree")
+
+enum way_kind {
+#define X(name, word) WAY_##name,
+    WAY_MAP(X)
+#undef X
+        WAY_KIND_COUNT
+};
+
+struct plan_target {
+    uint32_t step;
+    str condition; /* BRANCH */
+};
+
+struct plan_augment {
+    str dest, source; /* dotted paths; source `identity`: all of the result */
+};
+
+struct plan_step {
+    str name, tool; /* tool: data NULL where there is none */
+    enum step_kind kind;
+    str args;                     /* a compact JSON object */
+    const struct node *args_node; /* the same, read; set by plan_load() */
+    enum way_kind way;
+    struct plan_target *targets; /* one for NEXT and JOIN; by arm for ARMS */
+    uint32_t target_count;
+    uint32_t attempt_count_max;
+    int64_t *backoff_ms; /* its last value is repeated */
+    uint32_t backoff_count, jitter_permille;
+    int64_t timeout_ms; /* 0: none said; a runner's own limit still holds */
+    bool is_idempotent;
+    bool abandons;               /* SPAWN: the child outlives its parent */
+    struct plan_augment *augments;
+    uint32_t augment_count;
+    str *approvers; /* GATE: who may decide; none: anybody */
+    uint32_t approver_count, approval_count;
+    bool has_template;    /* set by plan_load() */
+    uint32_t result_slot; /* where a memory keeps its result; STEP_NONE: nobody asks for it */
+    uint32_t node;        /* in a tree: where it stands; set by plan_load() */
+};
+
+/* The nodes of a tree, in depth-first pre-order (C9); 0 is the root. */
+#define NODE_KIND_MAP(X)                                                                           \
+    X(LEAF, "leaf")                                                                                \
+    X(DO, "do")                                                                                    \
+    X(DOPAR, "dopar")                                                                              \
+    X(TRY, "try")                                                                                  \
+    X(ARMS, "select")
+
+enum plan_node_kind {
+#define X(name, word) PLAN_##name,
+    NODE_KIND_MAP(X)
+#undef X
+};
+
+enum try_part { TRY_FORMS, TRY_RESCUE, TRY_FINALLY, TRY_PART_COUNT };
+
+struct plan_node {
+    enum plan_node_kind kind;
+    uint32_t parent, place; /* its place among its parent's children */
+    uint32_t *children;
+    uint32_t child_count;
+    uint32_t step; /* LEAF, ARMS */
+    bool is_empty; /* nothing in it to do: it is settled as soon as it is begun */
+};
+
+struct plan_name {
+    str text;
+    uint32_t step;
+};
+
+struct plan {
+    bool is_tree;
+    uint32_t first, count;
+    struct plan_step *steps;
+    struct plan_node *nodes; /* trees */
+    uint32_t node_count;
+    str tree;                /* trees: the same as text, see plan_tree.c */
+    str output;              /* a template value, JSON; data NULL: none */
+    const struct node *output_node; /* the same, read */
+    bool output_has_template;
+    str *buffered; /* signals that are kept until somebody awaits them */
+    uint32_t buffered_count;
+    struct plan_name *names; /* sorted */
+    uint32_t slot_count;
+    uint8_t **reach; /* graphs, by step that is joined at: bit s: step s can still reach that join */
+};
+
+const char *step_kind_name(enum step_kind kind);
+const char *way_kind_name(enum way_kind kind);
+const char *plan_node_kind_name(enum plan_node_kind kind);
+
+void plan_print(const struct plan *plan, struct buf *out);
+
+/* Read a printed plan; `text` must live as long. STORAGE_FAILURE if it is not one. */
+pawl_status plan_load(struct scope *scope, str text, struct plan **out);
+
+/* plan_tree.c: nodes of the printed tree; false: it is none, or no memory. */
+bool plan_load_tree(struct scope *scope, const struct node *tree, struct plan *plan);
+
+/* plan_join.c: fill `reach`. NO_MEMORY. */
+pawl_status plan_find_reach(struct scope *scope, struct plan *plan);
+bool plan_can_reach(const struct plan *plan, uint32_t join, uint32_t step);
+
+/* plan_name.c: sort `names` and find in them; plan_find() answers STEP_NONE if there is none. */
+void plan_sort_names(struct plan_name *names, uint32_t count);
+const struct plan_name *plan_find_name(const struct plan_name *names, uint32_t count, str text);
+uint32_t plan_find(const struct plan *plan, str name);
+bool plan_is_buffered(const struct plan *plan, str signal);
+
+static inline const struct plan *plan_of(const struct definition *definition)
+{
+    return definition->plan;
+}
+
+static inline bool step_is_sleep(const struct plan_step *step)
+{
+    return str_is(step->tool, "sleep");
+}
+
+/* Is it taken to a runner? All others wait where they are. */
+static inline bool step_is_taken(const struct plan_step *step)
+{
+    return step->kind == STEP_KIND_TOOL && !step_is_sleep(step);
+}
+
+#endif

@@ -1,0 +1,136 @@
+/* plan_tree.c - the nodes of a tree, from its printed form: a step's index, or
+ * ["do",...], ["dopar",...], ["try",FORMS,RESCUE,FINALLY], ["select",STEP,ARM,...]. */
+#include "base/node.h"
+#include "flow/plan.h"
+#include "model/grow.h"
+
+struct tree_loader {
+    struct scope *scope;
+    struct plan *plan;
+    uint32_t capacity;
+};
+
+static uint32_t add_node(struct tree_loader *loader, uint32_t parent, uint32_t place)
+{
+    struct plan *plan = loader->plan;
+    struct plan_node *nodes = grow_array(&loader->scope->arena, plan->nodes, plan->node_count,
+                                         &loader->capacity, sizeof *nodes);
+
+    if (!nodes)
+        return NODE_NONE;
+    plan->nodes = nodes;
+    nodes[plan->node_count] =
+        (struct plan_node){ .parent = parent, .place = place, .step = STEP_NONE };
+    return plan->node_count++;
+}
+
+static bool set_step(struct tree_loader *loader, uint32_t node, const struct node *text)
+{
+    struct plan *plan = loader->plan;
+    int64_t step;
+
+    if (!node_to_i64(text, &step) || step < 0 || step >= plan->count ||
+        plan->steps[step].node != NODE_NONE)
+        return false;
+    plan->nodes[node].step = (uint32_t)step;
+    plan->steps[step].node = node;
+    return true;
+}
+
+static bool find_kind(str word, enum plan_node_kind *out)
+{
+    for (enum plan_node_kind kind = PLAN_DO; kind <= PLAN_ARMS; kind++)
+        if (str_is(word, plan_node_kind_name(kind))) {
+            *out = kind;
+            return true;
+        }
+    return false;
+}
+
+static uint32_t load_node(struct tree_loader *loader, const struct node *text, uint32_t parent,
+                          uint32_t place);
+
+/* The nodes may move while they grow: the index is what lasts. */
+static bool load_children(struct tree_loader *loader, uint32_t node, const struct node *first)
+{
+    uint32_t count = 0;
+    uint32_t *children;
+
+    for (const struct node *child = first; child; child = child->next)
+        count++;
+    children = ARENA_ARRAY(&loader->scope->arena, uint32_t, count + 1);
+    if (!children)
+        return false;
+    count = 0;
+    for (const struct node *child = first; child; child = child->next) {
+        children[count] = load_node(loader, child, node, count);
+        if (children[count++] == NODE_NONE)
+            return false;
+    }
+    loader->plan->nodes[node].children = children;
+    loader->plan->nodes[node].child_count = count;
+    return true;
+}
+
+static bool is_empty(const struct plan *plan, const struct plan_node *node)
+{
+    if (node->step != STEP_NONE)
+        return false;
+    /* Forms that do nothing cannot fail: a rescue alone is never begun. */
+    for (uint32_t i = 0; i < node->child_count; i++)
+        if (!plan->nodes[node->children[i]].is_empty &&
+            !(node->kind == PLAN_TRY && i == TRY_RESCUE))
+            return false;
+    return true;
+}
+
+static bool load_group(struct tree_loader *loader, uint32_t node, const struct node *text)
+{
+    const struct node *first = text->first;
+    enum plan_node_kind kind;
+
+    if (text->kind != NODE_ARRAY || !first || first->kind != NODE_STRING ||
+        !find_kind(first->text, &kind))
+        return false;
+    loader->plan->nodes[node].kind = kind;
+    first = first->next;
+    if (kind == PLAN_ARMS) {
+        if (!first || !set_step(loader, node, first))
+            return false;
+        first = first->next;
+    }
+    if (!load_children(loader, node, first))
+        return false;
+    return kind != PLAN_TRY || loader->plan->nodes[node].child_count == TRY_PART_COUNT;
+}
+
+/* Depth is that of the printed text, which the reader bounds. */
+static uint32_t load_node(struct tree_loader *loader, const struct node *text, uint32_t parent,
+                          uint32_t place)
+{
+    uint32_t node = add_node(loader, parent, place);
+    bool is_loaded = node != NODE_NONE;
+
+    if (is_loaded && text->kind == NODE_NUMBER) {
+        loader->plan->nodes[node].kind = PLAN_LEAF;
+        is_loaded = set_step(loader, node, text);
+    } else if (is_loaded) {
+        is_loaded = load_group(loader, node, text);
+    }
+    if (!is_loaded)
+        return NODE_NONE;
+    loader->plan->nodes[node].is_empty = is_empty(loader->plan, &loader->plan->nodes[node]);
+    return node;
+}
+
+bool plan_load_tree(struct scope *scope, const struct node *tree, struct plan *plan)
+{
+    struct tree_loader loader = { .scope = scope, .plan = plan };
+
+    if (!tree || load_node(&loader, tree, NODE_NONE, 0) == NODE_NONE)
+        return false;
+    for (uint32_t i = 0; i < plan->count; i++)
+        if (plan->steps[i].node == NODE_NONE) /* nobody would ever begin it */
+            return false;
+    return true;
+}

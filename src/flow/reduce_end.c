@@ -1,0 +1,246 @@
+/* reduce_end.c - a step is over: what follows it, or the end of the flow.
+ *
+ * In a graph the step itself knows its way on (B12-B17); in a tree the nodes above it do
+ * (tree.c). A graph step that fails for good fails the flow at once; a tree first lets what was
+ * dispatched end (C12, C14, C18, C19). */
+#include "base/node.h"
+#include "flow/flow_int.h"
+
+#define ERROR_NO_BRANCH STR("\"no-branch-matched\"")
+
+static const struct plan_step *step_of(const struct turn *turn, const struct attempt *attempt)
+{
+    return &turn->plan->steps[attempt->plan];
+}
+
+/* ---- The end of the flow ----------------------------------------------------------------- */
+
+static void finish(struct turn *turn, str result)
+{
+    struct template_source source = turn_source(turn);
+    pawl_status status = PAWL_OK;
+
+    turn->is_finished = true;
+    if (turn->status == PAWL_OK && turn->plan->output.data)
+        status = template_expand_output(&source, turn->scope, &result);
+    if (status == PAWL_OK)
+        turn_draft(turn, LIFE_T_FINISH, NULL, result);
+    else if (status == PAWL_NO_MEMORY)
+        turn->status = status;
+    else
+        turn_draft(turn, LIFE_T_FAIL, NULL, turn_take_error(turn));
+}
+
+static void fail_flow(struct turn *turn, str error)
+{
+    turn->is_finished = true;
+    turn_draft(turn, LIFE_T_FAIL, NULL, error);
+}
+
+/* ---- A graph goes on ------------------------------------------------------------------------ */
+
+static bool is_live(const struct turn *turn, uint32_t join)
+{
+    for (uint32_t i = 0; i < turn->memory->live_count; i++) {
+        const struct attempt *live = &turn->memory->live[i];
+
+        if (live != turn->ended &&
+            (join == STEP_NONE || plan_can_reach(turn->plan, join, live->plan)))
+            return true;
+    }
+    for (uint32_t i = 0; i < turn->begun_count; i++)
+        if (join == STEP_NONE || plan_can_reach(turn->plan, join, turn->begun[i].attempt.plan))
+            return true;
+    return false;
+}
+
+/* Joins that wait and that nobody under way can still reach are complete: whoever was the
+ * last to arrive, and also if the last one went another way (B15). */
+static void complete_joins(struct turn *turn)
+{
+    for (uint32_t join = 0; turn->joins && join < turn->plan->count; join++)
+        if (turn->joins[join] && !is_live(turn, join)) {
+            turn->joins[join] = false;
+            begin_step(turn, join);
+        }
+}
+
+static void load_joins(struct turn *turn, const struct plan_step *step)
+{
+    if (turn->memory->join_count == 0 && step->way != WAY_JOIN)
+        return;
+    turn->joins =
+        arena_copy(&turn->scope->arena, turn->memory->joins, turn->plan->count * sizeof(bool));
+    if (!turn->joins)
+        turn->status = scope_no_memory(turn->scope);
+    else if (step->way == WAY_JOIN)
+        turn->joins[step->targets[0].step] = true;
+}
+
+static void take_branch(struct turn *turn, const struct plan_step *step, str result)
+{
+    struct node *value = NULL;
+    pawl_status status = node_read_json(turn->scope, result, &value);
+
+    if (status != PAWL_OK) {
+        turn->status = status;
+        return;
+    }
+    for (uint32_t i = 0; i < step->target_count; i++)
+        if (condition_holds(step->targets[i].condition, value)) {
+            begin_step(turn, step->targets[i].step);
+            return;
+        }
+}
+
+static void graph_goes_on(struct turn *turn, const struct plan_step *step, str result,
+                          uint32_t arm)
+{
+    load_joins(turn, step);
+    if (turn->status != PAWL_OK)
+        return;
+    if (step->way == WAY_DONE) {
+        finish(turn, result);
+        return;
+    }
+    if (step->way == WAY_NEXT)
+        begin_step(turn, step->targets[0].step);
+    else if (step->way == WAY_BRANCH)
+        take_branch(turn, step, result);
+    else if (step->way == WAY_ARMS)
+        begin_step(turn, step->targets[arm].step);
+    for (uint32_t i = 0; step->way == WAY_PARALLEL && i < step->target_count; i++)
+        begin_step(turn, step->targets[i].step);
+    complete_joins(turn);
+    if (turn->status == PAWL_OK && !is_live(turn, STEP_NONE)) /* B13 */
+        fail_flow(turn, ERROR_NO_BRANCH);
+}
+
+/* ---- A tree goes on ---------------------------------------------------------------------------- */
+
+static void begin_leaf(void *context, uint32_t step)
+{
+    begin_step(context, step);
+}
+
+/* The walk changes the states of nodes: it gets a copy, the memory changes by entries alone. */
+static bool copy_nodes(struct turn *turn)
+{
+    if (!turn->nodes)
+        turn->nodes = arena_copy(&turn->scope->arena, turn->memory->nodes,
+                                 turn->plan->node_count * sizeof *turn->nodes);
+    if (!turn->nodes)
+        turn->status = scope_no_memory(turn->scope);
+    return turn->nodes != NULL;
+}
+
+static void end_tree(struct turn *turn, enum settled settled)
+{
+    if (settled == TREE_SUCCEEDED)
+        finish(turn, turn->context.data ? turn->context : memory_context(turn->memory));
+    else if (settled == TREE_FAILED)
+        fail_flow(turn, turn->error.data ? turn->error : kept_view(&turn->memory->last_error));
+}
+
+static void tree_goes_on(struct turn *turn, const struct plan_step *step, bool is_success,
+                         uint32_t arm)
+{
+    struct tree_walk walk = { .plan = turn->plan, .begin = begin_leaf, .context = turn };
+
+    if (turn->status != PAWL_OK || !copy_nodes(turn))
+        return;
+    walk.states = turn->nodes;
+    if (is_success && step->kind == STEP_KIND_SELECT)
+        end_tree(turn, tree_take_arm(&walk, step->node, arm));
+    else
+        end_tree(turn, tree_settle(&walk, step->node, is_success));
+}
+
+/* ---- Begin, succeed, fail ------------------------------------------------------------------------ */
+
+void flow_begin(struct turn *turn)
+{
+    struct tree_walk walk = { .plan = turn->plan, .begin = begin_leaf, .context = turn };
+
+    if (!turn->plan->is_tree) {
+        begin_step(turn, turn->plan->first);
+        return;
+    }
+    if (!copy_nodes(turn))
+        return;
+    walk.states = turn->nodes;
+    end_tree(turn, tree_begin(&walk, 0));
+}
+
+void step_succeed(struct turn *turn, enum lifecycle_transition transition,
+                  const struct attempt *attempt, str result, uint32_t arm)
+{
+    const struct plan_step *step = step_of(turn, attempt);
+    pawl_status status = PAWL_OK;
+
+    if (step->augment_count > 0)
+        status = context_augment(turn->scope, step, memory_context(turn->memory), result,
+                                 &turn->context);
+    if (status == PAWL_NO_MEMORY) {
+        turn->status = status;
+        return;
+    }
+    if (status != PAWL_OK) { /* a context past all bounds */
+        step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_FAILED, turn_take_error(turn));
+        return;
+    }
+    turn_draft(turn, transition, attempt, result);
+    turn_end(turn, attempt);
+    turn->fresh_slot = step->result_slot;
+    turn->fresh = result;
+    if (turn->plan->is_tree)
+        tree_goes_on(turn, step, true, arm);
+    else
+        graph_goes_on(turn, step, result, arm);
+}
+
+static void try_again(struct turn *turn, const struct attempt *failed, enum retry_cause cause)
+{
+    struct attempt next;
+    uint64_t seed = (uint64_t)turn->event->at_ms + failed->ordinal;
+
+    if (cause == RETRY_LOST) { /* nothing was wrong with the step: it need not wait */
+        turn_create(turn, failed->plan, failed->attempt + 1, STEP_READY);
+        return;
+    }
+    next = turn_create(turn, failed->plan, failed->attempt + 1, STEP_PENDING);
+    turn_arm(turn, next.ordinal, TIMER_RETRY,
+             turn->event->at_ms +
+                 retry_delay_ms(step_of(turn, failed), failed->attempt, seed));
+}
+
+/* Rescue and finally see what went wrong. */
+static void note_error(struct turn *turn, str error)
+{
+    str context = turn->context.data ? turn->context : memory_context(turn->memory);
+    pawl_status status =
+        context_put(turn->scope, context, CONTEXT_LAST_ERROR, error, &turn->context);
+
+    turn->error = error;
+    if (status != PAWL_OK && turn->status == PAWL_OK)
+        turn->status = status;
+}
+
+void step_fail(struct turn *turn, enum lifecycle_transition transition,
+               const struct attempt *attempt, enum retry_cause cause, str error)
+{
+    const struct plan_step *step = step_of(turn, attempt);
+
+    turn_draft(turn, transition, attempt, error);
+    turn_end(turn, attempt);
+    if (!turn->event->no_retry && transition != LIFE_T_GATE_REJECT &&
+        retry_is_due(step, attempt->attempt, cause)) {
+        try_again(turn, attempt, cause);
+    } else if (turn->plan->is_tree) {
+        if (turn->status == PAWL_OK)
+            note_error(turn, error);
+        tree_goes_on(turn, step, false, 0);
+    } else {
+        fail_flow(turn, error);
+    }
+}

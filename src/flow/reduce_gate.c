@@ -1,0 +1,110 @@
+/* reduce_gate.c - steps that somebody else decides: gates (B37, B38) and children. */
+#include "flow/flow_int.h"
+#include "model/words.h"
+
+#define RESULT_NULL     STR("null")
+#define RESULT_APPROVED STR("\"approved\"")
+#define ERROR_REJECTED  STR("\"rejected\"")
+
+/* ---- Gates -------------------------------------------------------------------------------------- */
+
+static const struct attempt *expect_gate(struct turn *turn)
+{
+    const struct attempt *attempt = memory_find(turn->memory, turn->event->ordinal);
+
+    if (attempt && turn->plan->steps[attempt->plan].kind == STEP_KIND_GATE)
+        return attempt;
+    if (turn->event->ordinal > turn->memory->ordinal_last) {
+        turn->status = scope_fail(turn->scope, PAWL_NOT_KNOWN, "there is no step %u",
+                                  turn->event->ordinal);
+        return NULL;
+    }
+    turn->status = scope_fail(turn->scope, PAWL_NOT_AWAITING,
+                              attempt ? "step %u is no gate: nobody has to approve it"
+                                      : "step %u has been decided already, or is over",
+                              turn->event->ordinal);
+    return NULL;
+}
+
+static bool may_decide(struct turn *turn, const struct plan_step *step)
+{
+    str actor = turn->event->actor;
+
+    for (uint32_t i = 0; i < step->approver_count; i++)
+        if (actor.data && str_eq(step->approvers[i], actor))
+            return true;
+    if (step->approver_count == 0 && (actor.data || step->approval_count == 1))
+        return true;
+    turn->status =
+        step->approver_count > 0
+            ? scope_fail(turn->scope, PAWL_FORBIDDEN,
+                         "step '%.*s' is not for '%.*s' to decide; it names who may",
+                         STR_ARG(step->name),
+                         STR_ARG(actor.data ? words_shown(actor) : STR("nobody")))
+            : scope_fail(turn->scope, PAWL_INVALID_REQUEST,
+                         "step '%.*s' counts approvers: say who approves with actor_ref",
+                         STR_ARG(step->name));
+    return false;
+}
+
+/* How many have approved, this one included; each counts once. */
+static uint32_t approvals_with(const struct turn *turn, uint32_t ordinal)
+{
+    const struct flow_memory *memory = turn->memory;
+    bool is_new = true;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < memory->approval_count; i++) {
+        bool is_known = false;
+
+        if (memory->approvals[i].ordinal != ordinal)
+            continue;
+        is_new = is_new && !str_eq(memory->approvals[i].approver, turn->event->actor);
+        for (uint32_t j = 0; j < i && !is_known; j++)
+            is_known = memory->approvals[j].ordinal == ordinal &&
+                       str_eq(memory->approvals[j].approver, memory->approvals[i].approver);
+        count += !is_known;
+    }
+    return count + is_new;
+}
+
+void decide_approve(struct turn *turn)
+{
+    const struct attempt *gate = expect_gate(turn);
+    str result = turn->event->payload.data ? turn->event->payload : RESULT_APPROVED;
+
+    if (!gate || !may_decide(turn, &turn->plan->steps[gate->plan]))
+        return;
+    if (approvals_with(turn, gate->ordinal) < turn->plan->steps[gate->plan].approval_count)
+        turn_draft(turn, LIFE_T_GATE_APPROVE, gate, turn->event->payload);
+    else
+        step_succeed(turn, LIFE_T_GATE_APPROVE, gate, result, 0);
+}
+
+void decide_reject(struct turn *turn)
+{
+    const struct attempt *gate = expect_gate(turn);
+    str reason = turn->event->reason;
+
+    if (!gate || !may_decide(turn, &turn->plan->steps[gate->plan]))
+        return;
+    step_fail(turn, LIFE_T_GATE_REJECT, gate, RETRY_FAILED,
+              reason.data ? turn_quoted(turn, reason) : ERROR_REJECTED);
+}
+
+/* ---- Children ------------------------------------------------------------------------------------ */
+
+void decide_child(struct turn *turn)
+{
+    const struct attempt *attempt = memory_find(turn->memory, turn->event->ordinal);
+    str payload = turn->event->payload.data ? turn->event->payload : RESULT_NULL;
+
+    if (!attempt || turn->plan->steps[attempt->plan].kind != STEP_KIND_SPAWN)
+        turn->status =
+            scope_fail(turn->scope, PAWL_NOT_AWAITING, "no child of step %u is awaited",
+                       turn->event->ordinal);
+    else if (turn->event->kind == EVENT_CHILD_DONE)
+        step_succeed(turn, LIFE_T_CHILD, attempt, payload, 0);
+    else
+        step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_FAILED, payload);
+}

@@ -1,0 +1,156 @@
+/* tree.c - the walk through a tree: what begins when a node is begun, what follows when one
+ * is settled (C3-C6, C11-C19).
+ *
+ * One rule everywhere: what was dispatched runs to its end. A dopar is settled when its last
+ * branch is, so that rescue and finally never begin beside something that still runs. */
+#include "flow/memory.h"
+
+static struct node_state *open_node(const struct tree_walk *walk, uint32_t node, uint32_t at)
+{
+    walk->states[node] = (struct node_state){ .at = at, .is_open = true };
+    return &walk->states[node];
+}
+
+/* The first child at or after `from` that has something to do; child_count: none. */
+static uint32_t next_child(const struct tree_walk *walk, const struct plan_node *node,
+                           uint32_t from)
+{
+    while (from < node->child_count && walk->plan->nodes[node->children[from]].is_empty)
+        from++;
+    return from;
+}
+
+static void begin_step(const struct tree_walk *walk, const struct plan_node *node)
+{
+    if (walk->begin)
+        walk->begin(walk->context, node->step);
+}
+
+static void begin_all(const struct tree_walk *walk, const struct plan_node *node, uint32_t index)
+{
+    struct node_state *state = open_node(walk, index, 0);
+
+    for (uint32_t i = 0; i < node->child_count; i++)
+        state->at += !walk->plan->nodes[node->children[i]].is_empty;
+    for (uint32_t i = 0; i < node->child_count; i++)
+        if (!walk->plan->nodes[node->children[i]].is_empty)
+            (void)tree_begin(walk, node->children[i]);
+}
+
+/* Forms, then finally: the rescue is begun only by forms that failed. */
+static uint32_t first_part(const struct tree_walk *walk, const struct plan_node *node)
+{
+    bool has_forms = !walk->plan->nodes[node->children[TRY_FORMS]].is_empty;
+
+    return has_forms ? TRY_FORMS : TRY_FINALLY;
+}
+
+enum settled tree_begin(const struct tree_walk *walk, uint32_t index)
+{
+    const struct plan_node *node = &walk->plan->nodes[index];
+    uint32_t at;
+
+    if (node->is_empty)
+        return TREE_SUCCEEDED;
+    switch (node->kind) {
+    case PLAN_LEAF:
+    case PLAN_ARMS:
+        open_node(walk, index, 0);
+        begin_step(walk, node);
+        return TREE_GOES_ON;
+    case PLAN_DOPAR:
+        begin_all(walk, node, index);
+        return TREE_GOES_ON;
+    case PLAN_DO:
+    case PLAN_TRY:
+        break;
+    }
+    at = node->kind == PLAN_TRY ? first_part(walk, node) : next_child(walk, node, 0);
+    open_node(walk, index, at);
+    return tree_begin(walk, node->children[at]);
+}
+
+/* A child of a `do` is settled: the next one, or the end. True: something was begun. */
+static bool do_goes_on(const struct tree_walk *walk, uint32_t index, uint32_t place,
+                       bool is_success)
+{
+    const struct plan_node *node = &walk->plan->nodes[index];
+    uint32_t at = is_success ? next_child(walk, node, place + 1) : node->child_count;
+
+    if (at == node->child_count)
+        return false;
+    walk->states[index].at = at;
+    (void)tree_begin(walk, node->children[at]);
+    return true;
+}
+
+static bool try_goes_on(const struct tree_walk *walk, uint32_t index, uint32_t part,
+                        bool is_success, bool *outcome)
+{
+    const struct plan_node *node = &walk->plan->nodes[index];
+    struct node_state *state = &walk->states[index];
+    bool has_rescue = !walk->plan->nodes[node->children[TRY_RESCUE]].is_empty;
+    bool has_finally = !walk->plan->nodes[node->children[TRY_FINALLY]].is_empty;
+
+    if (part != TRY_FINALLY)
+        state->has_failed = !is_success;
+    *outcome = !state->has_failed && is_success;
+    if (part == TRY_FORMS && !is_success && has_rescue)
+        state->at = TRY_RESCUE;
+    else if (part != TRY_FINALLY && has_finally)
+        state->at = TRY_FINALLY;
+    else
+        return false;
+    (void)tree_begin(walk, node->children[state->at]);
+    return true;
+}
+
+static bool dopar_goes_on(struct node_state *state, bool is_success, bool *outcome)
+{
+    state->has_failed = state->has_failed || !is_success;
+    *outcome = !state->has_failed;
+    return --state->at > 0;
+}
+
+/* A child of `parent` at `place` is settled. True: the tree goes on below it. */
+static bool goes_on(const struct tree_walk *walk, uint32_t parent, uint32_t place, bool *outcome)
+{
+    switch (walk->plan->nodes[parent].kind) {
+    case PLAN_DO:
+        return do_goes_on(walk, parent, place, *outcome);
+    case PLAN_DOPAR:
+        return dopar_goes_on(&walk->states[parent], *outcome, outcome);
+    case PLAN_TRY:
+        return try_goes_on(walk, parent, place, *outcome, outcome);
+    case PLAN_ARMS:
+    case PLAN_LEAF:
+        break;
+    }
+    return false;
+}
+
+enum settled tree_settle(const struct tree_walk *walk, uint32_t node, bool is_success)
+{
+    bool outcome = is_success;
+
+    for (;;) {
+        const struct plan_node *settled = &walk->plan->nodes[node];
+
+        walk->states[node].is_open = false;
+        if (settled->parent == NODE_NONE)
+            return outcome ? TREE_SUCCEEDED : TREE_FAILED;
+        if (goes_on(walk, settled->parent, settled->place, &outcome))
+            return TREE_GOES_ON;
+        node = settled->parent;
+    }
+}
+
+enum settled tree_take_arm(const struct tree_walk *walk, uint32_t index, uint32_t arm)
+{
+    const struct plan_node *node = &walk->plan->nodes[index];
+
+    if (arm >= node->child_count || walk->plan->nodes[node->children[arm]].is_empty)
+        return tree_settle(walk, index, true);
+    walk->states[index].at = arm;
+    return tree_begin(walk, node->children[arm]);
+}

@@ -1,0 +1,288 @@
+/* flow_graph.c - graphs: branch, parallel, join, gates, children (seed 001). */
+#include "flow_rig.h"
+#include <stdio.h>
+
+static pawl_status decide_gate(struct rig *rig, enum event_kind kind, uint32_t ordinal,
+                               const char *actor, const char *reason)
+{
+    return rig_do(rig, (struct event){ .kind = kind,
+                                       .ordinal = ordinal,
+                                       .actor = actor ? str_of(actor) : STR_NONE,
+                                       .reason = reason ? str_of(reason) : STR_NONE });
+}
+
+/* ---- Branches ------------------------------------------------------------------------------ */
+
+#define BRANCHING                                                                                  \
+    "steps:\n"                                                                                     \
+    "  start: {tool: check, branch: [{if: 'result == true', then: yes_}, {if: 'result == "         \
+    "false', then: no_}, {if: 'result == nil', then: nil_}, {if: 'result == 5', then: five}]}\n"   \
+    "  yes_: {tool: x, done: true}\n  no_: {tool: x, done: true}\n  nil_: {tool: x, done: true}\n" \
+    "  five: {tool: x, done: true}\n"
+
+TEST(flow_graph, b13_b19_the_first_condition_that_holds_wins)
+{
+    static const char *const results[][2] = {
+        { "true", "yes_" }, { "\"true\"", "yes_" }, { "false", "no_" },  { "\"false\"", "no_" },
+        { "null", "nil_" }, { "\"\"", "nil_" },     { "\"nil\"", "nil_" }, { "5", "five" },
+        { "\"5\"", "five" }, { "5.0", NULL },       { "{}", NULL },      { "\"TRUE\"", NULL },
+    };
+
+    for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
+        struct flow_call call;
+        struct rig rig;
+
+        rig_init(&rig, &t->scope, BRANCHING, NULL);
+        rig_begin(&rig);
+        rig_run(&rig, 1, results[i][0]);
+        if (results[i][1]) {
+            EXPECT_OK(flow_call(rig.definition, rig.memory, 2, rig.scope, &call));
+            EXPECT_STR(call.step, results[i][1]);
+        } else {
+            EXPECT_EQ(rig.state, LIFE_FAILED);
+            EXPECT_STR(rig.last_payload, "\"no-branch-matched\"");
+            EXPECT_EQ(rig.attempts.items[0].status, STEP_DONE);
+        }
+        rig_fini(&rig);
+    }
+}
+
+TEST(flow_graph, b19_b20_conditions_match_and_are_never_evaluated)
+{
+    static const char *const texts[] = { "result > 3", "system('rm')", "true", "result ==", "" };
+    char text[200];
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct definition *definition;
+        struct node *document;
+
+        (void)snprintf(text, sizeof text,
+                       "steps: {a: {tool: x, branch: [{if: \"%s\", then: a}]}}", texts[i]);
+        EXPECT_OK(node_read(&t->scope, str_of(text), &document));
+        EXPECT_EQ(flow_compile(&t->scope, document, NULL, &definition), PAWL_INVALID_DEFINITION);
+    }
+}
+
+/* ---- Parallel and join ------------------------------------------------------------------------ */
+
+#define FAN                                                                                        \
+    "steps:\n"                                                                                     \
+    "  start: {tool: s, parallel: [a, b, c]}\n"                                                    \
+    "  a: {tool: x, next: a2}\n  a2: {tool: x, join: end}\n"                                       \
+    "  b: {tool: x, join: end}\n"                                                                  \
+    "  c: {tool: x, branch: [{if: 'result == true', then: c2}]}\n  c2: {tool: x, join: end}\n"     \
+    "  end: {tool: e, done: true}\n"
+
+/* Answer the ready attempts in the order that `order` says; the last step ends the flow. */
+static uint32_t play_order(struct rig *rig, uint32_t order, const char *c_result)
+{
+    uint32_t joined = 0;
+
+    rig_begin(rig);
+    rig_run(rig, 1, "0");
+    for (uint32_t round = 0; rig->state == LIFE_RUNNING && round < 20; round++) {
+        uint32_t live[16], count = 0, chosen;
+        struct flow_call call;
+
+        for (uint32_t i = 0; i < rig->attempts.count; i++)
+            if (rig->attempts.items[i].status == STEP_READY)
+                live[count++] = i + 1;
+        EXPECT(count > 0);
+        chosen = live[order % count];
+        order /= count;
+        EXPECT_OK(flow_call(rig->definition, rig->memory, chosen, rig->scope, &call));
+        joined += str_is(call.step, "end");
+        rig_run(rig, chosen, str_is(call.step, "c") ? c_result : "true");
+    }
+    return joined;
+}
+
+TEST(flow_graph, b14_b15_a_join_happens_once_in_every_order)
+{
+    for (uint32_t order = 0; order < 400; order++) {
+        struct rig rig;
+
+        rig_init(&rig, &t->scope, FAN, NULL);
+        EXPECT_EQ(play_order(&rig, order, "true"), 1);
+        EXPECT_EQ(rig.state, LIFE_COMPLETED);
+        EXPECT_EQ(rig.attempts.count, 7);
+        rig_fini(&rig);
+    }
+}
+
+TEST(flow_graph, b13_b15_a_branch_that_leads_nowhere_does_not_hold_a_join_up_in_any_order)
+{
+    for (uint32_t order = 0; order < 400; order++) {
+        struct rig rig;
+
+        rig_init(&rig, &t->scope, FAN, NULL);
+        EXPECT_EQ(play_order(&rig, order, "false"), 1);
+        EXPECT_EQ(rig.state, LIFE_COMPLETED);
+        rig_fini(&rig);
+    }
+}
+
+TEST(flow_graph, b16_done_ends_the_flow_and_cancels_what_still_runs)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope,
+             "steps: {s: {tool: x, parallel: [a, b]}, a: {tool: x, done: true}, b: {tool: x, done: "
+             "true}}",
+             NULL);
+    rig_begin(&rig);
+    rig_run(&rig, 1, "0");
+    EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 3, NULL));
+    rig_run(&rig, 2, "\"first\"");
+    EXPECT_STR(rig.last_payload, "\"first\"");
+    EXPECT_EQ(rig.attempts.items[2].status, STEP_CANCELLED);
+    EXPECT_EQ(rig_step(&rig, EVENT_STEP_DONE, 3, "1"), PAWL_LEASE_LOST);
+    rig_fini(&rig);
+}
+
+TEST(flow_graph, a_parallel_step_that_fails_for_good_fails_the_flow_at_once)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope,
+             "steps: {s: {tool: x, parallel: [a, b]}, a: {tool: x, retry: {max: 1}, done: true}, b: "
+             "{tool: x, done: true}}",
+             NULL);
+    rig_begin(&rig);
+    rig_run(&rig, 1, "0");
+    EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 2, NULL));
+    EXPECT_OK(rig_step(&rig, EVENT_STEP_FAILED, 2, "\"no\""));
+    EXPECT_EQ(rig.state, LIFE_FAILED);
+    EXPECT_EQ(rig.attempts.items[2].status, STEP_CANCELLED);
+    rig_fini(&rig);
+}
+
+/* ---- Gates --------------------------------------------------------------------------------------- */
+
+#define GATED                                                                                      \
+    "steps:\n  ask: {tool: null, approval: {by: [ann, bob, cat], count: 2}, next: act}\n"          \
+    "  act: {tool: x, args: {by: '{{steps.ask.result}}'}, done: true}\n"
+
+TEST(flow_graph, b37_b38_a_gate_waits_until_enough_of_those_named_have_approved)
+{
+    struct flow_call call;
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, GATED, NULL);
+    rig_begin(&rig);
+    EXPECT_STORY(&rig, "start [[\"step\",1,0,1,\"pending\"]]\n");
+    EXPECT_EQ(decide_gate(&rig, EVENT_APPROVE, 1, "eve", NULL), PAWL_FORBIDDEN);
+    EXPECT_EQ(decide_gate(&rig, EVENT_APPROVE, 1, NULL, NULL), PAWL_FORBIDDEN);
+    EXPECT_OK(decide_gate(&rig, EVENT_APPROVE, 1, "ann", NULL));
+    EXPECT_OK(decide_gate(&rig, EVENT_APPROVE, 1, "ann", NULL));
+    EXPECT_EQ(rig.attempts.items[0].status, STEP_PENDING);
+    EXPECT_OK(decide_gate(&rig, EVENT_APPROVE, 1, "cat", NULL));
+    EXPECT_STORY(&rig, "gate.approve ask.1#1 \"approved\" [[\"end\",1],[\"step\",2,1]]\n");
+    EXPECT_EQ(decide_gate(&rig, EVENT_APPROVE, 1, "bob", NULL), PAWL_NOT_AWAITING);
+    EXPECT_OK(flow_call(rig.definition, rig.memory, 2, rig.scope, &call));
+    EXPECT_STR(call.args, "{\"by\":\"approved\"}");
+    rig_fini(&rig);
+}
+
+TEST(flow_graph, a_rejected_gate_fails_with_the_reason_and_without_a_retry)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, GATED, NULL);
+    rig_begin(&rig);
+    EXPECT_EQ(decide_gate(&rig, EVENT_REJECT, 1, "eve", "no"), PAWL_FORBIDDEN);
+    EXPECT_OK(decide_gate(&rig, EVENT_REJECT, 1, "bob", "too dear"));
+    EXPECT_STORY(&rig, "gate.reject ask.1#1 \"too dear\" [[\"end\",1]]\nfail \"too dear\"\n");
+    EXPECT_EQ(decide_gate(&rig, EVENT_REJECT, 1, "bob", NULL), PAWL_TERMINAL);
+    rig_fini(&rig);
+}
+
+/* ---- External steps, waits, children ---------------------------------------------------------------- */
+
+TEST(flow_graph, b39_an_external_step_waits_and_is_ended_from_outside)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, "steps: {e: {external: true, done: true}}", NULL);
+    rig_begin(&rig);
+    EXPECT_EQ(rig_step(&rig, EVENT_STEP_START, 1, NULL), PAWL_LEASE_LOST);
+    EXPECT_OK(rig_step(&rig, EVENT_STEP_DONE, 1, "{\"ok\":1}"));
+    EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    EXPECT_STR(rig.last_payload, "{\"ok\":1}");
+    rig_fini(&rig);
+}
+
+TEST(flow_graph, a_wait_that_times_out_fails_and_is_tried_again_where_it_says_so)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope,
+             "steps: {w: {wait: {signal: go}, timeout: 5s, retry: {max: 2, backoff: [1s]}, done: "
+             "true}}",
+             NULL);
+    rig_begin(&rig);
+    EXPECT_STORY(&rig, "start [[\"step\",1,0,1,\"pending\"],[\"arm\",\"~timeout\",6000,1],"
+                       "[\"await\",\"go\",1]]\n");
+    EXPECT_OK(rig_timer(&rig, "~timeout", 1));
+    EXPECT_STORY(&rig, "step.timeout w.1#1 \"timeout\" [[\"end\",1],[\"step\",2,0,2,\"pending\"],"
+                       "[\"arm\",\"~retry\",2000,2]]\n");
+    EXPECT_EQ(rig_do(&rig, (struct event){ .kind = EVENT_SIGNAL, .name = STR("go") }),
+              PAWL_NOT_AWAITING);
+    EXPECT_OK(rig_timer(&rig, "~retry", 2));
+    EXPECT_OK(rig_do(&rig, (struct event){ .kind = EVENT_SIGNAL, .name = STR("go") }));
+    EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    rig_fini(&rig);
+}
+
+TEST(flow_graph, a_select_takes_the_way_of_its_arm)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope,
+             "steps:\n  s: {select: [{timer: 1s, then: late}, {signal: paid, then: ship}]}\n"
+             "  late: {tool: x, done: true}\n  ship: {tool: x, done: true}\n",
+             NULL);
+    rig_begin(&rig);
+    EXPECT_OK(rig_timer(&rig, "s", 1));
+    EXPECT_STORY(&rig, "timer s.1#1 {\"arm\":0,\"payload\":null} [[\"end\",1],[\"step\",2,1]]\n");
+    rig_fini(&rig);
+}
+
+TEST(flow_graph, a_child_is_spawned_awaited_and_its_failure_is_the_steps)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope,
+             "steps: {c: {spawn: {definition: '{{input.what}}', input: {n: '{{input.n}}'}}, done: "
+             "true}}",
+             "{\"what\":\"child\",\"n\":3}");
+    rig_begin(&rig);
+    EXPECT_HAS(buf_text(&rig.story), "[\"spawn\",1,");
+    EXPECT_OK(rig_step(&rig, EVENT_CHILD_FAILED, 1, "\"child-failed\""));
+    EXPECT_STORY(&rig, "step.fail c.1#1 \"child-failed\" [[\"end\",1]]\nfail \"child-failed\"\n");
+    rig_fini(&rig);
+}
+
+TEST(flow_graph, ways_that_make_no_sense_are_refused_or_warned_of_with_words)
+{
+    static const char *const texts[][2] = {
+        { "steps: {a: {tool: x, parallel: []}}", "must be a list" },
+        { "steps: {a: {tool: x, parallel: [1]}}", "lists names of steps" },
+        { "steps: {a: {tool: x, parallel: [b]}}", "no such step" },
+        { "steps: {a: {tool: x, join: b}}", "no such step" },
+        { "steps: {a: {tool: x, branch: [{then: a}]}}", "a branch is" },
+        { "steps: {a: {select: [{timer: 1s}]}}", "needs 'then: STEP'" },
+        { "steps: {a: {select: [{timer: 1s, then: a}], next: a}}", "arms are its way on" },
+        { "steps: {a: {tool: x, next: a, join: a}}", "a second way on" },
+    };
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct definition *definition;
+        struct node *document;
+
+        EXPECT_OK(node_read(&t->scope, str_of(texts[i][0]), &document));
+        EXPECT_EQ(flow_compile(&t->scope, document, NULL, &definition), PAWL_INVALID_DEFINITION);
+        EXPECT_HAS(t->scope.error.message, texts[i][1]);
+        t->scope.error = (pawl_error){ 0 };
+    }
+}
