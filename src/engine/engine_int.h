@@ -177,6 +177,7 @@ struct mail {
     bool is_done;
     bool is_owned;            /* nobody waits: freed when done */
     bool holds_place;         /* STEP_START: counted in jobs_under_way until a job takes it over */
+    uint64_t seen_pos;        /* TIMER: the log's end when it was found to be due */
     int64_t retry_at_ms;      /* by the monotonic clock: the store failed, try again then */
     struct mail_group *group; /* of mails that somebody waits for together; may be NULL */
 };
@@ -397,6 +398,8 @@ void *steps_thread(void *engine);
 /* timers.c */
 pawl_status timers_fire_due(struct engine *engine, struct scope *scope);
 void timers_look_again(struct engine *engine); /* what could not be fired may be fired now */
+pawl_status timers_check_due(struct engine *engine, const struct mail *mail, uint64_t instance,
+                             struct scope *scope);
 bool timers_are_due(struct engine *engine);    /* lock held */
 void timers_note(struct engine *engine, const struct batch *batch); /* lock held */
 void *timers_thread(void *engine);

@@ -241,6 +241,8 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
                                               .decided_at_ms = turn->mail->event.at_ms,
                                               .decision = &turn->decision,
                                               .out = turn->mail->out };
+    if (!status)
+        status = timers_check_due(engine, turn->mail, actor->instance, scope);
     if (!status && turn->mail->event.kind == EVENT_STEP_START)
         status = steps_check_served(engine, actor, turn->mail->event.ordinal, scope);
     if (!status)

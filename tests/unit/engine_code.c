@@ -1,5 +1,6 @@
 /* engine_code.c - a C handler through the whole engine. */
 #include "base/time.h"
+#include "engine/engine_int.h"
 #include "engine_fixture.h"
 #include <sqlite3.h>
 #include <stdio.h>
@@ -49,6 +50,40 @@ WORLD_TEST(code, the_first_of_timer_and_signal_wins_and_the_other_is_disarmed) /
     world_advance(world, 900);
     EXPECT_OK(pawl_signal(world->p, id, "slower", NULL, NULL, &world->error));
     world_advance(world, 1999); /* the tick of the first second is gone; two seconds anew */
+    EXPECT_TEXT(world_actions(world, id), "start signal");
+    world_advance(world, 1);
+    EXPECT_TEXT(world_actions(world, id), "start signal timer");
+    world_expect_valid(world);
+}
+
+/* Each look at the clock takes 100 ms: some pass between deciding and recording. */
+static int64_t (*quick_now_ms)(struct env *env);
+
+static int64_t slow_now_ms(struct env *env)
+{
+    env_sim_advance(env, 100);
+    return quick_now_ms(env);
+}
+
+/* The timer was found to be due, then a signal armed it again, then it is delivered: what the
+ * instance remembers is older than what was recorded, so that memory alone would fire it. */
+WORLD_TEST(code, a_timer_that_was_armed_again_meanwhile_is_not_fired_early) /* E12 */
+{
+    struct event stale = { .kind = EVENT_TIMER, .name = STR("tick") };
+    uint8_t random[ID_RANDOM_SIZE];
+    const char *id = world_create(world, "ticker", NULL);
+    struct scope scope;
+    uint64_t number;
+
+    EXPECT(id_parse(str_of(id), &number, random));
+    quick_now_ms = world->env->now_ms;
+    world->env->now_ms = slow_now_ms;
+    EXPECT_OK(pawl_signal(world->p, id, "slower", NULL, NULL, &world->error));
+    world->env->now_ms = quick_now_ms;
+    env_sim_advance(world->env, 1999); /* due 2000 after it was recorded */
+    scope_init(&scope, &world->p->heap, LIMIT_SCOPE);
+    EXPECT_EQ(engine_send(world->p->engine, &scope, number, &stale, NULL, NULL), PAWL_NOT_AWAITING);
+    scope_fini(&scope);
     EXPECT_TEXT(world_actions(world, id), "start signal");
     world_advance(world, 1);
     EXPECT_TEXT(world_actions(world, id), "start signal timer");
