@@ -50,6 +50,14 @@ def need(program):
     return program
 
 
+def need_long(what):
+    """What takes minutes and is the same for every build: in script/test --all, and there once."""
+    if not os.environ.get("PAWL_TEST_LONG"):
+        raise Skip("%s takes minutes; PAWL_TEST_LONG=1 does it" % what)
+    if "thread" in build_option("b_sanitize") or "clang" in " ".join(build_compiler()):
+        raise Skip("once is enough; the build with gcc and the address sanitizer does it")
+
+
 def main(module):
     passed = failed = 0
     for name, test in list(module.items()):
