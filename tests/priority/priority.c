@@ -253,7 +253,9 @@ TEST(priority, what_is_malformed_is_told_even_by_a_store_that_is_not_there)
     try_one(&table, &call, PAWL_INVALID_REQUEST, " a blank action, no store");
     call.id = "";
     try_one(&table, &call, PAWL_INVALID_REQUEST, " a blank id, no store");
-    end(2, 3);
+    call = (struct call){ open_id.text, "note", "due", "ann", .guard = true, .expected = 1 };
+    EXPECT_OK(ask_fire(&call));
+    end(3, 3);
 }
 
 /* ---- cancel ---- */
