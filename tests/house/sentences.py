@@ -21,9 +21,9 @@ class Skip(Exception):
     """What is needed is not on this machine; said aloud."""
 
 
-def sh(*words, cwd=None, env=None):
+def sh(*words, cwd=None, env=None, timeout=TIMEOUT_S):
     """Standard output of a command; an AssertionError with all it said if it fails."""
-    done = subprocess.run([str(w) for w in words], cwd=cwd, capture_output=True, timeout=TIMEOUT_S,
+    done = subprocess.run([str(w) for w in words], cwd=cwd, capture_output=True, timeout=timeout,
                           env=dict(os.environ, **(env or {})))
     out, err = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
     assert done.returncode == 0, "%s\nexit %d\n%s%s" % (" ".join(map(str, words)), done.returncode, out, err)

@@ -27,7 +27,7 @@ def search(*defines):
     with tempfile.TemporaryDirectory(prefix="pawl-spin-") as folder:
         sh("spin", *("-D" + name for name in defines), "-a", MODEL, cwd=folder)
         sh("gcc", "-w", "-O2", "-DSAFETY", "-DVECTORSZ=2048", "-DCOLLAPSE", "-o", "pan", "pan.c", cwd=folder)
-        return sh("./pan", *PAN, cwd=folder)
+        return sh("./pan", *PAN, cwd=folder, timeout=1800)
 
 
 def expect_sound(*defines):

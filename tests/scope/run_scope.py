@@ -21,7 +21,7 @@ PART = 250
 
 def make_build(folder):
     sh("meson", "setup", folder, ROOT, "-Dbuildtype=release", "-Db_lundef=false")
-    sh("ninja", "-C", folder, "tests/scope_walk")
+    sh("ninja", "-C", folder, "tests/scope_walk", timeout=1800)
     return str(pathlib.Path(folder) / "tests" / "scope_walk")
 
 
