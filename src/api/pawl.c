@@ -173,6 +173,23 @@ static pawl_status check_labels(struct scope *scope, str text)
     return status;
 }
 
+/* Metadata that says nothing is a mistake (D5). */
+static pawl_status check_metadata(struct scope *scope, str text)
+{
+    struct node *node;
+    pawl_status status = check_json(scope, "instance_metadata", text, false);
+
+    if (status || !text.data)
+        return status;
+    status = node_read_json(scope, text, &node);
+    if (!status && !node->first &&
+        (node->kind == NODE_OBJECT || node->kind == NODE_ARRAY ||
+         (node->kind == NODE_STRING && node->text.size == 0)))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "instance_metadata is empty: leave it out, or say something");
+    return status;
+}
+
 static pawl_status read_time(struct scope *scope, const char *what, const char *text, bool *has,
                              int64_t *out)
 {
@@ -184,8 +201,9 @@ static pawl_status read_time(struct scope *scope, const char *what, const char *
     return PAWL_OK;
 }
 
-static pawl_status create_args_of(struct scope *scope, const pawl_create_args *from,
-                                  struct create_args *out)
+/* A bad value is reported in its place: after a bad declaration (D14). */
+static void create_args_of(struct scope *scope, const pawl_create_args *from,
+                           struct create_args *out)
 {
     pawl_status status;
 
@@ -200,7 +218,7 @@ static pawl_status create_args_of(struct scope *scope, const pawl_create_args *f
                                  .test = from->test };
     status = check_json(scope, "input", out->input, false);
     if (!status)
-        status = check_json(scope, "instance_metadata", out->metadata, false);
+        status = check_metadata(scope, out->metadata);
     if (!status)
         status = check_labels(scope, out->labels);
     if (!status)
@@ -212,7 +230,8 @@ static pawl_status create_args_of(struct scope *scope, const pawl_create_args *f
     if (!status)
         status = read_time(scope, "instantiated_at", from->instantiated_at,
                            &out->has_instantiated_at, &out->instantiated_at_ms);
-    return status;
+    out->late_status = status;
+    out->late_words = status ? arena_text(&scope->arena, str_of(scope->error.message)) : NULL;
 }
 
 pawl_status pawl_create(pawl *p, const pawl_create_args *args, pawl_id *out, pawl_error *error)
@@ -223,9 +242,8 @@ pawl_status pawl_create(pawl *p, const pawl_create_args *args, pawl_id *out, paw
     pawl_status status;
 
     enter(p, &scope);
-    status = create_args_of(&scope, args, &create);
-    if (!status)
-        status = engine_create(p->engine, &scope, &create, &created);
+    create_args_of(&scope, args, &create);
+    status = engine_create(p->engine, &scope, &create, &created);
     if (!status)
         memcpy(out->text, created.id, sizeof out->text);
     return leave(&scope, status, error);
@@ -313,20 +331,33 @@ pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count, pawl_
     return leave(&scope, status, error);
 }
 
+/* Like fire: what is wrong with the values comes after what the instance says to it. */
+static void cancel_args_of(struct scope *scope, const char *id, const char *actor_ref,
+                           const char *reason, struct fire_args *out)
+{
+    pawl_status status;
+
+    *out = (struct fire_args){ .id = str_of(id), .actor = supplied(actor_ref), .is_cancel = true };
+    if (reason && !str_is_blank(str_of(reason)))
+        out->reason = str_of(reason);
+    status = check_ref(scope, "actor_ref", out->actor);
+    if (!status)
+        status = check_utf8(scope, "reason", out->reason);
+    out->late_status = status;
+    out->late_words = status ? arena_text(&scope->arena, str_of(scope->error.message)) : NULL;
+}
+
 pawl_status pawl_cancel(pawl *p, const char *id, const char *actor_ref, const char *reason,
                         pawl_fired *out, pawl_error *error)
 {
     struct scope scope;
+    struct fire_args cancel;
     struct fired fired;
     pawl_status status;
 
     enter(p, &scope);
-    status = check_ref(&scope, "actor_ref", supplied(actor_ref));
-    if (!status)
-        status = check_utf8(&scope, "reason", supplied(reason));
-    if (!status)
-        status = engine_cancel(p->engine, &scope, str_of(id), supplied(actor_ref), supplied(reason),
-                               &fired);
+    cancel_args_of(&scope, id, actor_ref, reason, &cancel);
+    status = engine_fire(p->engine, &scope, &cancel, &fired);
     if (!status && out)
         fired_of(&fired, out);
     return leave(&scope, status, error);

@@ -58,8 +58,11 @@ static pawl_status check_values(struct engine *engine, struct scope *scope,
                                 const struct create_args *args)
 {
     char text[TIME_TEXT_SIZE];
-    pawl_status status = ref_check(scope, "actor_ref", args->actor);
+    pawl_status status;
 
+    if (args->late_status)
+        return scope_fail(scope, args->late_status, "%s", args->late_words);
+    status = ref_check(scope, "actor_ref", args->actor);
     if (!status)
         status = ref_check(scope, "subject_ref", args->subject);
     if (!status)

@@ -84,6 +84,8 @@ struct create_args {
     bool has_instantiated_at;
     int64_t instantiated_at_ms;
     bool test;
+    pawl_status late_status; /* a defect of a value, found by the caller: reported after those of */
+    const char *late_words;  /* the declaration or definition (D14) */
 };
 struct created {
     char id[ID_SIZE + 1];

@@ -203,14 +203,29 @@ pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct
     return status;
 }
 
+/* The store failed before the request was looked at; but what cannot be right is told first. */
+static pawl_status malformed_first(struct scope *scope, const struct fire_args *args,
+                                   pawl_status status)
+{
+    pawl_error kept = scope->error;
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number;
+
+    if (check_words(scope, args, &number, random) == PAWL_INVALID_REQUEST)
+        return PAWL_INVALID_REQUEST;
+    scope->error = kept;
+    return status;
+}
+
 pawl_status engine_fire(struct engine *engine, struct scope *scope, const struct fire_args *args,
                         struct fired *out)
 {
     struct batch_fire fire = { .args = *args };
     pawl_status status = engine_fire_batch(engine, scope, &fire, 1);
 
-    if (!status)
-        status = fire.status;
+    if (status)
+        return malformed_first(scope, args, status);
+    status = fire.status;
     if (!status)
         *out = fire.fired;
     return status;

@@ -4,7 +4,7 @@ flows and countdowns are driven by several clients, over HTTP and from the comma
 syncs and writes that fail under a server that lives on.
 
 One store lives through all the deaths. After each the ledger (rig.py) is checked; at the end
-every instance must end as it should, and both verifiers must agree that the store is valid.
+every instance must end as it should, and both verifiers must agree that the store is valid. D37.
 """
 import json
 import os
