@@ -56,6 +56,7 @@ pawl_status define_text(struct cli *cli, str text, const char *path, const char 
     struct buf input;
     pawl_status status;
 
+    *out = (struct put){ .source = text };
     if (!name && find_name(cli, text, path, &name) != PAWL_OK)
         return cli->scope.error.status;
     input_init(&input);
@@ -76,33 +77,33 @@ pawl_status define_file(struct cli *cli, const char *path, const char *name, str
     str text;
     pawl_status status = file_read(&cli->scope, path, &text);
 
+    *out = (struct put){ 0 };
     return status == PAWL_OK ? define_text(cli, text, path, name, out) : status;
 }
 
-static void put_findings(struct cli *cli, const struct node *list, const char *path,
-                         enum style style, const char *word)
+int report_definition(struct cli *cli, const char *path, const struct put *put)
 {
-    for (const struct node *item = list ? list->first : NULL; item; item = item->next) {
-        str message = item->kind == NODE_STRING ? item->text : member_str(item, "message");
+    bool is_refused = cli->scope.error.status == PAWL_INVALID_DEFINITION;
+    int code = report(cli, &cli->scope.error);
 
-        fputs(path, cli->term.out);
-        if (member_int(item, "line") > 0)
-            fprintf(cli->term.out, ":%lld:%lld", (long long)member_int(item, "line"),
-                    (long long)member_int(item, "column"));
-        fputs(": ", cli->term.out);
-        term_put(&cli->term, style, "%s", word);
-        fprintf(cli->term.out, ": %.*s\n", STR_ARG(message));
-    }
+    if (is_refused && put->source.data)
+        findings_explain(cli, path, put->source);
+    return code;
 }
 
+/* The answer is what was put; what is odd about it goes beside it, to stderr. */
 static void put_defined(struct cli *cli, const struct put *put, const char *path)
 {
     str kind = member_str(put->answer, "kind"), sha = member_str(put->answer, "sha256");
+    const struct checked checked = { .path = path, .text = put->source, .answer = put->answer };
+    struct term errors;
 
-    put_findings(cli, node_find(put->answer, "warnings"), path, WARN, "warning");
     term_put(&cli->term, BOLD, "%s@%lld", put->name, (long long)member_int(put->answer, "version"));
     fprintf(cli->term.out, "  %.*s  ", STR_ARG(kind));
     term_put(&cli->term, DIM, "sha256 %.12s\n", sha.size ? sha.data : "");
+    fflush(cli->term.out);
+    term_init(&errors, stderr);
+    findings_put(&errors, &checked, "warnings");
 }
 
 /* A file that is not there is a wrong word, not a refusal of the store. */
@@ -129,7 +130,7 @@ int verb_define(struct cli *cli)
         return report(cli, &cli->scope.error);
     for (uint32_t i = 0; i < cli->operand_count; i++) {
         if (define_file(cli, cli->operands[i], name, &put) != PAWL_OK)
-            return report(cli, &cli->scope.error);
+            return report_definition(cli, cli->operands[i], &put);
         if (cli->json)
             print_json(cli, put.text);
         else
@@ -140,27 +141,21 @@ int verb_define(struct cli *cli)
 
 static pawl_status check_file(struct cli *cli, const char *path, bool *valid)
 {
-    struct buf input;
-    struct node *answer;
+    struct checked checked;
     const struct node *errors;
     str text;
 
-    if (file_read(&cli->scope, path, &text) != PAWL_OK)
+    if (file_read(&cli->scope, path, &text) != PAWL_OK ||
+        findings_ask(cli, path, text, NULL, &checked) != PAWL_OK)
         return cli->scope.error.status;
-    input_init(&input);
-    json_key(&input, "text");
-    json_str(&input, text);
-    json_close(&input, '}');
-    if (target_ask(cli, &cli->scope, "definition.check", &input, &answer, &text) != PAWL_OK)
-        return cli->scope.error.status;
-    errors = node_find(answer, "errors");
+    errors = node_find(checked.answer, "errors");
     *valid = !errors || errors->count == 0;
     if (cli->json) {
-        print_json(cli, text);
+        print_json(cli, checked.raw);
         return PAWL_OK;
     }
-    put_findings(cli, errors, path, BAD, "error");
-    put_findings(cli, node_find(answer, "warnings"), path, WARN, "warning");
+    findings_put(&cli->term, &checked, "errors");
+    findings_put(&cli->term, &checked, "warnings");
     if (*valid)
         fprintf(cli->term.out, "%s: valid\n", path);
     return PAWL_OK;

@@ -1,0 +1,74 @@
+"""pawl check: what is wrong or odd with a definition, and whether a new version is safe."""
+import json
+import os
+
+from harness import EXAMPLES, main
+
+BAD = "name: bad\nstates: [a, a]\ninitial_state: b\nterminal_states: [a]\nterminal_kinds: {a: success}\ntransitions: []\n"
+
+
+def machine(**changes):
+    """A machine that has nothing odd about it, and what is changed about it."""
+    text = {"name": "order", "states": ["new", "paid", "shipped", "dropped"], "initial_state": "new",
+            "terminal_states": ["shipped", "dropped"], "terminal_kinds": {"shipped": "success", "dropped": "cancel"},
+            "transitions": [{"from_state": "new", "action": "pay", "to_state": "paid"},
+                            {"from_state": "paid", "action": "ship", "to_state": "shipped"},
+                            {"from_state": "*", "action": "drop", "to_state": "dropped"}]}
+    text.update(changes)
+    return json.dumps(text)
+
+
+def test_an_error_shows_the_line_it_means_with_a_caret(shell):
+    shell.write("bad.yaml", BAD)
+    assert shell.pawl("check", "bad.yaml", expect=1).out == (
+        "bad.yaml:2:13: error: state 'a' is declared twice, first at line 2, column 10; keep one\n"
+        "     2 | states: [a, a]\n"
+        "       |             ^\n"
+        "bad.yaml:3:16: error: 'initial_state': expected one of 'states', found 'b'; declare it there or correct the name\n"
+        "     3 | initial_state: b\n"
+        "       |                ^\n")
+
+
+def test_the_caret_stands_under_the_character_meant_in_a_line_of_any_width(shell):
+    states = ["ärger%d" % i for i in range(200)]
+    text = json.dumps({"states": states, "initial_state": "nowhere", "transitions": []}, ensure_ascii=False)
+    shell.write("wide.json", text)
+    where, line, caret = shell.pawl("check", "wide.json", expect=1).out.splitlines()
+    assert where.startswith("wide.json:1:%d: error: " % (len(text.split('"nowhere"')[0].encode()) + 1)), where
+    assert len(line) <= 80 and line[caret.index("^"):].startswith('"nowhere"'), (line, caret)
+
+
+def test_control_characters_of_a_text_reach_no_terminal(shell):
+    shell.write("bell.yaml", "name: bell\nstates: [\"a\x1b[31m\", b]\ninitial_state: b\ntransitions: []\n\"k\x1b[2J\": 1\n")
+    found = shell.pawl("check", "bell.yaml", expect=None)
+    assert "\x1b" not in found.out + found.err, found
+
+
+def test_a_refused_definition_shows_every_error_and_is_not_put(shell):
+    shell.write("bad.yaml", BAD)
+    found = shell.pawl("define", "bad.yaml", expect=1)
+    assert found.out == "" and found.err.splitlines()[:3] == [
+        "pawl: invalid-definition: bad.yaml: line 2, column 13: state 'a' is declared twice, first at line 2, column 10; keep one",
+        "     2 | states: [a, a]",
+        "       |             ^"], found
+    assert "bad.yaml:3:16: error: 'initial_state'" in found.err, found
+    assert "bad.yaml: line 2, column 13" in shell.pawl("run", "bad.yaml", expect=1).err
+    assert shell.json("sql", "select count(*) as n from pawl_definitions where name = 'bad'")["rows"] == [["0"]]
+
+
+def test_a_definition_with_warnings_is_put_and_they_go_to_stderr(shell):
+    shell.write("odd.json", machine(colour="red"))
+    found = shell.pawl("define", "odd.json")
+    assert found.out.startswith("order@1  machine") and found.out.count("\n") == 1, found
+    assert "odd.json:1:" in found.err and "unknown key 'colour'" in found.err, found
+    assert [w["message"][:20] for w in shell.json("define", "odd.json")["warnings"]] == ["unknown key 'colour'"]
+
+
+def test_json_gives_findings_as_data_without_pictures(shell):
+    shell.write("bad.yaml", BAD)
+    found = shell.json("check", "bad.yaml", expect=1)
+    assert [(e["line"], e["column"]) for e in found["errors"]] == [(2, 13), (3, 16)] and found["warnings"] == []
+    assert os.listdir(shell.folder) == ["bad.yaml"]
+
+
+main(globals())
