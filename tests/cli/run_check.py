@@ -29,6 +29,16 @@ def test_an_error_shows_the_line_it_means_with_a_caret(shell):
         "       |                ^\n")
 
 
+def test_a_warning_shows_its_line_and_the_definition_is_valid(shell):
+    shell.write("odd.yaml", "name: odd\nstates: [a, z]\ninital_state: a\ninitial_state: a\nterminal_states: [z]\n"
+                            "terminal_kinds: {z: success}\ntransitions:\n  - {from_state: a, action: go, to_state: z}\n")
+    assert shell.pawl("check", "odd.yaml").out == (
+        "odd.yaml:3:1: warning: unknown key 'inital_state': it is kept, and means nothing; did you mean 'initial_state'?\n"
+        "     3 | inital_state: a\n"
+        "       | ^\n"
+        "odd.yaml: valid\n")
+
+
 def test_the_caret_stands_under_the_character_meant_in_a_line_of_any_width(shell):
     states = ["ärger%d" % i for i in range(200)]
     text = json.dumps({"states": states, "initial_state": "nowhere", "transitions": []}, ensure_ascii=False)
