@@ -368,6 +368,24 @@ pawl_status store_counts(struct store *store, struct scope *scope, str name, uin
     return status;
 }
 
+pawl_status store_step_counts(struct store *store, struct scope *scope, str name,
+                              struct step_count **out, uint32_t *count)
+{
+    pawl_status status;
+
+    ASSERT(name.data && out && count);
+    status = store->ops->step_counts(store, scope, name, out, count);
+    for (uint32_t i = 1; status == PAWL_OK && i < *count; i++) {
+        const struct step_count *one = &(*out)[i - 1], *next = &(*out)[i];
+
+        status = expect(scope, status,
+                        one->version < next->version ||
+                            (one->version == next->version && one->plan < next->plan),
+                        "a step");
+    }
+    return status;
+}
+
 pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context)
 {
     ASSERT(fn);

@@ -108,6 +108,12 @@ struct state_count {
     uint64_t running;     /* of them, with a ready or running step */
 };
 
+/* How many live attempts of one step of one version of a definition there are. */
+struct step_count {
+    uint32_t version, plan; /* plan: the step's index */
+    uint64_t total;
+};
+
 struct store_options {
     bool own;             /* hold the store exclusively for life */
     const char *address;  /* with own: written for others to find */
@@ -190,6 +196,11 @@ struct store_ops {
     pawl_status (*counts)(struct store *store, struct scope *scope, str name, uint32_t version,
                           struct state_count **out, uint32_t *count);
 
+    /* The live steps (pending, ready or running) of the instances of a definition, by version and
+     * step, in this order. Like counts(), it holds up nobody. */
+    pawl_status (*step_counts)(struct store *store, struct scope *scope, str name,
+                               struct step_count **out, uint32_t *count);
+
     /* Read-only SQL over the pawl_... views, for people. May be NULL. */
     pawl_status (*sql)(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
 };
@@ -237,6 +248,8 @@ pawl_status store_list(struct store *store, struct scope *scope, const struct li
                        uint64_t **out, uint32_t *count);
 pawl_status store_counts(struct store *store, struct scope *scope, str name, uint32_t version,
                          struct state_count **out, uint32_t *count);
+pawl_status store_step_counts(struct store *store, struct scope *scope, str name,
+                              struct step_count **out, uint32_t *count);
 pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
 
 extern const struct store_ops memory_store_ops, sqlite_store_ops;

@@ -183,6 +183,28 @@ STORE_TEST(counts_see_through_rows_that_lag)
     expect_counts(s, STR_NONE, 0, "order@1:paid=3/0");
 }
 
+STORE_TEST(live_steps_are_counted_by_version_and_step)
+{
+    struct step_count *counts;
+    struct change c;
+    uint32_t count;
+
+    put_variety(s); /* instance 2 is of version 2, 1 and 4..6 are of version 1, 3 is inline */
+    c = change_begin(s);
+    add_step(&c, 2, 7, STEP_PENDING);
+    add_step(&c, 1, 1, STEP_RUNNING);
+    add_step(&c, 4, 1, STEP_READY);
+    EXPECT_OK(change_commit(&c));
+    EXPECT_OK(store_step_counts(s->store, s->scope, STR("order"), &counts, &count));
+    EXPECT_EQ(count, 3);
+    EXPECT(counts[0].version == 1 && counts[0].total == 2);
+    EXPECT(counts[1].version == 2 && counts[1].total == 1);
+    EXPECT(counts[2].version == 2 && counts[2].total == 1);
+    EXPECT(counts[1].plan < counts[2].plan);
+    EXPECT_OK(store_step_counts(s->store, s->scope, STR("ord"), &counts, &count));
+    EXPECT_EQ(count, 0);
+}
+
 /* ---- Memory ---- */
 
 static void expect_ok_or_no_memory(pawl_status status)
@@ -199,6 +221,7 @@ static void read_all(struct stand *s, struct scope *scope)
     struct definition_row definition, *definitions;
     struct live_timer *timers;
     struct state_count *counts;
+    struct step_count *steps;
     struct record record;
     struct live live;
     uint64_t *numbers;
@@ -213,6 +236,7 @@ static void read_all(struct stand *s, struct scope *scope)
     expect_ok_or_no_memory(store_busy(s->store, scope, 0, 9, &numbers, &count));
     expect_ok_or_no_memory(store_list(s->store, scope, &query, &numbers, &count));
     expect_ok_or_no_memory(store_counts(s->store, scope, STR_NONE, 0, &counts, &count));
+    expect_ok_or_no_memory(store_step_counts(s->store, scope, STR("order"), &steps, &count));
 }
 
 STORE_TEST(a_read_that_runs_out_of_memory_says_so)

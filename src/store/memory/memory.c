@@ -261,4 +261,5 @@ const struct store_ops memory_store_ops = {
     .snapshot = memory_snapshot,
     .list = memory_list,
     .counts = memory_counts,
+    .step_counts = memory_step_counts,
 };

@@ -220,6 +220,8 @@ pawl_status sqlite_list(struct store *store, struct scope *scope, const struct l
                         uint64_t **out, uint32_t *count);
 pawl_status sqlite_counts(struct store *store, struct scope *scope, str name, uint32_t version,
                           struct state_count **out, uint32_t *count);
+pawl_status sqlite_step_counts(struct store *store, struct scope *scope, str name,
+                               struct step_count **out, uint32_t *count);
 pawl_status sqlite_sql(struct store *store, struct scope *scope, str text, row_fn fn,
                        void *context);
 
