@@ -29,6 +29,7 @@ static const struct op_param definition_list_params[] = {
 static const struct op_param definition_check_params[] = {
     { "text", IN_BODY, OP_STRING, false, "the definition, JSON or YAML" },
     { "format", IN_BODY, OP_STRING, false, "json or yaml; without it the text is looked at" },
+    { "against", IN_QUERY, OP_STRING, false, "is it safe for the instances of this name (or name@version)?" },
     END,
 };
 
