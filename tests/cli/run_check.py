@@ -1,8 +1,9 @@
 """pawl check: what is wrong or odd with a definition, and whether a new version is safe."""
 import json
 import os
+import re
 
-from harness import EXAMPLES, main
+from harness import ROOT, main
 
 BAD = "name: bad\nstates: [a, a]\ninitial_state: b\nterminal_states: [a]\nterminal_kinds: {a: success}\ntransitions: []\n"
 
@@ -79,6 +80,75 @@ def test_json_gives_findings_as_data_without_pictures(shell):
     found = shell.json("check", "bad.yaml", expect=1)
     assert [(e["line"], e["column"]) for e in found["errors"]] == [(2, 13), (3, 16)] and found["warnings"] == []
     assert os.listdir(shell.folder) == ["bad.yaml"]
+
+
+def under_way(shell):
+    """Two orders that are new, one that is paid, one that was dropped."""
+    shell.write("order.json", machine())
+    shell.pawl("define", "order.json")
+    for action in (None, None, "pay", "drop"):
+        shell.pawl("start", "order")
+        if action:
+            shell.pawl("fire", "@last", action)
+
+
+RENAMED = [{"from_state": "new", "action": "pay", "to_state": "paid"},
+           {"from_state": "paid", "action": "send", "to_state": "shipped"},
+           {"from_state": "new", "action": "drop", "to_state": "dropped"}]
+
+
+def test_a_new_version_that_has_a_place_for_every_instance_is_safe(shell):
+    under_way(shell)
+    shell.write("new.json", machine(description="the same with words"))
+    assert shell.pawl("check", "new.json", "--against", "order").out == (
+        "new.json: valid\n"
+        "state  instances  verdict\n"
+        "new    2          safe\n"
+        "paid   1          safe\n"
+        "new.json: safe against order, of which 3 instances are under way\n")
+
+
+def test_a_new_version_without_an_exit_that_is_needed_is_not_safe(shell):
+    under_way(shell)
+    shell.write("new.json", machine(transitions=RENAMED))
+    found = shell.pawl("check", "new.json", "--against", "order", expect=1)
+    assert found.out.endswith(
+        "state  instances  verdict\n"
+        "new    2          safe\n"
+        "paid   1          exits missing: ship, drop\n"
+        "new.json: not safe against order, of which 3 instances are under way\n"), found
+    found = shell.json("check", "new.json", "--against", "order", expect=1)["against"]
+    assert found["safe"] is False and found["versions"] == [1], found
+    assert found["states"][1] == {"state": "paid", "instances": 1, "verdict": "exits missing", "missing": ["ship", "drop"]}
+    assert shell.json("sql", "select max(version) from pawl_definitions where name = 'order'")["rows"] == [["1"]]
+
+
+def test_against_works_through_a_server_and_through_the_owner_of_the_store(shell):
+    under_way(shell)
+    shell.write("new.json", machine(transitions=RENAMED))
+    here = shell.json("check", "new.json", "--against", "order", expect=1)
+    child, address = shell.serve()
+    assert shell.json("--store", address, "check", "new.json", "--against", "order", expect=1) == here
+    assert shell.json("check", "new.json", "--against", "order", expect=1) == here
+    shell.pawl("cancel", "@last", expect=1)
+    shell.stop(child)
+
+
+def test_against_needs_a_store_a_name_that_is_known_and_one_file(shell):
+    shell.write("new.json", machine())
+    assert "there is no store" in shell.pawl("check", "new.json", "--against", "order", expect=1).err
+    shell.pawl("init")
+    assert "no definition 'order' to compare with" in shell.pawl("check", "new.json", "--against", "order", expect=1).err
+    shell.pawl("check", "new.json", "new.json", "--against", "order", expect=2)
+    shell.pawl("define", "new.json")
+    assert shell.pawl("check", "new.json", "--against", "order").out.endswith(
+        "new.json: safe against order: none of its instances is under way\n")
+
+
+def test_the_page_about_checking_names_every_verdict(shell):
+    page = (ROOT / "docs" / "howto" / "check.md").read_text()
+    names = re.findall(r'X\([A-Z_]+, "([a-z ]+)"\)', (ROOT / "src" / "engine" / "engine.h").read_text())
+    assert len(names) >= 6 and all("`" + name in page for name in names), names
 
 
 main(globals())

@@ -177,6 +177,9 @@ pawl_status define_file(struct cli *cli, const char *path, const char *name, str
 pawl_status define_text(struct cli *cli, str text, const char *path, const char *name,
                         struct put *out);
 
+/* Are all operands files that can be read? If not, says so: a wrong word. */
+bool can_read_all(const struct cli *cli);
+
 /* The same as report(), for a definition that was refused: with the lines that are meant. */
 int report_definition(struct cli *cli, const char *path, const struct put *put);
 

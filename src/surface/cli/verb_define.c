@@ -1,4 +1,4 @@
-/* verb_define.c - init, define, check: a store and what is defined in it. */
+/* verb_define.c - init, define: a store and what is defined in it. */
 #include "base/limits.h"
 #include "surface/cli/cli.h"
 #include <libgen.h>
@@ -107,7 +107,7 @@ static void put_defined(struct cli *cli, const struct put *put, const char *path
 }
 
 /* A file that is not there is a wrong word, not a refusal of the store. */
-static bool can_read_all(struct cli *cli)
+bool can_read_all(const struct cli *cli)
 {
     for (uint32_t i = 0; i < cli->operand_count; i++)
         if (strcmp(cli->operands[i], "-") != 0 && access(cli->operands[i], R_OK) != 0) {
@@ -137,45 +137,4 @@ int verb_define(struct cli *cli)
             put_defined(cli, &put, cli->operands[i]);
     }
     return EXIT_DONE;
-}
-
-static pawl_status check_file(struct cli *cli, const char *path, bool *valid)
-{
-    struct checked checked;
-    const struct node *errors;
-    str text;
-
-    if (file_read(&cli->scope, path, &text) != PAWL_OK ||
-        findings_ask(cli, path, text, NULL, &checked) != PAWL_OK)
-        return cli->scope.error.status;
-    errors = node_find(checked.answer, "errors");
-    *valid = !errors || errors->count == 0;
-    if (cli->json) {
-        print_json(cli, checked.raw);
-        return PAWL_OK;
-    }
-    findings_put(&cli->term, &checked, "errors");
-    findings_put(&cli->term, &checked, "warnings");
-    if (*valid)
-        fprintf(cli->term.out, "%s: valid\n", path);
-    return PAWL_OK;
-}
-
-int verb_check(struct cli *cli)
-{
-    const char *file = store_file(cli->store);
-    bool all_valid = true, valid = false;
-
-    if (!can_read_all(cli))
-        return EXIT_USAGE;
-    if (file && access(file, F_OK) != 0)
-        cli->store = "memory:"; /* to check needs no store */
-    if (target_open(cli, USE_CREATE, NULL) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    for (uint32_t i = 0; i < cli->operand_count; i++) {
-        if (check_file(cli, cli->operands[i], &valid) != PAWL_OK)
-            return report(cli, &cli->scope.error);
-        all_valid = all_valid && valid;
-    }
-    return all_valid ? EXIT_DONE : EXIT_REJECTED;
 }

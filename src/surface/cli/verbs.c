@@ -12,6 +12,11 @@ static const struct cli_option define_options[] = {
     { 0 },
 };
 
+static const struct cli_option check_options[] = {
+    { "against", "NAME", OPTION_TEXT, NULL, "is it safe for the instances of NAME (or NAME@VERSION) under way?" },
+    { 0 },
+};
+
 static const struct cli_option start_options[] = {
     { "input", "JSON", OPTION_JSON, "input", "what it begins with; @FILE reads a file" },
     { "subject", "REF", OPTION_TEXT, "subject_ref", "what it is about" },
@@ -109,8 +114,8 @@ const struct verb verbs[] = {
       "pawl init\npawl --store sqlite:orders.db init\n", .run = verb_init },
     { "demo", BEGIN, "", 0, 0, "see all of it in a minute, in a folder of its own", demo_options,
       "pawl demo\n", .run = verb_demo },
-    { "check", BEGIN, "FILE...", 1, MANY, "check definitions without storing them", NULL,
-      "pawl check examples/order.yaml\n", .run = verb_check },
+    { "check", BEGIN, "FILE...", 1, MANY, "check definitions without storing them", check_options,
+      "pawl check examples/order.yaml\npawl check new-order.yaml --against order\n", .run = verb_check },
     { "define", BEGIN, "FILE...", 1, MANY, "put definitions (YAML or JSON) into the store", define_options,
       "pawl define examples/order.yaml\npawl define draft.yaml --name order\n", .run = verb_define },
     { "run", BEGIN, "FILE", 1, 1, "put a definition, start it, run it to its end here", run_options,
