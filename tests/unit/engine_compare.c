@@ -161,3 +161,48 @@ WORLD_TEST(compare, flows_are_compared_by_the_names_of_live_steps)
     EXPECT_HAS(against(world, "report", ORDER),
                "{\"state\":\"running\",\"instances\":1,\"verdict\":\"kind is different\"");
 }
+
+WORLD_TEST(compare, one_version_of_a_flow_is_asked_for_alone)
+{
+    world_define(world, FLOW("rest"));
+    world_create(world, "report", NULL);
+    world_define(world, FLOW("nap"));
+    world_create(world, "report", NULL);
+    world_advance(world, 1000);
+    EXPECT_HAS(against(world, "report", FLOW("nap")),
+               "\"steps\":[{\"step\":\"nap\",\"instances\":1,\"verdict\":\"safe\",\"missing\":[]},"
+               "{\"step\":\"rest\",\"instances\":1,\"verdict\":\"step is gone\"");
+    EXPECT_HAS(against(world, "report@2", FLOW("nap")), "\"safe\":true}");
+    EXPECT_HAS(against(world, "report@1", FLOW("nap")), "\"safe\":false}");
+}
+
+WORLD_TEST(compare, an_exit_that_two_versions_need_is_named_once)
+{
+    begin_orders(world);
+    world_define(world, ORDER "# another text\n");
+    world_create(world, "order", NULL);
+    EXPECT_HAS(against(world, "order",
+                       HEAD "states: [new, paid, shipped, dropped]\ntransitions:\n" PAY SHIP NOTE),
+               "{\"state\":\"new\",\"instances\":3,\"verdict\":\"exits missing\","
+               "\"missing\":[\"drop\"]}");
+}
+
+WORLD_TEST(compare, what_is_wrong_for_one_version_is_wrong_though_the_others_are_safe)
+{
+    static const char machine[] = "name: report\nstates: [running, done]\ninitial_state: running\n"
+                                  "terminal_states: [done]\nterminal_kinds: {done: success}\n"
+                                  "transitions:\n"
+                                  "  - {from_state: running, action: end, to_state: done}\n";
+
+    world_define(world, FLOW("rest"));
+    world_create(world, "report", NULL);
+    world_advance(world, 1000);
+    world_define(world, machine);
+    world_create(world, "report", NULL);
+    EXPECT_HAS(against(world, "report", machine),
+               "\"versions\":[1,2],\"states\":[{\"state\":\"running\",\"instances\":2,"
+               "\"verdict\":\"kind is different\"");
+    EXPECT_HAS(against(world, "report", FLOW("rest")),
+               "\"verdict\":\"kind is different\",\"missing\":[]}],\"steps\":[{\"step\":\"rest\","
+               "\"instances\":1,\"verdict\":\"safe\"");
+}
