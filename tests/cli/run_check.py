@@ -71,7 +71,7 @@ def test_a_definition_with_warnings_is_put_and_they_go_to_stderr(shell):
     shell.write("odd.json", machine(colour="red"))
     found = shell.pawl("define", "odd.json")
     assert found.out.startswith("order@1  machine") and found.out.count("\n") == 1, found
-    assert "odd.json:1:" in found.err and "unknown key 'colour'" in found.err, found
+    assert re.fullmatch(r"odd\.json:1:\d+: warning: unknown key 'colour'.*\n", found.err), found
     assert [w["message"][:20] for w in shell.json("define", "odd.json")["warnings"]] == ["unknown key 'colour'"]
 
 

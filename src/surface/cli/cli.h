@@ -187,7 +187,7 @@ int report_definition(struct cli *cli, const char *path, const struct put *put);
 
 struct checked {
     const char *path;
-    str text; /* the author's */
+    str text; /* the author's; data NULL: no lines are shown */
     struct node *answer;
     str raw; /* the answer as it came */
 };

@@ -91,11 +91,12 @@ int report_definition(struct cli *cli, const char *path, const struct put *put)
     return code;
 }
 
-/* The answer is what was put; what is odd about it goes beside it, to stderr. */
+/* The answer is what was put; what is odd about it goes beside it, to stderr, a line each: it may
+ * be meant so, and `check` shows more. */
 static void put_defined(struct cli *cli, const struct put *put, const char *path)
 {
     str kind = member_str(put->answer, "kind"), sha = member_str(put->answer, "sha256");
-    const struct checked checked = { .path = path, .text = put->source, .answer = put->answer };
+    const struct checked checked = { .path = path, .answer = put->answer };
     struct term errors;
 
     term_put(&cli->term, BOLD, "%s@%lld", put->name, (long long)member_int(put->answer, "version"));
