@@ -93,22 +93,36 @@ static pawl_status add_place(struct comparing *comparing, const struct place *pl
     return PAWL_OK;
 }
 
+static pawl_status fail_damaged(const struct comparing *comparing, uint32_t version,
+                                const char *what)
+{
+    return scope_fail(comparing->scope, PAWL_STORAGE_FAILURE,
+                      "version %u of '%.*s' does not have the %s that an instance is at: run pawl "
+                      "verify",
+                      version, STR_ARG(comparing->name), what);
+}
+
+static pawl_status collect_state(struct comparing *comparing, const struct state_count *count)
+{
+    struct place place = { .name = count->state, .instances = count->total };
+    pawl_status status = find_slot(comparing, count->version, &place.slot);
+
+    if (status)
+        return status;
+    if (definition_find_state(place.slot->definition, place.name) == UINT32_MAX)
+        return fail_damaged(comparing, count->version, "state");
+    return add_place(comparing, &place);
+}
+
 static pawl_status collect_states(struct comparing *comparing)
 {
     struct counts counts;
     pawl_status status = engine_counts(comparing->engine, comparing->scope, comparing->name,
                                        comparing->version, &counts);
 
-    for (uint32_t i = 0; !status && i < counts.state_count; i++) {
-        const struct state_count *count = &counts.states[i];
-        struct place place = { .name = count->state, .instances = count->total };
-
-        if (count->terminal != TERMINAL_NOT)
-            continue;
-        status = find_slot(comparing, count->version, &place.slot);
-        if (!status)
-            status = add_place(comparing, &place);
-    }
+    for (uint32_t i = 0; !status && i < counts.state_count; i++)
+        if (counts.states[i].terminal == TERMINAL_NOT)
+            status = collect_state(comparing, &counts.states[i]);
     return status;
 }
 
@@ -120,10 +134,7 @@ static pawl_status collect_step(struct comparing *comparing, const struct step_c
     if (status || place.slot->definition->kind != KIND_FLOW)
         return status;
     if (count->plan >= flow_step_count(place.slot->definition))
-        return scope_fail(comparing->scope, PAWL_STORAGE_FAILURE,
-                          "version %u of '%.*s' has no step %u that an instance is at: run pawl "
-                          "verify",
-                          count->version, STR_ARG(comparing->name), count->plan);
+        return fail_damaged(comparing, count->version, "step");
     place.name = flow_step_name(place.slot->definition, count->plan);
     return add_place(comparing, &place);
 }

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import sqlite3
 
 from harness import ROOT, main
 
@@ -143,6 +144,19 @@ def test_against_needs_a_store_a_name_that_is_known_and_one_file(shell):
     shell.pawl("define", "new.json")
     assert shell.pawl("check", "new.json", "--against", "order").out.endswith(
         "new.json: safe against order: none of its instances is under way\n")
+
+
+def test_against_a_damaged_store_is_a_storage_failure(shell):
+    shell.write("flow.yaml", "name: nap\nsteps:\n  a: {tool: sleep, args: {for: 1h}, done: true}\n")
+    under_way(shell)
+    shell.pawl("define", "flow.yaml")
+    shell.pawl("start", "nap")
+    with sqlite3.connect(shell.folder / "pawl.db") as db:
+        db.execute("update pawl_state set name = 'paied' where name = 'paid'")
+        db.execute("update pawl_step set plan = 77")
+    for path, name in (("order.json", "order"), ("flow.yaml", "nap")):
+        found = shell.pawl("check", path, "--against", name, expect=3)
+        assert found.err.startswith("pawl: storage-failure: ") and "run pawl verify" in found.err, found
 
 
 def test_the_page_about_checking_names_every_verdict(shell):
