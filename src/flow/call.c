@@ -34,6 +34,16 @@ str flow_step_name(const struct definition *definition, uint32_t plan_index)
                                                    : STR("?");
 }
 
+uint32_t flow_step_count(const struct definition *definition)
+{
+    return plan_of(definition)->count;
+}
+
+bool flow_has_step(const struct definition *definition, str name)
+{
+    return plan_find(plan_of(definition), name) != STEP_NONE;
+}
+
 bool flow_step_is_idempotent(const struct definition *definition, uint32_t plan_index)
 {
     return plan_index < plan_of(definition)->count &&

@@ -167,6 +167,11 @@ void compile_warning(struct compilation *compiler, const struct node *node, cons
     __attribute__((format(printf, 3, 4)));
 void compile_no_memory(struct compilation *compiler);
 
+/* Warn of a key that means nothing, where it stands. `before` is what comes before its name:
+ * "step 'a': unknown key 'retry." */
+void compile_unknown_key(struct compilation *compiler, const struct node *node, const char *before,
+                         const char *const *known);
+
 /* Add the step at `node`; `name` is what it is called if it has no `name`. */
 void compile_step(struct compilation *compiler, const struct node *node, str key, str name);
 bool compile_is_reserved(str key);

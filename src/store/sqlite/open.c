@@ -346,5 +346,7 @@ const struct store_ops sqlite_store_ops = {
     .busy = sqlite_busy,
     .snapshot = sqlite_snapshot,
     .list = sqlite_list,
+    .counts = sqlite_counts,
+    .step_counts = sqlite_step_counts,
     .sql = sqlite_sql,
 };

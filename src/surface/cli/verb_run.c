@@ -41,8 +41,9 @@ static int run_here(struct cli *cli, struct host *host)
     const char *id;
     str text;
 
-    if (define_file(cli, cli->operands[0], args_option(cli, "name"), &put) != PAWL_OK ||
-        create(cli, put.name, &created, &text) != PAWL_OK)
+    if (define_file(cli, cli->operands[0], args_option(cli, "name"), &put) != PAWL_OK)
+        return report_definition(cli, cli->operands[0], &put);
+    if (create(cli, put.name, &created, &text) != PAWL_OK)
         return report(cli, &cli->scope.error);
     id = member_str(created, "instance_id").data;
     announce(cli, id, text);

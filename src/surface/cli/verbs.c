@@ -12,6 +12,11 @@ static const struct cli_option define_options[] = {
     { 0 },
 };
 
+static const struct cli_option check_options[] = {
+    { "against", "NAME", OPTION_TEXT, NULL, "is it safe for the instances of NAME (or NAME@VERSION) under way?" },
+    { 0 },
+};
+
 static const struct cli_option start_options[] = {
     { "input", "JSON", OPTION_JSON, "input", "what it begins with; @FILE reads a file" },
     { "subject", "REF", OPTION_TEXT, "subject_ref", "what it is about" },
@@ -53,6 +58,11 @@ static const struct cli_option list_options[] = {
     { "order", "ORDER", OPTION_TEXT, "order", "newest (the default) or oldest first" },
     { "limit", "N", OPTION_NUMBER, "limit", "how many, 1 to 1000" },
     { "after", "CURSOR", OPTION_TEXT, "after", "go on behind an earlier page" },
+    { 0 },
+};
+
+static const struct cli_option stats_options[] = {
+    { "definition", "NAME", OPTION_TEXT, "definition", "of this definition (NAME or NAME@VERSION)" },
     { 0 },
 };
 
@@ -104,8 +114,8 @@ const struct verb verbs[] = {
       "pawl init\npawl --store sqlite:orders.db init\n", .run = verb_init },
     { "demo", BEGIN, "", 0, 0, "see all of it in a minute, in a folder of its own", demo_options,
       "pawl demo\n", .run = verb_demo },
-    { "check", BEGIN, "FILE...", 1, MANY, "check definitions without storing them", NULL,
-      "pawl check examples/order.yaml\n", .run = verb_check },
+    { "check", BEGIN, "FILE...", 1, MANY, "check definitions without storing them", check_options,
+      "pawl check examples/order.yaml\npawl check new-order.yaml --against order\n", .run = verb_check },
     { "define", BEGIN, "FILE...", 1, MANY, "put definitions (YAML or JSON) into the store", define_options,
       "pawl define examples/order.yaml\npawl define draft.yaml --name order\n", .run = verb_define },
     { "run", BEGIN, "FILE", 1, 1, "put a definition, start it, run it to its end here", run_options,
@@ -131,6 +141,9 @@ const struct verb verbs[] = {
     { "list", LOOK, "", 0, 0, "list instances, newest first", list_options,
       "pawl list\npawl list --status suspended --definition order --label region=eu\n",
       "instance.list", .render = render_list },
+    { "stats", LOOK, "", 0, 0, "count instances by status and by state", stats_options,
+      "pawl stats\npawl stats --definition order\n",
+      "instance.counts", .render = render_counts },
     { "show", LOOK, "ID", 1, 1, "see one instance: where it stands, how it came there, what next", NULL,
       "pawl show @last\npawl show 0000000007\n",
       "instance.get", { "instance_id" }, .run = verb_show },
