@@ -266,7 +266,10 @@ static void fire_args_of(struct scope *scope, const char *id, const pawl_fire_ar
                                .reason = supplied(from->reason),
                                .payload = supplied(from->payload),
                                .guard_satisfied = from->guard_satisfied,
-                               .expected_sequence = from->expected_sequence };
+                               .has_expected = from->expected_sequence != 0,
+                               .expected_sequence = from->expected_sequence > INT64_MAX
+                                                        ? INT64_MAX
+                                                        : (int64_t)from->expected_sequence };
     if (out->reason.data && str_is_blank(out->reason))
         out->reason = STR_NONE;
     status = check_ref(scope, "actor_ref", out->actor);

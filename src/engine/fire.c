@@ -47,10 +47,10 @@ pawl_status fire_check_late(struct engine *engine, struct scope *scope,
     char text[TIME_TEXT_SIZE];
     pawl_status status;
 
-    if (args->expected_sequence && args->expected_sequence != (uint64_t)seq + 1)
+    if (args->has_expected && args->expected_sequence != (int64_t)seq + 1)
         return scope_fail(scope, PAWL_CONFLICT,
-                          "expected_sequence is %llu, but the next entry is number %u; read again",
-                          (unsigned long long)args->expected_sequence, seq + 1);
+                          "expected_sequence is %lld, but the next entry is number %u; read again",
+                          (long long)args->expected_sequence, seq + 1);
     if (args->late_status)
         return scope_fail(scope, args->late_status, "%s", args->late_words);
     status = ref_check(scope, "actor_ref", args->actor);

@@ -120,6 +120,8 @@ def test_guard_reason_payload_time_and_sequence_reach_the_entry(shell):
     shell.pawl("fire", "@last", "begin-testing")
     assert "--guard" in shell.pawl("fire", "@last", "release", expect=1).err
     assert "conflict" in shell.pawl("fire", "@last", "release", "--guard", "--expect", "7", expect=1).err
+    assert "is 0, but the next entry is number 2" in shell.pawl(
+        "fire", "@last", "release", "--guard", "--expect", "0", expect=1).err
     shell.write("note.json", '{"n": 1.50}')
     shell.pawl("fire", "@last", "release", "--guard", "--reason", "good", "--payload", "@note.json",
                "--expect", "2")
