@@ -222,7 +222,9 @@ def test_verify_finds_a_changed_byte(shell):
 def test_sql_reads_and_never_writes(shell):
     order(shell, "--subject", "A-17")
     found = shell.json("sql", "select name, version from pawl_definitions where name = 'order'")
-    assert found["columns"] == ["name", "version"] and found["rows"] == [["order", "1"]], found
+    assert found["columns"] == ["name", "version"] and found["rows"] == [["order", 1]], found
+    assert shell.json("sql", "select '1', 1.5, null")["rows"] == [["1", 1.5, None]]
+    assert re.search(r"^order +1$", shell.pawl("sql", "select name, version from pawl_definitions").out, re.M)
     assert "order" in shell.pawl("sql", "select name from pawl_definitions").out
     for text in ("delete from pawl_log", "create table x (a)", "selec", ""):
         shell.pawl("sql", text, expect=1)
