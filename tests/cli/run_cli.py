@@ -41,7 +41,9 @@ def test_version(shell):
 def test_wrong_words_are_usage_and_touch_nothing(shell):
     for words in (["frie"], ["fire"], ["fire", "x"], ["list", "x"], ["list", "--nope"], ["list", "-x"],
                   ["list", "--state"], ["fire", "x", "y", "--guard=1"], ["define", "missing.yaml"],
-                  ["--store"], ["run", "missing.yaml"]):
+                  ["--store"], ["run", "missing.yaml"], ["check", "missing.yaml"],
+                  ["start", "order", "--input", "@missing.json"], ["run", "x", "--input", "@missing.json"],
+                  ["fire", "@last", "pay", "--payload", "@missing.json"]):
         found = shell.pawl(*words, expect=2)
         assert found.err.startswith("pawl: ") and not found.out, (words, found)
     assert "did you mean 'fire'" in shell.pawl("frie", expect=2).err
