@@ -159,6 +159,7 @@ struct intern_table {
 #define SNAPSHOT_BYTES  4096u /* history since the last snapshot before the next is worth it */
 #define FLUSH_AFTER_MS  10    /* quiet time before rows that lag are put right */
 #define TOOL_GRACE_MS   1000  /* a program is ended this long after its step has timed out */
+#define CLOCK_BEHIND_MS 60000 /* a wall clock this far behind the store's is worth a warning */
 #define RETRY_STORE_MS  1000  /* an event that met a failing store is tried again after this */
 #define JOBS_QUICK      1024u /* log, set and fail: under way at once */
 #define JOBS_PER_WORKER 4u    /* other tools */
