@@ -389,9 +389,10 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
     if (status)
         return status;
     if (decide->snapshot.data)
-        engine->batch.snapshots[engine->batch.snapshot_count++] = (struct snapshot_row){
-            .instance = head->instance, .seq = head->seq, .text = decide->snapshot
-        };
+        engine->batch.snapshots[engine->batch.snapshot_count++] =
+            (struct snapshot_row){ .instance = head->instance,
+                                   .seq = head->seq + PLANTED(SNAPSHOT_LATE),
+                                   .text = decide->snapshot };
     if (decide->out)
         fired_tell(head, decide->definition, decide->out);
     return PAWL_OK;
@@ -441,7 +442,7 @@ static bool live_of(const struct effect *effect, const struct draft *draft, stru
         return true;
     case EFFECT_DISARM:
         out->kind = LIVE_TIMER_DELETE;
-        return true;
+        return !PLANTED(DISARM_LOST);
     case EFFECT_AWAIT:
         out->kind = LIVE_WAIT_PUT;
         return true;

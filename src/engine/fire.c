@@ -47,7 +47,8 @@ pawl_status fire_check_late(struct engine *engine, struct scope *scope,
     char text[TIME_TEXT_SIZE];
     pawl_status status;
 
-    if (args->has_expected && args->expected_sequence != (int64_t)seq + 1)
+    if (args->has_expected && args->expected_sequence != (int64_t)seq + 1 &&
+        !PLANTED(EXPECTED_IGNORED))
         return scope_fail(scope, PAWL_CONFLICT,
                           "expected_sequence is %lld, but the next entry is number %u; read again",
                           (long long)args->expected_sequence, seq + 1);
@@ -64,7 +65,7 @@ pawl_status fire_check_late(struct engine *engine, struct scope *scope,
     status = store_instance(engine->store, scope, instance, &row);
     if (status == PAWL_NOT_KNOWN) /* created in this very batch: nothing earlier was committed */
         return PAWL_OK;
-    if (!status && args->fired_at_ms < row.instantiated_at_ms)
+    if (!status && args->fired_at_ms < row.instantiated_at_ms && !PLANTED(FIRED_TOO_EARLY))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "fired_at: %s is before the instance was created", text);
     return status;
@@ -143,6 +144,8 @@ static pawl_status fire_one(struct engine *engine, struct scope *scope, struct b
                              event.fired_at_ms);
     if (!status)
         fired_tell(head, slot->definition, &fire->fired);
+    else if (PLANTED(REFUSED_COUNTS))
+        head->seq++;
     return status;
 }
 

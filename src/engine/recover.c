@@ -12,7 +12,7 @@ static pawl_status note_tail(void *context, const struct record *record)
                                   .flags = HEAD_RAW };
     bool ok;
 
-    if (!record->instance)
+    if (!record->instance || (PLANTED(TAIL_CUT) && record->pos == engine->tip.pos))
         return PAWL_OK;
     pthread_mutex_lock(&engine->lock);
     cached = heads_find(&engine->heads, record->instance);
