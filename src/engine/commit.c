@@ -190,6 +190,7 @@ bool commit_accept(struct engine *engine)
         if (may_lag(engine, &batch->heads[i]))
             kept = kept && cached && heads_mark_dirty(&engine->heads, cached);
     }
+    engine->heads.is_whole = engine->heads.is_whole && kept;
     engine->clock_moved = false;
     timers_note(engine, batch);
     return kept;

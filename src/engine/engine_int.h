@@ -37,6 +37,7 @@ struct head {
 };
 
 struct heads {
+    bool is_whole; /* every head whose row lags is here: else rows may not be trusted */
     const struct heap *heap;
     struct head **chunks; /* of HEAD_CHUNK heads */
     uint32_t chunk_count, count, hand;
