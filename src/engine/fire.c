@@ -162,6 +162,19 @@ static void expect_heads(struct engine *engine, const struct request *request, s
     pthread_mutex_unlock(&engine->lock);
 }
 
+/* The store failed under one fire: the fires after it were meant to follow it, so the call fails as
+ * a whole. What of it is in the batch already goes with the batch. */
+static void fail_whole(struct engine *engine, struct request *request, pawl_status status)
+{
+    request->status = status;
+    for (size_t i = 0; i < request->fire_count; i++)
+        request->fires[i].status = status;
+    if (request->accepted) {
+        engine->batch_status = status;
+        engine->scope.error = request->scope->error;
+    }
+}
+
 void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
 {
     for (size_t i = 0; i < request->fire_count; i++) {
@@ -170,6 +183,10 @@ void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
         if (i % HEADS_EXPECTED == 0 && request->fire_count > 1)
             expect_heads(engine, request, i);
         fire->status = fire_one(engine, request->scope, fire, at_ms);
+        if (fire->status == PAWL_STORAGE_FAILURE || fire->status == PAWL_NO_MEMORY) {
+            fail_whole(engine, request, fire->status);
+            return;
+        }
         if (!fire->status && !fire->is_elsewhere)
             request->accepted = true;
     }
