@@ -113,6 +113,8 @@ static pawl_status create_actor(struct engine *engine, struct scope *scope,
     actor->instance = create->number;
     if (status)
         steps_drop(engine, jobs);
+    else
+        actor_restamp(actor, &decision);
     if (status || map_get(&engine->actor_map, actor->instance) != MAP_NONE ||
         actor_adopt(engine, actor)) {
         /* Refused; or somebody was so quick as to send it an event already, which restored it. */

@@ -371,6 +371,7 @@ void actors_fini(struct engine *engine);
 /* mailbox.c */
 pawl_status actor_step(struct actor *actor, const struct event *event, struct scope *scope,
                        struct decision *out);
+void actor_restamp(struct actor *actor, const struct decision *decision); /* after its commit */
 pawl_status actor_decide(struct engine *engine, struct actor *actor, const struct event *event,
                          struct scope *scope, struct decision *out, struct job **jobs);
 pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t instance,
