@@ -82,6 +82,7 @@ struct witness {
     char url[128];
     const struct heap *heap; /* NULL: libc's */
     struct env *env;         /* of the pawl that is open */
+    uint64_t jumps;          /* not 0: the wall clock counts, and jumps before each act; a seed */
     pawl *p;
     uint32_t next; /* act */
     struct seen instances[INSTANCES_MAX];

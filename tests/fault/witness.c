@@ -26,7 +26,7 @@ void witness_init(struct witness *w, const struct scenario *scenario, const char
 
 pawl_status witness_open(struct witness *w)
 {
-    pawl_options options = { .own = w->scenario->own, .test_clock = true };
+    pawl_options options = { .own = w->scenario->own, .test_clock = !w->jumps };
     pawl_status status;
 
     if (w->heap) {
@@ -173,10 +173,14 @@ static bool look_at_history(struct witness *w, struct seen *seen, uint32_t *out)
     pawl_history *history = NULL;
     pawl_entry entry;
     uint32_t count = 0;
+    int64_t last_ms = 0;
     pawl_status status = pawl_history_open(w->p, seen->id, NULL, &history, &witness_error);
 
-    while (status == PAWL_OK && pawl_history_next(history, &entry))
+    while (status == PAWL_OK && pawl_history_next(history, &entry)) {
+        EXPECT(entry.fired_at_ms >= last_ms);
+        last_ms = entry.fired_at_ms;
         note_entry(w, seen, &entry, count++);
+    }
     if (status == PAWL_OK)
         status = pawl_history_close(history, &witness_error);
     if (status != PAWL_OK)
