@@ -141,13 +141,14 @@ def never_crashes(cases, program, folder):
 
 
 def both_agree(cases, program, folder):
-    """Ours in C and verify.py say the same of each; neither crashes."""
+    """Neither verifier crashes, and where ours can read the file they say the same of it. One whose
+    index is damaged, say, ours refuses; verify.py uses no index, and may find all that counts."""
     found, kept = [], pathlib.Path(folder) / "kept.db"
     for file in write_cases(cases, folder):
         _, said, well = feed(program, [file], folder, kept)
         ours = "verdict: valid" in said
         theirs = verify.report(str(kept))
-        if not well or ours != theirs["valid"]:
+        if not well or (ours != theirs["valid"] and "refused" not in said):
             found.append("%s: ours: %s; verify.py: %s" % (file.name, said[:400].strip(), theirs))
     assert not found, "\n".join(found)
 
