@@ -29,6 +29,21 @@ static void enter(pawl *p, struct scope *scope)
     scope_init(scope, &p->heap, LIMIT_SCOPE);
 }
 
+/* There may be no pawl, and so no scope, to tell it in. */
+pawl_status api_need(pawl_error *error, const char *call, const struct given *given)
+{
+    while (given->name && given->is_there)
+        given++;
+    if (!given->name)
+        return PAWL_OK;
+    if (error) {
+        error->status = PAWL_INVALID_REQUEST;
+        (void)snprintf(error->message, sizeof error->message, "%s: expected %s, found NULL", call,
+                       given->name);
+    }
+    return PAWL_INVALID_REQUEST;
+}
+
 /* ---- Opening ---- */
 
 static struct heap heap_of(const pawl_options *options)
@@ -77,6 +92,10 @@ pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *optio
 
 pawl_status pawl_open(pawl **out, const char *url, const pawl_options *options, pawl_error *error)
 {
+    pawl_status status = API_NEED(error, GIVEN(out));
+
+    if (status)
+        return status;
     return pawl_open_env(out, url ? url : "sqlite:pawl.db", options, env_os_new(), error);
 }
 
@@ -98,8 +117,10 @@ pawl_status pawl_define(pawl *p, const char *text, size_t size, pawl_defined *ou
 {
     struct scope scope;
     struct defined defined;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(text));
 
+    if (status)
+        return status;
     enter(p, &scope);
     status = engine_define(p->engine, &scope, STR_NONE, (str){ text, size }, &defined);
     if (!status && out) {
@@ -239,8 +260,10 @@ pawl_status pawl_create(pawl *p, const pawl_create_args *args, pawl_id *out, paw
     struct scope scope;
     struct create_args create;
     struct created created;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(args), GIVEN(out));
 
+    if (status)
+        return status;
     enter(p, &scope);
     create_args_of(&scope, args, &create);
     status = engine_create(p->engine, &scope, &create, &created);
@@ -261,7 +284,10 @@ static void fire_args_of(struct scope *scope, const char *id, const pawl_fire_ar
                                .reason = supplied(from->reason),
                                .payload = supplied(from->payload),
                                .guard_satisfied = from->guard_satisfied,
-                               .expected_sequence = from->expected_sequence };
+                               .has_expected = from->expected_sequence != 0,
+                               .expected_sequence = from->expected_sequence > INT64_MAX
+                                                        ? INT64_MAX
+                                                        : (int64_t)from->expected_sequence };
     if (out->reason.data && str_is_blank(out->reason))
         out->reason = STR_NONE;
     status = check_ref(scope, "actor_ref", out->actor);
@@ -289,8 +315,10 @@ pawl_status pawl_fire(pawl *p, const char *id, const pawl_fire_args *args, pawl_
     struct scope scope;
     struct fire_args fire;
     struct fired fired;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(args));
 
+    if (status)
+        return status;
     enter(p, &scope);
     fire_args_of(&scope, id, args, &fire);
     status = engine_fire(p->engine, &scope, &fire, &fired);
@@ -305,8 +333,10 @@ pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count, pawl_
 {
     struct scope scope;
     struct batch_fire *batch;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), { "fires", fires || count == 0 });
 
+    if (status)
+        return status;
     enter(p, &scope);
     if (count > LIMIT_BATCH)
         return leave(&scope,
@@ -353,8 +383,10 @@ pawl_status pawl_cancel(pawl *p, const char *id, const char *actor_ref, const ch
     struct scope scope;
     struct fire_args cancel;
     struct fired fired;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id));
 
+    if (status)
+        return status;
     enter(p, &scope);
     cancel_args_of(&scope, id, actor_ref, reason, &cancel);
     status = engine_fire(p->engine, &scope, &cancel, &fired);
@@ -367,8 +399,10 @@ pawl_status pawl_signal(pawl *p, const char *id, const char *name, const char *p
                         const char *actor_ref, pawl_error *error)
 {
     struct scope scope;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(name));
 
+    if (status)
+        return status;
     enter(p, &scope);
     status = check_json(&scope, "payload", supplied(payload), false);
     if (!status)
@@ -381,8 +415,10 @@ pawl_status pawl_current(pawl *p, const char *id, const char **out, pawl_error *
 {
     struct scope scope;
     str state;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(out));
 
+    if (status)
+        return status;
     enter(p, &scope);
     status = engine_current(p->engine, &scope, str_of(id), &state);
     if (!status)
@@ -396,9 +432,11 @@ pawl_status pawl_tool_register(pawl *p, const char *name, pawl_tool_fn fn, void 
                                pawl_error *error)
 {
     pawl_error unused;
-    pawl_status status =
-        toolbox_register(engine_toolbox(p->engine), name, fn, context, error ? error : &unused);
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(name), { "fn", fn != NULL });
 
+    if (!status)
+        status =
+            toolbox_register(engine_toolbox(p->engine), name, fn, context, error ? error : &unused);
     if (!status)
         engine_tools_changed(p->engine);
     return status;
@@ -407,20 +445,26 @@ pawl_status pawl_tool_register(pawl *p, const char *name, pawl_tool_fn fn, void 
 pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, pawl_error *error)
 {
     struct scope scope;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(type));
 
+    if (status)
+        return status;
     enter(p, &scope);
     return leave(&scope, engine_code_register(p->engine, type, &scope), error);
 }
 
 int64_t pawl_next_due(pawl *p)
 {
-    return engine_next_due_ms(p->engine);
+    return p ? engine_next_due_ms(p->engine) : -1;
 }
 
 pawl_status pawl_run_due(pawl *p, pawl_error *error)
 {
     struct scope scope;
+    pawl_status status = API_NEED(error, GIVEN(p));
 
+    if (status)
+        return status;
     enter(p, &scope);
     return leave(&scope, engine_run_due(p->engine, &scope), error);
 }
@@ -428,7 +472,10 @@ pawl_status pawl_run_due(pawl *p, pawl_error *error)
 pawl_status pawl_test_advance(pawl *p, int64_t by_ms, pawl_error *error)
 {
     struct scope scope;
+    pawl_status status = API_NEED(error, GIVEN(p));
 
+    if (status)
+        return status;
     enter(p, &scope);
     return leave(&scope, engine_advance(p->engine, &scope, by_ms), error);
 }
@@ -436,7 +483,10 @@ pawl_status pawl_test_advance(pawl *p, int64_t by_ms, pawl_error *error)
 pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *name, pawl_error *error)
 {
     struct scope scope;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(name));
 
+    if (status)
+        return status;
     enter(p, &scope);
     return leave(&scope, engine_fire_timer(p->engine, &scope, str_of(id), str_of(name)), error);
 }
@@ -444,6 +494,6 @@ pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *name, pawl
 /* Texts handed over hold no NUL but their last byte, so that their size is known. */
 void pawl_free(pawl *p, void *text)
 {
-    if (text)
+    if (p && text)
         heap_free(&p->heap, text, strlen(text) + 1);
 }

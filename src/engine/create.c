@@ -116,6 +116,8 @@ static pawl_status create_actor(struct engine *engine, struct scope *scope,
     actor->instance = create->number;
     if (status)
         steps_drop(engine, jobs);
+    else
+        actor_restamp(actor, &decision);
     if (status || map_get(&engine->actor_map, actor->instance) != MAP_NONE ||
         actor_adopt(engine, actor)) {
         /* Refused; or somebody was so quick as to send it an event already, which restored it. */
@@ -392,9 +394,10 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
     if (status)
         return status;
     if (decide->snapshot.data)
-        engine->batch.snapshots[engine->batch.snapshot_count++] = (struct snapshot_row){
-            .instance = head->instance, .seq = head->seq, .text = decide->snapshot
-        };
+        engine->batch.snapshots[engine->batch.snapshot_count++] =
+            (struct snapshot_row){ .instance = head->instance,
+                                   .seq = head->seq + PLANTED(SNAPSHOT_LATE),
+                                   .text = decide->snapshot };
     if (decide->out)
         fired_tell(head, decide->definition, decide->out);
     return PAWL_OK;
@@ -444,7 +447,7 @@ static bool live_of(const struct effect *effect, const struct draft *draft, stru
         return true;
     case EFFECT_DISARM:
         out->kind = LIVE_TIMER_DELETE;
-        return true;
+        return !PLANTED(DISARM_LOST);
     case EFFECT_AWAIT:
         out->kind = LIVE_WAIT_PUT;
         return true;

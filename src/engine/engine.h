@@ -134,7 +134,8 @@ struct fire_args {
     bool guard_satisfied;
     bool has_fired_at;
     int64_t fired_at_ms;
-    uint64_t expected_sequence; /* 0: any */
+    bool has_expected;
+    int64_t expected_sequence; /* one that no entry can have conflicts as well */
     bool is_cancel;             /* not an action by name but the declared way to cancel */
     pawl_status late_status;    /* a defect of attribution or time, found by the caller: reported in
                                    its    place of the priority (after conflict), with late_words */

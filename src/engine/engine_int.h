@@ -37,6 +37,7 @@ struct head {
 };
 
 struct heads {
+    bool is_whole; /* every head whose row lags is here: else rows may not be trusted */
     const struct heap *heap;
     struct head **chunks; /* of HEAD_CHUNK heads */
     uint32_t chunk_count, count, hand;
@@ -159,6 +160,7 @@ struct intern_table {
 #define SNAPSHOT_BYTES  4096u /* history since the last snapshot before the next is worth it */
 #define FLUSH_AFTER_MS  10    /* quiet time before rows that lag are put right */
 #define TOOL_GRACE_MS   1000  /* a program is ended this long after its step has timed out */
+#define CLOCK_BEHIND_MS 60000 /* a wall clock this far behind the store's is worth a warning */
 #define RETRY_STORE_MS  1000  /* an event that met a failing store is tried again after this */
 #define JOBS_QUICK      1024u /* log, set and fail: under way at once */
 #define JOBS_PER_WORKER 4u    /* other tools */
@@ -177,7 +179,6 @@ struct mail {
     bool is_done;
     bool is_owned;            /* nobody waits: freed when done */
     bool holds_place;         /* STEP_START: counted in jobs_under_way until a job takes it over */
-    uint64_t seen_pos;        /* TIMER: the log's end when it was found to be due */
     int64_t retry_at_ms;      /* by the monotonic clock: the store failed, try again then */
     struct mail_group *group; /* of mails that somebody waits for together; may be NULL */
 };
@@ -370,6 +371,7 @@ void actors_fini(struct engine *engine);
 /* mailbox.c */
 pawl_status actor_step(struct actor *actor, const struct event *event, struct scope *scope,
                        struct decision *out);
+void actor_restamp(struct actor *actor, const struct decision *decision); /* after its commit */
 pawl_status actor_decide(struct engine *engine, struct actor *actor, const struct event *event,
                          struct scope *scope, struct decision *out, struct job **jobs);
 pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t instance,
@@ -398,8 +400,6 @@ void *steps_thread(void *engine);
 /* timers.c */
 pawl_status timers_fire_due(struct engine *engine, struct scope *scope);
 void timers_look_again(struct engine *engine); /* what could not be fired may be fired now */
-pawl_status timers_check_due(struct engine *engine, const struct mail *mail, uint64_t instance,
-                             struct scope *scope);
 bool timers_are_due(struct engine *engine);    /* lock held */
 void timers_note(struct engine *engine, const struct batch *batch); /* lock held */
 void *timers_thread(void *engine);

@@ -152,6 +152,15 @@ static void put_back(struct actor *actor, struct mail *mail)
         actor->last = mail;
 }
 
+/* What was folded when it was decided learns when it was recorded. */
+void actor_restamp(struct actor *actor, const struct decision *decision)
+{
+    const struct behavior *behavior = behavior_of(actor->definition->kind);
+
+    for (uint32_t i = 0; behavior->restamp && i < decision->count; i++)
+        behavior->restamp(actor->memory, &decision->drafts[i].effects);
+}
+
 /* After the commit, or its refusal. No lock is held. */
 static void turn_over(struct engine *engine, struct request *request)
 {
@@ -168,6 +177,7 @@ static void turn_over(struct engine *engine, struct request *request)
             actor->snapshot_size = turn->decide.snapshot.size;
             actor->bytes_since_snapshot = 0;
         }
+        actor_restamp(actor, &turn->decision);
         steps_note_ready(engine, actor->instance, &turn->decision);
         steps_act(engine, actor->instance, turn->jobs);
     }
@@ -241,8 +251,6 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
                                               .decided_at_ms = turn->mail->event.at_ms,
                                               .decision = &turn->decision,
                                               .out = turn->mail->out };
-    if (!status)
-        status = timers_check_due(engine, turn->mail, actor->instance, scope);
     if (!status && turn->mail->event.kind == EVENT_STEP_START)
         status = steps_check_served(engine, actor, turn->mail->event.ordinal, scope);
     if (!status)

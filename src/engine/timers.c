@@ -12,7 +12,7 @@ int64_t clock_at(struct engine *engine)
     int64_t now_ms =
         engine->options.test_clock ? engine->test_now_ms : engine->env->now_ms(engine->env);
 
-    return now_ms > engine->tip.at_ms ? now_ms : engine->tip.at_ms;
+    return now_ms > engine->tip.at_ms || PLANTED(CLOCK_FALLS) ? now_ms : engine->tip.at_ms;
 }
 
 int64_t engine_now_ms(struct engine *engine)
@@ -33,7 +33,7 @@ void timers_note(struct engine *engine, const struct batch *batch)
             engine->next_due_ms = batch->live[i].due_at_ms;
 }
 
-static bool post_timer(struct engine *engine, const struct live_timer *timer, uint64_t seen_pos,
+static bool post_timer(struct engine *engine, const struct live_timer *timer,
                        struct mail_group *group)
 {
     struct mail *mail = mail_new(engine);
@@ -41,7 +41,6 @@ static bool post_timer(struct engine *engine, const struct live_timer *timer, ui
     if (!mail)
         return false;
     mail->group = group;
-    mail->seen_pos = seen_pos;
     mail->event = (struct event){ .kind = EVENT_TIMER,
                                   .ordinal = timer->ordinal,
                                   .name = arena_str(&mail->own.arena, timer->name),
@@ -54,44 +53,6 @@ static bool post_timer(struct engine *engine, const struct live_timer *timer, ui
     return false;
 }
 
-/* Has the instance changed since its timer was found to be due? Only then may the timer have
- * been armed again, and to know that costs a look at its row. */
-static bool has_changed(struct engine *engine, const struct mail *mail, uint64_t instance)
-{
-    const struct head *head;
-    bool changed;
-
-    pthread_mutex_lock(&engine->lock);
-    head = heads_find(&engine->heads, instance);
-    changed = !head || head->pos > mail->seen_pos || !engine->options.own;
-    pthread_mutex_unlock(&engine->lock);
-    return changed;
-}
-
-/* An event that came in between may have armed the timer again, under the same name and for
- * later: then this is not the one that was due. What an instance remembers of its timers is
- * a moment older than what was recorded (create.c, count_from), so that only the row tells.
- * Timers of steps need no look: an attempt arms each of its timers once. */
-pawl_status timers_check_due(struct engine *engine, const struct mail *mail, uint64_t instance,
-                             struct scope *scope)
-{
-    const struct event *event = &mail->event;
-    struct live live = { 0 };
-    pawl_status status = PAWL_OK;
-
-    if (event->kind != EVENT_TIMER || event->is_forced || event->ordinal > 0 ||
-        PLANTED(TIMER_TWICE) || !has_changed(engine, mail, instance))
-        return PAWL_OK;
-    status = store_live(engine->store, scope, instance, &live);
-    for (uint32_t i = 0; i < live.timer_count && !status; i++)
-        if (live.timers[i].ordinal == 0 && str_eq(live.timers[i].name, event->name) &&
-            live.timers[i].due_at_ms <= event->at_ms)
-            return PAWL_OK;
-    return status ? status
-                  : scope_fail(scope, PAWL_NOT_AWAITING, "the timer '%.*s' is not due any more",
-                               STR_ARG(event->name));
-}
-
 /* Fire what is due now and wait until all of it has been decided and committed. */
 static pawl_status fire_some(struct engine *engine, struct scope *scope, int64_t now_ms,
                              uint32_t *refused, uint32_t *count)
@@ -99,22 +60,17 @@ static pawl_status fire_some(struct engine *engine, struct scope *scope, int64_t
     struct mail_group group = { 0 };
     struct live_timer *due;
     int64_t next_ms;
-    uint64_t seen_pos;
-    pawl_status status;
+    pawl_status status = store_due(engine->store, scope, now_ms,
+                                   TIMERS_AT_ONCE + engine->stuck_timers, &due, count, &next_ms);
 
-    pthread_mutex_lock(&engine->lock);
-    seen_pos = engine->tip.pos;
-    pthread_mutex_unlock(&engine->lock);
-    status = store_due(engine->store, scope, now_ms, TIMERS_AT_ONCE + engine->stuck_timers, &due,
-                       count, &next_ms);
     if (status)
         return status;
     pthread_mutex_lock(&engine->lock);
     for (uint32_t i = 0; i < *count; i++) {
-        if (!post_timer(engine, &due[i], seen_pos, &group))
+        if (!post_timer(engine, &due[i], &group))
             group.refused++;
         if (PLANTED(TIMER_TWICE))
-            post_timer(engine, &due[i], seen_pos, &group);
+            post_timer(engine, &due[i], &group);
     }
     while (group.left)
         if (!engine_pump(engine))

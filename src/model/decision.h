@@ -81,6 +81,9 @@ struct behavior {
     void *(*memory_new)(const struct definition *definition, str input, struct arena *arena);
     pawl_status (*apply)(const struct definition *definition, void *memory,
                          const struct entry_view *entry, struct scope *scope, struct arena *arena);
+    /* The entry was recorded later than it was decided, and its timers count from then: their due
+     * times as they stand in the log. NULL where memory holds none. */
+    void (*restamp)(void *memory, const struct effect_list *effects);
     void (*memory_print)(const struct definition *definition, const void *memory, struct buf *out);
     pawl_status (*memory_load)(const struct definition *definition, str text, str input,
                                struct scope *scope, struct arena *arena, void **out);

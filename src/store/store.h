@@ -124,7 +124,8 @@ struct store_options {
 
 struct store;
 typedef pawl_status (*record_fn)(void *context, const struct record *record);
-typedef pawl_status (*row_fn)(void *context, uint32_t column_count, const str *names, const str *values);
+typedef pawl_status (*row_fn)(void *context, uint32_t column_count, const str *names, const str *values,
+                              const bool *are_numbers); /* those whose text is a JSON number */
 
 struct store_ops {
     const char *scheme; /* of the URL: "sqlite" */

@@ -88,6 +88,7 @@ WORLD_TEST(machine, rejections_come_in_the_order_of_the_contract)
     const pawl_fire_args late = { .action = "pay", .fired_at = "2999-01-01T00:00:00Z" };
     const pawl_fire_args undeclared = { .action = "x", .fired_at = "2999-01-01T00:00:00Z" };
     const pawl_fire_args unguarded = { .action = "ship", .fired_at = "2999-01-01T00:00:00Z" };
+    const pawl_fire_args early = { .action = "pay", .fired_at = "2001-01-01T00:00:00Z" };
     const pawl_fire_args stale = { .action = "pay", .expected_sequence = 9, .actor_ref = " " };
     pawl_fired fired;
     const char *id;
@@ -98,6 +99,7 @@ WORLD_TEST(machine, rejections_come_in_the_order_of_the_contract)
     EXPECT_EQ(pawl_fire(world->p, unknown, &late, &fired, NULL), PAWL_NOT_KNOWN);
     EXPECT_EQ(pawl_fire(world->p, id, &undeclared, &fired, NULL), PAWL_INVALID_TRANSITION);
     EXPECT_EQ(pawl_fire(world->p, id, &late, &fired, NULL), PAWL_INVALID_REQUEST);
+    EXPECT_EQ(pawl_fire(world->p, id, &early, &fired, NULL), PAWL_INVALID_REQUEST);
     EXPECT_EQ(pawl_fire(world->p, id, &stale, &fired, NULL), PAWL_CONFLICT);
     EXPECT_OK(world_fire(world, id, "pay"));
     EXPECT_EQ(pawl_fire(world->p, id, &unguarded, &fired, NULL), PAWL_GUARD_NOT_SATISFIED);

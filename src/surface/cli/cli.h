@@ -114,6 +114,9 @@ bool args_flag(const struct cli *cli, const char *name);
  * operands are looked up. Fails with INVALID_REQUEST and what the lookup fails with. */
 pawl_status args_members(struct cli *cli, struct buf *input);
 
+/* Can this file ("-": standard input) be read? If not, that is said on stderr. */
+bool file_is_readable(const char *path);
+
 /* A file's text, NUL-terminated ("-": standard input). INVALID_REQUEST names it. */
 pawl_status file_read(struct scope *scope, const char *path, str *out);
 

@@ -111,10 +111,8 @@ static void put_defined(struct cli *cli, const struct put *put, const char *path
 bool can_read_all(const struct cli *cli)
 {
     for (uint32_t i = 0; i < cli->operand_count; i++)
-        if (strcmp(cli->operands[i], "-") != 0 && access(cli->operands[i], R_OK) != 0) {
-            fprintf(stderr, "pawl: cannot read '%s'\n", cli->operands[i]);
+        if (!file_is_readable(cli->operands[i]))
             return false;
-        }
     return true;
 }
 

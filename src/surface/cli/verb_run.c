@@ -55,10 +55,8 @@ int verb_run(struct cli *cli)
     struct host host;
     int code;
 
-    if (access(cli->operands[0], R_OK) != 0) {
-        fprintf(stderr, "pawl: cannot read '%s'\n", cli->operands[0]);
+    if (!file_is_readable(cli->operands[0]))
         return EXIT_USAGE;
-    }
     if (host_open(cli, &here, &host) != PAWL_OK)
         return report(cli, &cli->scope.error);
     code = run_here(cli, &host);

@@ -154,7 +154,7 @@ void render_rows(struct cli *cli, const struct node *answer)
     at = 0;
     for (const struct node *row = rows->first; cells && row; row = row->next)
         for (const struct node *cell = row->first; cell; cell = cell->next)
-            cells[at++] = cell->kind == NODE_NULL ? STR("") : cell->text;
+            cells[at++] = cell->kind == NODE_NULL ? STR("") : cell->text; /* of a number as well */
     if (cells)
         put_rows(&cli->term, &(struct table){ .column_count = count,
                                               .row_count = rows->count,
@@ -167,8 +167,7 @@ int verb_sql(struct cli *cli)
     struct node *answer;
     str text;
 
-    if (target_open(cli, USE_READ, NULL) != PAWL_OK ||
-        verb_call(cli, &answer, &text) != PAWL_OK)
+    if (target_open(cli, USE_READ, NULL) != PAWL_OK || verb_call(cli, &answer, &text) != PAWL_OK)
         return report(cli, &cli->scope.error);
     if (cli->json)
         print_json(cli, text);
