@@ -348,7 +348,8 @@ static void check_store(struct witness *w)
 {
     struct verify_report report;
 
-    EXPECT_OK(verify_store(engine_store(w->p->engine), &heap_libc, 0, NULL, NULL, &report, &error));
+    EXPECT_OK(verify_run(engine_store(w->p->engine), &heap_libc,
+                         &(struct verify_request){ .flows = &flow_behavior }, &report, &error));
     if (!report.valid)
         test_fail(__FILE__, __LINE__, "%s: verify found, at record %" PRIu64 ": %s",
                   w->scenario->name, report.bad_pos, report.what);
