@@ -205,6 +205,13 @@ static void lie_head(struct head_row *row)
         row->state = 0;
 }
 
+/* As it stood once; but head rows are said to be right up to the last position. */
+static void lie_lag(struct head_row *row)
+{
+    if (row->instance == 1)
+        *row = (struct head_row){ .instance = 1, .pos = 3 };
+}
+
 static void lie_value(struct value *value)
 {
     if (value->id == 12) /* the payload of entry 2 of the flow, after the place */
@@ -218,7 +225,7 @@ TEST(verify, damage_behind_the_place_and_in_any_row_is_found)
     struct verify_report report;
 
     some_of_all(&w, t);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         struct kept kept = { 0 };
         struct store *truth = w.store;
 
@@ -227,7 +234,7 @@ TEST(verify, damage_behind_the_place_and_in_any_row_is_found)
         liar_init(&liar, truth);
         liar.record = i == 0 ? lie_late : NULL;
         liar.definition = i == 1 ? lie_definition : NULL;
-        liar.head = i == 2 ? lie_head : NULL;
+        liar.head = i == 2 ? lie_head : i == 4 ? lie_lag : NULL;
         liar.value = i == 3 ? lie_value : NULL;
         w.store = &liar.store;
         check(&w, &kept, 0, &report);
