@@ -127,6 +127,11 @@ static const struct op_param sql_params[] = {
     END,
 };
 
+static const struct op_param verify_params[] = {
+    { "definition", IN_BODY, OP_STRING, false, "only instances of NAME or NAME@VERSION" },
+    END,
+};
+
 static const struct op_param no_params[] = { END };
 
 const struct op ops[] = {
@@ -168,7 +173,8 @@ const struct op ops[] = {
       "Cancel by the declared transition into a cancel terminal",
       cancel_params, op_instance_cancel },
     { "instance.verify", "POST", "/v1/instances/{instance_id}/verify", 0, 200,
-      "Check the chain of its records", one_instance_params, op_instance_verify },
+      "Check its records, its rows and, for a flow, its decisions",
+      one_instance_params, op_instance_verify },
     { "signal.send", "POST", "/v1/instances/{instance_id}/signals", OP_WRITES, 202,
       "Send a signal to an instance that awaits it", signal_params, op_signal_send },
     { "test.advance", "POST", "/v1/test/advance", OP_WRITES, 200,
@@ -180,8 +186,9 @@ const struct op ops[] = {
     { "store.list", "GET", "/v1/stores", 0, 200, "The stores", no_params, op_store_names },
     { "store.sql", NULL, NULL, 0, 200, "Read-only SQL, for people at the machine itself",
       sql_params, op_store_sql },
-    { "store.verify", "POST", "/v1/verify", 0, 200, "Check every record of the store", no_params,
-      op_store_verify },
+    { "store.verify", "POST", "/v1/verify", 0, 200,
+      "Check every record of the store, or every instance of a definition",
+      verify_params, op_store_verify },
     { "health.get", "GET", "/healthz", 0, 200, "Is it there?", no_params, op_health },
     { 0 },
 };

@@ -164,6 +164,8 @@ static const char *const stray_queries[] = {
     "SELECT inst, 'a timer row is marked as a test, or not, unlike its instance' FROM pawl_timer"
     " JOIN pawl_instance ON number = inst"
     " WHERE coalesce(pawl_timer.test, 0) <> coalesce(pawl_instance.test, 0) LIMIT 1",
+    "SELECT id, 'a source belongs to no definition' FROM pawl_source AS s"
+    " WHERE NOT EXISTS (SELECT 1 FROM pawl_definition WHERE source = s.id) LIMIT 1",
     "SELECT id, 'half of a value is erased' FROM pawl_value"
     " WHERE (salt IS NULL) <> (bytes IS NULL) LIMIT 1",
     "SELECT value, 'head rows are said to be right up to a position that is not there'"

@@ -5,7 +5,8 @@
 #include "base/limits.h"
 #include "flow/flow.h"
 
-#define STEP_NONE UINT32_MAX
+#define STEP_NONE  UINT32_MAX
+#define ERROR_LOST STR("\"lost\"") /* of an attempt whose process died */
 
 /* ---- The plan: plan.c ---------------------------------------------------------- */
 
@@ -92,6 +93,11 @@ pawl_status flow_apply(const struct definition *definition, void *memory,
 void flow_memory_print(const struct definition *definition, const void *memory, struct buf *out);
 pawl_status flow_memory_load(const struct definition *definition, str text, str input,
                              struct scope *scope, struct arena *arena, void **out);
+
+/* ---- What an entry tells of its event: event.c ------------------------------------ */
+
+bool flow_event_of(const struct definition *definition, const void *memory,
+                   const struct entry_view *entry, uint32_t n, struct event *out);
 
 /* ---- Templates: template.c ----------------------------------------------------- */
 

@@ -123,8 +123,8 @@ static void check_store(struct world *w)
 {
     struct verify_report report;
 
-    EXPECT_OK(
-        verify_store(engine_store(w->p->engine), &heap_libc, 0, NULL, NULL, &report, &w->error));
+    EXPECT_OK(verify_run(engine_store(w->p->engine), &heap_libc,
+                         &(struct verify_request){ .flows = &flow_behavior }, &report, &w->error));
     if (!report.valid)
         test_fail(__FILE__, __LINE__, "verify found: %s", report.what);
 }

@@ -46,7 +46,8 @@ static void expect_valid(pawl *p)
 {
     struct verify_report report;
 
-    EXPECT_OK(verify_store(engine_store(p->engine), &heap_libc, 0, NULL, NULL, &report, &error));
+    EXPECT_OK(verify_run(engine_store(p->engine), &heap_libc,
+                         &(struct verify_request){ .flows = &flow_behavior }, &report, &error));
     if (!report.valid)
         test_fail(__FILE__, __LINE__, "verify found: %s", report.what);
 }

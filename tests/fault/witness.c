@@ -272,8 +272,9 @@ static void check_store(struct witness *w)
 
     for (uint32_t i = 0; i < INSTANCES_MAX; i++)
         entries += w->instances[i].count;
-    EXPECT_OK(verify_store(engine_store(w->p->engine), &heap_libc, 0, NULL, NULL, &report,
-                           &witness_error));
+    EXPECT_OK(verify_run(engine_store(w->p->engine), &heap_libc,
+                         &(struct verify_request){ .flows = &flow_behavior }, &report,
+                         &witness_error));
     if (!report.valid)
         test_fail(__FILE__, __LINE__, "%s: verify found, at record %" PRIu64 ": %s",
                   w->scenario->name, report.bad_pos, report.what);

@@ -209,8 +209,9 @@ TEST(code_sqlite, a_changed_snapshot_is_named_by_verify_and_never_used)
     world_close(&world);
     change_snapshot(&world);
     world_open(&world);
-    EXPECT_OK(verify_store(engine_store(world.p->engine), &world.p->heap, 0, NULL, NULL, &report,
-                           &world.error));
+    EXPECT_OK(verify_run(engine_store(world.p->engine), &world.p->heap,
+                         &(struct verify_request){ .flows = &flow_behavior }, &report,
+                         &world.error));
     EXPECT(!report.valid);
     EXPECT_HAS(report.what, "snapshot");
     EXPECT_OK(pawl_signal(world.p, id, "stop", NULL, NULL, &world.error));

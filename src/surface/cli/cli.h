@@ -22,7 +22,14 @@
 #define CLI_ANSWER_MAX   ((size_t)256 << 20)
 #define CLI_PORT         7295
 
-enum exit_code { EXIT_DONE = 0, EXIT_REJECTED = 1, EXIT_USAGE = 2, EXIT_STORE = 3 };
+/* STOPPED: verify, before its end. */
+enum exit_code {
+    EXIT_DONE = 0,
+    EXIT_REJECTED = 1,
+    EXIT_USAGE = 2,
+    EXIT_STORE = 3,
+    EXIT_STOPPED = 4
+};
 
 /* ---- Verbs and their words ---- */
 
@@ -228,7 +235,6 @@ void render_counts(struct cli *cli, const struct node *answer);
 void render_list(struct cli *cli, const struct node *answer);
 void render_history(struct cli *cli, const struct node *answer);
 void render_why(struct cli *cli, const struct node *answer);
-void render_verified(struct cli *cli, const struct node *answer);
 void render_rows(struct cli *cli, const struct node *answer);
 
 #endif

@@ -89,6 +89,14 @@ static const struct cli_option run_options[] = {
     { 0 },
 };
 
+static const struct cli_option verify_options[] = {
+    { "definition", "NAME", OPTION_TEXT, NULL, "every instance of NAME or NAME@VERSION" },
+    { "resume", NULL, OPTION_FLAG, NULL, "go on where a check of this store was stopped or killed" },
+    { "limit", "N", OPTION_NUMBER, NULL, "stop after N records and keep the place (exit status 4)" },
+    { "keep-every", "N", OPTION_NUMBER, NULL, "keep the place in FILE-verify every N records" },
+    { 0 },
+};
+
 static const struct cli_option serve_options[] = {
     { "listen", "HOST:PORT", OPTION_TEXT, NULL, "where to listen (127.0.0.1:7295; port 0: any free)" },
     { "test", NULL, OPTION_FLAG, NULL, "a virtual clock that only test.advance moves" },
@@ -157,8 +165,12 @@ const struct verb verbs[] = {
       "pawl sql 'select count(*) from pawl_history'\n",
       "store.sql", { "text" }, .run = verb_sql },
 
-    { "verify", TRUST, "[ID]", 0, 1, "check every hash of an instance, or of the whole store", NULL,
-      "pawl verify\npawl verify @last\n", NULL, { "instance_id" }, .run = verb_verify },
+    { "verify", TRUST, "[ID]", 0, 1,
+      "check an instance, a definition's, or the whole store", verify_options,
+      "pawl verify\npawl verify @last\npawl verify --definition order@2\n"
+      "pawl verify --resume               after Ctrl-C, or a kill\n"
+      "pawl verify --resume --limit 100000    a slice a night: 0 valid, 1 not, 4 not yet\n",
+      NULL, { "instance_id" }, .run = verb_verify },
     { "serve", TRUST, "", 0, 0, "own the store and serve it over HTTP", serve_options,
       "pawl serve\npawl --store sqlite:orders.db serve --listen 127.0.0.1:8000\n", .run = verb_serve },
     { 0 },
