@@ -398,7 +398,8 @@ static void verify(struct forger *forger, uint64_t number)
     struct verify_report report = { 0 };
     pawl_error error = { 0 };
     pawl_status status =
-        verify_store(&forger->store, &heap_libc, number, NULL, NULL, &report, &error);
+        verify_run(&forger->store, &heap_libc, &(struct verify_request){ .instance = number },
+                   &report, &error);
 
     if (status != PAWL_OK)
         REQUIRE(error.message[0]);

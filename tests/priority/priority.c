@@ -175,7 +175,8 @@ static void end(uint64_t entries, uint64_t instances)
 {
     struct verify_report report;
 
-    EXPECT_OK(verify_store(engine_store(p->engine), &heap_libc, 0, NULL, NULL, &report, &error));
+    EXPECT_OK(verify_run(engine_store(p->engine), &heap_libc, &(struct verify_request){ 0 }, &report,
+                         &error));
     EXPECT_TEXT(report.what, "");
     EXPECT_EQ(report.entries, entries);
     EXPECT_EQ(report.instances, instances);

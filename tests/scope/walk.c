@@ -185,8 +185,8 @@ static const char *check_store(struct walker *walker)
         return "an unknown instance is not refused";
     if (walker->chart->number % 4 != 0)
         return NULL;
-    if (verify_store(engine_store(walker->p->engine), &heap_libc, 0, NULL, NULL, &report,
-                     &walker->error) ||
+    if (verify_run(engine_store(walker->p->engine), &heap_libc, &(struct verify_request){ 0 },
+                   &report, &walker->error) ||
         !report.valid)
         return "the store is not valid";
     return report.instances == walker->count ? NULL : "10: the number of instances has changed";

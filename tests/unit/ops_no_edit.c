@@ -57,7 +57,8 @@ static void end(void)
     struct verify_report report;
     char name[112];
 
-    EXPECT_OK(verify_store(engine_store(p->engine), &heap_libc, 0, NULL, NULL, &report, &error));
+    EXPECT_OK(verify_run(engine_store(p->engine), &heap_libc, &(struct verify_request){ 0 }, &report,
+                         &error));
     EXPECT(report.valid);
     EXPECT_EQ(report.entries, 1);
     EXPECT_EQ(report.instances, 1);
