@@ -11,7 +11,8 @@
  * thread at a time.
  * Structs: fill argument structs with designated initialisers; zero is the
  * default of every member. Texts are UTF-8 and end in NUL; JSON values are
- * passed as their text and kept byte for byte.
+ * passed as their text and kept byte for byte. NULL is allowed where it says so;
+ * anywhere else it is INVALID_REQUEST.
  */
 #ifndef PAWL_H
 #define PAWL_H
@@ -166,7 +167,7 @@ typedef struct pawl_fired {
     char transition_id[48];
 } pawl_fired;
 
-/* Fire an action of a machine. Fails with INVALID_REQUEST, NOT_KNOWN, TERMINAL,
+/* Fire an action of a machine. `out` may be NULL. Fails with INVALID_REQUEST, NOT_KNOWN, TERMINAL,
  * INVALID_TRANSITION (the message lists the legal actions), REASON_REQUIRED,
  * GUARD_NOT_SATISFIED, PAUSED, CONFLICT, and the store's failures. */
 PAWL_API pawl_status pawl_fire(pawl *p, const char *id, const pawl_fire_args *args,
@@ -184,12 +185,12 @@ typedef struct pawl_batch_fire {
 PAWL_API pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count,
                                      pawl_error *error);
 
-/* Cancel by the declared transition into a terminal state of kind cancel.
- * Fails with NOT_KNOWN, TERMINAL, NO_CANCEL_TRANSITION, and the store's failures. */
+/* Cancel by the declared transition into a terminal state of kind cancel. `actor_ref`,
+ * `reason` and `out` may be NULL. Fails with NOT_KNOWN, TERMINAL, NO_CANCEL_TRANSITION, and the store's failures. */
 PAWL_API pawl_status pawl_cancel(pawl *p, const char *id, const char *actor_ref,
                                  const char *reason, pawl_fired *out, pawl_error *error);
 
-/* Send a signal to a flow or code instance. `payload` is JSON or NULL.
+/* Send a signal to a flow or code instance. `payload` is JSON or NULL, `actor_ref` may be NULL.
  * Fails with NOT_KNOWN, TERMINAL, NOT_AWAITING, PAUSED, and the store's failures. */
 PAWL_API pawl_status pawl_signal(pawl *p, const char *id, const char *name, const char *payload,
                                  const char *actor_ref, pawl_error *error);
@@ -324,7 +325,8 @@ PAWL_API pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *n
 /* ---- Everything else, by name ------------------------------------------ */
 
 /* Call an operation of the table (docs/reference) by its name with a JSON object;
- * *out is the JSON answer, the caller's, to pawl_free(). On a rejection *out is NULL. */
+ * *out is the JSON answer, the caller's, to pawl_free(). On a rejection *out is NULL.
+ * `input_json` may be NULL for an empty object. */
 PAWL_API pawl_status pawl_call(pawl *p, const char *operation, const char *input_json, char **out,
                                pawl_error *error);
 

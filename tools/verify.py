@@ -9,7 +9,9 @@ standard library, and opens the file read-only, live or not. It prints one line,
     valid: 120 records, 100 entries, 9 instances
     INVALID at position 17 (instance 0000000003..., entry 4): what is wrong
 
-and ends with 0 or 1; with 2 if it was not asked properly.
+and ends with 0 or 1; with 2 if it was not asked properly, with 3 if it can't judge the file: it is no
+pawl store, or one of a version that the page does not know. It runs no reducer: whether a flow's
+entries are what its plan gives (rule 5 of the page) only `pawl verify` can say.
 """
 
 import hashlib
@@ -19,6 +21,7 @@ import sys
 import urllib.parse
 
 APPLICATION_ID = 0x7061776C
+TABLES, VIEWS = 1, 2  # migrations, by their numbers: user_version is that of the last one
 SKIP_EVERY = 64
 NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -108,6 +111,10 @@ class Bad(Exception):
         super().__init__(what)
         self.what, self.pos = what, pos
         self.number, self.seq = (n if isinstance(n, int) else 0 for n in (number, seq))
+
+
+class Unknown(Exception):
+    """The file is none that the page speaks of: neither valid nor invalid."""
 
 
 def number_in(value, name, low=0, high=(1 << 63) - 1):
@@ -257,6 +264,7 @@ class Store:
         return row[0] if row else None
 
     def verify(self):
+        self.check_header()
         self.check_file()
         self.check_values()
         self.check_sources()
@@ -268,10 +276,21 @@ class Store:
         self.check_heads()
         self.check_live()
         self.check_snapshots()
+        self.check_named_sources()
+
+    def check_header(self):
+        try:
+            application_id = self.one("PRAGMA application_id")
+            version = self.one("PRAGMA user_version")
+            views = self.one("SELECT count(*) FROM sqlite_schema WHERE type = 'view'")
+        except sqlite3.DatabaseError as error:
+            raise Unknown(f"the file is no pawl store: {error}") from error
+        if application_id != APPLICATION_ID:
+            raise Unknown("the file is no pawl store")
+        if not TABLES <= version <= VIEWS or (version < VIEWS and views):
+            raise Unknown(f"the file says schema {version}, which is none that it can have")
 
     def check_file(self):
-        if self.one("PRAGMA application_id") != APPLICATION_ID:
-            raise Bad("the file is no pawl store")
         meta = dict(self.db.execute("SELECT key, value FROM pawl_meta"))
         if meta.get(b"format") != 1:
             raise Bad(f"the format is {meta.get(b'format')!r}, not 1")
@@ -312,6 +331,12 @@ class Store:
             if sha(bytes_in(data, f"source {id_}")) != digest:
                 raise Bad(f"source {id_} does not match its hash")
             self.sources[id_] = digest
+
+    def check_named_sources(self):
+        named = {row[0] for row in self.db.execute("SELECT source FROM pawl_definition")}
+        for id_ in self.sources:
+            if id_ not in named:
+                raise Bad(f"source {id_} belongs to no definition")
 
     def check_definitions(self):
         for row in self.db.execute(
@@ -486,12 +511,14 @@ class Store:
             raise Bad("an entry after the instance has ended")
         if what >= len(chain.definition.transitions):
             raise Bad(f"transition {what} is not declared")
-        start, _, _, guard, _, _ = chain.definition.transitions[what]
+        start, _, _, guard, requires_reason, _ = chain.definition.transitions[what]
         if start != chain.state:
             raise Bad(f"transition {what} leaves state {start}, but the instance was in state"
                       f" {chain.state}")
         if (guard is not None) != bool(record["flags"] & 1):
             raise Bad("the guard flag is not as declared")
+        if requires_reason and record["reason"] == 0:
+            raise Bad("the transition requires a reason, and the entry has none")
 
     def check_define(self, record, body):
         if record["inst"] != 0:
@@ -601,12 +628,14 @@ class Store:
 
 
 def report(path):
-    """The result as a dict, the same members as `pawl verify --json` gives."""
+    """The result as a dict, the same members as `pawl verify --json` gives; `valid` None: Unknown."""
     store = None
     try:
         store = Store(path)
         store.verify()
         bad = None
+    except Unknown as unknown:
+        return {"valid": None, "what": str(unknown)}
     except Bad as found:
         bad = found
     except Exception as error:  # damage shows in more ways than sqlite3.Error
@@ -615,7 +644,9 @@ def report(path):
     out = {"valid": bad is None, "records": store.records if store else 0,
            "entries": store.entries if store else 0,
            "instances": len(store.chains) - 1 if store else 0}
-    if bad:
+    if not bad:
+        out["root"] = store.root.hex()
+    else:
         out.update(first_bad=bad.seq, what=bad.what, instance_id=name_of(store, bad.number),
                    position=bad.pos)
     return out
@@ -650,6 +681,9 @@ def main(arguments):
         print(f"verify.py: {error}", file=sys.stderr)
         return 2
     result = report(paths[0])
+    if result["valid"] is None:
+        print(f"verify.py: {result['what']}", file=sys.stderr)
+        return 3
     print(json.dumps(result) if as_json else line(result))
     return 0 if result["valid"] else 1
 

@@ -15,4 +15,19 @@ struct pawl {
 pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *options, struct env *env,
                           pawl_error *error);
 
+/* Arguments that pawl.h does not call optional: API_NEED(error, GIVEN(p), GIVEN(out)) is PAWL_OK,
+ * or INVALID_REQUEST and a sentence that names the call and the first of them that is NULL. */
+struct given {
+    const char *name;
+    bool is_there;
+};
+
+/* clang-format off */
+#define GIVEN(argument) { #argument, (argument) != NULL }
+/* clang-format on */
+#define API_NEED(error, ...)                                                                       \
+    api_need((error), __func__, (const struct given[]){ __VA_ARGS__, { NULL, false } })
+
+pawl_status api_need(pawl_error *error, const char *call, const struct given *given);
+
 #endif

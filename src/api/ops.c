@@ -29,6 +29,7 @@ static const struct op_param definition_list_params[] = {
 static const struct op_param definition_check_params[] = {
     { "text", IN_BODY, OP_STRING, false, "the definition, JSON or YAML" },
     { "format", IN_BODY, OP_STRING, false, "json or yaml; without it the text is looked at" },
+    { "against", IN_QUERY, OP_STRING, false, "is it safe for the instances of this name (or name@version)?" },
     END,
 };
 
@@ -97,6 +98,11 @@ static const struct op_param list_params[] = {
     END,
 };
 
+static const struct op_param counts_params[] = {
+    { "definition", IN_QUERY, OP_STRING, false, "of this name, or name@version" },
+    END,
+};
+
 static const struct op_param signal_params[] = {
     THE_INSTANCE,
     { "name", IN_BODY, OP_STRING, true, "the signal" },
@@ -121,6 +127,11 @@ static const struct op_param sql_params[] = {
     END,
 };
 
+static const struct op_param verify_params[] = {
+    { "definition", IN_BODY, OP_STRING, false, "only instances of NAME or NAME@VERSION" },
+    END,
+};
+
 static const struct op_param no_params[] = { END };
 
 const struct op ops[] = {
@@ -139,6 +150,8 @@ const struct op ops[] = {
       create_params, op_instance_create },
     { "instance.list", "GET", "/v1/instances", OP_ANY_QUERY, 200,
       "Instances, filtered; label.K=V filters by a label", list_params, op_instance_list },
+    { "instance.counts", "GET", "/v1/instances/counts", OP_ANY_QUERY, 200,
+      "How many instances are in each state and status", counts_params, op_instance_counts },
     { "instance.get", "GET", "/v1/instances/{instance_id}", 0, 200,
       "Everything about an instance, with what it can do now",
       one_instance_params, op_instance_get },
@@ -160,7 +173,8 @@ const struct op ops[] = {
       "Cancel by the declared transition into a cancel terminal",
       cancel_params, op_instance_cancel },
     { "instance.verify", "POST", "/v1/instances/{instance_id}/verify", 0, 200,
-      "Check the chain of its records", one_instance_params, op_instance_verify },
+      "Check its records, its rows and, for a flow, its decisions",
+      one_instance_params, op_instance_verify },
     { "signal.send", "POST", "/v1/instances/{instance_id}/signals", OP_WRITES, 202,
       "Send a signal to an instance that awaits it", signal_params, op_signal_send },
     { "test.advance", "POST", "/v1/test/advance", OP_WRITES, 200,
@@ -172,8 +186,9 @@ const struct op ops[] = {
     { "store.list", "GET", "/v1/stores", 0, 200, "The stores", no_params, op_store_names },
     { "store.sql", NULL, NULL, 0, 200, "Read-only SQL, for people at the machine itself",
       sql_params, op_store_sql },
-    { "store.verify", "POST", "/v1/verify", 0, 200, "Check every record of the store", no_params,
-      op_store_verify },
+    { "store.verify", "POST", "/v1/verify", 0, 200,
+      "Check every record of the store, or every instance of a definition",
+      verify_params, op_store_verify },
     { "health.get", "GET", "/healthz", 0, 200, "Is it there?", no_params, op_health },
     { 0 },
 };

@@ -119,15 +119,11 @@ pawl_status op_instance_create(struct op_call *call, struct buf *out)
 
 /* ---- fire ---- */
 
-/* A number that no instance can have is no reason to fire at any: it conflicts as well. */
-static uint64_t expected_sequence(const struct op_call *call)
+static bool read_expected(const struct op_call *call, int64_t *out)
 {
     const struct node *node = node_find(call->input, "expected_sequence");
-    int64_t number = 0;
 
-    if (!node || !node_to_i64(node, &number))
-        return 0;
-    return number > 0 ? (uint64_t)number : UINT64_MAX;
+    return node && node_to_i64(node, out);
 }
 
 static const char *fire_defect(const struct op_call *call, struct fire_args *args)
@@ -162,11 +158,11 @@ pawl_status op_instance_fire(struct op_call *call, struct buf *out)
         .reason = op_ref(call, "reason"),
         .payload = op_json(call, "payload"),
         .guard_satisfied = op_is_true(call, "guard_satisfied"),
-        .expected_sequence = expected_sequence(call),
     };
     struct fired fired;
     pawl_status status;
 
+    args.has_expected = read_expected(call, &args.expected_sequence);
     if (args.reason.data && str_is_blank(args.reason))
         args.reason = STR_NONE; /* so that a required one is missed in its own place */
     args.late_words = fire_defect(call, &args);

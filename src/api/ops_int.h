@@ -45,6 +45,10 @@ pawl_status definition_resolve(const struct op_call *call, str reference,
                                struct definition_row *out);
 bool definition_reference(str reference, str *name, uint32_t *version); /* version 0: none given */
 
+/* The member `against` of definition.check: what engine_compare() says, null if the text has
+ * errors; nothing if it was not asked for. NOT_KNOWN. */
+pawl_status print_against(const struct op_call *call, bool has_errors, struct buf *out);
+
 void print_instance(const struct instance_view *view, struct buf *out);
 
 /* ---- Handlers ---- */
@@ -61,6 +65,7 @@ void print_instance(const struct instance_view *view, struct buf *out);
     X(instance_declaration)                                                                        \
     X(instance_get)                                                                                \
     X(instance_list)                                                                               \
+    X(instance_counts)                                                                             \
     X(instance_history)                                                                            \
     X(instance_variables)                                                                          \
     X(instance_why)                                                                                \

@@ -270,19 +270,22 @@ static char *take_text(struct buf *buf)
 pawl_status pawl_call(pawl *p, const char *operation, const char *input_json, char **out,
                       pawl_error *error)
 {
-    const struct op *op = op_find(str_of(operation));
+    const struct op *op;
     struct scope scope;
     struct buf answer;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(operation), GIVEN(out));
 
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (status)
+        return status;
+    op = op_find(str_of(operation));
     scope_init(&scope, &p->heap, LIMIT_SCOPE);
     buf_init(&answer, &p->heap, LIMIT_SCOPE);
     if (op)
         status = call_by_name(p, op, input_json, &scope, &answer);
     else
-        status =
-            scope_fail(&scope, PAWL_NOT_KNOWN, "no operation '%s'", operation ? operation : "");
+        status = scope_fail(&scope, PAWL_NOT_KNOWN, "no operation '%s'", operation);
     if (status == PAWL_OK) {
         *out = take_text(&answer);
         if (!*out)

@@ -29,6 +29,21 @@ static void enter(pawl *p, struct scope *scope)
     scope_init(scope, &p->heap, LIMIT_SCOPE);
 }
 
+/* There may be no pawl, and so no scope, to tell it in. */
+pawl_status api_need(pawl_error *error, const char *call, const struct given *given)
+{
+    while (given->name && given->is_there)
+        given++;
+    if (!given->name)
+        return PAWL_OK;
+    if (error) {
+        error->status = PAWL_INVALID_REQUEST;
+        (void)snprintf(error->message, sizeof error->message, "%s: expected %s, found NULL", call,
+                       given->name);
+    }
+    return PAWL_INVALID_REQUEST;
+}
+
 /* ---- Opening ---- */
 
 static struct heap heap_of(const pawl_options *options)
@@ -77,6 +92,10 @@ pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *optio
 
 pawl_status pawl_open(pawl **out, const char *url, const pawl_options *options, pawl_error *error)
 {
+    pawl_status status = API_NEED(error, GIVEN(out));
+
+    if (status)
+        return status;
     return pawl_open_env(out, url ? url : "sqlite:pawl.db", options, env_os_new(), error);
 }
 
@@ -98,8 +117,10 @@ pawl_status pawl_define(pawl *p, const char *text, size_t size, pawl_defined *ou
 {
     struct scope scope;
     struct defined defined;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(text));
 
+    if (status)
+        return status;
     enter(p, &scope);
     status = engine_define(p->engine, &scope, STR_NONE, (str){ text, size }, &defined);
     if (!status && out) {
@@ -173,6 +194,23 @@ static pawl_status check_labels(struct scope *scope, str text)
     return status;
 }
 
+/* Metadata that says nothing is a mistake (D5). */
+static pawl_status check_metadata(struct scope *scope, str text)
+{
+    struct node *node;
+    pawl_status status = check_json(scope, "instance_metadata", text, false);
+
+    if (status || !text.data)
+        return status;
+    status = node_read_json(scope, text, &node);
+    if (!status && !node->first &&
+        (node->kind == NODE_OBJECT || node->kind == NODE_ARRAY ||
+         (node->kind == NODE_STRING && node->text.size == 0)))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "instance_metadata is empty: leave it out, or say something");
+    return status;
+}
+
 static pawl_status read_time(struct scope *scope, const char *what, const char *text, bool *has,
                              int64_t *out)
 {
@@ -184,8 +222,9 @@ static pawl_status read_time(struct scope *scope, const char *what, const char *
     return PAWL_OK;
 }
 
-static pawl_status create_args_of(struct scope *scope, const pawl_create_args *from,
-                                  struct create_args *out)
+/* A bad value is reported in its place: after a bad declaration (D14). */
+static void create_args_of(struct scope *scope, const pawl_create_args *from,
+                           struct create_args *out)
 {
     pawl_status status;
 
@@ -200,7 +239,7 @@ static pawl_status create_args_of(struct scope *scope, const pawl_create_args *f
                                  .test = from->test };
     status = check_json(scope, "input", out->input, false);
     if (!status)
-        status = check_json(scope, "instance_metadata", out->metadata, false);
+        status = check_metadata(scope, out->metadata);
     if (!status)
         status = check_labels(scope, out->labels);
     if (!status)
@@ -212,7 +251,8 @@ static pawl_status create_args_of(struct scope *scope, const pawl_create_args *f
     if (!status)
         status = read_time(scope, "instantiated_at", from->instantiated_at,
                            &out->has_instantiated_at, &out->instantiated_at_ms);
-    return status;
+    out->late_status = status;
+    out->late_words = status ? arena_text(&scope->arena, str_of(scope->error.message)) : NULL;
 }
 
 pawl_status pawl_create(pawl *p, const pawl_create_args *args, pawl_id *out, pawl_error *error)
@@ -220,12 +260,13 @@ pawl_status pawl_create(pawl *p, const pawl_create_args *args, pawl_id *out, paw
     struct scope scope;
     struct create_args create;
     struct created created;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(args), GIVEN(out));
 
+    if (status)
+        return status;
     enter(p, &scope);
-    status = create_args_of(&scope, args, &create);
-    if (!status)
-        status = engine_create(p->engine, &scope, &create, &created);
+    create_args_of(&scope, args, &create);
+    status = engine_create(p->engine, &scope, &create, &created);
     if (!status)
         memcpy(out->text, created.id, sizeof out->text);
     return leave(&scope, status, error);
@@ -243,7 +284,10 @@ static void fire_args_of(struct scope *scope, const char *id, const pawl_fire_ar
                                .reason = supplied(from->reason),
                                .payload = supplied(from->payload),
                                .guard_satisfied = from->guard_satisfied,
-                               .expected_sequence = from->expected_sequence };
+                               .has_expected = from->expected_sequence != 0,
+                               .expected_sequence = from->expected_sequence > INT64_MAX
+                                                        ? INT64_MAX
+                                                        : (int64_t)from->expected_sequence };
     if (out->reason.data && str_is_blank(out->reason))
         out->reason = STR_NONE;
     status = check_ref(scope, "actor_ref", out->actor);
@@ -271,8 +315,10 @@ pawl_status pawl_fire(pawl *p, const char *id, const pawl_fire_args *args, pawl_
     struct scope scope;
     struct fire_args fire;
     struct fired fired;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(args));
 
+    if (status)
+        return status;
     enter(p, &scope);
     fire_args_of(&scope, id, args, &fire);
     status = engine_fire(p->engine, &scope, &fire, &fired);
@@ -287,8 +333,10 @@ pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count, pawl_
 {
     struct scope scope;
     struct batch_fire *batch;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), { "fires", fires || count == 0 });
 
+    if (status)
+        return status;
     enter(p, &scope);
     if (count > LIMIT_BATCH)
         return leave(&scope,
@@ -313,20 +361,35 @@ pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count, pawl_
     return leave(&scope, status, error);
 }
 
+/* Like fire: what is wrong with the values comes after what the instance says to it. */
+static void cancel_args_of(struct scope *scope, const char *id, const char *actor_ref,
+                           const char *reason, struct fire_args *out)
+{
+    pawl_status status;
+
+    *out = (struct fire_args){ .id = str_of(id), .actor = supplied(actor_ref), .is_cancel = true };
+    if (reason && !str_is_blank(str_of(reason)))
+        out->reason = str_of(reason);
+    status = check_ref(scope, "actor_ref", out->actor);
+    if (!status)
+        status = check_utf8(scope, "reason", out->reason);
+    out->late_status = status;
+    out->late_words = status ? arena_text(&scope->arena, str_of(scope->error.message)) : NULL;
+}
+
 pawl_status pawl_cancel(pawl *p, const char *id, const char *actor_ref, const char *reason,
                         pawl_fired *out, pawl_error *error)
 {
     struct scope scope;
+    struct fire_args cancel;
     struct fired fired;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id));
 
+    if (status)
+        return status;
     enter(p, &scope);
-    status = check_ref(&scope, "actor_ref", supplied(actor_ref));
-    if (!status)
-        status = check_utf8(&scope, "reason", supplied(reason));
-    if (!status)
-        status = engine_cancel(p->engine, &scope, str_of(id), supplied(actor_ref), supplied(reason),
-                               &fired);
+    cancel_args_of(&scope, id, actor_ref, reason, &cancel);
+    status = engine_fire(p->engine, &scope, &cancel, &fired);
     if (!status && out)
         fired_of(&fired, out);
     return leave(&scope, status, error);
@@ -336,8 +399,10 @@ pawl_status pawl_signal(pawl *p, const char *id, const char *name, const char *p
                         const char *actor_ref, pawl_error *error)
 {
     struct scope scope;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(name));
 
+    if (status)
+        return status;
     enter(p, &scope);
     status = check_json(&scope, "payload", supplied(payload), false);
     if (!status)
@@ -350,8 +415,10 @@ pawl_status pawl_current(pawl *p, const char *id, const char **out, pawl_error *
 {
     struct scope scope;
     str state;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(out));
 
+    if (status)
+        return status;
     enter(p, &scope);
     status = engine_current(p->engine, &scope, str_of(id), &state);
     if (!status)
@@ -365,9 +432,11 @@ pawl_status pawl_tool_register(pawl *p, const char *name, pawl_tool_fn fn, void 
                                pawl_error *error)
 {
     pawl_error unused;
-    pawl_status status =
-        toolbox_register(engine_toolbox(p->engine), name, fn, context, error ? error : &unused);
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(name), { "fn", fn != NULL });
 
+    if (!status)
+        status =
+            toolbox_register(engine_toolbox(p->engine), name, fn, context, error ? error : &unused);
     if (!status)
         engine_tools_changed(p->engine);
     return status;
@@ -376,20 +445,26 @@ pawl_status pawl_tool_register(pawl *p, const char *name, pawl_tool_fn fn, void 
 pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, pawl_error *error)
 {
     struct scope scope;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(type));
 
+    if (status)
+        return status;
     enter(p, &scope);
     return leave(&scope, engine_code_register(p->engine, type, &scope), error);
 }
 
 int64_t pawl_next_due(pawl *p)
 {
-    return engine_next_due_ms(p->engine);
+    return p ? engine_next_due_ms(p->engine) : -1;
 }
 
 pawl_status pawl_run_due(pawl *p, pawl_error *error)
 {
     struct scope scope;
+    pawl_status status = API_NEED(error, GIVEN(p));
 
+    if (status)
+        return status;
     enter(p, &scope);
     return leave(&scope, engine_run_due(p->engine, &scope), error);
 }
@@ -397,7 +472,10 @@ pawl_status pawl_run_due(pawl *p, pawl_error *error)
 pawl_status pawl_test_advance(pawl *p, int64_t by_ms, pawl_error *error)
 {
     struct scope scope;
+    pawl_status status = API_NEED(error, GIVEN(p));
 
+    if (status)
+        return status;
     enter(p, &scope);
     return leave(&scope, engine_advance(p->engine, &scope, by_ms), error);
 }
@@ -405,7 +483,10 @@ pawl_status pawl_test_advance(pawl *p, int64_t by_ms, pawl_error *error)
 pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *name, pawl_error *error)
 {
     struct scope scope;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(name));
 
+    if (status)
+        return status;
     enter(p, &scope);
     return leave(&scope, engine_fire_timer(p->engine, &scope, str_of(id), str_of(name)), error);
 }
@@ -413,6 +494,6 @@ pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *name, pawl
 /* Texts handed over hold no NUL but their last byte, so that their size is known. */
 void pawl_free(pawl *p, void *text)
 {
-    if (text)
+    if (p && text)
         heap_free(&p->heap, text, strlen(text) + 1);
 }

@@ -58,8 +58,11 @@ static pawl_status check_values(struct engine *engine, struct scope *scope,
                                 const struct create_args *args)
 {
     char text[TIME_TEXT_SIZE];
-    pawl_status status = ref_check(scope, "actor_ref", args->actor);
+    pawl_status status;
 
+    if (args->late_status)
+        return scope_fail(scope, args->late_status, "%s", args->late_words);
+    status = ref_check(scope, "actor_ref", args->actor);
     if (!status)
         status = ref_check(scope, "subject_ref", args->subject);
     if (!status)
@@ -114,6 +117,7 @@ static pawl_status create_actor(struct engine *engine, struct scope *scope,
     if (status) {
         steps_drop(engine, jobs);
     } else {
+        actor_restamp(actor, &decision);
         steps_note_ready(engine, actor, &decision);
         steps_act(engine, create->number, jobs);
     }
@@ -387,9 +391,10 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
     if (status)
         return status;
     if (decide->snapshot.data)
-        engine->batch.snapshots[engine->batch.snapshot_count++] = (struct snapshot_row){
-            .instance = head->instance, .seq = head->seq, .text = decide->snapshot
-        };
+        engine->batch.snapshots[engine->batch.snapshot_count++] =
+            (struct snapshot_row){ .instance = head->instance,
+                                   .seq = head->seq + PLANTED(SNAPSHOT_LATE),
+                                   .text = decide->snapshot };
     if (decide->out)
         fired_tell(head, decide->definition, decide->out);
     return PAWL_OK;
@@ -442,7 +447,7 @@ static bool live_of(const struct effect *effect, const struct draft *draft, stru
         return true;
     case EFFECT_DISARM:
         out->kind = LIVE_TIMER_DELETE;
-        return true;
+        return !PLANTED(DISARM_LOST);
     case EFFECT_AWAIT:
         out->kind = LIVE_WAIT_PUT;
         return true;

@@ -131,6 +131,21 @@ static void stop_threads(struct engine *engine)
               sizeof *engine->threads * (engine->options.workers + 2));
 }
 
+/* The store's clock never goes back: where this machine's is behind, time stands still until that
+ * has caught up, and somebody should know why no timer fires. */
+static void warn_of_clock(struct engine *engine)
+{
+    int64_t ahead_ms = engine->tip.at_ms - engine->env->now_ms(engine->env);
+    char text[120];
+
+    if (engine->options.test_clock || ahead_ms < CLOCK_BEHIND_MS)
+        return;
+    snprintf(text, sizeof text,
+             "the store's clock is %lld s ahead of this machine's; timers wait by as much",
+             (long long)(ahead_ms / 1000));
+    engine_log(engine, PAWL_LOG_WARN, "clock.behind", text);
+}
+
 static pawl_status begin_work(struct engine *engine, struct scope *scope)
 {
     pawl_status status;
@@ -138,6 +153,8 @@ static pawl_status begin_work(struct engine *engine, struct scope *scope)
     if (engine->options.test_clock && !engine->test_now_ms)
         engine->test_now_ms = engine->env->now_ms(engine->env);
     status = recover(engine, scope);
+    if (!status)
+        warn_of_clock(engine);
     if (!status && engine->options.own)
         status = recover_steps(engine, scope);
     if (!status && engine->options.own && engine->options.workers && !start_threads(engine))

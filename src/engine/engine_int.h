@@ -37,6 +37,7 @@ struct head {
 };
 
 struct heads {
+    bool is_whole; /* every head whose row lags is here: else rows may not be trusted */
     const struct heap *heap;
     struct head **chunks; /* of HEAD_CHUNK heads */
     uint32_t chunk_count, count, hand;
@@ -159,6 +160,7 @@ struct intern_table {
 #define SNAPSHOT_BYTES  4096u /* history since the last snapshot before the next is worth it */
 #define FLUSH_AFTER_MS  10    /* quiet time before rows that lag are put right */
 #define TOOL_GRACE_MS   1000  /* a program is ended this long after its step has timed out */
+#define CLOCK_BEHIND_MS 60000 /* a wall clock this far behind the store's is worth a warning */
 #define RETRY_STORE_MS  1000  /* an event that met a failing store is tried again after this */
 #define JOBS_QUICK      1024u /* log, set and fail: under way at once */
 #define JOBS_PER_WORKER 4u    /* other tools */
@@ -388,6 +390,7 @@ void actors_fini(struct engine *engine);
 /* mailbox.c */
 pawl_status actor_step(struct actor *actor, const struct event *event, struct scope *scope,
                        struct decision *out);
+void actor_restamp(struct actor *actor, const struct decision *decision); /* after its commit */
 pawl_status actor_decide(struct engine *engine, struct actor *actor, const struct event *event,
                          struct scope *scope, struct decision *out, struct job **jobs);
 pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t instance,

@@ -47,10 +47,11 @@ pawl_status fire_check_late(struct engine *engine, struct scope *scope,
     char text[TIME_TEXT_SIZE];
     pawl_status status;
 
-    if (args->expected_sequence && args->expected_sequence != (uint64_t)seq + 1)
+    if (args->has_expected && args->expected_sequence != (int64_t)seq + 1 &&
+        !PLANTED(EXPECTED_IGNORED))
         return scope_fail(scope, PAWL_CONFLICT,
-                          "expected_sequence is %llu, but the next entry is number %u; read again",
-                          (unsigned long long)args->expected_sequence, seq + 1);
+                          "expected_sequence is %lld, but the next entry is number %u; read again",
+                          (long long)args->expected_sequence, seq + 1);
     if (args->late_status)
         return scope_fail(scope, args->late_status, "%s", args->late_words);
     status = ref_check(scope, "actor_ref", args->actor);
@@ -64,7 +65,7 @@ pawl_status fire_check_late(struct engine *engine, struct scope *scope,
     status = store_instance(engine->store, scope, instance, &row);
     if (status == PAWL_NOT_KNOWN) /* created in this very batch: nothing earlier was committed */
         return PAWL_OK;
-    if (!status && args->fired_at_ms < row.instantiated_at_ms)
+    if (!status && args->fired_at_ms < row.instantiated_at_ms && !PLANTED(FIRED_TOO_EARLY))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "fired_at: %s is before the instance was created", text);
     return status;
@@ -143,6 +144,8 @@ static pawl_status fire_one(struct engine *engine, struct scope *scope, struct b
                              event.fired_at_ms);
     if (!status)
         fired_tell(head, slot->definition, &fire->fired);
+    else if (PLANTED(REFUSED_COUNTS))
+        head->seq++;
     return status;
 }
 
@@ -159,6 +162,19 @@ static void expect_heads(struct engine *engine, const struct request *request, s
     pthread_mutex_unlock(&engine->lock);
 }
 
+/* The store failed under one fire: the fires after it were meant to follow it, so the call fails as
+ * a whole. What of it is in the batch already goes with the batch. */
+static void fail_whole(struct engine *engine, struct request *request, pawl_status status)
+{
+    request->status = status;
+    for (size_t i = 0; i < request->fire_count; i++)
+        request->fires[i].status = status;
+    if (request->accepted) {
+        engine->batch_status = status;
+        engine->scope.error = request->scope->error;
+    }
+}
+
 void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
 {
     for (size_t i = 0; i < request->fire_count; i++) {
@@ -167,6 +183,10 @@ void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
         if (i % HEADS_EXPECTED == 0 && request->fire_count > 1)
             expect_heads(engine, request, i);
         fire->status = fire_one(engine, request->scope, fire, at_ms);
+        if (fire->status == PAWL_STORAGE_FAILURE || fire->status == PAWL_NO_MEMORY) {
+            fail_whole(engine, request, fire->status);
+            return;
+        }
         if (!fire->status && !fire->is_elsewhere)
             request->accepted = true;
     }
@@ -203,14 +223,29 @@ pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct
     return status;
 }
 
+/* The store failed before the request was looked at; but what cannot be right is told first. */
+static pawl_status malformed_first(struct scope *scope, const struct fire_args *args,
+                                   pawl_status status)
+{
+    pawl_error kept = scope->error;
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number;
+
+    if (check_words(scope, args, &number, random) == PAWL_INVALID_REQUEST)
+        return PAWL_INVALID_REQUEST;
+    scope->error = kept;
+    return status;
+}
+
 pawl_status engine_fire(struct engine *engine, struct scope *scope, const struct fire_args *args,
                         struct fired *out)
 {
     struct batch_fire fire = { .args = *args };
     pawl_status status = engine_fire_batch(engine, scope, &fire, 1);
 
-    if (!status)
-        status = fire.status;
+    if (status)
+        return malformed_first(scope, args, status);
+    status = fire.status;
     if (!status)
         *out = fire.fired;
     return status;

@@ -44,7 +44,8 @@ static bool is_wanted(const struct history_query *query, const struct entry *ent
         return false;
     if (query->has_after && record->fired_at_ms < query->after_ms)
         return false;
-    return !query->has_before || record->fired_at_ms <= query->before_ms;
+    return !query->has_before ||
+           record->fired_at_ms <= query->before_ms - PLANTED(BEFORE_EXCLUSIVE);
 }
 
 static pawl_status room_for_one(struct walk *walk)

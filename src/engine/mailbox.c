@@ -184,6 +184,15 @@ static void hand_out(struct engine *engine, uint64_t instance, struct claimed *c
     pthread_cond_broadcast(&engine->changed);
 }
 
+/* What was folded when it was decided learns when it was recorded. */
+void actor_restamp(struct actor *actor, const struct decision *decision)
+{
+    const struct behavior *behavior = behavior_of(actor->definition->kind);
+
+    for (uint32_t i = 0; behavior->restamp && i < decision->count; i++)
+        behavior->restamp(actor->memory, &decision->drafts[i].effects);
+}
+
 /* After the commit, or its refusal. No lock is held. */
 static void turn_over(struct engine *engine, struct request *request)
 {
@@ -200,6 +209,7 @@ static void turn_over(struct engine *engine, struct request *request)
             actor->snapshot_size = turn->decide.snapshot.size;
             actor->bytes_since_snapshot = 0;
         }
+        actor_restamp(actor, &turn->decision);
         steps_note_ready(engine, actor, &turn->decision);
         if (turn->mail->claim)
             hand_out(engine, actor->instance, turn->mail->claim, turn->jobs);

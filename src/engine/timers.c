@@ -12,7 +12,7 @@ int64_t clock_at(struct engine *engine)
     int64_t now_ms =
         engine->options.test_clock ? engine->test_now_ms : engine->env->now_ms(engine->env);
 
-    return now_ms > engine->tip.at_ms ? now_ms : engine->tip.at_ms;
+    return now_ms > engine->tip.at_ms || PLANTED(CLOCK_FALLS) ? now_ms : engine->tip.at_ms;
 }
 
 int64_t engine_now_ms(struct engine *engine)

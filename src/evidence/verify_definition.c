@@ -49,6 +49,7 @@ static bool keep_tables(struct verify *v, const struct definition *definition, s
             .from = definition->transitions[i].from,
             .to = definition->transitions[i].to,
             .has_guard = definition->transitions[i].guard.data != NULL,
+            .requires_reason = definition->transitions[i].requires_reason,
         };
     return true;
 }
@@ -78,7 +79,7 @@ static pawl_status keep_rules(struct verify *v, const struct definition_row *row
         !map_put(&v->rules_map, row->id, v->rules_count))
         return scope_no_memory(&v->scope);
     *out_index = v->rules_count++;
-    return PAWL_OK;
+    return verify_plan(v, rules, row->compiled);
 }
 
 pawl_status verify_definition(struct verify *v, uint32_t id, uint32_t *out_index)

@@ -53,7 +53,7 @@ static bool copy_name(struct verify *v, struct live_fact *fact)
     return true;
 }
 
-static pawl_status put_fact(struct verify *v, struct chain *chain, struct live_fact fact)
+pawl_status verify_put_fact(struct verify *v, struct chain *chain, struct live_fact fact)
 {
     struct live_fact *found = find_fact(chain->fold, &fact);
     struct fold *fold;
@@ -151,16 +151,16 @@ static pawl_status fold_effect(struct verify *v, struct chain *chain, const stru
         fact.plan = effect->plan;
         fact.attempt = effect->attempt;
         fact.status = effect->status;
-        return put_fact(v, chain, fact);
+        return verify_put_fact(v, chain, fact);
     case EFFECT_READY:
         return set_status(v, chain, effect->ordinal, STEP_READY);
     case EFFECT_RUN:
         return set_status(v, chain, effect->ordinal, STEP_RUNNING);
     case EFFECT_ARM:
         fact.due_at_ms = effect->due_at_ms;
-        return put_fact(v, chain, fact);
+        return verify_put_fact(v, chain, fact);
     case EFFECT_AWAIT:
-        return put_fact(v, chain, fact);
+        return verify_put_fact(v, chain, fact);
     case EFFECT_END:
         remove_step(v, chain, effect->ordinal);
         return PAWL_OK;

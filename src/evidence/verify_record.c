@@ -182,6 +182,8 @@ static pawl_status check_transition(struct verify *v, const struct chain *chain,
     if (rule->has_guard != ((record->flags & RECORD_GUARD) != 0))
         return verify_bad(v, rule->has_guard ? "the transition has a guard that was not asserted"
                                              : "a guard was asserted that is not declared");
+    if (rule->requires_reason && record->reason == 0)
+        return verify_bad(v, "the transition requires a reason, and the entry has none");
     return PAWL_OK;
 }
 
@@ -261,8 +263,12 @@ static pawl_status apply(struct verify *v, struct chain *chain, const struct rec
     if (record->body.size > 0)
         status = verify_fold(v, chain, record->body);
     chain->state = rules->transitions[record->what].to;
-    if (rules->terminal[chain->state] != TERMINAL_NOT)
+    if (rules->terminal[chain->state] != TERMINAL_NOT) {
         verify_drop_fold(v, chain);
+        if (status == PAWL_OK)
+            status = verify_replay_over(v, chain);
+        verify_drop_replay(v, chain);
+    }
     return status;
 }
 
@@ -284,6 +290,8 @@ pawl_status verify_record(struct verify *v, const struct record *record)
         status = check_hash(v, chain, record);
     if (status == PAWL_OK)
         status = check_meaning(v, chain, record);
+    if (status == PAWL_OK && record->what >= 0)
+        status = verify_replay(v, chain, record);
     if (status == PAWL_OK)
         status = apply(v, chain, record);
     if (status == PAWL_OK)

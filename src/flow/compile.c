@@ -72,6 +72,31 @@ void compile_warning(struct compilation *compiler, const struct node *node, cons
     va_end(args);
 }
 
+void compile_unknown_key(struct compilation *compiler, const struct node *node, const char *before,
+                         const char *const *known)
+{
+    const struct node at_key = { .line = node->key_line, .column = node->key_column };
+    const char *nearest = words_nearest(node->key, known);
+    str key = words_shown(node->key);
+
+    if (nearest)
+        compile_warning(compiler, &at_key, "%s%.*s': it means nothing; did you mean '%s'?", before,
+                        STR_ARG(key), nearest);
+    else
+        compile_warning(compiler, &at_key, "%s%.*s': it means nothing; remove it", before,
+                        STR_ARG(key));
+}
+
+void compile_unknown_step_key(struct compilation *compiler, const struct source_step *step,
+                              const struct node *node, const char *path, const char *const *known)
+{
+    char before[WORDS_SIZE_MAX + 64];
+
+    (void)snprintf(before, sizeof before, "step '%.*s': unknown key '%s",
+                   STR_ARG(words_shown(step->plan.name)), path);
+    compile_unknown_key(compiler, node, before, known);
+}
+
 /* ---- The top level ----------------------------------------------------------------- */
 
 bool compile_is_one_of(str key, const char *const *words)
@@ -82,11 +107,12 @@ bool compile_is_one_of(str key, const char *const *words)
     return false;
 }
 
-static bool is_about(str key) /* what a definition says of itself */
-{
-    static const char *const words[] = { "name", "description", "output", "signals", NULL };
+/* What a definition says of itself. */
+static const char *const about_words[] = { "name", "description", "output", "signals", NULL };
 
-    return compile_is_one_of(key, words);
+static bool is_about(str key)
+{
+    return compile_is_one_of(key, about_words);
 }
 
 str compile_print(struct compilation *compiler, const struct node *node)
@@ -119,7 +145,7 @@ static void check_top_keys(struct compilation *compiler, const struct node *docu
             compile_error(compiler, node, "'%.*s' is not supported by this version yet",
                           STR_ARG(node->key));
         else
-            compile_warning(compiler, node, "unknown key '%.*s'", STR_ARG(words_shown(node->key)));
+            compile_unknown_key(compiler, node, "unknown key '", about_words);
     }
 }
 

@@ -32,6 +32,14 @@ void compile_error(struct compilation *compiler, const struct node *node, const 
     __attribute__((format(printf, 3, 4)));
 void compile_warning(struct compilation *compiler, const struct node *node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Warn of a key that means nothing, where it stands. `before` is what comes before its name:
+ * "step 'a': unknown key 'retry." */
+void compile_unknown_key(struct compilation *compiler, const struct node *node, const char *before,
+                         const char *const *known);
+/* The same for a key of a step, below `path` ("retry.", or ""). */
+void compile_unknown_step_key(struct compilation *compiler, const struct source_step *step,
+                              const struct node *node, const char *path,
+                              const char *const *known);
 void compile_no_memory(struct compilation *compiler);
 bool compile_is_one_of(str key, const char *const *words); /* NULL-terminated */
 str compile_print(struct compilation *compiler, const struct node *node); /* compact JSON */

@@ -6,6 +6,8 @@
 #define FACTOR_MAX      1000 /* so that a delay times its factor fits */
 
 static const int64_t backoff_default_ms[] = { 30000, 120000, 300000 }; /* B30 */
+static const char *const retry_words[] = { "max", "backoff", NULL };
+static const char *const backoff_words[] = { "initial", "factor", "max", "jitter", NULL };
 #define BACKOFF_DEFAULT_COUNT (sizeof backoff_default_ms / sizeof backoff_default_ms[0])
 
 static void read_attempts(struct compilation *compiler, struct source_step *step,
@@ -86,8 +88,7 @@ static void read_backoff_growth(struct compilation *compiler, struct source_step
 
     for (const struct node *node = growth->first; node; node = node->next)
         if (!str_is(node->key, "initial") && node != factor && node != max && node != jitter)
-            compile_warning(compiler, node, "step '%.*s': unknown key 'retry.backoff.%.*s'",
-                            STR_ARG(words_shown(step->plan.name)), STR_ARG(words_shown(node->key)));
+            compile_unknown_step_key(compiler, step, node, "retry.backoff.", backoff_words);
     if (factor && !read_factor(factor, &factor_permille))
         compile_error(compiler, factor,
                       "step '%.*s': retry.backoff.factor must be 1..%d with at most three decimals",
@@ -132,8 +133,7 @@ void compile_retry(struct compilation *compiler, struct source_step *step)
     }
     for (const struct node *node = retry->first; node; node = node->next)
         if (node != max && node != backoff)
-            compile_warning(compiler, node, "step '%.*s': unknown key 'retry.%.*s'", STR_ARG(name),
-                            STR_ARG(words_shown(node->key)));
+            compile_unknown_step_key(compiler, step, node, "retry.", retry_words);
     read_attempts(compiler, step, max);
     if (backoff && backoff->kind == NODE_ARRAY)
         read_backoff_list(compiler, step, backoff);

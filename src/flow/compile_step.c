@@ -16,21 +16,16 @@ bool compile_is_reserved(str key)
     return compile_is_one_of(key, words);
 }
 
-static bool is_known(str key)
-{
-    static const char *const words[] = {
-        "name",  "description", "tool",  "args",     "action",   "payload", "retry", "timeout",
-        "idempotent", "augment", "wait", "select", "spawn", "external", "approval", NULL,
-    };
-
-    return compile_is_one_of(key, words);
-}
+static const char *const step_words[] = {
+    "name",     "description", "tool",   "args",       "action",  "payload", "retry",
+    "timeout",  "idempotent",  "augment", "wait",      "select",  "spawn",   "external",
+    "approval", "next",        "done",   "branch",     "parallel", "join",   NULL,
+};
+#define WAY_WORDS (&step_words[15]) /* the last ones: a graph's ways on */
 
 static bool is_way_on(str key)
 {
-    static const char *const words[] = { "next", "done", "branch", "parallel", "join", NULL };
-
-    return compile_is_one_of(key, words);
+    return compile_is_one_of(key, WAY_WORDS);
 }
 
 /* ---- Keys and name -------------------------------------------------------------------- */
@@ -40,7 +35,8 @@ static void check_keys(struct compilation *compiler, struct source_step *step)
     str name = words_shown(step->plan.name);
 
     for (const struct node *node = step->node->first; node; node = node->next) {
-        if (is_known(node->key) || (is_way_on(node->key) && !compiler->is_tree))
+        if (compile_is_one_of(node->key, step_words) &&
+            !(is_way_on(node->key) && compiler->is_tree))
             continue;
         step->is_refused = step->is_refused || compile_is_reserved(node->key);
         if (compile_is_reserved(node->key))
@@ -51,8 +47,7 @@ static void check_keys(struct compilation *compiler, struct source_step *step)
             compile_error(compiler, node, "step '%.*s': '%.*s' belongs to 'steps', not to a tree",
                           STR_ARG(name), STR_ARG(node->key));
         else
-            compile_warning(compiler, node, "step '%.*s': unknown key '%.*s'", STR_ARG(name),
-                            STR_ARG(words_shown(node->key)));
+            compile_unknown_step_key(compiler, step, node, "", step_words);
     }
 }
 

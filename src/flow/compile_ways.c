@@ -62,7 +62,7 @@ static void find_cycle(struct ways *ways)
     for (uint32_t i = 0; i < compiler->count; i++)
         if (ways->degree[i] > 0 && !is_waiting(&compiler->steps[i].plan)) {
             compile_warning(compiler, compiler->steps[i].node,
-                            "step '%.*s': a cycle without a wait leads through it",
+                            "step '%.*s': a cycle without a wait leads through it; add a sleep",
                             STR_ARG(step_name(compiler, i)));
             return;
         }
@@ -98,7 +98,7 @@ void compile_check_ways(struct compilation *compiler)
     find_reached(&ways);
     for (uint32_t i = 0; i < compiler->count; i++)
         if (!ways.is_reached[i])
-            compile_warning(compiler, compiler->steps[i].node, "step '%.*s': no way leads here",
+            compile_warning(compiler, compiler->steps[i].node, "step '%.*s': no way leads here; name it in a way on, or remove it",
                             STR_ARG(step_name(compiler, i)));
         else if (compiler->steps[i].plan.way == WAY_JOIN && compiler->warning_count < 100)
             check_join(&ways, i);

@@ -66,6 +66,13 @@ int64_t retry_delay_ms(const struct plan_step *step, uint32_t attempt, uint64_t 
 int64_t *retry_expand(struct arena *arena, int64_t initial_ms, int64_t factor_permille,
                       int64_t max_ms, uint32_t attempt_count_max, uint32_t *out_count);
 
+#define ERROR_LOST STR("\"lost\"") /* of an attempt whose process died */
+
+/* ---- What an entry tells of its event: event.c ------------------------------------ */
+
+bool flow_event_of(const struct definition *definition, const void *memory,
+                   const struct entry_view *entry, uint32_t n, struct event *out);
+
 /* ---- The reducer: reduce.c, reduce_begin.c, reduce_end.c -------------------------- */
 
 struct begun {

@@ -10,7 +10,6 @@
 
 #define RESULT_NULL     STR("null")
 #define ERROR_TIMEOUT   STR("\"timeout\"")
-#define ERROR_LOST      STR("\"lost\"")
 
 /* ---- Drafts and their effects -------------------------------------------------------------- */
 
@@ -409,6 +408,7 @@ const struct behavior flow_behavior = {
     .decide = decide,
     .memory_new = flow_memory_new,
     .apply = flow_apply,
+    .event_of = flow_event_of,
     .memory_print = flow_memory_print,
     .memory_load = flow_memory_load,
 };

@@ -41,6 +41,12 @@ void compiler_error(struct compiler *compiler, const struct node *node, const ch
 void compiler_warn(struct compiler *compiler, const struct node *node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* A place to tell of a member's key instead of its value. */
+static inline struct node compiler_at_key(const struct node *member)
+{
+    return (struct node){ .line = member->key_line, .column = member->key_column };
+}
+
 /* The rest fails with NO_MEMORY alone. */
 
 /* parse.c: unknown keys of `object` are worth a warning in a registered definition. */
@@ -58,6 +64,7 @@ uint32_t compiler_read_state(struct compiler *compiler, const struct node *node,
 pawl_status compiler_read_transitions(struct compiler *compiler); /* transitions.c */
 pawl_status compiler_expand(struct compiler *compiler);           /* expand.c */
 pawl_status compiler_check(struct compiler *compiler);            /* check.c */
+pawl_status compiler_check_alike(struct compiler *compiler);      /* alike.c */
 
 /* sort.c: order indices. No hostile input makes it slow, and it takes no memory. */
 void sort_indices(uint32_t *items, uint32_t count,

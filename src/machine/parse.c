@@ -20,13 +20,28 @@ static bool is_one_of(str key, const char *const *keys)
     return false;
 }
 
+static void warn_about_key(struct compiler *compiler, const struct node *node, const char *nearest)
+{
+    const struct node at_key = compiler_at_key(node);
+    str key = words_shown(node->key);
+
+    if (nearest)
+        compiler_warn(compiler, &at_key,
+                      "unknown key '%.*s': it is kept, and means nothing; did you mean '%s'?",
+                      STR_ARG(key), nearest);
+    else
+        compiler_warn(compiler, &at_key,
+                      "unknown key '%.*s': it is kept, and means nothing; remove it, or put what "
+                      "it says under 'description'",
+                      STR_ARG(key));
+}
+
 void compiler_check_keys(struct compiler *compiler, const struct node *object,
                          const char *const *known)
 {
     for (const struct node *node = object->first; node && !compiler->is_inline; node = node->next)
         if (!is_one_of(node->key, known))
-            compiler_warn(compiler, node, "unknown key '%.*s': it is kept, and means nothing",
-                          STR_ARG(words_shown(node->key)));
+            warn_about_key(compiler, node, words_nearest(node->key, known));
 }
 
 bool compiler_read_name(struct compiler *compiler, const struct node *node, const char *what,
@@ -195,7 +210,7 @@ static void read_terminals(struct compiler *compiler)
         if (state == STATE_NONE)
             continue;
         if (states[state].terminal != TERMINAL_NOT)
-            compiler_warn(compiler, node, "terminal state '%.*s' is listed twice",
+            compiler_warn(compiler, node, "terminal state '%.*s' is listed twice; keep one",
                           STR_ARG(words_shown(states[state].name)));
         states[state].terminal = TERMINAL_PLAIN;
     }

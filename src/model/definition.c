@@ -2,6 +2,7 @@
 #include "model/definition.h"
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/planted.h"
 
 pawl_status definition_index(struct definition *definition, struct scope *scope)
 {
@@ -63,7 +64,8 @@ const struct transition *definition_find_cancel(const struct definition *definit
 
     for (uint32_t n = 0; (transition = exit_at(definition, state, n)); n++)
         if (!transition->guard.data && !transition->by_engine &&
-            definition->states[transition->to].terminal == TERMINAL_CANCEL)
+            (definition->states[transition->to].terminal == TERMINAL_CANCEL ||
+             (PLANTED(CANCEL_ANY_END) && definition->states[transition->to].terminal)))
             return transition;
     return NULL;
 }

@@ -28,6 +28,7 @@
 
 #include "base/scope.h"
 #include "env/env.h"
+#include "model/definition.h"
 #include "model/effect.h"
 #include "model/record.h"
 
@@ -99,6 +100,22 @@ struct list_query { /* data NULL and 0: any */
     uint32_t limit;
 };
 
+/* How many instances stand in one state of one version of a definition. */
+struct state_count {
+    str definition;       /* data NULL: inline */
+    uint32_t version;     /* 0: inline */
+    str state;
+    enum terminal_kind terminal;
+    uint64_t total;
+    uint64_t running;     /* of them, with a ready or running step */
+};
+
+/* How many live attempts of one step of one version of a definition there are. */
+struct step_count {
+    uint32_t version, plan; /* plan: the step's index */
+    uint64_t total;
+};
+
 struct store_options {
     bool own;             /* hold the store exclusively for life */
     const char *address;  /* with own: written for others to find */
@@ -109,7 +126,8 @@ struct store_options {
 
 struct store;
 typedef pawl_status (*record_fn)(void *context, const struct record *record);
-typedef pawl_status (*row_fn)(void *context, uint32_t column_count, const str *names, const str *values);
+typedef pawl_status (*row_fn)(void *context, uint32_t column_count, const str *names, const str *values,
+                              const bool *are_numbers); /* those whose text is a JSON number */
 
 struct store_ops {
     const char *scheme; /* of the URL: "sqlite" */
@@ -175,6 +193,16 @@ struct store_ops {
                             struct snapshot_row *out); /* NOT_KNOWN */
     pawl_status (*list)(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
+    /* Where all instances stand, or those of one definition (a name; version 0: all of them).
+     * States that nobody is in are left out; one moment for all. It may take a while, and holds
+     * up nobody meanwhile. */
+    pawl_status (*counts)(struct store *store, struct scope *scope, str name, uint32_t version,
+                          struct state_count **out, uint32_t *count);
+
+    /* The live steps (pending, ready or running) of the instances of a definition, by version and
+     * step, in this order. Like counts(), it holds up nobody. */
+    pawl_status (*step_counts)(struct store *store, struct scope *scope, str name,
+                               struct step_count **out, uint32_t *count);
 
     /* Read-only SQL over the pawl_... views, for people. May be NULL. */
     pawl_status (*sql)(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
@@ -221,6 +249,10 @@ pawl_status store_snapshot(struct store *store, struct scope *scope, uint64_t in
                            struct snapshot_row *out);
 pawl_status store_list(struct store *store, struct scope *scope, const struct list_query *query,
                        uint64_t **out, uint32_t *count);
+pawl_status store_counts(struct store *store, struct scope *scope, str name, uint32_t version,
+                         struct state_count **out, uint32_t *count);
+pawl_status store_step_counts(struct store *store, struct scope *scope, str name,
+                              struct step_count **out, uint32_t *count);
 pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
 
 extern const struct store_ops memory_store_ops, sqlite_store_ops;

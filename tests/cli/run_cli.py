@@ -41,7 +41,9 @@ def test_version(shell):
 def test_wrong_words_are_usage_and_touch_nothing(shell):
     for words in (["frie"], ["fire"], ["fire", "x"], ["list", "x"], ["list", "--nope"], ["list", "-x"],
                   ["list", "--state"], ["fire", "x", "y", "--guard=1"], ["define", "missing.yaml"],
-                  ["--store"], ["run", "missing.yaml"]):
+                  ["--store"], ["run", "missing.yaml"], ["check", "missing.yaml"],
+                  ["start", "order", "--input", "@missing.json"], ["run", "x", "--input", "@missing.json"],
+                  ["fire", "@last", "pay", "--payload", "@missing.json"]):
         found = shell.pawl(*words, expect=2)
         assert found.err.startswith("pawl: ") and not found.out, (words, found)
     assert "did you mean 'fire'" in shell.pawl("frie", expect=2).err
@@ -120,6 +122,8 @@ def test_guard_reason_payload_time_and_sequence_reach_the_entry(shell):
     shell.pawl("fire", "@last", "begin-testing")
     assert "--guard" in shell.pawl("fire", "@last", "release", expect=1).err
     assert "conflict" in shell.pawl("fire", "@last", "release", "--guard", "--expect", "7", expect=1).err
+    assert "is 0, but the next entry is number 2" in shell.pawl(
+        "fire", "@last", "release", "--guard", "--expect", "0", expect=1).err
     shell.write("note.json", '{"n": 1.50}')
     shell.pawl("fire", "@last", "release", "--guard", "--reason", "good", "--payload", "@note.json",
                "--expect", "2")
@@ -175,6 +179,15 @@ def test_list_filters(shell):
     assert "invalid-query" in shell.pawl("list", "--limit", "0", expect=1).err
 
 
+def test_stats_counts_by_status_and_state(shell):
+    order(shell)
+    order(shell)
+    shell.pawl("fire", "@last", "pay")
+    assert shell.json("stats", "--definition", "order")["by_state"] == {"new": 1, "paid": 1}
+    table = shell.pawl("stats").out
+    assert re.search(r"2  suspended\n", table) and re.search(r"1  paid\n", table) and "2  in all" in table, table
+
+
 def test_show_tells_facts_path_and_next_actions(shell):
     order(shell, "--subject", "A-17", "--actor", "ann")
     shell.pawl("fire", "@last", "pay", "--actor", "bob", "--reason", "by card")
@@ -220,7 +233,9 @@ def test_verify_finds_a_changed_byte(shell):
 def test_sql_reads_and_never_writes(shell):
     order(shell, "--subject", "A-17")
     found = shell.json("sql", "select name, version from pawl_definitions where name = 'order'")
-    assert found["columns"] == ["name", "version"] and found["rows"] == [["order", "1"]], found
+    assert found["columns"] == ["name", "version"] and found["rows"] == [["order", 1]], found
+    assert shell.json("sql", "select '1', 1.5, null")["rows"] == [["1", 1.5, None]]
+    assert re.search(r"^order +1$", shell.pawl("sql", "select name, version from pawl_definitions").out, re.M)
     assert "order" in shell.pawl("sql", "select name from pawl_definitions").out
     for text in ("delete from pawl_log", "create table x (a)", "selec", ""):
         shell.pawl("sql", text, expect=1)

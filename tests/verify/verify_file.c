@@ -30,7 +30,8 @@ static int check(struct store *store, uint64_t instance)
     struct verify_report report;
     pawl_error error;
 
-    if (verify_store(store, &heap_libc, instance, NULL, NULL, &report, &error) != PAWL_OK)
+    if (verify_run(store, &heap_libc, &(struct verify_request){ .instance = instance }, &report,
+                   &error) != PAWL_OK)
         return fail(error.message);
     return say(&report);
 }

@@ -260,4 +260,6 @@ const struct store_ops memory_store_ops = {
     .busy = memory_busy,
     .snapshot = memory_snapshot,
     .list = memory_list,
+    .counts = memory_counts,
+    .step_counts = memory_step_counts,
 };

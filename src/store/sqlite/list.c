@@ -4,6 +4,7 @@
  * says goes in as parameters, each with a number of its own. */
 #include "base/assert.h"
 #include "base/buf.h"
+#include "base/planted.h"
 #include "read_int.h"
 
 enum parameter {
@@ -110,7 +111,8 @@ static void bind_query(sqlite3_stmt *statement, const struct list_query *query)
     bind_text(statement, P_CORRELATION, query->correlation);
     bind_i64(statement, P_CREATED_AFTER, query->created_after_ms);
     bind_i64(statement, P_CREATED_BEFORE, query->created_before_ms);
-    bind_u64(statement, P_AFTER, query->after);
+    bind_u64(statement, P_AFTER,
+             query->after + (PLANTED(CURSOR_SKIPS) ? query->oldest_first ? 1 : -1 : 0));
     bind_u64(statement, P_LIMIT, query->limit);
     for (uint32_t i = 0; i < query->label_count; i++) {
         bind_text(statement, P_LABEL + 2 * (int)i, query->label_key[i]);

@@ -1,5 +1,6 @@
 /* open.c - opening a store's file, making it where it is missing, and closing it. */
 #include "base/assert.h"
+#include "base/planted.h"
 #include "sqlite_int.h"
 #include <errno.h>
 #include <stdio.h>
@@ -251,6 +252,8 @@ static pawl_status take_ownership(struct sqlite_store *store, struct scope *scop
     store->own = status == PAWL_OK;
     if (store->own)
         status = sidecar_announce(&store->sidecar, scope, options->address, true);
+    if (store->own && PLANTED(OWNER_UNLOCKED))
+        sidecar_unlock(&store->sidecar);
     return status;
 }
 
@@ -346,5 +349,7 @@ const struct store_ops sqlite_store_ops = {
     .busy = sqlite_busy,
     .snapshot = sqlite_snapshot,
     .list = sqlite_list,
+    .counts = sqlite_counts,
+    .step_counts = sqlite_step_counts,
     .sql = sqlite_sql,
 };

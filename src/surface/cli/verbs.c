@@ -12,6 +12,11 @@ static const struct cli_option define_options[] = {
     { 0 },
 };
 
+static const struct cli_option check_options[] = {
+    { "against", "NAME", OPTION_TEXT, NULL, "is it safe for the instances of NAME (or NAME@VERSION) under way?" },
+    { 0 },
+};
+
 static const struct cli_option start_options[] = {
     { "input", "JSON", OPTION_JSON, "input", "what it begins with; @FILE reads a file" },
     { "subject", "REF", OPTION_TEXT, "subject_ref", "what it is about" },
@@ -56,6 +61,11 @@ static const struct cli_option list_options[] = {
     { 0 },
 };
 
+static const struct cli_option stats_options[] = {
+    { "definition", "NAME", OPTION_TEXT, "definition", "of this definition (NAME or NAME@VERSION)" },
+    { 0 },
+};
+
 static const struct cli_option history_options[] = {
     { "action", "NAME", OPTION_TEXT, "action", "entries of this action" },
     { "actor", "WHO", OPTION_TEXT, "actor_ref", "by this actor" },
@@ -76,6 +86,14 @@ static const struct cli_option run_options[] = {
     { "correlation", "ID", OPTION_TEXT, "correlation_id", "what belongs together" },
     { "label", "K=V", OPTION_LABEL, "labels", "a label; any number of them" },
     { "name", "NAME", OPTION_TEXT, NULL, "the definition's name, if the file does not say" },
+    { 0 },
+};
+
+static const struct cli_option verify_options[] = {
+    { "definition", "NAME", OPTION_TEXT, NULL, "every instance of NAME or NAME@VERSION" },
+    { "resume", NULL, OPTION_FLAG, NULL, "go on where a check of this store was stopped or killed" },
+    { "limit", "N", OPTION_NUMBER, NULL, "stop after N records and keep the place (exit status 4)" },
+    { "keep-every", "N", OPTION_NUMBER, NULL, "keep the place in FILE-verify every N records" },
     { 0 },
 };
 
@@ -104,8 +122,8 @@ const struct verb verbs[] = {
       "pawl init\npawl --store sqlite:orders.db init\n", .run = verb_init },
     { "demo", BEGIN, "", 0, 0, "see all of it in a minute, in a folder of its own", demo_options,
       "pawl demo\n", .run = verb_demo },
-    { "check", BEGIN, "FILE...", 1, MANY, "check definitions without storing them", NULL,
-      "pawl check examples/order.yaml\n", .run = verb_check },
+    { "check", BEGIN, "FILE...", 1, MANY, "check definitions without storing them", check_options,
+      "pawl check examples/order.yaml\npawl check new-order.yaml --against order\n", .run = verb_check },
     { "define", BEGIN, "FILE...", 1, MANY, "put definitions (YAML or JSON) into the store", define_options,
       "pawl define examples/order.yaml\npawl define draft.yaml --name order\n", .run = verb_define },
     { "run", BEGIN, "FILE", 1, 1, "put a definition, start it, run it to its end here", run_options,
@@ -131,6 +149,9 @@ const struct verb verbs[] = {
     { "list", LOOK, "", 0, 0, "list instances, newest first", list_options,
       "pawl list\npawl list --status suspended --definition order --label region=eu\n",
       "instance.list", .render = render_list },
+    { "stats", LOOK, "", 0, 0, "count instances by status and by state", stats_options,
+      "pawl stats\npawl stats --definition order\n",
+      "instance.counts", .render = render_counts },
     { "show", LOOK, "ID", 1, 1, "see one instance: where it stands, how it came there, what next", NULL,
       "pawl show @last\npawl show 0000000007\n",
       "instance.get", { "instance_id" }, .run = verb_show },
@@ -144,8 +165,12 @@ const struct verb verbs[] = {
       "pawl sql 'select count(*) from pawl_history'\n",
       "store.sql", { "text" }, .run = verb_sql },
 
-    { "verify", TRUST, "[ID]", 0, 1, "check every hash of an instance, or of the whole store", NULL,
-      "pawl verify\npawl verify @last\n", NULL, { "instance_id" }, .run = verb_verify },
+    { "verify", TRUST, "[ID]", 0, 1,
+      "check an instance, a definition's, or the whole store", verify_options,
+      "pawl verify\npawl verify @last\npawl verify --definition order@2\n"
+      "pawl verify --resume               after Ctrl-C, or a kill\n"
+      "pawl verify --resume --limit 100000    a slice a night: 0 valid, 1 not, 4 not yet\n",
+      NULL, { "instance_id" }, .run = verb_verify },
     { "serve", TRUST, "", 0, 0, "own the store and serve it over HTTP", serve_options,
       "pawl serve\npawl --store sqlite:orders.db serve --listen 127.0.0.1:8000\n", .run = verb_serve },
     { 0 },

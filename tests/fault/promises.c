@@ -1,12 +1,9 @@
-/* planted.c - the smallest checks that find the deliberate defects of base/planted.h.
- *
- * All of them pass. run_planted.py runs them in a build that has the defects, with each one
- * turned on, and expects the test of that name to fail. */
+/* promises.c - the first four promises of engine/engine.h, each where it is hardest to keep: at a
+ * power cut, at a restart, beside a rival, at a timer's due time. */
 #include "fault/scenario.h"
 #include "fault/scenario_int.h"
 #include "fault/stage.h"
 #include "fault/vfs.h"
-#include <stdio.h>
 
 #define BEGUN_AT INT64_C(1777593600000) /* 2026-05-01T00:00:00Z */
 
@@ -49,13 +46,14 @@ static void expect_valid(pawl *p)
 {
     struct verify_report report;
 
-    EXPECT_OK(verify_store(engine_store(p->engine), &heap_libc, 0, NULL, NULL, &report, &error));
+    EXPECT_OK(verify_run(engine_store(p->engine), &heap_libc,
+                         &(struct verify_request){ .flows = &flow_behavior }, &report, &error));
     if (!report.valid)
         test_fail(__FILE__, __LINE__, "verify found: %s", report.what);
 }
 
-/* Promise (1): a call that returns PAWL_OK is durable. The power is cut right after it. */
-TEST(planted, ACK_BEFORE_COMMIT)
+/* (1). The power is cut right after the call. */
+TEST(promises, what_was_acknowledged_is_there_after_a_power_cut)
 {
     pawl_id id;
     pawl *p;
@@ -74,8 +72,7 @@ TEST(planted, ACK_BEFORE_COMMIT)
     pawl_close(p);
 }
 
-/* Promise (3): numbers go on across restarts. */
-TEST(planted, SEQUENCE_RESET)
+TEST(promises, numbers_go_on_across_restarts) /* (3) */
 {
     static const char *const actions[] = { "open", "shut", "open" };
     pawl_id id;
@@ -88,7 +85,9 @@ TEST(planted, SEQUENCE_RESET)
     for (uint64_t i = 0; i < 3; i++) {
         pawl_fired fired;
 
-        EXPECT_OK(pawl_fire(p, id.text, &(pawl_fire_args){ .action = actions[i] }, &fired, &error));
+        EXPECT_OK(pawl_fire(p, id.text,
+                            &(pawl_fire_args){ .action = actions[i], .actor_ref = "ann" }, &fired,
+                            &error));
         EXPECT_EQ(fired.sequence_number, i + 1);
         pawl_close(p);
         p = open_one(true);
@@ -114,9 +113,9 @@ static void strike(void *context, enum env_point point)
     EXPECT_OK(pawl_signal(rival->p, rival->id.text, "refill", "1", NULL, &error));
 }
 
-/* Promise (2): between a program's decision and its turn to write, another one moves the
+/* (2). Between a program's decision and its turn to write, another one moves the
  * instance on; so it decides again. The kettle hears one refill only. */
-TEST(planted, STALE_DECISION)
+TEST(promises, a_decision_that_is_no_longer_true_is_made_again)
 {
     struct env *env = env_sim_new(BEGUN_AT, 4);
     struct rival rival = { 0 };
@@ -137,8 +136,7 @@ TEST(planted, STALE_DECISION)
     pawl_close(rival.p);
 }
 
-/* Promise (4): a timer fires once. */
-TEST(planted, TIMER_TWICE)
+TEST(promises, a_timer_fires_once) /* (4) */
 {
     pawl_id id;
     uint64_t before;

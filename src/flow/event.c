@@ -1,0 +1,141 @@
+/* event.c - which event made an entry, as far as the entry tells: reduce.c read backwards.
+ *
+ * A check of a history decides each event again and compares (evidence/verify_replay.c). Who
+ * adds an entry that begins a decision says here what made it; entries that only follow
+ * (finish, fail) have no event of their own. */
+#include "flow/flow_int.h"
+
+/* {"arm":N,"payload":X}, as reduce.c prints it. */
+static bool read_select(str result, uint32_t *arm, str *payload)
+{
+    static const str middle = STR_INIT(",\"payload\":");
+    uint64_t n;
+
+    if (!str_starts(result, STR("{\"arm\":")) || result.data[result.size - 1] != '}')
+        return false;
+    result = str_from(result, sizeof "{\"arm\":" - 1);
+    for (size_t size = 1; size < result.size; size++)
+        if (str_starts(str_from(result, size), middle) &&
+            str_to_u64((str){ result.data, size }, &n)) {
+            *arm = (uint32_t)n;
+            *payload = str_from(result, size + middle.size);
+            payload->size--;
+            return true;
+        }
+    return false;
+}
+
+/* The name of what the entry's attempt waited for, and the payload that came with it. */
+static bool arm_event(const struct plan *plan, const struct flow_memory *memory,
+                      const struct entry_view *entry, struct event *out)
+{
+    const struct attempt *attempt = memory_find(memory, entry->ordinal);
+    uint32_t wanted = 0, index = 0;
+
+    if (!attempt || (plan->steps[attempt->plan].kind == STEP_KIND_SELECT &&
+                     !read_select(entry->payload, &wanted, &out->payload)))
+        return false;
+    for (uint32_t i = 0; i < memory->arm_count; i++)
+        if (memory->arms[i].ordinal == entry->ordinal && index++ == wanted) {
+            out->name = memory->arms[i].name;
+            return true;
+        }
+    return false;
+}
+
+/* Whether the tool forbade another attempt is not recorded; a lost one says so, and a child
+ * that failed is its step's failure. */
+static bool fail_event(const struct entry_view *entry, uint32_t n, struct event *out)
+{
+    static const enum event_kind kinds[] = { EVENT_STEP_FAILED, EVENT_STEP_FAILED, EVENT_CHILD_FAILED,
+                                             EVENT_STEP_LOST };
+
+    if (n >= sizeof kinds / sizeof kinds[0])
+        return false;
+    out->kind = kinds[n];
+    out->no_retry = n == 1;
+    return kinds[n] != EVENT_STEP_LOST || str_eq(entry->payload, ERROR_LOST);
+}
+
+/* By the watch over whoever works on it, or by the step's own timer. */
+static bool timeout_event(uint32_t n, struct event *out)
+{
+    out->kind = n == 0 ? EVENT_STEP_TIMEOUT : EVENT_TIMER;
+    out->name = TIMER_TIMEOUT;
+    return n < 2;
+}
+
+/* An approval that brings no result of its own says "approved". */
+static bool approve_event(uint32_t n, struct event *out)
+{
+    out->kind = EVENT_APPROVE;
+    if (n == 0)
+        out->payload = STR_NONE;
+    return n < 2;
+}
+
+static bool one(struct event *out, enum event_kind kind)
+{
+    out->kind = kind;
+    return true;
+}
+
+static bool timer_event(struct event *out, str name)
+{
+    out->name = name;
+    return one(out, EVENT_TIMER);
+}
+
+static bool first_event(const struct plan *plan, const struct flow_memory *memory,
+                        const struct entry_view *entry, struct event *out)
+{
+    switch ((enum lifecycle_transition)entry->transition) {
+    case LIFE_T_START:
+        return one(out, EVENT_START);
+    case LIFE_T_STEP_START:
+        return one(out, EVENT_STEP_START);
+    case LIFE_T_STEP_COMPLETE:
+        return one(out, EVENT_STEP_DONE);
+    case LIFE_T_STEP_RETRY:
+        return timer_event(out, TIMER_RETRY);
+    case LIFE_T_TIMER:
+        return one(out, EVENT_TIMER) && arm_event(plan, memory, entry, out);
+    case LIFE_T_SIGNAL:
+        return one(out, EVENT_SIGNAL) && arm_event(plan, memory, entry, out);
+    case LIFE_T_GATE_REJECT:
+        return one(out, EVENT_REJECT);
+    case LIFE_T_CHILD:
+        return one(out, EVENT_CHILD_DONE);
+    case LIFE_T_CANCEL:
+    case LIFE_T_CANCEL_CREATED:
+        return one(out, EVENT_CANCEL);
+    case LIFE_T_STEP_FAIL:
+    case LIFE_T_STEP_TIMEOUT:
+    case LIFE_T_GATE_APPROVE:
+    case LIFE_T_AMEND:
+    case LIFE_T_FINISH:
+    case LIFE_T_FAIL:
+    case LIFE_T_COUNT:
+        break;
+    }
+    return false;
+}
+
+bool flow_event_of(const struct definition *definition, const void *memory,
+                   const struct entry_view *entry, uint32_t n, struct event *out)
+{
+    *out = (struct event){ .at_ms = entry->at_ms,
+                           .fired_at_ms = entry->at_ms,
+                           .payload = entry->payload,
+                           .reason = entry->reason,
+                           .actor = entry->actor,
+                           .is_leased = true,
+                           .ordinal = entry->ordinal };
+    if (entry->transition == LIFE_T_STEP_FAIL)
+        return fail_event(entry, n, out);
+    if (entry->transition == LIFE_T_STEP_TIMEOUT)
+        return timeout_event(n, out);
+    if (entry->transition == LIFE_T_GATE_APPROVE)
+        return approve_event(n, out);
+    return n == 0 && first_event(plan_of(definition), memory, entry, out);
+}
