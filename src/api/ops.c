@@ -97,6 +97,11 @@ static const struct op_param list_params[] = {
     END,
 };
 
+static const struct op_param counts_params[] = {
+    { "definition", IN_QUERY, OP_STRING, false, "of this name, or name@version" },
+    END,
+};
+
 static const struct op_param signal_params[] = {
     THE_INSTANCE,
     { "name", IN_BODY, OP_STRING, true, "the signal" },
@@ -139,6 +144,8 @@ const struct op ops[] = {
       create_params, op_instance_create },
     { "instance.list", "GET", "/v1/instances", OP_ANY_QUERY, 200,
       "Instances, filtered; label.K=V filters by a label", list_params, op_instance_list },
+    { "instance.counts", "GET", "/v1/instances/counts", OP_ANY_QUERY, 200,
+      "How many instances are in each state and status", counts_params, op_instance_counts },
     { "instance.get", "GET", "/v1/instances/{instance_id}", 0, 200,
       "Everything about an instance, with what it can do now",
       one_instance_params, op_instance_get },

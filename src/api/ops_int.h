@@ -61,6 +61,7 @@ void print_instance(const struct instance_view *view, struct buf *out);
     X(instance_declaration)                                                                        \
     X(instance_get)                                                                                \
     X(instance_list)                                                                               \
+    X(instance_counts)                                                                             \
     X(instance_history)                                                                            \
     X(instance_variables)                                                                          \
     X(instance_why)                                                                                \

@@ -136,7 +136,8 @@ enum instance_status {
     STATUS_PAUSED,
     STATUS_COMPLETED,
     STATUS_FAILED,
-    STATUS_CANCELLED
+    STATUS_CANCELLED,
+    STATUS_COUNT
 };
 const char *instance_status_name(enum instance_status status);
 
@@ -165,6 +166,18 @@ pawl_status engine_list(struct engine *engine, struct scope *scope, const struct
                         uint64_t **numbers, uint32_t *count);
 pawl_status engine_id_of(struct engine *engine, struct scope *scope, uint64_t number,
                          char out[ID_SIZE + 1]);
+
+/* Where all instances stand, or those of one definition (data NULL: all; version 0: every
+ * version). A scan: about a third of a second for a million instances, on a connection of its
+ * own. */
+struct counts {
+    struct state_count *states; /* by definition version and state; empty ones are left out */
+    uint32_t state_count;
+    uint64_t by_status[STATUS_COUNT];
+    uint64_t total;
+};
+pawl_status engine_counts(struct engine *engine, struct scope *scope, str definition,
+                          uint32_t version, struct counts *out);
 
 struct entry {
     const struct record *record;

@@ -356,6 +356,18 @@ pawl_status store_list(struct store *store, struct scope *scope, const struct li
     return expect(scope, status, page_is_sound(query, *out, *count), "an instance");
 }
 
+pawl_status store_counts(struct store *store, struct scope *scope, str name, uint32_t version,
+                         struct state_count **out, uint32_t *count)
+{
+    pawl_status status;
+
+    ASSERT(out && count);
+    status = store->ops->counts(store, scope, name, version, out, count);
+    for (uint32_t i = 0; status == PAWL_OK && i < *count; i++)
+        ASSERT((*out)[i].state.data);
+    return status;
+}
+
 pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context)
 {
     ASSERT(fn);

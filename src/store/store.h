@@ -28,6 +28,7 @@
 
 #include "base/scope.h"
 #include "env/env.h"
+#include "model/definition.h"
 #include "model/effect.h"
 #include "model/record.h"
 
@@ -95,6 +96,16 @@ struct list_query { /* data NULL and 0: any */
     bool oldest_first;
     uint64_t after;       /* number of the last row seen; 0: from the beginning */
     uint32_t limit;
+};
+
+/* How many instances stand in one state of one version of a definition. */
+struct state_count {
+    str definition;       /* data NULL: inline */
+    uint32_t version;     /* 0: inline */
+    str state;
+    enum terminal_kind terminal;
+    uint64_t total;
+    uint64_t running;     /* of them, with a ready or running step */
 };
 
 struct store_options {
@@ -173,6 +184,11 @@ struct store_ops {
                             struct snapshot_row *out); /* NOT_KNOWN */
     pawl_status (*list)(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
+    /* Where all instances stand, or those of one definition (a name; version 0: all of them).
+     * States that nobody is in are left out; one moment for all. It may take a while, and holds
+     * up nobody meanwhile. */
+    pawl_status (*counts)(struct store *store, struct scope *scope, str name, uint32_t version,
+                          struct state_count **out, uint32_t *count);
 
     /* Read-only SQL over the pawl_... views, for people. May be NULL. */
     pawl_status (*sql)(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
@@ -219,6 +235,8 @@ pawl_status store_snapshot(struct store *store, struct scope *scope, uint64_t in
                            struct snapshot_row *out);
 pawl_status store_list(struct store *store, struct scope *scope, const struct list_query *query,
                        uint64_t **out, uint32_t *count);
+pawl_status store_counts(struct store *store, struct scope *scope, str name, uint32_t version,
+                         struct state_count **out, uint32_t *count);
 pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
 
 extern const struct store_ops memory_store_ops, sqlite_store_ops;

@@ -175,6 +175,15 @@ def test_list_filters(shell):
     assert "invalid-query" in shell.pawl("list", "--limit", "0", expect=1).err
 
 
+def test_stats_counts_by_status_and_state(shell):
+    order(shell)
+    order(shell)
+    shell.pawl("fire", "@last", "pay")
+    assert shell.json("stats", "--definition", "order")["by_state"] == {"new": 1, "paid": 1}
+    table = shell.pawl("stats").out
+    assert re.search(r"2  suspended\n", table) and re.search(r"1  paid\n", table) and "2  in all" in table, table
+
+
 def test_show_tells_facts_path_and_next_actions(shell):
     order(shell, "--subject", "A-17", "--actor", "ann")
     shell.pawl("fire", "@last", "pay", "--actor", "bob", "--reason", "by card")

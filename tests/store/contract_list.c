@@ -138,6 +138,51 @@ STORE_TEST(a_list_by_state_sees_through_rows_that_lag)
     expect_list(s, (struct list_query){ .status = STR("cancelled") }, "3");
 }
 
+/* ---- Counts ---- */
+
+static void expect_counts(struct stand *s, str name, uint32_t version, const char *expected)
+{
+    char found[256] = "";
+    struct state_count *counts;
+    uint32_t count;
+
+    EXPECT_OK(store_counts(s->store, s->scope, name, version, &counts, &count));
+    for (int definition = 1; definition <= 3; definition++) /* in no order: sort by version */
+        for (uint32_t i = 0; i < count; i++)
+            if ((counts[i].definition.data ? (int)counts[i].version : 3) == definition)
+                (void)snprintf(found + strlen(found), sizeof found - strlen(found),
+                               "%s%.*s@%u:%.*s=%u/%u", found[0] ? " " : "",
+                               STR_ARG(counts[i].definition), counts[i].version,
+                               STR_ARG(counts[i].state), (unsigned)counts[i].total,
+                               (unsigned)counts[i].running);
+    EXPECT_TEXT(found, expected);
+}
+
+STORE_TEST(counts_are_by_version_and_state_and_tell_who_is_running)
+{
+    expect_counts(s, STR_NONE, 0, "");
+    put_variety(s);
+    expect_counts(s, STR("order"), 2, "order@2:new=1/1");
+    expect_counts(s, STR("ord"), 0, "");
+    expect_counts(s, STR("order"), 3, "");
+}
+
+/* Contract (4): counts are not older than the log. */
+STORE_TEST(counts_see_through_rows_that_lag)
+{
+    struct change c;
+
+    put_orders(s, 3);
+    expect_counts(s, STR_NONE, 0, "order@1:new=3/0");
+    c = change_begin(s);
+    c.lag = true;
+    add_entry(&c, 2, 1, 0, PAID);
+    add_entry(&c, 1, 1, 0, PAID);
+    add_entry(&c, 3, 1, 0, PAID);
+    EXPECT_OK(change_commit(&c));
+    expect_counts(s, STR_NONE, 0, "order@1:paid=3/0");
+}
+
 /* ---- Memory ---- */
 
 static void expect_ok_or_no_memory(pawl_status status)
@@ -153,6 +198,7 @@ static void read_all(struct stand *s, struct scope *scope)
     };
     struct definition_row definition, *definitions;
     struct live_timer *timers;
+    struct state_count *counts;
     struct record record;
     struct live live;
     uint64_t *numbers;
@@ -166,6 +212,7 @@ static void read_all(struct stand *s, struct scope *scope)
     expect_ok_or_no_memory(store_due(s->store, scope, T0, 9, &timers, &count, &next_ms));
     expect_ok_or_no_memory(store_busy(s->store, scope, 0, 9, &numbers, &count));
     expect_ok_or_no_memory(store_list(s->store, scope, &query, &numbers, &count));
+    expect_ok_or_no_memory(store_counts(s->store, scope, STR_NONE, 0, &counts, &count));
 }
 
 STORE_TEST(a_read_that_runs_out_of_memory_says_so)

@@ -260,4 +260,5 @@ const struct store_ops memory_store_ops = {
     .busy = memory_busy,
     .snapshot = memory_snapshot,
     .list = memory_list,
+    .counts = memory_counts,
 };

@@ -383,5 +383,7 @@ pawl_status memory_snapshot(struct store *store, struct scope *scope, uint64_t i
                             struct snapshot_row *out);
 pawl_status memory_list(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
+pawl_status memory_counts(struct store *store, struct scope *scope, str name, uint32_t version,
+                          struct state_count **out, uint32_t *count);
 
 #endif

@@ -346,5 +346,6 @@ const struct store_ops sqlite_store_ops = {
     .busy = sqlite_busy,
     .snapshot = sqlite_snapshot,
     .list = sqlite_list,
+    .counts = sqlite_counts,
     .sql = sqlite_sql,
 };

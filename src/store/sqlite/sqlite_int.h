@@ -218,6 +218,8 @@ pawl_status sqlite_snapshot(struct store *store, struct scope *scope, uint64_t i
                             struct snapshot_row *out);
 pawl_status sqlite_list(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
+pawl_status sqlite_counts(struct store *store, struct scope *scope, str name, uint32_t version,
+                          struct state_count **out, uint32_t *count);
 pawl_status sqlite_sql(struct store *store, struct scope *scope, str text, row_fn fn,
                        void *context);
 

@@ -80,6 +80,25 @@ void render_why(struct cli *cli, const struct node *answer)
     }
 }
 
+/* ---- counts ---- */
+
+static void put_counts(struct cli *cli, const struct node *counts)
+{
+    for (const struct node *item = counts ? counts->first : NULL; item; item = item->next) {
+        fprintf(cli->term.out, "%9.*s  ", STR_ARG(item->raw));
+        term_cell(&cli->term, status_style(item->key), item->key, LIMIT_ACTION, 0);
+        fputc('\n', cli->term.out);
+    }
+}
+
+void render_counts(struct cli *cli, const struct node *answer)
+{
+    put_counts(cli, node_find(answer, "by_status"));
+    term_put(&cli->term, DIM, "by state:\n");
+    put_counts(cli, node_find(answer, "by_state"));
+    fprintf(cli->term.out, "%9lld  in all\n", (long long)member_int(answer, "total"));
+}
+
 /* ---- list ---- */
 
 enum {

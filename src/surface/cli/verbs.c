@@ -56,6 +56,11 @@ static const struct cli_option list_options[] = {
     { 0 },
 };
 
+static const struct cli_option stats_options[] = {
+    { "definition", "NAME", OPTION_TEXT, "definition", "of this definition (NAME or NAME@VERSION)" },
+    { 0 },
+};
+
 static const struct cli_option history_options[] = {
     { "action", "NAME", OPTION_TEXT, "action", "entries of this action" },
     { "actor", "WHO", OPTION_TEXT, "actor_ref", "by this actor" },
@@ -131,6 +136,9 @@ const struct verb verbs[] = {
     { "list", LOOK, "", 0, 0, "list instances, newest first", list_options,
       "pawl list\npawl list --status suspended --definition order --label region=eu\n",
       "instance.list", .render = render_list },
+    { "stats", LOOK, "", 0, 0, "count instances by status and by state", stats_options,
+      "pawl stats\npawl stats --definition order\n",
+      "instance.counts", .render = render_counts },
     { "show", LOOK, "ID", 1, 1, "see one instance: where it stands, how it came there, what next", NULL,
       "pawl show @last\npawl show 0000000007\n",
       "instance.get", { "instance_id" }, .run = verb_show },
