@@ -165,6 +165,8 @@ class Definition:
                  int(t.get("requires_reason", False)), int(t.get("by") == "engine"))
                 for t in text["transitions"]]
             self.initial = text["initial"]
+            self.deadlines = [(d["state"], d["after"], self.transitions[d["transition"]][1])
+                              for d in text.get("deadlines", [])]
             self.check(text, compiler)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise Bad(f"the compiled text can't be read: {error}") from error
@@ -183,6 +185,13 @@ class Definition:
 
     def is_terminal(self, state):
         return self.states[state][1] != 0
+
+    def deadline_effects(self, start, end, at):
+        """What coming from `start` (None: created) into `end` does to a machine's timers."""
+        if self.is_terminal(end):
+            return []
+        return ([["disarm", name, 0] for state, _, name in self.deadlines if state == start] +
+                [["arm", name, at + after, 0] for state, after, name in self.deadlines if state == end])
 
 
 # ---- Instances --------------------------------------------------------------------------------
@@ -490,6 +499,20 @@ class Store:
                       f" {chain.state}")
         if (guard is not None) != bool(record["flags"] & 1):
             raise Bad("the guard flag is not as declared")
+        self.check_deadlines(chain, record, body)
+
+    @staticmethod
+    def check_deadlines(chain, record, body):
+        if chain.definition.kind != "machine":
+            return
+        start, _, end, *_ = chain.definition.transitions[record["what"]]
+        effects = chain.definition.deadline_effects(start, end, record["at"])
+        try:
+            found = json.loads(body) if body else []
+        except (ValueError, RecursionError) as error:
+            raise Bad(f"its effects can't be read: {error}") from error
+        if found != effects or bool(body) != bool(effects):
+            raise Bad("its effects are not those of its definition's deadlines")
 
     def check_define(self, record, body):
         if record["inst"] != 0:
@@ -511,6 +534,9 @@ class Store:
     def advance(self, chain, record, body):
         chain.pos, chain.seq, chain.hash = record["pos"], record["seq"], record["hash"]
         self.records += 1
+        if record["what"] == CREATE:
+            for effect in chain.definition.deadline_effects(None, chain.state, record["at"]):
+                chain.apply(effect)
         if record["what"] >= 0:
             self.entries += 1
             if record["seq"] % SKIP_EVERY == 0:

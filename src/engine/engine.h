@@ -100,6 +100,8 @@ struct fire_args {
     int64_t fired_at_ms;
     uint64_t expected_sequence; /* 0: any */
     bool is_cancel;             /* not an action by name but the declared way to cancel */
+    bool is_timer;              /* a deadline's action, if its time is over ... */
+    bool is_forced;             /* ... or a test says so */
     pawl_status late_status;    /* a defect of attribution or time, found by the caller: reported in
                                    its    place of the priority (after conflict), with late_words */
     const char *late_words;

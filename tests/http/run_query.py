@@ -1,0 +1,119 @@
+"""What is asked about many instances, deadlines, and the store read as SQL: over HTTP, against a
+real server on a real file."""
+import datetime
+import signal
+import sqlite3
+import subprocess
+import sys
+
+from web import Web, harness
+
+CLAIM = """
+states: [open, asked, lapsed, settled]
+initial_state: open
+terminal_states: [lapsed, settled]
+terminal_kinds: {lapsed: failure, settled: success}
+transitions:
+  - {from_state: open, action: ask, to_state: asked}
+  - {from_state: open, action: lapse, to_state: lapsed}
+  - {from_state: asked, action: remind, to_state: asked}
+  - {from_state: asked, action: settle, to_state: settled}
+deadlines:
+  - {state: open, after: %s, action: lapse}
+  - {state: asked, after: 2h, action: remind}
+"""
+YAML = {"Content-Type": "application/yaml"}
+
+
+def server(shell, *words):
+    child, address = shell.serve(*words)
+    return child, Web(address)
+
+
+def put_claim(web, after="24h"):
+    web.expect(201, "PUT", "/v1/definitions/claim", CLAIM % after, YAML)
+
+
+def verified(shell, valid=True):
+    """Both verifiers say so."""
+    python = subprocess.run([sys.executable, str(harness.ROOT / "tools" / "verify.py"), "pawl.db"], cwd=shell.folder, capture_output=True)
+    program = shell.pawl("verify", "--json", expect=None)
+    assert (python.returncode == 0) == valid, python.stdout
+    assert program.json["valid"] == valid, program
+    return python.stdout.decode() + program.out
+
+
+def millis(text):
+    return int(datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
+
+
+# ---- deadlines ----
+
+
+def test_deadlines_fire_at_their_due_time_by_the_test_clock(shell):
+    child, web = server(shell, "--test")
+    put_claim(web)
+    held, asked = web.create(definition="claim"), web.create(definition="claim")
+    made = web.get("/v1/instances/" + held).json["instantiated_at"]
+    web.expect(200, "POST", "/v1/instances/%s/fire" % asked, {"action": "ask"})
+    waiting = web.get("/v1/instances/%s/why" % held).json["waiting_for"]
+    assert waiting[-1]["kind"] == "timer" and waiting[-1]["name"] == "lapse", waiting
+    assert millis(waiting[-1]["until"]) - millis(made) == 24 * 3600000, waiting
+    web.expect(200, "POST", "/v1/test/advance", {"by": "5h"})
+    assert web.get("/v1/instances/%s/current" % held).json["current_state"] == "open"
+    entries = web.get("/v1/instances/%s/history" % asked).json["entries"]
+    assert [e["action"] for e in entries] == ["ask", "remind", "remind"], entries
+    assert [millis(e["fired_at"]) - millis(made) for e in entries[1:]] == [2 * 3600000, 4 * 3600000], entries
+    assert entries[1]["actor_ref"] == "pawl/timer", entries
+    shell.stop(child)
+    verified(shell)
+    child, web = server(shell, "--test")
+    web.expect(200, "POST", "/v1/test/advance", {"by": "19h"})
+    assert web.get("/v1/instances/" + held).json["status"] == "failed"
+    shell.stop(child)
+    verified(shell)
+
+
+def test_a_wrong_deadline_is_refused_with_line_and_column(shell):
+    _, web = server(shell)
+    refused = web.refused("invalid-definition", "PUT", "/v1/definitions/claim", CLAIM % "soon", YAML)
+    assert "line 12, column 26" in refused.json["detail"], refused
+    checked = web.expect(200, "POST", "/v1/definitions/check", CLAIM.replace("2h, action: remind", "2h, action: lapse") % "1s", YAML).json
+    assert checked["errors"][0]["line"] == 13 and checked["errors"][0]["column"] > 0, checked
+
+
+def test_a_deadline_outlives_a_killed_server_and_is_never_early(shell):
+    child, web = server(shell)
+    put_claim(web, "300ms")
+    id = web.create(definition="claim")
+    shell.stop(child, signal.SIGKILL, expect=-signal.SIGKILL)
+    child, web = server(shell)
+    for _ in range(20000):
+        got = web.get("/v1/instances/" + id).json
+        if got["status"] == "failed":
+            break
+    entry = web.get("/v1/instances/%s/history" % id).json["entries"][0]
+    assert entry["action"] == "lapse" and millis(entry["fired_at"]) - millis(got["instantiated_at"]) >= 300, (entry, got)
+    assert len(web.get("/v1/instances/%s/history" % id).json["entries"]) == 1
+    shell.stop(child)
+    verified(shell)
+
+
+def test_both_verifiers_miss_a_timer_and_find_one_too_many(shell):
+    for change in ("DELETE FROM pawl_timer WHERE inst = 1", "UPDATE pawl_timer SET due = due + 1 WHERE inst = 2",
+                   "INSERT INTO pawl_timer SELECT inst, 0, 'settle', due, test FROM pawl_timer WHERE inst = 2"):
+        (shell.folder / "pawl.db").unlink(missing_ok=True)
+        child, web = server(shell)
+        put_claim(web)
+        web.create(definition="claim")
+        web.expect(200, "POST", "/v1/instances/%s/fire" % web.create(definition="claim"), {"action": "ask"})
+        shell.stop(child)
+        verified(shell)
+        with sqlite3.connect(shell.folder / "pawl.db") as db:
+            db.execute(change)
+        db.close()
+        assert "timer" in verified(shell, valid=False)
+
+
+if __name__ == "__main__":
+    harness.main(globals())
