@@ -115,5 +115,30 @@ def test_both_verifiers_miss_a_timer_and_find_one_too_many(shell):
         assert "timer" in verified(shell, valid=False)
 
 
+# ---- cancelling what belongs together ----
+
+
+def test_all_of_one_correlation_are_cancelled_each_by_its_own_way(shell):
+    _, web = server(shell)
+    put_claim(web)
+    web.expect(201, "PUT", "/v1/definitions/order", {"states": ["new", "gone"], "initial_state": "new", "terminal_states": ["gone"],
+               "terminal_kinds": {"gone": "cancel"}, "transitions": [{"from_state": "new", "action": "drop", "to_state": "gone", "requires_reason": True}]})
+    orders = [web.create(definition="order", correlation_id="c", subject_ref="s") for _ in range(3)]
+    code = web.create(definition="countdown", correlation_id="c", input={"from": 3, "every": "1h"})
+    web.create(definition="claim", correlation_id="c")  # it has no way to cancel
+    other = web.create(definition="order", correlation_id="d", subject_ref="s")
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % orders[2])
+    assert web.expect(200, "POST", "/v1/cancel", {"correlation_id": "c", "actor_ref": "ann", "reason": "storm"}).json == {"cancelled": 3, "refused": 2}
+    entry = web.get("/v1/instances/%s/history" % orders[0]).json["entries"][-1]
+    assert (entry["actor_ref"], entry["reason"]) == ("ann", "storm"), entry
+    assert web.get("/v1/instances/" + code).json["status"] == "cancelled"
+    assert web.get("/v1/instances/" + other).json["status"] == "suspended"
+    assert len(web.get("/v1/instances?subject_ref=s").json["instances"]) == 4
+    assert web.expect(200, "POST", "/v1/cancel", {"correlation_id": "nobody"}).json == {"cancelled": 0, "refused": 0}
+    for body in ({}, {"correlation_id": " "}, {"correlation_id": ""}, {"correlation_id": 7}, {"correlation_id": "c", "x": 1},
+                 {"correlation_id": "c", "actor_ref": " "}):
+        web.refused("invalid-request", "POST", "/v1/cancel", body)
+
+
 if __name__ == "__main__":
     harness.main(globals())

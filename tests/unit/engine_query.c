@@ -82,3 +82,22 @@ WORLD_TEST(query, counts_refuse_what_they_do_not_know)
         pawl_call(world->p, "instance.counts", "{\"definition\":\"a@b\"}", &answer, &world->error),
         PAWL_INVALID_QUERY);
 }
+
+/* ---- cancelling what belongs together (E29) ---- */
+
+WORLD_TEST(query, a_correlation_of_thousands_is_cancelled_and_nothing_else)
+{
+    pawl_create_args args = { .definition = "order", .correlation_id = "many" };
+    pawl_id id;
+
+    world_define(world, ORDER);
+    world_create(world, "order", NULL);
+    for (int i = 0; i < 2100; i++)
+        EXPECT_OK(pawl_create(world->p, &args, &id, &world->error));
+    EXPECT_OK(world_fire(world, id.text, "pay"));
+    EXPECT_TEXT(ask(world, "instance.cancel_many", "{\"correlation_id\":\"many\"}"),
+                "{\"cancelled\":2099,\"refused\":1}");
+    EXPECT_TEXT(ask(world, "instance.counts", "{}"),
+                "{\"by_state\":{\"dropped\":2099,\"new\":1,\"paid\":1},"
+                "\"by_status\":{\"suspended\":2,\"cancelled\":2099},\"total\":2101}");
+}
