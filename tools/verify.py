@@ -274,6 +274,7 @@ class Store:
         self.check_created()
         self.check_heads()
         self.check_live()
+        self.check_labels()
         self.check_snapshots()
 
     def check_file(self):
@@ -594,6 +595,21 @@ class Store:
             if chain is None or chain.snapshot != (seq, hashlib.sha256(data).hexdigest()):
                 raise Bad(f"its snapshot of entry {seq} is not the one an entry tells of",
                           number=inst, seq=chain.seq if chain else 0)
+
+    def check_labels(self):
+        rows = {}
+        for key, value, inst in self.db.execute("SELECT key, value, inst FROM pawl_label"):
+            rows.setdefault(inst, set()).add((key, value))
+        for number, row in self.instances.items():
+            try:
+                labels = json.loads(row[11]) if row[11] else {}
+                wanted = {(k.encode(), v.encode()) for k, v in labels.items() if isinstance(v, str)}
+            except (ValueError, AttributeError, RecursionError):
+                wanted = set()
+            if rows.pop(number, set()) != wanted:
+                raise Bad("its label rows are not what its labels say", number=number)
+        for number in rows:
+            raise Bad(f"a label row belongs to no instance ({number})")
 
     def check_live(self):
         def small(value):

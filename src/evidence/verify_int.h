@@ -153,6 +153,9 @@ void verify_digest_definition(struct verify *v, const struct definition *definit
                               uint8_t out[SHA_SIZE]);
 pawl_status verify_tables(struct verify *v);
 
+/* verify_label.c */
+pawl_status verify_labels(struct verify *v);
+
 /* verify_instance.c */
 pawl_status verify_one_instance(struct verify *v, uint64_t number);
 

@@ -115,6 +115,35 @@ def test_both_verifiers_miss_a_timer_and_find_one_too_many(shell):
         assert "timer" in verified(shell, valid=False)
 
 
+# ---- labels ----
+
+
+def test_label_rows_repeat_the_labels_and_both_verifiers_see_when_they_do_not(shell):
+    child, web = server(shell)
+    put_claim(web)
+    labels = {"region": "eu", "tier": "gold", "q\"": "tab\t", "ключ": "значение", "": "x"}
+    id = web.create(definition="claim", labels=labels)
+    web.create(definition="claim", labels={"region": "eu"})
+    web.create(definition="claim", labels={})
+    web.create(definition="claim")
+    assert [i["instance_id"] for i in web.get("/v1/instances?label.tier=gold&label.region=eu").json["instances"]] == [id]
+    assert len(web.get("/v1/instances?label.region=eu").json["instances"]) == 2
+    assert web.get("/v1/instances?label.region=e").json["instances"] == []
+    shell.stop(child)
+    verified(shell)
+    for change in ("DELETE FROM pawl_label WHERE key = 'tier'", "UPDATE pawl_label SET value = 'us' WHERE inst = 2",
+                   "INSERT INTO pawl_label VALUES ('region', 'eu', 4)", "INSERT INTO pawl_label VALUES ('region', 'eu', 99)"):
+        before = (shell.folder / "pawl.db").read_bytes()
+        with sqlite3.connect(shell.folder / "pawl.db") as db:
+            db.execute(change)
+        db.close()
+        assert "label" in verified(shell, valid=False), change
+        for file in shell.folder.glob("pawl.db-*"):
+            file.unlink()
+        (shell.folder / "pawl.db").write_bytes(before)
+        verified(shell)
+
+
 # ---- cancelling what belongs together ----
 
 
