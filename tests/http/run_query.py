@@ -1,6 +1,7 @@
 """What is asked about many instances, deadlines, and the store read as SQL: over HTTP, against a
 real server on a real file."""
 import datetime
+import re
 import signal
 import sqlite3
 import subprocess
@@ -167,6 +168,56 @@ def test_all_of_one_correlation_are_cancelled_each_by_its_own_way(shell):
     for body in ({}, {"correlation_id": " "}, {"correlation_id": ""}, {"correlation_id": 7}, {"correlation_id": "c", "x": 1},
                  {"correlation_id": "c", "actor_ref": " "}):
         web.refused("invalid-request", "POST", "/v1/cancel", body)
+
+
+# ---- views ----
+
+PAGE = (harness.ROOT / "docs/reference/views.md").read_text()
+
+
+def sql(shell, text):
+    return [tuple(row) for row in shell.json("sql", text)["rows"]]
+
+
+def documented():
+    """view -> its columns, as the page lists them."""
+    for part in PAGE.split("\n## ")[1:]:
+        rows = re.findall(r"^\| (`.*?) \|", part, re.MULTILINE)
+        yield part.split("\n")[0], [name for row in rows for name in re.findall(r"`(\w+)`", row.split(" | ")[0])]
+
+
+def test_the_page_lists_every_view_and_every_column(shell):
+    child, _ = server(shell)
+    views = dict(documented())
+    found = sql(shell, "SELECT name FROM sqlite_schema WHERE type = 'view' AND name NOT IN ('pawl_ids', 'pawl_current')")
+    assert sorted(views) == sorted(name for name, in found), (views, found)
+    for view, columns in views.items():
+        found = [row[1] for row in sql(shell, "PRAGMA table_info(%s)" % view)]
+        assert sorted(found) == sorted(columns), (view, found, columns)
+    shell.stop(child)
+
+
+
+
+def test_every_query_of_the_page_tells_the_acknowledged_truth_beside_a_live_server(shell):
+    child, web = server(shell)
+    put_claim(web)
+    ids = [web.create(definition="claim", labels={"region": "eu" if n % 2 else "us"}) for n in range(5)]
+    queries = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
+    assert len(queries) >= 8
+    for id in ids:  # each fire is seen by the query after it: head rows lag meanwhile
+        web.expect(200, "POST", "/v1/instances/%s/fire" % id, {"action": "ask", "actor_ref": "ann"})
+        assert sql(shell, "SELECT current_state, sequence_number FROM pawl_instances WHERE id = '%s'" % id) == [("asked", "1")]
+        assert sql(shell, "SELECT name FROM pawl_timers WHERE id = '%s'" % id) == [("remind",)]
+        assert sql(shell, "SELECT action, actor_ref FROM pawl_history WHERE id = '%s'" % id) == [("ask", "ann")]
+    answers = [sql(shell, query) for query in queries]
+    assert ("claim", "1", "machine") in answers[0], answers[0]
+    assert ("claim", "open", "86400000", "lapse") in answers[1], answers[1]
+    assert ("asked", "5") in answers[4], answers[4]
+    assert sorted(answers[-1]) == [("eu", "2"), ("us", "3")], answers[-1]
+    web.expect(200, "POST", "/v1/instances/%s/fire" % ids[0], {"action": "settle"})
+    assert sql(shell, "SELECT count(*) FROM pawl_timers WHERE id = '%s'" % ids[0]) == [("0",)]
+    shell.stop(child)
 
 
 if __name__ == "__main__":
