@@ -8,9 +8,8 @@
  * and those passed over cost, wherever it lies, and all pages together pass over each row once.
  * States have no index (see counts.c); a rare one is found by looking at all rows that the
  * driving filter gives, on a connection of its own. */
-#include "base/assert.h"
 #include "base/buf.h"
-#include "tail.h"
+#include "list_int.h"
 #include <stdlib.h>
 
 enum parameter {
@@ -27,11 +26,6 @@ enum parameter {
     P_LIMIT, /* every statement has it */
     P_LABEL, /* a key and a value for each label */
 };
-
-/* Which index gives the numbers. Definitions: one statement for each, and their numbers merged. */
-enum driver { BY_SUBJECT, BY_CORRELATION, BY_LABEL, BY_RUNNING, BY_DEFINITION, BY_NUMBER };
-
-#define DEFINITIONS_MERGED 16 /* where more of them match, all instances are looked at */
 
 static const char *const from[] = {
     [BY_SUBJECT] = " FROM pawl_instance i INDEXED BY pawl_instance_subject",
@@ -109,24 +103,6 @@ static unsigned terminals_of(str status) /* 0: no status */
     return 0;
 }
 
-struct listing {
-    struct sqlite_store *store;
-    struct scope *scope;
-    const struct list_query *query;
-    struct connection *connection; /* the reader, or one of its own */
-    enum driver driver;
-    uint32_t definitions[DEFINITIONS_MERGED + 1];
-    uint32_t definition_count;
-    uint64_t first; /* of the numbers that can match */
-    bool by_state;  /* states have to be looked at */
-    unsigned terminals;
-    struct tail tail;
-    struct map fitting;  /* definition and state -> is it one that is asked for? */
-    sqlite3_stmt *state; /* its name and kind */
-    uint64_t *numbers;
-    uint32_t count;
-};
-
 /* ---- the statement ---- */
 
 static void add(struct buf *text, bool wanted, const char *fragment)
@@ -194,17 +170,12 @@ static void bind_query(sqlite3_stmt *statement, const struct listing *listing, u
     else
         bind_u64(statement, P_LIMIT, query->limit);
     bind_u64(statement, P_FIRST, listing->first);
-    for (uint32_t i = 0; i < query->label_count; i++) {
-        bind_text(statement, P_LABEL + 2 * (int)i, query->label_key[i]);
-        bind_text(statement, P_LABEL + 2 * (int)i + 1, query->label_value[i]);
-    }
-}
+    for (uint32_t i = 0; i < query->label_count; i++) { /* the driving one first */
+        uint32_t label = i == 0 ? listing->label : i == listing->label ? 0 : i;
 
-static pawl_status prepare(const struct listing *listing, const char *text, sqlite3_stmt **out)
-{
-    if (sqlite3_prepare_v2(listing->connection->db, text, -1, out, NULL) != SQLITE_OK)
-        return sqlite_fail(listing->scope, listing->connection->db, "preparing a list");
-    return PAWL_OK;
+        bind_text(statement, P_LABEL + 2 * (int)i, query->label_key[label]);
+        bind_text(statement, P_LABEL + 2 * (int)i + 1, query->label_value[label]);
+    }
 }
 
 /* ---- states ---- */
@@ -291,7 +262,7 @@ static pawl_status run(struct listing *listing, const char *text)
     bool many = listing->driver == BY_DEFINITION;
     uint32_t runs = many ? listing->definition_count : 1, limit = listing->query->limit;
     sqlite3_stmt *statement = NULL;
-    pawl_status status = prepare(listing, text, &statement);
+    pawl_status status = list_prepare(listing, text, &statement);
 
     listing->numbers =
         ARENA_ARRAY(&listing->scope->arena, uint64_t, (size_t)limit * (runs ? runs : 1) + 1);
@@ -311,105 +282,16 @@ static pawl_status run(struct listing *listing, const char *text)
     return status;
 }
 
-/* ---- before the rows ---- */
-
-static const char select_definitions[] =
-    "SELECT id FROM pawl_definition WHERE (?1 IS NULL OR name = ?1) AND (?2 = 0 OR version = ?2)"
-    " AND (?3 = 0 OR kind = ?3) ORDER BY id LIMIT ?4";
-
-/* The definitions that match, one more than can be merged at most. */
-static pawl_status find_definitions(struct listing *listing)
-{
-    const struct list_query *query = listing->query;
-    sqlite3_stmt *statement = NULL;
-    bool row = true;
-    pawl_status status = prepare(listing, select_definitions, &statement);
-
-    if (status == PAWL_OK) {
-        bind_text(statement, 1, query->definition);
-        bind_u64(statement, 2, query->version);
-        bind_i64(statement, 3, query->kind);
-        bind_u64(statement, 4, DEFINITIONS_MERGED + 1);
-    }
-    while (status == PAWL_OK && row) {
-        status = statement_step(statement, listing->scope, &row);
-        if (status == PAWL_OK && row && listing->definition_count <= DEFINITIONS_MERGED)
-            listing->definitions[listing->definition_count++] = column_u32(statement, 0);
-    }
-    sqlite3_finalize(statement);
-    return status;
-}
-
-static pawl_status choose_driver(struct listing *listing)
-{
-    const struct list_query *query = listing->query;
-    pawl_status status = PAWL_OK;
-
-    listing->driver = BY_NUMBER;
-    if (query->subject.data)
-        listing->driver = BY_SUBJECT;
-    else if (query->correlation.data)
-        listing->driver = BY_CORRELATION;
-    else if (query->label_count > 0)
-        listing->driver = BY_LABEL;
-    else if (str_is(query->status, "running"))
-        listing->driver = BY_RUNNING;
-    else if (query->definition.data || query->version != 0 || query->kind != 0) {
-        status = find_definitions(listing);
-        if (listing->definition_count <= DEFINITIONS_MERGED)
-            listing->driver = BY_DEFINITION;
-    }
-    return status;
-}
-
-static const char select_created[] =
-    "SELECT i.number, r.at FROM pawl_instance i JOIN pawl_log r ON r.pos = i.created_pos"
-    " WHERE i.number >= ?1 ORDER BY i.number LIMIT 1";
-static const char select_last[] = "SELECT max(number) FROM pawl_instance";
-
-/* Numbers grow with the time of their records, and nobody is created later than recorded: the
- * first number recorded at that time or later is found by halving, and all that are wanted are not
- * below it. */
-static pawl_status find_first(struct listing *listing)
-{
-    sqlite3_stmt *created = NULL, *last = NULL;
-    uint64_t low = 1, high = 0;
-    bool row = false;
-    pawl_status status = prepare(listing, select_created, &created);
-
-    if (status == PAWL_OK)
-        status = prepare(listing, select_last, &last);
-    if (status == PAWL_OK)
-        status = read_row(listing->scope, last, "instance", read_number, &high);
-    while (status == PAWL_OK && low <= high) {
-        uint64_t middle = low + (high - low) / 2;
-
-        bind_u64(created, 1, middle);
-        status = statement_step(created, listing->scope, &row);
-        if (row && column_i64(created, 1) < listing->query->created_after_ms)
-            low = column_u64(created, 0) + 1;
-        else
-            high = middle - 1;
-        sqlite3_reset(created);
-    }
-    sqlite3_finalize(created);
-    sqlite3_finalize(last);
-    listing->first = low;
-    return status;
-}
-
 static pawl_status list(struct listing *listing)
 {
     struct buf text;
-    pawl_status status = choose_driver(listing);
+    pawl_status status = list_plan(listing);
 
-    if (status == PAWL_OK && listing->query->has_created_after)
-        status = find_first(listing);
     if (status == PAWL_OK && listing->by_state)
         status =
             tail_begin(&listing->tail, listing->connection, listing->store->heap, listing->scope);
     if (status == PAWL_OK && listing->by_state)
-        status = prepare(listing, select_state, &listing->state);
+        status = list_prepare(listing, select_state, &listing->state);
     if (status != PAWL_OK)
         return status;
     buf_init(&text, listing->store->heap, LIMIT_TEXT);
