@@ -8,7 +8,7 @@
 #include <time.h>
 
 #define MAKERS 192
-#define RARE   1000 /* one of so many is of the other definition, has the rare label, ... */
+#define FEW    1000 /* so many are of the other definition, have the rare label, ... */
 
 static const char common[] = "name: common\nstates: [new, held, done]\ninitial_state: new\n"
                              "terminal_states: [done]\nterminal_kinds: {done: success}\n"
@@ -19,12 +19,13 @@ static const char rare[] = "name: rare\nstates: [odd]\ninitial_state: odd\ntrans
 struct making {
     pawl *p;
     size_t wanted, next; /* next: shared by the makers */
+    size_t rare;         /* one of so many is among the few */
 };
 
 static void make_one(struct making *making, size_t i)
 {
     char subject[32], correlation[32];
-    bool is_rare = i % RARE == 0;
+    bool is_rare = i % making->rare == 0;
     pawl_create_args args = {
         .definition = is_rare ? "rare" : "common",
         .subject_ref = subject,
@@ -35,10 +36,10 @@ static void make_one(struct making *making, size_t i)
     pawl_fired fired;
     pawl_id id;
 
-    snprintf(subject, sizeof subject, "s-%zu", i % RARE);
-    snprintf(correlation, sizeof correlation, "c-%zu", i % RARE);
+    snprintf(subject, sizeof subject, "s-%zu", i % making->rare);
+    snprintf(correlation, sizeof correlation, "c-%zu", i % making->rare);
     check(pawl_create(making->p, &args, &id, &error), &error, "create");
-    if (i % RARE == 1)
+    if (i % making->rare == 1)
         check(pawl_fire(making->p, id.text, &(pawl_fire_args){ .action = "hold" }, &fired, &error),
               &error, "fire");
 }
@@ -151,9 +152,10 @@ void measure_lists(struct bench *bench)
         { "all of it", ",\"definition\":\"common\",\"state\":\"held\",\"label.region\":\"eu\","
                        "\"subject_ref\":\"s-1\"" },
     };
-    struct making making = { .wanted = bench->quick ? 200000 : 1000000 };
+    struct making making = { .wanted = bench->quick ? 20000 : 1000000 };
     pawl_error error;
 
+    making.rare = making.wanted / FEW;
     making.p = store_open(bench, "lists.db");
     define(making.p, common);
     define(making.p, rare);
