@@ -129,6 +129,7 @@ void measure_depth(struct bench *bench);
 void measure_flows(struct bench *bench);
 void measure_disk(struct bench *bench);
 void measure_timers(struct bench *bench);
+void measure_lists(struct bench *bench);
 void measure_server(struct bench *bench);
 void big_make(const struct bench *bench, struct big *big);
 void measure_million_fires(struct bench *bench, struct big *big);

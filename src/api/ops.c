@@ -66,6 +66,13 @@ static const struct op_param cancel_params[] = {
     END,
 };
 
+static const struct op_param cancel_many_params[] = {
+    { "correlation_id", IN_BODY, OP_STRING, true, "all instances with this correlation id" },
+    THE_ACTOR,
+    { "reason", IN_BODY, OP_STRING, false, "why, in words" },
+    END,
+};
+
 static const struct op_param one_instance_params[] = { THE_INSTANCE, END };
 
 static const struct op_param history_params[] = {
@@ -172,6 +179,9 @@ const struct op ops[] = {
     { "instance.cancel", "POST", "/v1/instances/{instance_id}/cancel", OP_WRITES, 200,
       "Cancel by the declared transition into a cancel terminal",
       cancel_params, op_instance_cancel },
+    { "instance.cancel_many", "POST", "/v1/cancel", OP_WRITES, 200,
+      "Cancel every instance with a correlation id; those that cannot be are counted as refused",
+      cancel_many_params, op_instance_cancel_many },
     { "instance.verify", "POST", "/v1/instances/{instance_id}/verify", 0, 200,
       "Check its records, its rows and, for a flow, its decisions",
       one_instance_params, op_instance_verify },

@@ -195,6 +195,35 @@ static pawl_status refuse_cancel(const struct op_call *call, const char *defect)
     return defect_status(call, defect);
 }
 
+pawl_status op_instance_cancel_many(struct op_call *call, struct buf *out)
+{
+    const char *defect = ref_defect(call, "correlation_id");
+    struct cancel_args args = { .correlation = op_ref(call, "correlation_id"),
+                                .actor = op_ref(call, "actor_ref"),
+                                .reason = op_ref(call, "reason") };
+    struct cancelled done;
+    pawl_status status;
+
+    if (!defect && !args.correlation.data)
+        defect = "correlation_id: expected the id of what belongs together, found nothing";
+    if (!defect)
+        defect = ref_defect(call, "actor_ref");
+    if (!defect)
+        defect = ref_defect(call, "reason");
+    status = defect_status(call, defect);
+    if (status == PAWL_OK)
+        status = engine_cancel_many(op_engine(call), call->scope, &args, &done);
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    json_key(out, "cancelled");
+    json_u64(out, done.cancelled);
+    json_key(out, "refused");
+    json_u64(out, done.refused);
+    json_close(out, '}');
+    return PAWL_OK;
+}
+
 pawl_status op_instance_cancel(struct op_call *call, struct buf *out)
 {
     const char *defect = ref_defect(call, "actor_ref");

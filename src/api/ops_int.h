@@ -61,6 +61,7 @@ void print_instance(const struct instance_view *view, struct buf *out);
     X(instance_create)                                                                             \
     X(instance_fire)                                                                               \
     X(instance_cancel)                                                                             \
+    X(instance_cancel_many)                                                                        \
     X(instance_current)                                                                            \
     X(instance_declaration)                                                                        \
     X(instance_get)                                                                                \

@@ -8,6 +8,7 @@
 #define LIMIT_ACTION 1024                /* state names, actions, refs: bytes */
 #define LIMIT_STATES 4096
 #define LIMIT_TRANSITIONS 65536
+#define LIMIT_DEADLINES 1024             /* of one machine */
 #define LIMIT_STEPS 10000                /* of one flow's plan */
 #define LIMIT_ATTEMPTS 1000              /* retry.max */
 #define LIMIT_BATCH 10000                /* fires in one batch call */

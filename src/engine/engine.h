@@ -137,6 +137,8 @@ struct fire_args {
     bool has_expected;
     int64_t expected_sequence; /* one that no entry can have conflicts as well */
     bool is_cancel;             /* not an action by name but the declared way to cancel */
+    bool is_timer;              /* a deadline's action, if its time is over ... */
+    bool is_forced;             /* ... or a test says so */
     pawl_status late_status;    /* a defect of attribution or time, found by the caller: reported in
                                    its    place of the priority (after conflict), with late_words */
     const char *late_words;
@@ -162,6 +164,17 @@ pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct
 /* reason data NULL: the usual one. */
 pawl_status engine_cancel(struct engine *engine, struct scope *scope, str id, str actor, str reason,
                           struct fired *out);
+/* Cancel every instance with this correlation id that is there now. Those that have ended or have
+ * no way to cancel are refused, and counted; a failing store ends the call, with what was
+ * cancelled so far cancelled. */
+struct cancel_args {
+    str correlation, actor, reason;
+};
+struct cancelled {
+    uint64_t cancelled, refused;
+};
+pawl_status engine_cancel_many(struct engine *engine, struct scope *scope,
+                               const struct cancel_args *args, struct cancelled *out);
 pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
                           str actor);
 

@@ -301,6 +301,9 @@ void batch_seal(struct engine *engine, struct head *head, struct record *record,
                 str body, const struct commitments *commitments);
 uint64_t batch_new_value(struct engine *engine, str bytes, bool interned,
                          const uint8_t **commitment);
+/* When the instance came into its state: the time of its last entry, or of its creation. */
+pawl_status batch_entered_at(struct engine *engine, struct scope *scope, const struct head *head,
+                             int64_t *out);
 pawl_status batch_know_skip(struct engine *engine, struct scope *scope, struct head *head);
 pawl_status heads_make_whole(struct engine *engine, struct scope *scope, struct head *head);
 struct record *batch_record(struct engine *engine, int32_t what, struct head *head, int64_t at_ms);
@@ -396,6 +399,15 @@ pawl_status steps_check_served(struct engine *engine, const struct actor *actor,
 void steps_leave_unserved(struct engine *engine, uint64_t instance, uint32_t ordinal);
 void steps_fini(struct engine *engine);
 void *steps_thread(void *engine);
+
+/* deadlines.c */
+void deadlines_arm(struct engine *engine, const struct head *head,
+                   const struct definition *definition,
+                   int64_t at_ms); /* those of its state; room for all is reserved */
+/* Fire the timers of machines among `due` and take them out of the list; those that could not be
+ * fired and are still armed are added to *refused. */
+pawl_status deadlines_fire(struct engine *engine, struct scope *scope, struct live_timer *due,
+                           uint32_t *count, uint32_t *refused);
 
 /* timers.c */
 pawl_status timers_fire_due(struct engine *engine, struct scope *scope);

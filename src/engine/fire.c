@@ -97,7 +97,10 @@ void fired_tell(const struct head *head, const struct definition *definition, st
 static struct event event_of(const struct fire_args *args, int64_t at_ms)
 {
     return (struct event){
-        .kind = args->is_cancel ? EVENT_CANCEL : EVENT_FIRE,
+        .kind = args->is_cancel  ? EVENT_CANCEL
+                : args->is_timer ? EVENT_TIMER
+                                 : EVENT_FIRE,
+        .is_forced = args->is_forced,
         .at_ms = at_ms,
         .fired_at_ms = args->has_fired_at ? args->fired_at_ms : at_ms,
         .name = args->action,
@@ -106,6 +109,42 @@ static struct event event_of(const struct fire_args *args, int64_t at_ms)
         .reason = args->is_cancel && !args->reason.data ? default_reason : args->reason,
         .guard_satisfied = args->guard_satisfied,
     };
+}
+
+/* The entry, and what it does to the timers of a machine that has deadlines. *head is found again:
+ * making room may have put it elsewhere. */
+static pawl_status enter(struct engine *engine, struct scope *scope, struct head **head,
+                         const struct definition *definition, const struct decision *decision,
+                         int64_t at_ms, int64_t fired_at_ms)
+{
+    uint64_t number = (*head)->instance;
+    pawl_status status = PAWL_OK;
+
+    if (definition->deadline_count > 0) {
+        status = batch_reserve(engine, scope, 1, live_room(decision));
+        *head = batch_find(&engine->batch, number);
+    }
+    if (!status)
+        status =
+            batch_entry(engine, scope, *head, definition, &decision->drafts[0], at_ms, fired_at_ms);
+    if (!status && definition->deadline_count > 0)
+        live_from_draft(engine, *head, &decision->drafts[0],
+                        definition->states[(*head)->state].terminal != TERMINAL_NOT);
+    return status;
+}
+
+static pawl_status decide_fire(struct engine *engine, struct scope *scope, const struct head *head,
+                               const struct definition *definition, const struct event *event,
+                               struct decision *out)
+{
+    struct standing standing = { .state = head->state, .seq = head->seq };
+    pawl_status status = PAWL_OK;
+
+    if (event->kind == EVENT_TIMER)
+        status = batch_entered_at(engine, scope, head, &standing.entered_at_ms);
+    if (status)
+        return status;
+    return machine_behavior.decide(definition, &standing, event, scope, out);
 }
 
 /* One fire, in the drain. */
@@ -134,14 +173,11 @@ static pawl_status fire_one(struct engine *engine, struct scope *scope, struct b
         fire->is_elsewhere = true;
         return PAWL_OK;
     }
-    status = machine_behavior.decide(slot->definition,
-                                     &(struct standing){ .state = head->state, .seq = head->seq },
-                                     &event, scope, &decision);
+    status = decide_fire(engine, scope, head, slot->definition, &event, &decision);
     if (!status)
         status = fire_check_late(engine, scope, &fire->args, head->instance, head->seq, at_ms);
     if (!status)
-        status = batch_entry(engine, scope, head, slot->definition, &decision.drafts[0], at_ms,
-                             event.fired_at_ms);
+        status = enter(engine, scope, &head, slot->definition, &decision, at_ms, event.fired_at_ms);
     if (!status)
         fired_tell(head, slot->definition, &fire->fired);
     else if (PLANTED(REFUSED_COUNTS))

@@ -189,7 +189,7 @@ static pawl_status read_moment(struct engine *engine, struct scope *scope, str i
 
     for (int tries = 0; !status && tries < 10; tries++) {
         *live = (struct live){ 0 };
-        if ((*slot)->definition->kind == KIND_MACHINE)
+        if ((*slot)->definition->kind == KIND_MACHINE && !(*slot)->definition->deadline_count)
             return PAWL_OK;
         status = store_live(engine->store, scope, head->instance, live);
         if (!status)
@@ -301,8 +301,7 @@ pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struc
         return scope_no_memory(scope);
     if (slot->definition->kind == KIND_MACHINE)
         why_machine(slot->definition, head.state, *out, count);
-    else
-        why_live(slot->definition, &live, *out, count);
+    why_live(slot->definition, &live, *out, count);
     return PAWL_OK;
 }
 

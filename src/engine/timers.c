@@ -59,14 +59,18 @@ static pawl_status fire_some(struct engine *engine, struct scope *scope, int64_t
 {
     struct mail_group group = { 0 };
     struct live_timer *due;
+    uint32_t left;
     int64_t next_ms;
     pawl_status status = store_due(engine->store, scope, now_ms,
                                    TIMERS_AT_ONCE + engine->stuck_timers, &due, count, &next_ms);
 
+    left = *count;
+    if (!status)
+        status = deadlines_fire(engine, scope, due, &left, &group.refused);
     if (status)
         return status;
     pthread_mutex_lock(&engine->lock);
-    for (uint32_t i = 0; i < *count; i++) {
+    for (uint32_t i = 0; i < left; i++) {
         if (!post_timer(engine, &due[i], &group))
             group.refused++;
         if (PLANTED(TIMER_TWICE))
@@ -313,14 +317,20 @@ pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t b
 
 pawl_status engine_fire_timer(struct engine *engine, struct scope *scope, str id, str name)
 {
+    struct fire_args fire = {
+        .id = id, .action = name, .actor = STR("pawl/timer"), .is_timer = true, .is_forced = true
+    };
     struct live live;
     struct head head;
+    struct fired fired;
     struct definition_slot *slot;
     pawl_status status = engine_locate(engine, scope, id, &head, &slot);
 
     if (!status && !(head.flags & HEAD_TEST))
         return scope_fail(scope, PAWL_NOT_AWAITING,
                           "only timers of test instances are fired by hand");
+    if (!status && slot->definition->kind == KIND_MACHINE)
+        return engine_fire(engine, scope, &fire, &fired);
     if (!status)
         status = store_live(engine->store, scope, head.instance, &live);
     if (status)

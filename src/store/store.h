@@ -17,7 +17,8 @@
  *  (7) due() gives timers in order of (due, instance, ordinal, name), none due later than asked.
  *  (8) An interned value is found by its exact bytes.
  *  (9) list() gives each matching instance once, in order of number, and its cursor goes on
- *      where it stopped, whatever was created meanwhile.
+ *      where it stopped, whatever was created meanwhile. No instance has been created later
+ *      (instantiated_at) than its create record was made.
  * (10) A store may be reopened after a kill at any instant.
  * (11) Bytes come back as they went in: sources, values, bodies, labels, also with NUL in them.
  *

@@ -26,7 +26,7 @@ enum statement {
     STATEMENT_DATA_VERSION, STATEMENT_TIP, STATEMENT_TIP_ROOT,
     STATEMENT_PUT_VALUE, STATEMENT_ERASE_VALUE, STATEMENT_PUT_SOURCE, STATEMENT_FIND_SOURCE,
     STATEMENT_PUT_DEFINITION, STATEMENT_PUT_STATE, STATEMENT_PUT_TRANSITION,
-    STATEMENT_PUT_INSTANCE, STATEMENT_PUT_RECORD,
+    STATEMENT_PUT_INSTANCE, STATEMENT_PUT_LABEL, STATEMENT_PUT_RECORD,
     STATEMENT_PUT_RECORDS, STATEMENT_PUT_HEAD,
     STATEMENT_PUT_HEADS, STATEMENT_PUT_SNAPSHOT,
     STATEMENT_PUT_META,
@@ -183,6 +183,8 @@ pawl_status sqlite_read_tip(struct connection *connection, struct scope *scope,
                             struct store_tip *out); /* all but `changes` */
 
 pawl_status write_rows(struct connection *writer, struct scope *scope, const struct commit *commit);
+pawl_status write_labels(struct connection *writer, struct scope *scope,
+                         const struct commit *commit);
 pawl_status write_live(struct connection *writer, struct scope *scope, const struct commit *commit);
 pawl_status write_definition(struct connection *writer, struct scope *scope,
                              const struct definition_row *row);

@@ -281,6 +281,8 @@ pawl_status write_rows(struct connection *writer, struct scope *scope, const str
     if (status == PAWL_OK)
         status = write_instances(writer, scope, commit);
     if (status == PAWL_OK)
+        status = write_labels(writer, scope, commit);
+    if (status == PAWL_OK)
         status = write_records(writer, scope, commit);
     if (status == PAWL_OK)
         status = write_heads(writer, scope, commit);
