@@ -624,6 +624,8 @@ class Store:
                           number=inst, seq=chain.seq if chain else 0)
 
     def check_labels(self):
+        if self.one("PRAGMA user_version") < QUERIES:
+            return
         rows = {}
         for key, value, inst in self.db.execute("SELECT key, value, inst FROM pawl_label"):
             rows.setdefault(inst, set()).add((key, value))

@@ -72,13 +72,14 @@ static pawl_status begin_instance(struct label_scan *scan, uint64_t number)
 }
 
 static pawl_status take_row(void *context, uint32_t column_count, const str *names,
-                            const str *values)
+                            const str *values, const bool *are_numbers)
 {
     struct label_scan *scan = context;
     struct label found;
     uint64_t number = 0;
     pawl_status status = PAWL_OK;
 
+    (void)are_numbers;
     (void)names;
     if (column_count != 4 || !str_to_u64(values[0], &number))
         return bad_labels(scan);
