@@ -106,6 +106,29 @@ typedef struct pawl_options {
 PAWL_API pawl_status pawl_open(pawl **out, const char *url, const pawl_options *options,
                                pawl_error *error);
 
+/* Join the host's own SQLite connection: pawl's tables (pawl_...) lie in the host's file, and what is
+ * called inside a transaction of the host's is part of it: its COMMIT makes the host's rows and pawl's
+ * entries durable together, its ROLLBACK takes both back, and pawl knows it.
+ *
+ * Inside a transaction PAWL_OK means "part of your transaction", not "durable". A call that is refused
+ * or fails undoes itself alone; if SQLite had to roll back everything, the message says so and every
+ * call is refused until you begin again. Begin with BEGIN IMMEDIATE: a transaction that has read
+ * before somebody else wrote gets OVERLOADED, as does one that meets another writer for longer than
+ * your sqlite3_busy_timeout(). Outside of a transaction each call commits its own.
+ *
+ * The file must be in WAL mode; application_id and user_version stay yours, other settings are never
+ * touched, and `synchronous` decides, as for your rows, what a power cut may take. No owner can be
+ * beside an attachment; other shared writers (the command line) take turns with your transactions.
+ * Unlike any other pawl, this one belongs to the thread that uses the connection. Tools are not run
+ * here, timers fire when you call pawl_run_due(). pawl_close() comes before sqlite3_close(), outside of a
+ * transaction, and leaves the connection to you.
+ *
+ * `own`, `workers` and `address` must be zero. Fails with INVALID_REQUEST (names what is wrong with the
+ * connection), IN_USE (its owner is named), STORAGE_FAILURE, NO_MEMORY. */
+struct sqlite3;
+PAWL_API pawl_status pawl_attach(pawl **out, struct sqlite3 *connection, const pawl_options *options,
+                                 pawl_error *error);
+
 /* Finish what was accepted, flush, release. NULL is allowed. */
 PAWL_API void pawl_close(pawl *p);
 

@@ -268,9 +268,11 @@ class Store:
         self.check_snapshots()
 
     def check_file(self):
-        if self.one("PRAGMA application_id") != APPLICATION_ID:
+        is_ours = self.one("PRAGMA application_id") == APPLICATION_ID
+        is_there = self.one("SELECT count(*) FROM sqlite_schema WHERE name = 'pawl_meta'")
+        meta = dict(self.db.execute("SELECT key, value FROM pawl_meta")) if is_ours or is_there else {}
+        if not is_ours and b"schema" not in meta:  # else a guest in a host's file
             raise Bad("the file is no pawl store")
-        meta = dict(self.db.execute("SELECT key, value FROM pawl_meta"))
         if meta.get(b"format") != 1:
             raise Bad(f"the format is {meta.get(b'format')!r}, not 1")
         self.root = first_root(bytes_in(meta.get(b"store_id"), "the store_id", 16))

@@ -33,41 +33,33 @@ static void enter(pawl *p, struct scope *scope)
 
 static struct heap heap_of(const pawl_options *options)
 {
-    if (options && options->resize)
+    if (options->resize)
         return (struct heap){ options->resize, options->resize_context };
     return heap_libc;
 }
 
-pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *options, struct env *env,
-                          pawl_error *error)
+/* Open what `from` says, with the host's choices. `env` is the engine's, also on failure. */
+static pawl_status open_engine(pawl **out, const char *url, const pawl_options *o,
+                               struct engine_options from, pawl_error *error)
 {
-    static const pawl_options defaults = { 0 };
-    const pawl_options *o = options ? options : &defaults;
-    struct heap heap = heap_of(options);
+    struct heap heap = heap_of(o);
     struct scope scope;
-    pawl *p = env ? heap_new(&heap, sizeof *p) : NULL;
+    pawl *p = from.env ? heap_new(&heap, sizeof *p) : NULL;
     pawl_status status;
 
-    *out = NULL;
     scope_init(&scope, p ? &p->heap : &heap, LIMIT_SCOPE);
     if (!p) {
-        if (env)
-            env->close(env);
+        if (from.env)
+            from.env->close(from.env);
         return leave(&scope, scope_no_memory(&scope), error);
     }
     p->heap = heap;
-    status = engine_open(url,
-                         &(struct engine_options){ .env = env,
-                                                   .heap = &p->heap,
-                                                   .own = o->own,
-                                                   .address = o->address,
-                                                   .workers = o->workers,
-                                                   .test_clock = o->test_clock,
-                                                   .allow_exec = o->allow_exec,
-                                                   .log = o->log,
-                                                   .log_context = o->log_context },
-                         &scope, &p->engine);
-    status = leave(&scope, status, error);
+    from.heap = &p->heap;
+    from.test_clock = o->test_clock;
+    from.allow_exec = o->allow_exec;
+    from.log = o->log;
+    from.log_context = o->log_context;
+    status = leave(&scope, engine_open(url, &from, &scope, &p->engine), error);
     if (status)
         heap_free(&heap, p, sizeof *p);
     else
@@ -75,9 +67,43 @@ pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *optio
     return status;
 }
 
+static const pawl_options defaults = { 0 };
+
+pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *options, struct env *env,
+                          pawl_error *error)
+{
+    const pawl_options *o = options ? options : &defaults;
+
+    *out = NULL;
+    return open_engine(
+        out, url ? url : "sqlite:pawl.db", o,
+        (struct engine_options){
+            .env = env, .own = o->own, .address = o->address, .workers = o->workers },
+        error);
+}
+
 pawl_status pawl_open(pawl **out, const char *url, const pawl_options *options, pawl_error *error)
 {
-    return pawl_open_env(out, url ? url : "sqlite:pawl.db", options, env_os_new(), error);
+    return pawl_open_env(out, url, options, env_os_new(), error);
+}
+
+pawl_status pawl_attach(pawl **out, struct sqlite3 *connection, const pawl_options *options,
+                        pawl_error *error)
+{
+    const pawl_options *o = options ? options : &defaults;
+    struct heap heap = heap_of(o);
+    struct scope scope;
+
+    *out = NULL;
+    if (connection && !o->own && !o->workers && !o->address)
+        return open_engine(out, NULL, o,
+                           (struct engine_options){ .env = env_os_new(), .connection = connection },
+                           error);
+    scope_init(&scope, &heap, LIMIT_SCOPE);
+    scope_fail(&scope, PAWL_INVALID_REQUEST, "attaching: expected %s",
+               connection ? "no own, workers or address: an attachment is shared"
+                          : "a connection, found NULL");
+    return leave(&scope, PAWL_INVALID_REQUEST, error);
 }
 
 void pawl_close(pawl *p)

@@ -36,6 +36,8 @@ static pawl_status open_store(struct engine *engine, const char *url, struct sco
                                      .env = engine->env,
                                      .heap = engine->heap };
 
+    if (engine->options.connection)
+        return store_attach(engine->options.connection, &options, scope, &engine->store);
     return store_open(str_of(url), &options, scope, &engine->store);
 }
 

@@ -38,6 +38,8 @@ struct engine_options {
     bool test_clock;
     bool allow_exec;
     bool must_exist; /* do not create the store */
+    struct sqlite3 *connection; /* of the host's: attach to it instead of opening; without `own`,
+                                   by one thread at a time */
     void (*log)(void *context, pawl_log_level level, const char *event, const char *text);
     void *log_context;
 };

@@ -220,7 +220,10 @@ struct definition_slot {
     struct scope scope; /* holds it */
     str name;
     uint32_t version;
-    bool is_bound; /* code: its handler is here */
+    bool is_bound;    /* code: its handler is here */
+    bool is_doubtful; /* attached: a rollback may have put another one in its place */
+    uint8_t compiled_sha[SHA_SIZE];
+    struct definition_slot *next; /* of those that a rollback took back */
 };
 
 struct engine {
@@ -255,6 +258,9 @@ struct engine {
     pthread_mutex_t definitions_lock;
     struct definition_slot **definitions; /* by id */
     uint32_t definition_capacity;
+    struct definition_slot *retired; /* not found any more, but names in results point into them */
+    uint64_t seen_pos; /* attached: the end of the log when the last definition was loaded */
+    uint8_t seen_root[SHA_SIZE];
     struct arena code_arena; /* holds the copies below, until close */
     const pawl_code_type **code_types;
     uint32_t code_count;
@@ -325,6 +331,12 @@ pawl_status definition_row_make(struct engine *engine, struct scope *scope, str 
 pawl_status definition_put(struct engine *engine, struct scope *scope,
                            struct define_request *define);
 void definitions_fini(struct engine *engine);
+
+/* attach.c: what a host's rollback may have taken back. definitions_lock held, but for the last */
+pawl_status attached_check(struct engine *engine, struct scope *scope, uint32_t id);
+pawl_status attached_note(struct engine *engine, struct scope *scope);
+void attached_fini(struct engine *engine);
+void definition_slot_free(struct engine *engine, struct definition_slot *slot);
 
 /* code_types.c */
 void definitions_bind(struct engine *engine,

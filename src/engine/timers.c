@@ -202,10 +202,23 @@ void *timers_thread(void *context)
 
 /* ---- a host with its own loop ---- */
 
+/* A host's rollback takes back timers that were armed, and brings back those that were fired. */
+static void look_again_attached(struct engine *engine)
+{
+    struct scope scope;
+
+    if (!engine->options.connection)
+        return;
+    scope_init(&scope, engine->heap, LIMIT_SCOPE);
+    look_ahead(engine, &scope);
+    scope_fini(&scope);
+}
+
 int64_t engine_next_due_ms(struct engine *engine)
 {
     int64_t left, now_ms;
 
+    look_again_attached(engine);
     pthread_mutex_lock(&engine->lock);
     now_ms = clock_at(engine);
     if (engine->next_due_ms == INT64_MAX)
@@ -233,6 +246,7 @@ pawl_status engine_run_due(struct engine *engine, struct scope *scope)
     bool due;
 
     engine_mend(engine);
+    look_again_attached(engine);
     do {
         if (engine->ready_lost && !engine->thread_count)
             recover_ready(engine);
