@@ -334,6 +334,13 @@ PAWL_API void pawl_turn_fail(pawl_turn *turn, const char *error_json);
 /* When the next thing falls due, in milliseconds from now: 0 at once, -1 never. */
 PAWL_API int64_t pawl_next_due(pawl *p);
 
+/* A descriptor for the host's poll(): readable while pawl_run_due() has something to do, because a timer
+ * has fallen due or because another thread made work. It is pawl's: neither read nor close it, it
+ * goes with pawl_close(). pawl_run_due() silences it. With `workers` it is never readable: they do it.
+ * A shared store learns of timers that other processes arm only when pawl_run_due() looks.
+ * -1 if the system has no descriptors left. */
+PAWL_API int pawl_fd(pawl *p);
+
 /* Do everything that is due: fire timers, run ready steps, flush rows. */
 PAWL_API pawl_status pawl_run_due(pawl *p, pawl_error *error);
 

@@ -412,6 +412,11 @@ int64_t pawl_next_due(pawl *p)
     return engine_next_due_ms(p->engine);
 }
 
+int pawl_fd(pawl *p)
+{
+    return engine_bell(p->engine);
+}
+
 pawl_status pawl_run_due(pawl *p, pawl_error *error)
 {
     struct scope scope;

@@ -57,6 +57,7 @@ static bool init_parts(struct engine *engine)
     map_init(&engine->actor_map, engine->heap);
     arena_init(&engine->code_arena, engine->heap, LIMIT_SCOPE);
     engine->next_due_ms = INT64_MAX;
+    engine->bell = -1;
     engine->sha = sha_new();
     engine->toolbox =
         toolbox_new(&(struct toolbox_options){ .heap = engine->heap,
@@ -87,6 +88,7 @@ static void free_parts(struct engine *engine)
     pthread_cond_destroy(&engine->changed);
     pthread_mutex_destroy(&engine->definitions_lock);
     pthread_mutex_destroy(&engine->lock);
+    env_bell_free(engine->bell);
     heap_free(engine->heap, engine, sizeof *engine);
 }
 

@@ -207,6 +207,8 @@ pawl_status engine_steps(struct engine *engine, struct scope *scope, str id,
 /* ---- Time ---- */
 
 int64_t engine_next_due_ms(struct engine *engine); /* from now; 0: at once; -1: never */
+/* A descriptor of the engine's, readable while engine_run_due() has something to do; -1: none. */
+int engine_bell(struct engine *engine);
 pawl_status engine_run_due(struct engine *engine, struct scope *scope);
 /* Answers when nothing more is due and no tool is running. */
 pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t by_ms);

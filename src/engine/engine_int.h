@@ -280,6 +280,9 @@ struct engine {
     bool timers_busy;              /* somebody is firing what is due */
     _Atomic uint32_t stuck_timers; /* due, but not to be fired now */
     int64_t stuck_until_ms;
+    int bell;           /* -1: nobody has asked for it */
+    int64_t bell_at_ms; /* what it is set to */
+    bool bell_may_ring; /* it may have rung since: it has to be set again to fall silent */
 
     pthread_t *threads;
     uint32_t thread_count;
@@ -408,11 +411,15 @@ void *steps_thread(void *engine);
 
 /* timers.c */
 pawl_status timers_fire_due(struct engine *engine, struct scope *scope);
+pawl_status timers_look_ahead(struct engine *engine, struct scope *scope); /* as the store knows */
 void timers_look_again(struct engine *engine); /* what could not be fired may be fired now */
 bool timers_are_due(struct engine *engine);    /* lock held */
 void timers_note(struct engine *engine, const struct batch *batch); /* lock held */
 void *timers_thread(void *engine);
 void *drain_thread(void *engine);
+
+/* due.c */
+void engine_ring(struct engine *engine); /* lock held: something may be due earlier, or no more */
 
 /* recover.c */
 pawl_status recover(struct engine *engine, struct scope *scope);

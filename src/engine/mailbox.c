@@ -411,6 +411,7 @@ bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail)
     engine->mail_under_way++;
     mail->instance = instance;
     deliver(engine, actor, mail);
+    engine_ring(engine);
     return true;
 }
 

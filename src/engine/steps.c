@@ -197,6 +197,7 @@ void steps_act(struct engine *engine, uint64_t instance, struct job *jobs)
         jobs = next;
     }
     pthread_cond_broadcast(&engine->changed);
+    engine_ring(engine);
 }
 
 static void answer(struct engine *engine, struct job *job, const struct tool_result *result)
@@ -292,6 +293,7 @@ void engine_tools_changed(struct engine *engine)
             engine->ready_last = step;
     }
     pthread_cond_broadcast(&engine->changed);
+    engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
 }
 

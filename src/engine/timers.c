@@ -81,7 +81,7 @@ static pawl_status fire_some(struct engine *engine, struct scope *scope, int64_t
 }
 
 /* The due time of the first armed timer, as the store knows it. */
-static pawl_status look_ahead(struct engine *engine, struct scope *scope)
+pawl_status timers_look_ahead(struct engine *engine, struct scope *scope)
 {
     struct live_timer *due;
     uint32_t count;
@@ -98,6 +98,7 @@ static pawl_status look_ahead(struct engine *engine, struct scope *scope)
         engine->next_due_ms = INT64_MIN; /* not known: look again */
     else if (count && due[0].due_at_ms < engine->next_due_ms)
         engine->next_due_ms = due[0].due_at_ms;
+    engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
     return status;
 }
@@ -130,7 +131,7 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope)
     do {
         status = fire_some(engine, scope, now_ms, &refused, &count);
         if (!status)
-            status = look_ahead(engine, scope);
+            status = timers_look_ahead(engine, scope);
         if (!status)
             note_stuck(engine, refused);
     } while (!status && count > refused && !engine->stopping);
@@ -144,6 +145,7 @@ void timers_look_again(struct engine *engine)
     engine->stuck_timers = 0;
     engine->next_due_ms = INT64_MIN;
     pthread_cond_broadcast(&engine->changed);
+    engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -200,69 +202,6 @@ void *timers_thread(void *context)
     return NULL;
 }
 
-/* ---- a host with its own loop ---- */
-
-/* A host's rollback takes back timers that were armed, and brings back those that were fired. */
-static void look_again_attached(struct engine *engine)
-{
-    struct scope scope;
-
-    if (!engine->options.connection)
-        return;
-    scope_init(&scope, engine->heap, LIMIT_SCOPE);
-    look_ahead(engine, &scope);
-    scope_fini(&scope);
-}
-
-int64_t engine_next_due_ms(struct engine *engine)
-{
-    int64_t left, now_ms;
-
-    look_again_attached(engine);
-    pthread_mutex_lock(&engine->lock);
-    now_ms = clock_at(engine);
-    if (engine->next_due_ms == INT64_MAX)
-        left = -1;
-    else
-        left = engine->next_due_ms > now_ms ? engine->next_due_ms - now_ms : 0;
-    if (engine->jobs || engine->ready || engine->runnable ||
-        (engine->options.own && engine->tip.flushed < engine->tip.pos))
-        left = 0;
-    pthread_mutex_unlock(&engine->lock);
-    return left;
-}
-
-static void run_waiting(struct engine *engine)
-{
-    pthread_mutex_lock(&engine->lock);
-    while (engine_pump(engine) || (!engine->thread_count && steps_run_one(engine)))
-        continue;
-    pthread_mutex_unlock(&engine->lock);
-}
-
-pawl_status engine_run_due(struct engine *engine, struct scope *scope)
-{
-    pawl_status status = PAWL_OK;
-    bool due;
-
-    engine_mend(engine);
-    look_again_attached(engine);
-    do {
-        if (engine->ready_lost && !engine->thread_count)
-            recover_ready(engine);
-        run_waiting(engine);
-        pthread_mutex_lock(&engine->lock);
-        due = timers_are_due(engine) && !engine->thread_count;
-        pthread_mutex_unlock(&engine->lock);
-        if (due)
-            status = timers_fire_due(engine, scope);
-    } while (due && !status && engine->options.test_clock);
-    run_waiting(engine);
-    if (!engine->thread_count)
-        engine_sweep(engine);
-    return status;
-}
-
 /* ---- the clock that tests move ---- */
 
 static bool is_idle(struct engine *engine)
@@ -292,6 +231,7 @@ static void set_clock(struct engine *engine, int64_t now_ms)
     engine->test_now_ms = now_ms;
     engine->clock_moved = true;
     pthread_cond_broadcast(&engine->changed);
+    engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -311,7 +251,7 @@ pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t b
     for (;;) {
         status = settle(engine, scope);
         if (!status)
-            status = look_ahead(engine, scope);
+            status = timers_look_ahead(engine, scope);
         if (status)
             return status;
         pthread_mutex_lock(&engine->lock);

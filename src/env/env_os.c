@@ -131,7 +131,7 @@ struct env *env_os_new(void)
         heap_free(&heap_libc, os, sizeof *os);
         return NULL;
     }
-    os->env = (struct env){ os_now_ms, os_tick_ms, os_random, os_reached, os_close };
+    os->env = (struct env){ os_now_ms, os_tick_ms, os_random, os_reached, os_close, false };
     read_crash_point(os, str_of(getenv("PAWL_CRASH_AT")));
     return &os->env;
 }
