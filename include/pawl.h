@@ -85,6 +85,8 @@ typedef struct pawl pawl;
 
 typedef enum pawl_log_level { PAWL_LOG_DEBUG, PAWL_LOG_INFO, PAWL_LOG_WARN, PAWL_LOG_ERROR } pawl_log_level;
 
+/* Zero is the default of every member, and options of NULL are all zero: a shared store, no threads,
+ * the real clock, no exec, no log, libc's memory, and a line on stderr before abort(). */
 typedef struct pawl_options {
     bool own;              /* own the store: rows may lag behind the log, nobody else writes */
     const char *address;   /* with own: where the owner can be reached, e.g. "http://127.0.0.1:7295" */
@@ -92,11 +94,18 @@ typedef struct pawl_options {
                               calls pawl_run_due() */
     bool test_clock;       /* a virtual clock that only pawl_test_advance() moves */
     bool allow_exec;       /* flows may use the exec tool */
-    void (*log)(void *context, pawl_log_level level, const char *event, const char *text);
+    void (*log)(void *context, pawl_log_level level, const char *event, const char *text); /* NULL:
+                              nothing is logged; called from any thread of pawl's, texts are borrowed */
     void *log_context;
     void *(*resize)(void *context, void *block, size_t old_size, size_t new_size); /* the host's
-                              allocator; new_size 0 frees; NULL: realloc and free */
+                              allocator for all that pawl itself keeps (SQLite, libcrypto and
+                              libyaml have theirs), from any thread; new_size 0 frees; NULL:
+                              realloc and free */
     void *resize_context;
+    void (*panic)(void *context, const char *text); /* a promise of pawl's own is broken and its
+                              memory cannot be trusted: told here instead of stderr, then abort().
+                              It may end the program its own way; it must not call pawl */
+    void *panic_context;
 } pawl_options;
 
 /* Open the store at `url`: "sqlite:FILE" (created if missing) or "memory:"; NULL is "sqlite:pawl.db".

@@ -85,6 +85,7 @@ pawl_status pawl_history_open(pawl *p, const char *id, const pawl_history_query 
                               pawl_history **out, pawl_error *error)
 {
     pawl_history *history = heap_new(&p->heap, sizeof *history);
+    const struct panic_hook *outer;
     pawl_status status;
 
     *out = NULL;
@@ -95,7 +96,9 @@ pawl_status pawl_history_open(pawl *p, const char *id, const pawl_history_query 
     }
     history->heap = p->heap;
     scope_init(&history->scope, &history->heap, LIMIT_SCOPE);
+    outer = panic_set(&p->panic);
     status = read_all(p, history, id, query);
+    panic_set(outer);
     if (status) {
         if (error) {
             *error = history->scope.error;

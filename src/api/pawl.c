@@ -21,12 +21,14 @@ static pawl_status leave(struct scope *scope, pawl_status status, pawl_error *er
         error->status = status;
     }
     scope_fini(scope);
+    panic_set(scope->outer);
     return status;
 }
 
 static void enter(pawl *p, struct scope *scope)
 {
     scope_init(scope, &p->heap, LIMIT_SCOPE);
+    scope->outer = panic_set(&p->panic);
 }
 
 /* ---- Opening ---- */
@@ -48,13 +50,16 @@ static pawl_status open_engine(pawl **out, const char *url, const pawl_options *
     pawl_status status;
 
     scope_init(&scope, p ? &p->heap : &heap, LIMIT_SCOPE);
+    scope.outer = panic_set(p ? &p->panic : NULL);
     if (!p) {
         if (from.env)
             from.env->close(from.env);
         return leave(&scope, scope_no_memory(&scope), error);
     }
     p->heap = heap;
+    p->panic = (struct panic_hook){ o->panic, o->panic_context };
     from.heap = &p->heap;
+    from.panic = &p->panic;
     from.test_clock = o->test_clock;
     from.allow_exec = o->allow_exec;
     from.log = o->log;
@@ -84,7 +89,9 @@ pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *optio
 
 pawl_status pawl_open(pawl **out, const char *url, const pawl_options *options, pawl_error *error)
 {
-    return pawl_open_env(out, url, options, env_os_new(), error);
+    struct heap heap = heap_of(options ? options : &defaults);
+
+    return pawl_open_env(out, url, options, env_os_new(&heap), error);
 }
 
 pawl_status pawl_attach(pawl **out, struct sqlite3 *connection, const pawl_options *options,
@@ -96,10 +103,11 @@ pawl_status pawl_attach(pawl **out, struct sqlite3 *connection, const pawl_optio
 
     *out = NULL;
     if (connection && !o->own && !o->workers && !o->address)
-        return open_engine(out, NULL, o,
-                           (struct engine_options){ .env = env_os_new(), .connection = connection },
-                           error);
+        return open_engine(
+            out, NULL, o,
+            (struct engine_options){ .env = env_os_new(&heap), .connection = connection }, error);
     scope_init(&scope, &heap, LIMIT_SCOPE);
+    scope.outer = panic_set(NULL);
     scope_fail(&scope, PAWL_INVALID_REQUEST, "attaching: expected %s",
                connection ? "no own, workers or address: an attachment is shared"
                           : "a connection, found NULL");
@@ -108,12 +116,15 @@ pawl_status pawl_attach(pawl **out, struct sqlite3 *connection, const pawl_optio
 
 void pawl_close(pawl *p)
 {
+    const struct panic_hook *outer;
     struct heap heap;
 
     if (!p)
         return;
+    outer = panic_set(&p->panic);
     heap = p->heap;
     engine_close(p->engine);
+    panic_set(outer);
     heap_free(&heap, p, sizeof *p);
 }
 
@@ -409,12 +420,20 @@ pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, pawl_error *
 
 int64_t pawl_next_due(pawl *p)
 {
-    return engine_next_due_ms(p->engine);
+    const struct panic_hook *outer = panic_set(&p->panic);
+    int64_t left_ms = engine_next_due_ms(p->engine);
+
+    panic_set(outer);
+    return left_ms;
 }
 
 int pawl_fd(pawl *p)
 {
-    return engine_bell(p->engine);
+    const struct panic_hook *outer = panic_set(&p->panic);
+    int fd = engine_bell(p->engine);
+
+    panic_set(outer);
+    return fd;
 }
 
 pawl_status pawl_run_due(pawl *p, pawl_error *error)

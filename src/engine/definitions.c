@@ -206,7 +206,7 @@ pawl_status definition_compile(struct scope *scope, str text, bool is_inline,
 pawl_status definition_row_make(struct engine *engine, struct scope *scope, str source,
                                 const struct definition *definition, struct definition_row *out)
 {
-    struct sha *sha = sha_new();
+    struct sha *sha = sha_new(engine->heap);
     struct buf buf;
 
     buf_init(&buf, engine->heap, LIMIT_SCOPE);

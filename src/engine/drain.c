@@ -326,6 +326,7 @@ void *drain_thread(void *context)
 {
     struct engine *engine = context;
 
+    panic_set(engine->options.panic);
     pthread_mutex_lock(&engine->lock);
     while (!engine->drain_stopping || engine->first) {
         if (engine->first)

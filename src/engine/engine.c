@@ -58,7 +58,7 @@ static bool init_parts(struct engine *engine)
     arena_init(&engine->code_arena, engine->heap, LIMIT_SCOPE);
     engine->next_due_ms = INT64_MAX;
     engine->bell = -1;
-    engine->sha = sha_new();
+    engine->sha = sha_new(engine->heap);
     engine->toolbox =
         toolbox_new(&(struct toolbox_options){ .heap = engine->heap,
                                                .env = engine->env,

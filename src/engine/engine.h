@@ -42,6 +42,7 @@ struct engine_options {
                                    by one thread at a time */
     void (*log)(void *context, pawl_log_level level, const char *event, const char *text);
     void *log_context;
+    const struct panic_hook *panic; /* for threads of the engine's own; lives as long as it does */
 };
 
 pawl_status engine_open(const char *url, const struct engine_options *options, struct scope *scope,

@@ -189,7 +189,7 @@ static bool tell_snapshot(struct scope *scope, const struct decision *decision, 
     struct draft *last = &decision->drafts[decision->count - 1];
     char hex[2 * SHA_SIZE + 1];
     uint8_t hash[SHA_SIZE];
-    struct sha *sha = sha_new();
+    struct sha *sha = sha_new(scope->arena.heap);
     str kept;
 
     if (!sha)

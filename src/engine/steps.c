@@ -358,6 +358,7 @@ void *steps_thread(void *context)
 {
     struct engine *engine = context;
 
+    panic_set(engine->options.panic);
     pthread_mutex_lock(&engine->lock);
     while (!engine->stopping)
         if (!steps_run_one(engine))

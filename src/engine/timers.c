@@ -176,6 +176,7 @@ void *timers_thread(void *context)
     struct scope scope;
 
     scope_init(&scope, engine->heap, LIMIT_SCOPE);
+    panic_set(engine->options.panic);
     pthread_mutex_lock(&engine->lock);
     while (!engine->stopping) {
         if (engine_pump(engine))

@@ -38,7 +38,8 @@ struct env {
 
 /* The real world. If the environment variable PAWL_CRASH_AT is "POINT:N", the process kills
  * itself with SIGKILL the N-th time that point is reached. NULL if there is no memory. */
-struct env *env_os_new(void);
+struct heap;
+struct env *env_os_new(const struct heap *heap);
 
 /* A simulated one, starting at `now_ms`. */
 struct env *env_sim_new(int64_t now_ms, uint64_t seed);
