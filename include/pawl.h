@@ -2,13 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Open a store, define processes, create instances, fire their actions. Every
- * call that returns PAWL_OK has already reached the disk.
+ * call that returns PAWL_OK has already reached the disk; one made inside a transaction
+ * of the host's (pawl_attach()) reaches it with the host's COMMIT.
  *
  * Ownership: arguments are borrowed for the call. What comes back with a
  * pawl_..._close() or pawl_free() is the caller's. Names in results (new_state,
  * from_state, ...) live until pawl_close(), unless said otherwise.
- * Threads: a pawl may be shared by threads; anything else belongs to one
- * thread at a time.
+ * Threads: a pawl may be shared by threads, but for an attached one; anything else
+ * belongs to one thread at a time.
  * Structs: fill argument structs with designated initialisers; zero is the
  * default of every member. Texts are UTF-8 and end in NUL; JSON values are
  * passed as their text and kept byte for byte.

@@ -6,6 +6,8 @@
  *
  * Promises (tests quote the numbers):
  *  (1) A call that returns PAWL_OK is durable; one that returns a rejection changed nothing.
+ *      On a host's connection, inside a transaction: durable with that transaction, and (6) holds
+ *      for the host's connection, where what it has written can be seen.
  *  (2) A decision is committed only against the seq it was made for; a stale one is made again.
  *  (3) Entries of an instance are numbered 1..N without gaps, also across restarts.
  *  (4) A timer fires once, never before its due time by the store's clock, also after a restart;

@@ -24,9 +24,10 @@ pawl_status reader_enter(struct sqlite_store *store, struct scope *scope)
 /* A read that failed for want of memory or disk may have ended the host's transaction. */
 static void note_lost(struct sqlite_store *store)
 {
-    bool is_ours = store->in_turn && !store->is_joined;
-
-    if (store->is_guest && !is_ours && sqlite3_get_autocommit(store->reader.db))
+    if (!store->is_guest || !sqlite3_get_autocommit(store->reader.db))
+        return;
+    /* Only an attached store comes here, and that is used by one thread at a time. */
+    if (store->is_joined || !store->in_turn)
         store->has_lost = true;
 }
 
