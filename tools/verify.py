@@ -287,16 +287,26 @@ class Store:
         self.check_named_sources()
 
     def check_header(self):
+        """The numbers of the file, or of a guest in a host's file: pawl_meta has its schema."""
         try:
             application_id = self.one("PRAGMA application_id")
             version = self.one("PRAGMA user_version")
-            views = self.one("SELECT count(*) FROM sqlite_schema WHERE type = 'view'")
+            views = self.one("SELECT count(*) FROM sqlite_schema WHERE type = 'view'"
+                             " AND name LIKE 'pawl\\_%' ESCAPE '\\'")
+            if application_id != APPLICATION_ID:
+                version = self.guest_schema()
         except sqlite3.DatabaseError as error:
             raise Unknown(f"the file is no pawl store: {error}") from error
-        if application_id != APPLICATION_ID:
+        if not isinstance(version, int):
             raise Unknown("the file is no pawl store")
         if not TABLES <= version <= QUERIES or (version < VIEWS and views):
             raise Unknown(f"the file says schema {version}, which is none that it can have")
+        self.schema = version
+
+    def guest_schema(self):
+        if not self.one("SELECT count(*) FROM sqlite_schema WHERE name = 'pawl_meta'"):
+            return None
+        return self.one("SELECT value FROM pawl_meta WHERE key = 'schema'")
 
     def check_file(self):
         meta = dict(self.db.execute("SELECT key, value FROM pawl_meta"))
@@ -624,7 +634,7 @@ class Store:
                           number=inst, seq=chain.seq if chain else 0)
 
     def check_labels(self):
-        if self.one("PRAGMA user_version") < QUERIES:
+        if self.schema < QUERIES:
             return
         rows = {}
         for key, value, inst in self.db.execute("SELECT key, value, inst FROM pawl_label"):

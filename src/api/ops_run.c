@@ -281,6 +281,7 @@ pawl_status pawl_call(pawl *p, const char *operation, const char *input_json, ch
         return status;
     op = op_find(str_of(operation));
     scope_init(&scope, &p->heap, LIMIT_SCOPE);
+    scope.outer = panic_set(&p->panic);
     buf_init(&answer, &p->heap, LIMIT_SCOPE);
     if (op)
         status = call_by_name(p, op, input_json, &scope, &answer);
@@ -294,6 +295,7 @@ pawl_status pawl_call(pawl *p, const char *operation, const char *input_json, ch
     if (error)
         *error = status != PAWL_OK ? scope.error : (pawl_error){ 0 };
     buf_fini(&answer);
+    panic_set(scope.outer);
     scope_fini(&scope);
     return status;
 }

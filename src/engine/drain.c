@@ -226,6 +226,7 @@ static void drain_once(struct engine *engine, uint32_t sweep)
     pthread_mutex_lock(&engine->lock);
     engine->draining = false;
     finish(engine, list);
+    engine_ring(engine);
 }
 
 void engine_drain(struct engine *engine)
@@ -325,6 +326,7 @@ void *drain_thread(void *context)
 {
     struct engine *engine = context;
 
+    panic_set(engine->options.panic);
     pthread_mutex_lock(&engine->lock);
     while (!engine->drain_stopping || engine->first) {
         if (engine->first)

@@ -36,6 +36,8 @@ static pawl_status open_store(struct engine *engine, const char *url, struct sco
                                      .env = engine->env,
                                      .heap = engine->heap };
 
+    if (engine->options.connection)
+        return store_attach(engine->options.connection, &options, scope, &engine->store);
     return store_open(str_of(url), &options, scope, &engine->store);
 }
 
@@ -55,7 +57,8 @@ static bool init_parts(struct engine *engine)
     map_init(&engine->actor_map, engine->heap);
     arena_init(&engine->code_arena, engine->heap, LIMIT_SCOPE);
     engine->next_due_ms = INT64_MAX;
-    engine->sha = sha_new();
+    engine->bell = -1;
+    engine->sha = sha_new(engine->heap);
     engine->toolbox =
         toolbox_new(&(struct toolbox_options){ .heap = engine->heap,
                                                .env = engine->env,
@@ -85,6 +88,7 @@ static void free_parts(struct engine *engine)
     pthread_cond_destroy(&engine->changed);
     pthread_mutex_destroy(&engine->definitions_lock);
     pthread_mutex_destroy(&engine->lock);
+    env_bell_free(engine->bell);
     heap_free(engine->heap, engine, sizeof *engine);
 }
 

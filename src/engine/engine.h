@@ -6,6 +6,8 @@
  *
  * Promises (tests quote the numbers):
  *  (1) A call that returns PAWL_OK is durable; one that returns a rejection changed nothing.
+ *      On a host's connection, inside a transaction: durable with that transaction, and (6) holds
+ *      for the host's connection, where what it has written can be seen.
  *  (2) A decision is committed only against the seq it was made for; a stale one is made again.
  *  (3) Entries of an instance are numbered 1..N without gaps, also across restarts.
  *  (4) A timer fires once, never before its due time by the store's clock, also after a restart;
@@ -38,8 +40,11 @@ struct engine_options {
     bool test_clock;
     bool allow_exec;
     bool must_exist; /* do not create the store */
+    struct sqlite3 *connection; /* of the host's: attach to it instead of opening; without `own`,
+                                   by one thread at a time */
     void (*log)(void *context, pawl_log_level level, const char *event, const char *text);
     void *log_context;
+    const struct panic_hook *panic; /* for threads of the engine's own; lives as long as it does */
 };
 
 pawl_status engine_open(const char *url, const struct engine_options *options, struct scope *scope,
@@ -268,6 +273,8 @@ pawl_status engine_steps(struct engine *engine, struct scope *scope, str id,
 /* ---- Time ---- */
 
 int64_t engine_next_due_ms(struct engine *engine); /* from now; 0: at once; -1: never */
+/* A descriptor of the engine's, readable while engine_run_due() has something to do; -1: none. */
+int engine_bell(struct engine *engine);
 pawl_status engine_run_due(struct engine *engine, struct scope *scope);
 /* Answers when nothing more is due and no tool is running. */
 pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t by_ms);

@@ -222,7 +222,10 @@ struct definition_slot {
     struct scope scope; /* holds it */
     str name;
     uint32_t version;
-    bool is_bound; /* code: its handler is here */
+    bool is_bound;    /* code: its handler is here */
+    bool is_doubtful; /* attached: a rollback may have put another one in its place */
+    uint8_t compiled_sha[SHA_SIZE];
+    struct definition_slot *next; /* of those that a rollback took back */
 };
 
 struct engine {
@@ -257,6 +260,9 @@ struct engine {
     pthread_mutex_t definitions_lock;
     struct definition_slot **definitions; /* by id */
     uint32_t definition_capacity;
+    struct definition_slot *retired; /* not found any more, but names in results point into them */
+    uint64_t seen_pos; /* attached: the end of the log when the last definition was loaded */
+    uint8_t seen_root[SHA_SIZE];
     struct arena code_arena; /* holds the copies below, until close */
     const pawl_code_type **code_types;
     uint32_t code_count;
@@ -276,6 +282,9 @@ struct engine {
     bool timers_busy;              /* somebody is firing what is due */
     _Atomic uint32_t stuck_timers; /* due, but not to be fired now */
     int64_t stuck_until_ms;
+    int bell;           /* -1: nobody has asked for it */
+    int64_t bell_at_ms; /* what it is set to */
+    bool bell_may_ring; /* it may have rung since: it has to be set again to fall silent */
 
     pthread_t *threads;
     uint32_t thread_count;
@@ -330,6 +339,12 @@ pawl_status definition_row_make(struct engine *engine, struct scope *scope, str 
 pawl_status definition_put(struct engine *engine, struct scope *scope,
                            struct define_request *define);
 void definitions_fini(struct engine *engine);
+
+/* attach.c: what a host's rollback may have taken back. definitions_lock held, but for the last */
+pawl_status attached_check(struct engine *engine, struct scope *scope, uint32_t id);
+pawl_status attached_note(struct engine *engine, struct scope *scope);
+void attached_fini(struct engine *engine);
+void definition_slot_free(struct engine *engine, struct definition_slot *slot);
 
 /* code_types.c */
 void definitions_bind(struct engine *engine,
@@ -411,11 +426,15 @@ pawl_status deadlines_fire(struct engine *engine, struct scope *scope, struct li
 
 /* timers.c */
 pawl_status timers_fire_due(struct engine *engine, struct scope *scope);
+pawl_status timers_look_ahead(struct engine *engine, struct scope *scope); /* as the store knows */
 void timers_look_again(struct engine *engine); /* what could not be fired may be fired now */
 bool timers_are_due(struct engine *engine);    /* lock held */
 void timers_note(struct engine *engine, const struct batch *batch); /* lock held */
 void *timers_thread(void *engine);
 void *drain_thread(void *engine);
+
+/* due.c */
+void engine_ring(struct engine *engine); /* lock held: something may be due earlier, or no more */
 
 /* recover.c */
 pawl_status recover(struct engine *engine, struct scope *scope);

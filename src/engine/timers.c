@@ -85,7 +85,7 @@ static pawl_status fire_some(struct engine *engine, struct scope *scope, int64_t
 }
 
 /* The due time of the first armed timer, as the store knows it. */
-static pawl_status look_ahead(struct engine *engine, struct scope *scope)
+pawl_status timers_look_ahead(struct engine *engine, struct scope *scope)
 {
     struct live_timer *due;
     uint32_t count;
@@ -102,6 +102,7 @@ static pawl_status look_ahead(struct engine *engine, struct scope *scope)
         engine->next_due_ms = INT64_MIN; /* not known: look again */
     else if (count && due[0].due_at_ms < engine->next_due_ms)
         engine->next_due_ms = due[0].due_at_ms;
+    engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
     return status;
 }
@@ -134,7 +135,7 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope)
     do {
         status = fire_some(engine, scope, now_ms, &refused, &count);
         if (!status)
-            status = look_ahead(engine, scope);
+            status = timers_look_ahead(engine, scope);
         if (!status)
             note_stuck(engine, refused);
     } while (!status && count > refused && !engine->stopping);
@@ -148,6 +149,7 @@ void timers_look_again(struct engine *engine)
     engine->stuck_timers = 0;
     engine->next_due_ms = INT64_MIN;
     pthread_cond_broadcast(&engine->changed);
+    engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -178,6 +180,7 @@ void *timers_thread(void *context)
     struct scope scope;
 
     scope_init(&scope, engine->heap, LIMIT_SCOPE);
+    panic_set(engine->options.panic);
     pthread_mutex_lock(&engine->lock);
     while (!engine->stopping) {
         if (engine_pump(engine))
@@ -202,55 +205,6 @@ void *timers_thread(void *context)
     pthread_mutex_unlock(&engine->lock);
     scope_fini(&scope);
     return NULL;
-}
-
-/* ---- a host with its own loop ---- */
-
-int64_t engine_next_due_ms(struct engine *engine)
-{
-    int64_t left, now_ms;
-
-    pthread_mutex_lock(&engine->lock);
-    now_ms = clock_at(engine);
-    if (engine->next_due_ms == INT64_MAX)
-        left = -1;
-    else
-        left = engine->next_due_ms > now_ms ? engine->next_due_ms - now_ms : 0;
-    if (engine->jobs || engine->ready || engine->runnable ||
-        (engine->options.own && engine->tip.flushed < engine->tip.pos))
-        left = 0;
-    pthread_mutex_unlock(&engine->lock);
-    return left;
-}
-
-static void run_waiting(struct engine *engine)
-{
-    pthread_mutex_lock(&engine->lock);
-    while (engine_pump(engine) || (!engine->thread_count && steps_run_one(engine)))
-        continue;
-    pthread_mutex_unlock(&engine->lock);
-}
-
-pawl_status engine_run_due(struct engine *engine, struct scope *scope)
-{
-    pawl_status status = PAWL_OK;
-    bool due;
-
-    engine_mend(engine);
-    do {
-        if (engine->ready_lost && !engine->thread_count)
-            recover_ready(engine);
-        run_waiting(engine);
-        pthread_mutex_lock(&engine->lock);
-        due = timers_are_due(engine) && !engine->thread_count;
-        pthread_mutex_unlock(&engine->lock);
-        if (due)
-            status = timers_fire_due(engine, scope);
-    } while (due && !status && engine->options.test_clock);
-    run_waiting(engine);
-    if (!engine->thread_count)
-        engine_sweep(engine);
-    return status;
 }
 
 /* ---- the clock that tests move ---- */
@@ -282,6 +236,7 @@ static void set_clock(struct engine *engine, int64_t now_ms)
     engine->test_now_ms = now_ms;
     engine->clock_moved = true;
     pthread_cond_broadcast(&engine->changed);
+    engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -301,7 +256,7 @@ pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t b
     for (;;) {
         status = settle(engine, scope);
         if (!status)
-            status = look_ahead(engine, scope);
+            status = timers_look_ahead(engine, scope);
         if (status)
             return status;
         pthread_mutex_lock(&engine->lock);

@@ -216,6 +216,15 @@ pawl_status store_open(str url, const struct store_options *options, struct scop
                        struct store **out);
 void store_close(struct store *store); /* NULL is allowed */
 
+/* Join a host's connection: its file holds our tables from now on, and a turn that falls into a
+ * transaction of the host's is a part of that one (contracts (1) and (2) then speak of the host's
+ * COMMIT; a rollback of the host's takes back what commit() had accepted). One thread at a time, the
+ * one that uses the connection. INVALID_REQUEST names what is wrong with the connection; IN_USE,
+ * OVERLOADED. `options->own` must be false. store_close() leaves the connection to the host. */
+struct sqlite3;
+pawl_status store_attach(struct sqlite3 *connection, const struct store_options *options,
+                         struct scope *scope, struct store **out);
+
 /* The layers above call these, never the table: they check arguments and results of every
  * backend at once. Same contracts as the methods above. */
 pawl_status store_reopen(struct store *store, struct scope *scope);
