@@ -121,6 +121,13 @@ static const struct op_param sql_params[] = {
     END,
 };
 
+#define FROM_WHERE                                                                                 \
+    { "from", IN_QUERY, OP_STRING, false, "start: everything; without it only what is new" },      \
+    { "after", IN_QUERY, OP_STRING, false, "behind this event's id; HTTP: Last-Event-ID" }
+
+static const struct op_param events_params[] = { FROM_WHERE, END };
+static const struct op_param instance_events_params[] = { THE_INSTANCE, FROM_WHERE, END };
+
 static const struct op_param no_params[] = { END };
 
 const struct op ops[] = {
@@ -169,6 +176,10 @@ const struct op ops[] = {
       200, "Fire a timer of a test instance", fire_timer_params, op_test_fire_timer },
     { "test.signal", "POST", "/v1/test/instances/{instance_id}/signals", OP_WRITES, 202,
       "Send a signal to a test instance", signal_params, op_test_signal },
+    { "events", "GET", "/v1/events", OP_ANY_QUERY | OP_STREAM, 200,
+      "Every entry as it is recorded, as server-sent events", events_params, op_events },
+    { "instance.events", "GET", "/v1/instances/{instance_id}/events", OP_ANY_QUERY | OP_STREAM, 200,
+      "The entries of one instance as they are recorded", instance_events_params, op_events },
     { "store.list", "GET", "/v1/stores", 0, 200, "The stores", no_params, op_store_names },
     { "store.sql", NULL, NULL, 0, 200, "Read-only SQL, for people at the machine itself",
       sql_params, op_store_sql },

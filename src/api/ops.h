@@ -28,6 +28,13 @@ struct op_param {
 #define OP_TEXT_BODY 2u  /* the body is a text (a definition), the member `text` */
 #define OP_RAW_ANSWER 4u /* the answer is not JSON made here but bytes kept exactly */
 #define OP_ANY_QUERY 8u  /* unknown query keys are the handler's to name (label.K, invalid-query) */
+#define OP_STREAM 16u    /* the answer says where a stream begins; a surface that can, goes on */
+
+/* Where a stream of entries begins (events.h reads on from there). */
+struct op_stream {
+    uint64_t after;    /* entries behind this position */
+    char instance[27]; /* of this instance; "": of all */
+};
 
 struct op_call {
     pawl *p;
@@ -36,6 +43,7 @@ struct op_call {
     struct node *input;     /* an object: everything, checked against op->params */
     int http_status;        /* of success; the handler may change it (200 or 201) */
     const char *content_type; /* default application/json */
+    struct op_stream stream;  /* OP_STREAM: out */
 };
 
 struct op {
@@ -65,6 +73,7 @@ struct op_request {
 struct op_answer {
     int http_status;
     const char *content_type;
+    struct op_stream stream;
 };
 
 /* Run an operation: merge, check, handle. On OK the answer is in `out`. */

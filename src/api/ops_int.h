@@ -45,6 +45,8 @@ pawl_status definition_resolve(const struct op_call *call, str reference,
                                struct definition_row *out);
 bool definition_reference(str reference, str *name, uint32_t *version); /* version 0: none given */
 
+/* As instance.history prints it; with `instance_id` first where `with_id`. */
+void print_entry(str id, const struct entry *entry, bool with_id, struct buf *out);
 void print_instance(const struct instance_view *view, struct buf *out);
 
 /* ---- Handlers ---- */
@@ -70,6 +72,7 @@ void print_instance(const struct instance_view *view, struct buf *out);
     X(test_advance)                                                                                \
     X(test_fire_timer)                                                                             \
     X(test_signal)                                                                                 \
+    X(events)                                                                                      \
     X(store_names)                                                                                 \
     X(store_sql)                                                                                   \
     X(store_verify)                                                                                \

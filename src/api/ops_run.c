@@ -213,7 +213,7 @@ static pawl_status handle(pawl *p, struct merge *merge, struct buf *out, struct 
     if (status == PAWL_OK && out->failed)
         status = answer_lost(merge->scope, merge->op);
     if (status == PAWL_OK)
-        *answer = (struct op_answer){ call.http_status, call.content_type };
+        *answer = (struct op_answer){ call.http_status, call.content_type, call.stream };
     return status;
 }
 

@@ -38,6 +38,10 @@ static void start_over(struct engine *engine, bool reopen)
     status = reopen ? engine_reopen(engine) : recover(engine, &engine->scope);
     engine->broken = status != PAWL_OK;
     engine->scope.error = kept;
+    pthread_mutex_lock(&engine->lock);
+    if (!engine->broken)
+        engine_tell_watcher(engine); /* an unknown outcome may have been a commit */
+    pthread_mutex_unlock(&engine->lock);
 }
 
 static pawl_status mend(struct engine *engine)
@@ -111,6 +115,7 @@ static void after_commit(struct engine *engine)
     pthread_mutex_lock(&engine->lock);
     engine->commit_failed = false;
     kept = commit_accept(engine);
+    engine_tell_watcher(engine);
     pthread_mutex_unlock(&engine->lock);
     if (!kept)
         start_over(engine, false);

@@ -186,6 +186,27 @@ struct history {
 pawl_status engine_history(struct engine *engine, struct scope *scope, str id,
                            const struct history_query *query, struct history *out);
 
+/* ---- Following the log ---- */
+
+/* `committed` is called after each commit with the position of its last record, on the draining
+ * thread and under the engine's lock: it may do no more than wake somebody. NULL ends it; when
+ * that has returned, it is not called any more. One watcher at a time. */
+void engine_watch(struct engine *engine, void (*committed)(void *context, uint64_t position),
+                  void *context);
+uint64_t engine_position(struct engine *engine); /* of the last record that is durable */
+
+/* What is given lives for that call. Other than OK ends the reading and is returned. */
+typedef pawl_status (*entry_fn)(void *context, str id, const struct entry *entry);
+
+/* Entries behind position `after`, in commit order, none that is not durable; at most `limit`
+ * records are looked at. *reached: the position up to which there is no other entry; where it is
+ * engine_position(), there is nothing more. */
+pawl_status engine_entries(struct engine *engine, struct scope *scope, uint64_t after,
+                           uint32_t limit, entry_fn fn, void *context, uint64_t *reached);
+/* The same of one instance, at most `limit` entries. */
+pawl_status engine_entries_of(struct engine *engine, struct scope *scope, str id, uint64_t after,
+                              uint32_t limit, entry_fn fn, void *context, uint64_t *reached);
+
 struct waiting {
     const char *kind; /* action, timer, signal, step, ... */
     str name;

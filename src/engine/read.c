@@ -16,7 +16,7 @@ const char *instance_status_name(enum instance_status status)
     return status_names[status];
 }
 
-static bool find_cached(struct engine *engine, uint64_t number, struct head *out)
+bool head_is_cached(struct engine *engine, uint64_t number, struct head *out)
 {
     const struct head *cached = NULL;
 
@@ -60,7 +60,7 @@ pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, st
 
     if (status)
         return status;
-    if (!find_cached(engine, number, out))
+    if (!head_is_cached(engine, number, out))
         status = load(engine, scope, number, out);
     else
         status = heads_make_whole(engine, scope, out);

@@ -104,7 +104,8 @@ enum MHD_Result respond(struct request *request)
     } else if (status != PAWL_OK) {
         buf_clear(&request->answer);
         op_problem(status, request->scope.error.message, &request->answer);
-        answer = (struct op_answer){ pawl_status_http(status), "application/problem+json" };
+        answer = (struct op_answer){ .http_status = pawl_status_http(status),
+                                     .content_type = "application/problem+json" };
     }
     return request->answer.failed ? MHD_NO : queue(request, &answer);
 }
