@@ -13,8 +13,12 @@
 #define HTTP_DRAIN_MAX ((size_t)64 << 20) /* of a body too large, read so that the answer arrives  \
                                            */
 
+struct hub;
+struct stream;
+
 struct http_server {
     pawl *p;
+    struct hub *hub; /* streams of entries */
     struct MHD_Daemon *daemon;
     uint16_t port;
     atomic_uint active; /* requests between their first byte and their last */
@@ -32,6 +36,7 @@ struct request {
     bool has_begun;
     pawl_status status;     /* a rejection that waits for the end of the body, else OK */
     size_t received;        /* bytes of the body, kept or not */
+    struct stream *stream;  /* what it has become; NULL: an ordinary answer */
     char allow[ALLOW_SIZE]; /* the methods that its address takes, "" until routed */
 };
 

@@ -1,5 +1,5 @@
 /* response.c - run what was asked for, and say how it went. */
-#include "surface/http/http_int.h"
+#include "surface/http/stream_int.h"
 #include <strings.h>
 
 /* ---- Content types ---- */
@@ -40,6 +40,38 @@ static pawl_status read_body(struct request *request, struct op_request *out)
     return node_read_json(&request->scope, body, &out->body);
 }
 
+/* A browser that reconnects sends the id of the last event it saw: it wins over the query. */
+static void add_last_event(struct request *request, struct route *route)
+{
+    str last = request_header(request, "Last-Event-ID");
+    uint32_t kept = 0;
+
+    if (last.size == 0)
+        return;
+    for (uint32_t i = 0; i < route->count; i++)
+        if (!str_is(route->pairs[i].name, "after"))
+            route->pairs[kept++] = route->pairs[i];
+    route->count = kept;
+    if (route->count < HTTP_PAIRS_MAX)
+        route->pairs[route->count++] = (struct op_pair){ STR("after"), last, IN_QUERY };
+}
+
+/* What the request held is let go: a stream may last for days. HEAD is told what it would be. */
+static pawl_status become_stream(struct request *request, struct op_answer *answer)
+{
+    answer->content_type = "text/event-stream";
+    buf_fini(&request->answer);
+    if (str_is(request->method, "HEAD"))
+        return PAWL_OK;
+    request->stream = stream_begin(request->server->hub, request->connection, &answer->stream);
+    if (!request->stream)
+        return scope_no_memory(&request->scope);
+    buf_fini(&request->body);
+    scope_fini(&request->scope);
+    scope_init(&request->scope, &heap_libc, LIMIT_SCOPE);
+    return PAWL_OK;
+}
+
 static pawl_status run(struct request *request, struct op_answer *answer)
 {
     struct scope *scope = &request->scope;
@@ -56,10 +88,14 @@ static pawl_status run(struct request *request, struct op_answer *answer)
     } else if (!str_is(str_of(route.op->method), "GET")) {
         status = read_body(request, &call);
     }
+    if (route.op->flags & OP_STREAM)
+        add_last_event(request, &route);
     call.pairs = route.pairs;
     call.pair_count = route.count;
     if (status == PAWL_OK)
         status = op_run(request->server->p, route.op, &call, scope, &request->answer, answer);
+    if (status == PAWL_OK && (route.op->flags & OP_STREAM))
+        status = become_stream(request, answer);
     return status;
 }
 
@@ -87,6 +123,18 @@ static enum MHD_Result queue(struct request *request, const struct op_answer *an
     return result;
 }
 
+static enum MHD_Result queue_stream(struct request *request)
+{
+    struct MHD_Response *response = stream_response(request->stream);
+    enum MHD_Result result = MHD_NO;
+
+    if (response)
+        result = MHD_queue_response(request->connection, 200, response);
+    if (response)
+        MHD_destroy_response(response);
+    return result;
+}
+
 static bool is_question_of_methods(const struct request *request, pawl_status status)
 {
     return str_is(request->method, "OPTIONS") && status == PAWL_NOT_ALLOWED;
@@ -99,6 +147,8 @@ enum MHD_Result respond(struct request *request)
 
     if (status == PAWL_OK)
         status = run(request, &answer);
+    if (request->stream)
+        return queue_stream(request);
     if (is_question_of_methods(request, status)) {
         answer = (struct op_answer){ .http_status = 204 };
     } else if (status != PAWL_OK) {

@@ -1,5 +1,5 @@
 /* server.c - the daemon, and the life of a request. */
-#include "surface/http/http_int.h"
+#include "surface/http/stream_int.h"
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -7,10 +7,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define CONNECTION_MEMORY (16u << 10) /* headers over this are refused; bodies go through it */
-#define CONNECTIONS_MAX   4096u
-#define IDLE_SECONDS      120u
-#define STOP_WAIT_MS      2000
+#define CONNECTION_MEMORY                                                                          \
+    (8u << 10) /* headers over this are refused; an idle stream costs about as much */
+#define CONNECTIONS_MAX 16384u
+#define IDLE_SECONDS    120u
+#define STOP_WAIT_MS    2000
 
 /* ---- The life of a request ---- */
 
@@ -51,6 +52,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     if (!request)
         return;
     *kept = NULL;
+    stream_end(request->stream);
     buf_fini(&request->answer);
     buf_fini(&request->body);
     scope_fini(&request->scope);
@@ -105,8 +107,8 @@ static void on_log(void *context, const char *format, va_list arguments)
 
 static struct MHD_Daemon *start_daemon(struct http_server *server, int listener, uint32_t threads)
 {
-    unsigned flags =
-        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ITC | MHD_USE_ERROR_LOG;
+    unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ITC |
+                     MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME;
 
     /* The logger comes first: it is for what the other options may say. */
     return MHD_start_daemon(
@@ -123,6 +125,10 @@ static struct http_server *fail_start(struct http_server *server, pawl_error *er
         error->status = PAWL_NO_MEMORY;
         snprintf(error->message, sizeof error->message, "the HTTP server cannot start: %s",
                  strerror(errno));
+    }
+    if (server && server->hub) {
+        hub_end_streams(server->hub);
+        hub_free(server->hub);
     }
     if (server && server->idle_event >= 0)
         close(server->idle_event);
@@ -147,6 +153,8 @@ struct http_server *http_start(pawl *p, const struct http_options *options, pawl
     server->port = socket_port(listener);
     server->idle_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (server->idle_event >= 0)
+        server->hub = hub_start(p);
+    if (server->hub)
         server->daemon =
             start_daemon(server, listener, options->threads ? options->threads : HTTP_THREADS);
     return server->daemon ? server : fail_start(server, error);
@@ -174,8 +182,10 @@ void http_stop(struct http_server *server)
     if (!server)
         return;
     listener = MHD_quiesce_daemon(server->daemon);
+    hub_end_streams(server->hub);
     wait_for_active(server);
     MHD_stop_daemon(server->daemon);
+    hub_free(server->hub);
     if (listener != MHD_INVALID_SOCKET)
         close(listener);
     close(server->idle_event);
