@@ -128,6 +128,11 @@ static const struct op_param sql_params[] = {
 static const struct op_param events_params[] = { FROM_WHERE, END };
 static const struct op_param instance_events_params[] = { THE_INSTANCE, FROM_WHERE, END };
 
+static const struct op_param batch_params[] = {
+    { "text", IN_BODY, OP_STRING, false, "lines of {\"operation\": NAME, \"input\": {...}}" },
+    END,
+};
+
 static const struct op_param no_params[] = { END };
 
 const struct op ops[] = {
@@ -176,6 +181,8 @@ const struct op ops[] = {
       200, "Fire a timer of a test instance", fire_timer_params, op_test_fire_timer },
     { "test.signal", "POST", "/v1/test/instances/{instance_id}/signals", OP_WRITES, 202,
       "Send a signal to a test instance", signal_params, op_test_signal },
+    { "batch", "POST", "/v1/batch", OP_WRITES | OP_TEXT_BODY, 200,
+      "Many operations, a line each; the answers in their order", batch_params, op_batch },
     { "events", "GET", "/v1/events", OP_ANY_QUERY | OP_STREAM, 200,
       "Every entry as it is recorded, as server-sent events", events_params, op_events },
     { "instance.events", "GET", "/v1/instances/{instance_id}/events", OP_ANY_QUERY | OP_STREAM, 200,

@@ -141,7 +141,7 @@ static const char *fire_defect(const struct op_call *call, struct fire_args *arg
     return defect;
 }
 
-static void print_fired(const struct fired *fired, struct buf *out)
+void print_fired(const struct fired *fired, struct buf *out)
 {
     json_open(out, '{');
     json_key(out, "new_state");
@@ -153,7 +153,7 @@ static void print_fired(const struct fired *fired, struct buf *out)
     json_close(out, '}');
 }
 
-pawl_status op_instance_fire(struct op_call *call, struct buf *out)
+void fire_read(const struct op_call *call, struct fire_args *out)
 {
     struct fire_args args = {
         .id = op_text(call, "instance_id"),
@@ -164,13 +164,21 @@ pawl_status op_instance_fire(struct op_call *call, struct buf *out)
         .guard_satisfied = op_is_true(call, "guard_satisfied"),
         .expected_sequence = expected_sequence(call),
     };
-    struct fired fired;
-    pawl_status status;
 
     if (args.reason.data && str_is_blank(args.reason))
         args.reason = STR_NONE; /* so that a required one is missed in its own place */
     args.late_words = fire_defect(call, &args);
     args.late_status = args.late_words ? PAWL_INVALID_REQUEST : PAWL_OK;
+    *out = args;
+}
+
+pawl_status op_instance_fire(struct op_call *call, struct buf *out)
+{
+    struct fire_args args;
+    struct fired fired;
+    pawl_status status;
+
+    fire_read(call, &args);
     status = engine_fire(op_engine(call), call->scope, &args, &fired);
     if (status == PAWL_OK)
         print_fired(&fired, out);

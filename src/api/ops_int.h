@@ -37,6 +37,11 @@ pawl_status defect_status(const struct op_call *call, const char *words);
 
 /* ---- Shared ---- */
 
+/* An input that came whole (path, query and body in one object), checked against the table. */
+pawl_status op_prepare(pawl *p, const struct op *op, struct node *input, struct scope *scope,
+                       struct op_call *out);
+pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *answer);
+
 struct engine *op_engine(const struct op_call *call);
 pawl_status require_known(const struct op_call *call); /* instance_id names an instance */
 
@@ -44,6 +49,9 @@ pawl_status require_known(const struct op_call *call); /* instance_id names an i
 pawl_status definition_resolve(const struct op_call *call, str reference,
                                struct definition_row *out);
 bool definition_reference(str reference, str *name, uint32_t *version); /* version 0: none given */
+
+void fire_read(const struct op_call *call, struct fire_args *out);
+void print_fired(const struct fired *fired, struct buf *out);
 
 /* As instance.history prints it; with `instance_id` first where `with_id`. */
 void print_entry(str id, const struct entry *entry, bool with_id, struct buf *out);
@@ -72,6 +80,7 @@ void print_instance(const struct instance_view *view, struct buf *out);
     X(test_advance)                                                                                \
     X(test_fire_timer)                                                                             \
     X(test_signal)                                                                                 \
+    X(batch)                                                                                       \
     X(events)                                                                                      \
     X(store_names)                                                                                 \
     X(store_sql)                                                                                   \

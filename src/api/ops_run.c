@@ -165,14 +165,14 @@ static pawl_status check_param(struct merge *merge, const struct op_param *param
 }
 
 /* What changes the store must not fail for want of room for its answer afterwards. */
-static pawl_status reserve_answer(struct merge *merge, struct buf *out)
+static pawl_status reserve_answer(const struct op_call *call, struct buf *out)
 {
     static const char room[ANSWER_RESERVE];
 
-    if (merge->op->flags & OP_WRITES)
+    if (call->op->flags & OP_WRITES)
         buf_add(out, room, sizeof room);
     if (out->failed)
-        return scope_no_memory(merge->scope);
+        return scope_no_memory(call->scope);
     buf_clear(out);
     return PAWL_OK;
 }
@@ -186,9 +186,14 @@ static pawl_status answer_lost(struct scope *scope, const struct op *op)
                       op->name);
 }
 
-static pawl_status handle(pawl *p, struct merge *merge, struct buf *out, struct op_answer *answer)
+static pawl_status check(pawl *p, struct merge *merge, struct op_call *out)
 {
-    struct op_call call = {
+    pawl_status status = PAWL_OK;
+
+    for (const struct op_param *param = merge->op->params; param->name; param++)
+        if ((status = check_param(merge, param)) != PAWL_OK)
+            return status;
+    *out = (struct op_call){
         .p = p,
         .scope = merge->scope,
         .op = merge->op,
@@ -196,24 +201,26 @@ static pawl_status handle(pawl *p, struct merge *merge, struct buf *out, struct 
         .http_status = merge->op->http_status,
         .content_type = "application/json",
     };
-    pawl_status status = PAWL_OK;
+    return PAWL_OK;
+}
 
-    for (const struct op_param *param = merge->op->params; param->name; param++)
-        if ((status = check_param(merge, param)) != PAWL_OK)
-            return status;
-    status = reserve_answer(merge, out);
+pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *answer)
+{
+    struct scope *scope = call->scope;
+    bool writes = call->op->flags & OP_WRITES;
+    pawl_status status = reserve_answer(call, out);
+
     if (status == PAWL_OK)
-        status = merge->op->handle(&call, out);
-    if (status == PAWL_NO_MEMORY && !(merge->op->flags & OP_WRITES) &&
-        merge->scope->arena.used > merge->scope->arena.limit / 2)
-        status = scope_fail(merge->scope, PAWL_TOO_LARGE,
+        status = call->op->handle(call, out);
+    if (status == PAWL_NO_MEMORY && !writes && scope->arena.used > scope->arena.limit / 2)
+        status = scope_fail(scope, PAWL_TOO_LARGE,
                             "the answer would be over %zu MiB: ask for less of it (limit; "
                             "sequence_from and sequence_to)",
-                            merge->scope->arena.limit >> 20);
+                            scope->arena.limit >> 20);
     if (status == PAWL_OK && out->failed)
-        status = answer_lost(merge->scope, merge->op);
+        status = answer_lost(scope, call->op);
     if (status == PAWL_OK)
-        *answer = (struct op_answer){ call.http_status, call.content_type, call.stream };
+        *answer = (struct op_answer){ call->http_status, call->content_type, call->stream };
     return status;
 }
 
@@ -230,30 +237,40 @@ static pawl_status merge_begin(struct merge *merge, struct scope *scope, const s
 pawl_status op_run(pawl *p, const struct op *op, const struct op_request *request,
                    struct scope *scope, struct buf *out, struct op_answer *answer)
 {
+    struct op_call call;
     struct merge merge;
     pawl_status status = merge_begin(&merge, scope, op);
 
     if (status == PAWL_OK)
         status = merge_request(&merge, request);
     if (status == PAWL_OK)
-        status = handle(p, &merge, out, answer);
-    return status;
+        status = check(p, &merge, &call);
+    return status == PAWL_OK ? op_perform(&call, out, answer) : status;
+}
+
+pawl_status op_prepare(pawl *p, const struct op *op, struct node *input, struct scope *scope,
+                       struct op_call *out)
+{
+    struct merge merge;
+    pawl_status status = merge_begin(&merge, scope, op);
+
+    if (status == PAWL_OK)
+        status = merge_members(&merge, input, true);
+    return status == PAWL_OK ? check(p, &merge, out) : status;
 }
 
 static pawl_status call_by_name(pawl *p, const struct op *op, const char *input_json,
                                 struct scope *scope, struct buf *out)
 {
     struct op_answer answer;
-    struct merge merge;
+    struct op_call call;
     struct node *input;
     pawl_status status;
 
     status = node_read_json(scope, str_of(input_json ? input_json : "{}"), &input);
     if (status == PAWL_OK)
-        status = merge_begin(&merge, scope, op);
-    if (status == PAWL_OK)
-        status = merge_members(&merge, input, true);
-    return status == PAWL_OK ? handle(p, &merge, out, &answer) : status;
+        status = op_prepare(p, op, input, scope, &call);
+    return status == PAWL_OK ? op_perform(&call, out, &answer) : status;
 }
 
 /* The buffer's block becomes the caller's, cut to what pawl_free() takes it to be. */

@@ -115,7 +115,8 @@ pawl_status engine_fire(struct engine *engine, struct scope *scope, const struct
 
 struct batch_fire {
     struct fire_args args;
-    pawl_status status; /* the words of the last rejection are in the scope */
+    pawl_status status;
+    const char *words; /* of a rejection; NULL: those in the scope */
     struct fired fired;
     bool is_elsewhere; /* the engine's: no machine, so it goes through its mailbox */
 };

@@ -159,6 +159,12 @@ static void expect_heads(struct engine *engine, const struct request *request, s
     pthread_mutex_unlock(&engine->lock);
 }
 
+/* Of many rejections the scope holds but the last; short of memory, that is what is told. */
+static void keep_words(struct scope *scope, struct batch_fire *fire)
+{
+    fire->words = arena_text(&scope->arena, str_of(scope->error.message));
+}
+
 void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
 {
     for (size_t i = 0; i < request->fire_count; i++) {
@@ -167,6 +173,8 @@ void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
         if (i % HEADS_EXPECTED == 0 && request->fire_count > 1)
             expect_heads(engine, request, i);
         fire->status = fire_one(engine, request->scope, fire, at_ms);
+        if (fire->status)
+            keep_words(request->scope, fire);
         if (!fire->status && !fire->is_elsewhere)
             request->accepted = true;
     }
@@ -183,6 +191,8 @@ static void fire_elsewhere(struct engine *engine, struct scope *scope, struct ba
     fire->status = check_words(scope, &fire->args, &number, random);
     if (!fire->status)
         fire->status = engine_send(engine, scope, number, &event, &fire->args, &fire->fired);
+    if (fire->status)
+        keep_words(scope, fire);
 }
 
 pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct batch_fire *fires,

@@ -35,6 +35,7 @@ struct request {
     struct buf body, answer;
     bool has_begun;
     pawl_status status;     /* a rejection that waits for the end of the body, else OK */
+    uint32_t body_limit;
     size_t received;        /* bytes of the body, kept or not */
     struct stream *stream;  /* what it has become; NULL: an ordinary answer */
     char allow[ALLOW_SIZE]; /* the methods that its address takes, "" until routed */
@@ -69,6 +70,9 @@ struct route {
     struct op_pair pairs[HTTP_PAIRS_MAX];
     uint32_t count;
 };
+
+/* How large a body this address takes: a batch may be larger than anything else. */
+uint32_t route_body_limit(str target);
 
 /* Find the operation for a method and a target; HEAD is GET. NOT_KNOWN: no such address;
  * NOT_ALLOWED: another method; `allow` names those it takes in both other cases. */

@@ -14,6 +14,14 @@ static bool is_type(str header, const char *type)
     return header.size == size || memchr("; \t", header.data[size], 3) != NULL;
 }
 
+static bool takes(const struct op *op, const char *name)
+{
+    for (const struct op_param *param = op->params; param->name; param++)
+        if (strcmp(param->name, name) == 0)
+            return true;
+    return false;
+}
+
 static void add_format(struct request *request, struct route *route)
 {
     str header = request_header(request, "Content-Type");
@@ -23,7 +31,7 @@ static void add_format(struct request *request, struct route *route)
         format = STR("json");
     else if (is_type(header, "application/yaml") || is_type(header, "application/x-yaml"))
         format = STR("yaml");
-    if (format.data && route->count < HTTP_PAIRS_MAX)
+    if (format.data && takes(route->op, "format") && route->count < HTTP_PAIRS_MAX)
         route->pairs[route->count++] = (struct op_pair){ STR("format"), format, IN_BODY };
 }
 

@@ -27,7 +27,8 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
     request->connection = connection;
     request->target = strdup(target);
     scope_init(&request->scope, &heap_libc, LIMIT_SCOPE);
-    buf_init(&request->body, &heap_libc, LIMIT_TEXT);
+    request->body_limit = route_body_limit(str_of(target));
+    buf_init(&request->body, &heap_libc, request->body_limit);
     buf_init(&request->answer, &heap_libc, LIMIT_SCOPE);
     atomic_fetch_add(&server->active, 1);
     return request;
