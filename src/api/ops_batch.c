@@ -177,7 +177,7 @@ static pawl_status read_line(struct batch *batch, str text, struct op_call *out)
 {
     static struct node nothing = { .kind = NODE_OBJECT };
     struct scope *scope = &batch->scope;
-    const struct op *op;
+    const struct op *op = NULL;
     struct node *line, *input;
     pawl_status status;
 

@@ -234,19 +234,99 @@ static pawl_status merge_begin(struct merge *merge, struct scope *scope, const s
     return PAWL_OK;
 }
 
-pawl_status op_run(pawl *p, const struct op *op, const struct op_request *request,
-                   struct scope *scope, struct buf *out, struct op_answer *answer)
+static pawl_status prepare_request(pawl *p, const struct op *op, const struct op_request *request,
+                                   struct scope *scope, struct op_call *out)
 {
-    struct op_call call;
     struct merge merge;
     pawl_status status = merge_begin(&merge, scope, op);
 
     if (status == PAWL_OK)
         status = merge_request(&merge, request);
-    if (status == PAWL_OK)
-        status = check(p, &merge, &call);
+    return status == PAWL_OK ? check(p, &merge, out) : status;
+}
+
+pawl_status op_run(pawl *p, const struct op *op, const struct op_request *request,
+                   struct scope *scope, struct buf *out, struct op_answer *answer)
+{
+    struct op_call call;
+    pawl_status status = prepare_request(p, op, request, scope, &call);
+
     return status == PAWL_OK ? op_perform(&call, out, answer) : status;
 }
+
+/* ---- Without a thread ---- */
+
+struct op_flight {
+    struct op_call call;
+    struct fire_call fire;
+    landed_fn landed;
+    void *context;
+};
+
+bool op_can_fly(const struct op *op)
+{
+    return op->handle == op_instance_fire;
+}
+
+pawl_status op_board(pawl *p, const struct op *op, const struct op_request *request,
+                     struct scope *scope, struct buf *out, struct op_flight **flight)
+{
+    struct op_flight *made = ARENA_NEW(&scope->arena, struct op_flight);
+    pawl_status status = made ? PAWL_OK : scope_no_memory(scope);
+
+    if (status == PAWL_OK)
+        status = prepare_request(p, op, request, scope, &made->call);
+    if (status == PAWL_OK)
+        status = reserve_answer(&made->call, out);
+    if (status == PAWL_OK)
+        *flight = made;
+    return status;
+}
+
+static void fire_has_landed(struct fire_call *fire)
+{
+    struct op_flight *flight =
+        (struct op_flight *)((char *)fire - offsetof(struct op_flight, fire));
+
+    flight->landed(flight->context, flight);
+}
+
+void op_launch(struct op_flight *flight, landed_fn landed, void *context)
+{
+    pawl_status status;
+
+    flight->landed = landed;
+    flight->context = context;
+    flight->fire = (struct fire_call){ .scope = flight->call.scope, .done = fire_has_landed };
+    fire_read(&flight->call, &flight->fire.fire.args);
+    status = engine_fire_start(op_engine(&flight->call), &flight->fire);
+    if (status == PAWL_OK)
+        return;
+    flight->fire.fire.status = status;
+    landed(context, flight);
+}
+
+bool op_must_wait(const struct op_flight *flight)
+{
+    return flight->fire.fire.is_elsewhere;
+}
+
+pawl_status op_land(struct op_flight *flight, struct buf *out, struct op_answer *answer)
+{
+    struct batch_fire *fire = &flight->fire.fire;
+    struct op_call *call = &flight->call;
+
+    if (fire->is_elsewhere)
+        fire->status = engine_fire(op_engine(call), call->scope, &fire->args, &fire->fired);
+    if (fire->status != PAWL_OK)
+        return fire->status;
+    print_fired(&fire->fired, out);
+    *answer =
+        (struct op_answer){ .http_status = call->http_status, .content_type = call->content_type };
+    return out->failed ? answer_lost(call->scope, call->op) : PAWL_OK;
+}
+
+/* ---- By name ---- */
 
 pawl_status op_prepare(pawl *p, const struct op *op, struct node *input, struct scope *scope,
                        struct op_call *out)

@@ -123,6 +123,18 @@ struct batch_fire {
 pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct batch_fire *fires,
                               size_t count);
 
+/* A fire that nobody waits for. `done` is called once it is durable or rejected, on the draining
+ * thread and without a lock: it may not wait for the engine. The call and its scope are the
+ * engine's until then. Where fire.is_elsewhere is set nothing has happened yet: it is no machine,
+ * and engine_fire() has to be called by somebody who may wait. */
+struct fire_call {
+    struct scope *scope;
+    struct batch_fire fire;
+    void (*done)(struct fire_call *call);
+};
+/* NO_MEMORY: `done` will not be called; else OK. */
+pawl_status engine_fire_start(struct engine *engine, struct fire_call *call);
+
 /* reason data NULL: the usual one. */
 pawl_status engine_cancel(struct engine *engine, struct scope *scope, str id, str actor, str reason,
                           struct fired *out);

@@ -213,6 +213,35 @@ pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct
     return status;
 }
 
+static void fire_is_done(struct engine *engine, struct request *request)
+{
+    struct fire_call *call = request->context;
+
+    (void)engine;
+    if (request->status && !call->fire.status)
+        call->fire.status = request->status;
+    call->done(call);
+}
+
+pawl_status engine_fire_start(struct engine *engine, struct fire_call *call)
+{
+    struct request *request = ARENA_NEW(&call->scope->arena, struct request);
+
+    if (!request)
+        return scope_no_memory(call->scope);
+    *request = (struct request){ .kind = REQUEST_FIRE,
+                                 .scope = call->scope,
+                                 .after = fire_is_done,
+                                 .context = call,
+                                 .fires = &call->fire,
+                                 .fire_count = 1 };
+    engine_post_request(engine, request);
+    pthread_mutex_lock(&engine->lock);
+    engine_lead(engine);
+    pthread_mutex_unlock(&engine->lock);
+    return PAWL_OK;
+}
+
 pawl_status engine_fire(struct engine *engine, struct scope *scope, const struct fire_args *args,
                         struct fired *out)
 {

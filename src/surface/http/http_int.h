@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "surface/http/http.h"
 #include <microhttpd.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #define ALLOW_SIZE     64
@@ -16,25 +17,55 @@
 struct hub;
 struct stream;
 
+#define HTTP_WORKERS 16u
+#define WORK_MAX     1024u /* requests that may wait for a worker */
+
+/* ---- work.c: threads for what has to be waited for ---- */
+
+struct work {
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    struct request *first, *last;
+    uint32_t count, thread_count;
+    bool is_stopping;
+    pthread_t threads[HTTP_WORKERS];
+};
+
+bool work_start(struct work *work); /* false: errno; work_stop() all the same */
+void work_stop(struct work *work);  /* what is queued is done first */
+bool work_has_room(struct work *work);
+void work_add(struct work *work, struct request *request);
+
 struct http_server {
     pawl *p;
     struct hub *hub; /* streams of entries */
     struct MHD_Daemon *daemon;
     uint16_t port;
+    struct work work;
+    atomic_uint away;   /* requests whose connection is suspended while they are worked on */
     atomic_uint active; /* requests between their first byte and their last */
     atomic_bool is_stopping;
     int idle_event; /* an eventfd: written when the last active request ends */
 };
 
+/* Away, it belongs to whoever works on it; else to the thread of its connection. */
+enum request_stage { STAGE_COMING, STAGE_AWAY, STAGE_BACK };
+
 struct request {
     struct http_server *server;
+    struct request *next; /* in the queue of work */
+    enum request_stage stage;
+    const struct op *op; /* NULL until routed */
+    struct op_request call;
+    struct op_flight *flight; /* NULL: none, or it has landed */
+    struct op_answer result;
     struct MHD_Connection *connection;
     char *target; /* as it came: path and query, nothing decoded */
     str method;
     struct scope scope;
     struct buf body, answer;
     bool has_begun;
-    pawl_status status;     /* a rejection that waits for the end of the body, else OK */
+    pawl_status status;     /* how it went; before: a rejection that waits for the body's end */
     uint32_t body_limit;
     size_t received;        /* bytes of the body, kept or not */
     struct stream *stream;  /* what it has become; NULL: an ordinary answer */
@@ -78,6 +109,12 @@ uint32_t route_body_limit(str target);
  * NOT_ALLOWED: another method; `allow` names those it takes in both other cases. */
 pawl_status route_find(struct scope *scope, str method, str target, struct route *out,
                        char allow[ALLOW_SIZE]);
+
+/* ---- run.c: what was asked for ---- */
+
+/* Run it, or take what came out. True: it is away, and its connection is suspended. */
+bool request_run(struct request *request);
+void request_work(struct request *request); /* by a worker */
 
 /* ---- response.c: the answer ---- */
 

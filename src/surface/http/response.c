@@ -1,113 +1,5 @@
-/* response.c - run what was asked for, and say how it went. */
+/* response.c - how it went: the answer, or the rejection as application/problem+json. */
 #include "surface/http/stream_int.h"
-#include <strings.h>
-
-/* ---- Content types ---- */
-
-/* "application/json; charset=utf-8" is application/json. */
-static bool is_type(str header, const char *type)
-{
-    size_t size = strlen(type);
-
-    if (header.size < size || strncasecmp(header.data, type, size) != 0)
-        return false;
-    return header.size == size || memchr("; \t", header.data[size], 3) != NULL;
-}
-
-static bool takes(const struct op *op, const char *name)
-{
-    for (const struct op_param *param = op->params; param->name; param++)
-        if (strcmp(param->name, name) == 0)
-            return true;
-    return false;
-}
-
-static void add_format(struct request *request, struct route *route)
-{
-    str header = request_header(request, "Content-Type");
-    str format = STR_NONE;
-
-    if (is_type(header, "application/json"))
-        format = STR("json");
-    else if (is_type(header, "application/yaml") || is_type(header, "application/x-yaml"))
-        format = STR("yaml");
-    if (format.data && takes(route->op, "format") && route->count < HTTP_PAIRS_MAX)
-        route->pairs[route->count++] = (struct op_pair){ STR("format"), format, IN_BODY };
-}
-
-/* ---- Running ---- */
-
-static pawl_status read_body(struct request *request, struct op_request *out)
-{
-    str body = buf_view(&request->body);
-
-    if (body.size == 0)
-        return PAWL_OK;
-    /* Whatever it calls itself, it must be JSON: curl -d says it is a form. A page of another site
-     * that sends one is known by its Origin. */
-    return node_read_json(&request->scope, body, &out->body);
-}
-
-/* A browser that reconnects sends the id of the last event it saw: it wins over the query. */
-static void add_last_event(struct request *request, struct route *route)
-{
-    str last = request_header(request, "Last-Event-ID");
-    uint32_t kept = 0;
-
-    if (last.size == 0)
-        return;
-    for (uint32_t i = 0; i < route->count; i++)
-        if (!str_is(route->pairs[i].name, "after"))
-            route->pairs[kept++] = route->pairs[i];
-    route->count = kept;
-    if (route->count < HTTP_PAIRS_MAX)
-        route->pairs[route->count++] = (struct op_pair){ STR("after"), last, IN_QUERY };
-}
-
-/* What the request held is let go: a stream may last for days. HEAD is told what it would be. */
-static pawl_status become_stream(struct request *request, struct op_answer *answer)
-{
-    answer->content_type = "text/event-stream";
-    buf_fini(&request->answer);
-    if (str_is(request->method, "HEAD"))
-        return PAWL_OK;
-    request->stream = stream_begin(request->server->hub, request->connection, &answer->stream);
-    if (!request->stream)
-        return scope_no_memory(&request->scope);
-    buf_fini(&request->body);
-    scope_fini(&request->scope);
-    scope_init(&request->scope, &heap_libc, LIMIT_SCOPE);
-    return PAWL_OK;
-}
-
-static pawl_status run(struct request *request, struct op_answer *answer)
-{
-    struct scope *scope = &request->scope;
-    struct op_request call = { 0 };
-    struct route route;
-    pawl_status status;
-
-    status = route_find(scope, request->method, str_of(request->target), &route, request->allow);
-    if (status != PAWL_OK)
-        return status;
-    if (route.op->flags & OP_TEXT_BODY) {
-        add_format(request, &route);
-        call.text = buf_view(&request->body);
-    } else if (!str_is(str_of(route.op->method), "GET")) {
-        status = read_body(request, &call);
-    }
-    if (route.op->flags & OP_STREAM)
-        add_last_event(request, &route);
-    call.pairs = route.pairs;
-    call.pair_count = route.count;
-    if (status == PAWL_OK)
-        status = op_run(request->server->p, route.op, &call, scope, &request->answer, answer);
-    if (status == PAWL_OK && (route.op->flags & OP_STREAM))
-        status = become_stream(request, answer);
-    return status;
-}
-
-/* ---- Answering ---- */
 
 /* The bytes stay in the request, which outlives the response. */
 static enum MHD_Result queue(struct request *request, const struct op_answer *answer)
@@ -150,20 +42,20 @@ static bool is_question_of_methods(const struct request *request, pawl_status st
 
 enum MHD_Result respond(struct request *request)
 {
-    struct op_answer answer = { 0 };
-    pawl_status status = request->status;
+    pawl_status status;
 
-    if (status == PAWL_OK)
-        status = run(request, &answer);
+    if (request_run(request))
+        return MHD_YES;
+    status = request->status;
     if (request->stream)
         return queue_stream(request);
     if (is_question_of_methods(request, status)) {
-        answer = (struct op_answer){ .http_status = 204 };
+        request->result = (struct op_answer){ .http_status = 204 };
     } else if (status != PAWL_OK) {
         buf_clear(&request->answer);
         op_problem(status, request->scope.error.message, &request->answer);
-        answer = (struct op_answer){ .http_status = pawl_status_http(status),
-                                     .content_type = "application/problem+json" };
+        request->result = (struct op_answer){ .http_status = pawl_status_http(status),
+                                              .content_type = "application/problem+json" };
     }
-    return request->answer.failed ? MHD_NO : queue(request, &answer);
+    return request->answer.failed ? MHD_NO : queue(request, &request->result);
 }

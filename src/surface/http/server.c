@@ -12,6 +12,7 @@
 #define CONNECTIONS_MAX 16384u
 #define IDLE_SECONDS    120u
 #define STOP_WAIT_MS    2000
+#define AWAY_LOOK_MS    5
 
 /* ---- The life of a request ---- */
 
@@ -131,6 +132,8 @@ static struct http_server *fail_start(struct http_server *server, pawl_error *er
         hub_end_streams(server->hub);
         hub_free(server->hub);
     }
+    if (server)
+        work_stop(&server->work);
     if (server && server->idle_event >= 0)
         close(server->idle_event);
     free(server);
@@ -153,7 +156,7 @@ struct http_server *http_start(pawl *p, const struct http_options *options, pawl
     server->p = p;
     server->port = socket_port(listener);
     server->idle_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (server->idle_event >= 0)
+    if (work_start(&server->work) && server->idle_event >= 0)
         server->hub = hub_start(p);
     if (server->hub)
         server->daemon =
@@ -166,12 +169,16 @@ uint16_t http_port(const struct http_server *server)
     return server->port;
 }
 
-/* Requests that have begun get their answers, unless their clients are too slow. */
+/* Requests that have begun get their answers, unless their clients are too slow to take them. What
+ * is away has to come back first, however long it takes: the daemon must not be stopped while a
+ * connection is suspended. */
 static void wait_for_active(struct http_server *server)
 {
     struct pollfd idle = { .fd = server->idle_event, .events = POLLIN };
 
     atomic_store(&server->is_stopping, true);
+    while (atomic_load(&server->away) > 0)
+        poll(NULL, 0, AWAY_LOOK_MS);
     if (atomic_load(&server->active) > 0)
         poll(&idle, 1, STOP_WAIT_MS);
 }
@@ -186,6 +193,7 @@ void http_stop(struct http_server *server)
     hub_end_streams(server->hub);
     wait_for_active(server);
     MHD_stop_daemon(server->daemon);
+    work_stop(&server->work);
     hub_free(server->hub);
     if (listener != MHD_INVALID_SOCKET)
         close(listener);

@@ -12,7 +12,6 @@
 
 #include "api/events.h"
 #include "surface/http/http_int.h"
-#include <pthread.h>
 
 #define WINDOW_EVENTS 1024u
 #define WINDOW_BYTES  ((size_t)4 << 20)
