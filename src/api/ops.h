@@ -29,6 +29,7 @@ struct op_param {
 #define OP_RAW_ANSWER 4u /* the answer is not JSON made here but bytes kept exactly */
 #define OP_ANY_QUERY 8u  /* unknown query keys are the handler's to name (label.K, invalid-query) */
 #define OP_QUICK 32u     /* looks at one thing: not worth handing to another thread */
+#define OP_FIXED 64u     /* what is there never changes: worth a tag */
 #define OP_STREAM 16u    /* the answer says where a stream begins; a surface that can, goes on */
 
 /* Where a stream of entries begins (events.h reads on from there). */

@@ -3,6 +3,7 @@
 #include "surface/http/http.h"
 #include <errno.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +14,17 @@ static void hold_signals(struct host *host)
     sigaddset(&host->stop_signals, SIGINT);
     sigaddset(&host->stop_signals, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &host->stop_signals, NULL);
+}
+
+/* A connection is a file: as many as this process may have. */
+static void raise_files(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static atomic_bool store_is_lost;
@@ -66,6 +78,7 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
 
     *out = (struct host){ 0 };
     hold_signals(out);
+    raise_files();
     listener = http_bind(options->listen, &port, &cli->scope.error);
     if (listener < 0)
         return cli->scope.error.status;

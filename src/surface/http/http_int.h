@@ -36,8 +36,36 @@ void work_stop(struct work *work);  /* what is queued is done first */
 bool work_has_room(struct work *work);
 void work_add(struct work *work, struct request *request);
 
+/* ---- visit.c: connections and their patience ---- */
+
+#define VISITS_MAX     12000u /* connections that are served; more are told `overloaded` */
+#define VISIT_ANY_S    0      /* as long as it takes */
+#define VISIT_HEAD_S   10     /* for a request's first byte on a new connection, and for its head */
+#define VISIT_BODY_S   60     /* for all of a request */
+#define VISIT_ANSWER_S 300    /* for taking an answer */
+#define VISIT_IDLE_S   120    /* between requests */
+
+struct visit {
+    struct visit *next, **link;
+    int fd;
+    atomic_int left_s;
+};
+
+struct visits {
+    pthread_mutex_t lock;
+    struct visit *first;
+    atomic_uint count;
+    _Atomic uint64_t dropped;
+};
+
+void visit_allow(struct MHD_Connection *connection, int seconds);
+void visits_age(void *context, uint32_t seconds);
+void on_visit(void *context, struct MHD_Connection *connection, void **kept,
+              enum MHD_ConnectionNotificationCode code);
+
 struct http_server {
     pawl *p;
+    struct visits visits;
     struct hub *hub; /* streams of entries */
     struct MHD_Daemon *daemon;
     uint16_t port;
@@ -65,6 +93,7 @@ struct request {
     struct scope scope;
     struct buf body, answer;
     bool has_begun;
+    bool is_last; /* the connection is closed after the answer */
     pawl_status status;     /* how it went; before: a rejection that waits for the body's end */
     uint32_t body_limit;
     size_t received;        /* bytes of the body, kept or not */

@@ -293,6 +293,7 @@ static void age(struct hub *hub)
 
     if (read(hub->ticks, &seconds, sizeof seconds) != sizeof seconds)
         return;
+    hub->tick(hub->tick_context, (uint32_t)seconds);
     pthread_mutex_lock(&hub->lock);
     age_list(hub, &hub->idle, (uint32_t)seconds);
     for (uint32_t i = 0; i < HUB_BUCKETS; i++)
@@ -342,13 +343,15 @@ static void close_doors(struct hub *hub)
         close(hub->ticks);
 }
 
-struct hub *hub_start(pawl *p)
+struct hub *hub_start(pawl *p, void (*tick)(void *context, uint32_t seconds), void *context)
 {
     struct hub *hub = calloc(1, sizeof *hub);
 
     if (!hub)
         return NULL;
     hub->p = p;
+    hub->tick = tick;
+    hub->tick_context = context;
     hub->wake = hub->ticks = -1;
     pthread_mutex_init(&hub->lock, NULL);
     if (!open_doors(hub) || (errno = pthread_create(&hub->thread, NULL, hub_thread, hub)) != 0) {

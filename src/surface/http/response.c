@@ -1,24 +1,82 @@
 /* response.c - how it went: the answer, or the rejection as application/problem+json. */
+#include "base/sha.h"
 #include "surface/http/stream_int.h"
 
-/* The bytes stay in the request, which outlives the response. */
-static enum MHD_Result queue(struct request *request, const struct op_answer *answer)
-{
-    str body = buf_view(&request->answer);
-    struct MHD_Response *response;
-    enum MHD_Result result = MHD_YES;
+#define TAG_BYTES 16
+#define TAG_SIZE  (2 * TAG_BYTES + 3)
 
+/* ---- What never changes ---- */
+
+/* Is `tag` among those the client has? Compared weakly, as If-None-Match is. */
+static bool client_has(const struct request *request, const char *tag)
+{
+    str has = request_header(request, "If-None-Match");
+
+    return has.data && (str_is(has, "*") || strstr(has.data, tag));
+}
+
+/* The tag of an answer is the hash of its bytes. False: no memory for it, and no harm done. */
+static bool print_tag(str body, char out[TAG_SIZE])
+{
+    struct sha *sha = sha_new();
+    uint8_t hash[SHA_SIZE];
+
+    if (!sha)
+        return false;
+    sha_once(sha, body, hash);
+    sha_free(sha);
+    out[0] = '"';
+    sha_hex(hash, TAG_BYTES, out + 1);
+    memcpy(out + 1 + 2 * (size_t)TAG_BYTES, "\"", 2);
+    return true;
+}
+
+static void tag(struct request *request, char out[TAG_SIZE])
+{
+    out[0] = 0;
+    if (!request->op || !(request->op->flags & OP_FIXED) || request->result.http_status != 200 ||
+        !print_tag(buf_view(&request->answer), out))
+        return;
+    if (client_has(request, out)) {
+        request->result.http_status = 304;
+        buf_clear(&request->answer);
+    }
+}
+
+/* ---- Answering ---- */
+
+static bool add(struct MHD_Response *response, const char *name, const char *value)
+{
+    return !value || !value[0] || MHD_add_response_header(response, name, value) == MHD_YES;
+}
+
+static bool describe(const struct request *request, struct MHD_Response *response, const char *tag)
+{
+    int http = request->result.http_status;
+    bool names_methods = http == 204 || http == 405;
+
+    return add(response, "Content-Type", http == 304 ? NULL : request->result.content_type) &&
+           add(response, "Allow", names_methods ? request->allow : NULL) &&
+           add(response, "ETag", tag) && add(response, "Retry-After", http == 503 ? "1" : NULL) &&
+           add(response, "Connection", request->is_last ? "close" : NULL);
+}
+
+/* The bytes stay in the request, which outlives the response. */
+static enum MHD_Result queue(struct request *request)
+{
+    struct MHD_Response *response;
+    enum MHD_Result result = MHD_NO;
+    char text[TAG_SIZE];
+
+    tag(request, text);
     response = MHD_create_response_from_buffer(
-        body.size, body.size > 0 ? request->answer.data : NULL, MHD_RESPMEM_PERSISTENT);
+        request->answer.size, request->answer.size > 0 ? request->answer.data : NULL,
+        MHD_RESPMEM_PERSISTENT);
     if (!response)
         return MHD_NO;
-    if (answer->content_type)
-        result = MHD_add_response_header(response, "Content-Type", answer->content_type);
-    if (result == MHD_YES && answer->http_status != 200 && request->allow[0] &&
-        (answer->http_status == 204 || answer->http_status == 405))
-        result = MHD_add_response_header(response, "Allow", request->allow);
-    if (result == MHD_YES)
-        result = MHD_queue_response(request->connection, (unsigned)answer->http_status, response);
+    if (describe(request, response, text))
+        result = MHD_queue_response(request->connection, (unsigned)request->result.http_status,
+                                    response);
     MHD_destroy_response(response);
     return result;
 }
@@ -44,11 +102,13 @@ enum MHD_Result respond(struct request *request)
 {
     pawl_status status;
 
+    visit_allow(request->connection, VISIT_ANY_S);
     if (request_run(request))
         return MHD_YES;
     status = request->status;
     if (request->stream)
         return queue_stream(request);
+    visit_allow(request->connection, VISIT_ANSWER_S);
     if (is_question_of_methods(request, status)) {
         request->result = (struct op_answer){ .http_status = 204 };
     } else if (status != PAWL_OK) {
@@ -57,5 +117,5 @@ enum MHD_Result respond(struct request *request)
         request->result = (struct op_answer){ .http_status = pawl_status_http(status),
                                               .content_type = "application/problem+json" };
     }
-    return request->answer.failed ? MHD_NO : queue(request, &request->result);
+    return request->answer.failed ? MHD_NO : queue(request);
 }

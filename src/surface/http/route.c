@@ -169,6 +169,10 @@ pawl_status route_find(struct scope *scope, str method, str target, struct route
     allow[0] = 0;
     if (status != PAWL_OK)
         return status;
+    if (str_is(path, "*") && str_is(method, "OPTIONS")) {
+        snprintf(allow, ALLOW_SIZE, "GET, HEAD, PUT, POST, DELETE, OPTIONS");
+        return scope_fail(scope, PAWL_NOT_ALLOWED, "* is no address of its own");
+    }
     out->op = path.size > 0 && path.data[0] == '/' ? find_row(wanted, path, out, allow) : NULL;
     if (!allow[0])
         return scope_fail(scope, PAWL_NOT_KNOWN, "no such address: %.*s", STR_ARG(path));

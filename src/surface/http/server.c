@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -16,14 +17,28 @@
 
 /* ---- The life of a request ---- */
 
+/* "http://HOST/path" is "/path": whose it is, the Host header says. */
+static const char *target_path(const char *target)
+{
+    static const char scheme[] = "http://";
+
+    if (strncasecmp(target, scheme, sizeof scheme - 1) != 0)
+        return target;
+    target += sizeof scheme - 1;
+    target += strcspn(target, "/?");
+    return *target == '/' ? target : "/";
+}
+
 /* The target as it came is seen only here: later it is decoded, and leniently. */
 static void *on_target(void *context, const char *target, struct MHD_Connection *connection)
 {
     struct http_server *server = context;
     struct request *request = calloc(1, sizeof *request);
 
+    visit_allow(connection, VISIT_HEAD_S);
     if (!request)
         return NULL;
+    target = target_path(target);
     request->server = server;
     request->connection = connection;
     request->target = strdup(target);
@@ -49,8 +64,8 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     struct http_server *server = context;
     struct request *request = *kept;
 
-    (void)connection;
     (void)code;
+    visit_allow(connection, VISIT_IDLE_S);
     if (!request)
         return;
     *kept = NULL;
@@ -64,13 +79,44 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
         wake_stopper(server);
 }
 
+static enum MHD_Result look_at_name(void *context, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    bool *is_sound = context;
+
+    (void)kind;
+    (void)value;
+    *is_sound = name && name[0] && !strpbrk(name, " \t\r\n()<>@,;:\\\"/[]?={}");
+    return *is_sound ? MHD_YES : MHD_NO;
+}
+
+/* A name with a blank in it is read as another header by somebody in between. */
+static pawl_status check_names(struct request *request)
+{
+    bool is_sound = true;
+
+    MHD_get_connection_values(request->connection, MHD_HEADER_KIND, look_at_name, &is_sound);
+    return is_sound ? PAWL_OK
+                    : scope_fail(&request->scope, PAWL_INVALID_REQUEST,
+                                 "a header's name: expected letters, digits and -, found others");
+}
+
 static enum MHD_Result begin(struct request *request, const char *method)
 {
     bool answer_now;
 
     request->has_begun = true;
     request->method = str_of(method);
+    visit_allow(request->connection, VISIT_BODY_S);
     request->status = request_check(request, &answer_now);
+    if (request->status == PAWL_OK && (request->status = check_names(request)) != PAWL_OK)
+        answer_now = true;
+    if (atomic_load(&request->server->visits.count) > VISITS_MAX) {
+        request->status = scope_fail(&request->scope, PAWL_OVERLOADED,
+                                     "more than %u connections; try later", VISITS_MAX);
+        answer_now = true;
+    }
+    request->is_last = answer_now;
     return answer_now ? respond(request) : MHD_YES;
 }
 
@@ -116,9 +162,10 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, int listener,
     return MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
         MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_THREAD_POOL_SIZE, threads,
-        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_URI_LOG_CALLBACK,
-        on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)VISIT_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+        MHD_OPTION_URI_LOG_CALLBACK, on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+        server, MHD_OPTION_NOTIFY_CONNECTION, on_visit, server, MHD_OPTION_END);
 }
 
 static struct http_server *fail_start(struct http_server *server, pawl_error *error)
@@ -155,9 +202,10 @@ struct http_server *http_start(pawl *p, const struct http_options *options, pawl
         return fail_start(NULL, error);
     server->p = p;
     server->port = socket_port(listener);
+    pthread_mutex_init(&server->visits.lock, NULL);
     server->idle_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (work_start(&server->work) && server->idle_event >= 0)
-        server->hub = hub_start(p);
+        server->hub = hub_start(p, visits_age, &server->visits);
     if (server->hub)
         server->daemon =
             start_daemon(server, listener, options->threads ? options->threads : HTTP_THREADS);
@@ -198,5 +246,6 @@ void http_stop(struct http_server *server)
     if (listener != MHD_INVALID_SOCKET)
         close(listener);
     close(server->idle_event);
+    pthread_mutex_destroy(&server->visits.lock);
     free(server);
 }

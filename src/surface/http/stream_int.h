@@ -51,6 +51,8 @@ struct hub {
     pawl *p;
     pthread_t thread;
     pthread_mutex_t lock;
+    void (*tick)(void *context, uint32_t seconds);
+    void *tick_context;
     int wake, ticks; /* an eventfd and a timerfd */
     atomic_bool is_stopping;
     atomic_uint stream_count;
@@ -67,7 +69,8 @@ struct hub {
 
 /* ---- hub.c ---- */
 
-struct hub *hub_start(pawl *p);        /* NULL: errno says why */
+/* `tick` is called every second, in real time. NULL: errno says why. */
+struct hub *hub_start(pawl *p, void (*tick)(void *context, uint32_t seconds), void *context);
 void hub_end_streams(struct hub *hub); /* each as soon as it has sent its piece; no new ones */
 void hub_free(struct hub *hub);        /* when there are no streams any more; NULL is allowed */
 
