@@ -194,6 +194,8 @@ const struct op ops[] = {
       sql_params, op_store_sql },
     { "store.verify", "POST", "/v1/verify", 0, 200, "Check every record of the store", no_params,
       op_store_verify },
+    { "metrics.get", "GET", "/metrics", OP_QUICK | OP_FIGURES, 200,
+      "What has been counted, for Prometheus", no_params, op_metrics },
     { "health.get", "GET", "/healthz", OP_QUICK, 200, "Is it there?", no_params, op_health },
     { 0 },
 };

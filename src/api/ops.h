@@ -30,6 +30,7 @@ struct op_param {
 #define OP_ANY_QUERY 8u  /* unknown query keys are the handler's to name (label.K, invalid-query) */
 #define OP_QUICK 32u     /* looks at one thing: not worth handing to another thread */
 #define OP_FIXED 64u     /* what is there never changes: worth a tag */
+#define OP_FIGURES 128u  /* what is counted; a surface adds what it has counted itself */
 #define OP_STREAM 16u    /* the answer says where a stream begins; a surface that can, goes on */
 
 /* Where a stream of entries begins (events.h reads on from there). */

@@ -85,6 +85,7 @@ void print_instance(const struct instance_view *view, struct buf *out);
     X(store_names)                                                                                 \
     X(store_sql)                                                                                   \
     X(store_verify)                                                                                \
+    X(metrics)                                                                                     \
     X(health)
 
 #define X(name) pawl_status op_##name(struct op_call *call, struct buf *out);

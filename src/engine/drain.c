@@ -131,6 +131,18 @@ static void after_failure(struct engine *engine, struct request *list, pawl_stat
     start_over(engine, status == PAWL_OUTCOME_UNKNOWN);
 }
 
+static pawl_status timed_commit(struct engine *engine, uint32_t slice)
+{
+    int64_t begun_us = engine->env->tick_us(engine->env);
+    pawl_status status = commit_batch(engine, slice);
+
+    if (status)
+        engine->commits_failed++;
+    else
+        histogram_add(&engine->commit_times, engine->env->tick_us(engine->env) - begun_us);
+    return status;
+}
+
 /* Everything between taking requests and telling how they ended. No lock is held. */
 static void process(struct engine *engine, struct request *list, uint32_t sweep)
 {
@@ -154,7 +166,7 @@ static void process(struct engine *engine, struct request *list, uint32_t sweep)
         end_without_commit(engine);
         return;
     }
-    status = commit_batch(engine, slice);
+    status = timed_commit(engine, slice);
     if (status)
         after_failure(engine, list, status);
     else
@@ -164,9 +176,11 @@ static void process(struct engine *engine, struct request *list, uint32_t sweep)
 static struct request *take_requests(struct engine *engine)
 {
     struct request *list = engine->first, *last = list;
+    uint32_t count = 1;
 
-    for (uint32_t count = 1; last && last->next && count < LIMIT_DRAIN; count++)
+    for (; last && last->next && count < LIMIT_DRAIN; count++)
         last = last->next;
+    engine->queued -= last ? count : 0;
     engine->first = last ? last->next : NULL;
     if (!engine->first)
         engine->last = NULL;
@@ -242,6 +256,7 @@ static void enqueue(struct engine *engine, struct request *request)
 {
     request->next = NULL;
     request->is_done = false;
+    engine->queued++;
     if (engine->last)
         engine->last->next = request;
     else

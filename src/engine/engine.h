@@ -20,6 +20,7 @@
 #ifndef PAWL_ENGINE_ENGINE_H
 #define PAWL_ENGINE_ENGINE_H
 
+#include "base/figures.h"
 #include "base/scope.h"
 #include "evidence/evidence.h"
 #include "model/decision.h"
@@ -52,6 +53,15 @@ void engine_tools_changed(struct engine *engine); /* steps that no tool served m
 const struct heap *engine_heap(struct engine *engine);
 struct store *engine_store(struct engine *engine); /* for reading: verify, sql */
 bool engine_has_test_clock(const struct engine *engine);
+
+struct engine_figures {
+    const struct histogram *commit; /* the engine's */
+    uint64_t failed;                /* commits */
+    uint64_t position, flushed, wal_bytes;
+    uint32_t queued;
+};
+void engine_figures(struct engine *engine, struct engine_figures *out);
+struct env *engine_env(struct engine *engine); /* the clock and the dice */
 
 /* ---- Definitions ---- */
 

@@ -176,6 +176,8 @@ struct store_ops {
 
     /* Read-only SQL over the pawl_... views, for people. May be NULL. */
     pawl_status (*sql)(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
+    /* Bytes of a write-ahead log in use. May be NULL. */
+    uint64_t (*wal_bytes)(struct store *store);
 };
 
 struct store {
@@ -219,6 +221,7 @@ pawl_status store_snapshot(struct store *store, struct scope *scope, uint64_t in
                            struct snapshot_row *out);
 pawl_status store_list(struct store *store, struct scope *scope, const struct list_query *query,
                        uint64_t **out, uint32_t *count);
+uint64_t store_wal_bytes(struct store *store); /* 0: none */
 pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
 
 extern const struct store_ops memory_store_ops, sqlite_store_ops;

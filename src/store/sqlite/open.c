@@ -347,4 +347,5 @@ const struct store_ops sqlite_store_ops = {
     .snapshot = sqlite_snapshot,
     .list = sqlite_list,
     .sql = sqlite_sql,
+    .wal_bytes = sqlite_wal_bytes,
 };

@@ -139,7 +139,7 @@ struct sqlite_store {
     int64_t reader_version;
 
     struct connection keeper;
-    uint32_t wal_pages; /* in the WAL after the last commit */
+    _Atomic uint32_t wal_pages; /* in the WAL after the last commit */
     uint32_t wal_next;  /* move the WAL into the file when it has so many */
 };
 
@@ -218,6 +218,7 @@ pawl_status sqlite_snapshot(struct store *store, struct scope *scope, uint64_t i
                             struct snapshot_row *out);
 pawl_status sqlite_list(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
+uint64_t sqlite_wal_bytes(struct store *store);
 pawl_status sqlite_sql(struct store *store, struct scope *scope, str text, row_fn fn,
                        void *context);
 

@@ -55,9 +55,24 @@ static void name_address(struct host *host, const char *listen, uint16_t port)
     snprintf(host->address, sizeof host->address, "http://%.*s:%u", size, listen, (unsigned)port);
 }
 
-static pawl_status serve_on(struct cli *cli, struct host *host, int listener)
+/* One write for one line: those of other threads do not come in between. */
+static void log_request(void *context, const char *line, size_t size)
+{
+    ssize_t written = write(STDERR_FILENO, line, size);
+
+    (void)context;
+    (void)written;
+}
+
+static pawl_status serve_on(struct cli *cli, struct host *host, const char *log_format,
+                            int listener)
 {
     struct http_options http = { .socket = listener };
+
+    if (log_format) {
+        http.log = log_request;
+        http.log_format = strcmp(log_format, "json") == 0 ? HTTP_LOG_JSON : HTTP_LOG_LOGFMT;
+    }
 
     host->server = http_start(cli->target.local, &http, &cli->scope.error);
     return host->server ? PAWL_OK : cli->scope.error.status;
@@ -86,7 +101,7 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
     own.address = out->address;
     status = target_open(cli, USE_OWN, &own);
     if (status == PAWL_OK && cli->target.local)
-        return serve_on(cli, out, listener);
+        return serve_on(cli, out, options->log_format, listener);
     close(listener);
     return status;
 }

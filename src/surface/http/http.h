@@ -11,11 +11,17 @@
 #define HTTP_LISTEN  "127.0.0.1:7295"
 #define HTTP_THREADS 4
 
+enum http_log { HTTP_LOG_LOGFMT, HTTP_LOG_JSON };
+
 struct http_options {
     const char *listen; /* "127.0.0.1:7295", "[::1]:7295", "localhost:0"; port 0: any free one;
                            NULL: HTTP_LISTEN */
     int socket;         /* of http_bind(), instead of `listen`; 0: none. The server's from now on */
-    uint32_t threads;   /* that read requests and write answers; 0: HTTP_THREADS */
+    enum http_log log_format;
+    void (*log)(void *context, const char *line, size_t size); /* a line for each request, with its
+                           end; from any thread. NULL: none */
+    void *log_context;
+    uint32_t threads; /* that read requests and write answers; 0: HTTP_THREADS */
 };
 
 struct http_server;

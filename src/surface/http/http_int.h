@@ -3,6 +3,7 @@
 #define PAWL_SURFACE_HTTP_HTTP_INT_H
 
 #include "api/ops.h"
+#include "base/figures.h"
 #include "base/limits.h"
 #include "surface/http/http.h"
 #include <microhttpd.h>
@@ -10,9 +11,10 @@
 #include <stdatomic.h>
 
 #define ALLOW_SIZE     64
-#define HTTP_PAIRS_MAX 64                 /* path and query parameters of one request */
-#define HTTP_DRAIN_MAX ((size_t)64 << 20) /* of a body too large, read so that the answer arrives  \
-                                           */
+#define HTTP_PAIRS_MAX 64 /* path and query parameters of one request */
+#define HTTP_DRAIN_MAX                                                                             \
+    ((size_t)64 << 20) /* of a body too large, read so that the answer arrives                     \
+                        */
 
 struct hub;
 struct stream;
@@ -63,8 +65,36 @@ void visits_age(void *context, uint32_t seconds);
 void on_visit(void *context, struct MHD_Connection *connection, void **kept,
               enum MHD_ConnectionNotificationCode code);
 
+/* ---- figures.c: what is counted ---- */
+
+#define OPS_MAX       128 /* rows of the table */
+#define HTTP_STATUSES 600
+
+#define HTTP_LIMIT_MAP(X)                                                                          \
+    X(BODY, "body")                                                                                \
+    X(WORK, "work")                                                                                \
+    X(CONNECTIONS, "connections")                                                                  \
+    X(TIME, "time")
+
+enum http_limit {
+#define X(name, text) HTTP_LIMIT_##name,
+    HTTP_LIMIT_MAP(X)
+#undef X
+        HTTP_LIMITS
+};
+
+struct http_figures {
+    struct histogram operations[OPS_MAX]; /* by their place in the table */
+    _Atomic uint64_t answers[HTTP_STATUSES];
+    _Atomic uint64_t refused[HTTP_LIMITS];
+};
+
 struct http_server {
     pawl *p;
+    struct http_options options; /* as they were given */
+    struct http_figures figures;
+    uint64_t nonce; /* tells the requests of this server from those of others */
+    _Atomic uint64_t request_count;
     struct visits visits;
     struct hub *hub; /* streams of entries */
     struct MHD_Daemon *daemon;
@@ -76,6 +106,9 @@ struct http_server {
     int idle_event; /* an eventfd: written when the last active request ends */
 };
 
+#define REQUEST_ID_SIZE 65
+#define TRACE_SIZE      56 /* "00-", 32, "-", 16, "-", 2 */
+
 /* Away, it belongs to whoever works on it; else to the thread of its connection. */
 enum request_stage { STAGE_COMING, STAGE_AWAY, STAGE_BACK };
 
@@ -83,7 +116,11 @@ struct request {
     struct http_server *server;
     struct request *next; /* in the queue of work */
     enum request_stage stage;
-    const struct op *op; /* NULL until routed */
+    uint64_t number;
+    int64_t begun_us;         /* when it had been read */
+    char id[REQUEST_ID_SIZE]; /* the client's, or ours */
+    char trace[TRACE_SIZE];   /* "": none */
+    const struct op *op;      /* NULL until routed */
     struct op_request call;
     struct op_flight *flight; /* NULL: none, or it has landed */
     struct op_answer result;
@@ -93,8 +130,8 @@ struct request {
     struct scope scope;
     struct buf body, answer;
     bool has_begun;
-    bool is_last; /* the connection is closed after the answer */
-    pawl_status status;     /* how it went; before: a rejection that waits for the body's end */
+    bool is_last;       /* the connection is closed after the answer */
+    pawl_status status; /* how it went; before: a rejection that waits for the body's end */
     uint32_t body_limit;
     size_t received;        /* bytes of the body, kept or not */
     struct stream *stream;  /* what it has become; NULL: an ordinary answer */
@@ -144,6 +181,15 @@ pawl_status route_find(struct scope *scope, str method, str target, struct route
 /* Run it, or take what came out. True: it is away, and its connection is suspended. */
 bool request_run(struct request *request);
 void request_work(struct request *request); /* by a worker */
+
+/* ---- log.c, figures.c ---- */
+
+void request_name(struct request *request);
+void request_trace(struct request *request);
+void request_log(const struct request *request, int64_t took_us);
+void count_refused(struct http_server *server, enum http_limit limit);
+void count_answer(struct request *request); /* and log it */
+void figures_print(struct http_server *server, struct buf *out);
 
 /* ---- response.c: the answer ---- */
 

@@ -57,7 +57,9 @@ static bool describe(const struct request *request, struct MHD_Response *respons
 
     return add(response, "Content-Type", http == 304 ? NULL : request->result.content_type) &&
            add(response, "Allow", names_methods ? request->allow : NULL) &&
-           add(response, "ETag", tag) && add(response, "Retry-After", http == 503 ? "1" : NULL) &&
+           add(response, "X-Request-Id", request->id) &&
+           add(response, "traceparent", request->trace) && add(response, "ETag", tag) &&
+           add(response, "Retry-After", http == 503 ? "1" : NULL) &&
            add(response, "Connection", request->is_last ? "close" : NULL);
 }
 
@@ -69,6 +71,7 @@ static enum MHD_Result queue(struct request *request)
     char text[TAG_SIZE];
 
     tag(request, text);
+    count_answer(request);
     response = MHD_create_response_from_buffer(
         request->answer.size, request->answer.size > 0 ? request->answer.data : NULL,
         MHD_RESPMEM_PERSISTENT);
@@ -86,10 +89,12 @@ static enum MHD_Result queue_stream(struct request *request)
     struct MHD_Response *response = stream_response(request->stream);
     enum MHD_Result result = MHD_NO;
 
-    if (response)
+    if (!response)
+        return MHD_NO;
+    count_answer(request);
+    if (add(response, "X-Request-Id", request->id) && add(response, "traceparent", request->trace))
         result = MHD_queue_response(request->connection, 200, response);
-    if (response)
-        MHD_destroy_response(response);
+    MHD_destroy_response(response);
     return result;
 }
 

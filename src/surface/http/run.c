@@ -1,5 +1,6 @@
 /* run.c - what was asked for is run: here if it is quick, without any thread if it can fly, else
  * by a worker. Meanwhile the connection is suspended and this thread reads other requests. */
+#include "api/world.h"
 #include "surface/http/stream_int.h"
 #include <strings.h>
 
@@ -125,6 +126,8 @@ static pawl_status run(struct request *request)
                         &request->answer, &request->result);
     if (status == PAWL_OK && (request->op->flags & OP_STREAM))
         status = become_stream(request);
+    if (status == PAWL_OK && (request->op->flags & OP_FIGURES))
+        figures_print(request->server, &request->answer);
     return status;
 }
 
@@ -195,9 +198,11 @@ static pawl_status hand_over(struct request *request, bool *is_away)
 {
     pawl_status status;
 
-    if (!work_has_room(&request->server->work))
+    if (!work_has_room(&request->server->work)) {
+        count_refused(request->server, HTTP_LIMIT_WORK);
         return scope_fail(&request->scope, PAWL_OVERLOADED,
                           "%u requests are waiting already; try later", WORK_MAX);
+    }
     status = go_away(request, is_away);
     if (status == PAWL_OK)
         work_add(&request->server->work, request);
@@ -225,6 +230,9 @@ bool request_run(struct request *request)
             request->status = op_land(request->flight, &request->answer, &request->result);
         return false;
     }
+    request->begun_us = world_tick_us(request->server->p);
+    if (request->status == PAWL_TOO_LARGE)
+        count_refused(request->server, HTTP_LIMIT_BODY);
     if (request->status != PAWL_OK)
         return false;
     status = start(request, &is_away);

@@ -1,4 +1,5 @@
 /* server.c - the daemon, and the life of a request. */
+#include "api/world.h"
 #include "surface/http/stream_int.h"
 #include <errno.h>
 #include <poll.h>
@@ -106,6 +107,8 @@ static enum MHD_Result begin(struct request *request, const char *method)
     bool answer_now;
 
     request->has_begun = true;
+    request_name(request);
+    request_trace(request);
     request->method = str_of(method);
     visit_allow(request->connection, VISIT_BODY_S);
     request->status = request_check(request, &answer_now);
@@ -114,6 +117,7 @@ static enum MHD_Result begin(struct request *request, const char *method)
     if (atomic_load(&request->server->visits.count) > VISITS_MAX) {
         request->status = scope_fail(&request->scope, PAWL_OVERLOADED,
                                      "more than %u connections; try later", VISITS_MAX);
+        count_refused(request->server, HTTP_LIMIT_CONNECTIONS);
         answer_now = true;
     }
     request->is_last = answer_now;
@@ -201,6 +205,8 @@ struct http_server *http_start(pawl *p, const struct http_options *options, pawl
     if (!server)
         return fail_start(NULL, error);
     server->p = p;
+    server->options = *options;
+    world_random(p, &server->nonce, sizeof server->nonce);
     server->port = socket_port(listener);
     pthread_mutex_init(&server->visits.lock, NULL);
     server->idle_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
