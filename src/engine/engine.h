@@ -134,9 +134,10 @@ pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct
                               size_t count);
 
 /* A fire that nobody waits for. `done` is called once it is durable or rejected, on the draining
- * thread and without a lock: it may not wait for the engine. The call and its scope are the
- * engine's until then. Where fire.is_elsewhere is set nothing has happened yet: it is no machine,
- * and engine_fire() has to be called by somebody who may wait. */
+ * thread and without a lock: it may not wait for the engine. In an engine without threads it is
+ * called before this returns. The call and its scope are the engine's until then. Where
+ * fire.is_elsewhere is set nothing has happened yet: it is no machine, and engine_fire() has to be
+ * called by somebody who may wait. */
 struct fire_call {
     struct scope *scope;
     struct batch_fire fire;

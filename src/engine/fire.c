@@ -223,6 +223,16 @@ static void fire_is_done(struct engine *engine, struct request *request)
     call->done(call);
 }
 
+static bool has_drain(struct engine *engine)
+{
+    bool has_one;
+
+    pthread_mutex_lock(&engine->lock);
+    has_one = engine->thread_count > 0;
+    pthread_mutex_unlock(&engine->lock);
+    return has_one;
+}
+
 pawl_status engine_fire_start(struct engine *engine, struct fire_call *call)
 {
     struct request *request = ARENA_NEW(&call->scope->arena, struct request);
@@ -235,10 +245,13 @@ pawl_status engine_fire_start(struct engine *engine, struct fire_call *call)
                                  .context = call,
                                  .fires = &call->fire,
                                  .fire_count = 1 };
-    engine_post_request(engine, request);
-    pthread_mutex_lock(&engine->lock);
-    engine_lead(engine);
-    pthread_mutex_unlock(&engine->lock);
+    if (has_drain(engine)) {
+        engine_post_request(engine, request);
+    } else { /* nobody would be sure to come by */
+        request->after = NULL;
+        engine_submit(engine, request);
+        fire_is_done(engine, request);
+    }
     return PAWL_OK;
 }
 
