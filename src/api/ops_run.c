@@ -167,14 +167,9 @@ static pawl_status check_param(struct merge *merge, const struct op_param *param
 /* What changes the store must not fail for want of room for its answer afterwards. */
 static pawl_status reserve_answer(const struct op_call *call, struct buf *out)
 {
-    static const char room[ANSWER_RESERVE];
-
     if (call->op->flags & OP_WRITES)
-        buf_add(out, room, sizeof room);
-    if (out->failed)
-        return scope_no_memory(call->scope);
-    buf_clear(out);
-    return PAWL_OK;
+        buf_reserve(out, ANSWER_RESERVE);
+    return out->failed ? scope_no_memory(call->scope) : PAWL_OK;
 }
 
 static pawl_status answer_lost(struct scope *scope, const struct op *op)
