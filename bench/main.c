@@ -28,9 +28,9 @@ static const struct section {
     const char *name;
     void (*measure)(struct bench *bench);
 } sections[] = {
-    { "fires", measure_fires },     { "depth", measure_depth },   { "disk", measure_disk },
-    { "flows", measure_flows },     { "timers", measure_timers }, { "server", measure_server },
-    { "http", measure_http },       { "million", measure_million },
+    { "fires", measure_fires }, { "depth", measure_depth },     { "disk", measure_disk },
+    { "flows", measure_flows }, { "timers", measure_timers },   { "server", measure_server },
+    { "http", measure_http },   { "million", measure_million },
 };
 
 static bool is_wanted(const struct bench *bench, const char *name)

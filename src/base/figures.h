@@ -26,7 +26,7 @@ enum {
 #define X(us, text) HISTOGRAM_##us,
     HISTOGRAM_MAP(X)
 #undef X
-    HISTOGRAM_BOUNDS
+        HISTOGRAM_BOUNDS
 };
 
 struct histogram {

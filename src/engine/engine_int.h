@@ -275,7 +275,7 @@ struct engine {
     _Atomic uint32_t stuck_timers; /* due, but not to be fired now */
     int64_t stuck_until_ms;
 
-    uint32_t queued;                /* requests that wait for the drain */
+    uint32_t queued; /* requests that wait for the drain */
     struct histogram commit_times;
     _Atomic uint64_t commits_failed;
     void (*committed)(void *context, uint64_t position); /* who follows the log; NULL: nobody */

@@ -1,6 +1,7 @@
 """HTTP/1.1 as it is on the wire: keep-alive, methods, tags, limits, slow and broken clients (RELIABILITY.md F19)."""
 import json
 import os
+import resource
 import time
 
 from raw import Raw
@@ -175,6 +176,27 @@ def test_slow_clients_are_dropped_in_the_end(shell):
     assert silent.is_closed() and 9 < ended["head"] < 15 and 58 < ended["body"] < 70, ended
     kept.ask("GET", "/healthz")
     assert kept.reply()[0] == 200, "a connection may rest between requests"
+
+
+def test_more_connections_than_can_be_served_are_told_so(shell):
+    if not LONG:
+        raise harness.Skip("opens 12,000 connections: PAWL_TEST_LONG")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 13000:
+        raise harness.Skip("only %d files may be open" % hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    web = server(shell)
+    lines = [Raw(web) for _ in range(12001)]
+    late = Raw(web)
+    late.ask("GET", "/healthz")
+    status, headers, body = late.reply()
+    assert status == 503 and json.loads(body)["reason"] == "overloaded" and late.is_closed(), body
+    assert headers["retry-after"] == "1"
+    for line in lines:
+        line.close()
+    shell.wait_for(lambda: web.ask("GET", "/healthz").status == 200)
+    assert 'pawl_http_refused_total{limit="connections"}' in web.get("/metrics").body.decode()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 if __name__ == "__main__":

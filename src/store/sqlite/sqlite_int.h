@@ -140,7 +140,7 @@ struct sqlite_store {
 
     struct connection keeper;
     _Atomic uint32_t wal_pages; /* in the WAL after the last commit */
-    uint32_t wal_next;  /* move the WAL into the file when it has so many */
+    uint32_t wal_next;          /* move the WAL into the file when it has so many */
 };
 
 static inline struct sqlite_store *sqlite_store_of(struct store *store)
