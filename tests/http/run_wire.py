@@ -112,10 +112,11 @@ def test_broken_requests_are_refused_and_their_connections_closed(shell):
             line = Raw(web)
             line.send(text)
             assert line.reply()[0] == status and line.is_closed(), text[:80]
-    for text in (b"\x16\x03\x01\x00\xa5\x01\x00\r\n\r\n", b"hello\r\n\r\n", b"\x00" * 100 + b"\r\n\r\n"):
+    for text in (b"\x16\x03\x01\x00\xa5\x01\x00\r\n\r\n", b"hello\r\n\r\n"):
         line = Raw(web)
         line.send(text)
-        line.reply()
+        assert line.is_closed()
+    Raw(web).send(b"\x00" * 100 + b"\r\n\r\n")  # taken for the beginning of a line: dropped after 10 s
     assert web.get("/healthz").status == 200
 
 
