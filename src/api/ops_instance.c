@@ -137,7 +137,7 @@ static const char *fire_defect(const struct op_call *call, struct fire_args *arg
     return defect;
 }
 
-static void print_fired(const struct fired *fired, struct buf *out)
+void print_fired(const struct fired *fired, struct buf *out)
 {
     json_open(out, '{');
     json_key(out, "new_state");
@@ -149,7 +149,7 @@ static void print_fired(const struct fired *fired, struct buf *out)
     json_close(out, '}');
 }
 
-pawl_status op_instance_fire(struct op_call *call, struct buf *out)
+void fire_read(const struct op_call *call, struct fire_args *out)
 {
     struct fire_args args = {
         .id = op_text(call, "instance_id"),
@@ -159,14 +159,22 @@ pawl_status op_instance_fire(struct op_call *call, struct buf *out)
         .payload = op_json(call, "payload"),
         .guard_satisfied = op_is_true(call, "guard_satisfied"),
     };
-    struct fired fired;
-    pawl_status status;
 
     args.has_expected = read_expected(call, &args.expected_sequence);
     if (args.reason.data && str_is_blank(args.reason))
         args.reason = STR_NONE; /* so that a required one is missed in its own place */
     args.late_words = fire_defect(call, &args);
     args.late_status = args.late_words ? PAWL_INVALID_REQUEST : PAWL_OK;
+    *out = args;
+}
+
+pawl_status op_instance_fire(struct op_call *call, struct buf *out)
+{
+    struct fire_args args;
+    struct fired fired;
+    pawl_status status;
+
+    fire_read(call, &args);
     status = engine_fire(op_engine(call), call->scope, &args, &fired);
     if (status == PAWL_OK)
         print_fired(&fired, out);

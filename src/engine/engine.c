@@ -23,6 +23,23 @@ struct store *engine_store(struct engine *engine)
     return engine->store;
 }
 
+struct env *engine_env(struct engine *engine)
+{
+    return engine->env;
+}
+
+void engine_figures(struct engine *engine, struct engine_figures *out)
+{
+    *out = (struct engine_figures){ .commit = &engine->commit_times,
+                                    .failed = engine->commits_failed,
+                                    .wal_bytes = store_wal_bytes(engine->store) };
+    pthread_mutex_lock(&engine->lock);
+    out->position = engine->tip.pos;
+    out->flushed = engine->tip.flushed;
+    out->queued = engine->queued;
+    pthread_mutex_unlock(&engine->lock);
+}
+
 bool engine_has_test_clock(const struct engine *engine)
 {
     return engine->options.test_clock;

@@ -22,6 +22,7 @@
 #ifndef PAWL_ENGINE_ENGINE_H
 #define PAWL_ENGINE_ENGINE_H
 
+#include "base/figures.h"
 #include "base/scope.h"
 #include "evidence/evidence.h"
 #include "model/decision.h"
@@ -57,6 +58,15 @@ void engine_tools_changed(struct engine *engine); /* steps that no tool served m
 const struct heap *engine_heap(struct engine *engine);
 struct store *engine_store(struct engine *engine); /* for reading: verify, sql */
 bool engine_has_test_clock(const struct engine *engine);
+
+struct engine_figures {
+    const struct histogram *commit; /* the engine's */
+    uint64_t failed;                /* commits */
+    uint64_t position, flushed, wal_bytes;
+    uint32_t queued;
+};
+void engine_figures(struct engine *engine, struct engine_figures *out);
+struct env *engine_env(struct engine *engine); /* the clock and the dice */
 
 /* ---- Definitions ---- */
 
@@ -159,12 +169,26 @@ pawl_status engine_fire(struct engine *engine, struct scope *scope, const struct
 
 struct batch_fire {
     struct fire_args args;
-    pawl_status status; /* the words of the last rejection are in the scope */
+    pawl_status status;
+    const char *words; /* of a rejection; NULL: those in the scope */
     struct fired fired;
     bool is_elsewhere; /* the engine's: no machine, so it goes through its mailbox */
 };
 pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct batch_fire *fires,
                               size_t count);
+
+/* A fire that nobody waits for. `done` is called once it is durable or rejected, on the draining
+ * thread and without a lock: it may not wait for the engine. In an engine without threads it is
+ * called before this returns. The call and its scope are the engine's until then. Where
+ * fire.is_elsewhere is set nothing has happened yet: it is no machine, and engine_fire() has to be
+ * called by somebody who may wait. */
+struct fire_call {
+    struct scope *scope;
+    struct batch_fire fire;
+    void (*done)(struct fire_call *call);
+};
+/* NO_MEMORY: `done` will not be called; else OK. */
+pawl_status engine_fire_start(struct engine *engine, struct fire_call *call);
 
 /* reason data NULL: the usual one. */
 pawl_status engine_cancel(struct engine *engine, struct scope *scope, str id, str actor, str reason,
@@ -253,6 +277,27 @@ struct history {
 };
 pawl_status engine_history(struct engine *engine, struct scope *scope, str id,
                            const struct history_query *query, struct history *out);
+
+/* ---- Following the log ---- */
+
+/* `committed` is called after each commit with the position of its last record, on the draining
+ * thread and under the engine's lock: it may do no more than wake somebody. NULL ends it; when
+ * that has returned, it is not called any more. One watcher at a time. */
+void engine_watch(struct engine *engine, void (*committed)(void *context, uint64_t position),
+                  void *context);
+uint64_t engine_position(struct engine *engine); /* of the last record that is durable */
+
+/* What is given lives for that call. Other than OK ends the reading and is returned. */
+typedef pawl_status (*entry_fn)(void *context, str id, const struct entry *entry);
+
+/* Entries behind position `after`, in commit order, none that is not durable; at most `limit`
+ * records are looked at. *reached: the position up to which there is no other entry; where it is
+ * engine_position(), there is nothing more. */
+pawl_status engine_entries(struct engine *engine, struct scope *scope, uint64_t after,
+                           uint32_t limit, entry_fn fn, void *context, uint64_t *reached);
+/* The same of one instance, at most `limit` entries. */
+pawl_status engine_entries_of(struct engine *engine, struct scope *scope, str id, uint64_t after,
+                              uint32_t limit, entry_fn fn, void *context, uint64_t *reached);
 
 struct waiting {
     const char *kind; /* action, timer, signal, step, ... */

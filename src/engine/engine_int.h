@@ -286,6 +286,12 @@ struct engine {
     int64_t bell_at_ms; /* what it is set to */
     bool bell_may_ring; /* it may have rung since: it has to be set again to fall silent */
 
+    uint32_t queued; /* requests that wait for the drain */
+    struct histogram commit_times;
+    _Atomic uint64_t commits_failed;
+    void (*committed)(void *context, uint64_t position); /* who follows the log; NULL: nobody */
+    void *committed_context;
+
     pthread_t *threads;
     uint32_t thread_count;
 };
@@ -444,7 +450,21 @@ pawl_status recover_steps(struct engine *engine, struct scope *scope);
 void recover_ready(struct engine *engine);        /* ready steps that could not be remembered */
 pawl_status engine_reopen(struct engine *engine); /* by the drain, after OUTCOME_UNKNOWN */
 
+/* entries.c */
+struct value_texts { /* the last values read: actors repeat; emptied with the scope */
+    uint64_t ids[2];
+    str texts[2];
+};
+/* What an entry says by itself and who made it; then its payload and reason. */
+pawl_status entry_open(struct engine *engine, struct scope *scope,
+                       const struct definition *definition, const struct record *record,
+                       struct value_texts *texts, struct entry *out);
+pawl_status entry_fill(struct engine *engine, struct scope *scope, struct value_texts *texts,
+                       struct entry *entry);
+void engine_tell_watcher(struct engine *engine); /* lock held */
+
 /* read.c */
+bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows);
 pawl_status value_text(struct engine *engine, struct scope *scope, uint64_t id, str *out);
 pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, struct head *out,
                           struct definition_slot **slot);

@@ -211,6 +211,12 @@ static void fail_whole(struct engine *engine, struct request *request, pawl_stat
     }
 }
 
+/* Of many rejections the scope holds but the last; short of memory, that is what is told. */
+static void keep_words(struct scope *scope, struct batch_fire *fire)
+{
+    fire->words = arena_text(&scope->arena, str_of(scope->error.message));
+}
+
 void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
 {
     for (size_t i = 0; i < request->fire_count; i++) {
@@ -223,6 +229,8 @@ void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
             fail_whole(engine, request, fire->status);
             return;
         }
+        if (fire->status)
+            keep_words(request->scope, fire);
         if (!fire->status && !fire->is_elsewhere)
             request->accepted = true;
     }
@@ -239,6 +247,8 @@ static void fire_elsewhere(struct engine *engine, struct scope *scope, struct ba
     fire->status = check_words(scope, &fire->args, &number, random);
     if (!fire->status)
         fire->status = engine_send(engine, scope, number, &event, &fire->args, &fire->fired);
+    if (fire->status)
+        keep_words(scope, fire);
 }
 
 pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct batch_fire *fires,
@@ -271,6 +281,48 @@ static pawl_status malformed_first(struct scope *scope, const struct fire_args *
         return PAWL_INVALID_REQUEST;
     scope->error = kept;
     return status;
+}
+
+static void fire_is_done(struct engine *engine, struct request *request)
+{
+    struct fire_call *call = request->context;
+
+    (void)engine;
+    if (request->status && !call->fire.status)
+        call->fire.status = request->status;
+    call->done(call);
+}
+
+static bool has_drain(struct engine *engine)
+{
+    bool has_one;
+
+    pthread_mutex_lock(&engine->lock);
+    has_one = engine->thread_count > 0;
+    pthread_mutex_unlock(&engine->lock);
+    return has_one;
+}
+
+pawl_status engine_fire_start(struct engine *engine, struct fire_call *call)
+{
+    struct request *request = ARENA_NEW(&call->scope->arena, struct request);
+
+    if (!request)
+        return scope_no_memory(call->scope);
+    *request = (struct request){ .kind = REQUEST_FIRE,
+                                 .scope = call->scope,
+                                 .after = fire_is_done,
+                                 .context = call,
+                                 .fires = &call->fire,
+                                 .fire_count = 1 };
+    if (has_drain(engine)) {
+        engine_post_request(engine, request);
+    } else { /* nobody would be sure to come by */
+        request->after = NULL;
+        engine_submit(engine, request);
+        fire_is_done(engine, request);
+    }
+    return PAWL_OK;
 }
 
 pawl_status engine_fire(struct engine *engine, struct scope *scope, const struct fire_args *args,

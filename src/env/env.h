@@ -30,6 +30,7 @@ enum env_point {
 struct env {
     int64_t (*now_ms)(struct env *env);   /* wall clock; may jump either way */
     int64_t (*tick_ms)(struct env *env);  /* monotonic */
+    int64_t (*tick_us)(struct env *env);  /* the same, finer: for measuring */
     void (*random)(struct env *env, void *out, size_t size); /* thread-safe */
     void (*reached)(struct env *env, enum env_point point);
     void (*close)(struct env *env);

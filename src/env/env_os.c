@@ -26,13 +26,18 @@ struct env_os {
     atomic_ullong crash_left; /* that point is passed this many times, the last time dead */
 };
 
-static int64_t read_clock(clockid_t clock)
+static int64_t read_clock_us(clockid_t clock)
 {
     struct timespec now;
     int failed = clock_gettime(clock, &now);
 
     ASSERT(!failed);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static int64_t read_clock(clockid_t clock)
+{
+    return read_clock_us(clock) / 1000;
 }
 
 static int64_t os_now_ms(struct env *env)
@@ -45,6 +50,12 @@ static int64_t os_tick_ms(struct env *env)
 {
     (void)env;
     return read_clock(CLOCK_MONOTONIC);
+}
+
+static int64_t os_tick_us(struct env *env)
+{
+    (void)env;
+    return read_clock_us(CLOCK_MONOTONIC);
 }
 
 /* There is no going on without: ids that can be guessed are worse than no ids. */
@@ -134,7 +145,8 @@ struct env *env_os_new(const struct heap *heap)
         return NULL;
     }
     os->heap = *heap;
-    os->env = (struct env){ os_now_ms, os_tick_ms, os_random, os_reached, os_close, false };
+    os->env = (struct env){ os_now_ms,  os_tick_ms, os_tick_us, os_random,
+                            os_reached, os_close,   false };
     read_crash_point(os, str_of(getenv("PAWL_CRASH_AT")));
     return &os->env;
 }

@@ -205,6 +205,8 @@ struct store_ops {
 
     /* Read-only SQL over the pawl_... views, for people. May be NULL. */
     pawl_status (*sql)(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
+    /* Bytes of a write-ahead log in use. May be NULL. */
+    uint64_t (*wal_bytes)(struct store *store);
 };
 
 struct store {
@@ -261,6 +263,7 @@ pawl_status store_counts(struct store *store, struct scope *scope, str name, uin
                          struct state_count **out, uint32_t *count);
 pawl_status store_step_counts(struct store *store, struct scope *scope, str name,
                               struct step_count **out, uint32_t *count);
+uint64_t store_wal_bytes(struct store *store); /* 0: none */
 pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
 
 extern const struct store_ops memory_store_ops, sqlite_store_ops;

@@ -353,4 +353,5 @@ const struct store_ops sqlite_store_ops = {
     .counts = sqlite_counts,
     .step_counts = sqlite_step_counts,
     .sql = sqlite_sql,
+    .wal_bytes = sqlite_wal_bytes,
 };

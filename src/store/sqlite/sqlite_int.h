@@ -151,8 +151,8 @@ struct sqlite_store {
     int64_t reader_version;
 
     struct connection keeper;
-    uint32_t wal_pages; /* in the WAL after the last commit */
-    uint32_t wal_next;  /* move the WAL into the file when it has so many */
+    _Atomic uint32_t wal_pages; /* in the WAL after the last commit */
+    uint32_t wal_next;          /* move the WAL into the file when it has so many */
 };
 
 static inline struct sqlite_store *sqlite_store_of(struct store *store)
@@ -264,6 +264,7 @@ pawl_status sqlite_counts(struct store *store, struct scope *scope, str name, ui
                           struct state_count **out, uint32_t *count);
 pawl_status sqlite_step_counts(struct store *store, struct scope *scope, str name,
                                struct step_count **out, uint32_t *count);
+uint64_t sqlite_wal_bytes(struct store *store);
 pawl_status sqlite_sql(struct store *store, struct scope *scope, str text, row_fn fn,
                        void *context);
 

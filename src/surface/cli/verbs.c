@@ -103,6 +103,7 @@ static const struct cli_option serve_options[] = {
     { "test", NULL, OPTION_FLAG, NULL, "a virtual clock that only test.advance moves" },
     { "examples", NULL, OPTION_FLAG, NULL, "put the examples and begin a few instances" },
     { "allow-exec", NULL, OPTION_FLAG, NULL, "flows may run programs of this machine" },
+    { "log-format", "FORMAT", OPTION_TEXT, NULL, "a line for each request on stderr: logfmt or json" },
     { 0 },
 };
 
