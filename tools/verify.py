@@ -21,7 +21,7 @@ import sys
 import urllib.parse
 
 APPLICATION_ID = 0x7061776C
-TABLES, VIEWS = 1, 2  # migrations, by their numbers: user_version is that of the last one
+TABLES, VIEWS, QUERIES, NEWEST = 1, 2, 3, 4  # migrations: user_version is the number of the last one
 SKIP_EVERY = 64
 NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -172,6 +172,8 @@ class Definition:
                  int(t.get("requires_reason", False)), int(t.get("by") == "engine"))
                 for t in text["transitions"]]
             self.initial = text["initial"]
+            self.deadlines = [(d["state"], d["after"], self.transitions[d["transition"]][1])
+                              for d in text.get("deadlines", [])]
             self.check(text, compiler)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise Bad(f"the compiled text can't be read: {error}") from error
@@ -190,6 +192,13 @@ class Definition:
 
     def is_terminal(self, state):
         return self.states[state][1] != 0
+
+    def deadline_effects(self, start, end, at):
+        """What coming from `start` (None: created) into `end` does to a machine's timers."""
+        if self.is_terminal(end):
+            return []
+        return ([["disarm", name, 0] for state, _, name in self.deadlines if state == start] +
+                [["arm", name, at + after, 0] for state, after, name in self.deadlines if state == end])
 
 
 # ---- Instances --------------------------------------------------------------------------------
@@ -275,20 +284,31 @@ class Store:
         self.check_created()
         self.check_heads()
         self.check_live()
+        self.check_labels()
         self.check_snapshots()
         self.check_named_sources()
 
     def check_header(self):
+        """The numbers of the file, or of a guest in a host's file: pawl_meta has its schema."""
         try:
             application_id = self.one("PRAGMA application_id")
             version = self.one("PRAGMA user_version")
-            views = self.one("SELECT count(*) FROM sqlite_schema WHERE type = 'view'")
+            views = self.one("SELECT count(*) FROM sqlite_schema WHERE type = 'view'"
+                             " AND name LIKE 'pawl\\_%' ESCAPE '\\'")
+            if application_id != APPLICATION_ID:
+                version = self.guest_schema()
         except sqlite3.DatabaseError as error:
             raise Unknown(f"the file is no pawl store: {error}") from error
-        if application_id != APPLICATION_ID:
+        if not isinstance(version, int):
             raise Unknown("the file is no pawl store")
-        if not TABLES <= version <= VIEWS or (version < VIEWS and views):
+        if not TABLES <= version <= NEWEST or (version < VIEWS and views):
             raise Unknown(f"the file says schema {version}, which is none that it can have")
+        self.schema = version
+
+    def guest_schema(self):
+        if not self.one("SELECT count(*) FROM sqlite_schema WHERE name = 'pawl_meta'"):
+            return None
+        return self.one("SELECT value FROM pawl_meta WHERE key = 'schema'")
 
     def check_file(self):
         meta = dict(self.db.execute("SELECT key, value FROM pawl_meta"))
@@ -519,6 +539,20 @@ class Store:
             raise Bad("the guard flag is not as declared")
         if requires_reason and record["reason"] == 0:
             raise Bad("the transition requires a reason, and the entry has none")
+        self.check_deadlines(chain, record, body)
+
+    @staticmethod
+    def check_deadlines(chain, record, body):
+        if chain.definition.kind != "machine":
+            return
+        start, _, end, *_ = chain.definition.transitions[record["what"]]
+        effects = chain.definition.deadline_effects(start, end, record["at"])
+        try:
+            found = json.loads(body) if body else []
+        except (ValueError, RecursionError) as error:
+            raise Bad(f"its effects can't be read: {error}") from error
+        if found != effects or bool(body) != bool(effects):
+            raise Bad("its effects are not those of its definition's deadlines")
 
     def check_define(self, record, body):
         if record["inst"] != 0:
@@ -540,6 +574,9 @@ class Store:
     def advance(self, chain, record, body):
         chain.pos, chain.seq, chain.hash = record["pos"], record["seq"], record["hash"]
         self.records += 1
+        if record["what"] == CREATE:
+            for effect in chain.definition.deadline_effects(None, chain.state, record["at"]):
+                chain.apply(effect)
         if record["what"] >= 0:
             self.entries += 1
             if record["seq"] % SKIP_EVERY == 0:
@@ -597,6 +634,23 @@ class Store:
             if chain is None or chain.snapshot != (seq, hashlib.sha256(data).hexdigest()):
                 raise Bad(f"its snapshot of entry {seq} is not the one an entry tells of",
                           number=inst, seq=chain.seq if chain else 0)
+
+    def check_labels(self):
+        if self.schema < QUERIES:
+            return
+        rows = {}
+        for key, value, inst in self.db.execute("SELECT key, value, inst FROM pawl_label"):
+            rows.setdefault(inst, set()).add((key, value))
+        for number, row in self.instances.items():
+            try:
+                labels = json.loads(row[11]) if row[11] else {}
+                wanted = {(k.encode(), v.encode()) for k, v in labels.items() if isinstance(v, str)}
+            except (ValueError, AttributeError, RecursionError):
+                wanted = set()
+            if rows.pop(number, set()) != wanted:
+                raise Bad("its label rows are not what its labels say", number=number)
+        for number in rows:
+            raise Bad(f"a label row belongs to no instance ({number})")
 
     def check_live(self):
         def small(value):

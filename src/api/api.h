@@ -8,6 +8,7 @@
 struct pawl {
     struct heap heap;
     struct engine *engine;
+    struct panic_hook panic;
 };
 
 /* pawl_open() with a world of the caller's choice (tests: env_sim). `env` is the engine's from

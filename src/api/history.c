@@ -85,6 +85,7 @@ pawl_status pawl_history_open(pawl *p, const char *id, const pawl_history_query 
                               pawl_history **out, pawl_error *error)
 {
     pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(out));
+    const struct panic_hook *outer;
     pawl_history *history;
 
     if (out)
@@ -99,7 +100,9 @@ pawl_status pawl_history_open(pawl *p, const char *id, const pawl_history_query 
     }
     history->heap = p->heap;
     scope_init(&history->scope, &history->heap, LIMIT_SCOPE);
+    outer = panic_set(&p->panic);
     status = read_all(p, history, id, query);
+    panic_set(outer);
     if (status) {
         if (error) {
             *error = history->scope.error;

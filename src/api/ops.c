@@ -66,6 +66,13 @@ static const struct op_param cancel_params[] = {
     END,
 };
 
+static const struct op_param cancel_many_params[] = {
+    { "correlation_id", IN_BODY, OP_STRING, true, "all instances with this correlation id" },
+    THE_ACTOR,
+    { "reason", IN_BODY, OP_STRING, false, "why, in words" },
+    END,
+};
+
 static const struct op_param one_instance_params[] = { THE_INSTANCE, END };
 
 static const struct op_param history_params[] = {
@@ -132,13 +139,25 @@ static const struct op_param verify_params[] = {
     END,
 };
 
+#define FROM_WHERE                                                                                 \
+    { "from", IN_QUERY, OP_STRING, false, "start: everything; without it only what is new" },      \
+    { "after", IN_QUERY, OP_STRING, false, "behind this event's id; HTTP: Last-Event-ID" }
+
+static const struct op_param events_params[] = { FROM_WHERE, END };
+static const struct op_param instance_events_params[] = { THE_INSTANCE, FROM_WHERE, END };
+
+static const struct op_param batch_params[] = {
+    { "text", IN_BODY, OP_STRING, false, "lines of {\"operation\": NAME, \"input\": {...}}" },
+    END,
+};
+
 static const struct op_param no_params[] = { END };
 
 const struct op ops[] = {
     { "definition.put", "PUT", "/v1/definitions/{name}", OP_WRITES | OP_TEXT_BODY, 201,
       "Put a definition: a new version unless this very text is the newest",
       definition_put_params, op_definition_put },
-    { "definition.get", "GET", "/v1/definitions/{name}", 0, 200,
+    { "definition.get", "GET", "/v1/definitions/{name}", OP_QUICK | OP_FIXED, 200,
       "A definition with its text as supplied", definition_get_params, op_definition_get },
     { "definition.list", "GET", "/v1/definitions", OP_ANY_QUERY, 200,
       "The newest version of every definition", definition_list_params, op_definition_list },
@@ -152,18 +171,19 @@ const struct op ops[] = {
       "Instances, filtered; label.K=V filters by a label", list_params, op_instance_list },
     { "instance.counts", "GET", "/v1/instances/counts", OP_ANY_QUERY, 200,
       "How many instances are in each state and status", counts_params, op_instance_counts },
-    { "instance.get", "GET", "/v1/instances/{instance_id}", 0, 200,
+    { "instance.get", "GET", "/v1/instances/{instance_id}", OP_QUICK, 200,
       "Everything about an instance, with what it can do now",
       one_instance_params, op_instance_get },
-    { "instance.current", "GET", "/v1/instances/{instance_id}/current", 0, 200,
+    { "instance.current", "GET", "/v1/instances/{instance_id}/current", OP_QUICK, 200,
       "The present state", one_instance_params, op_instance_current },
     { "instance.fire", "POST", "/v1/instances/{instance_id}/fire", OP_WRITES, 200,
       "Fire an action of a machine", fire_params, op_instance_fire },
     { "instance.history", "GET", "/v1/instances/{instance_id}/history", OP_ANY_QUERY, 200,
       "The entries, oldest first", history_params, op_instance_history },
-    { "instance.declaration", "GET", "/v1/instances/{instance_id}/declaration", OP_RAW_ANSWER, 200,
+    { "instance.declaration", "GET", "/v1/instances/{instance_id}/declaration",
+      OP_RAW_ANSWER | OP_QUICK | OP_FIXED, 200,
       "The exact bytes that were supplied", one_instance_params, op_instance_declaration },
-    { "instance.why", "GET", "/v1/instances/{instance_id}/why", 0, 200,
+    { "instance.why", "GET", "/v1/instances/{instance_id}/why", OP_QUICK, 200,
       "What it is waiting for", one_instance_params, op_instance_why },
     { "instance.variables", "GET", "/v1/instances/{instance_id}/variables", 0, 200,
       "The tracked variables of a code instance", one_instance_params, op_instance_variables },
@@ -172,6 +192,9 @@ const struct op ops[] = {
     { "instance.cancel", "POST", "/v1/instances/{instance_id}/cancel", OP_WRITES, 200,
       "Cancel by the declared transition into a cancel terminal",
       cancel_params, op_instance_cancel },
+    { "instance.cancel_many", "POST", "/v1/cancel", OP_WRITES, 200,
+      "Cancel every instance with a correlation id; those that cannot be are counted as refused",
+      cancel_many_params, op_instance_cancel_many },
     { "instance.verify", "POST", "/v1/instances/{instance_id}/verify", 0, 200,
       "Check its records, its rows and, for a flow, its decisions",
       one_instance_params, op_instance_verify },
@@ -183,13 +206,22 @@ const struct op ops[] = {
       200, "Fire a timer of a test instance", fire_timer_params, op_test_fire_timer },
     { "test.signal", "POST", "/v1/test/instances/{instance_id}/signals", OP_WRITES, 202,
       "Send a signal to a test instance", signal_params, op_test_signal },
-    { "store.list", "GET", "/v1/stores", 0, 200, "The stores", no_params, op_store_names },
+    { "batch", "POST", "/v1/batch", OP_WRITES | OP_TEXT_BODY, 200,
+      "Many operations, a line each; the answers in their order", batch_params, op_batch },
+    { "events", "GET", "/v1/events", OP_ANY_QUERY | OP_STREAM | OP_QUICK, 200,
+      "Every entry as it is recorded, as server-sent events", events_params, op_events },
+    { "instance.events", "GET", "/v1/instances/{instance_id}/events",
+      OP_ANY_QUERY | OP_STREAM | OP_QUICK, 200,
+      "The entries of one instance as they are recorded", instance_events_params, op_events },
+    { "store.list", "GET", "/v1/stores", OP_QUICK, 200, "The stores", no_params, op_store_names },
     { "store.sql", NULL, NULL, 0, 200, "Read-only SQL, for people at the machine itself",
       sql_params, op_store_sql },
     { "store.verify", "POST", "/v1/verify", 0, 200,
       "Check every record of the store, or every instance of a definition",
       verify_params, op_store_verify },
-    { "health.get", "GET", "/healthz", 0, 200, "Is it there?", no_params, op_health },
+    { "metrics.get", "GET", "/metrics", OP_QUICK | OP_FIGURES, 200,
+      "What has been counted, for Prometheus", no_params, op_metrics },
+    { "health.get", "GET", "/healthz", OP_QUICK, 200, "Is it there?", no_params, op_health },
     { 0 },
 };
 /* clang-format on */

@@ -28,6 +28,16 @@ struct op_param {
 #define OP_TEXT_BODY 2u  /* the body is a text (a definition), the member `text` */
 #define OP_RAW_ANSWER 4u /* the answer is not JSON made here but bytes kept exactly */
 #define OP_ANY_QUERY 8u  /* unknown query keys are the handler's to name (label.K, invalid-query) */
+#define OP_QUICK 32u     /* looks at one thing: not worth handing to another thread */
+#define OP_FIXED 64u     /* what is there never changes: worth a tag */
+#define OP_FIGURES 128u  /* what is counted; a surface adds what it has counted itself */
+#define OP_STREAM 16u    /* the answer says where a stream begins; a surface that can, goes on */
+
+/* Where a stream of entries begins (events.h reads on from there). */
+struct op_stream {
+    uint64_t after;    /* entries behind this position */
+    char instance[27]; /* of this instance; "": of all */
+};
 
 struct op_call {
     pawl *p;
@@ -36,6 +46,7 @@ struct op_call {
     struct node *input;     /* an object: everything, checked against op->params */
     int http_status;        /* of success; the handler may change it (200 or 201) */
     const char *content_type; /* default application/json */
+    struct op_stream stream;  /* OP_STREAM: out */
 };
 
 struct op {
@@ -65,11 +76,25 @@ struct op_request {
 struct op_answer {
     int http_status;
     const char *content_type;
+    struct op_stream stream;
 };
 
 /* Run an operation: merge, check, handle. On OK the answer is in `out`. */
 pawl_status op_run(pawl *p, const struct op *op, const struct op_request *request,
                    struct scope *scope, struct buf *out, struct op_answer *answer);
+
+/* An operation under way that holds no thread. Where op_can_fly() says so it may be prepared
+ * (rejections come out here) and launched: `landed` is called once, by a thread that must not be
+ * held up, perhaps before op_launch() returns. Then op_land() tells how it went; with must_wait
+ * set it may take a while. Everything that was handed over must live until then. */
+struct op_flight;
+typedef void (*landed_fn)(void *context, struct op_flight *flight);
+bool op_can_fly(const struct op *op);
+pawl_status op_board(pawl *p, const struct op *op, const struct op_request *request,
+                     struct scope *scope, struct buf *out, struct op_flight **flight);
+void op_launch(struct op_flight *flight, landed_fn landed, void *context);
+bool op_must_wait(const struct op_flight *flight);
+pawl_status op_land(struct op_flight *flight, struct buf *out, struct op_answer *answer);
 
 /* The rejection as application/problem+json: {type, title, status, detail, reason}. */
 void op_problem(pawl_status status, const char *detail, struct buf *out);

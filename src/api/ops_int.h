@@ -37,6 +37,11 @@ pawl_status defect_status(const struct op_call *call, const char *words);
 
 /* ---- Shared ---- */
 
+/* An input that came whole (path, query and body in one object), checked against the table. */
+pawl_status op_prepare(pawl *p, const struct op *op, struct node *input, struct scope *scope,
+                       struct op_call *out);
+pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *answer);
+
 struct engine *op_engine(const struct op_call *call);
 pawl_status require_known(const struct op_call *call); /* instance_id names an instance */
 
@@ -49,6 +54,11 @@ bool definition_reference(str reference, str *name, uint32_t *version); /* versi
  * errors; nothing if it was not asked for. NOT_KNOWN. */
 pawl_status print_against(const struct op_call *call, bool has_errors, struct buf *out);
 
+void fire_read(const struct op_call *call, struct fire_args *out);
+void print_fired(const struct fired *fired, struct buf *out);
+
+/* As instance.history prints it; with `instance_id` first where `with_id`. */
+void print_entry(str id, const struct entry *entry, bool with_id, struct buf *out);
 void print_instance(const struct instance_view *view, struct buf *out);
 
 /* ---- Handlers ---- */
@@ -61,6 +71,7 @@ void print_instance(const struct instance_view *view, struct buf *out);
     X(instance_create)                                                                             \
     X(instance_fire)                                                                               \
     X(instance_cancel)                                                                             \
+    X(instance_cancel_many)                                                                        \
     X(instance_current)                                                                            \
     X(instance_declaration)                                                                        \
     X(instance_get)                                                                                \
@@ -75,9 +86,12 @@ void print_instance(const struct instance_view *view, struct buf *out);
     X(test_advance)                                                                                \
     X(test_fire_timer)                                                                             \
     X(test_signal)                                                                                 \
+    X(batch)                                                                                       \
+    X(events)                                                                                      \
     X(store_names)                                                                                 \
     X(store_sql)                                                                                   \
     X(store_verify)                                                                                \
+    X(metrics)                                                                                     \
     X(health)
 
 #define X(name) pawl_status op_##name(struct op_call *call, struct buf *out);

@@ -165,16 +165,11 @@ static pawl_status check_param(struct merge *merge, const struct op_param *param
 }
 
 /* What changes the store must not fail for want of room for its answer afterwards. */
-static pawl_status reserve_answer(struct merge *merge, struct buf *out)
+static pawl_status reserve_answer(const struct op_call *call, struct buf *out)
 {
-    static const char room[ANSWER_RESERVE];
-
-    if (merge->op->flags & OP_WRITES)
-        buf_add(out, room, sizeof room);
-    if (out->failed)
-        return scope_no_memory(merge->scope);
-    buf_clear(out);
-    return PAWL_OK;
+    if (call->op->flags & OP_WRITES)
+        buf_reserve(out, ANSWER_RESERVE);
+    return out->failed ? scope_no_memory(call->scope) : PAWL_OK;
 }
 
 static pawl_status answer_lost(struct scope *scope, const struct op *op)
@@ -186,9 +181,14 @@ static pawl_status answer_lost(struct scope *scope, const struct op *op)
                       op->name);
 }
 
-static pawl_status handle(pawl *p, struct merge *merge, struct buf *out, struct op_answer *answer)
+static pawl_status check(pawl *p, struct merge *merge, struct op_call *out)
 {
-    struct op_call call = {
+    pawl_status status = PAWL_OK;
+
+    for (const struct op_param *param = merge->op->params; param->name; param++)
+        if ((status = check_param(merge, param)) != PAWL_OK)
+            return status;
+    *out = (struct op_call){
         .p = p,
         .scope = merge->scope,
         .op = merge->op,
@@ -196,24 +196,26 @@ static pawl_status handle(pawl *p, struct merge *merge, struct buf *out, struct 
         .http_status = merge->op->http_status,
         .content_type = "application/json",
     };
-    pawl_status status = PAWL_OK;
+    return PAWL_OK;
+}
 
-    for (const struct op_param *param = merge->op->params; param->name; param++)
-        if ((status = check_param(merge, param)) != PAWL_OK)
-            return status;
-    status = reserve_answer(merge, out);
+pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *answer)
+{
+    struct scope *scope = call->scope;
+    bool writes = call->op->flags & OP_WRITES;
+    pawl_status status = reserve_answer(call, out);
+
     if (status == PAWL_OK)
-        status = merge->op->handle(&call, out);
-    if (status == PAWL_NO_MEMORY && !(merge->op->flags & OP_WRITES) &&
-        merge->scope->arena.used > merge->scope->arena.limit / 2)
-        status = scope_fail(merge->scope, PAWL_TOO_LARGE,
+        status = call->op->handle(call, out);
+    if (status == PAWL_NO_MEMORY && !writes && scope->arena.used > scope->arena.limit / 2)
+        status = scope_fail(scope, PAWL_TOO_LARGE,
                             "the answer would be over %zu MiB: ask for less of it (limit; "
                             "sequence_from and sequence_to)",
-                            merge->scope->arena.limit >> 20);
+                            scope->arena.limit >> 20);
     if (status == PAWL_OK && out->failed)
-        status = answer_lost(merge->scope, merge->op);
+        status = answer_lost(scope, call->op);
     if (status == PAWL_OK)
-        *answer = (struct op_answer){ call.http_status, call.content_type };
+        *answer = (struct op_answer){ call->http_status, call->content_type, call->stream };
     return status;
 }
 
@@ -227,33 +229,123 @@ static pawl_status merge_begin(struct merge *merge, struct scope *scope, const s
     return PAWL_OK;
 }
 
-pawl_status op_run(pawl *p, const struct op *op, const struct op_request *request,
-                   struct scope *scope, struct buf *out, struct op_answer *answer)
+static pawl_status prepare_request(pawl *p, const struct op *op, const struct op_request *request,
+                                   struct scope *scope, struct op_call *out)
 {
     struct merge merge;
     pawl_status status = merge_begin(&merge, scope, op);
 
     if (status == PAWL_OK)
         status = merge_request(&merge, request);
+    return status == PAWL_OK ? check(p, &merge, out) : status;
+}
+
+pawl_status op_run(pawl *p, const struct op *op, const struct op_request *request,
+                   struct scope *scope, struct buf *out, struct op_answer *answer)
+{
+    struct op_call call;
+    pawl_status status = prepare_request(p, op, request, scope, &call);
+
+    return status == PAWL_OK ? op_perform(&call, out, answer) : status;
+}
+
+/* ---- Without a thread ---- */
+
+struct op_flight {
+    struct op_call call;
+    struct fire_call fire;
+    landed_fn landed;
+    void *context;
+};
+
+bool op_can_fly(const struct op *op)
+{
+    return op->handle == op_instance_fire;
+}
+
+pawl_status op_board(pawl *p, const struct op *op, const struct op_request *request,
+                     struct scope *scope, struct buf *out, struct op_flight **flight)
+{
+    struct op_flight *made = ARENA_NEW(&scope->arena, struct op_flight);
+    pawl_status status = made ? PAWL_OK : scope_no_memory(scope);
+
     if (status == PAWL_OK)
-        status = handle(p, &merge, out, answer);
+        status = prepare_request(p, op, request, scope, &made->call);
+    if (status == PAWL_OK)
+        status = reserve_answer(&made->call, out);
+    if (status == PAWL_OK)
+        *flight = made;
     return status;
+}
+
+static void fire_has_landed(struct fire_call *fire)
+{
+    struct op_flight *flight =
+        (struct op_flight *)((char *)fire - offsetof(struct op_flight, fire));
+
+    flight->landed(flight->context, flight);
+}
+
+void op_launch(struct op_flight *flight, landed_fn landed, void *context)
+{
+    pawl_status status;
+
+    flight->landed = landed;
+    flight->context = context;
+    flight->fire = (struct fire_call){ .scope = flight->call.scope, .done = fire_has_landed };
+    fire_read(&flight->call, &flight->fire.fire.args);
+    status = engine_fire_start(op_engine(&flight->call), &flight->fire);
+    if (status == PAWL_OK)
+        return;
+    flight->fire.fire.status = status;
+    landed(context, flight);
+}
+
+bool op_must_wait(const struct op_flight *flight)
+{
+    return flight->fire.fire.is_elsewhere;
+}
+
+pawl_status op_land(struct op_flight *flight, struct buf *out, struct op_answer *answer)
+{
+    struct batch_fire *fire = &flight->fire.fire;
+    struct op_call *call = &flight->call;
+
+    if (fire->is_elsewhere)
+        fire->status = engine_fire(op_engine(call), call->scope, &fire->args, &fire->fired);
+    if (fire->status != PAWL_OK)
+        return fire->status;
+    print_fired(&fire->fired, out);
+    *answer =
+        (struct op_answer){ .http_status = call->http_status, .content_type = call->content_type };
+    return out->failed ? answer_lost(call->scope, call->op) : PAWL_OK;
+}
+
+/* ---- By name ---- */
+
+pawl_status op_prepare(pawl *p, const struct op *op, struct node *input, struct scope *scope,
+                       struct op_call *out)
+{
+    struct merge merge;
+    pawl_status status = merge_begin(&merge, scope, op);
+
+    if (status == PAWL_OK)
+        status = merge_members(&merge, input, true);
+    return status == PAWL_OK ? check(p, &merge, out) : status;
 }
 
 static pawl_status call_by_name(pawl *p, const struct op *op, const char *input_json,
                                 struct scope *scope, struct buf *out)
 {
     struct op_answer answer;
-    struct merge merge;
+    struct op_call call;
     struct node *input;
     pawl_status status;
 
     status = node_read_json(scope, str_of(input_json ? input_json : "{}"), &input);
     if (status == PAWL_OK)
-        status = merge_begin(&merge, scope, op);
-    if (status == PAWL_OK)
-        status = merge_members(&merge, input, true);
-    return status == PAWL_OK ? handle(p, &merge, out, &answer) : status;
+        status = op_prepare(p, op, input, scope, &call);
+    return status == PAWL_OK ? op_perform(&call, out, &answer) : status;
 }
 
 /* The buffer's block becomes the caller's, cut to what pawl_free() takes it to be. */
@@ -281,6 +373,7 @@ pawl_status pawl_call(pawl *p, const char *operation, const char *input_json, ch
         return status;
     op = op_find(str_of(operation));
     scope_init(&scope, &p->heap, LIMIT_SCOPE);
+    scope.outer = panic_set(&p->panic);
     buf_init(&answer, &p->heap, LIMIT_SCOPE);
     if (op)
         status = call_by_name(p, op, input_json, &scope, &answer);
@@ -294,6 +387,7 @@ pawl_status pawl_call(pawl *p, const char *operation, const char *input_json, ch
     if (error)
         *error = status != PAWL_OK ? scope.error : (pawl_error){ 0 };
     buf_fini(&answer);
+    panic_set(scope.outer);
     scope_fini(&scope);
     return status;
 }

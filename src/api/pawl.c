@@ -21,12 +21,14 @@ static pawl_status leave(struct scope *scope, pawl_status status, pawl_error *er
         error->status = status;
     }
     scope_fini(scope);
+    panic_set(scope->outer);
     return status;
 }
 
 static void enter(pawl *p, struct scope *scope)
 {
     scope_init(scope, &p->heap, LIMIT_SCOPE);
+    scope->outer = panic_set(&p->panic);
 }
 
 /* There may be no pawl, and so no scope, to tell it in. */
@@ -48,41 +50,36 @@ pawl_status api_need(pawl_error *error, const char *call, const struct given *gi
 
 static struct heap heap_of(const pawl_options *options)
 {
-    if (options && options->resize)
+    if (options->resize)
         return (struct heap){ options->resize, options->resize_context };
     return heap_libc;
 }
 
-pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *options, struct env *env,
-                          pawl_error *error)
+/* Open what `from` says, with the host's choices. `env` is the engine's, also on failure. */
+static pawl_status open_engine(pawl **out, const char *url, const pawl_options *o,
+                               struct engine_options from, pawl_error *error)
 {
-    static const pawl_options defaults = { 0 };
-    const pawl_options *o = options ? options : &defaults;
-    struct heap heap = heap_of(options);
+    struct heap heap = heap_of(o);
     struct scope scope;
-    pawl *p = env ? heap_new(&heap, sizeof *p) : NULL;
+    pawl *p = from.env ? heap_new(&heap, sizeof *p) : NULL;
     pawl_status status;
 
-    *out = NULL;
     scope_init(&scope, p ? &p->heap : &heap, LIMIT_SCOPE);
+    scope.outer = panic_set(p ? &p->panic : NULL);
     if (!p) {
-        if (env)
-            env->close(env);
+        if (from.env)
+            from.env->close(from.env);
         return leave(&scope, scope_no_memory(&scope), error);
     }
     p->heap = heap;
-    status = engine_open(url,
-                         &(struct engine_options){ .env = env,
-                                                   .heap = &p->heap,
-                                                   .own = o->own,
-                                                   .address = o->address,
-                                                   .workers = o->workers,
-                                                   .test_clock = o->test_clock,
-                                                   .allow_exec = o->allow_exec,
-                                                   .log = o->log,
-                                                   .log_context = o->log_context },
-                         &scope, &p->engine);
-    status = leave(&scope, status, error);
+    p->panic = (struct panic_hook){ o->panic, o->panic_context };
+    from.heap = &p->heap;
+    from.panic = &p->panic;
+    from.test_clock = o->test_clock;
+    from.allow_exec = o->allow_exec;
+    from.log = o->log;
+    from.log_context = o->log_context;
+    status = leave(&scope, engine_open(url, &from, &scope, &p->engine), error);
     if (status)
         heap_free(&heap, p, sizeof *p);
     else
@@ -90,23 +87,65 @@ pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *optio
     return status;
 }
 
+static const pawl_options defaults = { 0 };
+
+pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *options, struct env *env,
+                          pawl_error *error)
+{
+    const pawl_options *o = options ? options : &defaults;
+
+    *out = NULL;
+    return open_engine(
+        out, url ? url : "sqlite:pawl.db", o,
+        (struct engine_options){
+            .env = env, .own = o->own, .address = o->address, .workers = o->workers },
+        error);
+}
+
 pawl_status pawl_open(pawl **out, const char *url, const pawl_options *options, pawl_error *error)
 {
+    struct heap heap = heap_of(options ? options : &defaults);
     pawl_status status = API_NEED(error, GIVEN(out));
 
     if (status)
         return status;
-    return pawl_open_env(out, url ? url : "sqlite:pawl.db", options, env_os_new(), error);
+    return pawl_open_env(out, url, options, env_os_new(&heap), error);
+}
+
+pawl_status pawl_attach(pawl **out, struct sqlite3 *connection, const pawl_options *options,
+                        pawl_error *error)
+{
+    const pawl_options *o = options ? options : &defaults;
+    struct heap heap = heap_of(o);
+    struct scope scope;
+    pawl_status status = API_NEED(error, GIVEN(out));
+
+    if (status)
+        return status;
+    *out = NULL;
+    if (connection && !o->own && !o->workers && !o->address)
+        return open_engine(
+            out, NULL, o,
+            (struct engine_options){ .env = env_os_new(&heap), .connection = connection }, error);
+    scope_init(&scope, &heap, LIMIT_SCOPE);
+    scope.outer = panic_set(NULL);
+    scope_fail(&scope, PAWL_INVALID_REQUEST, "attaching: expected %s",
+               connection ? "no own, workers or address: an attachment is shared"
+                          : "a connection, found NULL");
+    return leave(&scope, PAWL_INVALID_REQUEST, error);
 }
 
 void pawl_close(pawl *p)
 {
+    const struct panic_hook *outer;
     struct heap heap;
 
     if (!p)
         return;
+    outer = panic_set(&p->panic);
     heap = p->heap;
     engine_close(p->engine);
+    panic_set(outer);
     heap_free(&heap, p, sizeof *p);
 }
 
@@ -455,7 +494,28 @@ pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, pawl_error *
 
 int64_t pawl_next_due(pawl *p)
 {
-    return p ? engine_next_due_ms(p->engine) : -1;
+    const struct panic_hook *outer;
+    int64_t left_ms;
+
+    if (!p)
+        return -1;
+    outer = panic_set(&p->panic);
+    left_ms = engine_next_due_ms(p->engine);
+    panic_set(outer);
+    return left_ms;
+}
+
+int pawl_fd(pawl *p)
+{
+    const struct panic_hook *outer;
+    int fd;
+
+    if (!p)
+        return -1;
+    outer = panic_set(&p->panic);
+    fd = engine_bell(p->engine);
+    panic_set(outer);
+    return fd;
 }
 
 pawl_status pawl_run_due(pawl *p, pawl_error *error)

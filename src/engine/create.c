@@ -328,8 +328,8 @@ static pawl_status create_one(struct engine *engine, struct request *request, in
                                 .test = args->test };
     struct creation_values values;
     struct head *head;
-    pawl_status status =
-        batch_reserve(engine, request->scope, decision->count + 1, live_room(decision));
+    pawl_status status = batch_reserve(engine, request->scope, decision->count + 1,
+                                       live_room(decision) + create->definition->deadline_count);
 
     if (!status && args->declaration.data)
         status = inline_id(engine, request->scope, create->row, at_ms, &row.definition);
@@ -355,6 +355,7 @@ static pawl_status create_one(struct engine *engine, struct request *request, in
     }
     engine->batch.instances[engine->batch.instance_count++] = row;
     create->number = row.number;
+    deadlines_arm(engine, head, create->definition, at_ms);
     status = add_decision(engine, request->scope, head, create->definition, decision,
                           create->decided_at_ms, at_ms, at_ms);
     create->out->state =

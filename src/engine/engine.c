@@ -23,6 +23,23 @@ struct store *engine_store(struct engine *engine)
     return engine->store;
 }
 
+struct env *engine_env(struct engine *engine)
+{
+    return engine->env;
+}
+
+void engine_figures(struct engine *engine, struct engine_figures *out)
+{
+    *out = (struct engine_figures){ .commit = &engine->commit_times,
+                                    .failed = engine->commits_failed,
+                                    .wal_bytes = store_wal_bytes(engine->store) };
+    pthread_mutex_lock(&engine->lock);
+    out->position = engine->tip.pos;
+    out->flushed = engine->tip.flushed;
+    out->queued = engine->queued;
+    pthread_mutex_unlock(&engine->lock);
+}
+
 bool engine_has_test_clock(const struct engine *engine)
 {
     return engine->options.test_clock;
@@ -36,6 +53,8 @@ static pawl_status open_store(struct engine *engine, const char *url, struct sco
                                      .env = engine->env,
                                      .heap = engine->heap };
 
+    if (engine->options.connection)
+        return store_attach(engine->options.connection, &options, scope, &engine->store);
     return store_open(str_of(url), &options, scope, &engine->store);
 }
 
@@ -55,7 +74,8 @@ static bool init_parts(struct engine *engine)
     map_init(&engine->actor_map, engine->heap);
     arena_init(&engine->code_arena, engine->heap, LIMIT_SCOPE);
     engine->next_due_ms = engine->next_lease_ms = INT64_MAX;
-    engine->sha = sha_new();
+    engine->bell = -1;
+    engine->sha = sha_new(engine->heap);
     engine->toolbox =
         toolbox_new(&(struct toolbox_options){ .heap = engine->heap,
                                                .env = engine->env,
@@ -85,6 +105,7 @@ static void free_parts(struct engine *engine)
     pthread_cond_destroy(&engine->changed);
     pthread_mutex_destroy(&engine->definitions_lock);
     pthread_mutex_destroy(&engine->lock);
+    env_bell_free(engine->bell);
     heap_free(engine->heap, engine, sizeof *engine);
 }
 

@@ -6,6 +6,8 @@
  *
  * Promises (tests quote the numbers):
  *  (1) A call that returns PAWL_OK is durable; one that returns a rejection changed nothing.
+ *      On a host's connection, inside a transaction: durable with that transaction, and (6) holds
+ *      for the host's connection, where what it has written can be seen.
  *  (2) A decision is committed only against the seq it was made for; a stale one is made again.
  *  (3) Entries of an instance are numbered 1..N without gaps, also across restarts.
  *  (4) A timer fires once, never before its due time by the store's clock, also after a restart;
@@ -20,6 +22,7 @@
 #ifndef PAWL_ENGINE_ENGINE_H
 #define PAWL_ENGINE_ENGINE_H
 
+#include "base/figures.h"
 #include "base/scope.h"
 #include "evidence/evidence.h"
 #include "flow/flow.h"
@@ -39,8 +42,11 @@ struct engine_options {
     bool test_clock;
     bool allow_exec;
     bool must_exist; /* do not create the store */
+    struct sqlite3 *connection; /* of the host's: attach to it instead of opening; without `own`,
+                                   by one thread at a time */
     void (*log)(void *context, pawl_log_level level, const char *event, const char *text);
     void *log_context;
+    const struct panic_hook *panic; /* for threads of the engine's own; lives as long as it does */
 };
 
 pawl_status engine_open(const char *url, const struct engine_options *options, struct scope *scope,
@@ -53,6 +59,15 @@ void engine_tools_changed(struct engine *engine); /* steps that no tool served m
 const struct heap *engine_heap(struct engine *engine);
 struct store *engine_store(struct engine *engine); /* for reading: verify, sql */
 bool engine_has_test_clock(const struct engine *engine);
+
+struct engine_figures {
+    const struct histogram *commit; /* the engine's */
+    uint64_t failed;                /* commits */
+    uint64_t position, flushed, wal_bytes;
+    uint32_t queued;
+};
+void engine_figures(struct engine *engine, struct engine_figures *out);
+struct env *engine_env(struct engine *engine); /* the clock and the dice */
 
 /* ---- Definitions ---- */
 
@@ -138,6 +153,8 @@ struct fire_args {
     bool has_expected;
     int64_t expected_sequence; /* one that no entry can have conflicts as well */
     bool is_cancel;             /* not an action by name but the declared way to cancel */
+    bool is_timer;              /* a deadline's action, if its time is over ... */
+    bool is_forced;             /* ... or a test says so */
     pawl_status late_status;    /* a defect of attribution or time, found by the caller: reported in
                                    its    place of the priority (after conflict), with late_words */
     const char *late_words;
@@ -153,16 +170,41 @@ pawl_status engine_fire(struct engine *engine, struct scope *scope, const struct
 
 struct batch_fire {
     struct fire_args args;
-    pawl_status status; /* the words of the last rejection are in the scope */
+    pawl_status status;
+    const char *words; /* of a rejection; NULL: those in the scope */
     struct fired fired;
     bool is_elsewhere; /* the engine's: no machine, so it goes through its mailbox */
 };
 pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct batch_fire *fires,
                               size_t count);
 
+/* A fire that nobody waits for. `done` is called once it is durable or rejected, on the draining
+ * thread and without a lock: it may not wait for the engine. In an engine without threads it is
+ * called before this returns. The call and its scope are the engine's until then. Where
+ * fire.is_elsewhere is set nothing has happened yet: it is no machine, and engine_fire() has to be
+ * called by somebody who may wait. */
+struct fire_call {
+    struct scope *scope;
+    struct batch_fire fire;
+    void (*done)(struct fire_call *call);
+};
+/* NO_MEMORY: `done` will not be called; else OK. */
+pawl_status engine_fire_start(struct engine *engine, struct fire_call *call);
+
 /* reason data NULL: the usual one. */
 pawl_status engine_cancel(struct engine *engine, struct scope *scope, str id, str actor, str reason,
                           struct fired *out);
+/* Cancel every instance with this correlation id that is there now. Those that have ended or have
+ * no way to cancel are refused, and counted; a failing store ends the call, with what was
+ * cancelled so far cancelled. */
+struct cancel_args {
+    str correlation, actor, reason;
+};
+struct cancelled {
+    uint64_t cancelled, refused;
+};
+pawl_status engine_cancel_many(struct engine *engine, struct scope *scope,
+                               const struct cancel_args *args, struct cancelled *out);
 pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
                           str actor);
 
@@ -237,6 +279,27 @@ struct history {
 pawl_status engine_history(struct engine *engine, struct scope *scope, str id,
                            const struct history_query *query, struct history *out);
 
+/* ---- Following the log ---- */
+
+/* `committed` is called after each commit with the position of its last record, on the draining
+ * thread and under the engine's lock: it may do no more than wake somebody. NULL ends it; when
+ * that has returned, it is not called any more. One watcher at a time. */
+void engine_watch(struct engine *engine, void (*committed)(void *context, uint64_t position),
+                  void *context);
+uint64_t engine_position(struct engine *engine); /* of the last record that is durable */
+
+/* What is given lives for that call. Other than OK ends the reading and is returned. */
+typedef pawl_status (*entry_fn)(void *context, str id, const struct entry *entry);
+
+/* Entries behind position `after`, in commit order, none that is not durable; at most `limit`
+ * records are looked at. *reached: the position up to which there is no other entry; where it is
+ * engine_position(), there is nothing more. */
+pawl_status engine_entries(struct engine *engine, struct scope *scope, uint64_t after,
+                           uint32_t limit, entry_fn fn, void *context, uint64_t *reached);
+/* The same of one instance, at most `limit` entries. */
+pawl_status engine_entries_of(struct engine *engine, struct scope *scope, str id, uint64_t after,
+                              uint32_t limit, entry_fn fn, void *context, uint64_t *reached);
+
 struct waiting {
     const char *kind; /* action, timer, signal, step, ... */
     str name;
@@ -286,6 +349,8 @@ pawl_status engine_step_is_live(struct engine *engine, struct scope *scope, str 
                                 bool *out_live);
 
 int64_t engine_next_due_ms(struct engine *engine); /* from now; 0: at once; -1: never */
+/* A descriptor of the engine's, readable while engine_run_due() has something to do; -1: none. */
+int engine_bell(struct engine *engine);
 pawl_status engine_run_due(struct engine *engine, struct scope *scope);
 /* Answers when nothing more is due and no tool is running. */
 pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t by_ms);

@@ -237,7 +237,10 @@ struct definition_slot {
     struct scope scope; /* holds it */
     str name;
     uint32_t version;
-    bool is_bound; /* code: its handler is here */
+    bool is_bound;    /* code: its handler is here */
+    bool is_doubtful; /* attached: a rollback may have put another one in its place */
+    uint8_t compiled_sha[SHA_SIZE];
+    struct definition_slot *next; /* of those that a rollback took back */
 };
 
 struct engine {
@@ -272,6 +275,9 @@ struct engine {
     pthread_mutex_t definitions_lock;
     struct definition_slot **definitions; /* by id */
     uint32_t definition_capacity;
+    struct definition_slot *retired; /* not found any more, but names in results point into them */
+    uint64_t seen_pos; /* attached: the end of the log when the last definition was loaded */
+    uint8_t seen_root[SHA_SIZE];
     struct arena code_arena; /* holds the copies below, until close */
     const pawl_code_type **code_types;
     uint32_t code_count;
@@ -295,6 +301,15 @@ struct engine {
     bool timers_busy;              /* somebody is firing what is due */
     _Atomic uint32_t stuck_timers; /* due, but not to be fired now */
     int64_t stuck_until_ms;
+    int bell;           /* -1: nobody has asked for it */
+    int64_t bell_at_ms; /* what it is set to */
+    bool bell_may_ring; /* it may have rung since: it has to be set again to fall silent */
+
+    uint32_t queued; /* requests that wait for the drain */
+    struct histogram commit_times;
+    _Atomic uint64_t commits_failed;
+    void (*committed)(void *context, uint64_t position); /* who follows the log; NULL: nobody */
+    void *committed_context;
 
     pthread_t *threads;
     uint32_t thread_count;
@@ -320,6 +335,9 @@ void batch_seal(struct engine *engine, struct head *head, struct record *record,
                 str body, const struct commitments *commitments);
 uint64_t batch_new_value(struct engine *engine, str bytes, bool interned,
                          const uint8_t **commitment);
+/* When the instance came into its state: the time of its last entry, or of its creation. */
+pawl_status batch_entered_at(struct engine *engine, struct scope *scope, const struct head *head,
+                             int64_t *out);
 pawl_status batch_know_skip(struct engine *engine, struct scope *scope, struct head *head);
 pawl_status heads_make_whole(struct engine *engine, struct scope *scope, struct head *head);
 struct record *batch_record(struct engine *engine, int32_t what, struct head *head, int64_t at_ms);
@@ -346,6 +364,12 @@ pawl_status definition_row_make(struct engine *engine, struct scope *scope, str 
 pawl_status definition_put(struct engine *engine, struct scope *scope,
                            struct define_request *define);
 void definitions_fini(struct engine *engine);
+
+/* attach.c: what a host's rollback may have taken back. definitions_lock held, but for the last */
+pawl_status attached_check(struct engine *engine, struct scope *scope, uint32_t id);
+pawl_status attached_note(struct engine *engine, struct scope *scope);
+void attached_fini(struct engine *engine);
+void definition_slot_free(struct engine *engine, struct definition_slot *slot);
 
 /* code_types.c */
 void definitions_bind(struct engine *engine,
@@ -436,13 +460,27 @@ pawl_status engine_send_claims(struct engine *engine, struct scope *scope, struc
 void steps_fini(struct engine *engine);
 void *steps_thread(void *engine);
 
+/* deadlines.c */
+void deadlines_arm(struct engine *engine, const struct head *head,
+                   const struct definition *definition,
+                   int64_t at_ms); /* those of its state; room for all is reserved */
+/* Fire the timers of machines among `due` and take them out of the list; those that could not be
+ * fired and are still armed are added to *refused. */
+pawl_status deadlines_fire(struct engine *engine, struct scope *scope, struct live_timer *due,
+                           uint32_t *count, uint32_t *refused);
+
 /* timers.c */
 pawl_status timers_fire_due(struct engine *engine, struct scope *scope);
+pawl_status timers_look_ahead(struct engine *engine, struct scope *scope); /* as the store knows */
 void timers_look_again(struct engine *engine); /* what could not be fired may be fired now */
+int64_t timers_next_due(const struct engine *engine); /* timers and leases; lock held */
 bool timers_are_due(struct engine *engine);    /* lock held */
 void timers_note(struct engine *engine, const struct batch *batch); /* lock held */
 void *timers_thread(void *engine);
 void *drain_thread(void *engine);
+
+/* due.c */
+void engine_ring(struct engine *engine); /* lock held: something may be due earlier, or no more */
 
 /* recover.c */
 pawl_status recover(struct engine *engine, struct scope *scope);
@@ -452,7 +490,21 @@ pawl_status recover_steps(struct engine *engine, struct scope *scope);
 void recover_ready(struct engine *engine);        /* ready steps that could not be remembered */
 pawl_status engine_reopen(struct engine *engine); /* by the drain, after OUTCOME_UNKNOWN */
 
+/* entries.c */
+struct value_texts { /* the last values read: actors repeat; emptied with the scope */
+    uint64_t ids[2];
+    str texts[2];
+};
+/* What an entry says by itself and who made it; then its payload and reason. */
+pawl_status entry_open(struct engine *engine, struct scope *scope,
+                       const struct definition *definition, const struct record *record,
+                       struct value_texts *texts, struct entry *out);
+pawl_status entry_fill(struct engine *engine, struct scope *scope, struct value_texts *texts,
+                       struct entry *entry);
+void engine_tell_watcher(struct engine *engine); /* lock held */
+
 /* read.c */
+bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows);
 pawl_status value_text(struct engine *engine, struct scope *scope, uint64_t id, str *out);
 pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, struct head *out,
                           struct definition_slot **slot);

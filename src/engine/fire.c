@@ -97,7 +97,10 @@ void fired_tell(const struct head *head, const struct definition *definition, st
 static struct event event_of(const struct fire_args *args, int64_t at_ms)
 {
     return (struct event){
-        .kind = args->is_cancel ? EVENT_CANCEL : EVENT_FIRE,
+        .kind = args->is_cancel  ? EVENT_CANCEL
+                : args->is_timer ? EVENT_TIMER
+                                 : EVENT_FIRE,
+        .is_forced = args->is_forced,
         .at_ms = at_ms,
         .fired_at_ms = args->has_fired_at ? args->fired_at_ms : at_ms,
         .name = args->action,
@@ -106,6 +109,42 @@ static struct event event_of(const struct fire_args *args, int64_t at_ms)
         .reason = args->is_cancel && !args->reason.data ? default_reason : args->reason,
         .guard_satisfied = args->guard_satisfied,
     };
+}
+
+/* The entry, and what it does to the timers of a machine that has deadlines. *head is found again:
+ * making room may have put it elsewhere. */
+static pawl_status enter(struct engine *engine, struct scope *scope, struct head **head,
+                         const struct definition *definition, const struct decision *decision,
+                         int64_t at_ms, int64_t fired_at_ms)
+{
+    uint64_t number = (*head)->instance;
+    pawl_status status = PAWL_OK;
+
+    if (definition->deadline_count > 0) {
+        status = batch_reserve(engine, scope, 1, live_room(decision));
+        *head = batch_find(&engine->batch, number);
+    }
+    if (!status)
+        status =
+            batch_entry(engine, scope, *head, definition, &decision->drafts[0], at_ms, fired_at_ms);
+    if (!status && definition->deadline_count > 0)
+        live_from_draft(engine, *head, &decision->drafts[0],
+                        definition->states[(*head)->state].terminal != TERMINAL_NOT);
+    return status;
+}
+
+static pawl_status decide_fire(struct engine *engine, struct scope *scope, const struct head *head,
+                               const struct definition *definition, const struct event *event,
+                               struct decision *out)
+{
+    struct standing standing = { .state = head->state, .seq = head->seq };
+    pawl_status status = PAWL_OK;
+
+    if (event->kind == EVENT_TIMER)
+        status = batch_entered_at(engine, scope, head, &standing.entered_at_ms);
+    if (status)
+        return status;
+    return machine_behavior.decide(definition, &standing, event, scope, out);
 }
 
 /* One fire, in the drain. */
@@ -134,14 +173,11 @@ static pawl_status fire_one(struct engine *engine, struct scope *scope, struct b
         fire->is_elsewhere = true;
         return PAWL_OK;
     }
-    status = machine_behavior.decide(slot->definition,
-                                     &(struct standing){ .state = head->state, .seq = head->seq },
-                                     &event, scope, &decision);
+    status = decide_fire(engine, scope, head, slot->definition, &event, &decision);
     if (!status)
         status = fire_check_late(engine, scope, &fire->args, head->instance, head->seq, at_ms);
     if (!status)
-        status = batch_entry(engine, scope, head, slot->definition, &decision.drafts[0], at_ms,
-                             event.fired_at_ms);
+        status = enter(engine, scope, &head, slot->definition, &decision, at_ms, event.fired_at_ms);
     if (!status)
         fired_tell(head, slot->definition, &fire->fired);
     else if (PLANTED(REFUSED_COUNTS))
@@ -175,6 +211,12 @@ static void fail_whole(struct engine *engine, struct request *request, pawl_stat
     }
 }
 
+/* Of many rejections the scope holds but the last; short of memory, that is what is told. */
+static void keep_words(struct scope *scope, struct batch_fire *fire)
+{
+    fire->words = arena_text(&scope->arena, str_of(scope->error.message));
+}
+
 void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
 {
     for (size_t i = 0; i < request->fire_count; i++) {
@@ -187,6 +229,8 @@ void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
             fail_whole(engine, request, fire->status);
             return;
         }
+        if (fire->status)
+            keep_words(request->scope, fire);
         if (!fire->status && !fire->is_elsewhere)
             request->accepted = true;
     }
@@ -203,6 +247,8 @@ static void fire_elsewhere(struct engine *engine, struct scope *scope, struct ba
     fire->status = check_words(scope, &fire->args, &number, random);
     if (!fire->status)
         fire->status = engine_send(engine, scope, number, &event, &fire->args, &fire->fired);
+    if (fire->status)
+        keep_words(scope, fire);
 }
 
 pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct batch_fire *fires,
@@ -235,6 +281,48 @@ static pawl_status malformed_first(struct scope *scope, const struct fire_args *
         return PAWL_INVALID_REQUEST;
     scope->error = kept;
     return status;
+}
+
+static void fire_is_done(struct engine *engine, struct request *request)
+{
+    struct fire_call *call = request->context;
+
+    (void)engine;
+    if (request->status && !call->fire.status)
+        call->fire.status = request->status;
+    call->done(call);
+}
+
+static bool has_drain(struct engine *engine)
+{
+    bool has_one;
+
+    pthread_mutex_lock(&engine->lock);
+    has_one = engine->thread_count > 0;
+    pthread_mutex_unlock(&engine->lock);
+    return has_one;
+}
+
+pawl_status engine_fire_start(struct engine *engine, struct fire_call *call)
+{
+    struct request *request = ARENA_NEW(&call->scope->arena, struct request);
+
+    if (!request)
+        return scope_no_memory(call->scope);
+    *request = (struct request){ .kind = REQUEST_FIRE,
+                                 .scope = call->scope,
+                                 .after = fire_is_done,
+                                 .context = call,
+                                 .fires = &call->fire,
+                                 .fire_count = 1 };
+    if (has_drain(engine)) {
+        engine_post_request(engine, request);
+    } else { /* nobody would be sure to come by */
+        request->after = NULL;
+        engine_submit(engine, request);
+        fire_is_done(engine, request);
+    }
+    return PAWL_OK;
 }
 
 pawl_status engine_fire(struct engine *engine, struct scope *scope, const struct fire_args *args,

@@ -61,6 +61,8 @@ void lease_drop(struct engine *engine, uint64_t instance, uint32_t ordinal)
 
     if (lease)
         *lease = engine->leases[--engine->lease_count];
+    if (engine->lease_count == 0)
+        engine->next_lease_ms = INT64_MAX;
 }
 
 /* Tokens are compared in constant time: they are all that protects an answer. */

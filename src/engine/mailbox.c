@@ -235,7 +235,7 @@ static bool tell_snapshot(struct scope *scope, const struct decision *decision, 
     struct draft *last = &decision->drafts[decision->count - 1];
     char hex[2 * SHA_SIZE + 1];
     uint8_t hash[SHA_SIZE];
-    struct sha *sha = sha_new();
+    struct sha *sha = sha_new(scope->arena.heap);
     str kept;
 
     if (!sha)
@@ -519,6 +519,7 @@ bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail)
     engine->mail_under_way++;
     mail->instance = instance;
     deliver(engine, actor, mail);
+    engine_ring(engine);
     return true;
 }
 

@@ -18,7 +18,7 @@ const char *instance_status_name(enum instance_status status)
 
 /* *trust_rows: it is not here, and so its row is right. While a store that failed is read anew what
  * is here is not all, and may be half read: then the log has to be asked. */
-static bool find_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows)
+bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows)
 {
     const struct head *cached = NULL;
 
@@ -65,7 +65,7 @@ pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, st
 
     if (status)
         return status;
-    if (!find_cached(engine, number, out, &trust_rows))
+    if (!head_is_cached(engine, number, out, &trust_rows))
         status = load(engine, scope, number, trust_rows, out);
     else
         status = heads_make_whole(engine, scope, out);
@@ -189,7 +189,7 @@ static pawl_status read_moment(struct engine *engine, struct scope *scope, str i
 
     for (int tries = 0; !status && tries < 10; tries++) {
         *live = (struct live){ 0 };
-        if ((*slot)->definition->kind == KIND_MACHINE)
+        if ((*slot)->definition->kind == KIND_MACHINE && !(*slot)->definition->deadline_count)
             return PAWL_OK;
         status = store_live(engine->store, scope, head->instance, live);
         if (!status)
@@ -301,8 +301,7 @@ pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struc
         return scope_no_memory(scope);
     if (slot->definition->kind == KIND_MACHINE)
         why_machine(slot->definition, head.state, *out, count);
-    else
-        why_live(slot->definition, &live, *out, count);
+    why_live(slot->definition, &live, *out, count);
     return PAWL_OK;
 }
 

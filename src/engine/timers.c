@@ -59,14 +59,18 @@ static pawl_status fire_some(struct engine *engine, struct scope *scope, int64_t
 {
     struct mail_group group = { 0 };
     struct live_timer *due;
+    uint32_t left;
     int64_t next_ms;
     pawl_status status = store_due(engine->store, scope, now_ms,
                                    TIMERS_AT_ONCE + engine->stuck_timers, &due, count, &next_ms);
 
+    left = *count;
+    if (!status)
+        status = deadlines_fire(engine, scope, due, &left, &group.refused);
     if (status)
         return status;
     pthread_mutex_lock(&engine->lock);
-    for (uint32_t i = 0; i < *count; i++) {
+    for (uint32_t i = 0; i < left; i++) {
         if (!post_timer(engine, &due[i], &group))
             group.refused++;
         if (PLANTED(TIMER_TWICE))
@@ -81,7 +85,7 @@ static pawl_status fire_some(struct engine *engine, struct scope *scope, int64_t
 }
 
 /* The due time of the first armed timer, as the store knows it. */
-static pawl_status look_ahead(struct engine *engine, struct scope *scope)
+pawl_status timers_look_ahead(struct engine *engine, struct scope *scope)
 {
     struct live_timer *due;
     uint32_t count;
@@ -98,6 +102,7 @@ static pawl_status look_ahead(struct engine *engine, struct scope *scope)
         engine->next_due_ms = INT64_MIN; /* not known: look again */
     else if (count && due[0].due_at_ms < engine->next_due_ms)
         engine->next_due_ms = due[0].due_at_ms;
+    engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
     return status;
 }
@@ -133,7 +138,7 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope)
     do {
         status = fire_some(engine, scope, now_ms, &refused, &count);
         if (!status)
-            status = look_ahead(engine, scope);
+            status = timers_look_ahead(engine, scope);
         if (!status)
             note_stuck(engine, refused);
     } while (!status && count > refused && !engine->stopping);
@@ -147,11 +152,12 @@ void timers_look_again(struct engine *engine)
     engine->stuck_timers = 0;
     engine->next_due_ms = INT64_MIN;
     pthread_cond_broadcast(&engine->changed);
+    engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
 }
 
 /* Timers, and leases that run out. Lock held. */
-static int64_t next_due(const struct engine *engine)
+int64_t timers_next_due(const struct engine *engine)
 {
     return engine->next_lease_ms < engine->next_due_ms ? engine->next_lease_ms
                                                        : engine->next_due_ms;
@@ -160,7 +166,7 @@ static int64_t next_due(const struct engine *engine)
 /* Lock held. */
 bool timers_are_due(struct engine *engine)
 {
-    return next_due(engine) <= clock_at(engine) &&
+    return timers_next_due(engine) <= clock_at(engine) &&
            (!engine->stuck_timers || engine->env->tick_ms(engine->env) >= engine->stuck_until_ms);
 }
 
@@ -172,9 +178,9 @@ static int64_t pause_ms(struct engine *engine)
 
     if (engine->stuck_timers)
         return STUCK_PAUSE_MS;
-    if (engine->options.test_clock || next_due(engine) >= now_ms + 1000)
+    if (engine->options.test_clock || timers_next_due(engine) >= now_ms + 1000)
         return 1000;
-    return next_due(engine) > now_ms ? next_due(engine) - now_ms : 1;
+    return timers_next_due(engine) > now_ms ? timers_next_due(engine) - now_ms : 1;
 }
 
 /* Decide what waits, and fire what falls due. Lock not held while it works. */
@@ -184,6 +190,7 @@ void *timers_thread(void *context)
     struct scope scope;
 
     scope_init(&scope, engine->heap, LIMIT_SCOPE);
+    panic_set(engine->options.panic);
     pthread_mutex_lock(&engine->lock);
     while (!engine->stopping) {
         if (engine_pump(engine))
@@ -210,62 +217,13 @@ void *timers_thread(void *context)
     return NULL;
 }
 
-/* ---- a host with its own loop ---- */
-
-int64_t engine_next_due_ms(struct engine *engine)
-{
-    int64_t left, now_ms;
-
-    pthread_mutex_lock(&engine->lock);
-    now_ms = clock_at(engine);
-    if (next_due(engine) == INT64_MAX)
-        left = -1;
-    else
-        left = next_due(engine) > now_ms ? next_due(engine) - now_ms : 0;
-    if (engine->jobs || engine->ready || engine->runnable ||
-        (engine->options.own && engine->tip.flushed < engine->tip.pos))
-        left = 0;
-    pthread_mutex_unlock(&engine->lock);
-    return left;
-}
-
-static void run_waiting(struct engine *engine)
-{
-    pthread_mutex_lock(&engine->lock);
-    while (engine_pump(engine) || (!engine->thread_count && steps_run_one(engine)))
-        continue;
-    pthread_mutex_unlock(&engine->lock);
-}
-
-pawl_status engine_run_due(struct engine *engine, struct scope *scope)
-{
-    pawl_status status = PAWL_OK;
-    bool due;
-
-    engine_mend(engine);
-    do {
-        if (engine->ready_lost && !engine->thread_count)
-            recover_ready(engine);
-        run_waiting(engine);
-        pthread_mutex_lock(&engine->lock);
-        due = timers_are_due(engine) && !engine->thread_count;
-        pthread_mutex_unlock(&engine->lock);
-        if (due)
-            status = timers_fire_due(engine, scope);
-    } while (due && !status && engine->options.test_clock);
-    run_waiting(engine);
-    if (!engine->thread_count)
-        engine_sweep(engine);
-    return status;
-}
-
 /* ---- the clock that tests move ---- */
 
 static bool is_idle(struct engine *engine)
 {
     return !engine->first && !engine->draining && !engine->runnable && !engine->jobs &&
            !engine->ready && !engine->jobs_under_way && !engine->mail_under_way &&
-           !engine->timers_busy && (next_due(engine) > clock_at(engine) || engine->stuck_timers);
+           !engine->timers_busy && (timers_next_due(engine) > clock_at(engine) || engine->stuck_timers);
 }
 
 static pawl_status settle(struct engine *engine, struct scope *scope)
@@ -288,6 +246,7 @@ static void set_clock(struct engine *engine, int64_t now_ms)
     engine->test_now_ms = now_ms;
     engine->clock_moved = true;
     pthread_cond_broadcast(&engine->changed);
+    engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -307,11 +266,11 @@ pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t b
     for (;;) {
         status = settle(engine, scope);
         if (!status)
-            status = look_ahead(engine, scope);
+            status = timers_look_ahead(engine, scope);
         if (status)
             return status;
         pthread_mutex_lock(&engine->lock);
-        next_ms = next_due(engine);
+        next_ms = timers_next_due(engine);
         pthread_mutex_unlock(&engine->lock);
         if (next_ms > target_ms || engine->stuck_timers)
             break;
@@ -323,14 +282,20 @@ pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t b
 
 pawl_status engine_fire_timer(struct engine *engine, struct scope *scope, str id, str name)
 {
+    struct fire_args fire = {
+        .id = id, .action = name, .actor = STR("pawl/timer"), .is_timer = true, .is_forced = true
+    };
     struct live live;
     struct head head;
+    struct fired fired;
     struct definition_slot *slot;
     pawl_status status = engine_locate(engine, scope, id, &head, &slot);
 
     if (!status && !(head.flags & HEAD_TEST))
         return scope_fail(scope, PAWL_NOT_AWAITING,
                           "only timers of test instances are fired by hand");
+    if (!status && slot->definition->kind == KIND_MACHINE)
+        return engine_fire(engine, scope, &fire, &fired);
     if (!status)
         status = store_live(engine->store, scope, head.instance, &live);
     if (status)

@@ -287,8 +287,8 @@ static pawl_status verify_whole(struct verify *v)
 
 static pawl_status verify_open(struct verify *v)
 {
-    v->sha = sha_new();
-    v->root_sha = sha_new();
+    v->sha = sha_new(v->heap);
+    v->root_sha = sha_new(v->heap);
     v->records = heap_new(v->heap, BATCH_SIZE * sizeof *v->records);
     v->values = heap_new(v->heap, VALUE_CACHE_SIZE * sizeof *v->values);
     v->replays = heap_new(v->heap, REPLAYS_KEPT * sizeof *v->replays);

@@ -35,6 +35,19 @@ static pawl_status check_definition(struct verify *v, const struct definition_ro
     return PAWL_OK;
 }
 
+static bool keep_deadlines(struct verify *v, const struct definition *definition,
+                           struct rules *rules)
+{
+    rules->deadline_count = definition->deadline_count;
+    rules->deadlines =
+        ARENA_ARRAY(&v->kept, struct deadline, (size_t)definition->deadline_count + 1);
+    for (uint32_t i = 0; i < definition->deadline_count && rules->deadlines; i++) {
+        rules->deadlines[i] = definition->deadlines[i];
+        rules->deadlines[i].name = arena_str(&v->kept, definition->deadlines[i].name);
+    }
+    return !v->kept.failed;
+}
+
 static bool keep_tables(struct verify *v, const struct definition *definition, struct rules *rules)
 {
     rules->terminal = ARENA_ARRAY(&v->kept, uint8_t, (size_t)definition->state_count + 1);
@@ -51,7 +64,7 @@ static bool keep_tables(struct verify *v, const struct definition *definition, s
             .has_guard = definition->transitions[i].guard.data != NULL,
             .requires_reason = definition->transitions[i].requires_reason,
         };
-    return true;
+    return keep_deadlines(v, definition, rules);
 }
 
 static pawl_status keep_rules(struct verify *v, const struct definition_row *row,

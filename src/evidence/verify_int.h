@@ -36,6 +36,8 @@ struct rules {
     uint32_t initial, state_count, transition_count;
     uint8_t *terminal; /* of each state: enum terminal_kind */
     struct rule *transitions;
+    struct deadline *deadlines;
+    uint32_t deadline_count;
     str name; /* data NULL: inline */
     uint8_t source_sha[SHA_SIZE], compiled_sha[SHA_SIZE];
     uint8_t table_sha[SHA_SIZE];   /* of its states and transitions as rows: verify_tables.c */
@@ -162,8 +164,15 @@ pawl_status verify_all_definitions(struct verify *v);
 /* verify_live.c */
 pawl_status verify_put_fact(struct verify *v, struct chain *chain, struct live_fact fact);
 pawl_status verify_fold(struct verify *v, struct chain *chain, str body);
+pawl_status verify_fold_effects(struct verify *v, struct chain *chain,
+                                const struct effect_list *effects);
 void verify_drop_fold(struct verify *v, struct chain *chain);
 pawl_status verify_live(struct verify *v, const struct chain *chain);
+
+/* verify_deadline.c */
+pawl_status verify_first_timers(struct verify *v, struct chain *chain, const struct record *record);
+pawl_status verify_machine_body(struct verify *v, const struct chain *chain,
+                                const struct record *record);
 
 /* verify_rows.c: heads, live rows and instance rows, against what the log says. */
 pawl_status verify_rows_of(struct verify *v, uint32_t chain_index);
@@ -173,6 +182,9 @@ pawl_status verify_all_rows(struct verify *v);
 void verify_digest_definition(struct verify *v, const struct definition *definition,
                               uint8_t out[SHA_SIZE]);
 pawl_status verify_tables(struct verify *v);
+
+/* verify_label.c */
+pawl_status verify_labels(struct verify *v);
 
 /* verify_instance.c */
 pawl_status verify_one_instance(struct verify *v, uint64_t number);

@@ -177,6 +177,16 @@ static pawl_status fold_effect(struct verify *v, struct chain *chain, const stru
     return PAWL_OK;
 }
 
+pawl_status verify_fold_effects(struct verify *v, struct chain *chain,
+                                const struct effect_list *effects)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; status == PAWL_OK && i < effects->count; i++)
+        status = fold_effect(v, chain, &effects->items[i]);
+    return status;
+}
+
 pawl_status verify_fold(struct verify *v, struct chain *chain, str body)
 {
     struct effect_list effects = { 0 };
@@ -184,9 +194,7 @@ pawl_status verify_fold(struct verify *v, struct chain *chain, str body)
 
     if (status == PAWL_STORAGE_FAILURE)
         return verify_bad(v, "its effects can't be read: %.180s", v->scope.error.message);
-    for (uint32_t i = 0; status == PAWL_OK && i < effects.count; i++)
-        status = fold_effect(v, chain, &effects.items[i]);
-    return status;
+    return status == PAWL_OK ? verify_fold_effects(v, chain, &effects) : status;
 }
 
 /* ---- comparing ---- */

@@ -211,11 +211,14 @@ static pawl_status check_control(struct verify *v, const struct record *record)
 static pawl_status check_meaning(struct verify *v, const struct chain *chain,
                                  const struct record *record)
 {
+    pawl_status status;
+
     if (record->what < 0)
         return check_control(v, record);
     if (record->instance == 0)
         return verify_bad(v, "the store itself has no transitions");
-    return check_transition(v, chain, record);
+    status = check_transition(v, chain, record);
+    return status == PAWL_OK ? verify_machine_body(v, chain, record) : status;
 }
 
 /* ---- its hash ---- */
@@ -255,7 +258,7 @@ static pawl_status apply(struct verify *v, struct chain *chain, const struct rec
     if (record->pos <= v->tip.flushed)
         chain->flushed_pos = record->pos;
     if (record->what < 0)
-        return PAWL_OK;
+        return record->what == CONTROL_CREATE ? verify_first_timers(v, chain, record) : PAWL_OK;
     rules = &v->rules[chain->rules];
     v->report->entries++;
     if (record->seq % SKIP_EVERY == 0)

@@ -173,6 +173,10 @@ static pawl_status view_entry(struct verify *v, struct scope *scope, const struc
     status = read_text(v, scope, record->payload, &out->payload, is_erased);
     if (status == PAWL_OK)
         status = read_text(v, scope, record->reason, &out->reason, &is_reason_erased);
+    if (status == PAWL_OK && out->transition == LIFE_T_GATE_APPROVE) /* each approver counts once */
+        status = read_text(v, scope, record->actor, &out->actor, is_erased);
+    if (status == PAWL_OK && out->transition == LIFE_T_GATE_REJECT)
+        status = read_text(v, scope, record->actor, &out->actor, is_erased);
     if (status == PAWL_OK && record->body.size > 0)
         status = effects_read(scope, record->body, effects);
     if (status == PAWL_STORAGE_FAILURE && v->report->valid)
@@ -297,8 +301,12 @@ static bool differ(char words[WORDS_SIZE], const char *format, ...)
     return true;
 }
 
+/* What a child was given stands in its own record. */
 static bool is_same_effect(const struct effect *wanted, const struct effect *found)
 {
+    if (wanted->kind == EFFECT_SPAWN)
+        return found->kind == EFFECT_SPAWN && wanted->ordinal == found->ordinal &&
+               wanted->abandons == found->abandons;
     return wanted->kind == found->kind && wanted->ordinal == found->ordinal &&
            wanted->plan == found->plan && wanted->attempt == found->attempt &&
            wanted->status == found->status && str_eq(wanted->name, found->name) &&

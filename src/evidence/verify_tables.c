@@ -241,6 +241,8 @@ static pawl_status check_tables(struct verify *v)
         scope_clear(&v->scope);
         status = store_sql(v->store, &v->scope, str_of(stray_queries[i]), name_stray, v);
     }
+    if (status == PAWL_OK)
+        status = verify_labels(v);
     scope_clear(&v->scope);
     if (status == PAWL_OK)
         status = store_sql(v->store, &v->scope, STR("SELECT id, compiler FROM pawl_definition"),

@@ -304,14 +304,11 @@ static void read_initial(struct compiler *compiler)
 static void check_registered(struct compiler *compiler)
 {
     const struct node *name = node_find(compiler->document, "name");
-    const struct node *deadlines = node_find(compiler->document, "deadlines");
 
     if (name && (name->kind != NODE_STRING || !definition_name_is_valid(name->text)))
         compiler_error(compiler, name,
                        "'name': expected 1 to %d of A-Z a-z 0-9 . _ / -, found something else",
                        LIMIT_NAME);
-    if (deadlines && deadlines->kind != NODE_NULL)
-        compiler_error(compiler, deadlines, "deadlines are not supported by this version yet");
     for (const char *const *key = flow_keys; *key; key++)
         if (node_find(compiler->document, *key))
             compiler_error(compiler, node_find(compiler->document, *key),
@@ -359,6 +356,8 @@ static pawl_status compile(struct compiler *compiler)
 
     if (status == PAWL_OK && compiler->error_count == 0)
         status = compiler_expand(compiler);
+    if (status == PAWL_OK && compiler->error_count == 0)
+        status = compiler_read_deadlines(compiler);
     if (status == PAWL_OK && compiler->error_count == 0)
         status = compiler_check(compiler);
     if (status == PAWL_OK && compiler->scope->arena.failed)

@@ -71,6 +71,7 @@ struct standing {
     uint32_t state;
     uint64_t seq;      /* of its last entry */
     const void *memory; /* the behavior's; NULL for machines */
+    int64_t entered_at_ms; /* TIMER of a machine: when it came into its state */
 };
 
 struct behavior {

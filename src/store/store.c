@@ -396,3 +396,8 @@ pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn
         return scope_fail(scope, PAWL_INVALID_REQUEST, "expected a statement, found none");
     return store->ops->sql(store, scope, text, fn, context);
 }
+
+uint64_t store_wal_bytes(struct store *store)
+{
+    return store->ops->wal_bytes ? store->ops->wal_bytes(store) : 0;
+}

@@ -17,7 +17,8 @@
  *  (7) due() gives timers in order of (due, instance, ordinal, name), none due later than asked.
  *  (8) An interned value is found by its exact bytes.
  *  (9) list() gives each matching instance once, in order of number, and its cursor goes on
- *      where it stopped, whatever was created meanwhile.
+ *      where it stopped, whatever was created meanwhile. No instance has been created later
+ *      (instantiated_at) than its create record was made.
  * (10) A store may be reopened after a kill at any instant.
  * (11) Bytes come back as they went in: sources, values, bodies, labels, also with NUL in them.
  *
@@ -206,6 +207,8 @@ struct store_ops {
 
     /* Read-only SQL over the pawl_... views, for people. May be NULL. */
     pawl_status (*sql)(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
+    /* Bytes of a write-ahead log in use. May be NULL. */
+    uint64_t (*wal_bytes)(struct store *store);
 };
 
 struct store {
@@ -216,6 +219,15 @@ struct store {
 pawl_status store_open(str url, const struct store_options *options, struct scope *scope,
                        struct store **out);
 void store_close(struct store *store); /* NULL is allowed */
+
+/* Join a host's connection: its file holds our tables from now on, and a turn that falls into a
+ * transaction of the host's is a part of that one (contracts (1) and (2) then speak of the host's
+ * COMMIT; a rollback of the host's takes back what commit() had accepted). One thread at a time, the
+ * one that uses the connection. INVALID_REQUEST names what is wrong with the connection; IN_USE,
+ * OVERLOADED. `options->own` must be false. store_close() leaves the connection to the host. */
+struct sqlite3;
+pawl_status store_attach(struct sqlite3 *connection, const struct store_options *options,
+                         struct scope *scope, struct store **out);
 
 /* The layers above call these, never the table: they check arguments and results of every
  * backend at once. Same contracts as the methods above. */
@@ -253,6 +265,7 @@ pawl_status store_counts(struct store *store, struct scope *scope, str name, uin
                          struct state_count **out, uint32_t *count);
 pawl_status store_step_counts(struct store *store, struct scope *scope, str name,
                               struct step_count **out, uint32_t *count);
+uint64_t store_wal_bytes(struct store *store); /* 0: none */
 pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
 
 extern const struct store_ops memory_store_ops, sqlite_store_ops;

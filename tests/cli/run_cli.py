@@ -164,6 +164,17 @@ def test_cancel_goes_the_declared_way_or_is_refused(shell):
     assert "no-cancel-transition" in shell.pawl("cancel", "@last", expect=1).err
 
 
+def test_cancel_takes_all_that_belong_together(shell):
+    order(shell, "--correlation", "c-1")
+    order(shell, "--correlation", "c-1")
+    order(shell, "--correlation", "c-2")
+    assert shell.pawl("cancel", "--correlation", "c-1").out == "cancelled 2, refused 0\n"
+    assert shell.json("cancel", "--correlation", "c-1") == {"cancelled": 0, "refused": 2}
+    assert shell.json("stats")["by_state"] == {"new": 1, "dropped": 2}
+    shell.pawl("cancel", expect=2)
+    shell.pawl("cancel", "@last", "--correlation", "c-2", expect=2)
+
+
 def test_list_filters(shell):
     order(shell, "--subject", "A-1", "--label", "region=eu", "--label", "tier=gold")
     order(shell, "--subject", "A-2", "--correlation", "c-9")

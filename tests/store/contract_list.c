@@ -49,9 +49,9 @@ static void put_variety(struct stand *s)
     row = add_instance(&c, 1);
     row->subject = 1, row->correlation = STR("c1"), row->labels = STR("{\"a\":\"1\",\"b\":\"2\"}");
     row = add_instance(&c, 2);
-    row->subject = 1, row->labels = STR("{\"a\":\"1\"}"), row->instantiated_at_ms = T0 + 1000;
+    row->subject = 1, row->labels = STR("{\"a\":\"1\"}"), row->instantiated_at_ms = T0 - 1000;
     row = add_instance(&c, 3);
-    row->correlation = STR("c1"), row->instantiated_at_ms = T0 + 2000;
+    row->correlation = STR("c1"), row->instantiated_at_ms = T0 - 2000;
     for (uint32_t i = 4; i <= 6; i++)
         add_instance(&c, 1);
     EXPECT_OK(change_commit(&c));
@@ -89,6 +89,43 @@ STORE_TEST(a_list_gives_what_matches_every_filter)
     expect_list(s, (struct list_query){ .subject = STR("A-17"), .limit = 1, .after = 2 }, "1");
 }
 
+/* Contract (9): every filter beside every other, whichever of them drives. */
+STORE_TEST(filters_together_give_what_each_of_them_gives)
+{
+    put_variety(s);
+    expect_list(s, (struct list_query){ .definition = STR("order"), .correlation = STR("c1") },
+                "1");
+    expect_list(s, (struct list_query){ .subject = STR("A-17"), .kind = KIND_FLOW }, "2");
+    expect_list(s,
+                (struct list_query){ .label_count = 1,
+                                     .label_key = { STR("a") },
+                                     .label_value = { STR("1") },
+                                     .status = STR("running") },
+                "2");
+    expect_list(s,
+                (struct list_query){ .label_count = 1,
+                                     .label_key = { STR("a") },
+                                     .label_value = { STR("1") },
+                                     .definition = STR("order"),
+                                     .version = 1,
+                                     .oldest_first = true },
+                "1");
+    expect_list(s, (struct list_query){ .kind = KIND_MACHINE, .status = STR("suspended") }, "3 1");
+    expect_list(s, (struct list_query){ .definition = STR("order"), .limit = 2, .after = 5 },
+                "4 2");
+    expect_list(s,
+                (struct list_query){
+                    .definition = STR("order"), .limit = 2, .after = 1, .oldest_first = true },
+                "2 4");
+    expect_list(s,
+                (struct list_query){ .definition = STR("order"),
+                                     .has_created_after = true,
+                                     .created_after_ms = T0,
+                                     .state = STR("shipped") },
+                "6");
+    expect_list(s, (struct list_query){ .status = STR("running"), .state = STR("paid") }, "");
+}
+
 STORE_TEST(a_status_nobody_can_have_is_refused)
 {
     struct list_query query = { .status = STR("sleeping"), .limit = 1 };
@@ -112,14 +149,16 @@ STORE_TEST(a_list_matches_labels_and_times_inclusively)
     expect_list(s, query, "1");
     query.label_value[1] = STR("3");
     expect_list(s, query, "");
-    query = (struct list_query){ .has_created_after = true, .created_after_ms = T0 + 1000 };
-    expect_list(s, query, "3 2");
+    query = (struct list_query){ .has_created_after = true, .created_after_ms = T0 - 1000 };
+    expect_list(s, query, "6 5 4 2 1");
     query.has_created_before = true;
-    query.created_before_ms = T0 + 1999;
+    query.created_before_ms = T0 - 1;
     expect_list(s, query, "2");
     query.has_created_after = false;
-    query.created_before_ms = T0 + 1000;
-    expect_list(s, query, "6 5 4 2 1");
+    query.created_before_ms = T0 - 1000;
+    expect_list(s, query, "3 2");
+    query = (struct list_query){ .has_created_after = true, .created_after_ms = T0 + 100000 };
+    expect_list(s, query, "");
 }
 
 /* Contract (4), (9): state in a list is not older than the log. */

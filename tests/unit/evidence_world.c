@@ -71,7 +71,7 @@ void world_open(struct world *w, struct test *t)
     struct store_options options = { .create = true, .heap = &heap_libc };
     struct store_tip tip;
 
-    *w = (struct world){ .t = t, .at_ms = T0, .env = env_sim_new(T0, 1), .sha = sha_new() };
+    *w = (struct world){ .t = t, .at_ms = T0, .env = env_sim_new(T0, 1), .sha = sha_new(&heap_libc) };
     EXPECT(w->env && w->sha);
     options.env = w->env;
     EXPECT_OK(store_open(STR("memory:"), &options, &t->scope, &w->store));

@@ -79,13 +79,13 @@ TEST(flow, b26_b34_an_attempt_is_taken_once_and_answered_once)
     struct rig rig;
 
     rig_init(&rig, &t->scope, two_steps, NULL);
-    expect_rejected(&rig, rig_step(&rig, EVENT_STEP_START, 1, NULL), PAWL_LEASE_LOST, "is over");
+    expect_rejected(&rig, rig_step(&rig, EVENT_STEP_START, 1, NULL), PAWL_NOT_KNOWN, "no step 1");
     rig_begin(&rig);
     expect_rejected(&rig, rig_step(&rig, EVENT_STEP_DONE, 1, "1"), PAWL_LEASE_LOST,
                     "attempt 1 is ready, not running");
     EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 1, NULL));
     EXPECT(rig_step(&rig, EVENT_STEP_START, 1, NULL) == PAWL_LEASE_LOST);
-    EXPECT(rig_step(&rig, EVENT_STEP_DONE, 2, "1") == PAWL_LEASE_LOST);
+    EXPECT(rig_step(&rig, EVENT_STEP_DONE, 2, "1") == PAWL_NOT_KNOWN);
     EXPECT_OK(rig_step(&rig, EVENT_STEP_DONE, 1, "1"));
     EXPECT(rig_step(&rig, EVENT_STEP_DONE, 1, "1") == PAWL_LEASE_LOST);
     EXPECT(rig_step(&rig, EVENT_STEP_FAILED, 1, "1") == PAWL_LEASE_LOST);
@@ -225,6 +225,7 @@ TEST(flow, a_failure_that_says_no_retry_ends_the_steps_attempts)
     rig_begin(&rig);
     EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 1, NULL));
     EXPECT_OK(rig_do(&rig, (struct event){ .kind = EVENT_STEP_FAILED,
+                                         .is_leased = true,
                                            .ordinal = 1,
                                            .payload = STR("\"bad\""),
                                            .no_retry = true }));

@@ -148,6 +148,7 @@ static inline void rig_expect_found(struct rig *rig, const struct standing *stan
                                .attempt = first->attempt,
                                .payload = first->payload,
                                .reason = first->reason,
+                               .actor = first->actor,
                                .effects = &first->effects,
                                .at_ms = rig->now_ms };
     struct decision again = { 0 };

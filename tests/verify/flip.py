@@ -35,7 +35,7 @@ UNCOVERED = {
 META_COVERED = ("format", "store_id")
 KEYS = {"pawl_meta": ["key"], "pawl_state": ["definition", "idx"],
         "pawl_transition": ["definition", "idx"], "pawl_step": ["inst", "ord"],
-        "pawl_timer": ["inst", "ord", "name"], "pawl_wait": ["inst", "ord", "name"]}
+        "pawl_timer": ["inst", "ord", "name"], "pawl_label": ["key", "value", "inst"], "pawl_wait": ["inst", "ord", "name"]}
 UNKEYED = {"pawl_log": "pos", "pawl_value": "id", "pawl_source": "id", "pawl_definition": "id",
            "pawl_instance": "number", "pawl_head": "inst", "pawl_snapshot": "inst"}
 TABLES = sorted(set(KEYS) | set(UNKEYED))

@@ -38,7 +38,7 @@ static int check(struct store *store, uint64_t instance)
 
 int main(int count, char **arguments)
 {
-    struct env *env = env_os_new();
+    struct env *env = env_os_new(&heap_libc);
     struct store_options options = { .env = env, .heap = &heap_libc };
     struct store *store;
     struct scope scope;

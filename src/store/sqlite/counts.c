@@ -36,6 +36,7 @@ struct counting {
     struct map places; /* definition and state -> index of its cell */
     struct cell *cells;
     uint32_t count, capacity;
+    uint32_t last; /* index of the cell that was counted in last */
 };
 
 static struct cell *add_cell(struct counting *counting, uint64_t key, uint32_t definition,
@@ -58,11 +59,17 @@ static struct cell *add_cell(struct counting *counting, uint64_t key, uint32_t d
     return &cells[counting->count++];
 }
 
+/* Most rows are like the one before. */
 static struct cell *find_cell(struct counting *counting, uint32_t definition, uint32_t state)
 {
     uint64_t key = ((uint64_t)definition << 32 | state) + 1;
-    uint32_t index = map_get(&counting->places, key);
+    uint32_t index = counting->last;
 
+    if (index < counting->count && counting->cells[index].definition == definition &&
+        counting->cells[index].state == state)
+        return &counting->cells[index];
+    index = map_get(&counting->places, key);
+    counting->last = index == MAP_NONE ? counting->count : index;
     return index == MAP_NONE ? add_cell(counting, key, definition, state) : &counting->cells[index];
 }
 

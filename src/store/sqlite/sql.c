@@ -163,6 +163,14 @@ static pawl_status run(struct row *row, struct scope *scope, sqlite3_stmt *state
     return status;
 }
 
+/* Labels, payloads and compiled texts are JSON. Its table functions declare themselves when they
+ * are first named, which the authorizer would refuse; if there is no memory for that it does. */
+static void make_json_known(sqlite3 *db)
+{
+    (void)sqlite3_exec(db, "SELECT 1 FROM json_each('0'), json_tree('0') LIMIT 0", NULL, NULL,
+                       NULL);
+}
+
 pawl_status sqlite_sql(struct store *base, struct scope *scope, str text, row_fn fn, void *context)
 {
     struct sqlite_store *store = sqlite_store_of(base);
@@ -179,6 +187,7 @@ pawl_status sqlite_sql(struct store *base, struct scope *scope, str text, row_fn
     if (status != PAWL_OK)
         return status;
     scope_init(&row.scope, store->heap, LIMIT_SCOPE);
+    make_json_known(connection.db);
     sqlite3_set_authorizer(connection.db, authorize, NULL);
     status = prepare(connection.db, scope, text, &statement);
     if (status == PAWL_OK)

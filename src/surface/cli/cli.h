@@ -170,6 +170,8 @@ pawl_status id_resolve(struct cli *cli, const char *text, const char **out);
 
 /* Call the verb's operation with what the command line says. `text` may be NULL. */
 pawl_status verb_call(struct cli *cli, struct node **answer, str *text);
+/* The same with another operation. */
+pawl_status verb_call_as(struct cli *cli, const char *operation, struct node **answer, str *text);
 void print_json(struct cli *cli, str answer);
 void input_init(struct buf *input); /* an empty input */
 
@@ -219,6 +221,7 @@ int verb_init(struct cli *cli);
 int verb_define(struct cli *cli);
 int verb_check(struct cli *cli);
 int verb_start(struct cli *cli);
+int verb_cancel(struct cli *cli);
 int verb_show(struct cli *cli);
 int verb_run(struct cli *cli);
 int verb_resume(struct cli *cli);

@@ -3,6 +3,7 @@
 #include "surface/http/http.h"
 #include <errno.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +14,17 @@ static void hold_signals(struct host *host)
     sigaddset(&host->stop_signals, SIGINT);
     sigaddset(&host->stop_signals, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &host->stop_signals, NULL);
+}
+
+/* A connection is a file: as many as this process may have. */
+static void raise_files(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static atomic_bool store_is_lost;
@@ -43,9 +55,24 @@ static void name_address(struct host *host, const char *listen, uint16_t port)
     snprintf(host->address, sizeof host->address, "http://%.*s:%u", size, listen, (unsigned)port);
 }
 
-static pawl_status serve_on(struct cli *cli, struct host *host, int listener)
+/* One write for one line: those of other threads do not come in between. */
+static void log_request(void *context, const char *line, size_t size)
+{
+    ssize_t written = write(STDERR_FILENO, line, size);
+
+    (void)context;
+    (void)written;
+}
+
+static pawl_status serve_on(struct cli *cli, struct host *host, const char *log_format,
+                            int listener)
 {
     struct http_options http = { .socket = listener };
+
+    if (log_format) {
+        http.log = log_request;
+        http.log_format = strcmp(log_format, "json") == 0 ? HTTP_LOG_JSON : HTTP_LOG_LOGFMT;
+    }
 
     host->server = http_start(cli->target.local, &http, &cli->scope.error);
     return host->server ? PAWL_OK : cli->scope.error.status;
@@ -66,6 +93,7 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
 
     *out = (struct host){ 0 };
     hold_signals(out);
+    raise_files();
     listener = http_bind(options->listen, &port, &cli->scope.error);
     if (listener < 0)
         return cli->scope.error.status;
@@ -73,7 +101,7 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
     own.address = out->address;
     status = target_open(cli, USE_OWN, &own);
     if (status == PAWL_OK && cli->target.local)
-        return serve_on(cli, out, listener);
+        return serve_on(cli, out, options->log_format, listener);
     close(listener);
     return status;
 }

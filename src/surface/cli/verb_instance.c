@@ -55,6 +55,30 @@ void render_fired(struct cli *cli, const struct node *answer)
     fputc('\n', cli->term.out);
 }
 
+/* One by its id, or all that belong together. */
+int verb_cancel(struct cli *cli)
+{
+    bool many = args_option(cli, "correlation") != NULL;
+    struct node *answer;
+    str text;
+
+    if (many == (cli->operand_count == 1))
+        return usage_fail(cli, "cancel needs an ID or --correlation ID, and not both");
+    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
+        verb_call_as(cli, many ? "instance.cancel_many" : "instance.cancel", &answer, &text) !=
+            PAWL_OK)
+        return report(cli, &cli->scope.error);
+    if (cli->json)
+        print_json(cli, text);
+    else if (many)
+        fprintf(cli->term.out, "cancelled %lld, refused %lld\n",
+                (long long)member_int(answer, "cancelled"),
+                (long long)member_int(answer, "refused"));
+    else
+        render_fired(cli, answer);
+    return EXIT_DONE;
+}
+
 void render_signalled(struct cli *cli, const struct node *answer)
 {
     fprintf(cli->term.out, "delivered to %lld\n", (long long)member_int(answer, "delivered"));

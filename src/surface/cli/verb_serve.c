@@ -24,12 +24,16 @@ int verb_serve(struct cli *cli)
         .listen = listen ? listen : HTTP_LISTEN,
         .test_clock = args_flag(cli, "test"),
         .allow_exec = args_flag(cli, "allow-exec"),
+        .log_format = args_option(cli, "log-format"),
     };
     struct host host;
     int code;
 
     if (str_starts(str_of(cli->store), STR("http:")))
         return usage_fail(cli, "a server has its store here: sqlite:FILE or memory:");
+    if (options.log_format && strcmp(options.log_format, "logfmt") != 0 &&
+        strcmp(options.log_format, "json") != 0)
+        return usage_fail(cli, "--log-format: expected logfmt or json");
     if (host_open(cli, &options, &host) != PAWL_OK)
         return report(cli, &cli->scope.error);
     code = serve(cli, &host);

@@ -40,6 +40,7 @@ static const struct cli_option fire_options[] = {
 static const struct cli_option signal_options[] = { OPTION_PAYLOAD, OPTION_ACTOR, { 0 } };
 
 static const struct cli_option cancel_options[] = {
+    { "correlation", "ID", OPTION_TEXT, "correlation_id", "all instances with this correlation id" },
     { "reason", "TEXT", OPTION_TEXT, "reason", "why; kept word for word" },
     OPTION_ACTOR,
     { 0 },
@@ -102,6 +103,7 @@ static const struct cli_option serve_options[] = {
     { "test", NULL, OPTION_FLAG, NULL, "a virtual clock that only test.advance moves" },
     { "examples", NULL, OPTION_FLAG, NULL, "put the examples and begin a few instances" },
     { "allow-exec", NULL, OPTION_FLAG, NULL, "flows may run programs of this machine" },
+    { "log-format", "FORMAT", OPTION_TEXT, NULL, "a line for each request on stderr: logfmt or json" },
     { 0 },
 };
 
@@ -140,9 +142,9 @@ const struct verb verbs[] = {
     { "signal", WORK, "ID NAME", 2, 2, "send a signal to a flow or code instance", signal_options,
       "pawl signal @last add --payload 5\npawl signal @last stop\n",
       "signal.send", { "instance_id", "name" }, .render = render_signalled },
-    { "cancel", WORK, "ID", 1, 1, "cancel an instance", cancel_options,
-      "pawl cancel @last --reason 'no longer wanted'\n",
-      "instance.cancel", { "instance_id" }, .render = render_fired },
+    { "cancel", WORK, "[ID]", 0, 1, "cancel an instance, or all that belong together", cancel_options,
+      "pawl cancel @last --reason 'no longer wanted'\npawl cancel --correlation C-9\n",
+      "instance.cancel", { "instance_id" }, .run = verb_cancel },
     { "resume", WORK, "ID", 1, 1, "go on with an instance and run it to its end here", NULL,
       "pawl resume @last\n", NULL, { "instance_id" }, .run = verb_resume },
 

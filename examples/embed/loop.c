@@ -1,10 +1,11 @@
-/* host_loop.c - a host with a loop of its own and no threads: it asks when something falls due,
- * waits, and does it. A flow whose tool fails once, and a code type that ticks by a durable
- * timer, run to their ends so. Uses pawl.h alone. */
+/* loop.c - a host with a loop of its own and no threads: it polls its own descriptors and pawl's,
+ * and does what is due. A flow whose tool fails once, and a code type that ticks by a durable
+ * timer, run to their ends so. */
 #include <pawl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TICK_MS 5
 
@@ -78,15 +79,22 @@ static pawl_status begin(pawl *p, struct scales *scales, pawl_id ids[2], pawl_er
     return status;
 }
 
-/* The host's loop: any event loop would do; this one only waits. */
-static pawl_status loop(pawl *p, pawl_error *err)
+/* The host's loop: any event loop would do. pawl's descriptor says when; nothing is read from it.
+ * It ends when pawl waits for nothing more; a real one would not. */
+static pawl_status loop(pawl *p, int own_fd, pawl_error *err)
 {
+    struct pollfd polled[2] = { { .fd = own_fd, .events = POLLIN },
+                                { .fd = pawl_fd(p), .events = POLLIN } };
     pawl_status status = PAWL_OK;
-    int64_t wait_ms;
+    char byte;
 
-    while (status == PAWL_OK && (wait_ms = pawl_next_due(p)) >= 0) {
-        poll(NULL, 0, wait_ms < 1000 ? (int)wait_ms : 1000);
-        status = pawl_run_due(p, err);
+    while (status == PAWL_OK && pawl_next_due(p) >= 0) {
+        if (poll(polled, 2, -1) < 0)
+            return PAWL_STORAGE_FAILURE;
+        if (polled[0].revents && read(own_fd, &byte, 1) == 1)
+            printf("the host heard '%c'\n", byte);
+        if (polled[1].revents)
+            status = pawl_run_due(p, err);
     }
     return status;
 }
@@ -113,10 +121,13 @@ int main(void)
     struct scales scales = { 0 };
     pawl_error err = { 0 };
     pawl_id ids[2];
+    int own[2];
     pawl *p;
 
+    if (pipe(own) != 0 || write(own[1], "x", 1) != 1)
+        return 1;
     if (pawl_open(&p, "sqlite:loop.db", &(pawl_options){ .own = true }, &err) ||
-        begin(p, &scales, ids, &err) || loop(p, &err) || show(p, ids[0].text, &err) ||
+        begin(p, &scales, ids, &err) || loop(p, own[0], &err) || show(p, ids[0].text, &err) ||
         show(p, ids[1].text, &err)) {
         fprintf(stderr, "%s: %s\n", pawl_status_name(err.status), err.message);
         pawl_close(p);

@@ -1,4 +1,4 @@
-/* many_threads.c - one pawl shared by many threads: each drives machines of its own, all of them
+/* threads.c - one pawl shared by many threads: each drives machines of its own, all of them
  * press one machine that only one may have at a time. Nothing is lost and nothing is counted
  * twice. Uses pawl.h alone. */
 #include <pawl.h>
@@ -124,7 +124,7 @@ static pawl_status run(pawl *p, pawl_error *err)
     return status == PAWL_OK ? verify(p, err) : status;
 }
 
-/* many_threads URL own|shared */
+/* threads URL own|shared */
 int main(int count, char **words)
 {
     pawl_error err = { 0 };
