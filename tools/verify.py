@@ -247,7 +247,7 @@ class Chain:
             self.waits.discard((rest[1], rest[0].encode()))
         elif word == "snapshot":
             self.snapshot = (self.seq, rest[0])
-        elif word not in ("state", "spawn"):
+        elif word != "state":
             raise ValueError(f"unknown effect {word!r}")
 
     def end(self):

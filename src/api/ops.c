@@ -151,6 +151,61 @@ static const struct op_param batch_params[] = {
     END,
 };
 
+#define THE_STEP { "step_id", IN_PATH, OP_STRING, true, "the step" }
+#define THE_LEASE { "lease", IN_BODY, OP_STRING, false, "the token that step.claim gave" }
+
+static const struct op_param claim_params[] = {
+    { "tools", IN_BODY, OP_JSON, true, "a list of tools that the worker serves" },
+    { "worker", IN_BODY, OP_STRING, true, "who works" },
+    { "max", IN_BODY, OP_INTEGER, false, "how many at most: 1..1000, default 1" },
+    { "wait", IN_BODY, OP_STRING, false, "how long to wait for one, default 0s" },
+    { "lease", IN_BODY, OP_STRING, false, "how long it may take, default 120s" },
+    END,
+};
+
+static const struct op_param complete_params[] = {
+    THE_STEP,
+    THE_LEASE,
+    { "result", IN_BODY, OP_JSON, false, "what came of it" },
+    END,
+};
+
+static const struct op_param fail_params[] = {
+    THE_STEP,
+    THE_LEASE,
+    { "error", IN_BODY, OP_JSON, false, "what went wrong" },
+    { "retry", IN_BODY, OP_BOOL, false, "false ends the step's attempts" },
+    END,
+};
+
+static const struct op_param heartbeat_params[] = {
+    THE_STEP,
+    THE_LEASE,
+    { "extend", IN_BODY, OP_STRING, false, "by how long; without it by the lease's own length" },
+    END,
+};
+
+static const struct op_param complete_many_params[] = {
+    { "steps", IN_BODY, OP_JSON, true, "a list of {step_id, lease, result} or {step_id, lease, error, retry}" },
+    { "claim", IN_BODY, OP_JSON, false, "as step.claim takes it: what to work on next" },
+    END,
+};
+
+static const struct op_param approve_params[] = {
+    THE_STEP,
+    THE_ACTOR,
+    { "reason", IN_BODY, OP_STRING, false, "why, in words" },
+    { "payload", IN_BODY, OP_JSON, false, "the step's result; without it \"approved\"" },
+    END,
+};
+
+static const struct op_param reject_params[] = {
+    THE_STEP,
+    THE_ACTOR,
+    { "reason", IN_BODY, OP_STRING, false, "why, in words: the step's error" },
+    END,
+};
+
 static const struct op_param no_params[] = { END };
 
 const struct op ops[] = {
@@ -198,6 +253,22 @@ const struct op ops[] = {
     { "instance.verify", "POST", "/v1/instances/{instance_id}/verify", 0, 200,
       "Check its records, its rows and, for a flow, its decisions",
       one_instance_params, op_instance_verify },
+    { "step.claim", "POST", "/v1/steps/claim", OP_WRITES, 200,
+      "Ready steps of some tools, with a lease for each", claim_params, op_step_claim },
+    { "step.complete_many", "POST", "/v1/steps/complete", OP_WRITES, 200,
+      "A worker's whole turn: answers, and what to work on next",
+      complete_many_params, op_step_complete_many },
+    { "step.complete", "POST", "/v1/steps/{step_id}/complete", OP_WRITES, 200,
+      "The result of a step, by whoever holds its lease, or of an external step",
+      complete_params, op_step_complete },
+    { "step.fail", "POST", "/v1/steps/{step_id}/fail", OP_WRITES, 200,
+      "The failure of a step; its retry policy applies", fail_params, op_step_fail },
+    { "step.heartbeat", "POST", "/v1/steps/{step_id}/heartbeat", OP_WRITES, 200,
+      "Still working on it: the lease is extended", heartbeat_params, op_step_heartbeat },
+    { "step.approve", "POST", "/v1/steps/{step_id}/approve", OP_WRITES, 200,
+      "Approve a gate", approve_params, op_step_approve },
+    { "step.reject", "POST", "/v1/steps/{step_id}/reject", OP_WRITES, 200,
+      "Reject a gate: the step fails with the reason", reject_params, op_step_reject },
     { "signal.send", "POST", "/v1/instances/{instance_id}/signals", OP_WRITES, 202,
       "Send a signal to an instance that awaits it", signal_params, op_signal_send },
     { "test.advance", "POST", "/v1/test/advance", OP_WRITES, 200,

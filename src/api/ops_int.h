@@ -81,6 +81,13 @@ void print_instance(const struct instance_view *view, struct buf *out);
     X(instance_variables)                                                                          \
     X(instance_why)                                                                                \
     X(instance_steps)                                                                              \
+    X(step_claim)                                                                                  \
+    X(step_heartbeat)                                                                              \
+    X(step_complete)                                                                               \
+    X(step_fail)                                                                                   \
+    X(step_complete_many)                                                                          \
+    X(step_approve)                                                                                \
+    X(step_reject)                                                                                 \
     X(instance_verify)                                                                             \
     X(signal_send)                                                                                 \
     X(test_advance)                                                                                \

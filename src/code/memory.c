@@ -147,7 +147,6 @@ static pawl_status apply_effect(struct code_memory *memory, const struct effect 
     case EFFECT_STATE:
         ok = set_state(memory, effect->state, arena);
         break;
-    case EFFECT_SPAWN:
     case EFFECT_SNAPSHOT:
         break;
     case EFFECT_DISARM:

@@ -34,9 +34,9 @@ static struct tool_queue *add_queue(struct engine *engine, str tool)
     /* The array has room for one more that does not count yet: nothing is lost on failure. */
     name = heap_new(engine->heap, tool.size);
     if (!name) {
-        engine->queues = heap_resize(engine->heap, queues,
-                                     (engine->queue_count + 1) * sizeof *queues,
-                                     engine->queue_count * sizeof *queues);
+        engine->queues =
+            heap_resize(engine->heap, queues, (engine->queue_count + 1) * sizeof *queues,
+                        engine->queue_count * sizeof *queues);
         return NULL;
     }
     memcpy(name, tool.data, tool.size);
@@ -194,12 +194,18 @@ static bool has_work(struct engine *engine, const struct claim_args *args)
     return false;
 }
 
+/* Each holds a thread of the server while it waits: more than these are answered at once. */
+#define PARKED_MAX 8u
+
 /* Parked until there is something for it, or its time is over: by the real clock. */
 static bool park(struct engine *engine, const struct claim_args *args, int64_t until_ms)
 {
-    bool found;
+    bool found = false;
 
     pthread_mutex_lock(&engine->lock);
+    if (engine->parked_claims == PARKED_MAX)
+        until_ms = 0;
+    engine->parked_claims++;
     while (!(found = has_work(engine, args)) && !engine->stopping) {
         int64_t left_ms = until_ms - engine->env->tick_ms(engine->env);
 
@@ -207,12 +213,13 @@ static bool park(struct engine *engine, const struct claim_args *args, int64_t u
             break;
         engine_wait_changed(engine, left_ms < 1000 ? left_ms : 1000);
     }
+    engine->parked_claims--;
     pthread_mutex_unlock(&engine->lock);
     return found;
 }
 
-pawl_status engine_claim(struct engine *engine, struct scope *scope, const struct claim_args *wanted,
-                         struct claimed **out, uint32_t *count)
+pawl_status engine_claim(struct engine *engine, struct scope *scope,
+                         const struct claim_args *wanted, struct claimed **out, uint32_t *count)
 {
     struct claim_args args = *wanted;
     int64_t until_ms = engine->env->tick_ms(engine->env) + args.wait_ms;
@@ -281,8 +288,8 @@ pawl_status engine_step_send(struct engine *engine, struct scope *scope, str ste
     return engine_send(engine, scope, head.instance, &sent, NULL, NULL);
 }
 
-pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, str step_id, str lease,
-                                  int64_t extend_ms, int64_t *out_expires_at_ms)
+pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, str step_id,
+                                  str lease, int64_t extend_ms, int64_t *out_expires_at_ms)
 {
     struct head head;
     uint32_t ordinal;

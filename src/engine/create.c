@@ -457,7 +457,6 @@ static bool live_of(const struct effect *effect, const struct draft *draft, stru
         return true;
     case EFFECT_STATE:
     case EFFECT_SNAPSHOT:
-    case EFFECT_SPAWN:
         break;
     }
     return false;

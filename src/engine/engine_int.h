@@ -290,7 +290,7 @@ struct engine {
     struct job *jobs, *jobs_last;
     struct ready_step *ready, *ready_last;
     struct tool_queue *queues; /* ready, but no tool of that name is here */
-    uint32_t queue_count;
+    uint32_t queue_count, parked_claims;
     struct lease *leases;
     uint32_t lease_count, lease_capacity;
     int64_t next_lease_ms; /* none ends before; INT64_MAX: none */

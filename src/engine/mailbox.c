@@ -217,8 +217,7 @@ static void turn_over(struct engine *engine, struct request *request)
             steps_act(engine, actor->instance, turn->jobs);
     }
     if (request->is_stale) { /* decided against an older entry: decide again */
-        turn->mail->holds_place =
-            turn->mail->event.kind == EVENT_STEP_START && !turn->mail->claim;
+        turn->mail->holds_place = turn->mail->event.kind == EVENT_STEP_START && !turn->mail->claim;
         engine->jobs_under_way += turn->mail->holds_place;
         put_back(actor, turn->mail);
     } else
@@ -455,8 +454,7 @@ pawl_status engine_send_claims(struct engine *engine, struct scope *scope, struc
         scope_init(&mails[i].own, engine->heap, LIMIT_SCOPE);
         mails[i].scope = &mails[i].own;
         mails[i].claim = &claimed[i];
-        mails[i].event =
-            (struct event){ .kind = EVENT_STEP_START, .ordinal = claimed[i].ordinal };
+        mails[i].event = (struct event){ .kind = EVENT_STEP_START, .ordinal = claimed[i].ordinal };
         if (actor)
             deliver(engine, actor, &mails[i]);
         else {

@@ -104,10 +104,9 @@ static pawl_status recover_instance(struct engine *engine, struct scope *scope, 
         }
         mail = mail_new(engine);
         if (mail)
-            mail->event =
-                (struct event){ .kind = EVENT_STEP_LOST,
-                                .ordinal = live.steps[i].ordinal,
-                                .is_leased = true };
+            mail->event = (struct event){ .kind = EVENT_STEP_LOST,
+                                          .ordinal = live.steps[i].ordinal,
+                                          .is_leased = true };
         if (!mail || !engine_mail(engine, number, mail))
             status = PAWL_NO_MEMORY;
     }

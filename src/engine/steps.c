@@ -176,9 +176,8 @@ static bool note_one(struct engine *engine, const struct actor *actor, uint32_t 
 
     if (!tool.data) /* over already */
         return true;
-    return toolbox_has(engine->toolbox, tool)
-               ? steps_add_ready(engine, actor->instance, ordinal)
-               : claims_add(engine, tool, actor->instance, ordinal);
+    return toolbox_has(engine->toolbox, tool) ? steps_add_ready(engine, actor->instance, ordinal)
+                                              : claims_add(engine, tool, actor->instance, ordinal);
 }
 
 /* Ready steps that found no place: remembered until there is one. Lock held. */

@@ -223,7 +223,8 @@ static bool is_idle(struct engine *engine)
 {
     return !engine->first && !engine->draining && !engine->runnable && !engine->jobs &&
            !engine->ready && !engine->jobs_under_way && !engine->mail_under_way &&
-           !engine->timers_busy && (timers_next_due(engine) > clock_at(engine) || engine->stuck_timers);
+           !engine->timers_busy &&
+           (timers_next_due(engine) > clock_at(engine) || engine->stuck_timers);
 }
 
 static pawl_status settle(struct engine *engine, struct scope *scope)

@@ -171,7 +171,6 @@ static pawl_status fold_effect(struct verify *v, struct chain *chain, const stru
     case EFFECT_SNAPSHOT:
         return note_snapshot(v, chain, effect->name);
     case EFFECT_STATE:
-    case EFFECT_SPAWN:
         return PAWL_OK;
     }
     return PAWL_OK;

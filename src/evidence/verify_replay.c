@@ -301,12 +301,8 @@ static bool differ(char words[WORDS_SIZE], const char *format, ...)
     return true;
 }
 
-/* What a child was given stands in its own record. */
 static bool is_same_effect(const struct effect *wanted, const struct effect *found)
 {
-    if (wanted->kind == EFFECT_SPAWN)
-        return found->kind == EFFECT_SPAWN && wanted->ordinal == found->ordinal &&
-               wanted->abandons == found->abandons;
     return wanted->kind == found->kind && wanted->ordinal == found->ordinal &&
            wanted->plan == found->plan && wanted->attempt == found->attempt &&
            wanted->status == found->status && str_eq(wanted->name, found->name) &&

@@ -73,8 +73,7 @@ pawl_status context_augment(struct scope *scope, const struct plan_step *step, s
                             str result, str *out)
 {
     struct node *root = NULL;
-    pawl_status status =
-        step->augment_count > 0 ? node_read_json(scope, result, &root) : PAWL_OK;
+    pawl_status status = step->augment_count > 0 ? node_read_json(scope, result, &root) : PAWL_OK;
 
     for (uint32_t i = 0; i < step->augment_count && status == PAWL_OK; i++) {
         const struct node *found = find_source(root, step->augments[i].source);

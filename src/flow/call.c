@@ -20,22 +20,21 @@ pawl_status flow_call(const struct definition *definition, const void *state, ui
                              scope, &args);
     if (status != PAWL_OK)
         return status;
-    *out = (struct flow_call){ .is_timed = step->timeout_ms > 0,
-                               .step = step->name,
-                               .tool = step->tool,
-                               .args = args,
-                               .attempt = attempt->attempt,
-                               .first_ordinal = attempt->first_ordinal,
-                               .timeout_ms = step->timeout_ms > 0 ? step->timeout_ms
-                                                                  : WATCHDOG_MS };
+    *out =
+        (struct flow_call){ .is_timed = step->timeout_ms > 0,
+                            .step = step->name,
+                            .tool = step->tool,
+                            .args = args,
+                            .attempt = attempt->attempt,
+                            .first_ordinal = attempt->first_ordinal,
+                            .timeout_ms = step->timeout_ms > 0 ? step->timeout_ms : WATCHDOG_MS };
     return PAWL_OK;
 }
 
 str flow_tool_of(const struct definition *definition, const void *memory, uint32_t ordinal)
 {
     const struct attempt *attempt = memory_find(memory, ordinal);
-    const struct plan_step *step =
-        attempt ? &plan_of(definition)->steps[attempt->plan] : NULL;
+    const struct plan_step *step = attempt ? &plan_of(definition)->steps[attempt->plan] : NULL;
 
     return step && step_is_taken(step) ? step->tool : STR_NONE;
 }

@@ -108,7 +108,7 @@ bool compile_is_one_of(str key, const char *const *words)
 }
 
 /* What a definition says of itself. */
-static const char *const about_words[] = { "name", "description", "output", "signals", NULL };
+static const char *const about_words[] = { "name", "description", "output", NULL };
 
 static bool is_about(str key)
 {
@@ -131,8 +131,8 @@ str compile_print(struct compilation *compiler, const struct node *node)
 
 static bool is_part_of(str key, const char *root)
 {
-    return str_is(key, root) || (strcmp(root, "try") == 0 &&
-                                 (str_is(key, "rescue") || str_is(key, "finally")));
+    return str_is(key, root) ||
+           (strcmp(root, "try") == 0 && (str_is(key, "rescue") || str_is(key, "finally")));
 }
 
 static void check_top_keys(struct compilation *compiler, const struct node *document,
@@ -151,42 +151,11 @@ static void check_top_keys(struct compilation *compiler, const struct node *docu
 
 /* ---- Beside the steps --------------------------------------------------------------- */
 
-static bool wants_buffer(struct compilation *compiler, const struct node *signal)
-{
-    const struct node *buffer = node_find(signal, "buffer");
-
-    if (signal->kind == NODE_OBJECT && (!buffer || buffer->kind == NODE_BOOL))
-        return buffer && buffer->truth;
-    compile_error(compiler, signal, "signal '%.*s': expected {buffer: true or false}",
-                  STR_ARG(words_shown(signal->key)));
-    return false;
-}
-
-static void read_signals(struct compilation *compiler, const struct node *signals)
-{
-    if (!signals)
-        return;
-    if (signals->kind != NODE_OBJECT) {
-        compile_error(compiler, signals, "'signals' must be an object, found %s",
-                      node_kind_name(signals->kind));
-        return;
-    }
-    compiler->buffered = ARENA_ARRAY(&compiler->scope->arena, str, signals->count + 1);
-    if (!compiler->buffered) {
-        compile_no_memory(compiler);
-        return;
-    }
-    for (const struct node *signal = signals->first; signal; signal = signal->next)
-        if (wants_buffer(compiler, signal))
-            compiler->buffered[compiler->buffered_count++] = signal->key;
-}
-
 static void read_about(struct compilation *compiler, const struct node *document)
 {
     compiler->output = node_find(document, "output");
     if (compiler->output)
         compiler->output_text = compile_print(compiler, compiler->output);
-    read_signals(compiler, node_find(document, "signals"));
 }
 
 /* ---- A graph ------------------------------------------------------------------------ */
@@ -283,9 +252,7 @@ static str print_plan(struct compilation *compiler)
     struct plan plan = { .is_tree = compiler->is_tree,
                          .first = compiler->first,
                          .count = compiler->count,
-                         .output = compiler->output_text,
-                         .buffered = compiler->buffered,
-                         .buffered_count = compiler->buffered_count };
+                         .output = compiler->output_text };
     struct buf buf;
     str text = STR_NONE;
 

@@ -23,8 +23,6 @@ struct compilation {
     struct buf tree; /* the nodes, as plan_tree.c reads them */
     const struct node *output;
     str output_text;
-    str *buffered;
-    uint32_t buffered_count;
 };
 
 /* compile.c: note a finding at `node`. */
@@ -38,10 +36,9 @@ void compile_unknown_key(struct compilation *compiler, const struct node *node, 
                          const char *const *known);
 /* The same for a key of a step, below `path` ("retry.", or ""). */
 void compile_unknown_step_key(struct compilation *compiler, const struct source_step *step,
-                              const struct node *node, const char *path,
-                              const char *const *known);
+                              const struct node *node, const char *path, const char *const *known);
 void compile_no_memory(struct compilation *compiler);
-bool compile_is_one_of(str key, const char *const *words); /* NULL-terminated */
+bool compile_is_one_of(str key, const char *const *words);                /* NULL-terminated */
 str compile_print(struct compilation *compiler, const struct node *node); /* compact JSON */
 
 /* compile_step.c: add the step at `node`; `name` is what it is called if it has no `name`. Its

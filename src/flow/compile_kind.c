@@ -1,7 +1,7 @@
 /* compile_kind.c - what kind of step it is, and what it takes along.
  *
- * A step is exactly one of: a tool call, a gate (tool null), `external: true`, `wait`, `select`,
- * `spawn`. Whatever it needs when it begins becomes its `args`, so that templates work alike. */
+ * A step is exactly one of: a tool call, a gate (tool null), `external: true`, `wait`, `select`.
+ * Whatever it needs when it begins becomes its `args`, so that templates work alike. */
 #include "base/time.h"
 #include "flow/compile.h"
 #include "model/words.h"
@@ -204,50 +204,8 @@ static void read_select(struct compilation *compiler, struct source_step *step,
     step->plan.args_node = select;
 }
 
-/* ---- Children -------------------------------------------------------------------------------- */
-
-static void read_policy(struct compilation *compiler, struct source_step *step,
-                        const struct node *policy)
-{
-    if (!policy)
-        return;
-    step->plan.abandons = str_is(policy->text, "abandon");
-    if (policy->kind != NODE_STRING || !(step->plan.abandons || str_is(policy->text, "cancel")))
-        compile_error(compiler, policy, "step '%.*s': 'on_parent_end' is cancel or abandon",
-                      STR_ARG(shown_name(step)));
-}
-
-static void read_spawn(struct compilation *compiler, struct source_step *step,
-                       const struct node *spawn)
-{
-    const struct node *definition = node_find(spawn, "definition");
-    const struct node *input = node_find(spawn, "input");
-    struct buf buf;
-
-    if (!definition || definition->kind != NODE_STRING || str_is_blank(definition->text)) {
-        compile_error(compiler, definition ? definition : spawn,
-                      "step '%.*s': 'spawn' must be {definition: NAME, input: ...}",
-                      STR_ARG(shown_name(step)));
-        return;
-    }
-    read_policy(compiler, step, node_find(spawn, "on_parent_end"));
-    buf_init(&buf, compiler->scope->arena.heap, 0);
-    json_open(&buf, '{');
-    json_key(&buf, "definition");
-    json_str(&buf, definition->text);
-    if (input) {
-        json_key(&buf, "input");
-        node_print(input, &buf);
-    }
-    json_close(&buf, '}');
-    step->plan.args = buf_keep(&buf, &compiler->scope->arena);
-    step->plan.args_node = spawn;
-    if (!step->plan.args.data)
-        compile_no_memory(compiler);
-    buf_fini(&buf);
-}
-
-/* ---- Which of them ------------------------------------------------------------------------------ */
+/* ---- Which of them ------------------------------------------------------------------------------
+ */
 
 static bool is_true(struct compilation *compiler, const struct source_step *step,
                     const struct node *node)
@@ -270,14 +228,15 @@ static void read_tool_step(struct compilation *compiler, struct source_step *ste
     if (tool && tool->kind != NODE_NULL)
         read_tool(compiler, step, tool);
     else if (!tool && !is_external && !step->is_refused)
-        compile_error(compiler, step->node,
-                      "step '%.*s': nothing to do; say 'tool' (null for a gate), 'wait', 'select', "
-                      "'spawn' or 'external'",
-                      STR_ARG(shown_name(step)));
+        compile_error(
+            compiler, step->node,
+            "step '%.*s': nothing to do; say 'tool' (null for a gate), 'wait', 'select' or "
+            "'external'",
+            STR_ARG(shown_name(step)));
     read_args(compiler, step);
 }
 
-/* Only what is taken to a tool is tried again unasked; gates and children never are. */
+/* Only what is taken to a tool is tried again unasked; gates never are. */
 static void limit_attempts(struct compilation *compiler, struct source_step *step)
 {
     const struct node *retry = node_find(step->node, "retry");
@@ -285,7 +244,7 @@ static void limit_attempts(struct compilation *compiler, struct source_step *ste
     if (step->plan.kind == STEP_KIND_TOOL)
         return;
     step->plan.attempt_count_max = 1;
-    if (retry && (step->plan.kind == STEP_KIND_GATE || step->plan.kind == STEP_KIND_SPAWN))
+    if (retry && step->plan.kind == STEP_KIND_GATE)
         compile_error(compiler, retry, "step '%.*s': a %s is not tried again",
                       STR_ARG(shown_name(step)), step_kind_name(step->plan.kind));
 }
@@ -295,12 +254,11 @@ void compile_kind(struct compilation *compiler, struct source_step *step)
     const struct node *tool = find_either(compiler, step, "tool", "action");
     const struct node *wait = node_find(step->node, "wait");
     const struct node *select = node_find(step->node, "select");
-    const struct node *spawn = node_find(step->node, "spawn");
     const struct node *approval = node_find(step->node, "approval");
 
-    if (!!tool + !!wait + !!select + !!spawn > 1)
+    if (!!tool + !!wait + !!select > 1)
         compile_error(compiler, step->node,
-                      "step '%.*s': 'tool', 'wait', 'select' and 'spawn': it can be only one",
+                      "step '%.*s': 'tool', 'wait' and 'select': it can be only one",
                       STR_ARG(shown_name(step)));
     else if (wait) {
         step->plan.kind = STEP_KIND_WAIT;
@@ -309,9 +267,6 @@ void compile_kind(struct compilation *compiler, struct source_step *step)
     } else if (select) {
         step->plan.kind = STEP_KIND_SELECT;
         read_select(compiler, step, select);
-    } else if (spawn) {
-        step->plan.kind = STEP_KIND_SPAWN;
-        read_spawn(compiler, step, spawn);
     } else {
         read_tool_step(compiler, step, tool);
     }

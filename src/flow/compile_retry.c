@@ -42,7 +42,7 @@ static void read_backoff_list(struct compilation *compiler, struct source_step *
     }
     for (const struct node *item = list->first; item; item = item->next)
         if (compile_duration(compiler, step, item, "each of retry.backoff",
-                          &plan->backoff_ms[plan->backoff_count]))
+                             &plan->backoff_ms[plan->backoff_count]))
             plan->backoff_count++;
 }
 
@@ -98,7 +98,7 @@ static void read_backoff_growth(struct compilation *compiler, struct source_step
                       "step '%.*s': retry.backoff.jitter must be 0..1 with at most three decimals",
                       STR_ARG(words_shown(step->plan.name)));
     if (!compile_duration(compiler, step, node_find(growth, "initial"), "retry.backoff.initial",
-                       &initial_ms) ||
+                          &initial_ms) ||
         (max && !compile_duration(compiler, step, max, "retry.backoff.max", &max_ms)))
         return;
     step->plan.backoff_ms =

@@ -4,24 +4,25 @@
 #include "model/grow.h"
 #include "model/words.h"
 
-#define GRAPH_ATTEMPTS  3 /* X8 */
-#define TREE_ATTEMPTS   1
+#define GRAPH_ATTEMPTS    3 /* X8 */
+#define TREE_ATTEMPTS     1
 #define AUGMENT_DEPTH_MAX 16 /* keys in a path: a context stays readable, and bounded */
 
 /* Words that later versions will know (DESIGN section 4). */
 bool compile_is_reserved(str key)
 {
-    static const char *const words[] = { "compensate", "saga", "map", "schedule", NULL };
+    static const char *const words[] = { "compensate", "saga",    "map", "schedule",
+                                         "spawn",      "signals", NULL };
 
     return compile_is_one_of(key, words);
 }
 
 static const char *const step_words[] = {
-    "name",     "description", "tool",   "args",       "action",  "payload", "retry",
-    "timeout",  "idempotent",  "augment", "wait",      "select",  "spawn",   "external",
-    "approval", "next",        "done",   "branch",     "parallel", "join",   NULL,
+    "name",    "description", "tool",    "args",     "action", "payload",  "retry",
+    "timeout", "idempotent",  "augment", "wait",     "select", "external", "approval",
+    "next",    "done",        "branch",  "parallel", "join",   NULL,
 };
-#define WAY_WORDS (&step_words[15]) /* the last ones: a graph's ways on */
+#define WAY_WORDS (&step_words[14]) /* the last ones: a graph's ways on */
 
 static bool is_way_on(str key)
 {
@@ -86,8 +87,7 @@ static void read_timeout(struct compilation *compiler, struct source_step *step)
 {
     const struct node *timeout = node_find(step->node, "timeout");
 
-    if (timeout &&
-        compile_duration(compiler, step, timeout, "'timeout'", &step->plan.timeout_ms) &&
+    if (timeout && compile_duration(compiler, step, timeout, "'timeout'", &step->plan.timeout_ms) &&
         step->plan.timeout_ms == 0)
         compile_error(compiler, timeout, "step '%.*s': 'timeout' must be more than 0",
                       STR_ARG(words_shown(step->plan.name)));

@@ -19,10 +19,11 @@ static void check_branch(struct compilation *compiler, const struct source_step 
         compile_error(compiler, item, "step '%.*s': a branch is {if: CONDITION, then: STEP}",
                       STR_ARG(shown_name(step)));
     else if (!condition_is_pattern(condition->text))
-        compile_error(compiler, condition,
-                      "step '%.*s': expected 'result == V' or 'result != V' (V: true, false, nil or "
-                      "a text), found '%.*s'",
-                      STR_ARG(shown_name(step)), STR_ARG(words_shown(condition->text)));
+        compile_error(
+            compiler, condition,
+            "step '%.*s': expected 'result == V' or 'result != V' (V: true, false, nil or "
+            "a text), found '%.*s'",
+            STR_ARG(shown_name(step)), STR_ARG(words_shown(condition->text)));
 }
 
 static void check_way(struct compilation *compiler, const struct source_step *step)
@@ -111,7 +112,8 @@ void compile_way(struct compilation *compiler, struct source_step *step)
     }
 }
 
-/* ---- Where it leads ---------------------------------------------------------------------------- */
+/* ---- Where it leads ----------------------------------------------------------------------------
+ */
 
 /* A step is found by its key in the map, or else by its name (B12). */
 static uint32_t find_step(const struct compilation *compiler, const struct plan_name *keys,
@@ -143,8 +145,7 @@ static void link_one(struct compilation *compiler, struct source_step *step,
     if (step->plan.way == WAY_BRANCH && node_find(item, "if"))
         target->condition = node_find(item, "if")->text;
     if (target->step == STEP_NONE)
-        compile_error(compiler, name,
-                      "step '%.*s': '%.*s' names '%.*s', and there is no such step",
+        compile_error(compiler, name, "step '%.*s': '%.*s' names '%.*s', and there is no such step",
                       STR_ARG(shown_name(step)), STR_ARG(step->way->key),
                       STR_ARG(words_shown(name->text)));
     else

@@ -98,7 +98,8 @@ void compile_check_ways(struct compilation *compiler)
     find_reached(&ways);
     for (uint32_t i = 0; i < compiler->count; i++)
         if (!ways.is_reached[i])
-            compile_warning(compiler, compiler->steps[i].node, "step '%.*s': no way leads here; name it in a way on, or remove it",
+            compile_warning(compiler, compiler->steps[i].node,
+                            "step '%.*s': no way leads here; name it in a way on, or remove it",
                             STR_ARG(step_name(compiler, i)));
         else if (compiler->steps[i].plan.way == WAY_JOIN && compiler->warning_count < 100)
             check_join(&ways, i);

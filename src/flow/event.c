@@ -43,11 +43,10 @@ static bool arm_event(const struct plan *plan, const struct flow_memory *memory,
     return false;
 }
 
-/* Whether the tool forbade another attempt is not recorded; a lost one says so, and a child
- * that failed is its step's failure. */
+/* Whether the tool forbade another attempt is not recorded; a lost one says so. */
 static bool fail_event(const struct entry_view *entry, uint32_t n, struct event *out)
 {
-    static const enum event_kind kinds[] = { EVENT_STEP_FAILED, EVENT_STEP_FAILED, EVENT_CHILD_FAILED,
+    static const enum event_kind kinds[] = { EVENT_STEP_FAILED, EVENT_STEP_FAILED,
                                              EVENT_STEP_LOST };
 
     if (n >= sizeof kinds / sizeof kinds[0])
@@ -104,14 +103,13 @@ static bool first_event(const struct plan *plan, const struct flow_memory *memor
         return one(out, EVENT_SIGNAL) && arm_event(plan, memory, entry, out);
     case LIFE_T_GATE_REJECT:
         return one(out, EVENT_REJECT);
-    case LIFE_T_CHILD:
-        return one(out, EVENT_CHILD_DONE);
     case LIFE_T_CANCEL:
     case LIFE_T_CANCEL_CREATED:
         return one(out, EVENT_CANCEL);
     case LIFE_T_STEP_FAIL:
     case LIFE_T_STEP_TIMEOUT:
     case LIFE_T_GATE_APPROVE:
+    case LIFE_T_CHILD:
     case LIFE_T_AMEND:
     case LIFE_T_FINISH:
     case LIFE_T_FAIL:

@@ -13,12 +13,12 @@ pawl_status flow_compile(struct scope *scope, const struct node *document,
 
 /* What a runner needs to take a ready attempt to its tool. Texts live in the scope. */
 struct flow_call {
-    str step;       /* name */
-    str tool;       /* data NULL: none */
-    str args;       /* JSON, templates replaced */
+    str step;                        /* name */
+    str tool;                        /* data NULL: none */
+    str args;                        /* JSON, templates replaced */
     uint32_t attempt, first_ordinal; /* ordinal of the step's first attempt: its idempotency key */
-    int64_t timeout_ms; /* how long a runner may take */
-    bool is_timed;      /* the step has a timer of its own for that */
+    int64_t timeout_ms;              /* how long a runner may take */
+    bool is_timed;                   /* the step has a timer of its own for that */
 };
 pawl_status flow_call(const struct definition *definition, const void *memory, uint32_t ordinal,
                       struct scope *scope, struct flow_call *out);
@@ -38,7 +38,7 @@ struct flow_attempt {
     uint32_t ordinal, plan, attempt;
     enum step_status status;
     int64_t ready_at_ms, started_at_ms, completed_at_ms; /* 0: not yet */
-    str result, error; /* JSON; data NULL: none */
+    str result, error;                                   /* JSON; data NULL: none */
 };
 struct flow_attempts {
     struct flow_attempt *items;

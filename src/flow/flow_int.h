@@ -113,10 +113,9 @@ str turn_take_error(struct turn *turn);
 
 str turn_quoted(struct turn *turn, str message); /* as a JSON string */
 
-/* reduce_gate.c: gates and children. */
+/* reduce_gate.c */
 void decide_approve(struct turn *turn);
 void decide_reject(struct turn *turn);
-void decide_child(struct turn *turn);
 
 /* reduce_begin.c: a step begins: its row, and what it waits for. */
 void begin_step(struct turn *turn, uint32_t step);

@@ -64,8 +64,7 @@ uint32_t memory_find_arm(const struct flow_memory *memory, uint32_t ordinal, boo
     return UINT32_MAX;
 }
 
-bool memory_add_live(struct flow_memory *memory, const struct attempt *attempt,
-                     struct arena *arena)
+bool memory_add_live(struct flow_memory *memory, const struct attempt *attempt, struct arena *arena)
 {
     struct attempt *live =
         grow_array(arena, memory->live, memory->live_count, &memory->live_capacity, sizeof *live);
@@ -244,8 +243,6 @@ static pawl_status fold_live(struct fold *fold, const struct effect *effect)
     case EFFECT_DISARM: /* a backoff that is over */
         live->is_backing_off = false;
         return PAWL_OK;
-    case EFFECT_SPAWN: /* the engine knows whose child it is */
-        return PAWL_OK;
     case EFFECT_STEP:
     case EFFECT_LEAVE:
     case EFFECT_STATE:
@@ -306,10 +303,10 @@ static pawl_status fold_success(struct fold *fold)
     }
     if (step->augment_count == 0)
         return PAWL_OK;
-    return keep_context(fold,
-                        context_augment(fold->scope, step, memory_context(memory),
-                                        payload_of(fold), &context),
-                        context);
+    return keep_context(
+        fold,
+        context_augment(fold->scope, step, memory_context(memory), payload_of(fold), &context),
+        context);
 }
 
 /* A tree remembers what went wrong last; a graph ends with it. */
@@ -388,9 +385,8 @@ static pawl_status fold_subject(struct fold *fold)
         return fail_damaged(fold, "an attempt that is not live");
     fold->subject = *subject;
     if (fold->entry->transition == LIFE_T_GATE_APPROVE &&
-        !memory_add_approval(fold->memory,
-                             &(struct approval){ subject->ordinal, fold->entry->actor },
-                             fold->arena))
+        !memory_add_approval(
+            fold->memory, &(struct approval){ subject->ordinal, fold->entry->actor }, fold->arena))
         return scope_no_memory(fold->scope);
     return ends_subject(fold, &is_retried) && !is_retried ? fold_outcome(fold) : PAWL_OK;
 }

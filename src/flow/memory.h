@@ -54,7 +54,7 @@ struct flow_memory {
     struct kept_text context;    /* an object; none yet counts as {} */
     struct kept_text last_error; /* trees: of the last step that failed for good */
     struct node_state *nodes;    /* trees, by node */
-    bool *joins;                 /* graphs, by step: somebody has arrived, and it waits for others */
+    bool *joins; /* graphs, by step: somebody has arrived, and it waits for others */
     uint32_t join_count;
 };
 

@@ -161,10 +161,9 @@ static bool load_status(const struct node *node, enum step_status *out)
 static bool load_live(const struct loading *loading, const struct node *row)
 {
     struct attempt live = { 0 };
-    uint32_t before =
-        loading->memory->live_count > 0
-            ? loading->memory->live[loading->memory->live_count - 1].ordinal
-            : 0;
+    uint32_t before = loading->memory->live_count > 0
+                          ? loading->memory->live[loading->memory->live_count - 1].ordinal
+                          : 0;
 
     return row->count == 6 && loading->plan->count > 0 &&
            load_u32(node_at(row, 0), loading->plan->count - 1, &live.plan) &&

@@ -93,10 +93,6 @@ static void print_step(const struct plan_step *step, struct buf *out)
         json_key(out, "count");
         json_u64(out, step->approval_count);
     }
-    if (step->abandons) {
-        json_key(out, "abandon");
-        json_bool(out, true);
-    }
     json_close(out, '}');
 }
 
@@ -120,7 +116,5 @@ void plan_print(const struct plan *plan, struct buf *out)
         json_key(out, "output");
         json_raw(out, plan->output);
     }
-    if (plan->buffered_count > 0)
-        print_list("buffered", plan->buffered, plan->buffered_count, out);
     json_close(out, '}');
 }

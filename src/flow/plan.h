@@ -3,7 +3,7 @@
  * Steps are the units of work. In a graph each step knows its way on; in a tree the nodes
  * above the steps say what comes next. Everything a step needs when it begins stands in its
  * `args`, templates not yet replaced: a tool's arguments, but also how long to wait, which
- * signal to await, what to spawn. */
+ * signal to await. */
 #ifndef PAWL_FLOW_PLAN_H
 #define PAWL_FLOW_PLAN_H
 
@@ -20,8 +20,7 @@
     X(GATE, "gate")                                                                                \
     X(EXTERNAL, "external")                                                                        \
     X(WAIT, "wait")                                                                                \
-    X(SELECT, "select")                                                                            \
-    X(SPAWN, "spawn")
+    X(SELECT, "select")
 
 enum step_kind {
 #define X(name, word) STEP_KIND_##name,
@@ -69,7 +68,6 @@ struct plan_step {
     uint32_t backoff_count, jitter_permille;
     int64_t timeout_ms; /* 0: none said; a runner's own limit still holds */
     bool is_idempotent;
-    bool abandons;               /* SPAWN: the child outlives its parent */
     struct plan_augment *augments;
     uint32_t augment_count;
     str *approvers; /* GATE: who may decide; none: anybody */
@@ -115,15 +113,14 @@ struct plan {
     struct plan_step *steps;
     struct plan_node *nodes; /* trees */
     uint32_t node_count;
-    str tree;                /* trees: the same as text, see plan_tree.c */
-    str output;              /* a template value, JSON; data NULL: none */
+    str tree;                       /* trees: the same as text, see plan_tree.c */
+    str output;                     /* a template value, JSON; data NULL: none */
     const struct node *output_node; /* the same, read */
     bool output_has_template;
-    str *buffered; /* signals that are kept until somebody awaits them */
-    uint32_t buffered_count;
     struct plan_name *names; /* sorted */
     uint32_t slot_count;
-    uint8_t **reach; /* graphs, by step that is joined at: bit s: step s can still reach that join */
+    uint8_t *
+        *reach; /* graphs, by step that is joined at: bit s: step s can still reach that join */
 };
 
 const char *step_kind_name(enum step_kind kind);
@@ -146,7 +143,6 @@ bool plan_can_reach(const struct plan *plan, uint32_t join, uint32_t step);
 void plan_sort_names(struct plan_name *names, uint32_t count);
 const struct plan_name *plan_find_name(const struct plan_name *names, uint32_t count, str text);
 uint32_t plan_find(const struct plan *plan, str name);
-bool plan_is_buffered(const struct plan *plan, str signal);
 
 static inline const struct plan *plan_of(const struct definition *definition)
 {

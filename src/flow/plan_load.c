@@ -166,7 +166,6 @@ static bool read_step(struct scope *scope, const struct plan *plan, const struct
         return false;
     step->args = step->args_node->raw;
     step->is_idempotent = idempotent && idempotent->truth;
-    step->abandons = node_find(node, "abandon") != NULL;
     return read_text(node_find(node, "name"), &step->name) &&
            read_kind(node_find(node, "kind"), &step->kind) && read_way(scope, plan, node, step) &&
            read_u32(node_find(node, "max"), LIMIT_ATTEMPTS, &step->attempt_count_max) &&
@@ -201,8 +200,6 @@ static bool read_plan(struct scope *scope, const struct node *document, struct p
     plan->output = plan->output_node ? plan->output_node->raw : STR_NONE;
     plan->tree = tree ? tree->raw : STR_NONE;
     return read_steps(scope, node_find(document, "steps"), plan) &&
-           read_texts(scope, node_find(document, "buffered"), &plan->buffered,
-                      &plan->buffered_count) &&
            (plan->is_tree ? plan_load_tree(scope, tree, plan)
                           : read_u32(node_find(document, "first"), plan->count - 1, &plan->first));
 }

@@ -94,11 +94,3 @@ uint32_t plan_find(const struct plan *plan, str name)
 
     return found ? found->step : STEP_NONE;
 }
-
-bool plan_is_buffered(const struct plan *plan, str signal)
-{
-    for (uint32_t i = 0; i < plan->buffered_count; i++)
-        if (str_eq(plan->buffered[i], signal))
-            return true;
-    return false;
-}

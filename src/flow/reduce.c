@@ -8,8 +8,8 @@
 #include "model/fire.h"
 #include "model/words.h"
 
-#define RESULT_NULL     STR("null")
-#define ERROR_TIMEOUT   STR("\"timeout\"")
+#define RESULT_NULL   STR("null")
+#define ERROR_TIMEOUT STR("\"timeout\"")
 
 /* ---- Drafts and their effects -------------------------------------------------------------- */
 
@@ -46,10 +46,9 @@ void turn_cause(struct turn *turn, struct effect effect)
 
 void turn_arm(struct turn *turn, uint32_t ordinal, str name, int64_t due_at_ms)
 {
-    turn_cause(turn, (struct effect){ .kind = EFFECT_ARM,
-                                      .ordinal = ordinal,
-                                      .name = name,
-                                      .due_at_ms = due_at_ms });
+    turn_cause(turn,
+               (struct effect){
+                   .kind = EFFECT_ARM, .ordinal = ordinal, .name = name, .due_at_ms = due_at_ms });
 }
 
 struct attempt turn_create(struct turn *turn, uint32_t plan, uint32_t number,
@@ -127,8 +126,8 @@ static const struct attempt *expect(struct turn *turn, enum step_status status)
     if (attempt && attempt->status == status)
         return attempt;
     if (turn->event->ordinal > turn->memory->ordinal_last) {
-        turn->status = scope_fail(turn->scope, PAWL_NOT_KNOWN, "there is no step %u",
-                                  turn->event->ordinal);
+        turn->status =
+            scope_fail(turn->scope, PAWL_NOT_KNOWN, "there is no step %u", turn->event->ordinal);
         return NULL;
     }
     turn->status = fail_lost(turn, attempt ? step_status_name(attempt->status) : "over",
@@ -190,7 +189,8 @@ static void decide_step_end(struct turn *turn)
         step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_LOST, ERROR_LOST);
 }
 
-/* ---- Timers and signals ------------------------------------------------------------------------ */
+/* ---- Timers and signals ------------------------------------------------------------------------
+ */
 
 /* A wait's result is what it waited for; a select's says which arm it was. */
 static str arm_result(struct turn *turn, const struct plan_step *step, uint32_t arm, str payload)
@@ -362,9 +362,6 @@ static void (*handler_of(enum event_kind kind))(struct turn *turn)
         return decide_approve;
     case EVENT_REJECT:
         return decide_reject;
-    case EVENT_CHILD_DONE:
-    case EVENT_CHILD_FAILED:
-        return decide_child;
     case EVENT_FIRE:
     case EVENT_CANCEL:
     case EVENT_UNKNOWN:
@@ -376,7 +373,7 @@ static void (*handler_of(enum event_kind kind))(struct turn *turn)
 static pawl_status decide(const struct definition *definition, const struct standing *standing,
                           const struct event *event, struct scope *scope, struct decision *out)
 {
-    void (*handle)(struct turn *turn) = handler_of(event->kind);
+    void (*handle)(struct turn * turn) = handler_of(event->kind);
     pawl_status status = PAWL_OK;
 
     if (event->kind == EVENT_FIRE)

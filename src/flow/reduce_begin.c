@@ -1,7 +1,7 @@
 /* reduce_begin.c - a step begins: its row, its timers, and what it waits for.
  *
  * A tool's row is ready and somebody takes it; everything else is pending where it stands,
- * and its timers, signals, approvals or children end it. */
+ * and its timers, signals or approvals end it. */
 #include "base/node.h"
 #include "base/time.h"
 #include "flow/flow_int.h"
@@ -61,8 +61,8 @@ static pawl_status await_signal(struct turn *turn, uint32_t ordinal, const struc
     if (signal->kind != NODE_STRING || str_is_blank(signal->text) ||
         signal->text.size > LIMIT_ACTION)
         return bad_value(turn, "signal", "the name of a signal", signal);
-    turn_cause(turn, (struct effect){
-                         .kind = EFFECT_AWAIT, .ordinal = ordinal, .name = signal->text });
+    turn_cause(turn,
+               (struct effect){ .kind = EFFECT_AWAIT, .ordinal = ordinal, .name = signal->text });
     return turn->status;
 }
 
@@ -96,21 +96,6 @@ static pawl_status arm_sleep(struct turn *turn, const struct plan_step *step, ui
     return turn->status;
 }
 
-static pawl_status spawn(struct turn *turn, const struct plan_step *step, uint32_t ordinal,
-                         const struct node *args)
-{
-    const struct node *definition = node_find(args, "definition"), *input = node_find(args, "input");
-
-    if (!definition || definition->kind != NODE_STRING || str_is_blank(definition->text))
-        return bad_value(turn, "definition", "the name of a definition", definition);
-    turn_cause(turn, (struct effect){ .kind = EFFECT_SPAWN,
-                                      .ordinal = ordinal,
-                                      .name = definition->text,
-                                      .state = input ? input->raw : STR_NONE,
-                                      .abandons = step->abandons });
-    return turn->status;
-}
-
 static pawl_status begin_waiting(struct turn *turn, const struct plan_step *step, uint32_t ordinal)
 {
     struct template_source source = turn_source(turn);
@@ -127,8 +112,6 @@ static pawl_status begin_waiting(struct turn *turn, const struct plan_step *step
         return status;
     if (step_is_sleep(step))
         return arm_sleep(turn, step, ordinal, args);
-    if (step->kind == STEP_KIND_SPAWN)
-        return spawn(turn, step, ordinal, args);
     return arm_all(turn, step, ordinal, node_find(args, "arms"));
 }
 
@@ -175,9 +158,8 @@ void begin_again(struct turn *turn, const struct attempt *attempt)
 {
     bool is_ready = step_is_taken(&turn->plan->steps[attempt->plan]);
 
-    turn_cause(turn, (struct effect){ .kind = EFFECT_DISARM,
-                                      .ordinal = attempt->ordinal,
-                                      .name = TIMER_RETRY });
+    turn_cause(turn, (struct effect){
+                         .kind = EFFECT_DISARM, .ordinal = attempt->ordinal, .name = TIMER_RETRY });
     if (is_ready)
         turn_cause(turn, (struct effect){ .kind = EFFECT_READY, .ordinal = attempt->ordinal });
     note_begun(turn, attempt, is_ready ? STR_NONE : wait_for(turn, attempt));

@@ -93,8 +93,7 @@ static void take_branch(struct turn *turn, const struct plan_step *step, str res
         }
 }
 
-static void graph_goes_on(struct turn *turn, const struct plan_step *step, str result,
-                          uint32_t arm)
+static void graph_goes_on(struct turn *turn, const struct plan_step *step, str result, uint32_t arm)
 {
     load_joins(turn, step);
     if (turn->status != PAWL_OK)
@@ -116,7 +115,8 @@ static void graph_goes_on(struct turn *turn, const struct plan_step *step, str r
         fail_flow(turn, ERROR_NO_BRANCH);
 }
 
-/* ---- A tree goes on ---------------------------------------------------------------------------- */
+/* ---- A tree goes on ----------------------------------------------------------------------------
+ */
 
 static void begin_leaf(void *context, uint32_t step)
 {
@@ -156,7 +156,8 @@ static void tree_goes_on(struct turn *turn, const struct plan_step *step, bool i
         end_tree(turn, tree_settle(&walk, step->node, is_success));
 }
 
-/* ---- Begin, succeed, fail ------------------------------------------------------------------------ */
+/* ---- Begin, succeed, fail
+ * ------------------------------------------------------------------------ */
 
 void flow_begin(struct turn *turn)
 {
@@ -210,8 +211,7 @@ static void try_again(struct turn *turn, const struct attempt *failed, enum retr
     }
     next = turn_create(turn, failed->plan, failed->attempt + 1, STEP_PENDING);
     turn_arm(turn, next.ordinal, TIMER_RETRY,
-             turn->event->at_ms +
-                 retry_delay_ms(step_of(turn, failed), failed->attempt, seed));
+             turn->event->at_ms + retry_delay_ms(step_of(turn, failed), failed->attempt, seed));
 }
 
 /* Rescue and finally see what went wrong. */

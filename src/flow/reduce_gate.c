@@ -1,12 +1,12 @@
-/* reduce_gate.c - steps that somebody else decides: gates (B37, B38) and children. */
+/* reduce_gate.c - steps that somebody has to approve (B37, B38). */
 #include "flow/flow_int.h"
 #include "model/words.h"
 
-#define RESULT_NULL     STR("null")
 #define RESULT_APPROVED STR("\"approved\"")
 #define ERROR_REJECTED  STR("\"rejected\"")
 
-/* ---- Gates -------------------------------------------------------------------------------------- */
+/* ---- Gates --------------------------------------------------------------------------------------
+ */
 
 static const struct attempt *expect_gate(struct turn *turn)
 {
@@ -15,8 +15,8 @@ static const struct attempt *expect_gate(struct turn *turn)
     if (attempt && turn->plan->steps[attempt->plan].kind == STEP_KIND_GATE)
         return attempt;
     if (turn->event->ordinal > turn->memory->ordinal_last) {
-        turn->status = scope_fail(turn->scope, PAWL_NOT_KNOWN, "there is no step %u",
-                                  turn->event->ordinal);
+        turn->status =
+            scope_fail(turn->scope, PAWL_NOT_KNOWN, "there is no step %u", turn->event->ordinal);
         return NULL;
     }
     turn->status = scope_fail(turn->scope, PAWL_NOT_AWAITING,
@@ -35,15 +35,14 @@ static bool may_decide(struct turn *turn, const struct plan_step *step)
             return true;
     if (step->approver_count == 0 && (actor.data || step->approval_count == 1))
         return true;
-    turn->status =
-        step->approver_count > 0
-            ? scope_fail(turn->scope, PAWL_FORBIDDEN,
-                         "step '%.*s' is not for '%.*s' to decide; it names who may",
-                         STR_ARG(step->name),
-                         STR_ARG(actor.data ? words_shown(actor) : STR("nobody")))
-            : scope_fail(turn->scope, PAWL_INVALID_REQUEST,
-                         "step '%.*s' counts approvers: say who approves with actor_ref",
-                         STR_ARG(step->name));
+    turn->status = step->approver_count > 0
+                       ? scope_fail(turn->scope, PAWL_FORBIDDEN,
+                                    "step '%.*s' is not for '%.*s' to decide; it names who may",
+                                    STR_ARG(step->name),
+                                    STR_ARG(actor.data ? words_shown(actor) : STR("nobody")))
+                       : scope_fail(turn->scope, PAWL_INVALID_REQUEST,
+                                    "step '%.*s' counts approvers: say who approves with actor_ref",
+                                    STR_ARG(step->name));
     return false;
 }
 
@@ -90,21 +89,4 @@ void decide_reject(struct turn *turn)
         return;
     step_fail(turn, LIFE_T_GATE_REJECT, gate, RETRY_FAILED,
               reason.data ? turn_quoted(turn, reason) : ERROR_REJECTED);
-}
-
-/* ---- Children ------------------------------------------------------------------------------------ */
-
-void decide_child(struct turn *turn)
-{
-    const struct attempt *attempt = memory_find(turn->memory, turn->event->ordinal);
-    str payload = turn->event->payload.data ? turn->event->payload : RESULT_NULL;
-
-    if (!attempt || turn->plan->steps[attempt->plan].kind != STEP_KIND_SPAWN)
-        turn->status =
-            scope_fail(turn->scope, PAWL_NOT_AWAITING, "no child of step %u is awaited",
-                       turn->event->ordinal);
-    else if (turn->event->kind == EVENT_CHILD_DONE)
-        step_succeed(turn, LIFE_T_CHILD, attempt, payload, 0);
-    else
-        step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_FAILED, payload);
 }

@@ -343,10 +343,9 @@ static void expand(struct expansion *expansion, const struct node *node)
 static pawl_status expand_value(const struct template_source *source, const struct node *value,
                                 struct scope *scope, str *out)
 {
-    struct expansion expansion = { .source = source,
-                                   .plan = source->plan,
-                                   .memory = source->memory,
-                                   .scope = scope };
+    struct expansion expansion = {
+        .source = source, .plan = source->plan, .memory = source->memory, .scope = scope
+    };
     str text;
 
     buf_init(&expansion.out, scope->arena.heap, LIMIT_TEXT + PIECE_SIZE_MAX);

@@ -64,8 +64,6 @@ static pawl_status decide_event(const struct definition *definition,
     case EVENT_STEP_TIMEOUT:
     case EVENT_APPROVE:
     case EVENT_REJECT:
-    case EVENT_CHILD_DONE:
-    case EVENT_CHILD_FAILED:
         break;
     }
     status = fire_check_open(definition, standing, scope);

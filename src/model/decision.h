@@ -28,8 +28,6 @@ enum event_kind {
     EVENT_STEP_TIMEOUT, /* ordinal: whoever works on it was not heard of in time */
     EVENT_APPROVE,     /* ordinal, actor, payload: a gate opens */
     EVENT_REJECT,      /* ordinal, actor, reason: it stays shut for good */
-    EVENT_CHILD_DONE,  /* ordinal, payload: the result of what was spawned */
-    EVENT_CHILD_FAILED, /* ordinal, payload: "child-failed" or "child-cancelled" */
 };
 
 struct event {

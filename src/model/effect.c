@@ -71,11 +71,6 @@ static void print_effect(const struct effect *effect, struct buf *out)
     case EFFECT_SNAPSHOT:
         json_str(out, effect->name);
         break;
-    case EFFECT_SPAWN:
-        json_u64(out, effect->ordinal);
-        json_str(out, effect->child);
-        json_bool(out, effect->abandons);
-        break;
     }
     json_close(out, ']');
 }
@@ -188,15 +183,6 @@ static void take_rest(struct members *members, struct effect *effect)
     case EFFECT_SNAPSHOT:
         effect->name = take_text(members);
         break;
-    case EFFECT_SPAWN: {
-        const struct node *abandons;
-
-        effect->ordinal = take_u32(members);
-        effect->child = take_text(members);
-        abandons = take(members, NODE_BOOL);
-        effect->abandons = abandons && abandons->truth;
-        break;
-    }
     }
 }
 

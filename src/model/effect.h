@@ -7,7 +7,6 @@
  *   ["ready",ORD]            a pending row becomes ready
  *   ["run",ORD]              a ready row is being worked on
  *   ["end",ORD]              the row is spent, and with it its timers and waits
- *   ["spawn",ORD,"ID",B]     the row waits for a child; B: it outlives its parent
  *   ["arm","NAME",DUE,ORD]   a timer is armed (ORD 0: the instance's own)
  *   ["disarm","NAME",ORD]    a timer is taken back, or has fired
  *   ["await","NAME",ORD]     a signal is awaited
@@ -32,8 +31,7 @@
     X(AWAIT, "await")                                                                              \
     X(LEAVE, "leave")                                                                              \
     X(STATE, "state")                                                                              \
-    X(SNAPSHOT, "snapshot")                                                                        \
-    X(SPAWN, "spawn")
+    X(SNAPSHOT, "snapshot")
 
 enum effect_kind {
 #define X(name, word) EFFECT_##name,
@@ -57,11 +55,9 @@ struct effect {
     uint32_t ordinal;
     uint32_t plan, attempt;  /* STEP */
     enum step_status status; /* STEP: PENDING or READY */
-    str name;                /* ARM, DISARM, AWAIT, LEAVE; SNAPSHOT: its hash; SPAWN: the definition */
+    str name;                /* ARM, DISARM, AWAIT, LEAVE; SNAPSHOT: its hash */
     int64_t due_at_ms;       /* ARM */
-    str state;               /* STATE: JSON; SPAWN: the input, only where it is decided */
-    str child;               /* SPAWN: the id, which the engine gives */
-    bool abandons;           /* SPAWN */
+    str state;               /* STATE: JSON */
     str lease;               /* RUN: the token of a worker elsewhere; only in the live row */
     int64_t lease_ms;        /* likewise */
     bool is_bare;            /* END: it has neither timers nor waits, so that nobody need look */

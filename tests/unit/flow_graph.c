@@ -1,4 +1,4 @@
-/* flow_graph.c - graphs: branch, parallel, join, gates, children (seed 001). */
+/* flow_graph.c - graphs: branch, parallel, join, gates (seed 001). */
 #include "flow_rig.h"
 #include <stdio.h>
 
@@ -23,9 +23,9 @@ static pawl_status decide_gate(struct rig *rig, enum event_kind kind, uint32_t o
 TEST(flow_graph, b13_b19_the_first_condition_that_holds_wins)
 {
     static const char *const results[][2] = {
-        { "true", "yes_" }, { "\"true\"", "yes_" }, { "false", "no_" },  { "\"false\"", "no_" },
-        { "null", "nil_" }, { "\"\"", "nil_" },     { "\"nil\"", "nil_" }, { "5", "five" },
-        { "\"5\"", "five" }, { "5.0", NULL },       { "{}", NULL },      { "\"TRUE\"", NULL },
+        { "true", "yes_" },  { "\"true\"", "yes_" }, { "false", "no_" },    { "\"false\"", "no_" },
+        { "null", "nil_" },  { "\"\"", "nil_" },     { "\"nil\"", "nil_" }, { "5", "five" },
+        { "\"5\"", "five" }, { "5.0", NULL },        { "{}", NULL },        { "\"TRUE\"", NULL },
     };
 
     for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
@@ -56,14 +56,15 @@ TEST(flow_graph, b19_b20_conditions_match_and_are_never_evaluated)
         struct definition *definition;
         struct node *document;
 
-        (void)snprintf(text, sizeof text,
-                       "steps: {a: {tool: x, branch: [{if: \"%s\", then: a}]}}", texts[i]);
+        (void)snprintf(text, sizeof text, "steps: {a: {tool: x, branch: [{if: \"%s\", then: a}]}}",
+                       texts[i]);
         EXPECT_OK(node_read(&t->scope, str_of(text), &document));
         EXPECT_EQ(flow_compile(&t->scope, document, NULL, &definition), PAWL_INVALID_DEFINITION);
     }
 }
 
-/* ---- Parallel and join ------------------------------------------------------------------------ */
+/* ---- Parallel and join ------------------------------------------------------------------------
+ */
 
 #define FAN                                                                                        \
     "steps:\n"                                                                                     \
@@ -144,10 +145,11 @@ TEST(flow_graph, a_parallel_step_that_fails_for_good_fails_the_flow_at_once)
 {
     struct rig rig;
 
-    rig_init(&rig, &t->scope,
-             "steps: {s: {tool: x, parallel: [a, b]}, a: {tool: x, retry: {max: 1}, done: true}, b: "
-             "{tool: x, done: true}}",
-             NULL);
+    rig_init(
+        &rig, &t->scope,
+        "steps: {s: {tool: x, parallel: [a, b]}, a: {tool: x, retry: {max: 1}, done: true}, b: "
+        "{tool: x, done: true}}",
+        NULL);
     rig_begin(&rig);
     rig_run(&rig, 1, "0");
     EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 2, NULL));
@@ -157,7 +159,8 @@ TEST(flow_graph, a_parallel_step_that_fails_for_good_fails_the_flow_at_once)
     rig_fini(&rig);
 }
 
-/* ---- Gates --------------------------------------------------------------------------------------- */
+/* ---- Gates
+ * --------------------------------------------------------------------------------------- */
 
 #define GATED                                                                                      \
     "steps:\n  ask: {tool: null, approval: {by: [ann, bob, cat], count: 2}, next: act}\n"          \
@@ -197,7 +200,7 @@ TEST(flow_graph, a_rejected_gate_fails_with_the_reason_and_without_a_retry)
     rig_fini(&rig);
 }
 
-/* ---- External steps, waits, children ---------------------------------------------------------------- */
+/* ---- External steps and waits ---------------------------------------------------------------- */
 
 TEST(flow_graph, b39_an_external_step_waits_and_is_ended_from_outside)
 {
@@ -245,21 +248,6 @@ TEST(flow_graph, a_select_takes_the_way_of_its_arm)
     rig_begin(&rig);
     EXPECT_OK(rig_timer(&rig, "s", 1));
     EXPECT_STORY(&rig, "timer s.1#1 {\"arm\":0,\"payload\":null} [[\"end\",1],[\"step\",2,1]]\n");
-    rig_fini(&rig);
-}
-
-TEST(flow_graph, a_child_is_spawned_awaited_and_its_failure_is_the_steps)
-{
-    struct rig rig;
-
-    rig_init(&rig, &t->scope,
-             "steps: {c: {spawn: {definition: '{{input.what}}', input: {n: '{{input.n}}'}}, done: "
-             "true}}",
-             "{\"what\":\"child\",\"n\":3}");
-    rig_begin(&rig);
-    EXPECT_HAS(buf_text(&rig.story), "[\"spawn\",1,");
-    EXPECT_OK(rig_step(&rig, EVENT_CHILD_FAILED, 1, "\"child-failed\""));
-    EXPECT_STORY(&rig, "step.fail c.1#1 \"child-failed\" [[\"end\",1]]\nfail \"child-failed\"\n");
     rig_fini(&rig);
 }
 

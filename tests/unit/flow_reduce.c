@@ -225,7 +225,7 @@ TEST(flow, a_failure_that_says_no_retry_ends_the_steps_attempts)
     rig_begin(&rig);
     EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 1, NULL));
     EXPECT_OK(rig_do(&rig, (struct event){ .kind = EVENT_STEP_FAILED,
-                                         .is_leased = true,
+                                           .is_leased = true,
                                            .ordinal = 1,
                                            .payload = STR("\"bad\""),
                                            .no_retry = true }));
@@ -368,11 +368,10 @@ TEST(flow, a_sleep_with_a_bad_duration_fails_in_the_same_decision_without_a_retr
     rig_init(&rig, &t->scope, "steps: {nap: {tool: sleep, args: {for: '{{input.d}}'}, done: true}}",
              "{\"d\":7}");
     rig_begin(&rig);
-    EXPECT_STORY(&rig,
-                 "start [[\"step\",1,0,1,\"pending\"]]\n"
-                 "step.fail nap.1#1 \"'for': expected a duration like \\\"30s\\\", found "
-                 "7\" [[\"end\",1]]\n"
-                 "fail \"'for': expected a duration like \\\"30s\\\", found 7\"\n");
+    EXPECT_STORY(&rig, "start [[\"step\",1,0,1,\"pending\"]]\n"
+                       "step.fail nap.1#1 \"'for': expected a duration like \\\"30s\\\", found "
+                       "7\" [[\"end\",1]]\n"
+                       "fail \"'for': expected a duration like \\\"30s\\\", found 7\"\n");
     EXPECT_EQ(rig.state, LIFE_FAILED);
     EXPECT_EQ(t->scope.error.status, PAWL_OK);
     EXPECT_EQ(rig.attempts.items[0].status, STEP_FAILED);

@@ -103,9 +103,6 @@ static inline void rig_fold(struct rig *rig, const struct draft *draft)
     struct buf buf;
     str body;
 
-    for (uint32_t i = 0; i < draft->effects.count; i++) /* the engine's part */
-        if (draft->effects.items[i].kind == EFFECT_SPAWN)
-            draft->effects.items[i].child = STR("00000000010000000000000000");
     buf_init(&buf, &heap_libc, 0);
     effects_print(&draft->effects, &buf);
     body = buf_keep(&buf, &rig->scope->arena);
@@ -187,11 +184,9 @@ static inline pawl_status rig_do(struct rig *rig, struct event event)
 static inline pawl_status rig_step(struct rig *rig, enum event_kind kind, uint32_t ordinal,
                                    const char *payload)
 {
-    return rig_do(rig,
-                  (struct event){ .kind = kind,
-                                  .ordinal = ordinal,
-                                  .is_leased = true,
-                                  .payload = str_of(payload) });
+    return rig_do(
+        rig, (struct event){
+                 .kind = kind, .ordinal = ordinal, .is_leased = true, .payload = str_of(payload) });
 }
 
 static inline pawl_status rig_timer(struct rig *rig, const char *name, uint32_t ordinal)

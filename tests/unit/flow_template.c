@@ -175,11 +175,11 @@ static pawl_status call_with_templates(struct scope *scope, struct arena *arena)
     struct flow_call call;
     struct node *document;
     void *memory;
-    pawl_status status = node_read_json(
-        scope,
-        STR("{\"do\":[{\"name\":\"a\",\"tool\":\"x\",\"args\":{}},{\"tool\":\"x\","
-            "\"args\":{\"b\":\"{{steps.a.result.r}}\",\"c\":\"-{{input.q}}\"}}]}"),
-        &document);
+    pawl_status status =
+        node_read_json(scope,
+                       STR("{\"do\":[{\"name\":\"a\",\"tool\":\"x\",\"args\":{}},{\"tool\":\"x\","
+                           "\"args\":{\"b\":\"{{steps.a.result.r}}\",\"c\":\"-{{input.q}}\"}}]}"),
+                       &document);
 
     if (status == PAWL_OK)
         status = flow_compile(scope, document, NULL, &definition);

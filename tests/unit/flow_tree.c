@@ -39,7 +39,8 @@ TEST(flow_tree, c15_c16_c17_every_tree_ends_as_the_table_says)
         { "try: [" L("a1") ", " L("a2") "]\nrescue: [" L("F") "]", "a1 a2", true },
         { "try: [" L("a1") ", " L("F") ", " L("F") "]\nrescue: [" L("a4") "]", "a1 F a4", true },
         { "try: [" L("a1") ", " L("F") "]\nrescue: [" L("a2") ", " L("F") "]", "a1 F a2 F", false },
-        { "try: [" L("a1") ", " L("F") "]\nrescue: [" L("a2") "]\nfinally: [" L("a3") ", " L("F") "]",
+        { "try: [" L("a1") ", " L("F") "]\nrescue: [" L("a2") "]\nfinally: [" L("a3") ", " L(
+              "F") "]",
           "a1 F a2 a3 F", false },
         { "try: [" L("a1") ", " L("F") "]\nfinally: [" L("a4") "]", "a1 F a4", false },
         { "try: [" L("a1") ", " L("a2") "]\nfinally: [" L("a3") "]", "a1 a2 a3", true },
@@ -52,9 +53,9 @@ TEST(flow_tree, c15_c16_c17_every_tree_ends_as_the_table_says)
         { "dopar: [{do: []}, {try: [], rescue: [" L("r") "]}]", "", true },
         { "do: [{do: []}, " L("a1") ", {dopar: []}]", "a1", true },
         { "try: []\nfinally: [" L("f") "]", "f", true },
-        { "do: [" L("a1") ", {try: [{do: [" L("a2") ", {do: [" L("a3") ", " L("a4") "]}, " L("a5")
-          ", " L("a6") ", " L("F7") ", " L("a8") "]}], rescue: [" L("r1") ", " L("Fail")
-          "], finally: [" L("f1") "]}]",
+        { "do: [" L("a1") ", {try: [{do: [" L("a2") ", {do: [" L("a3") ", " L("a4") "]}, " L("a5") ", " L(
+              "a6") ", " L("F7") ", " L("a8") "]}], rescue: [" L("r1") ", " L("Fail") "], finally: "
+                                                                                      "[" L("f1") "]}]",
           "a1 a2 a3 a4 a5 a6 F7 r1 Fail f1", false },
         { "try: [{dopar: [" L("a1") ", " L("a2") "]}, " L("b1") "]\nfinally: [" L("f1") "]",
           "a1 a2 b1 f1", true },
@@ -75,9 +76,10 @@ TEST(flow_tree, c18_c19_rescue_and_finally_wait_for_what_was_dispatched)
 {
     struct rig rig;
 
-    rig_init(&rig, &t->scope,
-             "try: [{dopar: [" L("F") ", " L("slow") "]}]\nrescue: [" L("r") "]\nfinally: [" L("f") "]",
-             NULL);
+    rig_init(
+        &rig, &t->scope,
+        "try: [{dopar: [" L("F") ", " L("slow") "]}]\nrescue: [" L("r") "]\nfinally: [" L("f") "]",
+        NULL);
     rig_begin(&rig);
     EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 1, NULL));
     EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 2, NULL));
@@ -121,12 +123,13 @@ TEST(flow_tree, c24_c27_a_rescue_sees_the_context_and_what_went_wrong)
     struct flow_call call;
     struct rig rig;
 
-    rig_init(&rig, &t->scope,
-             "try:\n  - {tool: a, args: {}, augment: {k: identity}}\n  - {tool: F, args: {}, augment: "
-             "{never: identity}}\n"
-             "rescue:\n  - {tool: r, args: {e: '{{context.exec/last-error}}', k: '{{context.k}}'}}\n"
-             "output: {seen: '{{context.never}}', k: '{{context.k}}'}\n",
-             NULL);
+    rig_init(
+        &rig, &t->scope,
+        "try:\n  - {tool: a, args: {}, augment: {k: identity}}\n  - {tool: F, args: {}, augment: "
+        "{never: identity}}\n"
+        "rescue:\n  - {tool: r, args: {e: '{{context.exec/last-error}}', k: '{{context.k}}'}}\n"
+        "output: {seen: '{{context.never}}', k: '{{context.k}}'}\n",
+        NULL);
     rig_begin(&rig);
     rig_run(&rig, 1, "7");
     EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 2, NULL));
@@ -163,16 +166,17 @@ TEST(flow_tree, a_select_goes_on_under_the_arm_that_won_and_the_losers_are_gone)
              "  - name: race\n"
              "    select:\n"
              "      - {signal: paid, do: [" L("ship") "]}\n"
-             "      - {timer: 3d, do: [" L("drop") "]}\n"
-             "  - " L("after") "\n",
+                                                      "      - {timer: 3d, do: [" L(
+                                                          "drop") "]}\n"
+                                                                  "  - " L("after") "\n",
              NULL);
     rig_begin(&rig);
     EXPECT_STORY(&rig, "start [[\"step\",1,0,1,\"pending\"],[\"await\",\"paid\",1],"
                        "[\"arm\",\"race\",259201000,1]]\n");
     EXPECT_EQ(rig_do(&rig, (struct event){ .kind = EVENT_SIGNAL, .name = STR("other") }),
               PAWL_NOT_AWAITING);
-    EXPECT_OK(rig_do(&rig, (struct event){
-                               .kind = EVENT_SIGNAL, .name = STR("paid"), .payload = STR("9") }));
+    EXPECT_OK(rig_do(
+        &rig, (struct event){ .kind = EVENT_SIGNAL, .name = STR("paid"), .payload = STR("9") }));
     EXPECT_STORY(&rig, "signal race.1#1 {\"arm\":0,\"payload\":9} [[\"end\",1],[\"step\",2,1]]\n");
     EXPECT_EQ(rig_timer(&rig, "race", 1), PAWL_NOT_AWAITING);
     rig_run(&rig, 2, "1");
@@ -193,8 +197,6 @@ TEST(flow_tree, groups_that_make_no_sense_are_refused_with_words)
         { "do: [{wait: {until: tomorrow}}]", "RFC 3339" },
         { "do: [{tool: a, args: {}, augment: {a..b: c}}]", "dotted paths" },
         { "do: [{tool: a, args: {}, augment: {a: 1}}]", "dotted paths" },
-        { "do: [{spawn: {input: 1}}]", "'spawn' must be" },
-        { "do: [{spawn: {definition: x, on_parent_end: ignore}}]", "cancel or abandon" },
         { "do: [{tool: a, wait: {timer: 1s}}]", "only one" },
         { "do: [{tool: a, approval: {count: 2}}]", "only a gate" },
         { "do: [{tool: null, approval: {by: [ann], count: 2}}]", "only 1 may approve" },

@@ -7,13 +7,12 @@ static bool add_step(struct live *live, uint32_t *capacity, const struct row *ro
 {
     live->steps = grow_array(arena, live->steps, live->step_count, capacity, sizeof *live->steps);
     if (live->steps)
-        live->steps[live->step_count++] =
-            (struct live_step){ .ordinal = row->ordinal,
-                                .plan = row->plan,
-                                .attempt = row->attempt,
-                                .status = row->status,
-                                .lease = arena_str(arena, row->text),
-                                .lease_ms = row->due_at_ms };
+        live->steps[live->step_count++] = (struct live_step){ .ordinal = row->ordinal,
+                                                              .plan = row->plan,
+                                                              .attempt = row->attempt,
+                                                              .status = row->status,
+                                                              .lease = arena_str(arena, row->text),
+                                                              .lease_ms = row->due_at_ms };
     return live->steps;
 }
 

@@ -234,6 +234,7 @@ int verb_demo(struct cli *cli);
 
 void render_fired(struct cli *cli, const struct node *answer);
 void render_signalled(struct cli *cli, const struct node *answer);
+void render_status(struct cli *cli, const struct node *answer);
 void render_counts(struct cli *cli, const struct node *answer);
 void render_list(struct cli *cli, const struct node *answer);
 void render_history(struct cli *cli, const struct node *answer);

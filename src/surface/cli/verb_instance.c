@@ -84,6 +84,11 @@ void render_signalled(struct cli *cli, const struct node *answer)
     fprintf(cli->term.out, "delivered to %lld\n", (long long)member_int(answer, "delivered"));
 }
 
+void render_status(struct cli *cli, const struct node *answer)
+{
+    fprintf(cli->term.out, "%.*s\n", STR_ARG(member_str(answer, "status")));
+}
+
 void render_why(struct cli *cli, const struct node *answer)
 {
     const struct node *list = node_find(answer, "waiting_for");

@@ -39,6 +39,19 @@ static const struct cli_option fire_options[] = {
 
 static const struct cli_option signal_options[] = { OPTION_PAYLOAD, OPTION_ACTOR, { 0 } };
 
+static const struct cli_option approve_options[] = {
+    { "reason", "TEXT", OPTION_TEXT, "reason", "why; kept word for word" },
+    { "payload", "JSON", OPTION_JSON, "payload", "the step's result; @FILE reads a file" },
+    OPTION_ACTOR,
+    { 0 },
+};
+
+static const struct cli_option reject_options[] = {
+    { "reason", "TEXT", OPTION_TEXT, "reason", "why; kept word for word" },
+    OPTION_ACTOR,
+    { 0 },
+};
+
 static const struct cli_option cancel_options[] = {
     { "correlation", "ID", OPTION_TEXT, "correlation_id", "all instances with this correlation id" },
     { "reason", "TEXT", OPTION_TEXT, "reason", "why; kept word for word" },
@@ -142,6 +155,12 @@ const struct verb verbs[] = {
     { "signal", WORK, "ID NAME", 2, 2, "send a signal to a flow or code instance", signal_options,
       "pawl signal @last add --payload 5\npawl signal @last stop\n",
       "signal.send", { "instance_id", "name" }, .render = render_signalled },
+    { "approve", WORK, "STEP_ID", 1, 1, "approve a gate of a flow", approve_options,
+      "pawl approve 00000000070F3K9Q2M5T8V1X4Z.1 --actor ann\n",
+      "step.approve", { "step_id" }, .render = render_status },
+    { "reject", WORK, "STEP_ID", 1, 1, "reject a gate of a flow: its step fails", reject_options,
+      "pawl reject 00000000070F3K9Q2M5T8V1X4Z.1 --actor ann --reason 'too dear'\n",
+      "step.reject", { "step_id" }, .render = render_status },
     { "cancel", WORK, "[ID]", 0, 1, "cancel an instance, or all that belong together", cancel_options,
       "pawl cancel @last --reason 'no longer wanted'\npawl cancel --correlation C-9\n",
       "instance.cancel", { "instance_id" }, .run = verb_cancel },

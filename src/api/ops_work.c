@@ -1,0 +1,326 @@
+/* ops_work.c - steps for those who work on them: claim, heartbeat, complete, fail; and for
+ * those who decide: approve, reject. */
+#include "api/ops_int.h"
+#include "base/limits.h"
+#include "base/time.h"
+#include "flow/flow.h"
+
+#define CLAIM_MAX   1000
+#define CLAIM_TOOLS 64
+
+/* ---- Reading ---- */
+
+static pawl_status read_duration(const struct op_call *call, const struct node *object,
+                                 const char *name, int64_t *out_ms)
+{
+    const struct node *node = node_find(object, name);
+
+    if (!node || node->kind == NODE_NULL)
+        return PAWL_OK;
+    if (node->kind == NODE_STRING && duration_parse(node->text, out_ms))
+        return PAWL_OK;
+    return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                      "%s: expected a duration like \"30s\", found %.*s", name,
+                      STR_ARG(node->raw.data ? node->raw : node->text));
+}
+
+static pawl_status read_tools(const struct op_call *call, const struct node *list,
+                              struct claim_args *out)
+{
+    str *tools = ARENA_ARRAY(&call->scope->arena, str, CLAIM_TOOLS);
+
+    if (!tools)
+        return scope_no_memory(call->scope);
+    if (!list || list->kind != NODE_ARRAY || list->count == 0 || list->count > CLAIM_TOOLS)
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "tools: expected a list of 1..%d names of tools", CLAIM_TOOLS);
+    for (const struct node *item = list->first; item; item = item->next) {
+        if (item->kind != NODE_STRING || str_is_blank(item->text))
+            return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                              "tools: expected names of tools, found %s",
+                              node_kind_name(item->kind));
+        tools[out->tool_count++] = item->text;
+    }
+    out->tools = tools;
+    return PAWL_OK;
+}
+
+/* `object` is the request of step.claim, or the member `claim` of a worker's turn. */
+static pawl_status read_claim(const struct op_call *call, const struct node *object,
+                              struct claim_args *out)
+{
+    const struct node *max = node_find(object, "max"), *worker = node_find(object, "worker");
+    int64_t n = 1;
+    pawl_status status = read_tools(call, node_find(object, "tools"), out);
+
+    if (status == PAWL_OK && (!worker || worker->kind != NODE_STRING || str_is_blank(worker->text)))
+        status = scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                            "worker: expected the name of who works, found none");
+    if (status == PAWL_OK && max && (!node_to_i64(max, &n) || n < 1 || n > CLAIM_MAX))
+        status = scope_fail(call->scope, PAWL_INVALID_REQUEST, "max: expected 1..%d", CLAIM_MAX);
+    out->max = (uint32_t)n;
+    if (status == PAWL_OK)
+        status = read_duration(call, object, "wait", &out->wait_ms);
+    if (status == PAWL_OK)
+        status = read_duration(call, object, "lease", &out->lease_ms);
+    return status;
+}
+
+/* ---- Claims ---- */
+
+static void print_claimed(const struct claimed *claimed, struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "step_id");
+    buf_fmt(out, "\"%s.%u\"", claimed->id, claimed->ordinal);
+    json_key(out, "lease");
+    json_text(out, claimed->token);
+    json_key(out, "instance_id");
+    json_text(out, claimed->id);
+    json_key(out, "name");
+    json_str(out, claimed->call.step);
+    json_key(out, "tool");
+    json_str(out, claimed->call.tool);
+    json_key(out, "args");
+    json_raw(out, claimed->call.args);
+    json_key(out, "attempt");
+    json_u64(out, claimed->call.attempt);
+    json_key(out, "idempotency_key");
+    buf_fmt(out, "\"%s.%u\"", claimed->id, claimed->call.first_ordinal);
+    json_key(out, "lease_expires_at");
+    json_time(out, claimed->expires_at_ms);
+    json_close(out, '}');
+}
+
+static pawl_status claim(const struct op_call *call, const struct claim_args *args, struct buf *out)
+{
+    struct claimed *claimed;
+    uint32_t count;
+    pawl_status status = engine_claim(op_engine(call), call->scope, args, &claimed, &count);
+
+    if (status != PAWL_OK)
+        return status;
+    json_key(out, "steps");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < count; i++)
+        print_claimed(&claimed[i], out);
+    json_close(out, ']');
+    return PAWL_OK;
+}
+
+pawl_status op_step_claim(struct op_call *call, struct buf *out)
+{
+    struct claim_args args = { 0 };
+    pawl_status status = read_claim(call, call->input, &args);
+
+    json_open(out, '{');
+    if (status == PAWL_OK)
+        status = claim(call, &args, out);
+    json_close(out, '}');
+    return status;
+}
+
+/* ---- Answers ---- */
+
+static void print_status(const char *status, struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "status");
+    json_text(out, status);
+    json_close(out, '}');
+}
+
+/* A lease, where it is given; null counts as missing, and so does "". */
+static str lease_of(const struct node *object)
+{
+    const struct node *lease = node_find(object, "lease");
+
+    return lease && lease->kind == NODE_STRING && lease->text.size > 0 ? lease->text : STR_NONE;
+}
+
+static str json_of(const struct node *object, const char *name)
+{
+    const struct node *node = node_find(object, name);
+
+    return node ? node->raw : STR_NONE;
+}
+
+static pawl_status answer(const struct op_call *call, const struct node *object, str step_id,
+                          bool is_failure)
+{
+    const struct node *retry = node_find(object, "retry");
+    struct event event = { .kind = is_failure ? EVENT_STEP_FAILED : EVENT_STEP_DONE,
+                           .payload = json_of(object, is_failure ? "error" : "result"),
+                           .no_retry = retry && retry->kind == NODE_BOOL && !retry->truth };
+
+    return engine_step_send(op_engine(call), call->scope, step_id, lease_of(object), &event);
+}
+
+pawl_status op_step_complete(struct op_call *call, struct buf *out)
+{
+    pawl_status status = answer(call, call->input, op_text(call, "step_id"), false);
+
+    if (status == PAWL_OK)
+        print_status(step_status_name(STEP_DONE), out);
+    return status;
+}
+
+pawl_status op_step_fail(struct op_call *call, struct buf *out)
+{
+    pawl_status status = answer(call, call->input, op_text(call, "step_id"), true);
+
+    if (status == PAWL_OK)
+        print_status(step_status_name(STEP_FAILED), out);
+    return status;
+}
+
+pawl_status op_step_heartbeat(struct op_call *call, struct buf *out)
+{
+    int64_t extend_ms = 0, expires_at_ms = 0;
+    pawl_status status = read_duration(call, call->input, "extend", &extend_ms);
+
+    if (status == PAWL_OK && !lease_of(call->input).data)
+        status = scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                            "lease: expected the token that step.claim gave, found none");
+    if (status == PAWL_OK)
+        status = engine_step_heartbeat(op_engine(call), call->scope, op_text(call, "step_id"),
+                                       lease_of(call->input), extend_ms, &expires_at_ms);
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    json_key(out, "status");
+    json_text(out, step_status_name(STEP_RUNNING));
+    json_key(out, "lease_expires_at");
+    json_time(out, expires_at_ms);
+    json_close(out, '}');
+    return PAWL_OK;
+}
+
+/* ---- A worker's whole turn ---- */
+
+static pawl_status check_item(const struct op_call *call, const struct node *item)
+{
+    static const char *const known[] = { "step_id", "lease", "result", "error", "retry" };
+    const struct node *id = node_find(item, "step_id");
+
+    if (item->kind != NODE_OBJECT || !id || id->kind != NODE_STRING)
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "steps: expected {step_id, lease, result} or {step_id, lease, error}");
+    if (node_find(item, "result") && node_find(item, "error"))
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "steps: %.*s has a result and an error; it can have one",
+                          STR_ARG(id->text));
+    for (const struct node *member = item->first; member; member = member->next) {
+        bool found = false;
+
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+            found = found || str_is(member->key, known[i]);
+        if (!found)
+            return scope_fail(call->scope, PAWL_INVALID_REQUEST, "steps: unknown field '%.*s'",
+                              STR_ARG(member->key));
+    }
+    return PAWL_OK;
+}
+
+/* One that is refused does not hold up the others; its reason stands in its place. */
+static void print_answered(const struct op_call *call, const struct node *item, struct buf *out)
+{
+    str id = node_find(item, "step_id")->text;
+    bool is_failure = node_find(item, "error") != NULL;
+    pawl_status status = answer(call, item, id, is_failure);
+
+    json_open(out, '{');
+    json_key(out, "step_id");
+    json_str(out, id);
+    if (status == PAWL_OK) {
+        json_key(out, "status");
+        json_text(out, step_status_name(is_failure ? STEP_FAILED : STEP_DONE));
+    } else {
+        json_key(out, "reason");
+        json_text(out, pawl_status_name(status));
+        json_key(out, "detail");
+        json_text(out, call->scope->error.message);
+        call->scope->error = (pawl_error){ .status = PAWL_OK };
+    }
+    json_close(out, '}');
+}
+
+static pawl_status read_turn(const struct op_call *call, const struct node **steps,
+                             const struct node **claimed, struct claim_args *args)
+{
+    pawl_status status = PAWL_OK;
+
+    *steps = node_find(call->input, "steps");
+    *claimed = node_find(call->input, "claim");
+    if (*claimed && (*claimed)->kind == NODE_NULL)
+        *claimed = NULL;
+    if (!*steps || (*steps)->kind != NODE_ARRAY || (*steps)->count > CLAIM_MAX)
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "steps: expected a list of at most %d answers", CLAIM_MAX);
+    for (const struct node *item = (*steps)->first; item && status == PAWL_OK; item = item->next)
+        status = check_item(call, item);
+    return status == PAWL_OK && *claimed ? read_claim(call, *claimed, args) : status;
+}
+
+pawl_status op_step_complete_many(struct op_call *call, struct buf *out)
+{
+    const struct node *steps, *claimed;
+    struct claim_args args = { 0 };
+    pawl_status status = read_turn(call, &steps, &claimed, &args);
+
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    json_key(out, "results");
+    json_open(out, '[');
+    for (const struct node *item = steps->first; item; item = item->next)
+        print_answered(call, item, out);
+    json_close(out, ']');
+    if (claimed) {
+        status = claim(call, &args, out);
+    } else {
+        json_key(out, "steps");
+        buf_str(out, STR("[]"));
+    }
+    json_close(out, '}');
+    return status;
+}
+
+/* ---- Gates ---- */
+
+static pawl_status decide(struct op_call *call, enum event_kind kind)
+{
+    struct event event = { .kind = kind,
+                           .actor = op_ref(call, "actor_ref"),
+                           .reason = op_ref(call, "reason"),
+                           .payload = op_json(call, "payload") };
+    const char *defect = ref_defect(call, "actor_ref");
+
+    if (defect)
+        return defect_status(call, defect);
+    return engine_step_send(op_engine(call), call->scope, op_text(call, "step_id"), STR_NONE,
+                            &event);
+}
+
+/* Below the count that it needs, a gate stays pending. */
+pawl_status op_step_approve(struct op_call *call, struct buf *out)
+{
+    bool is_live = false;
+    pawl_status status = decide(call, EVENT_APPROVE);
+
+    if (status == PAWL_OK)
+        status =
+            engine_step_is_live(op_engine(call), call->scope, op_text(call, "step_id"), &is_live);
+    if (status == PAWL_OK)
+        print_status(step_status_name(is_live ? STEP_PENDING : STEP_DONE), out);
+    return status;
+}
+
+pawl_status op_step_reject(struct op_call *call, struct buf *out)
+{
+    pawl_status status = decide(call, EVENT_REJECT);
+
+    if (status == PAWL_OK)
+        print_status(step_status_name(STEP_FAILED), out);
+    return status;
+}

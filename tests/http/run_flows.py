@@ -1,0 +1,239 @@
+"""Flows over HTTP: graphs, trees, gates, waits, and workers elsewhere (B, C; DESIGN section 5)."""
+import os
+import signal
+
+from web import Web, harness
+
+
+def server(shell, *words):
+    child, address = shell.serve(*words)
+    return child, Web(address)
+
+
+def yaml(web, name, text):
+    return web.expect(201, "PUT", "/v1/definitions/" + name, text, {"Content-Type": "application/yaml"}).json
+
+
+def claim(web, tool, **members):
+    body = {"tools": [tool], "worker": "w1", **members}
+    return web.expect(200, "POST", "/v1/steps/claim", body).json["steps"]
+
+
+def complete(web, step, result):
+    body = {"lease": step["lease"], "result": result}
+    return web.expect(200, "POST", "/v1/steps/%s/complete" % step["step_id"], body).json
+
+
+def steps(web, instance):
+    return web.get("/v1/instances/%s/steps" % instance).json["steps"]
+
+
+def actions(web, instance):
+    return [e["action"] for e in web.get("/v1/instances/%s/history" % instance).json["entries"]]
+
+
+def state(web, instance):
+    got = web.get("/v1/instances/" + instance).json
+    return got["current_state"], got["status"]
+
+
+RESEARCH = """steps:
+  start: {name: search, tool: knowledge_search, args: {query: "{{input.topic}}"}, next: summarize}
+  summarize: {tool: knowledge_get, args: {id: "{{steps.search.result.id}}"}, next: notify}
+  notify: {tool: pushover_send, done: true}
+"""
+
+
+def test_a_worker_serves_a_flow_step_by_step(shell):  # B43
+    _, web = server(shell)
+    yaml(web, "research", RESEARCH)
+    instance = web.create(definition="research", input={"topic": "pawls"}, actor_ref="ann")
+    assert state(web, instance) == ("running", "running")
+    [step] = claim(web, "knowledge_search")
+    assert step["args"] == {"query": "pawls"} and step["attempt"] == 1 and step["name"] == "search", step
+    assert step["step_id"] == instance + ".1" == step["idempotency_key"] and step["instance_id"] == instance
+    assert claim(web, "knowledge_search") == [], "a step is handed out once"
+    assert complete(web, step, {"id": 7}) == {"status": "done"}
+    web.refused("lease-lost", "POST", "/v1/steps/%s/complete" % step["step_id"], {"lease": step["lease"], "result": 1})
+    [step] = claim(web, "knowledge_get")
+    assert step["args"] == {"id": 7}
+    complete(web, step, "a text")
+    [step] = claim(web, "pushover_send")
+    complete(web, step, {"sent": True})
+    assert state(web, instance) == ("completed", "completed")
+    assert web.get("/v1/instances/" + instance).json["result"] == {"sent": True}
+    assert actions(web, instance) == ["start"] + ["step.start", "step.complete"] * 3 + ["finish"]
+    assert web.post("/v1/verify").json["valid"]
+
+
+def test_leases_protect_answers_and_are_extended_by_heartbeats(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "one", "steps: {a: {tool: far, retry: {max: 2, backoff: [5s]}, done: true}}")
+    instance = web.create(definition="one")
+    [step] = claim(web, "far", lease="10s")
+    path = "/v1/steps/%s/" % step["step_id"]
+    web.refused("invalid-request", "POST", path + "complete", {"result": 1})
+    web.refused("lease-lost", "POST", path + "complete", {"lease": "0" * 32, "result": 1})
+    web.refused("lease-lost", "POST", path + "fail", {"lease": "nonsense", "error": "x"})
+    web.refused("not-known", "POST", "/v1/steps/%s.99/complete" % instance, {"result": 1})
+    web.refused("not-known", "POST", "/v1/steps/nobody/complete", {"result": 1})
+    web.expect(200, "POST", "/v1/test/advance", {"by": "9s"})
+    beat = web.expect(200, "POST", path + "heartbeat", {"lease": step["lease"]}).json
+    assert beat["status"] == "running" and beat["lease_expires_at"], beat
+    web.expect(200, "POST", "/v1/test/advance", {"by": "9s"})
+    assert steps(web, instance)[0]["status"] == "running"
+    web.expect(200, "POST", "/v1/test/advance", {"by": "1s"})
+    assert [s["status"] for s in steps(web, instance)] == ["failed", "pending"]
+    assert steps(web, instance)[0]["error"] == "timeout"
+    web.refused("lease-lost", "POST", path + "complete", {"lease": step["lease"], "result": 1})
+    web.refused("lease-lost", "POST", path + "heartbeat", {"lease": step["lease"]})
+    web.expect(200, "POST", "/v1/test/advance", {"by": "5s"})
+    [again] = claim(web, "far")
+    assert again["attempt"] == 2 and again["idempotency_key"] == step["idempotency_key"], again
+    body = {"lease": again["lease"], "error": {"code": 3}, "retry": False}
+    assert web.expect(200, "POST", "/v1/steps/%s/fail" % again["step_id"], body).json == {"status": "failed"}
+    assert state(web, instance) == ("failed", "failed")
+    assert web.get("/v1/instances/" + instance).json["error"] == {"code": 3}
+    assert "step.timeout" in actions(web, instance)
+    assert web.post("/v1/verify").json["valid"]
+
+
+def test_a_workers_whole_turn_is_one_request(shell):
+    _, web = server(shell)
+    yaml(web, "fan", "dopar:\n" + "".join("  - {action: far, payload: {n: %d}}\n" % n for n in range(5)))
+    instance = web.create(definition="fan")
+    first = claim(web, "far", max=3)
+    assert len(first) == 3
+    answers = [{"step_id": s["step_id"], "lease": s["lease"], "result": s["args"]} for s in first]
+    answers.append({"step_id": first[0]["step_id"], "lease": "0" * 32, "result": 1})
+    turn = web.expect(200, "POST", "/v1/steps/complete",
+                      {"steps": answers, "claim": {"tools": ["far"], "worker": "w", "max": 10}}).json
+    assert [r.get("status") or r["reason"] for r in turn["results"]] == ["done"] * 3 + ["lease-lost"], turn
+    assert len(turn["steps"]) == 2
+    for step in turn["steps"]:
+        complete(web, step, 1)
+    assert state(web, instance) == ("completed", "completed")
+
+
+def test_leases_of_workers_survive_the_servers_death(shell):
+    child, web = server(shell)
+    yaml(web, "research", RESEARCH)
+    instance = web.create(definition="research", input={"topic": "x"})
+    [step] = claim(web, "knowledge_search")
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    _, web = server(shell)
+    assert steps(web, instance)[0]["status"] == "running"
+    assert complete(web, step, {"id": 1}) == {"status": "done"}
+    [step] = claim(web, "knowledge_get")
+    assert step["args"] == {"id": 1}
+
+
+GATE = """steps:
+  request_approval: {tool: null, approval: {by: [ann, bob], count: 2}, next: execute_write}
+  execute_write: {tool: set, args: {by: "{{steps.request_approval.result}}"}, done: true}
+"""
+
+
+def test_a_gate_waits_for_those_it_names(shell):  # B37, B38, B43
+    _, web = server(shell)
+    yaml(web, "gate", GATE)
+    instance = web.create(definition="gate")
+    assert state(web, instance) == ("running", "suspended")
+    [gate] = steps(web, instance)
+    assert (gate["status"], gate["tool"], gate["name"]) == ("pending", None, "request_approval"), gate
+    path = "/v1/steps/%s/" % gate["step_id"]
+    web.refused("forbidden", "POST", path + "approve", {"actor_ref": "eve"})
+    assert web.expect(200, "POST", path + "approve", {"actor_ref": "ann"}).json == {"status": "pending"}
+    assert web.expect(200, "POST", path + "approve", {"actor_ref": "bob"}).json == {"status": "done"}
+    shell.wait_for(lambda: state(web, instance)[0] == "completed")
+    web.refused("terminal", "POST", path + "approve", {"actor_ref": "bob"})
+    assert actions(web, instance)[1:3] == ["gate.approve", "gate.approve"]
+    other = web.create(definition="gate")
+    body = {"actor_ref": "ann", "reason": "too dear"}
+    assert web.expect(200, "POST", "/v1/steps/%s.1/reject" % other, body).json == {"status": "failed"}
+    assert web.get("/v1/instances/" + other).json["error"] == "too dear"
+    assert web.post("/v1/verify").json["valid"]
+
+
+ORDER = """steps:
+  start: {name: wait, select: [{signal: paid, then: ship}, {timer: 3d, then: drop}]}
+  ship: {tool: set, args: {amount: "{{steps.wait.result.payload.amount}}"}, done: true}
+  drop: {tool: fail, args: {error: late}, retry: {max: 1}, done: true}
+"""
+
+
+def test_a_signal_races_a_timer_and_one_wins(shell):  # E11
+    _, web = server(shell, "--test")
+    yaml(web, "order", ORDER)
+    paid, late = web.create(definition="order"), web.create(definition="order")
+    waits = {(w["kind"], w["name"]) for w in web.get("/v1/instances/%s/why" % paid).json["waiting_for"]}
+    assert ("signal", "paid") in waits and ("timer", "wait") in waits, waits
+    web.refused("not-awaiting", "POST", "/v1/instances/%s/signals" % paid, {"name": "other"})
+    web.expect(202, "POST", "/v1/instances/%s/signals" % paid, {"name": "paid", "payload": {"amount": 5}})
+    web.expect(200, "POST", "/v1/test/advance", {"by": "72h"})
+    assert web.get("/v1/instances/" + paid).json["result"] == {"amount": 5}
+    assert state(web, late) == ("failed", "failed")
+    assert web.get("/v1/instances/" + late).json["error"] == "late"
+    assert web.post("/v1/verify").json["valid"]
+
+
+def test_an_external_step_is_ended_from_outside(shell):  # B39
+    _, web = server(shell)
+    yaml(web, "ext", "steps: {a: {external: true, next: b}, b: {tool: set, args: {x: '{{steps.a.result}}'}, done: true}}")
+    instance = web.create(definition="ext")
+    assert state(web, instance) == ("running", "suspended")
+    assert claim(web, "a") == []
+    web.expect(200, "POST", "/v1/steps/%s.1/complete" % instance, {"result": 3})
+    shell.wait_for(lambda: state(web, instance)[0] == "completed")
+    web.refused("lease-lost", "POST", "/v1/steps/%s.1/complete" % instance, {"result": 3})
+
+
+TREE = """try:
+  - {action: set, payload: {id: 1}, augment: {repo.id: id}}
+  - dopar:
+      - {action: set, payload: {n: 1}, augment: {a: n}}
+      - {action: fail, payload: {error: broken}}
+rescue:
+  - {action: set, payload: {seen: "{{context.exec/last-error}}"}, augment: {rescued: seen}}
+finally:
+  - {action: log, payload: {message: "cleaned up"}}
+"""
+
+
+def test_a_tree_is_rescued_and_its_context_is_its_result(shell):  # C6, C15, C25, C27
+    _, web = server(shell)
+    yaml(web, "tree", TREE)
+    instance = web.create(definition="tree")
+    shell.wait_for(lambda: state(web, instance)[0] != "running")
+    got = web.get("/v1/instances/" + instance).json
+    assert got["current_state"] == "completed", got
+    assert got["result"] == {"repo": {"id": 1}, "a": 1, "rescued": "broken", "exec/last-error": "broken"}, got["result"]
+    names = [s["name"] for s in steps(web, instance)]
+    assert names == ["try.0", "try.1.dopar.0", "try.1.dopar.1", "rescue.0", "finally.0"], names
+
+
+def test_a_thousand_branches_join_once(shell):  # B14, B15
+    _, web = server(shell)
+    names = ["b%d" % n for n in range(1000)]
+    text = "steps:\n  start: {tool: set, args: {}, parallel: [%s]}\n" % ", ".join(names)
+    text += "".join("  %s: {tool: set, args: {}, join: end}\n" % n for n in names)
+    text += "  end: {tool: set, args: {done: true}, done: true}\n"
+    yaml(web, "fan", text)
+    instance = web.create(definition="fan")
+    shell.wait_for(lambda: state(web, instance)[0] == "completed")
+    assert sum(s["name"] == "end" for s in steps(web, instance)) == 1
+    assert web.post("/v1/instances/%s/verify" % instance).json["valid"]
+
+
+def test_claims_that_make_no_sense_are_refused_by_name(shell):
+    _, web = server(shell)
+    for body in ({}, {"tools": [], "worker": "w"}, {"tools": ["a"]}, {"tools": "a", "worker": "w"},
+                 {"tools": ["a"], "worker": "w", "max": 0}, {"tools": ["a"], "worker": "w", "wait": 5},
+                 {"tools": ["a"], "worker": "w", "lease": "soon"}, {"tools": [1], "worker": "w"},
+                 {"tools": ["a"], "worker": "w", "colour": 1}):
+        web.refused("invalid-request", "POST", "/v1/steps/claim", body)
+
+
+if __name__ == "__main__":
+    harness.main(globals())
