@@ -106,6 +106,95 @@ void claims_fini(struct engine *engine)
     heap_free(engine->heap, engine->queues, engine->queue_count * sizeof *engine->queues);
 }
 
+/* ---- Starting what was claimed ---- */
+
+/* The lease goes into the row that the commit writes. */
+void claim_tell(const struct claimed *claim, const struct decision *decision)
+{
+
+    for (uint32_t d = 0; d < decision->count; d++)
+        for (uint32_t e = 0; e < decision->drafts[d].effects.count; e++) {
+            struct effect *effect = &decision->drafts[d].effects.items[e];
+
+            if (effect->kind == EFFECT_RUN) {
+                effect->lease = str_of(claim->token);
+                effect->lease_ms = claim->lease_ms;
+            }
+        }
+}
+
+/* The commit is durable: the step is the worker's. Lock held. */
+void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *claim,
+                    struct job *job)
+{
+    struct lease lease = { .instance = instance,
+                           .ordinal = claim->ordinal,
+                           .length_ms = claim->lease_ms };
+
+    memcpy(lease.token, claim->token, sizeof lease.token);
+    lease_add(engine, &lease);
+    claim->expires_at_ms = clock_at(engine) + claim->lease_ms;
+    claim->job = job; /* its call lives in it */
+    pthread_cond_broadcast(&engine->changed);
+}
+
+/* The call is copied to whoever claimed it; the job was only its vehicle. */
+static pawl_status unpack(struct engine *engine, struct scope *scope, struct claimed *claim)
+{
+    struct job *job = claim->job;
+    struct arena *arena = &scope->arena;
+
+    if (!job) /* too large: it has failed in the same commit */
+        return PAWL_LEASE_LOST;
+    claim->call = job->call;
+    claim->call.step = arena_str(arena, job->call.step);
+    claim->call.tool = arena_str(arena, job->call.tool);
+    claim->call.args = arena_str(arena, job->call.args);
+    pthread_mutex_lock(&engine->lock);
+    steps_drop(engine, job);
+    pthread_mutex_unlock(&engine->lock);
+    claim->job = NULL;
+    if (arena->failed)
+        return scope_no_memory(scope);
+    return engine_id_of(engine, scope, claim->instance, claim->id);
+}
+
+static pawl_status send_all(struct engine *engine, struct scope *scope, struct claimed *claimed,
+                            uint32_t count)
+{
+    struct mail *mails = ARENA_ARRAY(&scope->arena, struct mail, count);
+
+    if (!mails)
+        return scope_no_memory(scope);
+    pthread_mutex_lock(&engine->lock);
+    for (uint32_t i = 0; i < count; i++) {
+        struct actor *actor = actor_get(engine, claimed[i].instance);
+
+        scope_init(&mails[i].own, engine->heap, LIMIT_SCOPE);
+        mails[i].scope = &mails[i].own;
+        mails[i].claim = &claimed[i];
+        mails[i].event = (struct event){ .kind = EVENT_STEP_START, .ordinal = claimed[i].ordinal };
+        if (actor)
+            mail_deliver(engine, actor, &mails[i]);
+        else {
+            mails[i].status = PAWL_NO_MEMORY;
+            mails[i].is_done = true;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++)
+        while (!mails[i].is_done)
+            if (!engine_pump(engine))
+                pthread_cond_wait(&engine->changed, &engine->lock);
+    pthread_mutex_unlock(&engine->lock);
+    for (uint32_t i = 0; i < count; i++) {
+        claimed[i].status = mails[i].status;
+        if (!claimed[i].status)
+            claimed[i].status = unpack(engine, scope, &claimed[i]);
+        scope_fini(&mails[i].own);
+    }
+    return PAWL_OK;
+}
+
 /* ---- One claim ---- */
 
 static void make_token(struct engine *engine, char token[LEASE_TOKEN_SIZE + 1])
@@ -177,7 +266,7 @@ static pawl_status claim_now(struct engine *engine, struct scope *scope,
             break;
         for (uint32_t i = 0; i < taken; i++)
             make_token(engine, out[*count + i].token);
-        status = engine_send_claims(engine, scope, out + *count, taken);
+        status = send_all(engine, scope, out + *count, taken);
         *count += keep_started(engine, out + *count, taken, &status);
     }
     return *count > 0 ? PAWL_OK : status;

@@ -153,37 +153,6 @@ static void put_back(struct actor *actor, struct mail *mail)
         actor->last = mail;
 }
 
-/* The lease goes into the row that the commit writes. */
-static void tell_lease(struct turn *turn)
-{
-    struct claimed *claim = turn->mail->claim;
-
-    for (uint32_t d = 0; d < turn->decision.count; d++)
-        for (uint32_t e = 0; e < turn->decision.drafts[d].effects.count; e++) {
-            struct effect *effect = &turn->decision.drafts[d].effects.items[e];
-
-            if (effect->kind == EFFECT_RUN) {
-                effect->lease = str_of(claim->token);
-                effect->lease_ms = claim->lease_ms;
-            }
-        }
-}
-
-/* The commit is durable: the step is the worker's. Lock held. */
-static void hand_out(struct engine *engine, uint64_t instance, struct claimed *claim,
-                     struct job *job)
-{
-    struct lease lease = { .instance = instance,
-                           .ordinal = claim->ordinal,
-                           .length_ms = claim->lease_ms };
-
-    memcpy(lease.token, claim->token, sizeof lease.token);
-    lease_add(engine, &lease);
-    claim->expires_at_ms = clock_at(engine) + claim->lease_ms;
-    claim->job = job; /* its call lives in it */
-    pthread_cond_broadcast(&engine->changed);
-}
-
 /* What was folded when it was decided learns when it was recorded. */
 void actor_restamp(struct actor *actor, const struct decision *decision)
 {
@@ -212,7 +181,7 @@ static void turn_over(struct engine *engine, struct request *request)
         actor_restamp(actor, &turn->decision);
         steps_note_ready(engine, actor, &turn->decision);
         if (turn->mail->claim)
-            hand_out(engine, actor->instance, turn->mail->claim, turn->jobs);
+            claim_hand_out(engine, actor->instance, turn->mail->claim, turn->jobs);
         else
             steps_act(engine, actor->instance, turn->jobs);
     }
@@ -302,7 +271,7 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
         turn->jobs->holds_place = true;
     }
     if (!status && turn->mail->claim)
-        tell_lease(turn);
+        claim_tell(turn->mail->claim, &turn->decision);
     if (!status)
         turn->decide.snapshot = snapshot_if_due(engine, actor, scope, &turn->decision);
     return status;
@@ -350,7 +319,7 @@ static void take_turn(struct engine *engine, struct actor *actor)
         refuse(engine, turn, status);
 }
 
-static void deliver(struct engine *engine, struct actor *actor, struct mail *mail)
+void mail_deliver(struct engine *engine, struct actor *actor, struct mail *mail)
 {
     mail->next = NULL;
     if (actor->last)
@@ -376,7 +345,7 @@ static bool try_again(struct engine *engine)
     if (!actor)
         return false;
     engine->later = mail->next;
-    deliver(engine, actor, mail);
+    mail_deliver(engine, actor, mail);
     return true;
 }
 
@@ -411,69 +380,12 @@ pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t ins
         pthread_mutex_unlock(&engine->lock);
         return scope_no_memory(scope);
     }
-    deliver(engine, actor, &mail);
+    mail_deliver(engine, actor, &mail);
     while (!mail.is_done)
         if (!engine_pump(engine))
             pthread_cond_wait(&engine->changed, &engine->lock);
     pthread_mutex_unlock(&engine->lock);
     return mail.status;
-}
-
-/* The call is copied to whoever claimed it; the job was only its vehicle. */
-static pawl_status unpack(struct engine *engine, struct scope *scope, struct claimed *claim)
-{
-    struct job *job = claim->job;
-    struct arena *arena = &scope->arena;
-
-    if (!job) /* too large: it has failed in the same commit */
-        return PAWL_LEASE_LOST;
-    claim->call = job->call;
-    claim->call.step = arena_str(arena, job->call.step);
-    claim->call.tool = arena_str(arena, job->call.tool);
-    claim->call.args = arena_str(arena, job->call.args);
-    pthread_mutex_lock(&engine->lock);
-    steps_drop(engine, job);
-    pthread_mutex_unlock(&engine->lock);
-    claim->job = NULL;
-    if (arena->failed)
-        return scope_no_memory(scope);
-    return engine_id_of(engine, scope, claim->instance, claim->id);
-}
-
-pawl_status engine_send_claims(struct engine *engine, struct scope *scope, struct claimed *claimed,
-                               uint32_t count)
-{
-    struct mail *mails = ARENA_ARRAY(&scope->arena, struct mail, count);
-
-    if (!mails)
-        return scope_no_memory(scope);
-    pthread_mutex_lock(&engine->lock);
-    for (uint32_t i = 0; i < count; i++) {
-        struct actor *actor = actor_get(engine, claimed[i].instance);
-
-        scope_init(&mails[i].own, engine->heap, LIMIT_SCOPE);
-        mails[i].scope = &mails[i].own;
-        mails[i].claim = &claimed[i];
-        mails[i].event = (struct event){ .kind = EVENT_STEP_START, .ordinal = claimed[i].ordinal };
-        if (actor)
-            deliver(engine, actor, &mails[i]);
-        else {
-            mails[i].status = PAWL_NO_MEMORY;
-            mails[i].is_done = true;
-        }
-    }
-    for (uint32_t i = 0; i < count; i++)
-        while (!mails[i].is_done)
-            if (!engine_pump(engine))
-                pthread_cond_wait(&engine->changed, &engine->lock);
-    pthread_mutex_unlock(&engine->lock);
-    for (uint32_t i = 0; i < count; i++) {
-        claimed[i].status = mails[i].status;
-        if (!claimed[i].status)
-            claimed[i].status = unpack(engine, scope, &claimed[i]);
-        scope_fini(&mails[i].own);
-    }
-    return PAWL_OK;
 }
 
 struct mail *mail_new(struct engine *engine)
@@ -516,7 +428,7 @@ bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail)
         return false;
     engine->mail_under_way++;
     mail->instance = instance;
-    deliver(engine, actor, mail);
+    mail_deliver(engine, actor, mail);
     engine_ring(engine);
     return true;
 }
