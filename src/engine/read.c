@@ -263,14 +263,27 @@ static str timer_name(const struct definition *definition, const struct live *li
     return timer->name;
 }
 
+/* A pending step waits for a timer or a signal, which say so themselves; or for somebody. */
+static const char *why_step(const struct definition *definition, const struct live_step *step)
+{
+    if (step->status != STEP_PENDING)
+        return "step";
+    return flow_step_is_gate(definition, step->plan)       ? "approval"
+           : flow_step_is_external(definition, step->plan) ? "step"
+                                                           : NULL;
+}
+
 static void why_live(const struct definition *definition, const struct live *live,
                      struct waiting *out, uint32_t *count)
 {
-    for (uint32_t i = 0; i < live->step_count; i++)
-        if (live->steps[i].status != STEP_PENDING)
+    for (uint32_t i = 0; i < live->step_count; i++) {
+        const char *kind = why_step(definition, &live->steps[i]);
+
+        if (kind)
             out[(*count)++] =
-                (struct waiting){ .kind = "step",
+                (struct waiting){ .kind = kind,
                                   .name = flow_step_name(definition, live->steps[i].plan) };
+    }
     for (uint32_t i = 0; i < live->timer_count; i++)
         if (!str_is(live->timers[i].name, "~timeout"))
             out[(*count)++] =

@@ -61,3 +61,19 @@ bool flow_step_is_idempotent(const struct definition *definition, uint32_t plan_
     return plan_index < plan_of(definition)->count &&
            plan_of(definition)->steps[plan_index].is_idempotent;
 }
+
+static bool is_kind(const struct definition *definition, uint32_t plan_index, enum step_kind kind)
+{
+    return plan_index < plan_of(definition)->count &&
+           plan_of(definition)->steps[plan_index].kind == kind;
+}
+
+bool flow_step_is_gate(const struct definition *definition, uint32_t plan_index)
+{
+    return is_kind(definition, plan_index, STEP_KIND_GATE);
+}
+
+bool flow_step_is_external(const struct definition *definition, uint32_t plan_index)
+{
+    return is_kind(definition, plan_index, STEP_KIND_EXTERNAL);
+}

@@ -142,6 +142,8 @@ def test_a_gate_waits_for_those_it_names(shell):  # B37, B38, B43
     assert state(web, instance) == ("running", "suspended")
     [gate] = steps(web, instance)
     assert (gate["status"], gate["tool"], gate["name"]) == ("pending", None, "request_approval"), gate
+    assert web.get("/v1/instances/%s/why" % instance).json["waiting_for"] == [
+        {"kind": "approval", "name": "request_approval"}]
     path = "/v1/steps/%s/" % gate["step_id"]
     web.refused("forbidden", "POST", path + "approve", {"actor_ref": "eve"})
     assert web.expect(200, "POST", path + "approve", {"actor_ref": "ann"}).json == {"status": "pending"}
@@ -184,6 +186,7 @@ def test_an_external_step_is_ended_from_outside(shell):  # B39
     instance = web.create(definition="ext")
     assert state(web, instance) == ("running", "suspended")
     assert claim(web, "a") == []
+    assert web.get("/v1/instances/%s/why" % instance).json["waiting_for"] == [{"kind": "step", "name": "a"}]
     web.expect(200, "POST", "/v1/steps/%s.1/complete" % instance, {"result": 3})
     shell.wait_for(lambda: state(web, instance)[0] == "completed")
     web.refused("lease-lost", "POST", "/v1/steps/%s.1/complete" % instance, {"result": 3})
