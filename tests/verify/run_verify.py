@@ -98,7 +98,7 @@ def sleep_less(f):
 
 def lose_an_effect(f):
     pos, body = f.find(FLOW, "step.start", 0)
-    f.set(pos, body=[e for e in body if e[0] != "arm"])
+    f.set(pos, body=[e for e in body if e[0] != "run"])
     return pos
 
 
