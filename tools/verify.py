@@ -29,6 +29,8 @@ TERMINALS = {None: 0, "plain": 1, "success": 2, "failure": 3, "cancel": 4}
 PENDING, READY, RUNNING = 0, 1, 2
 STATUSES = {"pending": PENDING, "ready": READY}
 NUMBER_MAX = (1 << 50) - 1
+KEY_KEPT_MS = 7 * 24 * 3600 * 1000
+KEYS_SINCE = 3  # the migration that made pawl_key
 
 
 # ---- Hashes -----------------------------------------------------------------------------------
@@ -248,7 +250,8 @@ class Store:
         self.records = self.entries = 0
         self.chains = {0: Chain(0, STORE_ID_TEXT)}
         self.definitions, self.by_name, self.commitments = {}, {}, {}
-        self.last_pos = 0
+        self.last_pos = self.last_at = 0
+        self.keys = {}  # key id -> (at, pos) of its last record
 
     def one(self, sql, *args):
         row = self.db.execute(sql, args).fetchone()
@@ -266,6 +269,7 @@ class Store:
         self.check_heads()
         self.check_live()
         self.check_snapshots()
+        self.check_keys()
 
     def check_file(self):
         if self.one("PRAGMA application_id") != APPLICATION_ID:
@@ -447,6 +451,7 @@ class Store:
             raise Bad("the instance has a record before it is created")
         self.check_place(chain, record)
         self.check_hash(chain, record, body)
+        self.note_key(record)
         self.check_meaning(chain, record, body)
         self.advance(chain, record, body)
         return record["at"]
@@ -469,6 +474,28 @@ class Store:
             optional_bytes(record["key"], "key"))
         if digest != record["hash"]:
             raise Bad("the record does not match its hash")
+
+    def note_key(self, record):
+        self.last_at = record["at"]
+        key = optional_bytes(record["key"], "key")
+        if not key:
+            return
+        if len(key) != 48:
+            raise Bad(f"its key has {len(key)} bytes; it must have 48")
+        self.keys[key[:16]] = (record["at"], record["pos"])
+
+    def check_keys(self):
+        """Each row names a record with its key; who used one in the last 7 days is named."""
+        rows = {} if self.one("PRAGMA user_version") < KEYS_SINCE else {
+            id_: (at, pos) for id_, at, pos in self.db.execute("SELECT id, at, pos FROM pawl_key")}
+        for id_, (at, pos) in rows.items():
+            found = self.db.execute("SELECT substr(key, 1, 16), at FROM pawl_log WHERE pos = ?",
+                                    (pos,)).fetchone()
+            if found != (id_, at):
+                raise Bad("a key row names a record that has no such key, or another time", pos)
+        for id_, (at, pos) in self.keys.items():
+            if at >= self.last_at - KEY_KEPT_MS and rows.get(id_) != (at, pos):
+                raise Bad("the row of this record's key is missing or names another", pos)
 
     def check_meaning(self, chain, record, body):
         what = record["what"]

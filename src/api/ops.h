@@ -27,6 +27,8 @@ struct op_param {
 #define OP_WRITES 1u     /* changes the store */
 #define OP_TEXT_BODY 2u  /* the body is a text (a definition), the member `text` */
 #define OP_RAW_ANSWER 4u /* the answer is not JSON made here but bytes kept exactly */
+#define OP_KEY_IN_RECORD 16u /* writes a record that an idempotency key rides in; others that write
+                              have their answer kept */
 #define OP_ANY_QUERY 8u  /* unknown query keys are the handler's to name (label.K, invalid-query) */
 
 struct op_call {
@@ -34,6 +36,7 @@ struct op_call {
     struct scope *scope;
     const struct op *op;
     struct node *input;     /* an object: everything, checked against op->params */
+    const uint8_t *key;     /* idempotency, for handlers of OP_KEY_IN_RECORD; NULL: none */
     int http_status;        /* of success; the handler may change it (200 or 201) */
     const char *content_type; /* default application/json */
 };
@@ -61,6 +64,8 @@ struct op_request {
     uint32_t pair_count;
     struct node *body;     /* parsed; for OP_TEXT_BODY NULL */
     str text;              /* OP_TEXT_BODY: the body's bytes */
+    str key;               /* idempotency; data NULL: none. Ignored unless the operation writes */
+    str principal;         /* whose key it is; data NULL: local */
 };
 struct op_answer {
     int http_status;
@@ -70,6 +75,11 @@ struct op_answer {
 /* Run an operation: merge, check, handle. On OK the answer is in `out`. */
 pawl_status op_run(pawl *p, const struct op *op, const struct op_request *request,
                    struct scope *scope, struct buf *out, struct op_answer *answer);
+
+/* A key that every surface carries unchanged. */
+bool key_is_plain(str key);
+#define KEY_EXPECTED                                                                               \
+    "the idempotency key: expected 1..128 bytes, no control characters, no space at its ends"
 
 /* The rejection as application/problem+json: {type, title, status, detail, reason}. */
 void op_problem(pawl_status status, const char *detail, struct buf *out);

@@ -95,6 +95,7 @@ pawl_status op_instance_create(struct op_call *call, struct buf *out)
         .subject = op_ref(call, "subject_ref"),
         .correlation = op_ref(call, "correlation_id"),
         .test = op_is_true(call, "test"),
+        .key = call->key,
     };
     struct created created;
     const char *defect;
@@ -163,6 +164,7 @@ pawl_status op_instance_fire(struct op_call *call, struct buf *out)
         .payload = op_json(call, "payload"),
         .guard_satisfied = op_is_true(call, "guard_satisfied"),
         .expected_sequence = expected_sequence(call),
+        .key = call->key,
     };
     struct fired fired;
     pawl_status status;
@@ -209,8 +211,13 @@ pawl_status op_instance_cancel(struct op_call *call, struct buf *out)
         defect = ref_defect(call, "reason");
     if (defect)
         return refuse_cancel(call, defect);
-    status = engine_cancel(op_engine(call), call->scope, op_text(call, "instance_id"),
-                           op_ref(call, "actor_ref"), op_ref(call, "reason"), &fired);
+    status = engine_fire(op_engine(call), call->scope,
+                         &(struct fire_args){ .id = op_text(call, "instance_id"),
+                                              .actor = op_ref(call, "actor_ref"),
+                                              .reason = op_ref(call, "reason"),
+                                              .is_cancel = true,
+                                              .key = call->key },
+                         &fired);
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');

@@ -1,4 +1,5 @@
 /* ops_run.c - run an operation: merge what came apart, check it against the table, handle. */
+#include "api/key.h"
 #include "api/ops_int.h"
 #include "base/limits.h"
 
@@ -8,6 +9,7 @@ struct merge {
     struct scope *scope;
     const struct op *op;
     struct node *input, *last;
+    str key, principal; /* idempotency; key.data NULL: none */
 };
 
 const struct op_param *op_param_find(const struct op *op, str name)
@@ -186,6 +188,21 @@ static pawl_status answer_lost(struct scope *scope, const struct op *op)
                       op->name);
 }
 
+/* Its key, if it has one and writes; then what it does. */
+static pawl_status perform(struct merge *merge, struct op_call *call, struct buf *out)
+{
+    pawl_status status = PAWL_OK;
+
+    if (merge->key.data && (merge->op->flags & OP_WRITES))
+        status = key_of_input(merge->scope, merge->principal, merge->key, merge->op, merge->input,
+                              &call->key);
+    if (status != PAWL_OK)
+        return status;
+    if (call->key && !(merge->op->flags & OP_KEY_IN_RECORD))
+        return key_run(call, out);
+    return merge->op->handle(call, out);
+}
+
 static pawl_status handle(pawl *p, struct merge *merge, struct buf *out, struct op_answer *answer)
 {
     struct op_call call = {
@@ -203,7 +220,7 @@ static pawl_status handle(pawl *p, struct merge *merge, struct buf *out, struct 
             return status;
     status = reserve_answer(merge, out);
     if (status == PAWL_OK)
-        status = merge->op->handle(&call, out);
+        status = perform(merge, &call, out);
     if (status == PAWL_NO_MEMORY && !(merge->op->flags & OP_WRITES) &&
         merge->scope->arena.used > merge->scope->arena.limit / 2)
         status = scope_fail(merge->scope, PAWL_TOO_LARGE,
@@ -235,9 +252,30 @@ pawl_status op_run(pawl *p, const struct op *op, const struct op_request *reques
 
     if (status == PAWL_OK)
         status = merge_request(&merge, request);
-    if (status == PAWL_OK)
-        status = handle(p, &merge, out, answer);
-    return status;
+    if (status != PAWL_OK)
+        return status;
+    merge.key = request->key;
+    merge.principal = request->principal;
+    return handle(p, &merge, out, answer);
+}
+
+/* Where there is no header for it, the key is a member of the input; not of the call itself. */
+static pawl_status take_key(struct merge *merge, struct node *input)
+{
+    struct node **at = &input->first;
+
+    while (*at && !str_is((*at)->key, "idempotency_key"))
+        at = &(*at)->next;
+    if (!*at || !(merge->op->flags & OP_WRITES) || input->kind != NODE_OBJECT)
+        return PAWL_OK;
+    if ((*at)->kind != NODE_STRING)
+        return scope_fail(merge->scope, PAWL_INVALID_REQUEST,
+                          "'idempotency_key': expected a string, found %s",
+                          node_kind_name((*at)->kind));
+    merge->key = (*at)->text;
+    *at = (*at)->next;
+    input->count--;
+    return PAWL_OK;
 }
 
 static pawl_status call_by_name(pawl *p, const struct op *op, const char *input_json,
@@ -251,6 +289,8 @@ static pawl_status call_by_name(pawl *p, const struct op *op, const char *input_
     status = node_read_json(scope, str_of(input_json ? input_json : "{}"), &input);
     if (status == PAWL_OK)
         status = merge_begin(&merge, scope, op);
+    if (status == PAWL_OK)
+        status = take_key(&merge, input);
     if (status == PAWL_OK)
         status = merge_members(&merge, input, true);
     return status == PAWL_OK ? handle(p, &merge, out, &answer) : status;

@@ -3,6 +3,7 @@
  * Nothing is decided here. Texts that end in NUL become views; results become texts that live
  * as long as the header says. */
 #include "api/api.h"
+#include "api/key.h"
 #include "base/limits.h"
 #include "base/node.h"
 #include "base/time.h"
@@ -101,7 +102,7 @@ pawl_status pawl_define(pawl *p, const char *text, size_t size, pawl_defined *ou
     pawl_status status;
 
     enter(p, &scope);
-    status = engine_define(p->engine, &scope, STR_NONE, (str){ text, size }, &defined);
+    status = engine_define(p->engine, &scope, STR_NONE, (str){ text, size }, NULL, &defined);
     if (!status && out) {
         *out = (pawl_defined){ .version = defined.version, .is_new = defined.is_new };
         sha_hex(defined.sha256, SHA_SIZE, out->sha256);
@@ -215,6 +216,38 @@ static pawl_status create_args_of(struct scope *scope, const pawl_create_args *f
     return status;
 }
 
+#define TEXT_MEMBER(name, text)                                                                    \
+    {                                                                                              \
+        STR_INIT(name), supplied(text), true                                                       \
+    }
+#define JSON_MEMBER(name, text)                                                                    \
+    {                                                                                              \
+        STR_INIT(name), supplied(text), false                                                      \
+    }
+#define MEMBER_COUNT(members) (uint32_t)(sizeof(members) / sizeof *(members))
+
+static pawl_status create_key(struct scope *scope, const pawl_create_args *args,
+                              struct create_args *out)
+{
+    struct key_member members[] = {
+        TEXT_MEMBER("definition", args->definition),
+        JSON_MEMBER("declaration", args->declaration),
+        JSON_MEMBER("input", args->input),
+        TEXT_MEMBER("actor_ref", args->actor_ref),
+        TEXT_MEMBER("subject_ref", args->subject_ref),
+        TEXT_MEMBER("correlation_id", args->correlation_id),
+        JSON_MEMBER("labels", args->labels),
+        JSON_MEMBER("instance_metadata", args->instance_metadata),
+        TEXT_MEMBER("instantiated_at", args->instantiated_at),
+        JSON_MEMBER("test", args->test ? "true" : NULL),
+    };
+
+    if (!args->idempotency_key)
+        return PAWL_OK;
+    return key_of_members(scope, STR_NONE, str_of(args->idempotency_key), "instance.create",
+                          members, MEMBER_COUNT(members), &out->key);
+}
+
 pawl_status pawl_create(pawl *p, const pawl_create_args *args, pawl_id *out, pawl_error *error)
 {
     struct scope scope;
@@ -225,10 +258,35 @@ pawl_status pawl_create(pawl *p, const pawl_create_args *args, pawl_id *out, paw
     enter(p, &scope);
     status = create_args_of(&scope, args, &create);
     if (!status)
+        status = create_key(&scope, args, &create);
+    if (!status)
         status = engine_create(p->engine, &scope, &create, &created);
     if (!status)
         memcpy(out->text, created.id, sizeof out->text);
     return leave(&scope, status, error);
+}
+
+static pawl_status fire_key(struct scope *scope, const char *id, const pawl_fire_args *args,
+                            struct fire_args *out)
+{
+    char expected[24];
+    struct key_member members[] = {
+        TEXT_MEMBER("instance_id", id),
+        TEXT_MEMBER("action", args->action),
+        TEXT_MEMBER("actor_ref", args->actor_ref),
+        JSON_MEMBER("guard_satisfied", args->guard_satisfied ? "true" : NULL),
+        TEXT_MEMBER("fired_at", args->fired_at),
+        TEXT_MEMBER("reason", args->reason),
+        JSON_MEMBER("payload", args->payload),
+        { STR_INIT("expected_sequence"), STR_NONE, false },
+    };
+
+    if (!args->idempotency_key)
+        return PAWL_OK;
+    snprintf(expected, sizeof expected, "%llu", (unsigned long long)args->expected_sequence);
+    members[7].value = args->expected_sequence ? str_of(expected) : STR_NONE;
+    return key_of_members(scope, STR_NONE, str_of(args->idempotency_key), "instance.fire", members,
+                          MEMBER_COUNT(members), &out->key);
 }
 
 /* What is wrong with attribution and time is reported in its place, after the others. */
@@ -275,10 +333,22 @@ pawl_status pawl_fire(pawl *p, const char *id, const pawl_fire_args *args, pawl_
 
     enter(p, &scope);
     fire_args_of(&scope, id, args, &fire);
-    status = engine_fire(p->engine, &scope, &fire, &fired);
+    status = fire_key(&scope, id, args, &fire);
+    if (!status)
+        status = engine_fire(p->engine, &scope, &fire, &fired);
     if (!status && out)
         fired_of(&fired, out);
     return leave(&scope, status, error);
+}
+
+static pawl_status batch_keys(struct scope *scope, const pawl_batch_fire *fires,
+                              struct batch_fire *out, size_t count)
+{
+    pawl_status status = PAWL_OK;
+
+    for (size_t i = 0; i < count && !status; i++)
+        status = fire_key(scope, fires[i].id, &fires[i].args, &out[i].args);
+    return status;
 }
 
 #define IDS_AHEAD 16
@@ -304,7 +374,9 @@ pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count, pawl_
             __builtin_prefetch(fires[i + IDS_AHEAD].id);
         fire_args_of(&scope, fires[i].id, &fires[i].args, &batch[i].args);
     }
-    status = engine_fire_batch(p->engine, &scope, batch, count);
+    status = batch_keys(&scope, fires, batch, count);
+    if (!status)
+        status = engine_fire_batch(p->engine, &scope, batch, count);
     for (size_t i = 0; i < count && !status; i++) {
         fires[i].status = batch[i].status;
         if (!batch[i].status)
@@ -342,7 +414,7 @@ pawl_status pawl_signal(pawl *p, const char *id, const char *name, const char *p
     status = check_json(&scope, "payload", supplied(payload), false);
     if (!status)
         status = engine_signal(p->engine, &scope, str_of(id), str_of(name), supplied(payload),
-                               supplied(actor_ref));
+                               supplied(actor_ref), NULL);
     return leave(&scope, status, error);
 }
 
@@ -407,7 +479,8 @@ pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *name, pawl
     struct scope scope;
 
     enter(p, &scope);
-    return leave(&scope, engine_fire_timer(p->engine, &scope, str_of(id), str_of(name)), error);
+    return leave(&scope, engine_fire_timer(p->engine, &scope, str_of(id), str_of(name), NULL),
+                 error);
 }
 
 /* Texts handed over hold no NUL but their last byte, so that their size is known. */

@@ -14,6 +14,8 @@
  *  (6) Every read sees what was acknowledged before it, and never what is not yet durable.
  *  (7) After OUTCOME_UNKNOWN the store is reopened; what is there then is what happened.
  *  (8) A step's result is recorded once; what ran in a process that died has failed with "lost".
+ *  (9) A call with an idempotency key is accepted once in 7 days; repeated, it gets the same
+ *      answer.
  *
  * Texts in results live in the caller's scope, names of states and actions as long as the engine.
  */
@@ -64,9 +66,10 @@ struct defined {
     struct findings *warnings;
 };
 
-/* Put a text. `name`: where it is put; data NULL: its own `name:`. INVALID_DEFINITION ... */
+/* Put a text. `name`: where it is put; data NULL: its own `name:`. `key`: as in create_args.
+ * INVALID_DEFINITION ... */
 pawl_status engine_define(struct engine *engine, struct scope *scope, str name, str text,
-                          struct defined *out);
+                          const uint8_t *key, struct defined *out);
 
 /* Only check: fills findings with errors and warnings; OK also if there are errors. */
 struct findings;
@@ -84,6 +87,7 @@ struct create_args {
     bool has_instantiated_at;
     int64_t instantiated_at_ms;
     bool test;
+    const uint8_t *key; /* KEY_SIZE bytes: an accepted call with it is answered again; NULL: none */
 };
 struct created {
     char id[ID_SIZE + 1];
@@ -103,6 +107,7 @@ struct fire_args {
     pawl_status late_status;    /* a defect of attribution or time, found by the caller: reported in
                                    its    place of the priority (after conflict), with late_words */
     const char *late_words;
+    const uint8_t *key;
 };
 struct fired {
     str new_state;
@@ -118,6 +123,7 @@ struct batch_fire {
     pawl_status status; /* the words of the last rejection are in the scope */
     struct fired fired;
     bool is_elsewhere; /* the engine's: no machine, so it goes through its mailbox */
+    bool is_again;     /* the engine's: its key is being used by another call of this commit */
 };
 pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct batch_fire *fires,
                               size_t count);
@@ -126,7 +132,17 @@ pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct
 pawl_status engine_cancel(struct engine *engine, struct scope *scope, str id, str actor, str reason,
                           struct fired *out);
 pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
-                          str actor);
+                          str actor, const uint8_t *key);
+
+/* ---- Idempotency keys ---- */
+
+/* For calls whose key does not ride in a record of their own. The body that was kept with it;
+ * NOT_KNOWN, or CONFLICT if it was used for another call. */
+pawl_status engine_key_find(struct engine *engine, struct scope *scope, const uint8_t *key,
+                            str *body);
+/* Keep one with what is needed to answer again. */
+pawl_status engine_key_keep(struct engine *engine, struct scope *scope, const uint8_t *key,
+                            str body);
 
 /* ---- Reading ---- */
 
@@ -208,7 +224,8 @@ int64_t engine_next_due_ms(struct engine *engine); /* from now; 0: at once; -1: 
 pawl_status engine_run_due(struct engine *engine, struct scope *scope);
 /* Answers when nothing more is due and no tool is running. */
 pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t by_ms);
-pawl_status engine_fire_timer(struct engine *engine, struct scope *scope, str id, str name);
+pawl_status engine_fire_timer(struct engine *engine, struct scope *scope, str id, str name,
+                              const uint8_t *key);
 
 /* Wait until the instance has ended (its terminal kind into *out) or `wait_ms` of real time
  * have passed (TERMINAL_NOT). Needs workers or a caller elsewhere. */

@@ -72,7 +72,14 @@ uint32_t heads_slice(struct heads *heads, uint32_t limit, uint64_t end_pos, stru
 
 /* ---- Requests: what waits for the drain ---- */
 
-enum request_kind { REQUEST_FIRE, REQUEST_CREATE, REQUEST_DEFINE, REQUEST_DECISION, REQUEST_CLOCK };
+enum request_kind {
+    REQUEST_FIRE,
+    REQUEST_CREATE,
+    REQUEST_DEFINE,
+    REQUEST_DECISION,
+    REQUEST_CLOCK,
+    REQUEST_CONTROL
+};
 
 struct actor;
 
@@ -84,11 +91,13 @@ struct create_request {
     int64_t decided_at_ms;
     struct created *out;
     uint64_t number; /* out */
+    bool is_repeat;  /* out: its key was used for this very call: nothing was created */
 };
 
 struct define_request {
     struct definition_row row;
-    bool is_new; /* out */
+    const uint8_t *key; /* NULL: none */
+    bool is_new;        /* out */
 };
 
 struct decision_request {
@@ -100,6 +109,8 @@ struct decision_request {
     int64_t fired_at_ms; /* what the caller said; 0: the time of the commit */
     str snapshot;        /* data NULL: none; after the last draft */
     struct fired *out;   /* of the last draft; may be NULL */
+    const uint8_t *key;  /* NULL: none */
+    bool is_repeat;      /* out: its key was used for this very call: nothing was recorded */
 };
 
 struct request {
@@ -109,6 +120,7 @@ struct request {
     pawl_status status;
     bool is_done;
     bool is_stale; /* DECISION: decide again */
+    bool is_again; /* its key is in this very batch: submit it once more, for the answer */
     bool accepted; /* has something in the present batch */
     void (*after)(struct engine *engine, struct request *request); /* NULL: somebody waits */
     pthread_cond_t wake; /* whom it concerns alone: hundreds may wait at once */
@@ -118,6 +130,8 @@ struct request {
     struct create_request *create;
     struct define_request *define;
     struct decision_request *decide;
+    /* CONTROL: what it records, in the drain; what it needs is in `context`. */
+    pawl_status (*control)(struct engine *engine, struct request *request, int64_t at_ms);
 };
 
 /* ---- The batch: one commit in the making (batch.c) ---- */
@@ -130,6 +144,8 @@ struct batch {
     struct definition_row *definitions;
     struct live_change *live;
     struct snapshot_row *snapshots;
+    struct key_row *keys;
+    uint32_t *key_slots; /* index + 1, by key id */
     struct head_row *rows;
     struct head *heads; /* as they will be, of the instances this batch touches */
     uint32_t *slots;    /* index + 1 */
@@ -137,6 +153,7 @@ struct batch {
     uint32_t instance_count, instance_capacity, definition_count, definition_capacity;
     uint32_t live_count, live_capacity, snapshot_count, snapshot_capacity;
     uint32_t row_count, row_capacity, head_count, head_capacity, slot_count;
+    uint32_t key_count, key_capacity, key_slot_count;
     uint64_t flushed;
 };
 
@@ -173,6 +190,7 @@ struct mail {
     struct scope own;    /* where nobody waits */
     struct fired *out;
     const struct fire_args *fire; /* a fired action's other checks, made after it was decided */
+    const uint8_t *key;           /* NULL: none */
     pawl_status status;
     bool is_done;
     bool is_owned;            /* nobody waits: freed when done */
@@ -291,10 +309,15 @@ struct head *batch_put(struct batch *batch, const struct head *head);
  * holds until the next batch_head(). */
 pawl_status batch_head(struct engine *engine, struct scope *scope, uint64_t instance,
                        struct head **out);
-/* Append one entry; space is reserved. `fired` may be NULL. */
+/* Append one entry; space is reserved. `key` may be NULL. */
 pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head *head,
                         const struct definition *definition, const struct draft *draft,
-                        int64_t at_ms, int64_t fired_at_ms);
+                        int64_t at_ms, int64_t fired_at_ms, const uint8_t *key);
+/* The store's own chain, instance 0. */
+pawl_status batch_store_head(struct engine *engine, struct scope *scope, struct head **out);
+/* Append one control record with this body to the store's chain; space is reserved. */
+pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32_t what,
+                               int64_t at_ms, str body, const uint8_t *key);
 void batch_seal(struct engine *engine, struct head *head, struct record *record, const char *id,
                 str body, const struct commitments *commitments);
 uint64_t batch_new_value(struct engine *engine, str bytes, bool interned,
@@ -302,6 +325,25 @@ uint64_t batch_new_value(struct engine *engine, str bytes, bool interned,
 pawl_status batch_know_skip(struct engine *engine, struct scope *scope, struct head *head);
 pawl_status heads_make_whole(struct engine *engine, struct scope *scope, struct head *head);
 struct record *batch_record(struct engine *engine, int32_t what, struct head *head, int64_t at_ms);
+
+/* keys.c */
+enum key_use { KEY_NEW, KEY_REPEAT, KEY_PENDING };
+bool keys_reserve(struct batch *batch);                              /* room for one more */
+void keys_note(struct batch *batch, const struct record *record);    /* it has a key */
+/* In the drain: what is this key? NULL is new. REPEAT: *record is what it was used for; PENDING:
+ * it is being used in this batch. CONFLICT: it was used for another call. */
+pawl_status keys_look(struct engine *engine, struct scope *scope, const uint8_t *key, int64_t at_ms,
+                      enum key_use *use, struct record *record);
+/* A call was refused with *status; was it because it had been accepted before? *status becomes
+ * CONFLICT if its key was used for another one. */
+bool keys_explain(struct engine *engine, struct scope *scope, const uint8_t *key,
+                  pawl_status *status, struct record *record);
+pawl_status keys_fired(struct engine *engine, struct scope *scope, const struct record *record,
+                       struct fired *out);
+pawl_status keys_created(struct engine *engine, struct scope *scope, const struct record *record,
+                         struct created *out);
+pawl_status keys_defined(struct engine *engine, struct scope *scope, const struct record *record,
+                         struct define_request *out);
 
 /* intern.c */
 bool intern_init(struct intern_table *table, const struct heap *heap);
@@ -350,6 +392,8 @@ void engine_wait_changed(struct engine *engine, int64_t for_ms); /* lock held */
 void drain_fires(struct engine *engine, struct request *request, int64_t at_ms);
 void drain_create(struct engine *engine, struct request *request, int64_t at_ms);
 void drain_decision(struct engine *engine, struct request *request, int64_t at_ms);
+
+/* live.c */
 void live_from_draft(struct engine *engine, const struct head *head, const struct draft *draft,
                      bool is_terminal);
 pawl_status fire_check_late(struct engine *engine, struct scope *scope,
@@ -374,6 +418,9 @@ pawl_status actor_decide(struct engine *engine, struct actor *actor, const struc
 pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t instance,
                         const struct event *event, const struct fire_args *fire,
                         struct fired *out); /* fire and out may be NULL */
+pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_t instance,
+                             const struct event *event, const struct fire_args *fire,
+                             const uint8_t *key, struct fired *out);
 struct mail *mail_new(struct engine *engine);
 void mail_free(struct engine *engine, struct mail *mail);
 bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail); /* lock held */

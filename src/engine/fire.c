@@ -107,10 +107,11 @@ static struct event event_of(const struct fire_args *args, int64_t at_ms)
     };
 }
 
-/* One fire, in the drain. */
-static pawl_status fire_one(struct engine *engine, struct scope *scope, struct batch_fire *fire,
+/* One fire, in the drain, whose key is new. */
+static pawl_status fire_new(struct engine *engine, struct request *request, struct batch_fire *fire,
                             int64_t at_ms)
 {
+    struct scope *scope = request->scope;
     struct definition_slot *slot;
     struct decision decision = { 0 };
     struct event event = event_of(&fire->args, at_ms);
@@ -140,10 +141,27 @@ static pawl_status fire_one(struct engine *engine, struct scope *scope, struct b
         status = fire_check_late(engine, scope, &fire->args, head->instance, head->seq, at_ms);
     if (!status)
         status = batch_entry(engine, scope, head, slot->definition, &decision.drafts[0], at_ms,
-                             event.fired_at_ms);
-    if (!status)
-        fired_tell(head, slot->definition, &fire->fired);
-    return status;
+                             event.fired_at_ms, fire->args.key);
+    if (status)
+        return status;
+    request->accepted = true;
+    fired_tell(head, slot->definition, &fire->fired);
+    return PAWL_OK;
+}
+
+static pawl_status fire_one(struct engine *engine, struct request *request, struct batch_fire *fire,
+                            int64_t at_ms)
+{
+    struct record record;
+    enum key_use use;
+    pawl_status status = keys_look(engine, request->scope, fire->args.key, at_ms, &use, &record);
+
+    if (status)
+        return status;
+    if (use == KEY_REPEAT)
+        return keys_fired(engine, request->scope, &record, &fire->fired);
+    fire->is_again = use == KEY_PENDING;
+    return fire->is_again ? PAWL_OK : fire_new(engine, request, fire, at_ms);
 }
 
 /* Have the heads of the next fires ready. */
@@ -166,9 +184,7 @@ void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
 
         if (i % HEADS_EXPECTED == 0 && request->fire_count > 1)
             expect_heads(engine, request, i);
-        fire->status = fire_one(engine, request->scope, fire, at_ms);
-        if (!fire->status && !fire->is_elsewhere)
-            request->accepted = true;
+        fire->status = fire_one(engine, request, fire, at_ms);
     }
     request->status = PAWL_OK;
 }
@@ -179,10 +195,25 @@ static void fire_elsewhere(struct engine *engine, struct scope *scope, struct ba
     uint8_t random[ID_RANDOM_SIZE];
     uint64_t number;
 
+    struct record record;
+
     fire->is_elsewhere = false;
     fire->status = check_words(scope, &fire->args, &number, random);
     if (!fire->status)
         fire->status = engine_send(engine, scope, number, &event, &fire->args, &fire->fired);
+    if (keys_explain(engine, scope, fire->args.key, &fire->status, &record))
+        fire->status = keys_fired(engine, scope, &record, &fire->fired);
+}
+
+/* Another call of the same commit had its key; by now it is known how that ended. */
+static pawl_status fire_again(struct engine *engine, struct scope *scope, struct batch_fire *fire)
+{
+    struct request request = {
+        .kind = REQUEST_FIRE, .scope = scope, .fires = fire, .fire_count = 1
+    };
+
+    fire->is_again = false;
+    return engine_submit(engine, &request);
 }
 
 pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct batch_fire *fires,
@@ -197,9 +228,12 @@ pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct
         return scope_fail(scope, PAWL_TOO_LARGE, "expected at most %u fires in a batch, found %zu",
                           (unsigned)LIMIT_BATCH, count);
     status = engine_submit(engine, &request);
-    for (size_t i = 0; i < count && !status; i++)
-        if (fires[i].is_elsewhere)
+    for (size_t i = 0; i < count && !status; i++) {
+        while (fires[i].is_again && !status)
+            status = fire_again(engine, scope, &fires[i]);
+        if (!status && fires[i].is_elsewhere)
             fire_elsewhere(engine, scope, &fires[i]);
+    }
     return status;
 }
 

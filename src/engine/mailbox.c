@@ -160,7 +160,7 @@ static void turn_over(struct engine *engine, struct request *request)
     pawl_status status = request->status;
 
     pthread_mutex_lock(&engine->lock);
-    if (status) {
+    if (status || turn->decide.is_repeat) {
         actor->is_loaded = false;
         steps_drop(engine, turn->jobs);
     } else {
@@ -240,6 +240,7 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
                                               .expected_seq = actor->seq,
                                               .decided_at_ms = turn->mail->event.at_ms,
                                               .decision = &turn->decision,
+                                              .key = turn->mail->key,
                                               .out = turn->mail->out };
     if (!status && turn->mail->event.kind == EVENT_STEP_START)
         status = steps_check_served(engine, actor, turn->mail->event.ordinal, scope);
@@ -353,7 +354,14 @@ bool engine_pump(struct engine *engine)
 pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t instance,
                         const struct event *event, const struct fire_args *fire, struct fired *out)
 {
-    struct mail mail = { .event = *event, .scope = scope, .fire = fire, .out = out };
+    return engine_send_once(engine, scope, instance, event, fire, fire ? fire->key : NULL, out);
+}
+
+pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_t instance,
+                             const struct event *event, const struct fire_args *fire,
+                             const uint8_t *key, struct fired *out)
+{
+    struct mail mail = { .event = *event, .scope = scope, .fire = fire, .out = out, .key = key };
     struct actor *actor;
 
     pthread_mutex_lock(&engine->lock);
@@ -414,17 +422,13 @@ bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail)
     return true;
 }
 
-pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
-                          str actor)
+static pawl_status signal_new(struct engine *engine, struct scope *scope, str id,
+                              const struct event *event, const uint8_t *key)
 {
-    struct event event = { .kind = EVENT_SIGNAL, .name = name, .payload = payload, .actor = actor };
     struct definition_slot *slot;
     struct head head;
     pawl_status status;
 
-    if (!name.data || str_is_blank(name))
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "name: expected the name of a signal, found nothing");
     status = engine_locate(engine, scope, id, &head, &slot);
     if (status)
         return status;
@@ -434,5 +438,19 @@ pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, st
     if (slot->definition->kind == KIND_MACHINE)
         return scope_fail(scope, PAWL_NOT_AWAITING,
                           "a machine awaits no signals; fire one of its actions");
-    return engine_send(engine, scope, head.instance, &event, NULL, NULL);
+    return engine_send_once(engine, scope, head.instance, event, NULL, key, NULL);
+}
+
+pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
+                          str actor, const uint8_t *key)
+{
+    struct event event = { .kind = EVENT_SIGNAL, .name = name, .payload = payload, .actor = actor };
+    struct record record;
+    pawl_status status;
+
+    if (!name.data || str_is_blank(name))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "name: expected the name of a signal, found nothing");
+    status = signal_new(engine, scope, id, &event, key);
+    return keys_explain(engine, scope, key, &status, &record) ? PAWL_OK : status;
 }

@@ -311,7 +311,8 @@ pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t b
     return engine_submit(engine, &keep);
 }
 
-pawl_status engine_fire_timer(struct engine *engine, struct scope *scope, str id, str name)
+static pawl_status fire_timer_new(struct engine *engine, struct scope *scope, str id, str name,
+                                  const uint8_t *key)
 {
     struct live live;
     struct head head;
@@ -333,7 +334,16 @@ pawl_status engine_fire_timer(struct engine *engine, struct scope *scope, str id
                                .actor = STR("pawl/timer") };
 
         if (str_eq(live.timers[i].name, name))
-            return engine_send(engine, scope, head.instance, &event, NULL, NULL);
+            return engine_send_once(engine, scope, head.instance, &event, NULL, key, NULL);
     }
     return scope_fail(scope, PAWL_NOT_AWAITING, "no timer '%.*s' is armed", STR_ARG(name));
+}
+
+pawl_status engine_fire_timer(struct engine *engine, struct scope *scope, str id, str name,
+                              const uint8_t *key)
+{
+    struct record record;
+    pawl_status status = fire_timer_new(engine, scope, id, name, key);
+
+    return keys_explain(engine, scope, key, &status, &record) ? PAWL_OK : status;
 }

@@ -101,6 +101,8 @@ struct verify {
     struct known_value *values; /* by id % VALUE_CACHE_SIZE */
     uint64_t *checked;          /* one bit per value id */
     size_t checked_count;       /* of words */
+    struct key_row *keys;       /* used in the last 7 days */
+    uint32_t key_count, key_capacity;
 
     void (*progress)(void *context, uint64_t pos, uint64_t last);
     void *context;
@@ -129,6 +131,10 @@ pawl_status verify_all_values(struct verify *v);
 pawl_status verify_definition(struct verify *v, uint32_t id, uint32_t *out_index);
 pawl_status verify_define(struct verify *v, const struct record *record);
 pawl_status verify_all_definitions(struct verify *v);
+
+/* verify_keys.c */
+pawl_status verify_note_key(struct verify *v, const struct record *record);
+pawl_status verify_all_keys(struct verify *v);
 
 /* verify_live.c */
 pawl_status verify_fold(struct verify *v, struct chain *chain, str body);

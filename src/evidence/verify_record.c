@@ -283,6 +283,8 @@ pawl_status verify_record(struct verify *v, const struct record *record)
     if (status == PAWL_OK)
         status = check_hash(v, chain, record);
     if (status == PAWL_OK)
+        status = verify_note_key(v, record);
+    if (status == PAWL_OK)
         status = check_meaning(v, chain, record);
     if (status == PAWL_OK)
         status = apply(v, chain, record);

@@ -20,6 +20,8 @@
  *      where it stopped, whatever was created meanwhile.
  * (10) A store may be reopened after a kill at any instant.
  * (11) Bytes come back as they went in: sources, values, bodies, labels, also with NUL in them.
+ * (12) A key names the last record that was committed with it; keys older than the commit says
+ *      may go, a few at a time, and no others.
  *
  * Reads may come from any thread; begin..commit from one thread at a time (the drain).
  * Results live in the scope's arena. */
@@ -78,6 +80,9 @@ struct commit {
     size_t live_count;
     const struct snapshot_row *snapshots;
     size_t snapshot_count;
+    const struct key_row *keys; /* of these records */
+    size_t key_count;
+    int64_t keys_before_ms; /* with keys: older ones may go */
     uint64_t flushed;     /* head rows are now right up to here; 0: leave it */
     int64_t test_now_ms;  /* 0: leave it */
 };
@@ -171,6 +176,8 @@ struct store_ops {
                         uint64_t **out, uint32_t *count);
     pawl_status (*snapshot)(struct store *store, struct scope *scope, uint64_t instance,
                             struct snapshot_row *out); /* NOT_KNOWN */
+    pawl_status (*key)(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
+                       struct key_row *out); /* NOT_KNOWN */
     pawl_status (*list)(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
 
@@ -217,6 +224,8 @@ pawl_status store_busy(struct store *store, struct scope *scope, uint64_t after,
                        uint64_t **out, uint32_t *count);
 pawl_status store_snapshot(struct store *store, struct scope *scope, uint64_t instance,
                            struct snapshot_row *out);
+pawl_status store_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
+                      struct key_row *out);
 pawl_status store_list(struct store *store, struct scope *scope, const struct list_query *query,
                        uint64_t **out, uint32_t *count);
 pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context);

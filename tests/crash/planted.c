@@ -155,3 +155,23 @@ TEST(planted, TIMER_TWICE)
     expect_valid(p);
     pawl_close(p);
 }
+
+/* Promise (9): a call with a key is accepted once. */
+TEST(planted, KEY_IGNORED)
+{
+    pawl_fire_args fire = { .action = "open", .idempotency_key = "once" };
+    pawl_fired fired;
+    pawl_id id;
+    pawl *p;
+
+    stage_begin();
+    disk_load(stage_path);
+    p = open_one(true);
+    id = make_door(p);
+    EXPECT_OK(pawl_fire(p, id.text, &fire, &fired, &error));
+    EXPECT_OK(pawl_fire(p, id.text, &(pawl_fire_args){ .action = "shut" }, NULL, &error));
+    EXPECT_OK(pawl_fire(p, id.text, &fire, &fired, &error));
+    EXPECT_EQ(count_entries(p, &id), 2);
+    expect_valid(p);
+    pawl_close(p);
+}

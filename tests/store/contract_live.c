@@ -274,3 +274,42 @@ STORE_TEST(a_snapshot_is_replaced_by_the_next_one)
     EXPECT(snapshot.instance == 1 && snapshot.seq == 3);
     EXPECT_STR(snapshot.text, "{\"third\":3}");
 }
+
+/* ---- (12): keys ---- */
+
+static pawl_status find_key(struct stand *s, uint8_t id, struct key_row *out)
+{
+    uint8_t bytes[KEY_ID_SIZE];
+
+    memset(bytes, id, sizeof bytes);
+    return store_key(s->store, s->scope, bytes, out);
+}
+
+/* Contract (12) */
+STORE_TEST(a_key_names_its_last_record_and_only_old_ones_go_a_few_at_a_time)
+{
+    struct key_row row;
+    struct change c;
+
+    put_orders(s, 1);
+    c = change_begin(s);
+    for (uint8_t id = 1; id <= 5; id++)
+        add_key(&c, id, add_record(&c, 1, 0, CONTROL_KEYED));
+    EXPECT_OK(change_commit(&c));
+    EXPECT_OK(find_key(s, 3, &row));
+    EXPECT(row.pos == 4 && row.at_ms == T0 + 4 && row.id[0] == 3);
+    EXPECT_EQ(find_key(s, 6, &row), PAWL_NOT_KNOWN);
+    c = change_begin(s);
+    add_key(&c, 5, add_record(&c, 1, 0, CONTROL_KEYED)); /* used again */
+    c.keys_before_ms = T0 + 5;                           /* the first three are older */
+    EXPECT_OK(change_commit(&c));
+    EXPECT_EQ(find_key(s, 1, &row), PAWL_NOT_KNOWN);
+    EXPECT_EQ(find_key(s, 2, &row), PAWL_NOT_KNOWN);
+    EXPECT_OK(find_key(s, 3, &row)); /* two for one */
+    EXPECT_OK(find_key(s, 4, &row));
+    EXPECT_OK(find_key(s, 5, &row));
+    EXPECT_EQ(row.pos, 7);
+    if (!s->is_memory)
+        stand_reopen(s);
+    EXPECT_OK(find_key(s, 5, &row));
+}

@@ -404,6 +404,12 @@ static pawl_status lie_scan(struct store *store, struct scope *scope, uint64_t f
     return store_scan(scan.liar->truth, scope, from, give_lie, &scan);
 }
 
+static pawl_status lie_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
+                           struct key_row *out)
+{
+    return store_key(((struct liar *)store)->truth, scope, id, out);
+}
+
 static pawl_status lie_snapshot(struct store *store, struct scope *scope, uint64_t instance,
                                 struct snapshot_row *out)
 {
@@ -422,6 +428,7 @@ static const struct store_ops liar_ops = {
     .find_definition = lie_find_definition,
     .live = lie_live,
     .snapshot = lie_snapshot,
+    .key = lie_key,
 };
 
 void liar_init(struct liar *liar, struct store *truth)

@@ -37,7 +37,8 @@ KEYS = {"pawl_meta": ["key"], "pawl_state": ["definition", "idx"],
         "pawl_transition": ["definition", "idx"], "pawl_step": ["inst", "ord"],
         "pawl_timer": ["inst", "ord", "name"], "pawl_wait": ["inst", "ord", "name"]}
 UNKEYED = {"pawl_log": "pos", "pawl_value": "id", "pawl_source": "id", "pawl_definition": "id",
-           "pawl_instance": "number", "pawl_head": "inst", "pawl_snapshot": "inst"}
+           "pawl_instance": "number", "pawl_head": "inst", "pawl_snapshot": "inst",
+           "pawl_key": "id"}
 TABLES = sorted(set(KEYS) | set(UNKEYED))
 
 
@@ -172,6 +173,10 @@ def change(trial, label, *statements):
     trial.expect(False, label)
 
 
+def literal(value):
+    return f"X'{value.hex()}'" if isinstance(value, bytes) else repr(value)
+
+
 def delete_rows(trial):
     db = sqlite3.connect(f"file:{trial.store}?mode=ro", uri=True)
     flushed = db.execute("SELECT value FROM pawl_meta WHERE key = 'flushed'").fetchone()[0]
@@ -184,7 +189,7 @@ def delete_rows(trial):
                                key[:1]).fetchone()[0]
             if table == "pawl_head" and (first is None or first > flushed):
                 continue  # a row that need not be there yet
-            text = " AND ".join(f"{k} = {v!r}" for k, v in zip(keys, key))
+            text = " AND ".join(f"{k} = {literal(v)}" for k, v in zip(keys, key))
             change(trial, f"a missing row of {table}: {key}", f"DELETE FROM {table} WHERE {text}")
     db.close()
 
@@ -309,7 +314,8 @@ def make_by_cli(pawl, folder):
     run("start", "order", "--input", '{"n": 1.50}', "--actor", "ann")
     for action in ("pay", "refund") * 33 + ("pay", "ship"):
         run("fire", "@last", action, "--actor", "bob")
-    run("start", "order")
+    run("start", "order", "--key", "a second one")
+    run("start", "order", "--key", "a second one")
     run("start", "waiting", "--input", "{}")
     return store
 

@@ -67,7 +67,7 @@ def compact(value):
 
 def noise(label, size):
     """Bytes that look random and are the same each time."""
-    return verify.sha(label.encode())[:size]
+    return (verify.sha(label.encode()) + verify.sha(b"more " + label.encode()))[:size]
 
 
 class Writer:
@@ -159,6 +159,8 @@ class Writer:
             (self.pos, inst, seq, chain["pos"] or None, skip, what, flags or None, self.at, fired,
              step, ordinal, attempt, actor, payload, reason, body, key, digest, None))
         chain.update(pos=self.pos, seq=seq, hash=digest)
+        if key:
+            self.live("pawl_key", key[:16], self.at, self.pos)
         return actor, payload, reason
 
     def commit(self):

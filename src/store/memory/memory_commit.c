@@ -36,6 +36,20 @@ static void rows_clear(struct disk *disk, uint64_t instance)
 
 /* ---- Applying: from here on nothing can fail ---- */
 
+/* Twice as many as are added: what is old does not pile up, and no commit waits for it long. */
+static void drop_old_keys(struct disk *disk, const struct commit *commit)
+{
+    const struct row first = { .due_at_ms = INT64_MIN };
+
+    for (size_t i = 0; i < 2 * commit->key_count; i++) {
+        struct row *row = tree_seek(&disk->keys, &first, false);
+
+        if (!row || row->due_at_ms >= commit->keys_before_ms)
+            return;
+        row_drop(disk, row);
+    }
+}
+
 static void apply_rows(struct staging *staging)
 {
     const struct commit *commit = staging->commit;
@@ -52,6 +66,7 @@ static void apply_rows(struct staging *staging)
         else
             row_delete(disk, &key);
     }
+    drop_old_keys(disk, commit);
     while (next < staging->row_count)
         row_put(disk, staging->rows[next++]);
 }

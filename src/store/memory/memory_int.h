@@ -94,6 +94,7 @@ enum row_kind {
     ROW_VALUE,  /* name: the bytes of an interned value; number: its id */
     ROW_NAMED,  /* name: of a definition; number: its id; tie: newest version first */
     ROW_INLINE, /* name: source_sha of an inline definition; number: its id */
+    ROW_KEY,    /* name: id of an idempotency key; number: the position; due_at_ms: its time */
 };
 
 struct row;
@@ -253,6 +254,7 @@ struct disk {
     struct block *blocks; /* bytes that stay for ever */
     struct table records, values, definitions, cells;
     struct tree rows, due, busy;
+    struct tree keys; /* by their time */
     uint64_t row_number; /* rows made so far */
     struct store_tip tip;
 };
@@ -298,6 +300,8 @@ static inline struct tree *second_tree(struct disk *disk, const struct row *row)
 {
     if (row->kind == ROW_TIMER && !row->test)
         return &disk->due;
+    if (row->kind == ROW_KEY)
+        return &disk->keys;
     return row_is_busy(row) ? &disk->busy : NULL;
 }
 
@@ -381,6 +385,8 @@ pawl_status memory_busy(struct store *store, struct scope *scope, uint64_t after
                         uint64_t **out, uint32_t *count);
 pawl_status memory_snapshot(struct store *store, struct scope *scope, uint64_t instance,
                             struct snapshot_row *out);
+pawl_status memory_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
+                       struct key_row *out);
 pawl_status memory_list(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
 

@@ -111,6 +111,25 @@ pawl_status memory_busy(struct store *store, struct scope *scope, uint64_t after
     return status;
 }
 
+pawl_status memory_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
+                       struct key_row *out)
+{
+    struct disk *disk = disk_lock(store);
+    const struct row key = { .kind = ROW_KEY, .name = { (const char *)id, KEY_ID_SIZE } };
+    const struct row *row = tree_seek(&disk->rows, &key, false);
+    bool found = row && compare_keys(row, &key) == 0;
+    struct key_row result = { 0 };
+    pawl_status status;
+
+    if (found)
+        result = (struct key_row){ .at_ms = row->due_at_ms, .pos = row->number };
+    memcpy(result.id, id, KEY_ID_SIZE);
+    status = read_end(disk, scope, found, "key", 0);
+    if (status == PAWL_OK)
+        *out = result;
+    return status;
+}
+
 pawl_status memory_snapshot(struct store *store, struct scope *scope, uint64_t instance,
                             struct snapshot_row *out)
 {

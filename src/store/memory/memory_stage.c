@@ -253,12 +253,23 @@ static void stage_live(struct staging *staging)
                                          .text = commit->snapshots[i].text });
 }
 
+static void stage_keys(struct staging *staging)
+{
+    const struct commit *commit = staging->commit;
+
+    for (size_t i = 0; i < commit->key_count; i++)
+        stage_row(staging, (struct row){ .kind = ROW_KEY,
+                                         .name = { (const char *)commit->keys[i].id, KEY_ID_SIZE },
+                                         .number = commit->keys[i].pos,
+                                         .due_at_ms = commit->keys[i].at_ms });
+}
+
 static pawl_status stage_all(struct staging *staging, struct scope *scope)
 {
     const struct commit *commit = staging->commit;
     struct disk *disk = staging->disk;
     size_t rows = commit->live_count + commit->snapshot_count + commit->value_count +
-                  commit->definition_count;
+                  commit->definition_count + commit->key_count;
     pawl_status status;
 
     staging->rows = ARENA_ARRAY(&scope->arena, struct row *, rows);
@@ -267,6 +278,7 @@ static pawl_status stage_all(struct staging *staging, struct scope *scope)
                       !table_reserve(disk->heap, &disk->values, commit->value_count) ||
                       !table_reserve(disk->heap, &disk->definitions, commit->definition_count);
     stage_live(staging);
+    stage_keys(staging);
     stage_values(staging);
     stage_instances(staging);
     stage_records(staging);

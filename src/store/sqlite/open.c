@@ -344,6 +344,7 @@ const struct store_ops sqlite_store_ops = {
     .live = sqlite_live,
     .due = sqlite_due,
     .busy = sqlite_busy,
+    .key = sqlite_key,
     .snapshot = sqlite_snapshot,
     .list = sqlite_list,
     .sql = sqlite_sql,

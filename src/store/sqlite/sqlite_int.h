@@ -40,6 +40,7 @@ enum statement {
     STATEMENT_DEFINITION_INLINE, STATEMENT_DEFINITIONS,
     STATEMENT_LIVE_STEPS, STATEMENT_LIVE_TIMERS, STATEMENT_LIVE_WAITS, STATEMENT_DUE,
     STATEMENT_BUSY,
+    STATEMENT_KEY, STATEMENT_PUT_KEY, STATEMENT_DROP_KEYS,
     STATEMENT_COUNT
 };
 /* clang-format on */
@@ -184,6 +185,7 @@ pawl_status sqlite_read_tip(struct connection *connection, struct scope *scope,
 
 pawl_status write_rows(struct connection *writer, struct scope *scope, const struct commit *commit);
 pawl_status write_live(struct connection *writer, struct scope *scope, const struct commit *commit);
+pawl_status write_keys(struct connection *writer, struct scope *scope, const struct commit *commit);
 pawl_status write_definition(struct connection *writer, struct scope *scope,
                              const struct definition_row *row);
 
@@ -216,6 +218,8 @@ pawl_status sqlite_busy(struct store *store, struct scope *scope, uint64_t after
                         uint64_t **out, uint32_t *count);
 pawl_status sqlite_snapshot(struct store *store, struct scope *scope, uint64_t instance,
                             struct snapshot_row *out);
+pawl_status sqlite_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
+                       struct key_row *out);
 pawl_status sqlite_list(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
 pawl_status sqlite_sql(struct store *store, struct scope *scope, str text, row_fn fn,

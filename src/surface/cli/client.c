@@ -98,6 +98,8 @@ static void print_request(const struct client *client, const struct http_request
         buf_fmt(out, "Content-Type: %s\r\n", request->content_type);
     if (request->content_type || strcmp(request->method, "GET") != 0)
         buf_fmt(out, "Content-Length: %zu\r\n", request->body.size);
+    if (request->key.data)
+        buf_fmt(out, "Idempotency-Key: %.*s\r\n", STR_ARG(request->key));
     buf_str(out, STR("\r\n"));
     buf_str(out, request->body);
 }

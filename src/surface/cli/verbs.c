@@ -4,11 +4,15 @@
 
 /* clang-format off */
 #define OPTION_ACTOR { "actor", "WHO", OPTION_TEXT, "actor_ref", "who does it" }
+#define OPTION_KEY \
+    { "key", "KEY", OPTION_TEXT, "idempotency_key", \
+      "repeated with the same key it is done once, and answered again" }
 #define OPTION_PAYLOAD \
     { "payload", "JSON", OPTION_JSON, "payload", "kept with the entry; @FILE reads a file" }
 
 static const struct cli_option define_options[] = {
     { "name", "NAME", OPTION_TEXT, NULL, "its name, if the file does not say (one file only)" },
+    OPTION_KEY,
     { 0 },
 };
 
@@ -19,6 +23,7 @@ static const struct cli_option start_options[] = {
     { "correlation", "ID", OPTION_TEXT, "correlation_id", "what belongs together" },
     { "label", "K=V", OPTION_LABEL, "labels", "a label; any number of them" },
     { "test", NULL, OPTION_FLAG, "test", "its timers fire only when a test says so" },
+    OPTION_KEY,
     { 0 },
 };
 
@@ -29,14 +34,16 @@ static const struct cli_option fire_options[] = {
     { "guard", NULL, OPTION_FLAG, "guard_satisfied", "its guard is satisfied, you say so" },
     { "at", "TIME", OPTION_TEXT, "fired_at", "when it happened (RFC 3339), if not now" },
     { "expect", "N", OPTION_NUMBER, "expected_sequence", "only if the next entry would be number N" },
+    OPTION_KEY,
     { 0 },
 };
 
-static const struct cli_option signal_options[] = { OPTION_PAYLOAD, OPTION_ACTOR, { 0 } };
+static const struct cli_option signal_options[] = { OPTION_PAYLOAD, OPTION_ACTOR, OPTION_KEY, { 0 } };
 
 static const struct cli_option cancel_options[] = {
     { "reason", "TEXT", OPTION_TEXT, "reason", "why; kept word for word" },
     OPTION_ACTOR,
+    OPTION_KEY,
     { 0 },
 };
 

@@ -9,7 +9,8 @@
 struct framing {
     str length, host, origin, coding;
     uint32_t length_count, host_count, coding_count;
-    bool unequal, has_key;
+    bool unequal;
+    uint32_t key_count;
 };
 
 static bool same_name(const char *name, const char *other)
@@ -38,7 +39,7 @@ static enum MHD_Result look_at_header(void *context, enum MHD_ValueKind kind, co
     } else if (same_name(name, "Origin")) {
         framing->origin = text;
     } else if (same_name(name, "Idempotency-Key")) {
-        framing->has_key = true;
+        framing->key_count++;
     }
     return MHD_YES;
 }
@@ -172,11 +173,9 @@ pawl_status request_check(struct request *request, bool *answer_now)
     status = check_length(request, &framing, answer_now);
     if (status == PAWL_OK)
         status = check_source(request, &framing);
-    /* To ignore it would let a client believe that it may repeat the call. */
-    if (status == PAWL_OK && framing.has_key)
+    if (status == PAWL_OK && framing.key_count > 1)
         status = scope_fail(&request->scope, PAWL_INVALID_REQUEST,
-                            "Idempotency-Key: this version does not keep keys yet; a repeated call "
-                            "would happen twice");
+                            "expected one Idempotency-Key, found %u", framing.key_count);
     return status;
 }
 

@@ -58,6 +58,7 @@ static pawl_status run(struct request *request, struct op_answer *answer)
     }
     call.pairs = route.pairs;
     call.pair_count = route.count;
+    call.key = request_header(request, "Idempotency-Key");
     if (status == PAWL_OK)
         status = op_run(request->server->p, route.op, &call, scope, &request->answer, answer);
     return status;
