@@ -23,14 +23,14 @@ SKIP_EVERY = 64
 NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 STORE_ID_TEXT = "0" * 26
-CREATE, DEFINE, LAST_CONTROL = -1, -2, -9
+CREATE, DEFINE, PAUSE, RESUME, LAST_CONTROL = -1, -2, -3, -4, -9
 KINDS = {1: "machine", 2: "flow", 3: "code"}
 TERMINALS = {None: 0, "plain": 1, "success": 2, "failure": 3, "cancel": 4}
 PENDING, READY, RUNNING = 0, 1, 2
 STATUSES = {"pending": PENDING, "ready": READY}
 NUMBER_MAX = (1 << 50) - 1
 KEY_KEPT_MS = 7 * 24 * 3600 * 1000
-KEYS_SINCE = 3  # the migration that made pawl_key
+KEYS_SINCE, PAUSES_SINCE = 3, 4  # the migrations that made pawl_key and pawl_pause
 
 
 # ---- Hashes -----------------------------------------------------------------------------------
@@ -199,6 +199,7 @@ class Chain:
         self.state = definition.initial if definition else 0
         self.hash = NO_HASH
         self.steps, self.timers, self.waits = {}, {}, set()
+        self.paused = None        # the position of the pause in force
         self.snapshot = None      # (seq, hash) that the last entry to speak of one told
         self.flushed = (0, 0, 0)  # (pos, seq, state) at the last position not after `flushed`
         self.later = {}           # the same, by position, after it
@@ -236,6 +237,7 @@ class Chain:
 
     def end(self):
         self.steps, self.timers, self.waits = {}, {}, set()
+        self.paused = None
 
 
 # ---- The store --------------------------------------------------------------------------------
@@ -503,6 +505,8 @@ class Store:
             raise Bad(f"there is no control record {what}")
         if what == DEFINE:
             self.check_define(record, body)
+        if what in (PAUSE, RESUME):
+            self.check_pause(chain, record)
         if what < 0:
             return
         if chain.number == 0:
@@ -517,6 +521,16 @@ class Store:
                       f" {chain.state}")
         if (guard is not None) != bool(record["flags"] & 1):
             raise Bad("the guard flag is not as declared")
+
+    def check_pause(self, chain, record):
+        if chain.number == 0:
+            raise Bad("the store itself is paused or resumed")
+        if chain.definition.is_terminal(chain.state):
+            raise Bad("a pause or resumption after the instance has ended")
+        if (record["what"] == PAUSE) == (chain.paused is not None):
+            raise Bad("it is paused a second time" if chain.paused
+                      else "it is resumed, but was not paused")
+        chain.paused = record["pos"] if record["what"] == PAUSE else None
 
     def check_define(self, record, body):
         if record["inst"] != 0:
@@ -610,14 +624,18 @@ class Store:
             timers.setdefault(inst, {})[small(ordinal), name] = (due, small(test))
         for inst, ordinal, name in self.db.execute("SELECT inst, ord, name FROM pawl_wait"):
             waits.setdefault(inst, set()).add((small(ordinal), name))
+        pauses = {} if self.one("PRAGMA user_version") < PAUSES_SINCE else dict(
+            self.db.execute("SELECT inst, pos FROM pawl_pause"))
         for number, chain in self.chains.items():
+            if pauses.pop(number, None) != chain.paused:
+                raise Bad("its pause row is not what the log says", number=number, seq=chain.seq)
             for word, found, wanted in (("step", steps.pop(number, {}), chain.steps),
                                         ("timer", timers.pop(number, {}), chain.timers),
                                         ("wait", waits.pop(number, set()), chain.waits)):
                 if found != wanted:
                     raise Bad(f"its {word} rows are not what its entries left", number=number,
                               seq=chain.seq)
-        for left in (steps, timers, waits):
+        for left in (steps, timers, waits, pauses):
             for number in left:
                 raise Bad(f"a live row belongs to no instance ({number})")
 

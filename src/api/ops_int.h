@@ -59,6 +59,8 @@ void print_instance(const struct instance_view *view, struct buf *out);
     X(instance_cancel)                                                                             \
     X(instance_current)                                                                            \
     X(instance_declaration)                                                                        \
+    X(instance_pause)                                                                              \
+    X(instance_resume)                                                                             \
     X(instance_get)                                                                                \
     X(instance_list)                                                                               \
     X(instance_history)                                                                            \

@@ -154,12 +154,6 @@ static pawl_status print_next(const struct op_call *call, struct list_query *que
     return status;
 }
 
-/* Nothing can be paused yet, and the store does not know the word. */
-static bool can_match(const struct list_query *query)
-{
-    return !str_is(query->status, instance_status_name(STATUS_PAUSED));
-}
-
 pawl_status op_instance_list(struct op_call *call, struct buf *out)
 {
     struct list_query query = { 0 };
@@ -167,7 +161,7 @@ pawl_status op_instance_list(struct op_call *call, struct buf *out)
     uint32_t count = 0, limit;
     pawl_status status = read_query(call, &query);
 
-    if (status == PAWL_OK && can_match(&query))
+    if (status == PAWL_OK)
         status = engine_list(op_engine(call), call->scope, &query, &numbers, &count);
     limit = query.limit;
     json_open(out, '{');

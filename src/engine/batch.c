@@ -169,16 +169,28 @@ static pawl_status load_head(struct engine *engine, struct scope *scope, uint64_
                                 "pawl verify",
                                 (unsigned long long)instance)
                    : status;
-    *out = (struct head){ .instance = instance,
-                          .pos = row.pos,
-                          .seq = PLANTED(SEQUENCE_RESET) ? 0 : (uint32_t)row.seq,
-                          .state = (uint16_t)row.state,
-                          .definition = fixed.definition,
-                          .skip = SKIP_UNKNOWN,
-                          .flags = fixed.test ? HEAD_TEST : 0 };
+    *out =
+        (struct head){ .instance = instance,
+                       .pos = row.pos,
+                       .seq = PLANTED(SEQUENCE_RESET) ? 0 : (uint32_t)row.seq,
+                       .state = (uint16_t)row.state,
+                       .definition = fixed.definition,
+                       .skip = SKIP_UNKNOWN,
+                       .flags = (fixed.test ? HEAD_TEST : 0u) | (row.paused ? HEAD_PAUSED : 0u) };
     memcpy(out->hash, record.hash, SHA_SIZE);
     memcpy(out->random, fixed.random, ID_RANDOM_SIZE);
     return PAWL_OK;
+}
+
+/* A pause is written with its row, so one without a row is not paused. */
+static pawl_status read_pause(struct engine *engine, struct scope *scope, uint64_t instance,
+                              bool *out)
+{
+    struct head_row row;
+    pawl_status status = store_head(engine->store, scope, instance, true, &row);
+
+    *out = !status && row.paused;
+    return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
 }
 
 /* A head that came from the tail of the log knows its last transition, not its state. */
@@ -186,8 +198,11 @@ static pawl_status make_whole(struct engine *engine, struct scope *scope, struct
 {
     struct instance_row fixed;
     struct definition_slot *slot;
+    bool paused = false;
     pawl_status status = store_instance(engine->store, scope, head->instance, &fixed);
 
+    if (!status)
+        status = read_pause(engine, scope, head->instance, &paused);
     if (!status)
         status = definitions_get(engine, scope, fixed.definition, &slot);
     if (status)
@@ -200,7 +215,8 @@ static pawl_status make_whole(struct engine *engine, struct scope *scope, struct
                                             : slot->definition->transitions[head->state].to);
     head->definition = fixed.definition;
     memcpy(head->random, fixed.random, ID_RANDOM_SIZE);
-    head->flags = (uint8_t)((head->flags & HEAD_DIRTY) | (fixed.test ? HEAD_TEST : 0));
+    head->flags = (uint8_t)((head->flags & HEAD_DIRTY) | (fixed.test ? HEAD_TEST : 0u) |
+                            (paused ? HEAD_PAUSED : 0u));
     return PAWL_OK;
 }
 

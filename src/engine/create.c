@@ -429,6 +429,10 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
         return scope_fail(request->scope, PAWL_CONFLICT, "decided against entry %u, now at %u",
                           decide->expected_seq, head->seq);
     }
+    if ((head->flags & HEAD_PAUSED) && !decide->knew_pause) {
+        request->is_stale = true;
+        return pause_refusal(request->scope);
+    }
     head->flags |= HEAD_NOW;
     status = add_decision(engine, request->scope, head, decide->definition, decide->decision,
                           decide->decided_at_ms, at_ms,

@@ -156,6 +156,15 @@ enum instance_status {
 };
 const char *instance_status_name(enum instance_status status);
 
+/* Hold an instance, or let it go on; twice is once. TERMINAL if it has ended. */
+struct pause_args {
+    str id, actor, reason;
+    bool resume;
+    const uint8_t *key;
+};
+pawl_status engine_pause(struct engine *engine, struct scope *scope, const struct pause_args *args,
+                         enum instance_status *out);
+
 struct instance_view {
     char id[ID_SIZE + 1];
     str definition_name; /* data NULL: inline */

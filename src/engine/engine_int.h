@@ -23,6 +23,7 @@
 #define HEAD_RAW     2u  /* read from the tail: `state` is the transition that led to it */
 #define HEAD_FRESH   4u  /* RAW, and the last record is no entry: the state is the initial one */
 #define HEAD_NOW     16u /* in a batch: its row is written with this commit, never later */
+#define HEAD_PAUSED  32u /* it is held (pause.c) */
 #define HEAD_TEST    8u  /* a test instance: its timers never fire by themselves */
 
 struct head {
@@ -111,6 +112,7 @@ struct decision_request {
     struct fired *out;   /* of the last draft; may be NULL */
     const uint8_t *key;  /* NULL: none */
     bool is_repeat;      /* out: its key was used for this very call: nothing was recorded */
+    bool knew_pause;     /* it was decided in the knowledge that the instance is paused */
 };
 
 struct request {
@@ -213,6 +215,7 @@ struct actor {
     uint32_t generation; /* the engine's, when this was loaded */
     size_t bytes_since_snapshot, snapshot_size;
     bool is_loaded, busy, is_test;
+    bool is_paused; /* when its present event was decided */
     struct mail *first, *last;
     struct actor *next_runnable;
 };
@@ -394,7 +397,7 @@ void drain_create(struct engine *engine, struct request *request, int64_t at_ms)
 void drain_decision(struct engine *engine, struct request *request, int64_t at_ms);
 
 /* live.c */
-void live_from_draft(struct engine *engine, const struct head *head, const struct draft *draft,
+void live_from_draft(struct engine *engine, struct head *head, const struct draft *draft,
                      bool is_terminal);
 pawl_status fire_check_late(struct engine *engine, struct scope *scope,
                             const struct fire_args *args, uint64_t instance, uint32_t seq,
@@ -427,6 +430,11 @@ bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail); /
 bool engine_pump(struct engine *engine);   /* lock held: one unit of waiting work, if any */
 void mail_drop_all(struct engine *engine); /* at close: their causes are still in the store */
 
+/* pause.c */
+pawl_status pause_look(struct engine *engine, struct scope *scope, uint64_t instance, bool *out);
+bool pause_bars(enum event_kind kind); /* does a paused instance refuse it? */
+pawl_status pause_refusal(struct scope *scope);
+
 /* steps.c */
 pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope *scope,
                         const struct event *event, struct decision *decision, struct job **jobs);
@@ -454,6 +462,8 @@ pawl_status recover(struct engine *engine, struct scope *scope);
 void engine_set_tip(struct engine *engine, const struct store_tip *tip); /* by the drain */
 pawl_status recover_tail(struct engine *engine, struct scope *scope);
 pawl_status recover_steps(struct engine *engine, struct scope *scope);
+pawl_status recover_instance(struct engine *engine, struct scope *scope, uint64_t number,
+                             bool after_death);
 void recover_ready(struct engine *engine);        /* ready steps that could not be remembered */
 pawl_status engine_reopen(struct engine *engine); /* by the drain, after OUTCOME_UNKNOWN */
 

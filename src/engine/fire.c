@@ -1,7 +1,7 @@
 /* fire.c - the life of a fire: checked in the order of the contract, decided in place.
  *
  * Priority: malformed id or action, not-known, terminal, invalid-transition, reason-required,
- * guard-not-satisfied, conflict, then attribution and time, then storage (D18). */
+ * guard-not-satisfied, paused, conflict, then attribution and time, then storage (D18). */
 #include "base/time.h"
 #include "engine/engine_int.h"
 #include <stdio.h>
@@ -137,6 +137,8 @@ static pawl_status fire_new(struct engine *engine, struct request *request, stru
     status = machine_behavior.decide(slot->definition,
                                      &(struct standing){ .state = head->state, .seq = head->seq },
                                      &event, scope, &decision);
+    if (!status && (head->flags & HEAD_PAUSED) && !fire->args.is_cancel)
+        status = pause_refusal(scope);
     if (!status)
         status = fire_check_late(engine, scope, &fire->args, head->instance, head->seq, at_ms);
     if (!status)
@@ -145,6 +147,8 @@ static pawl_status fire_new(struct engine *engine, struct request *request, stru
     if (status)
         return status;
     request->accepted = true;
+    if (head->flags & HEAD_PAUSED) /* it was cancelled: what has ended is not held */
+        live_from_draft(engine, head, &decision.drafts[0], true);
     fired_tell(head, slot->definition, &fire->fired);
     return PAWL_OK;
 }

@@ -51,12 +51,13 @@ static bool live_of(const struct effect *effect, const struct draft *draft, stru
     return false;
 }
 
-void live_from_draft(struct engine *engine, const struct head *head, const struct draft *draft,
+void live_from_draft(struct engine *engine, struct head *head, const struct draft *draft,
                      bool is_terminal)
 {
     struct batch *batch = &engine->batch;
 
     if (is_terminal) {
+        head->flags &= (uint8_t)~HEAD_PAUSED;
         ASSERT(batch->live_count < batch->live_capacity);
         batch->live[batch->live_count++] =
             (struct live_change){ .kind = LIVE_CLEAR, .instance = head->instance };

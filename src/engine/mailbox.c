@@ -110,7 +110,8 @@ static void finish_mail(struct engine *engine, struct mail *mail, pawl_status st
         return;
     engine->mail_under_way--;
     /* not-known: its handler is not registered yet, or not in this program; `why` tells. */
-    if (status && status != PAWL_LEASE_LOST && status != PAWL_TERMINAL && status != PAWL_NOT_KNOWN)
+    if (status && status != PAWL_LEASE_LOST && status != PAWL_TERMINAL && status != PAWL_PAUSED &&
+        status != PAWL_NOT_KNOWN)
         engine_log(engine, PAWL_LOG_WARN, "event.refused", mail->own.error.message);
     if (mail->group && status)
         mail->group->refused++;
@@ -242,11 +243,18 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
                                               .decision = &turn->decision,
                                               .key = turn->mail->key,
                                               .out = turn->mail->out };
+    if (!status)
+        status = pause_look(engine, scope, actor->instance, &actor->is_paused);
+    turn->decide.knew_pause = actor->is_paused;
+    if (!status && actor->is_paused && pause_bars(turn->mail->event.kind))
+        status = pause_refusal(scope);
     if (!status && turn->mail->event.kind == EVENT_STEP_START)
         status = steps_check_served(engine, actor, turn->mail->event.ordinal, scope);
     if (!status)
         status =
             actor_decide(engine, actor, &turn->mail->event, scope, &turn->decision, &turn->jobs);
+    if (!status && actor->is_paused && turn->mail->event.kind == EVENT_FIRE)
+        status = pause_refusal(scope);
     if (!status && turn->mail->fire)
         status = fire_check_late(engine, scope, turn->mail->fire, actor->instance,
                                  turn->decide.expected_seq, turn->mail->event.at_ms);
@@ -435,6 +443,8 @@ static pawl_status signal_new(struct engine *engine, struct scope *scope, str id
     if (slot->definition->states[head.state].terminal != TERMINAL_NOT)
         return scope_fail(scope, PAWL_TERMINAL, "the instance has ended in '%.*s'",
                           STR_ARG(slot->definition->states[head.state].name));
+    if (head.flags & HEAD_PAUSED)
+        return pause_refusal(scope);
     if (slot->definition->kind == KIND_MACHINE)
         return scope_fail(scope, PAWL_NOT_AWAITING,
                           "a machine awaits no signals; fire one of its actions");

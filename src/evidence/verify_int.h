@@ -61,6 +61,7 @@ struct chain {
     uint64_t flushed_pos;  /* its last position that is not after `flushed` */
     uint64_t skip_pos;     /* of its last entry whose seq is a multiple of SKIP_EVERY */
     struct fold *fold;     /* NULL: nothing is left behind */
+    uint64_t paused_pos;   /* of the pause in force; 0: none */
     uint64_t snapshot_seq; /* of the last snapshot an entry tells of; 0: none */
     uint8_t snapshot_sha[SHA_SIZE];
     uint32_t rules; /* index */

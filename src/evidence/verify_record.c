@@ -197,8 +197,24 @@ static bool is_control(int32_t what)
     }
 }
 
-static pawl_status check_control(struct verify *v, const struct record *record)
+static pawl_status check_pause(struct verify *v, const struct chain *chain,
+                               const struct record *record)
 {
+    if (record->instance == 0)
+        return verify_bad(v, "the store itself is paused or resumed");
+    if (v->rules[chain->rules].terminal[chain->state] != TERMINAL_NOT)
+        return verify_bad(v, "a pause or resumption after the instance has ended");
+    if ((record->what == CONTROL_PAUSE) == (chain->paused_pos != 0))
+        return verify_bad(v, chain->paused_pos ? "it is paused a second time"
+                                               : "it is resumed, but was not paused");
+    return PAWL_OK;
+}
+
+static pawl_status check_control(struct verify *v, const struct chain *chain,
+                                 const struct record *record)
+{
+    if (record->what == CONTROL_PAUSE || record->what == CONTROL_RESUME)
+        return check_pause(v, chain, record);
     if (!is_control(record->what))
         return verify_bad(v, "there is no control record %d", record->what);
     if (record->what == CONTROL_DEFINE && record->instance != 0)
@@ -210,7 +226,7 @@ static pawl_status check_meaning(struct verify *v, const struct chain *chain,
                                  const struct record *record)
 {
     if (record->what < 0)
-        return check_control(v, record);
+        return check_control(v, chain, record);
     if (record->instance == 0)
         return verify_bad(v, "the store itself has no transitions");
     return check_transition(v, chain, record);
@@ -252,6 +268,8 @@ static pawl_status apply(struct verify *v, struct chain *chain, const struct rec
     memcpy(chain->hash, record->hash, SHA_SIZE);
     if (record->pos <= v->tip.flushed)
         chain->flushed_pos = record->pos;
+    if (record->what == CONTROL_PAUSE || record->what == CONTROL_RESUME)
+        chain->paused_pos = record->what == CONTROL_PAUSE ? record->pos : 0;
     if (record->what < 0)
         return PAWL_OK;
     rules = &v->rules[chain->rules];
@@ -261,8 +279,10 @@ static pawl_status apply(struct verify *v, struct chain *chain, const struct rec
     if (record->body.size > 0)
         status = verify_fold(v, chain, record->body);
     chain->state = rules->transitions[record->what].to;
-    if (rules->terminal[chain->state] != TERMINAL_NOT)
+    if (rules->terminal[chain->state] != TERMINAL_NOT) {
         verify_drop_fold(v, chain);
+        chain->paused_pos = 0;
+    }
     return status;
 }
 

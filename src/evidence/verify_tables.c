@@ -159,6 +159,8 @@ static const char *const stray_queries[] = {
     " WHERE " IS_NOBODY("inst") " LIMIT 1",
     "SELECT inst, 'a wait row belongs to no instance' FROM pawl_wait"
     " WHERE " IS_NOBODY("inst") " LIMIT 1",
+    "SELECT inst, 'a pause row belongs to no instance' FROM pawl_pause"
+    " WHERE " IS_NOBODY("inst") " OR " IS_NOT_COUNT("pos") " LIMIT 1",
     "SELECT inst, 'a timer row belongs to no instance' FROM pawl_timer"
     " WHERE " IS_NOBODY("inst") " LIMIT 1",
     "SELECT inst, 'a timer row is marked as a test, or not, unlike its instance' FROM pawl_timer"

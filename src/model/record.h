@@ -82,6 +82,7 @@ struct head_row {
     uint64_t instance;
     uint64_t seq, pos;
     uint32_t state;
+    bool paused; /* when read: a pause is in force */
 };
 
 /* Which record a key was used for: follows from the log. */

@@ -47,7 +47,8 @@ struct store_tip {
 
 /* One change to a live row. */
 enum live_change_kind { LIVE_STEP_PUT, LIVE_STEP_DELETE, LIVE_TIMER_PUT, LIVE_TIMER_DELETE,
-                        LIVE_WAIT_PUT, LIVE_WAIT_DELETE, LIVE_CLEAR /* all of the instance's */ };
+                        LIVE_WAIT_PUT, LIVE_WAIT_DELETE, LIVE_PAUSE_PUT, LIVE_PAUSE_DELETE,
+                        LIVE_CLEAR /* all of the instance's */ };
 struct live_change {
     enum live_change_kind kind;
     uint64_t instance;
@@ -57,6 +58,7 @@ struct live_change {
     str name;                    /* timers and waits */
     int64_t due_at_ms;           /* TIMER_PUT */
     bool test;                   /* TIMER_PUT: of a test instance: never due by itself */
+    uint64_t pos;                /* PAUSE_PUT: of its record */
 };
 
 struct snapshot_row {
@@ -91,7 +93,7 @@ struct list_query { /* data NULL and 0: any */
     str definition;       /* a name */
     uint32_t version;
     int kind;             /* enum definition_kind */
-    str state, status;    /* status: running, suspended, completed, failed, cancelled */
+    str state, status;    /* status: running, suspended, paused, completed, failed, cancelled */
     str subject, correlation;
     str label_key[8], label_value[8];
     uint32_t label_count;
@@ -168,7 +170,8 @@ struct store_ops {
 
     pawl_status (*live)(struct store *store, struct scope *scope, uint64_t instance, struct live *out);
     /* Up to `limit` timers due at or before now_ms; *next_ms is the due time of the first
-     * one after those, or INT64_MAX. Timers of test instances are never among them. */
+     * one after those, or INT64_MAX. Timers of test instances and of paused ones are never
+     * among them. */
     pawl_status (*due)(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
                        struct live_timer **out, uint32_t *count, int64_t *next_ms);
     /* Numbers of instances > after that have a ready or running step. */

@@ -38,7 +38,7 @@ KEYS = {"pawl_meta": ["key"], "pawl_state": ["definition", "idx"],
         "pawl_timer": ["inst", "ord", "name"], "pawl_wait": ["inst", "ord", "name"]}
 UNKEYED = {"pawl_log": "pos", "pawl_value": "id", "pawl_source": "id", "pawl_definition": "id",
            "pawl_instance": "number", "pawl_head": "inst", "pawl_snapshot": "inst",
-           "pawl_key": "id"}
+           "pawl_key": "id", "pawl_pause": "inst"}
 TABLES = sorted(set(KEYS) | set(UNKEYED))
 
 

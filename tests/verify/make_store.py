@@ -262,6 +262,8 @@ def flows(w, parent):
              step=1, ordinal=1, attempt=1, payload='{"error":"no"}')
     w.record(busy, PAUSE)
     w.record(busy, RESUME)
+    w.record(busy, PAUSE, actor="ann", reason="audit")
+    w.live("pawl_pause", busy, w.pos)
     w.record(busy, ALARM, body={"text": "late"})
     w.record(busy, STEP_START, body=[["run", 2], ["await", "go \u00fc", 0], ["await", "x", 2],
                                      ["leave", "x", 2],

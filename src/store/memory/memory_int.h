@@ -89,6 +89,7 @@ static inline void table_free(const struct heap *heap, struct table *table)
 enum row_kind {
     ROW_STEP,
     ROW_TIMER,
+    ROW_PAUSE, /* number: the position of its record */
     ROW_WAIT,
     ROW_SNAPSHOT,
     ROW_VALUE,  /* name: the bytes of an interned value; number: its id */
@@ -351,6 +352,9 @@ pawl_status read_end(struct disk *disk, struct scope *scope, bool found, const c
 
 /* Where an instance really stands: the row, unless the log has gone on since. */
 struct head_row head_now(const struct cell *cell);
+
+/* The pause that is in force, or NULL. */
+const struct row *pause_of(const struct disk *disk, uint64_t instance);
 
 /* The first busy step of this instance or of a later one; NULL: none. */
 const struct row *busy_from(const struct disk *disk, uint64_t instance);

@@ -217,6 +217,7 @@ struct row live_row(const struct live_change *change)
         [LIVE_STEP_PUT] = ROW_STEP,   [LIVE_STEP_DELETE] = ROW_STEP,
         [LIVE_TIMER_PUT] = ROW_TIMER, [LIVE_TIMER_DELETE] = ROW_TIMER,
         [LIVE_WAIT_PUT] = ROW_WAIT,   [LIVE_WAIT_DELETE] = ROW_WAIT,
+        [LIVE_PAUSE_PUT] = ROW_PAUSE, [LIVE_PAUSE_DELETE] = ROW_PAUSE,
         [LIVE_CLEAR] = ROW_STEP,
     };
     struct row row = { .instance = change->instance,
@@ -226,6 +227,7 @@ struct row live_row(const struct live_change *change)
                        .attempt = change->attempt,
                        .status = change->status,
                        .due_at_ms = change->due_at_ms,
+                       .number = change->pos,
                        .test = change->test };
 
     if (row.kind != ROW_STEP)
@@ -236,7 +238,7 @@ struct row live_row(const struct live_change *change)
 bool live_is_put(const struct live_change *change)
 {
     return change->kind == LIVE_STEP_PUT || change->kind == LIVE_TIMER_PUT ||
-           change->kind == LIVE_WAIT_PUT;
+           change->kind == LIVE_WAIT_PUT || change->kind == LIVE_PAUSE_PUT;
 }
 
 static void stage_live(struct staging *staging)

@@ -24,6 +24,7 @@ enum parameter {
     " AND EXISTS (SELECT 1 FROM pawl_state s WHERE s.definition = i.definition"                    \
     " AND s.idx = i.state AND " test ")"
 #define BUSY "(SELECT inst FROM pawl_step WHERE status IN (1, 2))"
+#define HELD "(SELECT inst FROM pawl_pause)"
 #define LABEL_IS(key, value)                                                                       \
     " AND EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(i.labels) THEN i.labels END) l"     \
     " WHERE l.key = ?" #key " AND l.value = ?" #value " AND l.type = 'text')"
@@ -61,8 +62,10 @@ static const struct {
     { "completed", STATE_IS("s.terminal IN (1, 2)") },
     { "failed", STATE_IS("s.terminal = 3") },
     { "cancelled", STATE_IS("s.terminal = 4") },
-    { "running", STATE_IS("s.terminal = 0") " AND i.number IN " BUSY },
-    { "suspended", STATE_IS("s.terminal = 0") " AND i.number NOT IN " BUSY },
+    { "paused", STATE_IS("s.terminal = 0") " AND i.number IN " HELD },
+    { "running", STATE_IS("s.terminal = 0") " AND i.number IN " BUSY " AND i.number NOT IN " HELD },
+    { "suspended",
+      STATE_IS("s.terminal = 0") " AND i.number NOT IN " BUSY " AND i.number NOT IN " HELD },
 };
 #define STATUS_COUNT (sizeof by_status / sizeof *by_status)
 
@@ -143,8 +146,8 @@ static pawl_status check(struct scope *scope, const struct list_query *query)
                           query->label_count);
     if (query->status.data && !find_status(query->status))
         return scope_fail(scope, PAWL_INVALID_QUERY,
-                          "status: expected running, suspended, completed, failed or cancelled, "
-                          "found '%.*s'",
+                          "status: expected running, suspended, paused, completed, failed or "
+                          "cancelled, found '%.*s'",
                           STR_ARG(query->status));
     return PAWL_OK;
 }

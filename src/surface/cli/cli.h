@@ -196,6 +196,7 @@ int verb_demo(struct cli *cli);
 /* ---- Renderings ---- */
 
 void render_fired(struct cli *cli, const struct node *answer);
+void render_status(struct cli *cli, const struct node *answer);
 void render_signalled(struct cli *cli, const struct node *answer);
 void render_list(struct cli *cli, const struct node *answer);
 void render_history(struct cli *cli, const struct node *answer);

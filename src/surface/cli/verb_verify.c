@@ -167,8 +167,7 @@ int verb_sql(struct cli *cli)
     struct node *answer;
     str text;
 
-    if (target_open(cli, USE_READ, NULL) != PAWL_OK ||
-        verb_call(cli, &answer, &text) != PAWL_OK)
+    if (target_open(cli, USE_READ, NULL) != PAWL_OK || verb_call(cli, &answer, &text) != PAWL_OK)
         return report(cli, &cli->scope.error);
     if (cli->json)
         print_json(cli, text);
