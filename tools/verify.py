@@ -23,14 +23,14 @@ SKIP_EVERY = 64
 NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 STORE_ID_TEXT = "0" * 26
-CREATE, DEFINE, PAUSE, RESUME, LAST_CONTROL = -1, -2, -3, -4, -9
+CREATE, DEFINE, PAUSE, RESUME, ALARM, TOKEN, LAST_CONTROL = -1, -2, -3, -4, -5, -7, -9
 KINDS = {1: "machine", 2: "flow", 3: "code"}
 TERMINALS = {None: 0, "plain": 1, "success": 2, "failure": 3, "cancel": 4}
 PENDING, READY, RUNNING = 0, 1, 2
 STATUSES = {"pending": PENDING, "ready": READY}
 NUMBER_MAX = (1 << 50) - 1
 KEY_KEPT_MS = 7 * 24 * 3600 * 1000
-KEYS_SINCE, PAUSES_SINCE = 3, 4  # the migrations that made pawl_key and pawl_pause
+KEYS_SINCE, PAUSES_SINCE, KEPT_SINCE = 3, 4, 5  # the migrations that made these tables
 
 
 # ---- Hashes -----------------------------------------------------------------------------------
@@ -253,6 +253,7 @@ class Store:
         self.chains = {0: Chain(0, STORE_ID_TEXT)}
         self.definitions, self.by_name, self.commitments = {}, {}, {}
         self.last_pos = self.last_at = 0
+        self.kept = {}  # (what, id) -> (due, pos) of tokens and alarms in force
         self.keys = {}  # key id -> (at, pos) of its last record
 
     def one(self, sql, *args):
@@ -272,6 +273,7 @@ class Store:
         self.check_live()
         self.check_snapshots()
         self.check_keys()
+        self.check_kept()
 
     def check_file(self):
         if self.one("PRAGMA application_id") != APPLICATION_ID:
@@ -505,6 +507,8 @@ class Store:
             raise Bad(f"there is no control record {what}")
         if what == DEFINE:
             self.check_define(record, body)
+        if what in (ALARM, TOKEN):
+            self.note_kept(record, body)
         if what in (PAUSE, RESUME):
             self.check_pause(chain, record)
         if what < 0:
@@ -521,6 +525,29 @@ class Store:
                       f" {chain.state}")
         if (guard is not None) != bool(record["flags"] & 1):
             raise Bad("the guard flag is not as declared")
+
+    def note_kept(self, record, body):
+        if record["inst"] != 0:
+            raise Bad("a token or alarm in an instance's chain")
+        try:
+            text = json.loads(body or b"")
+            what = record["what"], text["id"].encode()
+            if "over" in text:
+                if self.kept.pop(what, None) is None:
+                    raise Bad("a token or alarm ends that is not in force")
+            elif what in self.kept:
+                raise Bad("a token or alarm begins twice")
+            else:
+                self.kept[what] = (number_in(text["due"], "due", low=-(1 << 63)), record["pos"])
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise Bad(f"a token or alarm can't be read: {error}") from error
+
+    def check_kept(self):
+        rows = {} if self.one("PRAGMA user_version") < KEPT_SINCE else {
+            (what, id_): (due, pos) for what, id_, due, pos in self.db.execute(
+                "SELECT what, id, due, pos FROM pawl_kept")}
+        if rows != self.kept:
+            raise Bad("the rows of tokens and alarms are not what the log says")
 
     def check_pause(self, chain, record):
         if chain.number == 0:

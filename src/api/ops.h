@@ -29,6 +29,7 @@ struct op_param {
 #define OP_RAW_ANSWER 4u /* the answer is not JSON made here but bytes kept exactly */
 #define OP_KEY_IN_RECORD 16u /* writes a record that an idempotency key rides in; others that write
                               have their answer kept */
+#define OP_NO_KEY 32u    /* its answer must not be kept: it takes no idempotency key */
 #define OP_ANY_QUERY 8u  /* unknown query keys are the handler's to name (label.K, invalid-query) */
 
 struct op_call {
@@ -49,7 +50,11 @@ struct op {
     const char *summary;
     const struct op_param *params; /* ending in a zero row */
     pawl_status (*handle)(struct op_call *call, struct buf *out);
+    const char *scope; /* what a token must have: one of OP_SCOPES; NULL: nobody may */
 };
+
+/* "none" is for everybody, also without a token. */
+#define OP_SCOPES "none", "read", "write", "define", "test", "admin"
 
 extern const struct op ops[];      /* ending in a zero row */
 const struct op *op_find(str name);
@@ -75,6 +80,17 @@ struct op_answer {
 /* Run an operation: merge, check, handle. On OK the answer is in `out`. */
 pawl_status op_run(pawl *p, const struct op *op, const struct op_request *request,
                    struct scope *scope, struct buf *out, struct op_answer *answer);
+
+/* Who calls. UNAUTHENTICATED: no such token, or no longer. */
+struct op_principal {
+    str name;   /* data NULL: local */
+    str scopes; /* "read,write:order" */
+};
+pawl_status op_authenticate(pawl *p, struct scope *scope, str bearer, struct op_principal *out);
+/* FORBIDDEN: no scope of the token allows this call. */
+pawl_status op_authorize(pawl *p, struct scope *scope, const struct op *op,
+                         const struct op_request *request, const struct op_principal *who);
+bool op_has_tokens(pawl *p); /* that are in force */
 
 /* A key that every surface carries unchanged. */
 bool key_is_plain(str key);

@@ -47,6 +47,11 @@ bool definition_reference(str reference, str *name, uint32_t *version); /* versi
 
 void print_instance(const struct instance_view *view, struct buf *out);
 
+/* ---- Tokens ---- */
+
+bool scopes_are_valid(str list);
+pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SHA_SIZE + 1]);
+
 /* ---- Handlers ---- */
 
 #define OP_HANDLERS(X)                                                                             \
@@ -72,6 +77,9 @@ void print_instance(const struct instance_view *view, struct buf *out);
     X(test_advance)                                                                                \
     X(test_fire_timer)                                                                             \
     X(test_signal)                                                                                 \
+    X(token_create)                                                                                \
+    X(token_list)                                                                                  \
+    X(token_revoke)                                                                                \
     X(store_names)                                                                                 \
     X(store_sql)                                                                                   \
     X(store_verify)                                                                                \

@@ -196,6 +196,9 @@ static pawl_status perform(struct merge *merge, struct op_call *call, struct buf
     if (merge->key.data && (merge->op->flags & OP_WRITES))
         status = key_of_input(merge->scope, merge->principal, merge->key, merge->op, merge->input,
                               &call->key);
+    if (status == PAWL_OK && call->key && (merge->op->flags & OP_NO_KEY))
+        status = scope_fail(merge->scope, PAWL_INVALID_REQUEST,
+                            "%s takes no idempotency key: its answer is not kept", merge->op->name);
     if (status != PAWL_OK)
         return status;
     if (call->key && !(merge->op->flags & OP_KEY_IN_RECORD))

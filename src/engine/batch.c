@@ -25,6 +25,7 @@ void batch_fini(struct batch *batch)
     GIVE_BACK(live, live_capacity);
     GIVE_BACK(snapshots, snapshot_capacity);
     GIVE_BACK(keys, key_capacity);
+    GIVE_BACK(kept, kept_capacity);
     GIVE_BACK(key_slots, key_slot_count);
     GIVE_BACK(rows, row_capacity);
     GIVE_BACK(heads, head_capacity);
@@ -40,7 +41,7 @@ void batch_clear(struct batch *batch)
     batch->flushed = 0;
     if (batch->key_count)
         memset(batch->key_slots, 0, sizeof *batch->key_slots * batch->key_slot_count);
-    batch->key_count = 0;
+    batch->key_count = batch->kept_count = 0;
     if (batch->slots)
         memset(batch->slots, 0, sizeof *batch->slots * batch->slot_count);
 }
@@ -69,6 +70,15 @@ static bool room(const struct heap *heap, void **items, uint32_t *capacity, uint
     room_ok = room_ok && room((batch)->heap, &room_typed, &(batch)->capacity,                      \
                               (batch)->count + (more), sizeof *(batch)->items);                    \
     (batch)->items = room_typed
+
+bool batch_kept_room(struct batch *batch)
+{
+    void *room_typed;
+    bool room_ok = true;
+
+    ROOM(batch, kept, kept_count, kept_capacity, 1);
+    return room_ok;
+}
 
 static uint32_t slot_of(uint64_t instance, uint32_t slot_count)
 {
@@ -361,9 +371,10 @@ static str key_text(const uint8_t *key)
 }
 
 pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32_t what,
-                               int64_t at_ms, str body, const uint8_t *key)
+                               int64_t at_ms, str body, str payload, const uint8_t *key)
 {
     static const char store_id_text[] = "00000000000000000000000000";
+    struct commitments commitments = { 0 };
     struct record *record;
     struct head *head;
     pawl_status status = batch_store_head(engine, scope, &head);
@@ -374,7 +385,9 @@ pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32
     record = batch_record(engine, what, head, at_ms);
     record->body = body;
     record->key = key_text(key);
-    batch_seal(engine, head, record, store_id_text, body, &(struct commitments){ 0 });
+    if (payload.data)
+        record->payload = batch_new_value(engine, payload, false, &commitments.payload);
+    batch_seal(engine, head, record, store_id_text, body, &commitments);
     return PAWL_OK;
 }
 

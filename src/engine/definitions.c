@@ -335,7 +335,7 @@ static pawl_status define_new(struct engine *engine, struct request *request, in
     if (!status)
         status = batch_store_record(engine, request->scope,
                                     define->is_new ? CONTROL_DEFINE : CONTROL_KEYED, at_ms, body,
-                                    define->key);
+                                    STR_NONE, define->key);
     if (status)
         return status;
     if (define->is_new)

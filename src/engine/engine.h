@@ -144,6 +144,33 @@ pawl_status engine_key_find(struct engine *engine, struct scope *scope, const ui
 pawl_status engine_key_keep(struct engine *engine, struct scope *scope, const uint8_t *key,
                             str body);
 
+/* ---- Tokens and alarms: what stands from one control record to another ---- */
+
+#define KEPT_ID_SIZE 16 /* hexadecimal digits */
+
+struct kept {
+    str id;
+    int64_t due_at_ms, at_ms; /* at_ms: when it began */
+    str body, payload;        /* JSON */
+};
+struct keep_args {
+    int32_t what;      /* CONTROL_TOKEN or CONTROL_ALARM */
+    int64_t due_at_ms; /* 0: never */
+    str payload;       /* a value: may be erased one day */
+    str more;          /* JSON, in the record itself */
+    str id, over;      /* to end this one, and how; data NULL: begin one */
+    const uint8_t *key;
+};
+/* Begin one, whose id is in `id` then, or end one: NOT_KNOWN. */
+pawl_status engine_keep(struct engine *engine, struct scope *scope, const struct keep_args *args,
+                        char id[KEPT_ID_SIZE + 1]);
+pawl_status engine_kept(struct engine *engine, struct scope *scope, int32_t what, str id,
+                        struct kept *out); /* NOT_KNOWN */
+/* In order of due time. */
+pawl_status engine_kept_list(struct engine *engine, struct scope *scope, int32_t what,
+                             uint32_t limit, struct kept **out, uint32_t *count);
+void engine_random(struct engine *engine, uint8_t *out, size_t size);
+
 /* ---- Reading ---- */
 
 enum instance_status {

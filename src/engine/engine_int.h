@@ -146,6 +146,8 @@ struct batch {
     struct definition_row *definitions;
     struct live_change *live;
     struct snapshot_row *snapshots;
+    struct kept_change *kept;
+    uint32_t kept_count, kept_capacity;
     struct key_row *keys;
     uint32_t *key_slots; /* index + 1, by key id */
     struct head_row *rows;
@@ -320,7 +322,8 @@ pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head 
 pawl_status batch_store_head(struct engine *engine, struct scope *scope, struct head **out);
 /* Append one control record with this body to the store's chain; space is reserved. */
 pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32_t what,
-                               int64_t at_ms, str body, const uint8_t *key);
+                               int64_t at_ms, str body, str payload, const uint8_t *key);
+bool batch_kept_room(struct batch *batch); /* for one more token or alarm; false: no memory */
 void batch_seal(struct engine *engine, struct head *head, struct record *record, const char *id,
                 str body, const struct commitments *commitments);
 uint64_t batch_new_value(struct engine *engine, str bytes, bool interned,

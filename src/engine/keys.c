@@ -253,8 +253,8 @@ static pawl_status keep_key(struct engine *engine, struct request *request, int6
         return PAWL_OK;
     status = batch_reserve(engine, request->scope, 1, 0);
     if (!status)
-        status =
-            batch_store_record(engine, request->scope, CONTROL_KEYED, at_ms, keep->body, keep->key);
+        status = batch_store_record(engine, request->scope, CONTROL_KEYED, at_ms, keep->body,
+                                    STR_NONE, keep->key);
     request->accepted = !status;
     return status;
 }

@@ -169,7 +169,7 @@ static pawl_status pause_new(struct engine *engine, struct request *request, int
     if (is_paused == args->resume)
         status = add_record(engine, scope, head, args, at_ms, body);
     else if (args->key)
-        status = batch_store_record(engine, scope, CONTROL_KEYED, at_ms, body, args->key);
+        status = batch_store_record(engine, scope, CONTROL_KEYED, at_ms, body, STR_NONE, args->key);
     request->accepted = !status && (is_paused == args->resume || args->key);
     return status;
 }

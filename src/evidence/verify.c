@@ -199,7 +199,7 @@ static pawl_status verify_whole(struct verify *v)
 {
     static pawl_status (*const checks[])(struct verify *) = {
         verify_catch_up,   check_tip,       verify_all_definitions, verify_all_rows,
-        verify_all_values, verify_all_keys, verify_tables,
+        verify_all_values, verify_all_keys, verify_all_kept,        verify_tables,
     };
     pawl_status status = PAWL_OK;
 
@@ -233,6 +233,7 @@ static void verify_close(struct verify *v)
     heap_free(v->heap, v->records, BATCH_SIZE * sizeof *v->records);
     heap_free(v->heap, v->values, VALUE_CACHE_SIZE * sizeof *v->values);
     heap_free(v->heap, v->checked, v->checked_count * sizeof *v->checked);
+    verify_drop_kept(v);
     heap_free(v->heap, v->keys, v->key_capacity * sizeof *v->keys);
     map_fini(&v->chain_map);
     map_fini(&v->rules_map);

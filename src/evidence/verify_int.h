@@ -104,6 +104,8 @@ struct verify {
     size_t checked_count;       /* of words */
     struct key_row *keys;       /* used in the last 7 days */
     uint32_t key_count, key_capacity;
+    struct kept_row *standing; /* tokens and alarms in force; their ids are on the heap */
+    uint32_t standing_count, standing_capacity;
 
     void (*progress)(void *context, uint64_t pos, uint64_t last);
     void *context;
@@ -136,6 +138,11 @@ pawl_status verify_all_definitions(struct verify *v);
 /* verify_keys.c */
 pawl_status verify_note_key(struct verify *v, const struct record *record);
 pawl_status verify_all_keys(struct verify *v);
+
+/* verify_kept.c */
+pawl_status verify_note_kept(struct verify *v, const struct record *record);
+pawl_status verify_all_kept(struct verify *v);
+void verify_drop_kept(struct verify *v);
 
 /* verify_live.c */
 pawl_status verify_fold(struct verify *v, struct chain *chain, str body);

@@ -215,6 +215,8 @@ static pawl_status check_control(struct verify *v, const struct chain *chain,
 {
     if (record->what == CONTROL_PAUSE || record->what == CONTROL_RESUME)
         return check_pause(v, chain, record);
+    if (record->what == CONTROL_TOKEN || record->what == CONTROL_ALARM)
+        return verify_note_kept(v, record);
     if (!is_control(record->what))
         return verify_bad(v, "there is no control record %d", record->what);
     if (record->what == CONTROL_DEFINE && record->instance != 0)

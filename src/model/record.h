@@ -92,6 +92,14 @@ struct key_row {
     uint64_t pos;
 };
 
+/* A token or an alarm that is in force: follows from the log. */
+struct kept_row {
+    int32_t what; /* of its records: CONTROL_TOKEN, CONTROL_ALARM */
+    str id;
+    int64_t due_at_ms; /* 0: never */
+    uint64_t pos;      /* of the record that began it */
+};
+
 struct definition_row {
     uint32_t id;
     str name;          /* data NULL: inline */

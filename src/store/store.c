@@ -345,6 +345,20 @@ pawl_status store_key(struct store *store, struct scope *scope, const uint8_t id
                   "a key");
 }
 
+pawl_status store_kept(struct store *store, struct scope *scope, int32_t what, str id,
+                       struct kept_row *out)
+{
+    ASSERT(out);
+    return store->ops->kept(store, scope, what, id, out);
+}
+
+pawl_status store_kept_list(struct store *store, struct scope *scope, int32_t what, uint32_t limit,
+                            struct kept_row **out, uint32_t *count)
+{
+    ASSERT(out && count);
+    return store->ops->kept_list(store, scope, what, limit, out, count);
+}
+
 /* Contract (9), of what one page can show. */
 static bool page_is_sound(const struct list_query *query, const uint64_t *numbers, uint32_t count)
 {

@@ -66,6 +66,11 @@ struct snapshot_row {
     str text;
 };
 
+struct kept_change {
+    struct kept_row row;
+    bool is_put; /* else it is over */
+};
+
 /* Everything that one commit writes. Arrays may be empty. */
 struct commit {
     const struct record *records;
@@ -85,6 +90,8 @@ struct commit {
     const struct key_row *keys; /* of these records */
     size_t key_count;
     int64_t keys_before_ms; /* with keys: older ones may go */
+    const struct kept_change *kept; /* applied in order */
+    size_t kept_count;
     uint64_t flushed;     /* head rows are now right up to here; 0: leave it */
     int64_t test_now_ms;  /* 0: leave it */
 };
@@ -181,6 +188,11 @@ struct store_ops {
                             struct snapshot_row *out); /* NOT_KNOWN */
     pawl_status (*key)(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
                        struct key_row *out); /* NOT_KNOWN */
+    pawl_status (*kept)(struct store *store, struct scope *scope, int32_t what, str id,
+                        struct kept_row *out); /* NOT_KNOWN */
+    /* In order of due time and id. */
+    pawl_status (*kept_list)(struct store *store, struct scope *scope, int32_t what, uint32_t limit,
+                             struct kept_row **out, uint32_t *count);
     pawl_status (*list)(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
 
@@ -229,6 +241,10 @@ pawl_status store_snapshot(struct store *store, struct scope *scope, uint64_t in
                            struct snapshot_row *out);
 pawl_status store_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
                       struct key_row *out);
+pawl_status store_kept(struct store *store, struct scope *scope, int32_t what, str id,
+                       struct kept_row *out);
+pawl_status store_kept_list(struct store *store, struct scope *scope, int32_t what, uint32_t limit,
+                            struct kept_row **out, uint32_t *count);
 pawl_status store_list(struct store *store, struct scope *scope, const struct list_query *query,
                        uint64_t **out, uint32_t *count);
 pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context);

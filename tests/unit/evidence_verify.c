@@ -342,7 +342,7 @@ TEST(verify, head_rows_may_lag_behind_the_log)
     world_commit(&w);
     world_expect_valid(&w, 10, 5, 2);
     w.lag = false;
-    world_record(&w, 0, CONTROL_TOKEN, "{}");
+    world_record(&w, 0, CONTROL_ERASE, "{}");
     world_commit(&w);
     world_expect_valid(&w, 11, 5, 2);
     world_close(&w);
@@ -406,7 +406,7 @@ TEST(verify, an_instance_without_a_create_record_is_seen)
     world_two_orders(&w, t);
     w.instances[0] = (struct instance_row){ .number = 3, .definition = 1 };
     w.next.instance_count = 1;
-    world_record(&w, 0, CONTROL_TOKEN, "{}");
+    world_record(&w, 0, CONTROL_ERASE, "{}");
     world_commit(&w);
     world_expect_bad(&w, 0, 0, "no record creates it");
     world_close(&w);

@@ -410,6 +410,12 @@ static pawl_status lie_key(struct store *store, struct scope *scope, const uint8
     return store_key(((struct liar *)store)->truth, scope, id, out);
 }
 
+static pawl_status lie_kept_list(struct store *store, struct scope *scope, int32_t what,
+                                 uint32_t limit, struct kept_row **out, uint32_t *count)
+{
+    return store_kept_list(((struct liar *)store)->truth, scope, what, limit, out, count);
+}
+
 static pawl_status lie_snapshot(struct store *store, struct scope *scope, uint64_t instance,
                                 struct snapshot_row *out)
 {
@@ -429,6 +435,7 @@ static const struct store_ops liar_ops = {
     .live = lie_live,
     .snapshot = lie_snapshot,
     .key = lie_key,
+    .kept_list = lie_kept_list,
 };
 
 void liar_init(struct liar *liar, struct store *truth)

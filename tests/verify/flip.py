@@ -35,7 +35,8 @@ UNCOVERED = {
 META_COVERED = ("format", "store_id")
 KEYS = {"pawl_meta": ["key"], "pawl_state": ["definition", "idx"],
         "pawl_transition": ["definition", "idx"], "pawl_step": ["inst", "ord"],
-        "pawl_timer": ["inst", "ord", "name"], "pawl_wait": ["inst", "ord", "name"]}
+        "pawl_timer": ["inst", "ord", "name"], "pawl_wait": ["inst", "ord", "name"],
+        "pawl_kept": ["what", "id"]}
 UNKEYED = {"pawl_log": "pos", "pawl_value": "id", "pawl_source": "id", "pawl_definition": "id",
            "pawl_instance": "number", "pawl_head": "inst", "pawl_snapshot": "inst",
            "pawl_key": "id", "pawl_pause": "inst"}

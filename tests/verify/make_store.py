@@ -223,7 +223,7 @@ def machines(w):
     inline = w.definition(None, 0, INLINE, b'{"states": {"a": {}}}')
     first = w.create(order, actor="ann", subject="cart/7", input_='{"n": 1.50}',
                      metadata='{"k":"v"}', correlation="c-1", labels='{"team":"x"}', fired=T0 - 5)
-    w.record(0, TOKEN, body={"name": "ci"})
+    w.record(0, ERASE, body={"name": "ci"})
     w.commit()
     for i in range(70):
         w.record(first, 0, actor="ann" if i % 2 else "bob", payload=compact({"i": i}))
@@ -264,7 +264,12 @@ def flows(w, parent):
     w.record(busy, RESUME)
     w.record(busy, PAUSE, actor="ann", reason="audit")
     w.live("pawl_pause", busy, w.pos)
-    w.record(busy, ALARM, body={"text": "late"})
+    w.record(0, ALARM, body={"id": "a1", "due": T0 + 5000}, payload='{"operation":"x"}')
+    w.live("pawl_kept", ALARM, "a1", T0 + 5000, w.pos)
+    w.record(0, TOKEN, body={"id": "t1", "due": 0})
+    w.record(0, TOKEN, body={"id": "t1", "over": "revoked"})
+    w.record(0, TOKEN, body={"id": "t2", "due": T0 + 9000, "more": {"hash": "00"}})
+    w.live("pawl_kept", TOKEN, "t2", T0 + 9000, w.pos)
     w.record(busy, STEP_START, body=[["run", 2], ["await", "go \u00fc", 0], ["await", "x", 2],
                                      ["leave", "x", 2],
                                      ["snapshot", hashlib.sha256(b"{}").hexdigest()]], step=2, ordinal=2, attempt=1)
@@ -301,7 +306,7 @@ def main(path):
     w.record(still, 3)
     w.record(ahead, 0)
     w.head(ahead)
-    w.record(c, ALARM, body={})
+    w.record(c, KEEP_SIGNAL, body={})
     w.commit()
     w.close()
 

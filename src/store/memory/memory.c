@@ -260,6 +260,8 @@ const struct store_ops memory_store_ops = {
     .due = memory_due,
     .busy = memory_busy,
     .key = memory_key,
+    .kept = memory_kept,
+    .kept_list = memory_kept_list,
     .snapshot = memory_snapshot,
     .list = memory_list,
 };

@@ -67,6 +67,11 @@ static void apply_rows(struct staging *staging)
             row_delete(disk, &key);
     }
     drop_old_keys(disk, commit);
+    for (size_t i = 0; i < commit->kept_count; i++)
+        if (!commit->kept[i].is_put)
+            row_delete(disk, &(struct row){ .kind = ROW_KEPT,
+                                            .ordinal = (uint32_t)-commit->kept[i].row.what,
+                                            .name = commit->kept[i].row.id });
     while (next < staging->row_count)
         row_put(disk, staging->rows[next++]);
 }

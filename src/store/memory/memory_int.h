@@ -95,6 +95,7 @@ enum row_kind {
     ROW_VALUE,  /* name: the bytes of an interned value; number: its id */
     ROW_NAMED,  /* name: of a definition; number: its id; tie: newest version first */
     ROW_INLINE, /* name: source_sha of an inline definition; number: its id */
+    ROW_KEPT,   /* ordinal: its `what`, as a positive number; name: its id; number: the position */
     ROW_KEY,    /* name: id of an idempotency key; number: the position; due_at_ms: its time */
 };
 
@@ -391,6 +392,10 @@ pawl_status memory_snapshot(struct store *store, struct scope *scope, uint64_t i
                             struct snapshot_row *out);
 pawl_status memory_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
                        struct key_row *out);
+pawl_status memory_kept(struct store *store, struct scope *scope, int32_t what, str id,
+                        struct kept_row *out);
+pawl_status memory_kept_list(struct store *store, struct scope *scope, int32_t what, uint32_t limit,
+                             struct kept_row **out, uint32_t *count);
 pawl_status memory_list(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
 

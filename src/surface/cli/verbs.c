@@ -90,7 +90,17 @@ static const struct cli_option serve_options[] = {
     { "listen", "HOST:PORT", OPTION_TEXT, NULL, "where to listen (127.0.0.1:7295; port 0: any free)" },
     { "test", NULL, OPTION_FLAG, NULL, "a virtual clock that only test.advance moves" },
     { "examples", NULL, OPTION_FLAG, NULL, "put the examples and begin a few instances" },
+    { "host", "NAMES", OPTION_TEXT, NULL, "names it is called by beside local ones: a.example,b" },
+    { "tls-cert", "FILE", OPTION_TEXT, NULL, "serve HTTPS with this certificate (PEM)" },
+    { "tls-key", "FILE", OPTION_TEXT, NULL, "and its private key (PEM)" },
     { "allow-exec", NULL, OPTION_FLAG, NULL, "flows may run programs of this machine" },
+    { 0 },
+};
+
+static const struct cli_option token_options[] = {
+    { "scope", "LIST", OPTION_TEXT, "scopes", "read, write, define, test, admin, all; write:order: of order only" },
+    { "expires", "DURATION", OPTION_TEXT, "expires", "after this; default 90d" },
+    { "name", "TEXT", OPTION_TEXT, "name", "whose it is, for people" },
     { 0 },
 };
 
@@ -156,6 +166,9 @@ const struct verb verbs[] = {
 
     { "verify", TRUST, "[ID]", 0, 1, "check every hash of an instance, or of the whole store", NULL,
       "pawl verify\npawl verify @last\n", NULL, { "instance_id" }, .run = verb_verify },
+    { "token", TRUST, "create|list|revoke [ID]", 1, 2, "who may call the server from elsewhere", token_options,
+      "pawl token create --scope read,write:order --expires 30d\npawl token revoke 0123456789abcdef\n",
+      .run = verb_token },
     { "serve", TRUST, "", 0, 0, "own the store and serve it over HTTP", serve_options,
       "pawl serve\npawl --store sqlite:orders.db serve --listen 127.0.0.1:8000\n", .run = verb_serve },
     { 0 },

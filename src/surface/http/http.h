@@ -1,6 +1,6 @@
 /* http.h - the operations over HTTP/JSON: one address a row of ops.h, and nothing else.
  *
- * Loopback only in this version. A request is read whole, run in the thread that read it,
+ * On loopback, or elsewhere if the store has tokens. A request is read whole, run in the thread that read it,
  * and answered; many threads at once are what makes a commit worth sharing. */
 #ifndef PAWL_SURFACE_HTTP_HTTP_H
 #define PAWL_SURFACE_HTTP_HTTP_H
@@ -16,6 +16,8 @@ struct http_options {
                            NULL: HTTP_LISTEN */
     int socket;         /* of http_bind(), instead of `listen`; 0: none. The server's from now on */
     uint32_t threads;   /* 0: HTTP_THREADS */
+    const char *hosts;  /* names under which it may be called beside the local ones: "a,b" */
+    const char *tls_cert, *tls_key; /* PEM texts; NULL: plain HTTP */
 };
 
 struct http_server;

@@ -17,6 +17,8 @@ struct http_server {
     pawl *p;
     struct MHD_Daemon *daemon;
     uint16_t port;
+    bool needs_token;  /* it listens on more than loopback */
+    const char *hosts; /* names it has beside the local ones, "a.example,b"; NULL: none */
     atomic_uint active; /* requests between their first byte and their last */
     atomic_bool is_stopping;
     int idle_event; /* an eventfd: written when the last active request ends */
@@ -38,6 +40,7 @@ struct request {
 /* ---- listen.c ---- */
 
 uint16_t socket_port(int listener);
+bool socket_is_loopback(int listener);
 
 /* ---- request.c: what came ---- */
 
@@ -56,6 +59,12 @@ pawl_status url_decode(struct scope *scope, str text, bool is_query, str *out);
 bool host_is_local(str host);
 
 str request_header(const struct request *request, const char *name);
+
+/* ---- auth.c: who calls ---- */
+
+/* UNAUTHENTICATED, FORBIDDEN; else call->principal says whose idempotency keys these are. */
+pawl_status request_authorize(struct request *request, const struct op *op,
+                              struct op_request *call);
 
 /* ---- route.c: where it goes ---- */
 

@@ -60,6 +60,8 @@ static pawl_status run(struct request *request, struct op_answer *answer)
     call.pair_count = route.count;
     call.key = request_header(request, "Idempotency-Key");
     if (status == PAWL_OK)
+        status = request_authorize(request, route.op, &call);
+    if (status == PAWL_OK)
         status = op_run(request->server->p, route.op, &call, scope, &request->answer, answer);
     return status;
 }
@@ -82,6 +84,8 @@ static enum MHD_Result queue(struct request *request, const struct op_answer *an
     if (result == MHD_YES && answer->http_status != 200 && request->allow[0] &&
         (answer->http_status == 204 || answer->http_status == 405))
         result = MHD_add_response_header(response, "Allow", request->allow);
+    if (result == MHD_YES && answer->http_status == 401)
+        result = MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
     if (result == MHD_YES)
         result = MHD_queue_response(request->connection, (unsigned)answer->http_status, response);
     MHD_destroy_response(response);

@@ -103,10 +103,24 @@ static void on_log(void *context, const char *format, va_list arguments)
 
 /* ---- Start and stop ---- */
 
-static struct MHD_Daemon *start_daemon(struct http_server *server, int listener, uint32_t threads)
+static struct MHD_Daemon *start_daemon(struct http_server *server, int listener,
+                                       const struct http_options *options)
 {
+    uint32_t threads = options->threads ? options->threads : HTTP_THREADS;
     unsigned flags =
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ITC | MHD_USE_ERROR_LOG;
+    union {
+        const char *text;
+        char *value; /* the library only reads it */
+    } cert = { options->tls_cert }, key = { options->tls_key };
+    struct MHD_OptionItem tls[] = {
+        { cert.text ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, cert.value },
+        { MHD_OPTION_HTTPS_MEM_KEY, 0, key.value },
+        { MHD_OPTION_END, 0, NULL },
+    };
+
+    if (cert.text)
+        flags |= MHD_USE_TLS;
 
     /* The logger comes first: it is for what the other options may say. */
     return MHD_start_daemon(
@@ -114,7 +128,8 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, int listener,
         MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_THREAD_POOL_SIZE, threads,
         MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_URI_LOG_CALLBACK,
-        on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_END);
+        on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_ARRAY, tls,
+        MHD_OPTION_END);
 }
 
 static struct http_server *fail_start(struct http_server *server, pawl_error *error)
@@ -127,6 +142,18 @@ static struct http_server *fail_start(struct http_server *server, pawl_error *er
     if (server && server->idle_event >= 0)
         close(server->idle_event);
     free(server);
+    return NULL;
+}
+
+/* Whoever can connect could do everything. */
+static struct http_server *refuse_open(pawl_error *error)
+{
+    if (error) {
+        error->status = PAWL_FORBIDDEN;
+        snprintf(error->message, sizeof error->message,
+                 "refuses to listen on more than loopback without a token: make one first "
+                 "(pawl token create --scope all)");
+    }
     return NULL;
 }
 
@@ -144,11 +171,17 @@ struct http_server *http_start(pawl *p, const struct http_options *options, pawl
     if (!server)
         return fail_start(NULL, error);
     server->p = p;
+    server->hosts = options->hosts;
+    server->needs_token = !socket_is_loopback(listener);
+    if (server->needs_token && !op_has_tokens(p)) {
+        free(server);
+        close(listener);
+        return refuse_open(error);
+    }
     server->port = socket_port(listener);
     server->idle_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (server->idle_event >= 0)
-        server->daemon =
-            start_daemon(server, listener, options->threads ? options->threads : HTTP_THREADS);
+        server->daemon = start_daemon(server, listener, options);
     return server->daemon ? server : fail_start(server, error);
 }
 
