@@ -15,4 +15,8 @@ struct pawl {
 pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *options, struct env *env,
                           pawl_error *error);
 
+/* An alarm falls due: ops_alarm.c, called by the engine. */
+pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope,
+                       const struct kept *alarm);
+
 #endif

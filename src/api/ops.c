@@ -121,6 +121,19 @@ static const struct op_param sql_params[] = {
     END,
 };
 
+static const struct op_param alarm_set_params[] = {
+    { "at", IN_BODY, OP_STRING, false, "when: RFC 3339; or else:" },
+    { "after", IN_BODY, OP_STRING, false, "a duration from now: 30s, 5m, 7d" },
+    { "operation", IN_BODY, OP_STRING, true, "what: one that changes something" },
+    { "input", IN_BODY, OP_OBJECT, true, "its body, with the path's parameters beside it" },
+    END,
+};
+
+static const struct op_param alarm_params[] = {
+    { "alarm_id", IN_PATH, OP_STRING, true, "the alarm" },
+    END,
+};
+
 static const struct op_param token_create_params[] = {
     { "scopes", IN_BODY, OP_STRING, true, "what it may do: read,write:order" },
     { "expires", IN_BODY, OP_STRING, false, "a duration; default 90d" },
@@ -188,6 +201,12 @@ const struct op ops[] = {
       200, "Fire a timer of a test instance", fire_timer_params, op_test_fire_timer, "test" },
     { "test.signal", "POST", "/v1/test/instances/{instance_id}/signals", OP_WRITES | OP_KEY_IN_RECORD, 202,
       "Send a signal to a test instance", signal_params, op_test_signal, "test" },
+    { "alarm.set", "POST", "/v1/alarms", OP_WRITES | OP_KEY_IN_RECORD, 201,
+      "Do an operation later, once", alarm_set_params, op_alarm_set, "write" },
+    { "alarm.cancel", "DELETE", "/v1/alarms/{alarm_id}", OP_WRITES | OP_KEY_IN_RECORD, 200,
+      "Take an alarm back that has not fired", alarm_params, op_alarm_cancel, "write" },
+    { "alarm.list", "GET", "/v1/alarms", 0, 200, "Alarms that have not fired, next first",
+      no_params, op_alarm_list, "read" },
     { "token.create", "POST", "/v1/tokens", OP_WRITES | OP_NO_KEY, 201,
       "Make a token; its secret is told this once", token_create_params, op_token_create, "admin" },
     { "token.list", "GET", "/v1/tokens", 0, 200, "The tokens in force, without their secrets",

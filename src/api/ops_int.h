@@ -47,6 +47,14 @@ bool definition_reference(str reference, str *name, uint32_t *version); /* versi
 
 void print_instance(const struct instance_view *view, struct buf *out);
 
+/* ---- Alarms ---- */
+
+/* Would this input pass the checks of the table? INVALID_REQUEST. */
+pawl_status op_check(struct scope *scope, const struct op *op, str input_json);
+/* Run one with a whole input and an idempotency key. */
+pawl_status op_call_keyed(pawl *p, const struct op *op, str input_json, str principal, str key,
+                          struct scope *scope, struct buf *out);
+
 /* ---- Tokens ---- */
 
 bool scopes_are_valid(str list);
@@ -77,6 +85,9 @@ pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SH
     X(test_advance)                                                                                \
     X(test_fire_timer)                                                                             \
     X(test_signal)                                                                                 \
+    X(alarm_set)                                                                                   \
+    X(alarm_cancel)                                                                                \
+    X(alarm_list)                                                                                  \
     X(token_create)                                                                                \
     X(token_list)                                                                                  \
     X(token_revoke)                                                                                \

@@ -281,6 +281,41 @@ static pawl_status take_key(struct merge *merge, struct node *input)
     return PAWL_OK;
 }
 
+static pawl_status merge_text(struct merge *merge, struct scope *scope, const struct op *op,
+                              str input_json)
+{
+    struct node *input;
+    pawl_status status = node_read_json(scope, input_json, &input);
+
+    if (status == PAWL_OK)
+        status = merge_begin(merge, scope, op);
+    return status == PAWL_OK ? merge_members(merge, input, true) : status;
+}
+
+pawl_status op_check(struct scope *scope, const struct op *op, str input_json)
+{
+    struct merge merge;
+    pawl_status status = merge_text(&merge, scope, op, input_json);
+
+    for (const struct op_param *param = op->params; param->name && status == PAWL_OK; param++)
+        status = check_param(&merge, param);
+    return status;
+}
+
+pawl_status op_call_keyed(pawl *p, const struct op *op, str input_json, str principal, str key,
+                          struct scope *scope, struct buf *out)
+{
+    struct op_answer answer;
+    struct merge merge;
+    pawl_status status = merge_text(&merge, scope, op, input_json);
+
+    if (status != PAWL_OK)
+        return status;
+    merge.key = key;
+    merge.principal = principal;
+    return handle(p, &merge, out, &answer);
+}
+
 static pawl_status call_by_name(pawl *p, const struct op *op, const char *input_json,
                                 struct scope *scope, struct buf *out)
 {

@@ -66,7 +66,9 @@ pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *optio
                                                    .test_clock = o->test_clock,
                                                    .allow_exec = o->allow_exec,
                                                    .log = o->log,
-                                                   .log_context = o->log_context },
+                                                   .log_context = o->log_context,
+                                                   .alarm = alarm_fire,
+                                                   .alarm_context = p },
                          &scope, &p->engine);
     status = leave(&scope, status, error);
     if (status)

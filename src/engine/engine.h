@@ -29,6 +29,7 @@
 #include "store/store.h"
 
 struct engine;
+struct kept;
 struct toolbox;
 
 struct engine_options {
@@ -42,6 +43,10 @@ struct engine_options {
     bool must_exist; /* do not create the store */
     void (*log)(void *context, pawl_log_level level, const char *event, const char *text);
     void *log_context;
+    /* Run what an alarm was set for; NULL: alarms are not fired here. */
+    pawl_status (*alarm)(void *context, struct engine *engine, struct scope *scope,
+                         const struct kept *alarm);
+    void *alarm_context;
 };
 
 pawl_status engine_open(const char *url, const struct engine_options *options, struct scope *scope,

@@ -416,6 +416,10 @@ struct actor *actor_get(struct engine *engine, uint64_t instance); /* lock held;
 pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor);
 void actors_fini(struct engine *engine);
 
+/* alarms.c */
+pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, int64_t now_ms);
+pawl_status alarms_next(struct engine *engine, struct scope *scope, int64_t *out);
+
 /* mailbox.c */
 pawl_status actor_step(struct actor *actor, const struct event *event, struct scope *scope,
                        struct decision *out);

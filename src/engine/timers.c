@@ -85,7 +85,7 @@ static pawl_status look_ahead(struct engine *engine, struct scope *scope)
 {
     struct live_timer *due;
     uint32_t count;
-    int64_t next_ms;
+    int64_t next_ms, alarm_ms = INT64_MAX;
     pawl_status status;
 
     /* What is committed from here on is noted; what was committed before is found. */
@@ -93,11 +93,15 @@ static pawl_status look_ahead(struct engine *engine, struct scope *scope)
     engine->next_due_ms = INT64_MAX;
     pthread_mutex_unlock(&engine->lock);
     status = store_due(engine->store, scope, INT64_MAX, 1, &due, &count, &next_ms);
+    if (!status)
+        status = alarms_next(engine, scope, &alarm_ms);
     pthread_mutex_lock(&engine->lock);
     if (status)
         engine->next_due_ms = INT64_MIN; /* not known: look again */
     else if (count && due[0].due_at_ms < engine->next_due_ms)
         engine->next_due_ms = due[0].due_at_ms;
+    if (!status && alarm_ms < engine->next_due_ms)
+        engine->next_due_ms = alarm_ms;
     pthread_mutex_unlock(&engine->lock);
     return status;
 }
@@ -127,6 +131,11 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope)
     pawl_status status;
 
     set_busy(engine, true);
+    status = alarms_fire_due(engine, scope, now_ms);
+    if (status) {
+        set_busy(engine, false);
+        return status;
+    }
     do {
         status = fire_some(engine, scope, now_ms, &refused, &count);
         if (!status)

@@ -97,6 +97,14 @@ static const struct cli_option serve_options[] = {
     { 0 },
 };
 
+static const struct cli_option alarm_options[] = {
+    { "at", "TIME", OPTION_TEXT, "at", "when (RFC 3339)" },
+    { "after", "DURATION", OPTION_TEXT, "after", "or how long from now: 30s, 5m, 7d" },
+    { "input", "JSON", OPTION_JSON, "input", "the operation's input, instance_id and all" },
+    OPTION_KEY,
+    { 0 },
+};
+
 static const struct cli_option token_options[] = {
     { "scope", "LIST", OPTION_TEXT, "scopes", "read, write, define, test, admin, all; write:order: of order only" },
     { "expires", "DURATION", OPTION_TEXT, "expires", "after this; default 90d" },
@@ -147,6 +155,10 @@ const struct verb verbs[] = {
       "instance.pause", { "instance_id" }, .render = render_status },
     { "resume", WORK, "ID", 1, 1, "clear a pause, go on and run it to its end here", cancel_options,
       "pawl resume @last\n", NULL, { "instance_id" }, .run = verb_resume },
+
+    { "alarm", WORK, "set|list|cancel [OPERATION|ID]", 1, 2, "do an operation later, once", alarm_options,
+      "pawl alarm set instance.fire --after 5m --input '{\"instance_id\":\"0000...\",\"action\":\"pay\"}'\n"
+      "pawl alarm list\n", .run = verb_alarm },
 
     { "list", LOOK, "", 0, 0, "list instances, newest first", list_options,
       "pawl list\npawl list --status suspended --definition order --label region=eu\n",
