@@ -42,6 +42,7 @@ def test_a_server_on_more_than_loopback_needs_a_token_to_start_and_to_be_called(
     for headers in ({}, bearer("x"), bearer(token[:-1] + ("0" if token[-1] != "0" else "1")),
                     bearer("0" * 16 + token[16:]), {"Authorization": "Basic " + token}):
         assert web.refused("unauthenticated", "GET", "/v1/instances", None, headers).status == 401
+        web.refused("unauthenticated", "POST", "/v1/instances", "no JSON", headers)
     web.expect(200, "GET", "/v1/instances", None, bearer(token))
 
 

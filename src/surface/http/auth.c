@@ -7,20 +7,15 @@ static bool is_bearer(str header)
     return header.size > 7 && strncasecmp(header.data, "Bearer ", 7) == 0;
 }
 
-pawl_status request_authorize(struct request *request, const struct op *op, struct op_request *call)
+pawl_status request_authenticate(struct request *request, const struct op *op,
+                                 struct op_principal *who)
 {
     str header = request_header(request, "Authorization");
-    struct op_principal who = { 0 };
-    pawl_status status;
 
     if (!header.data && !request->server->needs_token)
         return PAWL_OK;
     if (op->scope && strcmp(op->scope, "none") == 0)
         return PAWL_OK;
-    status = op_authenticate(request->server->p, &request->scope,
-                             is_bearer(header) ? str_from(header, 7) : STR(""), &who);
-    if (status == PAWL_OK)
-        status = op_authorize(request->server->p, &request->scope, op, call, &who);
-    call->principal = who.name;
-    return status;
+    return op_authenticate(request->server->p, &request->scope,
+                           is_bearer(header) ? str_from(header, 7) : STR(""), who);
 }

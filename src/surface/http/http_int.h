@@ -62,9 +62,9 @@ str request_header(const struct request *request, const char *name);
 
 /* ---- auth.c: who calls ---- */
 
-/* UNAUTHENTICATED, FORBIDDEN; else call->principal says whose idempotency keys these are. */
-pawl_status request_authorize(struct request *request, const struct op *op,
-                              struct op_request *call);
+/* UNAUTHENTICATED; who->name.data NULL: somebody local, who may do everything. */
+pawl_status request_authenticate(struct request *request, const struct op *op,
+                                 struct op_principal *who);
 
 /* ---- route.c: where it goes ---- */
 

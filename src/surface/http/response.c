@@ -44,10 +44,13 @@ static pawl_status run(struct request *request, struct op_answer *answer)
 {
     struct scope *scope = &request->scope;
     struct op_request call = { 0 };
+    struct op_principal who = { 0 };
     struct route route;
     pawl_status status;
 
     status = route_find(scope, request->method, str_of(request->target), &route, request->allow);
+    if (status == PAWL_OK) /* before its body is looked at: a stranger learns nothing from that */
+        status = request_authenticate(request, route.op, &who);
     if (status != PAWL_OK)
         return status;
     if (route.op->flags & OP_TEXT_BODY) {
@@ -59,8 +62,9 @@ static pawl_status run(struct request *request, struct op_answer *answer)
     call.pairs = route.pairs;
     call.pair_count = route.count;
     call.key = request_header(request, "Idempotency-Key");
-    if (status == PAWL_OK)
-        status = request_authorize(request, route.op, &call);
+    call.principal = who.name;
+    if (status == PAWL_OK && who.name.data)
+        status = op_authorize(request->server->p, scope, route.op, &call, &who);
     if (status == PAWL_OK)
         status = op_run(request->server->p, route.op, &call, scope, &request->answer, answer);
     return status;
