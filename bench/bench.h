@@ -116,6 +116,21 @@ double resident_mib(pid_t pid);
 double server_load(struct server *server, const struct crowd *crowd, int connections,
                    double seconds, double *resident_max);
 
+/* ---- Many connections from one thread (client.c) ---- */
+
+struct question { /* the next request, as it goes over the wire */
+    const char *(*next)(void *context, size_t *size);
+    void *context;
+};
+
+int http_connect(int port);
+/* Ask over `connections` for `seconds`, one request at a time each; answers per second. */
+double http_rate(int port, int connections, double seconds, const struct question *question);
+void files_raise(void); /* as many as may be open */
+void streams_open(int port, int *streams, int count);
+/* Ask, and wait until every stream has an event; the seconds it took. */
+double streams_hear(const int *streams, int count, int port, const struct question *question);
+
 /* ---- Sections, in the order they run ---- */
 
 /* The big crowd is made once and handed from one section to the next. */
@@ -129,7 +144,9 @@ void measure_depth(struct bench *bench);
 void measure_flows(struct bench *bench);
 void measure_disk(struct bench *bench);
 void measure_timers(struct bench *bench);
+void measure_lists(struct bench *bench);
 void measure_server(struct bench *bench);
+void measure_http(struct bench *bench);
 void big_make(const struct bench *bench, struct big *big);
 void measure_million_fires(struct bench *bench, struct big *big);
 void measure_million_server(struct bench *bench, struct big *big);

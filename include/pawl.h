@@ -2,16 +2,18 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Open a store, define processes, create instances, fire their actions. Every
- * call that returns PAWL_OK has already reached the disk.
+ * call that returns PAWL_OK has already reached the disk; one made inside a transaction
+ * of the host's (pawl_attach()) reaches it with the host's COMMIT.
  *
  * Ownership: arguments are borrowed for the call. What comes back with a
  * pawl_..._close() or pawl_free() is the caller's. Names in results (new_state,
  * from_state, ...) live until pawl_close(), unless said otherwise.
- * Threads: a pawl may be shared by threads; anything else belongs to one
- * thread at a time.
+ * Threads: a pawl may be shared by threads, but for an attached one; anything else
+ * belongs to one thread at a time.
  * Structs: fill argument structs with designated initialisers; zero is the
  * default of every member. Texts are UTF-8 and end in NUL; JSON values are
- * passed as their text and kept byte for byte.
+ * passed as their text and kept byte for byte. NULL is allowed where it says so;
+ * anywhere else it is INVALID_REQUEST.
  */
 #ifndef PAWL_H
 #define PAWL_H
@@ -85,6 +87,8 @@ typedef struct pawl pawl;
 
 typedef enum pawl_log_level { PAWL_LOG_DEBUG, PAWL_LOG_INFO, PAWL_LOG_WARN, PAWL_LOG_ERROR } pawl_log_level;
 
+/* Zero is the default of every member, and options of NULL are all zero: a shared store, no threads,
+ * the real clock, no exec, no log, libc's memory, and a line on stderr before abort(). */
 typedef struct pawl_options {
     bool own;              /* own the store: rows may lag behind the log, nobody else writes */
     const char *address;   /* with own: where the owner can be reached, e.g. "http://127.0.0.1:7295" */
@@ -92,11 +96,18 @@ typedef struct pawl_options {
                               calls pawl_run_due() */
     bool test_clock;       /* a virtual clock that only pawl_test_advance() moves */
     bool allow_exec;       /* flows may use the exec tool */
-    void (*log)(void *context, pawl_log_level level, const char *event, const char *text);
+    void (*log)(void *context, pawl_log_level level, const char *event, const char *text); /* NULL:
+                              nothing is logged; called from any thread of pawl's, texts are borrowed */
     void *log_context;
     void *(*resize)(void *context, void *block, size_t old_size, size_t new_size); /* the host's
-                              allocator; new_size 0 frees; NULL: realloc and free */
+                              allocator for all that pawl itself keeps (SQLite, libcrypto and
+                              libyaml have theirs), from any thread; new_size 0 frees; NULL:
+                              realloc and free */
     void *resize_context;
+    void (*panic)(void *context, const char *text); /* a promise of pawl's own is broken and its
+                              memory cannot be trusted: told here instead of stderr, then abort().
+                              It may end the program its own way; it must not call pawl */
+    void *panic_context;
 } pawl_options;
 
 /* Open the store at `url`: "sqlite:FILE" (created if missing) or "memory:"; NULL is "sqlite:pawl.db".
@@ -105,6 +116,29 @@ typedef struct pawl_options {
  * STORAGE_FAILURE, NO_MEMORY. *out is NULL then. */
 PAWL_API pawl_status pawl_open(pawl **out, const char *url, const pawl_options *options,
                                pawl_error *error);
+
+/* Join the host's own SQLite connection: pawl's tables (pawl_...) lie in the host's file, and what is
+ * called inside a transaction of the host's is part of it: its COMMIT makes the host's rows and pawl's
+ * entries durable together, its ROLLBACK takes both back, and pawl knows it.
+ *
+ * Inside a transaction PAWL_OK means "part of your transaction", not "durable". A call that is refused
+ * or fails undoes itself alone; if SQLite had to roll back everything, the message says so and every
+ * call is refused until you begin again. Begin with BEGIN IMMEDIATE: a transaction that has read
+ * before somebody else wrote gets OVERLOADED, as does one that meets another writer for longer than
+ * your sqlite3_busy_timeout(). Outside of a transaction each call commits its own.
+ *
+ * The file must be in WAL mode; application_id and user_version stay yours, other settings are never
+ * touched, and `synchronous` decides, as for your rows, what a power cut may take. No owner can be
+ * beside an attachment; other shared writers (the command line) take turns with your transactions.
+ * Unlike any other pawl, this one belongs to the thread that uses the connection. Tools are not run
+ * here, timers fire when you call pawl_run_due(). pawl_close() comes before sqlite3_close(), outside of a
+ * transaction, and leaves the connection to you.
+ *
+ * `own`, `workers` and `address` must be zero. Fails with INVALID_REQUEST (names what is wrong with the
+ * connection), IN_USE (its owner is named), STORAGE_FAILURE, NO_MEMORY. */
+struct sqlite3;
+PAWL_API pawl_status pawl_attach(pawl **out, struct sqlite3 *connection, const pawl_options *options,
+                                 pawl_error *error);
 
 /* Finish what was accepted, flush, release. NULL is allowed. */
 PAWL_API void pawl_close(pawl *p);
@@ -173,7 +207,7 @@ typedef struct pawl_fired {
     char transition_id[48];
 } pawl_fired;
 
-/* Fire an action of a machine. Fails with INVALID_REQUEST, NOT_KNOWN, TERMINAL,
+/* Fire an action of a machine. `out` may be NULL. Fails with INVALID_REQUEST, NOT_KNOWN, TERMINAL,
  * INVALID_TRANSITION (the message lists the legal actions), REASON_REQUIRED,
  * GUARD_NOT_SATISFIED, PAUSED, CONFLICT, and the store's failures. */
 PAWL_API pawl_status pawl_fire(pawl *p, const char *id, const pawl_fire_args *args,
@@ -191,12 +225,12 @@ typedef struct pawl_batch_fire {
 PAWL_API pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count,
                                      pawl_error *error);
 
-/* Cancel by the declared transition into a terminal state of kind cancel.
- * Fails with NOT_KNOWN, TERMINAL, NO_CANCEL_TRANSITION, and the store's failures. */
+/* Cancel by the declared transition into a terminal state of kind cancel. `actor_ref`,
+ * `reason` and `out` may be NULL. Fails with NOT_KNOWN, TERMINAL, NO_CANCEL_TRANSITION, and the store's failures. */
 PAWL_API pawl_status pawl_cancel(pawl *p, const char *id, const char *actor_ref,
                                  const char *reason, pawl_fired *out, pawl_error *error);
 
-/* Send a signal to a flow or code instance. `payload` is JSON or NULL.
+/* Send a signal to a flow or code instance. `payload` is JSON or NULL, `actor_ref` may be NULL.
  * Fails with NOT_KNOWN, TERMINAL, NOT_AWAITING, PAUSED, and the store's failures. */
 PAWL_API pawl_status pawl_signal(pawl *p, const char *id, const char *name, const char *payload,
                                  const char *actor_ref, pawl_error *error);
@@ -318,6 +352,13 @@ PAWL_API void pawl_turn_fail(pawl_turn *turn, const char *error_json);
 /* When the next thing falls due, in milliseconds from now: 0 at once, -1 never. */
 PAWL_API int64_t pawl_next_due(pawl *p);
 
+/* A descriptor for the host's poll(): readable while pawl_run_due() has something to do, because a timer
+ * has fallen due or because another thread made work. It is pawl's: neither read nor close it, it
+ * goes with pawl_close(). pawl_run_due() silences it. With `workers` it is never readable: they do it.
+ * A shared store learns of timers that other processes arm only when pawl_run_due() looks.
+ * -1 if the system has no descriptors left. */
+PAWL_API int pawl_fd(pawl *p);
+
 /* Do everything that is due: fire timers, run ready steps, flush rows. */
 PAWL_API pawl_status pawl_run_due(pawl *p, pawl_error *error);
 
@@ -332,7 +373,8 @@ PAWL_API pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *n
 
 /* Call an operation of the table (docs/reference) by its name with a JSON object, which may
  * have a member idempotency_key if the operation changes something;
- * *out is the JSON answer, the caller's, to pawl_free(). On a rejection *out is NULL. */
+ * *out is the JSON answer, the caller's, to pawl_free(). On a rejection *out is NULL.
+ * `input_json` may be NULL for an empty object. */
 PAWL_API pawl_status pawl_call(pawl *p, const char *operation, const char *input_json, char **out,
                                pawl_error *error);
 

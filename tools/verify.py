@@ -9,7 +9,9 @@ standard library, and opens the file read-only, live or not. It prints one line,
     valid: 120 records, 100 entries, 9 instances
     INVALID at position 17 (instance 0000000003..., entry 4): what is wrong
 
-and ends with 0 or 1; with 2 if it was not asked properly.
+and ends with 0 or 1; with 2 if it was not asked properly, with 3 if it can't judge the file: it is no
+pawl store, or one of a version that the page does not know. It runs no reducer: whether a flow's
+entries are what its plan gives (rule 5 of the page) only `pawl verify` can say.
 """
 
 import hashlib
@@ -19,6 +21,7 @@ import sys
 import urllib.parse
 
 APPLICATION_ID = 0x7061776C
+TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT = range(1, 7)  # migrations: user_version is the last one's
 SKIP_EVERY = 64
 NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -30,7 +33,6 @@ PENDING, READY, RUNNING = 0, 1, 2
 STATUSES = {"pending": PENDING, "ready": READY}
 NUMBER_MAX = (1 << 50) - 1
 KEY_KEPT_MS = 7 * 24 * 3600 * 1000
-KEYS_SINCE, PAUSES_SINCE, KEPT_SINCE = 3, 4, 5  # the migrations that made these tables
 
 
 # ---- Hashes -----------------------------------------------------------------------------------
@@ -112,6 +114,10 @@ class Bad(Exception):
         self.number, self.seq = (n if isinstance(n, int) else 0 for n in (number, seq))
 
 
+class Unknown(Exception):
+    """The file is none that the page speaks of: neither valid nor invalid."""
+
+
 def number_in(value, name, low=0, high=(1 << 63) - 1):
     """An integer column; NULL counts as 0."""
     if value is None:
@@ -167,6 +173,8 @@ class Definition:
                  int(t.get("requires_reason", False)), int(t.get("by") == "engine"))
                 for t in text["transitions"]]
             self.initial = text["initial"]
+            self.deadlines = [(d["state"], d["after"], self.transitions[d["transition"]][1])
+                              for d in text.get("deadlines", [])]
             self.check(text, compiler)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise Bad(f"the compiled text can't be read: {error}") from error
@@ -185,6 +193,13 @@ class Definition:
 
     def is_terminal(self, state):
         return self.states[state][1] != 0
+
+    def deadline_effects(self, start, end, at):
+        """What coming from `start` (None: created) into `end` does to a machine's timers."""
+        if self.is_terminal(end):
+            return []
+        return ([["disarm", name, 0] for state, _, name in self.deadlines if state == start] +
+                [["arm", name, at + after, 0] for state, after, name in self.deadlines if state == end])
 
 
 # ---- Instances --------------------------------------------------------------------------------
@@ -261,6 +276,7 @@ class Store:
         return row[0] if row else None
 
     def verify(self):
+        self.check_header()
         self.check_file()
         self.check_values()
         self.check_sources()
@@ -271,13 +287,35 @@ class Store:
         self.check_created()
         self.check_heads()
         self.check_live()
+        self.check_labels()
         self.check_snapshots()
         self.check_keys()
         self.check_kept()
+        self.check_named_sources()
+
+    def check_header(self):
+        """The numbers of the file, or of a guest in a host's file: pawl_meta has its schema."""
+        try:
+            application_id = self.one("PRAGMA application_id")
+            version = self.one("PRAGMA user_version")
+            views = self.one("SELECT count(*) FROM sqlite_schema WHERE type = 'view'"
+                             " AND name LIKE 'pawl\\_%' ESCAPE '\\'")
+            if application_id != APPLICATION_ID:
+                version = self.guest_schema()
+        except sqlite3.DatabaseError as error:
+            raise Unknown(f"the file is no pawl store: {error}") from error
+        if not isinstance(version, int):
+            raise Unknown("the file is no pawl store")
+        if not TABLES <= version <= KEPT or (version < VIEWS and views):
+            raise Unknown(f"the file says schema {version}, which is none that it can have")
+        self.schema = version
+
+    def guest_schema(self):
+        if not self.one("SELECT count(*) FROM sqlite_schema WHERE name = 'pawl_meta'"):
+            return None
+        return self.one("SELECT value FROM pawl_meta WHERE key = 'schema'")
 
     def check_file(self):
-        if self.one("PRAGMA application_id") != APPLICATION_ID:
-            raise Bad("the file is no pawl store")
         meta = dict(self.db.execute("SELECT key, value FROM pawl_meta"))
         if meta.get(b"format") != 1:
             raise Bad(f"the format is {meta.get(b'format')!r}, not 1")
@@ -318,6 +356,12 @@ class Store:
             if sha(bytes_in(data, f"source {id_}")) != digest:
                 raise Bad(f"source {id_} does not match its hash")
             self.sources[id_] = digest
+
+    def check_named_sources(self):
+        named = {row[0] for row in self.db.execute("SELECT source FROM pawl_definition")}
+        for id_ in self.sources:
+            if id_ not in named:
+                raise Bad(f"source {id_} belongs to no definition")
 
     def check_definitions(self):
         for row in self.db.execute(
@@ -490,7 +534,7 @@ class Store:
 
     def check_keys(self):
         """Each row names a record with its key; who used one in the last 7 days is named."""
-        rows = {} if self.one("PRAGMA user_version") < KEYS_SINCE else {
+        rows = {} if self.schema < KEYS else {
             id_: (at, pos) for id_, at, pos in self.db.execute("SELECT id, at, pos FROM pawl_key")}
         for id_, (at, pos) in rows.items():
             found = self.db.execute("SELECT substr(key, 1, 16), at FROM pawl_log WHERE pos = ?",
@@ -519,12 +563,28 @@ class Store:
             raise Bad("an entry after the instance has ended")
         if what >= len(chain.definition.transitions):
             raise Bad(f"transition {what} is not declared")
-        start, _, _, guard, _, _ = chain.definition.transitions[what]
+        start, _, _, guard, requires_reason, _ = chain.definition.transitions[what]
         if start != chain.state:
             raise Bad(f"transition {what} leaves state {start}, but the instance was in state"
                       f" {chain.state}")
         if (guard is not None) != bool(record["flags"] & 1):
             raise Bad("the guard flag is not as declared")
+        if requires_reason and record["reason"] == 0:
+            raise Bad("the transition requires a reason, and the entry has none")
+        self.check_deadlines(chain, record, body)
+
+    @staticmethod
+    def check_deadlines(chain, record, body):
+        if chain.definition.kind != "machine":
+            return
+        start, _, end, *_ = chain.definition.transitions[record["what"]]
+        effects = chain.definition.deadline_effects(start, end, record["at"])
+        try:
+            found = json.loads(body) if body else []
+        except (ValueError, RecursionError) as error:
+            raise Bad(f"its effects can't be read: {error}") from error
+        if found != effects or bool(body) != bool(effects):
+            raise Bad("its effects are not those of its definition's deadlines")
 
     def note_kept(self, record, body):
         if record["inst"] != 0:
@@ -543,7 +603,7 @@ class Store:
             raise Bad(f"a token or alarm can't be read: {error}") from error
 
     def check_kept(self):
-        rows = {} if self.one("PRAGMA user_version") < KEPT_SINCE else {
+        rows = {} if self.schema < KEPT else {
             (what, id_): (due, pos) for what, id_, due, pos in self.db.execute(
                 "SELECT what, id, due, pos FROM pawl_kept")}
         if rows != self.kept:
@@ -579,6 +639,9 @@ class Store:
     def advance(self, chain, record, body):
         chain.pos, chain.seq, chain.hash = record["pos"], record["seq"], record["hash"]
         self.records += 1
+        if record["what"] == CREATE:
+            for effect in chain.definition.deadline_effects(None, chain.state, record["at"]):
+                chain.apply(effect)
         if record["what"] >= 0:
             self.entries += 1
             if record["seq"] % SKIP_EVERY == 0:
@@ -637,6 +700,23 @@ class Store:
                 raise Bad(f"its snapshot of entry {seq} is not the one an entry tells of",
                           number=inst, seq=chain.seq if chain else 0)
 
+    def check_labels(self):
+        if self.schema < QUERIES:
+            return
+        rows = {}
+        for key, value, inst in self.db.execute("SELECT key, value, inst FROM pawl_label"):
+            rows.setdefault(inst, set()).add((key, value))
+        for number, row in self.instances.items():
+            try:
+                labels = json.loads(row[11]) if row[11] else {}
+                wanted = {(k.encode(), v.encode()) for k, v in labels.items() if isinstance(v, str)}
+            except (ValueError, AttributeError, RecursionError):
+                wanted = set()
+            if rows.pop(number, set()) != wanted:
+                raise Bad("its label rows are not what its labels say", number=number)
+        for number in rows:
+            raise Bad(f"a label row belongs to no instance ({number})")
+
     def check_live(self):
         def small(value):
             return number_in(value, "a live row's column", high=0xFFFFFFFF)
@@ -651,7 +731,7 @@ class Store:
             timers.setdefault(inst, {})[small(ordinal), name] = (due, small(test))
         for inst, ordinal, name in self.db.execute("SELECT inst, ord, name FROM pawl_wait"):
             waits.setdefault(inst, set()).add((small(ordinal), name))
-        pauses = {} if self.one("PRAGMA user_version") < PAUSES_SINCE else dict(
+        pauses = {} if self.schema < PAUSES else dict(
             self.db.execute("SELECT inst, pos FROM pawl_pause"))
         for number, chain in self.chains.items():
             if pauses.pop(number, None) != chain.paused:
@@ -671,12 +751,14 @@ class Store:
 
 
 def report(path):
-    """The result as a dict, the same members as `pawl verify --json` gives."""
+    """The result as a dict, the same members as `pawl verify --json` gives; `valid` None: Unknown."""
     store = None
     try:
         store = Store(path)
         store.verify()
         bad = None
+    except Unknown as unknown:
+        return {"valid": None, "what": str(unknown)}
     except Bad as found:
         bad = found
     except Exception as error:  # damage shows in more ways than sqlite3.Error
@@ -685,7 +767,9 @@ def report(path):
     out = {"valid": bad is None, "records": store.records if store else 0,
            "entries": store.entries if store else 0,
            "instances": len(store.chains) - 1 if store else 0}
-    if bad:
+    if not bad:
+        out["root"] = store.root.hex()
+    else:
         out.update(first_bad=bad.seq, what=bad.what, instance_id=name_of(store, bad.number),
                    position=bad.pos)
     return out
@@ -720,6 +804,9 @@ def main(arguments):
         print(f"verify.py: {error}", file=sys.stderr)
         return 2
     result = report(paths[0])
+    if result["valid"] is None:
+        print(f"verify.py: {result['what']}", file=sys.stderr)
+        return 3
     print(json.dumps(result) if as_json else line(result))
     return 0 if result["valid"] else 1
 

@@ -19,7 +19,7 @@ static bool same_hash(const char *a, const char *b)
 
 static pawl_status hash_secret(struct scope *scope, str secret, char out[2 * SHA_SIZE + 1])
 {
-    struct sha *sha = sha_new();
+    struct sha *sha = sha_new(scope->arena.heap);
     uint8_t hash[SHA_SIZE];
 
     if (!sha)
@@ -176,12 +176,17 @@ static str definition_of(pawl *p, struct scope *scope, const struct op *op,
     return without_version(pair_value(request, "definition"));
 }
 
+static bool is_for_all(const struct op *op)
+{
+    return op->scope && (strcmp(op->scope, "none") == 0 || strcmp(op->scope, "any") == 0);
+}
+
 static pawl_status authorize_one(pawl *p, struct scope *scope, const struct op *op,
                                  const struct op_request *request, const struct op_principal *who)
 {
     str list = who->scopes, word, definition;
 
-    if (op->scope && strcmp(op->scope, "none") == 0)
+    if (is_for_all(op))
         return PAWL_OK;
     while (op->scope && next_scope(&list, &word, &definition)) {
         if (!str_is(word, op->scope) && !str_is(word, "all"))
@@ -195,16 +200,21 @@ static pawl_status authorize_one(pawl *p, struct scope *scope, const struct op *
         who->scopes.data && memchr(who->scopes.data, ':', who->scopes.size) ? " for it" : "");
 }
 
-/* Whoever sets an alarm must be allowed to do what it will do. */
+/* Whoever sets an alarm must be allowed to do what it will do, be it to set another. */
 pawl_status op_authorize(pawl *p, struct scope *scope, const struct op *op,
-                         const struct op_request *request, const struct op_principal *who)
+                         const struct op_request *request)
 {
-    if (strcmp(op->name, "alarm.set") == 0 && request->body) {
-        const struct op *inner = op_find(member(request->body, "operation"));
-        struct op_request call = { .body = node_find(request->body, "input") };
+    struct op_request call = *request;
 
-        if (inner)
-            return authorize_one(p, scope, inner, &call, who);
+    if (!request->who.name.data)
+        return PAWL_OK;
+    while (op->handle == op_alarm_set && call.body && call.body->kind == NODE_OBJECT) {
+        const struct op *inner = op_find(member(call.body, "operation"));
+
+        if (!inner)
+            break;
+        call = (struct op_request){ .body = node_find(call.body, "input") };
+        op = inner;
     }
-    return authorize_one(p, scope, op, request, who);
+    return authorize_one(p, scope, op, &call, &request->who);
 }

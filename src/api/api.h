@@ -8,6 +8,7 @@
 struct pawl {
     struct heap heap;
     struct engine *engine;
+    struct panic_hook panic;
 };
 
 /* pawl_open() with a world of the caller's choice (tests: env_sim). `env` is the engine's from
@@ -18,5 +19,24 @@ pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *optio
 /* An alarm falls due: ops_alarm.c, called by the engine. */
 pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope,
                        const struct kept *alarm);
+
+/* A call of pawl.h begins and ends: its scope, the host's panic hook, its error. */
+void api_enter(pawl *p, struct scope *scope);
+pawl_status api_leave(struct scope *scope, pawl_status status, pawl_error *error);
+
+/* Arguments that pawl.h does not call optional: API_NEED(error, GIVEN(p), GIVEN(out)) is PAWL_OK,
+ * or INVALID_REQUEST and a sentence that names the call and the first of them that is NULL. */
+struct given {
+    const char *name;
+    bool is_there;
+};
+
+/* clang-format off */
+#define GIVEN(argument) { #argument, (argument) != NULL }
+/* clang-format on */
+#define API_NEED(error, ...)                                                                       \
+    api_need((error), __func__, (const struct given[]){ __VA_ARGS__, { NULL, false } })
+
+pawl_status api_need(pawl_error *error, const char *call, const struct given *given);
 
 #endif

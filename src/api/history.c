@@ -84,10 +84,15 @@ static pawl_status read_all(pawl *p, pawl_history *history, const char *id,
 pawl_status pawl_history_open(pawl *p, const char *id, const pawl_history_query *query,
                               pawl_history **out, pawl_error *error)
 {
-    pawl_history *history = heap_new(&p->heap, sizeof *history);
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(out));
+    const struct panic_hook *outer;
+    pawl_history *history;
 
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (status)
+        return status;
+    history = heap_new(&p->heap, sizeof *history);
     if (!history) {
         if (error)
             *error = (pawl_error){ .status = PAWL_NO_MEMORY, .message = "out of memory" };
@@ -95,7 +100,9 @@ pawl_status pawl_history_open(pawl *p, const char *id, const pawl_history_query 
     }
     history->heap = p->heap;
     scope_init(&history->scope, &history->heap, LIMIT_SCOPE);
+    outer = panic_set(&p->panic);
     status = read_all(p, history, id, query);
+    panic_set(outer);
     if (status) {
         if (error) {
             *error = history->scope.error;
@@ -118,7 +125,7 @@ bool pawl_history_next(pawl_history *history, pawl_entry *out)
 {
     const struct entry *entry;
 
-    if (history->next >= history->entries.count || history->scope.arena.failed)
+    if (!history || !out || history->next >= history->entries.count || history->scope.arena.failed)
         return false;
     entry = &history->entries.entries[history->next++];
     snprintf(history->transition_id, sizeof history->transition_id, "%s-%llu", history->id,

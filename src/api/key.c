@@ -44,7 +44,7 @@ pawl_status key_of_members(struct scope *scope, str principal, str key, const ch
                            struct key_member *members, uint32_t count, const uint8_t **out)
 {
     uint8_t *made = arena_alloc(&scope->arena, KEY_SIZE);
-    struct sha *sha = sha_new();
+    struct sha *sha = sha_new(scope->arena.heap);
     struct buf request;
     pawl_status status = check_key(scope, key);
 

@@ -29,6 +29,7 @@ static const struct op_param definition_list_params[] = {
 static const struct op_param definition_check_params[] = {
     { "text", IN_BODY, OP_STRING, false, "the definition, JSON or YAML" },
     { "format", IN_BODY, OP_STRING, false, "json or yaml; without it the text is looked at" },
+    { "against", IN_QUERY, OP_STRING, false, "is it safe for the instances of this name (or name@version)?" },
     END,
 };
 
@@ -65,6 +66,13 @@ static const struct op_param cancel_params[] = {
     END,
 };
 
+static const struct op_param cancel_many_params[] = {
+    { "correlation_id", IN_BODY, OP_STRING, true, "all instances with this correlation id" },
+    THE_ACTOR,
+    { "reason", IN_BODY, OP_STRING, false, "why, in words" },
+    END,
+};
+
 static const struct op_param one_instance_params[] = { THE_INSTANCE, END };
 
 static const struct op_param history_params[] = {
@@ -94,6 +102,11 @@ static const struct op_param list_params[] = {
     { "order", IN_QUERY, OP_STRING, false, "newest (default) or oldest" },
     { "limit", IN_QUERY, OP_INTEGER, false, "rows of a page: 1..1000, default 100" },
     { "after", IN_QUERY, OP_STRING, false, "the page after this one's `next`" },
+    END,
+};
+
+static const struct op_param counts_params[] = {
+    { "definition", IN_QUERY, OP_STRING, false, "of this name, or name@version" },
     END,
 };
 
@@ -146,6 +159,23 @@ static const struct op_param token_params[] = {
     END,
 };
 
+static const struct op_param verify_params[] = {
+    { "definition", IN_BODY, OP_STRING, false, "only instances of NAME or NAME@VERSION" },
+    END,
+};
+
+#define FROM_WHERE                                                                                 \
+    { "from", IN_QUERY, OP_STRING, false, "start: everything; without it only what is new" },      \
+    { "after", IN_QUERY, OP_STRING, false, "behind this event's id; HTTP: Last-Event-ID" }
+
+static const struct op_param events_params[] = { FROM_WHERE, END };
+static const struct op_param instance_events_params[] = { THE_INSTANCE, FROM_WHERE, END };
+
+static const struct op_param batch_params[] = {
+    { "text", IN_BODY, OP_STRING, false, "lines of {\"operation\": NAME, \"input\": {...}}" },
+    END,
+};
+
 static const struct op_param no_params[] = { END };
 
 const struct op ops[] = {
@@ -153,7 +183,7 @@ const struct op ops[] = {
       201,
       "Put a definition: a new version unless this very text is the newest",
       definition_put_params, op_definition_put, "define" },
-    { "definition.get", "GET", "/v1/definitions/{name}", 0, 200,
+    { "definition.get", "GET", "/v1/definitions/{name}", OP_QUICK | OP_FIXED, 200,
       "A definition with its text as supplied", definition_get_params, op_definition_get, "read" },
     { "definition.list", "GET", "/v1/definitions", OP_ANY_QUERY, 200,
       "The newest version of every definition", definition_list_params, op_definition_list, "read" },
@@ -165,18 +195,21 @@ const struct op ops[] = {
       create_params, op_instance_create, "write" },
     { "instance.list", "GET", "/v1/instances", OP_ANY_QUERY, 200,
       "Instances, filtered; label.K=V filters by a label", list_params, op_instance_list, "read" },
-    { "instance.get", "GET", "/v1/instances/{instance_id}", 0, 200,
+    { "instance.counts", "GET", "/v1/instances/counts", OP_ANY_QUERY, 200,
+      "How many instances are in each state and status", counts_params, op_instance_counts, "read" },
+    { "instance.get", "GET", "/v1/instances/{instance_id}", OP_QUICK, 200,
       "Everything about an instance, with what it can do now",
       one_instance_params, op_instance_get, "read" },
-    { "instance.current", "GET", "/v1/instances/{instance_id}/current", 0, 200,
+    { "instance.current", "GET", "/v1/instances/{instance_id}/current", OP_QUICK, 200,
       "The present state", one_instance_params, op_instance_current, "read" },
     { "instance.fire", "POST", "/v1/instances/{instance_id}/fire", OP_WRITES | OP_KEY_IN_RECORD, 200,
       "Fire an action of a machine", fire_params, op_instance_fire, "write" },
     { "instance.history", "GET", "/v1/instances/{instance_id}/history", OP_ANY_QUERY, 200,
       "The entries, oldest first", history_params, op_instance_history, "read" },
-    { "instance.declaration", "GET", "/v1/instances/{instance_id}/declaration", OP_RAW_ANSWER, 200,
+    { "instance.declaration", "GET", "/v1/instances/{instance_id}/declaration",
+      OP_RAW_ANSWER | OP_QUICK | OP_FIXED, 200,
       "The exact bytes that were supplied", one_instance_params, op_instance_declaration, "read" },
-    { "instance.why", "GET", "/v1/instances/{instance_id}/why", 0, 200,
+    { "instance.why", "GET", "/v1/instances/{instance_id}/why", OP_QUICK, 200,
       "What it is waiting for", one_instance_params, op_instance_why, "read" },
     { "instance.variables", "GET", "/v1/instances/{instance_id}/variables", 0, 200,
       "The tracked variables of a code instance", one_instance_params, op_instance_variables, "read" },
@@ -191,8 +224,12 @@ const struct op ops[] = {
     { "instance.resume", "POST", "/v1/instances/{instance_id}/resume", OP_WRITES | OP_KEY_IN_RECORD,
       200, "Let a paused instance go on; what fell due meanwhile happens now", cancel_params,
       op_instance_resume, "write" },
+    { "instance.cancel_many", "POST", "/v1/cancel", OP_WRITES, 200,
+      "Cancel every instance with a correlation id; those that cannot be are counted as refused",
+      cancel_many_params, op_instance_cancel_many, "write" },
     { "instance.verify", "POST", "/v1/instances/{instance_id}/verify", 0, 200,
-      "Check the chain of its records", one_instance_params, op_instance_verify, "read" },
+      "Check its records, its rows and, for a flow, its decisions",
+      one_instance_params, op_instance_verify, "read" },
     { "signal.send", "POST", "/v1/instances/{instance_id}/signals", OP_WRITES | OP_KEY_IN_RECORD, 202,
       "Send a signal to an instance that awaits it", signal_params, op_signal_send, "write" },
     { "test.advance", "POST", "/v1/test/advance", OP_WRITES, 200,
@@ -213,12 +250,22 @@ const struct op ops[] = {
       no_params, op_token_list, "admin" },
     { "token.revoke", "DELETE", "/v1/tokens/{token_id}", OP_WRITES | OP_KEY_IN_RECORD, 200,
       "End a token, at once", token_params, op_token_revoke, "admin" },
-    { "store.list", "GET", "/v1/stores", 0, 200, "The stores", no_params, op_store_names, "read" },
+    { "batch", "POST", "/v1/batch", OP_WRITES | OP_TEXT_BODY | OP_NO_KEY, 200,
+      "Many operations, a line each; the answers in their order", batch_params, op_batch, "any" },
+    { "events", "GET", "/v1/events", OP_ANY_QUERY | OP_STREAM | OP_QUICK, 200,
+      "Every entry as it is recorded, as server-sent events", events_params, op_events, "read" },
+    { "instance.events", "GET", "/v1/instances/{instance_id}/events",
+      OP_ANY_QUERY | OP_STREAM | OP_QUICK, 200,
+      "The entries of one instance as they are recorded", instance_events_params, op_events, "read" },
+    { "store.list", "GET", "/v1/stores", OP_QUICK, 200, "The stores", no_params, op_store_names, "read" },
     { "store.sql", NULL, NULL, 0, 200, "Read-only SQL, for people at the machine itself",
       sql_params, op_store_sql, "admin" },
-    { "store.verify", "POST", "/v1/verify", 0, 200, "Check every record of the store", no_params,
-      op_store_verify, "admin" },
-    { "health.get", "GET", "/healthz", 0, 200, "Is it there?", no_params, op_health, "none" },
+    { "store.verify", "POST", "/v1/verify", 0, 200,
+      "Check every record of the store, or every instance of a definition",
+      verify_params, op_store_verify, "admin" },
+    { "metrics.get", "GET", "/metrics", OP_QUICK | OP_FIGURES, 200,
+      "What has been counted, for Prometheus", no_params, op_metrics, "read" },
+    { "health.get", "GET", "/healthz", OP_QUICK, 200, "Is it there?", no_params, op_health, "none" },
     { 0 },
 };
 /* clang-format on */

@@ -133,7 +133,9 @@ pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope
                        const struct kept *alarm)
 {
     const pawl *opened = context;
-    pawl here = { .heap = opened->heap, .engine = engine }; /* it may be opening still */
+    pawl here = { .heap = opened->heap,
+                  .panic = opened->panic,
+                  .engine = engine }; /* it may be opening still */
     struct node *payload = NULL, *operation = NULL, *input = NULL;
     const struct op *op;
     struct buf answer;

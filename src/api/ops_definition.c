@@ -118,6 +118,14 @@ static pawl_status keep_as_finding(const struct op_call *call, struct findings *
     return PAWL_OK;
 }
 
+static bool has_error(const struct findings *findings)
+{
+    for (uint32_t i = 0; i < findings->count; i++)
+        if (!findings->items[i].is_warning)
+            return true;
+    return false;
+}
+
 pawl_status op_definition_check(struct op_call *call, struct buf *out)
 {
     struct findings findings = { 0 };
@@ -138,8 +146,9 @@ pawl_status op_definition_check(struct op_call *call, struct buf *out)
     print_findings(&findings, false, out);
     json_key(out, "warnings");
     print_findings(&findings, true, out);
+    status = print_against(call, has_error(&findings), out);
     json_close(out, '}');
-    return PAWL_OK;
+    return status;
 }
 
 /* ---- get ---- */

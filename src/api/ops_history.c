@@ -77,12 +77,16 @@ static void print_transition_id(str id, uint64_t seq, struct buf *out)
     buf_fmt(out, "\"%.*s-%llu\"", STR_ARG(id), (unsigned long long)seq);
 }
 
-static void print_entry(str id, const struct entry *entry, struct buf *out)
+void print_entry(str id, const struct entry *entry, bool with_id, struct buf *out)
 {
     char hex[2 * SHA_SIZE + 1];
 
     sha_hex(entry->record->hash, SHA_SIZE, hex);
     json_open(out, '{');
+    if (with_id) {
+        json_key(out, "instance_id");
+        json_str(out, id);
+    }
     print_transition_id(id, entry->record->seq, out);
     json_key(out, "sequence_number");
     json_u64(out, entry->record->seq);
@@ -122,7 +126,7 @@ pawl_status op_instance_history(struct op_call *call, struct buf *out)
     json_key(out, "entries");
     json_open(out, '[');
     for (size_t i = 0; i < history.count; i++)
-        print_entry(id, &history.entries[i], out);
+        print_entry(id, &history.entries[i], false, out);
     json_close(out, ']');
     json_close(out, '}');
     return PAWL_OK;

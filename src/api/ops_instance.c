@@ -120,15 +120,11 @@ pawl_status op_instance_create(struct op_call *call, struct buf *out)
 
 /* ---- fire ---- */
 
-/* A number that no instance can have is no reason to fire at any: it conflicts as well. */
-static uint64_t expected_sequence(const struct op_call *call)
+static bool read_expected(const struct op_call *call, int64_t *out)
 {
     const struct node *node = node_find(call->input, "expected_sequence");
-    int64_t number = 0;
 
-    if (!node || !node_to_i64(node, &number))
-        return 0;
-    return number > 0 ? (uint64_t)number : UINT64_MAX;
+    return node && node_to_i64(node, out);
 }
 
 static const char *fire_defect(const struct op_call *call, struct fire_args *args)
@@ -142,7 +138,7 @@ static const char *fire_defect(const struct op_call *call, struct fire_args *arg
     return defect;
 }
 
-static void print_fired(const struct fired *fired, struct buf *out)
+void print_fired(const struct fired *fired, struct buf *out)
 {
     json_open(out, '{');
     json_key(out, "new_state");
@@ -154,7 +150,7 @@ static void print_fired(const struct fired *fired, struct buf *out)
     json_close(out, '}');
 }
 
-pawl_status op_instance_fire(struct op_call *call, struct buf *out)
+void fire_read(const struct op_call *call, struct fire_args *out)
 {
     struct fire_args args = {
         .id = op_text(call, "instance_id"),
@@ -163,16 +159,24 @@ pawl_status op_instance_fire(struct op_call *call, struct buf *out)
         .reason = op_ref(call, "reason"),
         .payload = op_json(call, "payload"),
         .guard_satisfied = op_is_true(call, "guard_satisfied"),
-        .expected_sequence = expected_sequence(call),
         .key = call->key,
     };
-    struct fired fired;
-    pawl_status status;
 
+    args.has_expected = read_expected(call, &args.expected_sequence);
     if (args.reason.data && str_is_blank(args.reason))
         args.reason = STR_NONE; /* so that a required one is missed in its own place */
     args.late_words = fire_defect(call, &args);
     args.late_status = args.late_words ? PAWL_INVALID_REQUEST : PAWL_OK;
+    *out = args;
+}
+
+pawl_status op_instance_fire(struct op_call *call, struct buf *out)
+{
+    struct fire_args args;
+    struct fired fired;
+    pawl_status status;
+
+    fire_read(call, &args);
     status = engine_fire(op_engine(call), call->scope, &args, &fired);
     if (status == PAWL_OK)
         print_fired(&fired, out);
@@ -199,6 +203,35 @@ static pawl_status refuse_cancel(const struct op_call *call, const char *defect)
         return scope_fail(call->scope, PAWL_NO_CANCEL_TRANSITION, "no way to cancel from '%.*s'",
                           STR_ARG(state->name));
     return defect_status(call, defect);
+}
+
+pawl_status op_instance_cancel_many(struct op_call *call, struct buf *out)
+{
+    const char *defect = ref_defect(call, "correlation_id");
+    struct cancel_args args = { .correlation = op_ref(call, "correlation_id"),
+                                .actor = op_ref(call, "actor_ref"),
+                                .reason = op_ref(call, "reason") };
+    struct cancelled done;
+    pawl_status status;
+
+    if (!defect && !args.correlation.data)
+        defect = "correlation_id: expected the id of what belongs together, found nothing";
+    if (!defect)
+        defect = ref_defect(call, "actor_ref");
+    if (!defect)
+        defect = ref_defect(call, "reason");
+    status = defect_status(call, defect);
+    if (status == PAWL_OK)
+        status = engine_cancel_many(op_engine(call), call->scope, &args, &done);
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    json_key(out, "cancelled");
+    json_u64(out, done.cancelled);
+    json_key(out, "refused");
+    json_u64(out, done.refused);
+    json_close(out, '}');
+    return PAWL_OK;
 }
 
 pawl_status op_instance_cancel(struct op_call *call, struct buf *out)

@@ -37,6 +37,12 @@ pawl_status defect_status(const struct op_call *call, const char *words);
 
 /* ---- Shared ---- */
 
+/* An input that came whole (path, query and body in one object, and perhaps an idempotency_key),
+ * checked against the table. who NULL: somebody local. */
+pawl_status op_prepare(pawl *p, const struct op *op, struct node *input,
+                       const struct op_principal *who, struct scope *scope, struct op_call *out);
+pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *answer);
+
 struct engine *op_engine(const struct op_call *call);
 pawl_status require_known(const struct op_call *call); /* instance_id names an instance */
 
@@ -45,6 +51,15 @@ pawl_status definition_resolve(const struct op_call *call, str reference,
                                struct definition_row *out);
 bool definition_reference(str reference, str *name, uint32_t *version); /* version 0: none given */
 
+/* The member `against` of definition.check: what engine_compare() says, null if the text has
+ * errors; nothing if it was not asked for. NOT_KNOWN. */
+pawl_status print_against(const struct op_call *call, bool has_errors, struct buf *out);
+
+void fire_read(const struct op_call *call, struct fire_args *out);
+void print_fired(const struct fired *fired, struct buf *out);
+
+/* As instance.history prints it; with `instance_id` first where `with_id`. */
+void print_entry(str id, const struct entry *entry, bool with_id, struct buf *out);
 void print_instance(const struct instance_view *view, struct buf *out);
 
 /* ---- Alarms ---- */
@@ -70,12 +85,14 @@ pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SH
     X(instance_create)                                                                             \
     X(instance_fire)                                                                               \
     X(instance_cancel)                                                                             \
+    X(instance_cancel_many)                                                                        \
     X(instance_current)                                                                            \
     X(instance_declaration)                                                                        \
     X(instance_pause)                                                                              \
     X(instance_resume)                                                                             \
     X(instance_get)                                                                                \
     X(instance_list)                                                                               \
+    X(instance_counts)                                                                             \
     X(instance_history)                                                                            \
     X(instance_variables)                                                                          \
     X(instance_why)                                                                                \
@@ -91,9 +108,12 @@ pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SH
     X(token_create)                                                                                \
     X(token_list)                                                                                  \
     X(token_revoke)                                                                                \
+    X(batch)                                                                                       \
+    X(events)                                                                                      \
     X(store_names)                                                                                 \
     X(store_sql)                                                                                   \
     X(store_verify)                                                                                \
+    X(metrics)                                                                                     \
     X(health)
 
 #define X(name) pawl_status op_##name(struct op_call *call, struct buf *out);

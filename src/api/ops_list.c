@@ -134,24 +134,15 @@ static pawl_status print_row(const struct op_call *call, uint64_t number, struct
     return status;
 }
 
-/* Is there a row behind a full page? Only then is there a next one. */
-static pawl_status print_next(const struct op_call *call, struct list_query *query, uint64_t last,
-                              bool is_full, struct buf *out)
+/* One row more than the page was asked for: only if it is there is there a next one. */
+static void print_next(uint64_t last, bool has_more, struct buf *out)
 {
     char cursor[ID_SIZE + 1] = "";
-    uint64_t *numbers;
-    uint32_t count = 0;
-    pawl_status status = PAWL_OK;
 
-    query->after = last;
-    query->limit = 1;
-    if (is_full)
-        status = engine_list(op_engine(call), call->scope, query, &numbers, &count);
-    if (count > 0)
+    if (has_more)
         id_print(last, no_random, cursor);
     json_key(out, "next");
-    json_str(out, cursor[0] ? str_of(cursor) : STR_NONE);
-    return status;
+    json_str(out, has_more ? str_of(cursor) : STR_NONE);
 }
 
 pawl_status op_instance_list(struct op_call *call, struct buf *out)
@@ -159,19 +150,21 @@ pawl_status op_instance_list(struct op_call *call, struct buf *out)
     struct list_query query = { 0 };
     uint64_t *numbers = NULL;
     uint32_t count = 0, limit;
+    bool has_more;
     pawl_status status = read_query(call, &query);
 
+    limit = query.limit++;
     if (status == PAWL_OK)
         status = engine_list(op_engine(call), call->scope, &query, &numbers, &count);
-    limit = query.limit;
+    has_more = count > limit;
+    count = has_more ? limit : count;
     json_open(out, '{');
     json_key(out, "instances");
     json_open(out, '[');
     for (uint32_t i = 0; i < count && status == PAWL_OK; i++)
         status = print_row(call, numbers[i], out);
     json_close(out, ']');
-    if (status == PAWL_OK)
-        status = print_next(call, &query, count > 0 ? numbers[count - 1] : 0, count == limit, out);
+    print_next(count > 0 ? numbers[count - 1] : 0, has_more, out);
     json_close(out, '}');
     return status;
 }

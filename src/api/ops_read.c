@@ -185,37 +185,3 @@ pawl_status op_instance_variables(struct op_call *call, struct buf *out)
     json_close(out, '}');
     return PAWL_OK;
 }
-
-static void print_report(const struct verify_report *report, struct buf *out)
-{
-    json_open(out, '{');
-    json_key(out, "valid");
-    json_bool(out, report->valid);
-    json_key(out, "entries");
-    json_u64(out, report->entries);
-    if (!report->valid) {
-        json_key(out, "first_bad");
-        json_u64(out, report->bad_seq);
-        print_text(out, "what", str_of(report->what));
-    }
-    json_close(out, '}');
-}
-
-pawl_status op_instance_verify(struct op_call *call, struct buf *out)
-{
-    struct engine *engine = op_engine(call);
-    struct verify_report report = { 0 };
-    uint8_t random[ID_RANDOM_SIZE];
-    uint64_t number;
-    pawl_status status = require_known(call);
-
-    if (status != PAWL_OK)
-        return status;
-    if (!id_parse(op_text(call, "instance_id"), &number, random))
-        return scope_fail(call->scope, PAWL_NOT_KNOWN, "no such instance");
-    status = verify_store(engine_store(engine), engine_heap(engine), number, NULL, NULL, &report,
-                          &call->scope->error);
-    if (status == PAWL_OK)
-        print_report(&report, out);
-    return status;
-}

@@ -9,7 +9,8 @@ struct merge {
     struct scope *scope;
     const struct op *op;
     struct node *input, *last;
-    str key, principal; /* idempotency; key.data NULL: none */
+    str key; /* idempotency; data NULL: none */
+    struct op_principal who;
 };
 
 const struct op_param *op_param_find(const struct op *op, str name)
@@ -167,16 +168,11 @@ static pawl_status check_param(struct merge *merge, const struct op_param *param
 }
 
 /* What changes the store must not fail for want of room for its answer afterwards. */
-static pawl_status reserve_answer(struct merge *merge, struct buf *out)
+static pawl_status reserve_answer(const struct op_call *call, struct buf *out)
 {
-    static const char room[ANSWER_RESERVE];
-
-    if (merge->op->flags & OP_WRITES)
-        buf_add(out, room, sizeof room);
-    if (out->failed)
-        return scope_no_memory(merge->scope);
-    buf_clear(out);
-    return PAWL_OK;
+    if (call->op->flags & OP_WRITES)
+        buf_reserve(out, ANSWER_RESERVE);
+    return out->failed ? scope_no_memory(call->scope) : PAWL_OK;
 }
 
 static pawl_status answer_lost(struct scope *scope, const struct op *op)
@@ -188,52 +184,57 @@ static pawl_status answer_lost(struct scope *scope, const struct op *op)
                       op->name);
 }
 
-/* Its key, if it has one and writes; then what it does. */
-static pawl_status perform(struct merge *merge, struct op_call *call, struct buf *out)
+/* The key, if there is one and it writes. */
+static pawl_status read_key(const struct merge *merge, struct op_call *call)
 {
     pawl_status status = PAWL_OK;
 
     if (merge->key.data && (merge->op->flags & OP_WRITES))
-        status = key_of_input(merge->scope, merge->principal, merge->key, merge->op, merge->input,
+        status = key_of_input(merge->scope, merge->who.name, merge->key, merge->op, merge->input,
                               &call->key);
     if (status == PAWL_OK && call->key && (merge->op->flags & OP_NO_KEY))
         status = scope_fail(merge->scope, PAWL_INVALID_REQUEST,
                             "%s takes no idempotency key: its answer is not kept", merge->op->name);
-    if (status != PAWL_OK)
-        return status;
-    if (call->key && !(merge->op->flags & OP_KEY_IN_RECORD))
-        return key_run(call, out);
-    return merge->op->handle(call, out);
+    return status;
 }
 
-static pawl_status handle(pawl *p, struct merge *merge, struct buf *out, struct op_answer *answer)
+static pawl_status check(pawl *p, struct merge *merge, struct op_call *out)
 {
-    struct op_call call = {
+    pawl_status status = PAWL_OK;
+
+    for (const struct op_param *param = merge->op->params; param->name; param++)
+        if ((status = check_param(merge, param)) != PAWL_OK)
+            return status;
+    *out = (struct op_call){
         .p = p,
         .scope = merge->scope,
         .op = merge->op,
         .input = merge->input,
         .http_status = merge->op->http_status,
         .content_type = "application/json",
+        .who = merge->who,
     };
-    pawl_status status = PAWL_OK;
+    return read_key(merge, out);
+}
 
-    for (const struct op_param *param = merge->op->params; param->name; param++)
-        if ((status = check_param(merge, param)) != PAWL_OK)
-            return status;
-    status = reserve_answer(merge, out);
+pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *answer)
+{
+    struct scope *scope = call->scope;
+    bool writes = call->op->flags & OP_WRITES;
+    pawl_status status = reserve_answer(call, out);
+
     if (status == PAWL_OK)
-        status = perform(merge, &call, out);
-    if (status == PAWL_NO_MEMORY && !(merge->op->flags & OP_WRITES) &&
-        merge->scope->arena.used > merge->scope->arena.limit / 2)
-        status = scope_fail(merge->scope, PAWL_TOO_LARGE,
+        status = call->key && !(call->op->flags & OP_KEY_IN_RECORD) ? key_run(call, out)
+                                                                    : call->op->handle(call, out);
+    if (status == PAWL_NO_MEMORY && !writes && scope->arena.used > scope->arena.limit / 2)
+        status = scope_fail(scope, PAWL_TOO_LARGE,
                             "the answer would be over %zu MiB: ask for less of it (limit; "
                             "sequence_from and sequence_to)",
-                            merge->scope->arena.limit >> 20);
+                            scope->arena.limit >> 20);
     if (status == PAWL_OK && out->failed)
-        status = answer_lost(merge->scope, merge->op);
+        status = answer_lost(scope, call->op);
     if (status == PAWL_OK)
-        *answer = (struct op_answer){ call.http_status, call.content_type };
+        *answer = (struct op_answer){ call->http_status, call->content_type, call->stream };
     return status;
 }
 
@@ -247,29 +248,112 @@ static pawl_status merge_begin(struct merge *merge, struct scope *scope, const s
     return PAWL_OK;
 }
 
-pawl_status op_run(pawl *p, const struct op *op, const struct op_request *request,
-                   struct scope *scope, struct buf *out, struct op_answer *answer)
+static pawl_status prepare_request(pawl *p, const struct op *op, const struct op_request *request,
+                                   struct scope *scope, struct op_call *out)
 {
     struct merge merge;
     pawl_status status = merge_begin(&merge, scope, op);
 
     if (status == PAWL_OK)
         status = merge_request(&merge, request);
-    if (status != PAWL_OK)
-        return status;
     merge.key = request->key;
-    merge.principal = request->principal;
-    return handle(p, &merge, out, answer);
+    merge.who = request->who;
+    return status == PAWL_OK ? check(p, &merge, out) : status;
 }
+
+pawl_status op_run(pawl *p, const struct op *op, const struct op_request *request,
+                   struct scope *scope, struct buf *out, struct op_answer *answer)
+{
+    struct op_call call;
+    pawl_status status = prepare_request(p, op, request, scope, &call);
+
+    return status == PAWL_OK ? op_perform(&call, out, answer) : status;
+}
+
+/* ---- Without a thread ---- */
+
+struct op_flight {
+    struct op_call call;
+    struct fire_call fire;
+    landed_fn landed;
+    void *context;
+};
+
+bool op_can_fly(const struct op *op)
+{
+    return op->handle == op_instance_fire;
+}
+
+pawl_status op_board(pawl *p, const struct op *op, const struct op_request *request,
+                     struct scope *scope, struct buf *out, struct op_flight **flight)
+{
+    struct op_flight *made = ARENA_NEW(&scope->arena, struct op_flight);
+    pawl_status status = made ? PAWL_OK : scope_no_memory(scope);
+
+    if (status == PAWL_OK)
+        status = prepare_request(p, op, request, scope, &made->call);
+    if (status == PAWL_OK)
+        status = reserve_answer(&made->call, out);
+    if (status == PAWL_OK)
+        *flight = made;
+    return status;
+}
+
+static void fire_has_landed(struct fire_call *fire)
+{
+    struct op_flight *flight =
+        (struct op_flight *)((char *)fire - offsetof(struct op_flight, fire));
+
+    flight->landed(flight->context, flight);
+}
+
+void op_launch(struct op_flight *flight, landed_fn landed, void *context)
+{
+    pawl_status status;
+
+    flight->landed = landed;
+    flight->context = context;
+    flight->fire = (struct fire_call){ .scope = flight->call.scope, .done = fire_has_landed };
+    fire_read(&flight->call, &flight->fire.fire.args);
+    status = engine_fire_start(op_engine(&flight->call), &flight->fire);
+    if (status == PAWL_OK)
+        return;
+    flight->fire.fire.status = status;
+    landed(context, flight);
+}
+
+bool op_must_wait(const struct op_flight *flight)
+{
+    return flight->fire.fire.is_elsewhere || flight->fire.fire.is_again;
+}
+
+pawl_status op_land(struct op_flight *flight, struct buf *out, struct op_answer *answer)
+{
+    struct batch_fire *fire = &flight->fire.fire;
+    struct op_call *call = &flight->call;
+
+    if (op_must_wait(flight) && fire->status == PAWL_OK)
+        fire->status = engine_fire(op_engine(call), call->scope, &fire->args, &fire->fired);
+    if (fire->status != PAWL_OK)
+        return fire->status;
+    print_fired(&fire->fired, out);
+    *answer =
+        (struct op_answer){ .http_status = call->http_status, .content_type = call->content_type };
+    return out->failed ? answer_lost(call->scope, call->op) : PAWL_OK;
+}
+
+/* ---- By name ---- */
 
 /* Where there is no header for it, the key is a member of the input; not of the call itself. */
 static pawl_status take_key(struct merge *merge, struct node *input)
 {
     struct node **at = &input->first;
 
+    if (input->kind != NODE_OBJECT || !(merge->op->flags & OP_WRITES))
+        return PAWL_OK;
     while (*at && !str_is((*at)->key, "idempotency_key"))
         at = &(*at)->next;
-    if (!*at || !(merge->op->flags & OP_WRITES) || input->kind != NODE_OBJECT)
+    if (!*at)
         return PAWL_OK;
     if ((*at)->kind != NODE_STRING)
         return scope_fail(merge->scope, PAWL_INVALID_REQUEST,
@@ -279,6 +363,21 @@ static pawl_status take_key(struct merge *merge, struct node *input)
     *at = (*at)->next;
     input->count--;
     return PAWL_OK;
+}
+
+pawl_status op_prepare(pawl *p, const struct op *op, struct node *input,
+                       const struct op_principal *who, struct scope *scope, struct op_call *out)
+{
+    struct merge merge;
+    pawl_status status = merge_begin(&merge, scope, op);
+
+    if (who)
+        merge.who = *who;
+    if (status == PAWL_OK)
+        status = take_key(&merge, input);
+    if (status == PAWL_OK)
+        status = merge_members(&merge, input, true);
+    return status == PAWL_OK ? check(p, &merge, out) : status;
 }
 
 static pawl_status merge_text(struct merge *merge, struct scope *scope, const struct op *op,
@@ -306,32 +405,30 @@ pawl_status op_call_keyed(pawl *p, const struct op *op, str input_json, str prin
                           struct scope *scope, struct buf *out)
 {
     struct op_answer answer;
+    struct op_call call;
     struct merge merge;
     pawl_status status = merge_text(&merge, scope, op, input_json);
 
     if (status != PAWL_OK)
         return status;
     merge.key = key;
-    merge.principal = principal;
-    return handle(p, &merge, out, &answer);
+    merge.who.name = principal;
+    status = check(p, &merge, &call);
+    return status == PAWL_OK ? op_perform(&call, out, &answer) : status;
 }
 
 static pawl_status call_by_name(pawl *p, const struct op *op, const char *input_json,
                                 struct scope *scope, struct buf *out)
 {
     struct op_answer answer;
-    struct merge merge;
+    struct op_call call;
     struct node *input;
     pawl_status status;
 
     status = node_read_json(scope, str_of(input_json ? input_json : "{}"), &input);
     if (status == PAWL_OK)
-        status = merge_begin(&merge, scope, op);
-    if (status == PAWL_OK)
-        status = take_key(&merge, input);
-    if (status == PAWL_OK)
-        status = merge_members(&merge, input, true);
-    return status == PAWL_OK ? handle(p, &merge, out, &answer) : status;
+        status = op_prepare(p, op, input, NULL, scope, &call);
+    return status == PAWL_OK ? op_perform(&call, out, &answer) : status;
 }
 
 /* The buffer's block becomes the caller's, cut to what pawl_free() takes it to be. */
@@ -348,19 +445,23 @@ static char *take_text(struct buf *buf)
 pawl_status pawl_call(pawl *p, const char *operation, const char *input_json, char **out,
                       pawl_error *error)
 {
-    const struct op *op = op_find(str_of(operation));
+    const struct op *op;
     struct scope scope;
     struct buf answer;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(operation), GIVEN(out));
 
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (status)
+        return status;
+    op = op_find(str_of(operation));
     scope_init(&scope, &p->heap, LIMIT_SCOPE);
+    scope.outer = panic_set(&p->panic);
     buf_init(&answer, &p->heap, LIMIT_SCOPE);
     if (op)
         status = call_by_name(p, op, input_json, &scope, &answer);
     else
-        status =
-            scope_fail(&scope, PAWL_NOT_KNOWN, "no operation '%s'", operation ? operation : "");
+        status = scope_fail(&scope, PAWL_NOT_KNOWN, "no operation '%s'", operation);
     if (status == PAWL_OK) {
         *out = take_text(&answer);
         if (!*out)
@@ -369,6 +470,7 @@ pawl_status pawl_call(pawl *p, const char *operation, const char *input_json, ch
     if (error)
         *error = status != PAWL_OK ? scope.error : (pawl_error){ 0 };
     buf_fini(&answer);
+    panic_set(scope.outer);
     scope_fini(&scope);
     return status;
 }

@@ -19,7 +19,8 @@ static void put_columns(struct buf *out, uint32_t count, const str *names)
     json_open(out, '[');
 }
 
-static pawl_status put_row(void *context, uint32_t count, const str *names, const str *values)
+static pawl_status put_row(void *context, uint32_t count, const str *names, const str *values,
+                           const bool *are_numbers)
 {
     struct sql_answer *answer = context;
 
@@ -28,12 +29,12 @@ static pawl_status put_row(void *context, uint32_t count, const str *names, cons
     answer->begun = true;
     json_open(answer->out, '[');
     for (uint32_t i = 0; i < count; i++)
-        json_str(answer->out, values[i]);
+        (are_numbers[i] ? json_raw : json_str)(answer->out, values[i]);
     json_close(answer->out, ']');
     return answer->out->failed ? PAWL_TOO_LARGE : PAWL_OK;
 }
 
-/* {columns: [...], rows: [[...]]}: every value as its text, NULL as null. */
+/* {columns: [...], rows: [[...]]}: numbers as numbers, NULL as null, all else as its text. */
 pawl_status op_store_sql(struct op_call *call, struct buf *out)
 {
     struct sql_answer answer = { .out = out };

@@ -10,90 +10,6 @@
 #include "tool/tool.h"
 #include <stdio.h>
 
-/* ---- Scopes ---- */
-
-static pawl_status leave(struct scope *scope, pawl_status status, pawl_error *error)
-{
-    if (error) {
-        if (status)
-            *error = scope->error;
-        else
-            *error = (pawl_error){ 0 };
-        error->status = status;
-    }
-    scope_fini(scope);
-    return status;
-}
-
-static void enter(pawl *p, struct scope *scope)
-{
-    scope_init(scope, &p->heap, LIMIT_SCOPE);
-}
-
-/* ---- Opening ---- */
-
-static struct heap heap_of(const pawl_options *options)
-{
-    if (options && options->resize)
-        return (struct heap){ options->resize, options->resize_context };
-    return heap_libc;
-}
-
-pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *options, struct env *env,
-                          pawl_error *error)
-{
-    static const pawl_options defaults = { 0 };
-    const pawl_options *o = options ? options : &defaults;
-    struct heap heap = heap_of(options);
-    struct scope scope;
-    pawl *p = env ? heap_new(&heap, sizeof *p) : NULL;
-    pawl_status status;
-
-    *out = NULL;
-    scope_init(&scope, p ? &p->heap : &heap, LIMIT_SCOPE);
-    if (!p) {
-        if (env)
-            env->close(env);
-        return leave(&scope, scope_no_memory(&scope), error);
-    }
-    p->heap = heap;
-    status = engine_open(url,
-                         &(struct engine_options){ .env = env,
-                                                   .heap = &p->heap,
-                                                   .own = o->own,
-                                                   .address = o->address,
-                                                   .workers = o->workers,
-                                                   .test_clock = o->test_clock,
-                                                   .allow_exec = o->allow_exec,
-                                                   .log = o->log,
-                                                   .log_context = o->log_context,
-                                                   .alarm = alarm_fire,
-                                                   .alarm_context = p },
-                         &scope, &p->engine);
-    status = leave(&scope, status, error);
-    if (status)
-        heap_free(&heap, p, sizeof *p);
-    else
-        *out = p;
-    return status;
-}
-
-pawl_status pawl_open(pawl **out, const char *url, const pawl_options *options, pawl_error *error)
-{
-    return pawl_open_env(out, url ? url : "sqlite:pawl.db", options, env_os_new(), error);
-}
-
-void pawl_close(pawl *p)
-{
-    struct heap heap;
-
-    if (!p)
-        return;
-    heap = p->heap;
-    engine_close(p->engine);
-    heap_free(&heap, p, sizeof *p);
-}
-
 /* ---- Definitions ---- */
 
 pawl_status pawl_define(pawl *p, const char *text, size_t size, pawl_defined *out,
@@ -101,16 +17,18 @@ pawl_status pawl_define(pawl *p, const char *text, size_t size, pawl_defined *ou
 {
     struct scope scope;
     struct defined defined;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(text));
 
-    enter(p, &scope);
+    if (status)
+        return status;
+    api_enter(p, &scope);
     status = engine_define(p->engine, &scope, STR_NONE, (str){ text, size }, NULL, &defined);
     if (!status && out) {
         *out = (pawl_defined){ .version = defined.version, .is_new = defined.is_new };
         sha_hex(defined.sha256, SHA_SIZE, out->sha256);
         snprintf(out->name, sizeof out->name, "%.*s", STR_ARG(defined.name));
     }
-    return leave(&scope, status, error);
+    return api_leave(&scope, status, error);
 }
 
 /* ---- Instances ---- */
@@ -176,6 +94,23 @@ static pawl_status check_labels(struct scope *scope, str text)
     return status;
 }
 
+/* Metadata that says nothing is a mistake (D5). */
+static pawl_status check_metadata(struct scope *scope, str text)
+{
+    struct node *node;
+    pawl_status status = check_json(scope, "instance_metadata", text, false);
+
+    if (status || !text.data)
+        return status;
+    status = node_read_json(scope, text, &node);
+    if (!status && !node->first &&
+        (node->kind == NODE_OBJECT || node->kind == NODE_ARRAY ||
+         (node->kind == NODE_STRING && node->text.size == 0)))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "instance_metadata is empty: leave it out, or say something");
+    return status;
+}
+
 static pawl_status read_time(struct scope *scope, const char *what, const char *text, bool *has,
                              int64_t *out)
 {
@@ -187,8 +122,9 @@ static pawl_status read_time(struct scope *scope, const char *what, const char *
     return PAWL_OK;
 }
 
-static pawl_status create_args_of(struct scope *scope, const pawl_create_args *from,
-                                  struct create_args *out)
+/* A bad value is reported in its place: after a bad declaration (D14). */
+static void create_args_of(struct scope *scope, const pawl_create_args *from,
+                           struct create_args *out)
 {
     pawl_status status;
 
@@ -203,7 +139,7 @@ static pawl_status create_args_of(struct scope *scope, const pawl_create_args *f
                                  .test = from->test };
     status = check_json(scope, "input", out->input, false);
     if (!status)
-        status = check_json(scope, "instance_metadata", out->metadata, false);
+        status = check_metadata(scope, out->metadata);
     if (!status)
         status = check_labels(scope, out->labels);
     if (!status)
@@ -215,7 +151,8 @@ static pawl_status create_args_of(struct scope *scope, const pawl_create_args *f
     if (!status)
         status = read_time(scope, "instantiated_at", from->instantiated_at,
                            &out->has_instantiated_at, &out->instantiated_at_ms);
-    return status;
+    out->late_status = status;
+    out->late_words = status ? arena_text(&scope->arena, str_of(scope->error.message)) : NULL;
 }
 
 #define TEXT_MEMBER(name, text)                                                                    \
@@ -255,17 +192,18 @@ pawl_status pawl_create(pawl *p, const pawl_create_args *args, pawl_id *out, paw
     struct scope scope;
     struct create_args create;
     struct created created;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(args), GIVEN(out));
 
-    enter(p, &scope);
-    status = create_args_of(&scope, args, &create);
-    if (!status)
-        status = create_key(&scope, args, &create);
+    if (status)
+        return status;
+    api_enter(p, &scope);
+    create_args_of(&scope, args, &create);
+    status = create_key(&scope, args, &create);
     if (!status)
         status = engine_create(p->engine, &scope, &create, &created);
     if (!status)
         memcpy(out->text, created.id, sizeof out->text);
-    return leave(&scope, status, error);
+    return api_leave(&scope, status, error);
 }
 
 static pawl_status fire_key(struct scope *scope, const char *id, const pawl_fire_args *args,
@@ -303,7 +241,10 @@ static void fire_args_of(struct scope *scope, const char *id, const pawl_fire_ar
                                .reason = supplied(from->reason),
                                .payload = supplied(from->payload),
                                .guard_satisfied = from->guard_satisfied,
-                               .expected_sequence = from->expected_sequence };
+                               .has_expected = from->expected_sequence != 0,
+                               .expected_sequence = from->expected_sequence > INT64_MAX
+                                                        ? INT64_MAX
+                                                        : (int64_t)from->expected_sequence };
     if (out->reason.data && str_is_blank(out->reason))
         out->reason = STR_NONE;
     status = check_ref(scope, "actor_ref", out->actor);
@@ -331,16 +272,18 @@ pawl_status pawl_fire(pawl *p, const char *id, const pawl_fire_args *args, pawl_
     struct scope scope;
     struct fire_args fire;
     struct fired fired;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(args));
 
-    enter(p, &scope);
+    if (status)
+        return status;
+    api_enter(p, &scope);
     fire_args_of(&scope, id, args, &fire);
     status = fire_key(&scope, id, args, &fire);
     if (!status)
         status = engine_fire(p->engine, &scope, &fire, &fired);
     if (!status && out)
         fired_of(&fired, out);
-    return leave(&scope, status, error);
+    return api_leave(&scope, status, error);
 }
 
 static pawl_status batch_keys(struct scope *scope, const pawl_batch_fire *fires,
@@ -359,18 +302,20 @@ pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count, pawl_
 {
     struct scope scope;
     struct batch_fire *batch;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), { "fires", fires || count == 0 });
 
-    enter(p, &scope);
+    if (status)
+        return status;
+    api_enter(p, &scope);
     if (count > LIMIT_BATCH)
-        return leave(&scope,
-                     scope_fail(&scope, PAWL_TOO_LARGE,
-                                "expected at most %u fires in a batch, found %zu", LIMIT_BATCH,
-                                count),
-                     error);
+        return api_leave(&scope,
+                         scope_fail(&scope, PAWL_TOO_LARGE,
+                                    "expected at most %u fires in a batch, found %zu", LIMIT_BATCH,
+                                    count),
+                         error);
     batch = ARENA_ARRAY(&scope.arena, struct batch_fire, count + 1);
     if (!batch)
-        return leave(&scope, scope_no_memory(&scope), error);
+        return api_leave(&scope, scope_no_memory(&scope), error);
     for (size_t i = 0; i < count; i++) {
         if (i + IDS_AHEAD < count) /* ids lie anywhere: waiting for each would take longest */
             __builtin_prefetch(fires[i + IDS_AHEAD].id);
@@ -384,53 +329,72 @@ pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count, pawl_
         if (!batch[i].status)
             fired_of(&batch[i].fired, &fires[i].fired);
     }
-    return leave(&scope, status, error);
+    return api_leave(&scope, status, error);
+}
+
+/* Like fire: what is wrong with the values comes after what the instance says to it. */
+static void cancel_args_of(struct scope *scope, const char *id, const char *actor_ref,
+                           const char *reason, struct fire_args *out)
+{
+    pawl_status status;
+
+    *out = (struct fire_args){ .id = str_of(id), .actor = supplied(actor_ref), .is_cancel = true };
+    if (reason && !str_is_blank(str_of(reason)))
+        out->reason = str_of(reason);
+    status = check_ref(scope, "actor_ref", out->actor);
+    if (!status)
+        status = check_utf8(scope, "reason", out->reason);
+    out->late_status = status;
+    out->late_words = status ? arena_text(&scope->arena, str_of(scope->error.message)) : NULL;
 }
 
 pawl_status pawl_cancel(pawl *p, const char *id, const char *actor_ref, const char *reason,
                         pawl_fired *out, pawl_error *error)
 {
     struct scope scope;
+    struct fire_args cancel;
     struct fired fired;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id));
 
-    enter(p, &scope);
-    status = check_ref(&scope, "actor_ref", supplied(actor_ref));
-    if (!status)
-        status = check_utf8(&scope, "reason", supplied(reason));
-    if (!status)
-        status = engine_cancel(p->engine, &scope, str_of(id), supplied(actor_ref), supplied(reason),
-                               &fired);
+    if (status)
+        return status;
+    api_enter(p, &scope);
+    cancel_args_of(&scope, id, actor_ref, reason, &cancel);
+    status = engine_fire(p->engine, &scope, &cancel, &fired);
     if (!status && out)
         fired_of(&fired, out);
-    return leave(&scope, status, error);
+    return api_leave(&scope, status, error);
 }
 
 pawl_status pawl_signal(pawl *p, const char *id, const char *name, const char *payload,
                         const char *actor_ref, pawl_error *error)
 {
     struct scope scope;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(name));
 
-    enter(p, &scope);
+    if (status)
+        return status;
+    api_enter(p, &scope);
     status = check_json(&scope, "payload", supplied(payload), false);
     if (!status)
         status = engine_signal(p->engine, &scope, str_of(id), str_of(name), supplied(payload),
                                supplied(actor_ref), NULL);
-    return leave(&scope, status, error);
+    return api_leave(&scope, status, error);
 }
 
 pawl_status pawl_current(pawl *p, const char *id, const char **out, pawl_error *error)
 {
     struct scope scope;
     str state;
-    pawl_status status;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(out));
 
-    enter(p, &scope);
+    if (status)
+        return status;
+    api_enter(p, &scope);
     status = engine_current(p->engine, &scope, str_of(id), &state);
     if (!status)
         *out = state.data;
-    return leave(&scope, status, error);
+    return api_leave(&scope, status, error);
 }
 
 /* ---- Tools, code, time ---- */
@@ -439,9 +403,11 @@ pawl_status pawl_tool_register(pawl *p, const char *name, pawl_tool_fn fn, void 
                                pawl_error *error)
 {
     pawl_error unused;
-    pawl_status status =
-        toolbox_register(engine_toolbox(p->engine), name, fn, context, error ? error : &unused);
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(name), { "fn", fn != NULL });
 
+    if (!status)
+        status =
+            toolbox_register(engine_toolbox(p->engine), name, fn, context, error ? error : &unused);
     if (!status)
         engine_tools_changed(p->engine);
     return status;
@@ -450,44 +416,77 @@ pawl_status pawl_tool_register(pawl *p, const char *name, pawl_tool_fn fn, void 
 pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, pawl_error *error)
 {
     struct scope scope;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(type));
 
-    enter(p, &scope);
-    return leave(&scope, engine_code_register(p->engine, type, &scope), error);
+    if (status)
+        return status;
+    api_enter(p, &scope);
+    return api_leave(&scope, engine_code_register(p->engine, type, &scope), error);
 }
 
 int64_t pawl_next_due(pawl *p)
 {
-    return engine_next_due_ms(p->engine);
+    const struct panic_hook *outer;
+    int64_t left_ms;
+
+    if (!p)
+        return -1;
+    outer = panic_set(&p->panic);
+    left_ms = engine_next_due_ms(p->engine);
+    panic_set(outer);
+    return left_ms;
+}
+
+int pawl_fd(pawl *p)
+{
+    const struct panic_hook *outer;
+    int fd;
+
+    if (!p)
+        return -1;
+    outer = panic_set(&p->panic);
+    fd = engine_bell(p->engine);
+    panic_set(outer);
+    return fd;
 }
 
 pawl_status pawl_run_due(pawl *p, pawl_error *error)
 {
     struct scope scope;
+    pawl_status status = API_NEED(error, GIVEN(p));
 
-    enter(p, &scope);
-    return leave(&scope, engine_run_due(p->engine, &scope), error);
+    if (status)
+        return status;
+    api_enter(p, &scope);
+    return api_leave(&scope, engine_run_due(p->engine, &scope), error);
 }
 
 pawl_status pawl_test_advance(pawl *p, int64_t by_ms, pawl_error *error)
 {
     struct scope scope;
+    pawl_status status = API_NEED(error, GIVEN(p));
 
-    enter(p, &scope);
-    return leave(&scope, engine_advance(p->engine, &scope, by_ms), error);
+    if (status)
+        return status;
+    api_enter(p, &scope);
+    return api_leave(&scope, engine_advance(p->engine, &scope, by_ms), error);
 }
 
 pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *name, pawl_error *error)
 {
     struct scope scope;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(name));
 
-    enter(p, &scope);
-    return leave(&scope, engine_fire_timer(p->engine, &scope, str_of(id), str_of(name), NULL),
-                 error);
+    if (status)
+        return status;
+    api_enter(p, &scope);
+    return api_leave(&scope, engine_fire_timer(p->engine, &scope, str_of(id), str_of(name), NULL),
+                     error);
 }
 
 /* Texts handed over hold no NUL but their last byte, so that their size is known. */
 void pawl_free(pawl *p, void *text)
 {
-    if (text)
+    if (p && text)
         heap_free(&p->heap, text, strlen(text) + 1);
 }

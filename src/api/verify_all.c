@@ -1,54 +1,163 @@
-/* verify_all.c - store.verify: every record, value, definition and row of a store. */
+/* verify_all.c - instance.verify and store.verify: what is to be checked, and the answer.
+ *
+ * Checking is evidence's; that flows are decided again comes from here: it alone knows both. */
 #include "api/verify_all.h"
 #include "api/ops_int.h"
 #include "evidence/evidence.h"
+#include "flow/flow.h"
+
+/* ---- the answer ---- */
+
+static void put_number(struct buf *out, const char *key, uint64_t number)
+{
+    json_key(out, key);
+    json_u64(out, number);
+}
+
+static void put_text(struct buf *out, const char *key, const char *text)
+{
+    json_key(out, key);
+    json_text(out, text);
+}
 
 /* As instance.verify answers it, with the instance beside it. */
 static void put_bad(const struct verify_report *report, struct buf *out)
 {
-    json_key(out, "first_bad");
-    json_u64(out, report->bad_seq);
-    json_key(out, "what");
-    json_text(out, report->what);
-    if (report->bad_instance[0]) {
-        json_key(out, "instance_id");
-        json_text(out, report->bad_instance);
-    }
-    if (report->bad_pos > 0) {
-        json_key(out, "position");
-        json_u64(out, report->bad_pos);
-    }
+    put_number(out, "first_bad", report->bad_seq);
+    put_text(out, "what", report->what);
+    if (report->bad_instance[0])
+        put_text(out, "instance_id", report->bad_instance);
+    if (report->bad_pos > 0)
+        put_number(out, "position", report->bad_pos);
 }
 
-static void put_report(const struct verify_report *report, struct buf *out)
+static void put_resumed(const struct verify_report *report, struct buf *out)
 {
+    if (report->resumed > 0)
+        put_number(out, "resumed_at", report->resumed);
+    if (report->not_resumed[0])
+        put_text(out, "not_resumed", report->not_resumed);
+}
+
+static void put_report(const struct verify_report *report, bool is_whole, struct buf *out)
+{
+    char root[2 * SHA_SIZE + 1];
+
     json_open(out, '{');
-    json_key(out, "valid");
-    json_bool(out, report->valid);
-    json_key(out, "records");
-    json_u64(out, report->records);
-    json_key(out, "entries");
-    json_u64(out, report->entries);
-    json_key(out, "instances");
-    json_u64(out, report->instances);
-    if (!report->valid)
+    if (!report->stopped) {
+        json_key(out, "valid");
+        json_bool(out, report->valid);
+    }
+    put_number(out, "records", report->records);
+    put_number(out, "entries", report->entries);
+    put_number(out, "instances", report->instances);
+    if (report->stopped) {
+        put_number(out, "stopped_at", report->pos);
+        put_number(out, "last", report->last);
+    } else if (!report->valid) {
         put_bad(report, out);
+    } else if (is_whole) {
+        sha_hex(report->root, SHA_SIZE, root);
+        put_text(out, "root", root);
+    }
+    put_resumed(report, out);
     json_close(out, '}');
 }
 
-pawl_status verify_all(pawl *p, verify_progress progress, void *context, struct buf *out,
+/* ---- many instances ---- */
+
+static bool tell(void *context, enum verify_part part, uint64_t done, uint64_t all)
+{
+    static const char *const words[] = {
+        [VERIFY_RECORDS] = "records", [VERIFY_INSTANCES] = "instances", [VERIFY_VALUES] = "values"
+    };
+    const struct verify_options *options = context;
+
+    return !options->progress || options->progress(options->context, words[part], done, all);
+}
+
+static void keep(void *context, str place)
+{
+    const struct verify_options *options = context;
+
+    options->keep(options->context, place);
+}
+
+static pawl_status ask_definition(str reference, struct verify_request *request, pawl_error *error)
+{
+    struct scope scope;
+    pawl_status status = PAWL_OK;
+
+    if (reference.data &&
+        !definition_reference(reference, &request->definition, &request->version)) {
+        scope_init(&scope, &heap_libc, 0);
+        status = scope_fail(&scope, PAWL_NOT_KNOWN, "no definition '%.*s'", STR_ARG(reference));
+        *error = scope.error;
+        scope_fini(&scope);
+    }
+    return status;
+}
+
+pawl_status verify_all(pawl *p, const struct verify_options *options, struct buf *out,
                        pawl_error *error)
 {
-    struct verify_report report = { 0 };
-    pawl_status status;
+    struct verify_options asked = *options;
+    struct verify_report report;
+    struct verify_request request = {
+        .flows = &flow_behavior,
+        .progress = tell,
+        .limit = asked.limit,
+        .place = asked.place,
+        .keep_every = asked.keep_every,
+        .keep = asked.keep ? keep : NULL,
+        .context = &asked,
+    };
+    pawl_status status = ask_definition(asked.definition, &request, error);
 
-    status = verify_store(engine_store(p->engine), &p->heap, 0, progress, context, &report, error);
     if (status == PAWL_OK)
-        put_report(&report, out);
+        status = verify_run(engine_store(p->engine), &p->heap, &request, &report, error);
+    if (status == PAWL_OK)
+        put_report(&report, !request.definition.data, out);
     return status;
 }
 
 pawl_status op_store_verify(struct op_call *call, struct buf *out)
 {
-    return verify_all(call->p, NULL, NULL, out, &call->scope->error);
+    struct verify_options options = { .definition = op_text(call, "definition") };
+
+    return verify_all(call->p, &options, out, &call->scope->error);
+}
+
+/* ---- one instance ---- */
+
+static void put_one(const struct verify_report *report, struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "valid");
+    json_bool(out, report->valid);
+    put_number(out, "entries", report->entries);
+    if (!report->valid) {
+        put_number(out, "first_bad", report->bad_seq);
+        put_text(out, "what", report->what);
+    }
+    json_close(out, '}');
+}
+
+pawl_status op_instance_verify(struct op_call *call, struct buf *out)
+{
+    struct engine *engine = op_engine(call);
+    struct verify_request request = { .flows = &flow_behavior };
+    struct verify_report report;
+    uint8_t random[ID_RANDOM_SIZE];
+    pawl_status status = require_known(call);
+
+    if (status != PAWL_OK)
+        return status;
+    if (!id_parse(op_text(call, "instance_id"), &request.instance, random))
+        return scope_fail(call->scope, PAWL_NOT_KNOWN, "no such instance");
+    status = verify_run(engine_store(engine), engine_heap(engine), &request, &report,
+                        &call->scope->error);
+    if (status == PAWL_OK)
+        put_one(&report, out);
+    return status;
 }

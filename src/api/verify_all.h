@@ -1,16 +1,28 @@
-/* verify_all.h - the check of a whole store, for a surface that shows how far it has come. */
+/* verify_all.h - the check of a store, for a surface that shows how far it has come. */
 #ifndef PAWL_API_VERIFY_ALL_H
 #define PAWL_API_VERIFY_ALL_H
 
 #include "base/buf.h"
 #include <pawl.h>
 
-typedef void (*verify_progress)(void *context, uint64_t pos, uint64_t last);
+struct verify_options {
+    str definition; /* NAME or NAME@VERSION: its instances; data NULL: the whole store */
 
-/* The answer of the operation store.verify into `out`: {valid, records, entries, instances,
- * first_bad?, what?, instance_id?, position?}. `progress` may be NULL. Fails only where the store
- * cannot be read. */
-pawl_status verify_all(pawl *p, verify_progress progress, void *context, struct buf *out,
+    /* How far it is with its "records", "instances" or "values". False: stop soon. */
+    bool (*progress)(void *context, const char *what, uint64_t done, uint64_t all);
+
+    /* For the whole store: see evidence/evidence.h. */
+    uint64_t limit, keep_every;
+    str place; /* that `keep` was given once: go on from there; data NULL: begin */
+    void (*keep)(void *context, str place);
+    void *context;
+};
+
+/* The answer of the operation store.verify into `out`: {valid, records, entries, instances, root?,
+ * first_bad?, what?, instance_id?, position?}; where a check went on, `resumed_at` or, if the
+ * place could not be used, `not_resumed`. One that was stopped has no `valid`, but `stopped_at`
+ * and `last`. Fails only where the store cannot be read; NOT_KNOWN for a definition. */
+pawl_status verify_all(pawl *p, const struct verify_options *options, struct buf *out,
                        pawl_error *error);
 
 #endif

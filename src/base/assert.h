@@ -7,7 +7,16 @@
     ((condition) ? (void)0 : panic_at(__FILE__, __LINE__, #condition))
 #define IMPLIES(a, b) (!(a) || (b))
 
-/* Say where, on stderr, and abort: our own memory can no longer be trusted. */
+/* Say where, to the host's hook or on stderr, and abort: our own memory can no longer be trusted. */
 _Noreturn void panic_at(const char *file, int line, const char *what);
+
+/* Whom this thread tells. A promise is broken deep inside, where nobody knows for which host: so it
+ * is the thread that knows, from a host's call until its return. */
+struct panic_hook {
+    void (*tell)(void *context, const char *text); /* NULL: stderr */
+    void *context;
+};
+/* `hook` is borrowed until the next call; NULL is stderr. Returns what held before, to be set again. */
+const struct panic_hook *panic_set(const struct panic_hook *hook);
 
 #endif

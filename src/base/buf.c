@@ -48,6 +48,11 @@ static bool reserve(struct buf *buf, size_t extra)
     return true;
 }
 
+void buf_reserve(struct buf *buf, size_t extra)
+{
+    reserve(buf, extra);
+}
+
 void buf_add(struct buf *buf, const void *data, size_t size)
 {
     if (size == 0 || !reserve(buf, size))

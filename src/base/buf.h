@@ -16,6 +16,8 @@ void buf_init(struct buf *buf, const struct heap *heap, size_t limit);
 void buf_fini(struct buf *buf);
 void buf_clear(struct buf *buf);
 
+/* Room for so much more: what is written next, up to that, cannot fail. */
+void buf_reserve(struct buf *buf, size_t extra);
 void buf_add(struct buf *buf, const void *data, size_t size);
 void buf_str(struct buf *buf, str s);
 void buf_byte(struct buf *buf, unsigned char byte);

@@ -8,9 +8,11 @@
 #define LIMIT_ACTION 1024                /* state names, actions, refs: bytes */
 #define LIMIT_STATES 4096
 #define LIMIT_TRANSITIONS 65536
+#define LIMIT_DEADLINES 1024             /* of one machine */
 #define LIMIT_STEPS 10000                /* of one flow's plan */
 #define LIMIT_ATTEMPTS 1000              /* retry.max */
-#define LIMIT_BATCH 10000                /* fires in one batch call */
+#define LIMIT_BATCH 10000                /* fires in one batch call, lines of a batch */
+#define LIMIT_BATCH_TEXT (16u << 20)     /* the body of a batch; each of its lines LIMIT_TEXT */
 #define LIMIT_DRAIN 4096                 /* decisions in one commit */
 #define LIMIT_LAG 65536                  /* rows that may lag behind the log */
 #define LIMIT_SLICE 2048                 /* lagging rows written with one commit */

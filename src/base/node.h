@@ -19,6 +19,7 @@ struct node {
     uint32_t line, column;   /* 1-based; column counts bytes */
     uint32_t count;          /* of children */
     str key;                 /* if the parent is an object: unescaped */
+    uint32_t key_line, key_column; /* the same for the key, if there is one */
     struct node *first, *next; /* children in document order */
 };
 

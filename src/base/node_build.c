@@ -5,12 +5,6 @@
 
 #define SHOWN_SIZE_MAX 64 /* of a key in an error */
 
-/* Every node is allocated with the place of its key, for the error about a second one. */
-struct member {
-    struct node node;
-    struct place key_place;
-};
-
 struct node *tree_top(const struct tree *tree)
 {
     return tree->depth > 0 ? tree->open[tree->depth - 1] : NULL;
@@ -42,17 +36,18 @@ static void append(struct tree *tree, struct node *node)
 pawl_status tree_add(struct tree *tree, enum node_kind kind, struct place place, str key,
                      struct place key_place, struct node **out)
 {
-    struct member *member = ARENA_NEW(&tree->scope->arena, struct member);
+    struct node *node = ARENA_NEW(&tree->scope->arena, struct node);
 
-    if (!member)
+    if (!node)
         return scope_no_memory(tree->scope);
-    member->key_place = key_place;
-    member->node.kind = kind;
-    member->node.line = place.line;
-    member->node.column = place.column;
-    member->node.key = key;
-    append(tree, &member->node);
-    *out = &member->node;
+    node->kind = kind;
+    node->line = place.line;
+    node->column = place.column;
+    node->key = key;
+    node->key_line = key_place.line;
+    node->key_column = key_place.column;
+    append(tree, node);
+    *out = node;
     return PAWL_OK;
 }
 
@@ -69,21 +64,21 @@ pawl_status tree_open(struct tree *tree, struct node *node)
 }
 
 /* By key, then by place: of two equal keys the second comes second. */
-static bool is_before(const struct member *a, const struct member *b)
+static bool is_before(const struct node *a, const struct node *b)
 {
-    int order = str_compare(a->node.key, b->node.key);
+    int order = str_compare(a->key, b->key);
 
     if (order != 0)
         return order < 0;
-    if (a->key_place.line != b->key_place.line)
-        return a->key_place.line < b->key_place.line;
-    return a->key_place.column < b->key_place.column;
+    if (a->key_line != b->key_line)
+        return a->key_line < b->key_line;
+    return a->key_column < b->key_column;
 }
 
-static void sift_down(struct member **members, size_t at, size_t count)
+static void sift_down(struct node **members, size_t at, size_t count)
 {
     for (size_t child = 2 * at + 1; child < count; at = child, child = 2 * at + 1) {
-        struct member *swap;
+        struct node *swap;
 
         if (child + 1 < count && is_before(members[child], members[child + 1]))
             child++;
@@ -97,12 +92,12 @@ static void sift_down(struct member **members, size_t at, size_t count)
 
 /* Heapsort: no hostile choice of keys makes it slow (as it would a hash table), and,
  * unlike qsort(), it takes no memory behind the host's back. */
-static void sort(struct member **members, size_t count)
+static void sort(struct node **members, size_t count)
 {
     for (size_t at = count / 2; at-- > 0;)
         sift_down(members, at, count);
     for (size_t end = count; end-- > 1;) {
-        struct member *largest = members[0];
+        struct node *largest = members[0];
 
         members[0] = members[end];
         members[end] = largest;
@@ -110,29 +105,29 @@ static void sort(struct member **members, size_t count)
     }
 }
 
-static pawl_status fail_twice(struct tree *tree, const struct member *member)
+static pawl_status fail_twice(struct tree *tree, const struct node *member)
 {
-    str shown = utf8_head(member->node.key, SHOWN_SIZE_MAX);
+    str shown = utf8_head(member->key, SHOWN_SIZE_MAX);
 
     return scope_fail(tree->scope, PAWL_INVALID_REQUEST,
                       "line %u, column %u: expected each key once, found '%.*s' again",
-                      member->key_place.line, member->key_place.column, STR_ARG(shown));
+                      member->key_line, member->key_column, STR_ARG(shown));
 }
 
 static pawl_status check_keys(struct tree *tree, struct node *object)
 {
-    struct member **members;
+    struct node **members;
     size_t count = 0;
 
-    members = ARENA_ARRAY(&tree->scope->arena, struct member *, object->count);
+    members = ARENA_ARRAY(&tree->scope->arena, struct node *, object->count);
     if (!members)
         return scope_no_memory(tree->scope);
     for (struct node *child = object->first; child; child = child->next)
-        members[count++] = (struct member *)child;
+        members[count++] = child;
     ASSERT(count == object->count);
     sort(members, count);
     for (size_t i = 1; i < count; i++)
-        if (str_eq(members[i - 1]->node.key, members[i]->node.key))
+        if (str_eq(members[i - 1]->key, members[i]->key))
             return fail_twice(tree, members[i]);
     return PAWL_OK;
 }

@@ -6,18 +6,36 @@
 
 #include <stdbool.h>
 
-#define PLANTED_MAP(X)                                                                    \
-    X(ACK_BEFORE_COMMIT, "a call is answered before its commit is asked for")             \
-    X(SEQUENCE_RESET, "an instance read from the store begins again at entry 1")          \
-    X(STALE_DECISION, "a decision is committed though its instance has moved on")         \
-    X(KEY_IGNORED, "an idempotency key is recorded, but not looked for")                  \
-    X(TIMER_TWICE, "a due timer is delivered twice, and nobody looks whether it is due")
+#define PLANTED_MAP(X)                                                                             \
+    X(ACK_BEFORE_COMMIT, "a call is answered before its commit is asked for")                      \
+    X(SEQUENCE_RESET, "an instance read from the store begins again at entry 1")                   \
+    X(STALE_DECISION, "a decision is committed though its instance has moved on")                  \
+    X(KEY_IGNORED, "an idempotency key is recorded, but not looked for")                           \
+    X(TIMER_TWICE, "a due timer is delivered twice, and nobody looks whether it is due")           \
+    X(TERMINAL_LEFT, "nobody looks whether an instance has ended")                                 \
+    X(GUARD_UNASKED, "a guarded transition is taken though nobody asserted its guard")             \
+    X(GUARD_NOTED, "an asserted guard is recorded also where none is declared")                    \
+    X(REASON_UNASKED, "a transition that wants a reason is taken without one")                     \
+    X(CANCEL_ANY_END, "cancel takes a terminal state of another kind")                             \
+    X(REFUSED_COUNTS, "a refused fire takes a sequence number")                                    \
+    X(EXPECTED_IGNORED, "expected_sequence is not looked at")                                      \
+    X(FIRED_TOO_EARLY, "a fired_at before the instance came to be is accepted")                    \
+    X(CLOCK_FALLS, "the store's clock follows the wall clock back")                                \
+    X(BEFORE_EXCLUSIVE, "fired_before leaves out the very moment it names")                        \
+    X(CURSOR_SKIPS, "a list's next page leaves out its first row")                                 \
+    X(ROOT_LEAVES_OUT, "a root covers all records of its commit but the first")                    \
+    X(FLUSHED_TOO_FAR, "`flushed` is moved past rows that lag")                                    \
+    X(TAIL_CUT, "whoever opens does not read the last record of the tail")                         \
+    X(INTERNED_TWICE, "nobody looks whether the store knows an actor already")                     \
+    X(OWNER_UNLOCKED, "an owner lets go of its lock")                                              \
+    X(DISARM_LOST, "a timer that was disarmed keeps its row")                                      \
+    X(SNAPSHOT_LATE, "a snapshot is filed under the entry after its own")
 
 enum planted {
 #define X(name, text) PLANTED_##name,
     PLANTED_MAP(X)
 #undef X
-    PLANTED_COUNT
+        PLANTED_COUNT
 };
 
 #ifdef PAWL_PLANTED_BUGS

@@ -7,11 +7,13 @@
 #define PAWL_BASE_SCOPE_H
 
 #include "base/arena.h"
+#include "base/assert.h"
 #include <pawl.h>
 
 struct scope {
     struct arena arena;
     pawl_error error;
+    const struct panic_hook *outer; /* of a host's call: whom the thread told before it */
 };
 
 void scope_init(struct scope *scope, const struct heap *heap, size_t limit);

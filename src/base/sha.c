@@ -2,19 +2,20 @@
 #include "base/sha.h"
 #include "base/assert.h"
 #include <openssl/evp.h>
-#include <stdlib.h>
 
 struct sha {
+    struct heap heap;
     EVP_MD *algorithm;
     EVP_MD_CTX *context;
 };
 
-struct sha *sha_new(void)
+struct sha *sha_new(const struct heap *heap)
 {
-    struct sha *sha = calloc(1, sizeof *sha);
+    struct sha *sha = heap_new(heap, sizeof *sha);
 
     if (!sha)
         return NULL;
+    sha->heap = *heap;
     sha->algorithm = EVP_MD_fetch(NULL, "SHA256", NULL);
     sha->context = EVP_MD_CTX_new();
     /* The first begin is the one that allocates; those after it cannot fail. */
@@ -26,11 +27,14 @@ struct sha *sha_new(void)
 
 void sha_free(struct sha *sha)
 {
+    struct heap heap;
+
     if (!sha)
         return;
+    heap = sha->heap;
     EVP_MD_CTX_free(sha->context);
     EVP_MD_free(sha->algorithm);
-    free(sha);
+    heap_free(&heap, sha, sizeof *sha);
 }
 
 void sha_begin(struct sha *sha)

@@ -2,13 +2,15 @@
 #ifndef PAWL_BASE_SHA_H
 #define PAWL_BASE_SHA_H
 
+#include "base/heap.h"
 #include "base/str.h"
 
 #define SHA_SIZE 32
 
 struct sha; /* a reusable hasher; belongs to one thread at a time */
 
-struct sha *sha_new(void);      /* NULL if there is no memory */
+/* NULL if there is no memory. What libcrypto allocates comes from its own. */
+struct sha *sha_new(const struct heap *heap);
 void sha_free(struct sha *sha); /* NULL is allowed */
 
 void sha_begin(struct sha *sha);

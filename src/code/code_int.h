@@ -28,6 +28,7 @@ void *code_memory_new(const struct definition *definition, str input, struct are
 pawl_status code_memory_apply(const struct definition *definition, void *memory,
                               const struct entry_view *entry, struct scope *scope,
                               struct arena *arena);
+void code_memory_restamp(void *memory, const struct effect_list *effects);
 void code_memory_print(const struct definition *definition, const void *memory, struct buf *out);
 pawl_status code_memory_load(const struct definition *definition, str text, str input,
                              struct scope *scope, struct arena *arena, void **out);

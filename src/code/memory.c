@@ -196,6 +196,17 @@ pawl_status code_memory_apply(const struct definition *definition, void *memory,
     return PAWL_OK;
 }
 
+void code_memory_restamp(void *memory, const struct effect_list *effects)
+{
+    struct code_memory *mine = memory;
+
+    for (uint32_t i = 0; i < effects->count; i++)
+        for (uint32_t at = 0; at < mine->timer_count; at++)
+            if (effects->items[i].kind == EFFECT_ARM &&
+                str_eq(effects->items[i].name, mine->timers[at].name))
+                mine->timers[at].due_at_ms = effects->items[i].due_at_ms;
+}
+
 void code_memory_print(const struct definition *definition, const void *memory, struct buf *out)
 {
     const struct code_memory *mine = memory;

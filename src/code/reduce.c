@@ -280,6 +280,7 @@ const struct behavior code_behavior = {
     .decide = decide,
     .memory_new = code_memory_new,
     .apply = code_memory_apply,
+    .restamp = code_memory_restamp,
     .memory_print = code_memory_print,
     .memory_load = code_memory_load,
 };

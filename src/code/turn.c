@@ -56,9 +56,11 @@ static void add(struct pawl_turn *turn, struct effect_list *list, struct effect 
 
 void pawl_turn_timer(pawl_turn *turn, const char *name, int64_t after_ms)
 {
-    str declared = find_declared(turn->type->timers, name);
+    str declared = turn ? find_declared(turn->type->timers, name) : STR_NONE;
     struct effect effect = { .kind = EFFECT_ARM, .name = declared };
 
+    if (!turn)
+        return;
     if (!declared.data) {
         turn_problem(turn, "the handler armed the timer '%.80s', which its type does not declare",
                      name ? name : "");
@@ -70,8 +72,10 @@ void pawl_turn_timer(pawl_turn *turn, const char *name, int64_t after_ms)
 
 void pawl_turn_signal(pawl_turn *turn, const char *name)
 {
-    str declared = find_declared(turn->type->signals, name);
+    str declared = turn ? find_declared(turn->type->signals, name) : STR_NONE;
 
+    if (!turn)
+        return;
     if (declared.data)
         add(turn, &turn->signals, (struct effect){ .kind = EFFECT_AWAIT, .name = declared });
     else
@@ -105,6 +109,8 @@ static void end(struct pawl_turn *turn, enum turn_end how, const char *what, con
 {
     str value = str_of(json ? json : "null");
 
+    if (!turn)
+        return;
     check_json(turn, what, value);
     turn->end = how;
     turn->value = arena_str(&turn->scope->arena, value);

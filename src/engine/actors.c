@@ -151,7 +151,7 @@ static pawl_status fold_tail(struct engine *engine, struct scope *scope, struct 
 static bool is_told(struct scope *scope, const struct record *record, str text)
 {
     struct effect_list effects = { 0 };
-    struct sha *sha = sha_new();
+    struct sha *sha = sha_new(scope->arena.heap);
     char hex[2 * SHA_SIZE + 1] = "";
     uint8_t hash[SHA_SIZE];
     bool told = false;

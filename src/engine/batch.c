@@ -279,6 +279,20 @@ static pawl_status read_back(struct engine *engine, struct scope *scope, uint64_
     return PAWL_OK;
 }
 
+pawl_status batch_entered_at(struct engine *engine, struct scope *scope, const struct head *head,
+                             int64_t *out)
+{
+    struct record record = { .prev = head->pos };
+    pawl_status status;
+
+    do {
+        status = read_back(engine, scope, record.prev, &record);
+    } while (!status && record.what < 0 && record.what != CONTROL_CREATE && record.prev);
+    if (!status)
+        *out = record.at_ms;
+    return status;
+}
+
 /* Find the last entry whose number is a multiple of 64, for a head that was read cold. It is
  * asked for by every 64th entry only: on average that is one record read for each entry. */
 pawl_status batch_know_skip(struct engine *engine, struct scope *scope, struct head *head)

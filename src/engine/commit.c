@@ -102,8 +102,9 @@ static pawl_status add_rows(struct engine *engine, uint32_t slice)
         if (status)
             return status;
     }
-    if (all_right && heads_lag(&engine->heads) == 0 &&
-        (slice || !engine->options.own || engine->tip.pos - engine->tip.flushed > LIMIT_SLICE))
+    if ((all_right && heads_lag(&engine->heads) == 0 &&
+         (slice || !engine->options.own || engine->tip.pos - engine->tip.flushed > LIMIT_SLICE)) ||
+        PLANTED(FLUSHED_TOO_FAR))
         batch->flushed = engine->tip.pos + batch->record_count;
     qsort(batch->rows, batch->row_count, sizeof *batch->rows, compare_rows);
     return PAWL_OK;
@@ -115,7 +116,8 @@ static void add_root(struct engine *engine)
     struct record *last = &batch->records[batch->record_count - 1];
 
     root_begin(engine->sha, engine->tip.root);
-    for (uint32_t i = 0; i < batch->record_count; i++)
+    for (uint32_t i = PLANTED(ROOT_LEAVES_OUT) && batch->record_count > 1; i < batch->record_count;
+         i++)
         root_add(engine->sha, batch->records[i].hash);
     root_end(engine->sha, last->root);
     last->has_root = true;
@@ -194,6 +196,7 @@ bool commit_accept(struct engine *engine)
         if (may_lag(engine, &batch->heads[i]))
             kept = kept && cached && heads_mark_dirty(&engine->heads, cached);
     }
+    engine->heads.is_whole = engine->heads.is_whole && kept;
     engine->clock_moved = false;
     timers_note(engine, batch);
     return kept;

@@ -58,8 +58,11 @@ static pawl_status check_values(struct engine *engine, struct scope *scope,
                                 const struct create_args *args)
 {
     char text[TIME_TEXT_SIZE];
-    pawl_status status = ref_check(scope, "actor_ref", args->actor);
+    pawl_status status;
 
+    if (args->late_status)
+        return scope_fail(scope, args->late_status, "%s", args->late_words);
+    status = ref_check(scope, "actor_ref", args->actor);
     if (!status)
         status = ref_check(scope, "subject_ref", args->subject);
     if (!status)
@@ -113,6 +116,8 @@ static pawl_status create_actor(struct engine *engine, struct scope *scope,
     actor->instance = create->number;
     if (status || create->is_repeat)
         steps_drop(engine, jobs);
+    else
+        actor_restamp(actor, &decision);
     if (status || create->is_repeat || map_get(&engine->actor_map, actor->instance) != MAP_NONE ||
         actor_adopt(engine, actor)) {
         /* Refused; or somebody was so quick as to send it an event already, which restored it. */
@@ -340,8 +345,8 @@ static pawl_status create_one(struct engine *engine, struct request *request, in
                                 .test = args->test };
     struct creation_values values;
     struct head *head;
-    pawl_status status =
-        batch_reserve(engine, request->scope, decision->count + 1, live_room(decision));
+    pawl_status status = batch_reserve(engine, request->scope, decision->count + 1,
+                                       live_room(decision) + create->definition->deadline_count);
 
     if (!status && args->declaration.data)
         status = inline_id(engine, request->scope, create->row, at_ms, &row.definition);
@@ -367,6 +372,7 @@ static pawl_status create_one(struct engine *engine, struct request *request, in
     }
     engine->batch.instances[engine->batch.instance_count++] = row;
     create->number = row.number;
+    deadlines_arm(engine, head, create->definition, at_ms);
     status = add_decision(engine, request->scope, head, create->definition, decision,
                           create->decided_at_ms, at_ms, at_ms, NULL);
     create->out->state =
@@ -440,9 +446,10 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
     if (status)
         return status;
     if (decide->snapshot.data)
-        engine->batch.snapshots[engine->batch.snapshot_count++] = (struct snapshot_row){
-            .instance = head->instance, .seq = head->seq, .text = decide->snapshot
-        };
+        engine->batch.snapshots[engine->batch.snapshot_count++] =
+            (struct snapshot_row){ .instance = head->instance,
+                                   .seq = head->seq + PLANTED(SNAPSHOT_LATE),
+                                   .text = decide->snapshot };
     if (decide->out)
         fired_tell(head, decide->definition, decide->out);
     return PAWL_OK;

@@ -37,6 +37,7 @@ static pawl_status load_slot(struct engine *engine, struct scope *scope, uint32_
         status = behavior_of(slot->definition->kind)->prepare(slot->definition, &slot->scope);
     slot->name = arena_str(&slot->scope.arena, row.name);
     slot->version = row.version;
+    memcpy(slot->compiled_sha, row.compiled_sha, SHA_SIZE);
     if (!status && slot->scope.arena.failed)
         status = scope_no_memory(&slot->scope);
     if (status)
@@ -67,6 +68,12 @@ static bool room_for(struct engine *engine, uint32_t id)
     return true;
 }
 
+void definition_slot_free(struct engine *engine, struct definition_slot *slot)
+{
+    scope_fini(&slot->scope);
+    heap_free(engine->heap, slot, sizeof *slot);
+}
+
 static pawl_status add_slot(struct engine *engine, struct scope *scope, uint32_t id)
 {
     struct definition_slot *slot = heap_new(engine->heap, sizeof *slot);
@@ -78,9 +85,10 @@ static pawl_status add_slot(struct engine *engine, struct scope *scope, uint32_t
     status = load_slot(engine, scope, id, slot);
     if (!status && (id > DEFINITIONS_MAX || !room_for(engine, id)))
         status = scope_no_memory(scope);
+    if (!status)
+        status = attached_note(engine, scope);
     if (status) {
-        scope_fini(&slot->scope);
-        heap_free(engine->heap, slot, sizeof *slot);
+        definition_slot_free(engine, slot);
         return status;
     }
     definitions_bind(engine, slot);
@@ -91,10 +99,11 @@ static pawl_status add_slot(struct engine *engine, struct scope *scope, uint32_t
 pawl_status definitions_get(struct engine *engine, struct scope *scope, uint32_t id,
                             struct definition_slot **out)
 {
-    pawl_status status = PAWL_OK;
+    pawl_status status;
 
     pthread_mutex_lock(&engine->definitions_lock);
-    if (id >= engine->definition_capacity || !engine->definitions[id])
+    status = attached_check(engine, scope, id);
+    if (!status && (id >= engine->definition_capacity || !engine->definitions[id]))
         status = add_slot(engine, scope, id);
     if (!status)
         *out = engine->definitions[id];
@@ -118,13 +127,10 @@ pawl_status definitions_of(struct engine *engine, struct scope *scope, const str
 void definitions_fini(struct engine *engine)
 {
     for (uint32_t i = 0; i < engine->definition_capacity; i++) {
-        struct definition_slot *slot = engine->definitions[i];
-
-        if (!slot)
-            continue;
-        scope_fini(&slot->scope);
-        heap_free(engine->heap, slot, sizeof *slot);
+        if (engine->definitions[i])
+            definition_slot_free(engine, engine->definitions[i]);
     }
+    attached_fini(engine);
     heap_free(engine->heap, engine->definitions,
               sizeof *engine->definitions * engine->definition_capacity);
     heap_free(engine->heap, engine->code_types, sizeof *engine->code_types * engine->code_count);
@@ -200,7 +206,7 @@ pawl_status definition_compile(struct scope *scope, str text, bool is_inline,
 pawl_status definition_row_make(struct engine *engine, struct scope *scope, str source,
                                 const struct definition *definition, struct definition_row *out)
 {
-    struct sha *sha = sha_new();
+    struct sha *sha = sha_new(engine->heap);
     struct buf buf;
 
     buf_init(&buf, engine->heap, LIMIT_SCOPE);

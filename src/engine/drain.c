@@ -38,6 +38,10 @@ static void start_over(struct engine *engine, bool reopen)
     status = reopen ? engine_reopen(engine) : recover(engine, &engine->scope);
     engine->broken = status != PAWL_OK;
     engine->scope.error = kept;
+    pthread_mutex_lock(&engine->lock);
+    if (!engine->broken)
+        engine_tell_watcher(engine); /* an unknown outcome may have been a commit */
+    pthread_mutex_unlock(&engine->lock);
 }
 
 static pawl_status mend(struct engine *engine)
@@ -114,6 +118,7 @@ static void after_commit(struct engine *engine)
     pthread_mutex_lock(&engine->lock);
     engine->commit_failed = false;
     kept = commit_accept(engine);
+    engine_tell_watcher(engine);
     pthread_mutex_unlock(&engine->lock);
     if (!kept)
         start_over(engine, false);
@@ -127,6 +132,18 @@ static void after_failure(struct engine *engine, struct request *list, pawl_stat
     pthread_mutex_unlock(&engine->lock);
     engine_log(engine, PAWL_LOG_ERROR, "commit.failed", engine->scope.error.message);
     start_over(engine, status == PAWL_OUTCOME_UNKNOWN);
+}
+
+static pawl_status timed_commit(struct engine *engine, uint32_t slice)
+{
+    int64_t begun_us = engine->env->tick_us(engine->env);
+    pawl_status status = commit_batch(engine, slice);
+
+    if (status)
+        engine->commits_failed++;
+    else
+        histogram_add(&engine->commit_times, engine->env->tick_us(engine->env) - begun_us);
+    return status;
 }
 
 /* Everything between taking requests and telling how they ended. No lock is held. */
@@ -152,7 +169,7 @@ static void process(struct engine *engine, struct request *list, uint32_t sweep)
         end_without_commit(engine);
         return;
     }
-    status = commit_batch(engine, slice);
+    status = timed_commit(engine, slice);
     if (status)
         after_failure(engine, list, status);
     else
@@ -162,9 +179,11 @@ static void process(struct engine *engine, struct request *list, uint32_t sweep)
 static struct request *take_requests(struct engine *engine)
 {
     struct request *list = engine->first, *last = list;
+    uint32_t count = 1;
 
-    for (uint32_t count = 1; last && last->next && count < LIMIT_DRAIN; count++)
+    for (; last && last->next && count < LIMIT_DRAIN; count++)
         last = last->next;
+    engine->queued -= last ? count : 0;
     engine->first = last ? last->next : NULL;
     if (!engine->first)
         engine->last = NULL;
@@ -229,6 +248,7 @@ static void drain_once(struct engine *engine, uint32_t sweep)
     pthread_mutex_lock(&engine->lock);
     engine->draining = false;
     finish(engine, list);
+    engine_ring(engine);
 }
 
 void engine_drain(struct engine *engine)
@@ -240,6 +260,7 @@ static void enqueue(struct engine *engine, struct request *request)
 {
     request->next = NULL;
     request->is_done = request->is_again = request->accepted = false;
+    engine->queued++;
     if (engine->last)
         engine->last->next = request;
     else
@@ -332,6 +353,7 @@ void *drain_thread(void *context)
 {
     struct engine *engine = context;
 
+    panic_set(engine->options.panic);
     pthread_mutex_lock(&engine->lock);
     while (!engine->drain_stopping || engine->first) {
         if (engine->first)

@@ -23,6 +23,23 @@ struct store *engine_store(struct engine *engine)
     return engine->store;
 }
 
+struct env *engine_env(struct engine *engine)
+{
+    return engine->env;
+}
+
+void engine_figures(struct engine *engine, struct engine_figures *out)
+{
+    *out = (struct engine_figures){ .commit = &engine->commit_times,
+                                    .failed = engine->commits_failed,
+                                    .wal_bytes = store_wal_bytes(engine->store) };
+    pthread_mutex_lock(&engine->lock);
+    out->position = engine->tip.pos;
+    out->flushed = engine->tip.flushed;
+    out->queued = engine->queued;
+    pthread_mutex_unlock(&engine->lock);
+}
+
 bool engine_has_test_clock(const struct engine *engine)
 {
     return engine->options.test_clock;
@@ -36,6 +53,8 @@ static pawl_status open_store(struct engine *engine, const char *url, struct sco
                                      .env = engine->env,
                                      .heap = engine->heap };
 
+    if (engine->options.connection)
+        return store_attach(engine->options.connection, &options, scope, &engine->store);
     return store_open(str_of(url), &options, scope, &engine->store);
 }
 
@@ -55,7 +74,8 @@ static bool init_parts(struct engine *engine)
     map_init(&engine->actor_map, engine->heap);
     arena_init(&engine->code_arena, engine->heap, LIMIT_SCOPE);
     engine->next_due_ms = INT64_MAX;
-    engine->sha = sha_new();
+    engine->bell = -1;
+    engine->sha = sha_new(engine->heap);
     engine->toolbox =
         toolbox_new(&(struct toolbox_options){ .heap = engine->heap,
                                                .env = engine->env,
@@ -85,6 +105,7 @@ static void free_parts(struct engine *engine)
     pthread_cond_destroy(&engine->changed);
     pthread_mutex_destroy(&engine->definitions_lock);
     pthread_mutex_destroy(&engine->lock);
+    env_bell_free(engine->bell);
     heap_free(engine->heap, engine, sizeof *engine);
 }
 
@@ -131,6 +152,21 @@ static void stop_threads(struct engine *engine)
               sizeof *engine->threads * (engine->options.workers + 2));
 }
 
+/* The store's clock never goes back: where this machine's is behind, time stands still until that
+ * has caught up, and somebody should know why no timer fires. */
+static void warn_of_clock(struct engine *engine)
+{
+    int64_t ahead_ms = engine->tip.at_ms - engine->env->now_ms(engine->env);
+    char text[120];
+
+    if (engine->options.test_clock || ahead_ms < CLOCK_BEHIND_MS)
+        return;
+    snprintf(text, sizeof text,
+             "the store's clock is %lld s ahead of this machine's; timers wait by as much",
+             (long long)(ahead_ms / 1000));
+    engine_log(engine, PAWL_LOG_WARN, "clock.behind", text);
+}
+
 static pawl_status begin_work(struct engine *engine, struct scope *scope)
 {
     pawl_status status;
@@ -138,6 +174,8 @@ static pawl_status begin_work(struct engine *engine, struct scope *scope)
     if (engine->options.test_clock && !engine->test_now_ms)
         engine->test_now_ms = engine->env->now_ms(engine->env);
     status = recover(engine, scope);
+    if (!status)
+        warn_of_clock(engine);
     if (!status && engine->options.own)
         status = recover_steps(engine, scope);
     if (!status && engine->options.own && engine->options.workers && !start_threads(engine))

@@ -6,6 +6,8 @@
  *
  * Promises (tests quote the numbers):
  *  (1) A call that returns PAWL_OK is durable; one that returns a rejection changed nothing.
+ *      On a host's connection, inside a transaction: durable with that transaction, and (6) holds
+ *      for the host's connection, where what it has written can be seen.
  *  (2) A decision is committed only against the seq it was made for; a stale one is made again.
  *  (3) Entries of an instance are numbered 1..N without gaps, also across restarts.
  *  (4) A timer fires once, never before its due time by the store's clock, also after a restart;
@@ -22,6 +24,7 @@
 #ifndef PAWL_ENGINE_ENGINE_H
 #define PAWL_ENGINE_ENGINE_H
 
+#include "base/figures.h"
 #include "base/scope.h"
 #include "evidence/evidence.h"
 #include "model/decision.h"
@@ -41,12 +44,15 @@ struct engine_options {
     bool test_clock;
     bool allow_exec;
     bool must_exist; /* do not create the store */
+    struct sqlite3 *connection; /* of the host's: attach to it instead of opening; without `own`,
+                                   by one thread at a time */
     void (*log)(void *context, pawl_log_level level, const char *event, const char *text);
     void *log_context;
     /* Run what an alarm was set for; NULL: alarms are not fired here. */
     pawl_status (*alarm)(void *context, struct engine *engine, struct scope *scope,
                          const struct kept *alarm);
     void *alarm_context;
+    const struct panic_hook *panic; /* for threads of the engine's own; lives as long as it does */
 };
 
 pawl_status engine_open(const char *url, const struct engine_options *options, struct scope *scope,
@@ -59,6 +65,15 @@ void engine_tools_changed(struct engine *engine); /* steps that no tool served m
 const struct heap *engine_heap(struct engine *engine);
 struct store *engine_store(struct engine *engine); /* for reading: verify, sql */
 bool engine_has_test_clock(const struct engine *engine);
+
+struct engine_figures {
+    const struct histogram *commit; /* the engine's */
+    uint64_t failed;                /* commits */
+    uint64_t position, flushed, wal_bytes;
+    uint32_t queued;
+};
+void engine_figures(struct engine *engine, struct engine_figures *out);
+struct env *engine_env(struct engine *engine); /* the clock and the dice */
 
 /* ---- Definitions ---- */
 
@@ -80,6 +95,40 @@ pawl_status engine_define(struct engine *engine, struct scope *scope, str name, 
 struct findings;
 pawl_status engine_check(struct engine *engine, struct scope *scope, str name, str text,
                          struct findings *out);
+/* Would the instances of a definition that have not ended find their place in another text? For
+ * each state that some of them are in: is it there, and can be left by the same actions? Of flows,
+ * the names of live steps are compared as well. */
+#define COMPARE_VERDICTS(X)                                                                        \
+    X(SAFE, "safe")                                                                                \
+    X(STATE_GONE, "state is gone")                                                                 \
+    X(STATE_ENDED, "state is terminal now")                                                        \
+    X(EXITS_MISSING, "exits missing")                                                              \
+    X(STEP_GONE, "step is gone")                                                                   \
+    X(OTHER_KIND, "kind is different")
+enum compare_verdict {
+#define X(name, text) COMPARE_##name,
+    COMPARE_VERDICTS(X)
+#undef X
+};
+const char *compare_verdict_name(enum compare_verdict verdict);
+
+struct compare_row {
+    str name; /* of the state or step */
+    uint64_t instances;
+    enum compare_verdict verdict;
+    str *missing; /* actions */
+    uint32_t missing_count, missing_capacity;
+};
+struct comparison {
+    str name;
+    uint32_t *versions; /* those that have such instances, ascending */
+    struct compare_row *states, *steps; /* by name */
+    uint32_t version_count, state_count, step_count;
+    bool is_safe;
+};
+/* `text` compiles (engine_check()). NOT_KNOWN: no such definition; version 0: every one. */
+pawl_status engine_compare(struct engine *engine, struct scope *scope, str name, uint32_t version,
+                           str text, struct comparison *out);
 pawl_status engine_code_register(struct engine *engine, const pawl_code_type *type,
                                  struct scope *scope);
 
@@ -93,6 +142,8 @@ struct create_args {
     int64_t instantiated_at_ms;
     bool test;
     const uint8_t *key; /* KEY_SIZE bytes: an accepted call with it is answered again; NULL: none */
+    pawl_status late_status; /* a defect of a value, found by the caller: reported after those of */
+    const char *late_words;  /* the declaration or definition (D14) */
 };
 struct created {
     char id[ID_SIZE + 1];
@@ -107,8 +158,11 @@ struct fire_args {
     bool guard_satisfied;
     bool has_fired_at;
     int64_t fired_at_ms;
-    uint64_t expected_sequence; /* 0: any */
+    bool has_expected;
+    int64_t expected_sequence; /* one that no entry can have conflicts as well */
     bool is_cancel;             /* not an action by name but the declared way to cancel */
+    bool is_timer;              /* a deadline's action, if its time is over ... */
+    bool is_forced;             /* ... or a test says so */
     pawl_status late_status;    /* a defect of attribution or time, found by the caller: reported in
                                    its    place of the priority (after conflict), with late_words */
     const char *late_words;
@@ -125,7 +179,8 @@ pawl_status engine_fire(struct engine *engine, struct scope *scope, const struct
 
 struct batch_fire {
     struct fire_args args;
-    pawl_status status; /* the words of the last rejection are in the scope */
+    pawl_status status;
+    const char *words; /* of a rejection; NULL: those in the scope */
     struct fired fired;
     bool is_elsewhere; /* the engine's: no machine, so it goes through its mailbox */
     bool is_again;     /* the engine's: its key is being used by another call of this commit */
@@ -133,9 +188,33 @@ struct batch_fire {
 pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct batch_fire *fires,
                               size_t count);
 
+/* A fire that nobody waits for. `done` is called once it is durable or rejected, on the draining
+ * thread and without a lock: it may not wait for the engine. In an engine without threads it is
+ * called before this returns. The call and its scope are the engine's until then. Where
+ * fire.is_elsewhere is set nothing has happened yet: it is no machine, and engine_fire() has to be
+ * called by somebody who may wait; so it has where fire.is_again is set, for the answer. */
+struct fire_call {
+    struct scope *scope;
+    struct batch_fire fire;
+    void (*done)(struct fire_call *call);
+};
+/* NO_MEMORY: `done` will not be called; else OK. */
+pawl_status engine_fire_start(struct engine *engine, struct fire_call *call);
+
 /* reason data NULL: the usual one. */
 pawl_status engine_cancel(struct engine *engine, struct scope *scope, str id, str actor, str reason,
                           struct fired *out);
+/* Cancel every instance with this correlation id that is there now. Those that have ended or have
+ * no way to cancel are refused, and counted; a failing store ends the call, with what was
+ * cancelled so far cancelled. */
+struct cancel_args {
+    str correlation, actor, reason;
+};
+struct cancelled {
+    uint64_t cancelled, refused;
+};
+pawl_status engine_cancel_many(struct engine *engine, struct scope *scope,
+                               const struct cancel_args *args, struct cancelled *out);
 pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
                           str actor, const uint8_t *key);
 
@@ -184,7 +263,8 @@ enum instance_status {
     STATUS_PAUSED,
     STATUS_COMPLETED,
     STATUS_FAILED,
-    STATUS_CANCELLED
+    STATUS_CANCELLED,
+    STATUS_COUNT
 };
 const char *instance_status_name(enum instance_status status);
 
@@ -223,6 +303,18 @@ pawl_status engine_list(struct engine *engine, struct scope *scope, const struct
 pawl_status engine_id_of(struct engine *engine, struct scope *scope, uint64_t number,
                          char out[ID_SIZE + 1]);
 
+/* Where all instances stand, or those of one definition (data NULL: all; version 0: every
+ * version). A scan: about a third of a second for a million instances, on a connection of its
+ * own. */
+struct counts {
+    struct state_count *states; /* by definition version and state; empty ones are left out */
+    uint32_t state_count;
+    uint64_t by_status[STATUS_COUNT];
+    uint64_t total;
+};
+pawl_status engine_counts(struct engine *engine, struct scope *scope, str definition,
+                          uint32_t version, struct counts *out);
+
 struct entry {
     const struct record *record;
     const struct transition *transition;
@@ -243,6 +335,27 @@ struct history {
 pawl_status engine_history(struct engine *engine, struct scope *scope, str id,
                            const struct history_query *query, struct history *out);
 
+/* ---- Following the log ---- */
+
+/* `committed` is called after each commit with the position of its last record, on the draining
+ * thread and under the engine's lock: it may do no more than wake somebody. NULL ends it; when
+ * that has returned, it is not called any more. One watcher at a time. */
+void engine_watch(struct engine *engine, void (*committed)(void *context, uint64_t position),
+                  void *context);
+uint64_t engine_position(struct engine *engine); /* of the last record that is durable */
+
+/* What is given lives for that call. Other than OK ends the reading and is returned. */
+typedef pawl_status (*entry_fn)(void *context, str id, const struct entry *entry);
+
+/* Entries behind position `after`, in commit order, none that is not durable; at most `limit`
+ * records are looked at. *reached: the position up to which there is no other entry; where it is
+ * engine_position(), there is nothing more. */
+pawl_status engine_entries(struct engine *engine, struct scope *scope, uint64_t after,
+                           uint32_t limit, entry_fn fn, void *context, uint64_t *reached);
+/* The same of one instance, at most `limit` entries. */
+pawl_status engine_entries_of(struct engine *engine, struct scope *scope, str id, uint64_t after,
+                              uint32_t limit, entry_fn fn, void *context, uint64_t *reached);
+
 struct waiting {
     const char *kind; /* action, timer, signal, step, ... */
     str name;
@@ -262,6 +375,8 @@ pawl_status engine_steps(struct engine *engine, struct scope *scope, str id,
 /* ---- Time ---- */
 
 int64_t engine_next_due_ms(struct engine *engine); /* from now; 0: at once; -1: never */
+/* A descriptor of the engine's, readable while engine_run_due() has something to do; -1: none. */
+int engine_bell(struct engine *engine);
 pawl_status engine_run_due(struct engine *engine, struct scope *scope);
 /* Answers when nothing more is due and no tool is running. */
 pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t by_ms);

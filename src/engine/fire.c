@@ -47,10 +47,11 @@ pawl_status fire_check_late(struct engine *engine, struct scope *scope,
     char text[TIME_TEXT_SIZE];
     pawl_status status;
 
-    if (args->expected_sequence && args->expected_sequence != (uint64_t)seq + 1)
+    if (args->has_expected && args->expected_sequence != (int64_t)seq + 1 &&
+        !PLANTED(EXPECTED_IGNORED))
         return scope_fail(scope, PAWL_CONFLICT,
-                          "expected_sequence is %llu, but the next entry is number %u; read again",
-                          (unsigned long long)args->expected_sequence, seq + 1);
+                          "expected_sequence is %lld, but the next entry is number %u; read again",
+                          (long long)args->expected_sequence, seq + 1);
     if (args->late_status)
         return scope_fail(scope, args->late_status, "%s", args->late_words);
     status = ref_check(scope, "actor_ref", args->actor);
@@ -64,7 +65,7 @@ pawl_status fire_check_late(struct engine *engine, struct scope *scope,
     status = store_instance(engine->store, scope, instance, &row);
     if (status == PAWL_NOT_KNOWN) /* created in this very batch: nothing earlier was committed */
         return PAWL_OK;
-    if (!status && args->fired_at_ms < row.instantiated_at_ms)
+    if (!status && args->fired_at_ms < row.instantiated_at_ms && !PLANTED(FIRED_TOO_EARLY))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "fired_at: %s is before the instance was created", text);
     return status;
@@ -96,7 +97,10 @@ void fired_tell(const struct head *head, const struct definition *definition, st
 static struct event event_of(const struct fire_args *args, int64_t at_ms)
 {
     return (struct event){
-        .kind = args->is_cancel ? EVENT_CANCEL : EVENT_FIRE,
+        .kind = args->is_cancel  ? EVENT_CANCEL
+                : args->is_timer ? EVENT_TIMER
+                                 : EVENT_FIRE,
+        .is_forced = args->is_forced,
         .at_ms = at_ms,
         .fired_at_ms = args->has_fired_at ? args->fired_at_ms : at_ms,
         .name = args->action,
@@ -105,6 +109,46 @@ static struct event event_of(const struct fire_args *args, int64_t at_ms)
         .reason = args->is_cancel && !args->reason.data ? default_reason : args->reason,
         .guard_satisfied = args->guard_satisfied,
     };
+}
+
+/* The entry, and what it does to the timers of a machine that has deadlines, and to the pause of
+ * one that was cancelled: what has ended is not held. *head is found again: making room may have
+ * put it elsewhere. */
+static pawl_status enter(struct engine *engine, struct scope *scope, struct head **head,
+                         const struct definition *definition, const struct decision *decision,
+                         const struct event *event, const uint8_t *key)
+{
+    bool has_rows = definition->deadline_count > 0 || ((*head)->flags & HEAD_PAUSED);
+    uint64_t number = (*head)->instance;
+    pawl_status status = PAWL_OK;
+
+    if (has_rows) {
+        status = batch_reserve(engine, scope, 1, live_room(decision));
+        *head = batch_find(&engine->batch, number);
+    }
+    if (!status)
+        status = batch_entry(engine, scope, *head, definition, &decision->drafts[0], event->at_ms,
+                             event->fired_at_ms, key);
+    if (!status && has_rows)
+        live_from_draft(engine, *head, &decision->drafts[0],
+                        definition->states[(*head)->state].terminal != TERMINAL_NOT);
+    return status;
+}
+
+static pawl_status decide_fire(struct engine *engine, struct scope *scope, const struct head *head,
+                               const struct definition *definition, const struct event *event,
+                               struct decision *out)
+{
+    struct standing standing = { .state = head->state, .seq = head->seq };
+    pawl_status status = PAWL_OK;
+
+    if (event->kind == EVENT_TIMER)
+        status = batch_entered_at(engine, scope, head, &standing.entered_at_ms);
+    if (!status)
+        status = machine_behavior.decide(definition, &standing, event, scope, out);
+    if (!status && (head->flags & HEAD_PAUSED) && event->kind != EVENT_CANCEL)
+        status = pause_refusal(scope);
+    return status;
 }
 
 /* One fire, in the drain, whose key is new. */
@@ -134,21 +178,16 @@ static pawl_status fire_new(struct engine *engine, struct request *request, stru
         fire->is_elsewhere = true;
         return PAWL_OK;
     }
-    status = machine_behavior.decide(slot->definition,
-                                     &(struct standing){ .state = head->state, .seq = head->seq },
-                                     &event, scope, &decision);
-    if (!status && (head->flags & HEAD_PAUSED) && !fire->args.is_cancel)
-        status = pause_refusal(scope);
+    status = decide_fire(engine, scope, head, slot->definition, &event, &decision);
     if (!status)
         status = fire_check_late(engine, scope, &fire->args, head->instance, head->seq, at_ms);
     if (!status)
-        status = batch_entry(engine, scope, head, slot->definition, &decision.drafts[0], at_ms,
-                             event.fired_at_ms, fire->args.key);
+        status = enter(engine, scope, &head, slot->definition, &decision, &event, fire->args.key);
+    if (status && PLANTED(REFUSED_COUNTS))
+        head->seq++;
     if (status)
         return status;
     request->accepted = true;
-    if (head->flags & HEAD_PAUSED) /* it was cancelled: what has ended is not held */
-        live_from_draft(engine, head, &decision.drafts[0], true);
     fired_tell(head, slot->definition, &fire->fired);
     return PAWL_OK;
 }
@@ -181,6 +220,25 @@ static void expect_heads(struct engine *engine, const struct request *request, s
     pthread_mutex_unlock(&engine->lock);
 }
 
+/* The store failed under one fire: the fires after it were meant to follow it, so the call fails as
+ * a whole. What of it is in the batch already goes with the batch. */
+static void fail_whole(struct engine *engine, struct request *request, pawl_status status)
+{
+    request->status = status;
+    for (size_t i = 0; i < request->fire_count; i++)
+        request->fires[i].status = status;
+    if (request->accepted) {
+        engine->batch_status = status;
+        engine->scope.error = request->scope->error;
+    }
+}
+
+/* Of many rejections the scope holds but the last; short of memory, that is what is told. */
+static void keep_words(struct scope *scope, struct batch_fire *fire)
+{
+    fire->words = arena_text(&scope->arena, str_of(scope->error.message));
+}
+
 void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
 {
     for (size_t i = 0; i < request->fire_count; i++) {
@@ -189,6 +247,12 @@ void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
         if (i % HEADS_EXPECTED == 0 && request->fire_count > 1)
             expect_heads(engine, request, i);
         fire->status = fire_one(engine, request, fire, at_ms);
+        if (fire->status == PAWL_STORAGE_FAILURE || fire->status == PAWL_NO_MEMORY) {
+            fail_whole(engine, request, fire->status);
+            return;
+        }
+        if (fire->status)
+            keep_words(request->scope, fire);
     }
     request->status = PAWL_OK;
 }
@@ -207,6 +271,8 @@ static void fire_elsewhere(struct engine *engine, struct scope *scope, struct ba
         fire->status = engine_send(engine, scope, number, &event, &fire->args, &fire->fired);
     if (keys_explain(engine, scope, fire->args.key, &fire->status, &record))
         fire->status = keys_fired(engine, scope, &record, &fire->fired);
+    if (fire->status)
+        keep_words(scope, fire);
 }
 
 /* Another call of the same commit had its key; by now it is known how that ended. */
@@ -241,14 +307,71 @@ pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct
     return status;
 }
 
+/* The store failed before the request was looked at; but what cannot be right is told first. */
+static pawl_status malformed_first(struct scope *scope, const struct fire_args *args,
+                                   pawl_status status)
+{
+    pawl_error kept = scope->error;
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number;
+
+    if (check_words(scope, args, &number, random) == PAWL_INVALID_REQUEST)
+        return PAWL_INVALID_REQUEST;
+    scope->error = kept;
+    return status;
+}
+
+static void fire_is_done(struct engine *engine, struct request *request)
+{
+    struct fire_call *call = request->context;
+
+    (void)engine;
+    if (request->status && !call->fire.status)
+        call->fire.status = request->status;
+    call->done(call);
+}
+
+static bool has_drain(struct engine *engine)
+{
+    bool has_one;
+
+    pthread_mutex_lock(&engine->lock);
+    has_one = engine->thread_count > 0;
+    pthread_mutex_unlock(&engine->lock);
+    return has_one;
+}
+
+pawl_status engine_fire_start(struct engine *engine, struct fire_call *call)
+{
+    struct request *request = ARENA_NEW(&call->scope->arena, struct request);
+
+    if (!request)
+        return scope_no_memory(call->scope);
+    *request = (struct request){ .kind = REQUEST_FIRE,
+                                 .scope = call->scope,
+                                 .after = fire_is_done,
+                                 .context = call,
+                                 .fires = &call->fire,
+                                 .fire_count = 1 };
+    if (has_drain(engine)) {
+        engine_post_request(engine, request);
+    } else { /* nobody would be sure to come by */
+        request->after = NULL;
+        engine_submit(engine, request);
+        fire_is_done(engine, request);
+    }
+    return PAWL_OK;
+}
+
 pawl_status engine_fire(struct engine *engine, struct scope *scope, const struct fire_args *args,
                         struct fired *out)
 {
     struct batch_fire fire = { .args = *args };
     pawl_status status = engine_fire_batch(engine, scope, &fire, 1);
 
-    if (!status)
-        status = fire.status;
+    if (status)
+        return malformed_first(scope, args, status);
+    status = fire.status;
     if (!status)
         *out = fire.fired;
     return status;

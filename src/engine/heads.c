@@ -72,6 +72,7 @@ void heads_clear(struct heads *heads)
     memset(heads->slots, 0, sizeof *heads->slots * heads->slot_count);
     heads->count = heads->free_count = heads->hand = 0;
     heads->dirty_count = heads->cycle_count = heads->cycle_next = 0;
+    heads->is_whole = false;
 }
 
 struct head *heads_find(struct heads *heads, uint64_t instance)

@@ -11,24 +11,8 @@ struct walk {
     const struct history_query *query;
     struct entry *entries;
     size_t count, capacity;
-    uint64_t value_ids[2]; /* the last values read: actors repeat */
-    str value_texts[2];
+    struct value_texts texts;
 };
-
-static pawl_status text_of(struct walk *walk, int cache, uint64_t id, str *out)
-{
-    pawl_status status = PAWL_OK;
-
-    *out = STR_NONE;
-    if (!id)
-        return PAWL_OK;
-    if (walk->value_ids[cache] != id)
-        status = value_text(walk->engine, walk->scope, id, &walk->value_texts[cache]);
-    walk->value_ids[cache] = status ? 0 : id;
-    if (!status)
-        *out = walk->value_texts[cache];
-    return status;
-}
 
 static bool is_wanted(const struct history_query *query, const struct entry *entry)
 {
@@ -44,7 +28,8 @@ static bool is_wanted(const struct history_query *query, const struct entry *ent
         return false;
     if (query->has_after && record->fired_at_ms < query->after_ms)
         return false;
-    return !query->has_before || record->fired_at_ms <= query->before_ms;
+    return !query->has_before ||
+           record->fired_at_ms <= query->before_ms - PLANTED(BEFORE_EXCLUSIVE);
 }
 
 static pawl_status room_for_one(struct walk *walk)
@@ -65,26 +50,13 @@ static pawl_status room_for_one(struct walk *walk)
 
 static pawl_status add(struct walk *walk, const struct record *record)
 {
-    const struct definition *definition = walk->definition;
-    struct entry entry = { .record = record };
-    pawl_status status;
+    struct entry entry;
+    pawl_status status =
+        entry_open(walk->engine, walk->scope, walk->definition, record, &walk->texts, &entry);
 
-    if ((uint32_t)record->what >= definition->transition_count)
-        return scope_fail(walk->scope, PAWL_STORAGE_FAILURE,
-                          "position %llu names no transition; run pawl verify",
-                          (unsigned long long)record->pos);
-    entry.transition = &definition->transitions[record->what];
-    entry.from = definition->states[entry.transition->from].name;
-    entry.to = definition->states[entry.transition->to].name;
-    entry.action = entry.transition->action;
-    if (record->step)
-        entry.step = flow_step_name(definition, record->step - 1);
-    status = text_of(walk, 0, record->actor, &entry.actor);
     if (status || !is_wanted(walk->query, &entry))
         return status;
-    status = text_of(walk, 1, record->payload, &entry.payload);
-    if (!status)
-        status = text_of(walk, 1, record->reason, &entry.reason);
+    status = entry_fill(walk->engine, walk->scope, &walk->texts, &entry);
     if (!status)
         status = room_for_one(walk);
     if (!status)

@@ -87,7 +87,8 @@ pawl_status intern(struct engine *engine, struct scope *scope, str bytes, uint64
     pawl_status status;
 
     if (!item->bytes) {
-        status = store_find_value(engine->store, scope, bytes, &known);
+        status = PLANTED(INTERNED_TWICE) ? PAWL_NOT_KNOWN
+                                         : store_find_value(engine->store, scope, bytes, &known);
         if (status == PAWL_NOT_KNOWN) {
             const uint8_t *fresh;
 

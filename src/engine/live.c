@@ -37,7 +37,7 @@ static bool live_of(const struct effect *effect, const struct draft *draft, stru
         return true;
     case EFFECT_DISARM:
         out->kind = LIVE_TIMER_DELETE;
-        return true;
+        return !PLANTED(DISARM_LOST);
     case EFFECT_AWAIT:
         out->kind = LIVE_WAIT_PUT;
         return true;

@@ -153,6 +153,15 @@ static void put_back(struct actor *actor, struct mail *mail)
         actor->last = mail;
 }
 
+/* What was folded when it was decided learns when it was recorded. */
+void actor_restamp(struct actor *actor, const struct decision *decision)
+{
+    const struct behavior *behavior = behavior_of(actor->definition->kind);
+
+    for (uint32_t i = 0; behavior->restamp && i < decision->count; i++)
+        behavior->restamp(actor->memory, &decision->drafts[i].effects);
+}
+
 /* After the commit, or its refusal. No lock is held. */
 static void turn_over(struct engine *engine, struct request *request)
 {
@@ -169,6 +178,7 @@ static void turn_over(struct engine *engine, struct request *request)
             actor->snapshot_size = turn->decide.snapshot.size;
             actor->bytes_since_snapshot = 0;
         }
+        actor_restamp(actor, &turn->decision);
         steps_note_ready(engine, actor->instance, &turn->decision);
         steps_act(engine, actor->instance, turn->jobs);
     }
@@ -190,7 +200,7 @@ static bool tell_snapshot(struct scope *scope, const struct decision *decision, 
     struct draft *last = &decision->drafts[decision->count - 1];
     char hex[2 * SHA_SIZE + 1];
     uint8_t hash[SHA_SIZE];
-    struct sha *sha = sha_new();
+    struct sha *sha = sha_new(scope->arena.heap);
     str kept;
 
     if (!sha)
@@ -427,6 +437,7 @@ bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail)
     engine->mail_under_way++;
     mail->instance = instance;
     deliver(engine, actor, mail);
+    engine_ring(engine);
     return true;
 }
 

@@ -16,14 +16,18 @@ const char *instance_status_name(enum instance_status status)
     return status_names[status];
 }
 
-static bool find_cached(struct engine *engine, uint64_t number, struct head *out)
+/* *trust_rows: it is not here, and so its row is right. While a store that failed is read anew what
+ * is here is not all, and may be half read: then the log has to be asked. */
+bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows)
 {
     const struct head *cached = NULL;
 
+    *trust_rows = false;
     if (!engine->options.own)
         return false;
     pthread_mutex_lock(&engine->lock);
-    cached = heads_find(&engine->heads, number);
+    *trust_rows = engine->heads.is_whole;
+    cached = *trust_rows ? heads_find(&engine->heads, number) : NULL;
     if (cached)
         *out = *cached;
     pthread_mutex_unlock(&engine->lock);
@@ -31,14 +35,14 @@ static bool find_cached(struct engine *engine, uint64_t number, struct head *out
 }
 
 static pawl_status load(struct engine *engine, struct scope *scope, uint64_t number,
-                        struct head *out)
+                        bool trust_rows, struct head *out)
 {
     struct instance_row row;
     struct head_row head;
     pawl_status status = store_instance(engine->store, scope, number, &row);
 
     if (!status)
-        status = store_head(engine->store, scope, number, engine->options.own, &head);
+        status = store_head(engine->store, scope, number, trust_rows, &head);
     if (status)
         return status;
     *out = (struct head){ .instance = number,
@@ -56,12 +60,13 @@ pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, st
 {
     uint8_t random[ID_RANDOM_SIZE];
     uint64_t number;
+    bool trust_rows;
     pawl_status status = id_check(scope, id, &number, random);
 
     if (status)
         return status;
-    if (!find_cached(engine, number, out))
-        status = load(engine, scope, number, out);
+    if (!head_is_cached(engine, number, out, &trust_rows))
+        status = load(engine, scope, number, trust_rows, out);
     else
         status = heads_make_whole(engine, scope, out);
     if (status == PAWL_NOT_KNOWN || (!status && memcmp(random, out->random, sizeof random) != 0))
@@ -186,7 +191,7 @@ static pawl_status read_moment(struct engine *engine, struct scope *scope, str i
 
     for (int tries = 0; !status && tries < 10; tries++) {
         *live = (struct live){ 0 };
-        if ((*slot)->definition->kind == KIND_MACHINE)
+        if ((*slot)->definition->kind == KIND_MACHINE && !(*slot)->definition->deadline_count)
             return PAWL_OK;
         status = store_live(engine->store, scope, head->instance, live);
         if (!status)
@@ -316,8 +321,7 @@ pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struc
         status = why_paused(engine, scope, &head, *out, count);
     if (slot->definition->kind == KIND_MACHINE)
         why_machine(slot->definition, head.state, *out, count);
-    else
-        why_live(slot->definition, &live, *out, count);
+    why_live(slot->definition, &live, *out, count);
     return status;
 }
 

@@ -12,7 +12,7 @@ static pawl_status note_tail(void *context, const struct record *record)
                                   .flags = HEAD_RAW };
     bool ok;
 
-    if (!record->instance)
+    if (!record->instance || (PLANTED(TAIL_CUT) && record->pos == engine->tip.pos))
         return PAWL_OK;
     pthread_mutex_lock(&engine->lock);
     cached = heads_find(&engine->heads, record->instance);
@@ -39,12 +39,16 @@ static pawl_status note_tail(void *context, const struct record *record)
 
 pawl_status recover_tail(struct engine *engine, struct scope *scope)
 {
-    pawl_status status;
+    pawl_status status = PAWL_OK;
 
-    if (engine->tip.flushed >= engine->tip.pos)
-        return PAWL_OK;
-    status = store_scan(engine->store, scope, engine->tip.flushed + 1, note_tail, engine);
-    return status == PAWL_NO_MEMORY ? scope_no_memory(scope) : status;
+    if (engine->tip.flushed < engine->tip.pos)
+        status = store_scan(engine->store, scope, engine->tip.flushed + 1, note_tail, engine);
+    if (status)
+        return status == PAWL_NO_MEMORY ? scope_no_memory(scope) : status;
+    pthread_mutex_lock(&engine->lock);
+    engine->heads.is_whole = true;
+    pthread_mutex_unlock(&engine->lock);
+    return PAWL_OK;
 }
 
 /* Others read the clock meanwhile, and it knows the time of the last record. */

@@ -198,6 +198,7 @@ void steps_act(struct engine *engine, uint64_t instance, struct job *jobs)
         jobs = next;
     }
     pthread_cond_broadcast(&engine->changed);
+    engine_ring(engine);
 }
 
 static void answer(struct engine *engine, struct job *job, const struct tool_result *result)
@@ -293,6 +294,7 @@ void engine_tools_changed(struct engine *engine)
             engine->ready_last = step;
     }
     pthread_cond_broadcast(&engine->changed);
+    engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -357,6 +359,7 @@ void *steps_thread(void *context)
 {
     struct engine *engine = context;
 
+    panic_set(engine->options.panic);
     pthread_mutex_lock(&engine->lock);
     while (!engine->stopping)
         if (!steps_run_one(engine))

@@ -12,7 +12,7 @@ int64_t clock_at(struct engine *engine)
     int64_t now_ms =
         engine->options.test_clock ? engine->test_now_ms : engine->env->now_ms(engine->env);
 
-    return now_ms > engine->tip.at_ms ? now_ms : engine->tip.at_ms;
+    return now_ms > engine->tip.at_ms || PLANTED(CLOCK_FALLS) ? now_ms : engine->tip.at_ms;
 }
 
 int64_t engine_now_ms(struct engine *engine)
@@ -59,14 +59,18 @@ static pawl_status fire_some(struct engine *engine, struct scope *scope, int64_t
 {
     struct mail_group group = { 0 };
     struct live_timer *due;
+    uint32_t left;
     int64_t next_ms;
     pawl_status status = store_due(engine->store, scope, now_ms,
                                    TIMERS_AT_ONCE + engine->stuck_timers, &due, count, &next_ms);
 
+    left = *count;
+    if (!status)
+        status = deadlines_fire(engine, scope, due, &left, &group.refused);
     if (status)
         return status;
     pthread_mutex_lock(&engine->lock);
-    for (uint32_t i = 0; i < *count; i++) {
+    for (uint32_t i = 0; i < left; i++) {
         if (!post_timer(engine, &due[i], &group))
             group.refused++;
         if (PLANTED(TIMER_TWICE))
@@ -81,7 +85,7 @@ static pawl_status fire_some(struct engine *engine, struct scope *scope, int64_t
 }
 
 /* The due time of the first armed timer, as the store knows it. */
-static pawl_status look_ahead(struct engine *engine, struct scope *scope)
+pawl_status timers_look_ahead(struct engine *engine, struct scope *scope)
 {
     struct live_timer *due;
     uint32_t count;
@@ -102,6 +106,7 @@ static pawl_status look_ahead(struct engine *engine, struct scope *scope)
         engine->next_due_ms = due[0].due_at_ms;
     if (!status && alarm_ms < engine->next_due_ms)
         engine->next_due_ms = alarm_ms;
+    engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
     return status;
 }
@@ -139,7 +144,7 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope)
     do {
         status = fire_some(engine, scope, now_ms, &refused, &count);
         if (!status)
-            status = look_ahead(engine, scope);
+            status = timers_look_ahead(engine, scope);
         if (!status)
             note_stuck(engine, refused);
     } while (!status && count > refused && !engine->stopping);
@@ -153,6 +158,7 @@ void timers_look_again(struct engine *engine)
     engine->stuck_timers = 0;
     engine->next_due_ms = INT64_MIN;
     pthread_cond_broadcast(&engine->changed);
+    engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -183,6 +189,7 @@ void *timers_thread(void *context)
     struct scope scope;
 
     scope_init(&scope, engine->heap, LIMIT_SCOPE);
+    panic_set(engine->options.panic);
     pthread_mutex_lock(&engine->lock);
     while (!engine->stopping) {
         if (engine_pump(engine))
@@ -207,55 +214,6 @@ void *timers_thread(void *context)
     pthread_mutex_unlock(&engine->lock);
     scope_fini(&scope);
     return NULL;
-}
-
-/* ---- a host with its own loop ---- */
-
-int64_t engine_next_due_ms(struct engine *engine)
-{
-    int64_t left, now_ms;
-
-    pthread_mutex_lock(&engine->lock);
-    now_ms = clock_at(engine);
-    if (engine->next_due_ms == INT64_MAX)
-        left = -1;
-    else
-        left = engine->next_due_ms > now_ms ? engine->next_due_ms - now_ms : 0;
-    if (engine->jobs || engine->ready || engine->runnable ||
-        (engine->options.own && engine->tip.flushed < engine->tip.pos))
-        left = 0;
-    pthread_mutex_unlock(&engine->lock);
-    return left;
-}
-
-static void run_waiting(struct engine *engine)
-{
-    pthread_mutex_lock(&engine->lock);
-    while (engine_pump(engine) || (!engine->thread_count && steps_run_one(engine)))
-        continue;
-    pthread_mutex_unlock(&engine->lock);
-}
-
-pawl_status engine_run_due(struct engine *engine, struct scope *scope)
-{
-    pawl_status status = PAWL_OK;
-    bool due;
-
-    engine_mend(engine);
-    do {
-        if (engine->ready_lost && !engine->thread_count)
-            recover_ready(engine);
-        run_waiting(engine);
-        pthread_mutex_lock(&engine->lock);
-        due = timers_are_due(engine) && !engine->thread_count;
-        pthread_mutex_unlock(&engine->lock);
-        if (due)
-            status = timers_fire_due(engine, scope);
-    } while (due && !status && engine->options.test_clock);
-    run_waiting(engine);
-    if (!engine->thread_count)
-        engine_sweep(engine);
-    return status;
 }
 
 /* ---- the clock that tests move ---- */
@@ -287,6 +245,7 @@ static void set_clock(struct engine *engine, int64_t now_ms)
     engine->test_now_ms = now_ms;
     engine->clock_moved = true;
     pthread_cond_broadcast(&engine->changed);
+    engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -306,7 +265,7 @@ pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t b
     for (;;) {
         status = settle(engine, scope);
         if (!status)
-            status = look_ahead(engine, scope);
+            status = timers_look_ahead(engine, scope);
         if (status)
             return status;
         pthread_mutex_lock(&engine->lock);
@@ -323,14 +282,23 @@ pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t b
 static pawl_status fire_timer_new(struct engine *engine, struct scope *scope, str id, str name,
                                   const uint8_t *key)
 {
+    struct fire_args fire = { .id = id,
+                              .action = name,
+                              .actor = STR("pawl/timer"),
+                              .is_timer = true,
+                              .is_forced = true,
+                              .key = key };
     struct live live;
     struct head head;
+    struct fired fired;
     struct definition_slot *slot;
     pawl_status status = engine_locate(engine, scope, id, &head, &slot);
 
     if (!status && !(head.flags & HEAD_TEST))
         return scope_fail(scope, PAWL_NOT_AWAITING,
                           "only timers of test instances are fired by hand");
+    if (!status && slot->definition->kind == KIND_MACHINE)
+        return engine_fire(engine, scope, &fire, &fired);
     if (!status)
         status = store_live(engine->store, scope, head.instance, &live);
     if (status)

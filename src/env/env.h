@@ -6,6 +6,7 @@
 #ifndef PAWL_ENV_ENV_H
 #define PAWL_ENV_ENV_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,20 +30,33 @@ enum env_point {
 struct env {
     int64_t (*now_ms)(struct env *env);   /* wall clock; may jump either way */
     int64_t (*tick_ms)(struct env *env);  /* monotonic */
+    int64_t (*tick_us)(struct env *env);  /* the same, finer: for measuring */
     void (*random)(struct env *env, void *out, size_t size); /* thread-safe */
     void (*reached)(struct env *env, enum env_point point);
     void (*close)(struct env *env);
+    bool is_simulated; /* time passes only by env_sim_...() */
 };
 
 /* The real world. If the environment variable PAWL_CRASH_AT is "POINT:N", the process kills
  * itself with SIGKILL the N-th time that point is reached. NULL if there is no memory. */
-struct env *env_os_new(void);
+struct heap;
+struct env *env_os_new(const struct heap *heap);
 
 /* A simulated one, starting at `now_ms`. */
 struct env *env_sim_new(int64_t now_ms, uint64_t seed);
 void env_sim_set_wall(struct env *env, int64_t now_ms); /* jumps the wall clock, either way */
 void env_sim_advance(struct env *env, int64_t by_ms);   /* both clocks */
 void env_sim_on_point(struct env *env, void (*hook)(void *context, enum env_point point), void *context);
+
+/* A bell: a descriptor that somebody else may poll, readable from the time on that it was set to.
+ * Setting it again is all that silences it; nobody has to read it. */
+#define BELL_NOW   INT64_MIN
+#define BELL_NEVER INT64_MAX
+int env_bell_new(void); /* -1: the system has none */
+/* Readable from `at_ms` by env's wall clock on, also if that clock is set meanwhile; in a
+ * simulated world, where nothing happens by itself, at once or not at all. */
+void env_bell_set(struct env *env, int bell, int64_t at_ms);
+void env_bell_free(int bell); /* -1 is allowed */
 
 const char *env_point_name(enum env_point point);
 

@@ -17,6 +17,7 @@
 
 struct env_os {
     struct env env;
+    struct heap heap;
     pthread_mutex_t lock; /* over the pool */
     unsigned char pool[POOL_SIZE];
     size_t pool_left;         /* the last bytes of the pool, not handed out yet */
@@ -25,13 +26,18 @@ struct env_os {
     atomic_ullong crash_left; /* that point is passed this many times, the last time dead */
 };
 
-static int64_t read_clock(clockid_t clock)
+static int64_t read_clock_us(clockid_t clock)
 {
     struct timespec now;
     int failed = clock_gettime(clock, &now);
 
     ASSERT(!failed);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static int64_t read_clock(clockid_t clock)
+{
+    return read_clock_us(clock) / 1000;
 }
 
 static int64_t os_now_ms(struct env *env)
@@ -44,6 +50,12 @@ static int64_t os_tick_ms(struct env *env)
 {
     (void)env;
     return read_clock(CLOCK_MONOTONIC);
+}
+
+static int64_t os_tick_us(struct env *env)
+{
+    (void)env;
+    return read_clock_us(CLOCK_MONOTONIC);
 }
 
 /* There is no going on without: ids that can be guessed are worse than no ids. */
@@ -99,10 +111,11 @@ static void os_reached(struct env *env, enum env_point point)
 static void os_close(struct env *env)
 {
     struct env_os *os = (struct env_os *)env;
+    struct heap heap = os->heap;
 
     explicit_bzero(os->pool, POOL_SIZE);
     pthread_mutex_destroy(&os->lock);
-    heap_free(&heap_libc, os, sizeof *os);
+    heap_free(&heap, os, sizeof *os);
 }
 
 /* "POINT:N". Anything else is as good as nothing: the crash tests see that nobody died. */
@@ -121,17 +134,19 @@ static void read_crash_point(struct env_os *os, str text)
             os->crash_at = point;
 }
 
-struct env *env_os_new(void)
+struct env *env_os_new(const struct heap *heap)
 {
-    struct env_os *os = heap_new(&heap_libc, sizeof *os);
+    struct env_os *os = heap_new(heap, sizeof *os);
 
     if (!os)
         return NULL;
     if (pthread_mutex_init(&os->lock, NULL)) {
-        heap_free(&heap_libc, os, sizeof *os);
+        heap_free(heap, os, sizeof *os);
         return NULL;
     }
-    os->env = (struct env){ os_now_ms, os_tick_ms, os_random, os_reached, os_close };
+    os->heap = *heap;
+    os->env = (struct env){ os_now_ms,  os_tick_ms, os_tick_us, os_random,
+                            os_reached, os_close,   false };
     read_crash_point(os, str_of(getenv("PAWL_CRASH_AT")));
     return &os->env;
 }

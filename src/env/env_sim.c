@@ -42,6 +42,11 @@ static int64_t sim_tick_ms(struct env *env)
     return tick_ms;
 }
 
+static int64_t sim_tick_us(struct env *env)
+{
+    return sim_tick_ms(env) * 1000;
+}
+
 static uint64_t rotate(uint64_t n, int by)
 {
     return n << by | n >> (64 - by);
@@ -117,7 +122,8 @@ struct env *env_sim_new(int64_t now_ms, uint64_t seed)
         heap_free(&heap_libc, sim, sizeof *sim);
         return NULL;
     }
-    sim->env = (struct env){ sim_now_ms, sim_tick_ms, sim_random, sim_reached, sim_close };
+    sim->env = (struct env){ sim_now_ms,  sim_tick_ms, sim_tick_us, sim_random,
+                             sim_reached, sim_close,   true };
     sim->now_ms = now_ms;
     seed_random(sim->random, seed);
     return &sim->env;

@@ -51,21 +51,47 @@ void key_make(struct sha *sha, str principal, str key, str operation, str reques
 /* ---- verify ---- */
 
 struct store;
+struct behavior;
+
+enum verify_part { VERIFY_RECORDS, VERIFY_INSTANCES, VERIFY_VALUES }; /* what is being counted */
+
+/* What to check, and who is to be told on the way. All zero: the whole store, quietly. */
+struct verify_request {
+    uint64_t instance;            /* this one alone; 0: not by number */
+    str definition;               /* every instance of it; data NULL: not by definition */
+    uint32_t version;             /* of that definition; 0: all */
+    const struct behavior *flows; /* decide their histories again; NULL: effects are folded only */
+
+    /* Now and then: how far it is. False: stop at the end of the commit. */
+    bool (*progress)(void *context, enum verify_part part, uint64_t done, uint64_t all);
+
+    /* The rest is for a whole store. */
+    uint64_t limit;      /* stop at the first end of a commit after so many records; 0: none */
+    str place;           /* go on from here: what `keep` was given once; data NULL: begin */
+    uint64_t keep_every; /* records; 0: as often as costs little */
+    /* Keep the place, for a check to come; called every now and then, and when it stops. */
+    void (*keep)(void *context, str place);
+    void *context;
+};
 
 struct verify_report {
     bool valid;
+    bool stopped; /* before the end: nothing wrong up to `pos` */
     uint64_t records, entries, instances;
+    uint64_t pos, last;             /* the last record that was looked at; the last there was */
+    uint64_t resumed;               /* the position it went on from; 0: from the beginning */
+    char not_resumed[160];          /* why a place could not be used; "" */
     uint64_t bad_pos;               /* first bad record, 0: none or not a record */
     char bad_instance[ID_SIZE + 1]; /* "" if it concerns the store */
     uint64_t bad_seq;
-    char what[256]; /* what is wrong, in words; "" if valid */
+    char what[256];         /* what is wrong, in words; "" if valid */
+    uint8_t root[SHA_SIZE]; /* after the last commit; of a whole store that is valid */
 };
 
-/* Check the whole store, or one instance (number != 0). `progress` may be NULL; it is
- * called now and then with the position reached and the last one. Fails only where the
- * store can't be read; a store that is read and wrong gives OK and !valid. */
-pawl_status verify_store(struct store *store, const struct heap *heap, uint64_t instance,
-                         void (*progress)(void *context, uint64_t pos, uint64_t last),
-                         void *context, struct verify_report *report, pawl_error *error);
+/* Check what is asked for. Fails only where the store can't be read at all, or there is no such
+ * instance or definition; a store that is read and wrong gives OK and !valid. */
+pawl_status verify_run(struct store *store, const struct heap *heap,
+                       const struct verify_request *request, struct verify_report *report,
+                       pawl_error *error);
 
 #endif

@@ -10,6 +10,10 @@
 
 #define BATCH_FULL PAWL_OVERLOADED /* ends a scan; never leaves this file */
 
+/* Keeping the place costs as much as some records for every instance. */
+#define KEEP_EVERY_MIN    (UINT64_C(1) << 20)
+#define KEEP_EVERY_CHAINS 4
+
 /* ---- saying what is wrong ---- */
 
 pawl_status verify_bad(struct verify *v, const char *format, ...)
@@ -51,8 +55,13 @@ static void name_instance(struct verify *v)
 /* A store that can't be read where it was read a moment ago is a finding too. */
 static pawl_status conclude(struct verify *v, pawl_status status, pawl_error *error)
 {
-    v->report->instances = v->chain_count > 0 ? v->chain_count - 1 : 0;
-    if (status == PAWL_OK)
+    if (!v->request->definition.data)
+        v->report->instances = v->chain_count > 0 ? v->chain_count - 1 : 0;
+    v->report->pos = v->pos;
+    v->report->last = v->tip.pos > v->pos ? v->tip.pos : v->pos;
+    memcpy(v->report->root, v->root, SHA_SIZE);
+    v->report->stopped = status == VERIFY_STOPPED;
+    if (status == PAWL_OK || status == VERIFY_STOPPED)
         return PAWL_OK;
     if (status != PAWL_STORAGE_FAILURE) {
         if (error)
@@ -134,7 +143,7 @@ static pawl_status check_root(struct verify *v, const struct record *record)
     root_end(v->root_sha, v->root);
     if (memcmp(v->root, record->root, SHA_SIZE) != 0)
         return verify_bad(v, "the root of this commit does not follow from the one before");
-    return PAWL_OK;
+    return verify_all_replays_over(v);
 }
 
 static pawl_status check_next(struct verify *v, const struct record *record)
@@ -159,23 +168,76 @@ static pawl_status check_next(struct verify *v, const struct record *record)
     return PAWL_OK;
 }
 
+/* ---- stopping, and keeping the place ---- */
+
+pawl_status verify_tell(struct verify *v, enum verify_part part, uint64_t done, uint64_t all)
+{
+    if (v->request->progress && !v->request->progress(v->request->context, part, done, all))
+        v->stop_asked = true;
+    return v->stop_asked ? VERIFY_STOPPED : PAWL_OK;
+}
+
+static uint64_t keep_every(const struct verify *v)
+{
+    uint64_t chains = (uint64_t)v->chain_count * KEEP_EVERY_CHAINS;
+
+    if (v->request->keep_every > 0)
+        return v->request->keep_every;
+    return chains > KEEP_EVERY_MIN ? chains : KEEP_EVERY_MIN;
+}
+
+/* After a record of the log, while the log alone is looked at. A place is kept, and a check
+ * stops, between commits only. */
+static pawl_status rest(struct verify *v)
+{
+    uint64_t limit = v->request->limit;
+
+    if (!v->in_log || v->in_commit)
+        return PAWL_OK;
+    if (v->stop_asked || (limit > 0 && v->pos - v->begun_pos >= limit && v->pos < v->tip.pos))
+        return VERIFY_STOPPED;
+    if (v->request->keep && v->pos - v->kept_pos >= keep_every(v))
+        verify_keep_place(v);
+    return PAWL_OK;
+}
+
+static pawl_status check_batch(struct verify *v)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; status == PAWL_OK && i < v->record_count; i++) {
+        status = check_next(v, &v->records[i]);
+        if (status == PAWL_OK)
+            status = rest(v);
+    }
+    return status;
+}
+
 pawl_status verify_catch_up(struct verify *v)
 {
     pawl_status status = read_batch(v);
 
     while (status == PAWL_OK && v->record_count > 0) {
-        for (uint32_t i = 0; status == PAWL_OK && i < v->record_count; i++)
-            status = check_next(v, &v->records[i]);
+        status = check_batch(v);
         if (status != PAWL_OK)
             return status;
-        if (v->progress)
-            v->progress(v->context, v->pos, v->tip.pos > v->pos ? v->tip.pos : v->pos);
+        (void)verify_tell(v, VERIFY_RECORDS, v->pos, v->tip.pos > v->pos ? v->tip.pos : v->pos);
         status = read_batch(v);
     }
     if (status == PAWL_OK && v->in_commit) {
         verify_at(v, v->pos, 0, 0);
         return verify_bad(v, "the last record has no root: the end of a commit is missing");
     }
+    return status;
+}
+
+static pawl_status check_log(struct verify *v)
+{
+    pawl_status status;
+
+    v->in_log = true;
+    status = verify_catch_up(v);
+    v->in_log = false;
     return status;
 }
 
@@ -195,27 +257,42 @@ static pawl_status check_tip(struct verify *v)
     return PAWL_OK;
 }
 
+/* From the beginning, or from the place that an earlier check has kept. */
+static pawl_status begin(struct verify *v)
+{
+    pawl_status status = v->request->place.data ? verify_resume(v) : VERIFY_STOPPED;
+
+    if (status == VERIFY_STOPPED) {
+        root_first(v->root_sha, v->tip.store_id, v->root);
+        status = PAWL_OK;
+    }
+    v->begun_pos = v->kept_pos = v->report->resumed = v->pos;
+    return status;
+}
+
 static pawl_status verify_whole(struct verify *v)
 {
     static pawl_status (*const checks[])(struct verify *) = {
-        verify_catch_up,   check_tip,       verify_all_definitions, verify_all_rows,
+        check_log,         check_tip,       verify_all_definitions, verify_all_rows,
         verify_all_values, verify_all_keys, verify_all_kept,        verify_tables,
     };
-    pawl_status status = PAWL_OK;
+    pawl_status status = begin(v);
 
-    root_first(v->root_sha, v->tip.store_id, v->root);
     for (size_t i = 0; status == PAWL_OK && i < sizeof checks / sizeof *checks; i++)
         status = checks[i](v);
+    if (status == VERIFY_STOPPED && v->request->keep)
+        verify_keep_place(v);
     return status;
 }
 
 static pawl_status verify_open(struct verify *v)
 {
-    v->sha = sha_new();
-    v->root_sha = sha_new();
+    v->sha = sha_new(v->heap);
+    v->root_sha = sha_new(v->heap);
     v->records = heap_new(v->heap, BATCH_SIZE * sizeof *v->records);
     v->values = heap_new(v->heap, VALUE_CACHE_SIZE * sizeof *v->values);
-    if (!v->sha || !v->root_sha || !v->records || !v->values)
+    v->replays = heap_new(v->heap, REPLAYS_KEPT * sizeof *v->replays);
+    if (!v->sha || !v->root_sha || !v->records || !v->values || !v->replays)
         return scope_no_memory(&v->scope);
     if (!verify_grow(v->heap, &v->chains, 0, &v->chain_capacity, sizeof *v->chains))
         return scope_no_memory(&v->scope);
@@ -224,14 +301,21 @@ static pawl_status verify_open(struct verify *v)
     return store_tip(v->store, &v->scope, &v->tip);
 }
 
+void verify_forget_chain(struct verify *v, struct chain *chain)
+{
+    verify_drop_fold(v, chain);
+    verify_drop_replay(v, chain);
+}
+
 static void verify_close(struct verify *v)
 {
     for (uint32_t i = 0; i < v->chain_count; i++)
-        verify_drop_fold(v, &v->chains[i]);
+        verify_forget_chain(v, &v->chains[i]);
     heap_free(v->heap, v->chains, v->chain_capacity * sizeof *v->chains);
     heap_free(v->heap, v->rules, v->rules_capacity * sizeof *v->rules);
     heap_free(v->heap, v->records, BATCH_SIZE * sizeof *v->records);
     heap_free(v->heap, v->values, VALUE_CACHE_SIZE * sizeof *v->values);
+    heap_free(v->heap, v->replays, REPLAYS_KEPT * sizeof *v->replays);
     heap_free(v->heap, v->checked, v->checked_count * sizeof *v->checked);
     verify_drop_kept(v);
     heap_free(v->heap, v->keys, v->key_capacity * sizeof *v->keys);
@@ -242,24 +326,35 @@ static void verify_close(struct verify *v)
     sha_free(v->root_sha);
     arena_fini(&v->batch);
     arena_fini(&v->kept);
+    scope_fini(&v->plans);
     scope_fini(&v->scope);
 }
 
-pawl_status verify_store(struct store *store, const struct heap *heap, uint64_t instance,
-                         void (*progress)(void *context, uint64_t pos, uint64_t last),
-                         void *context, struct verify_report *report, pawl_error *error)
+static pawl_status verify_asked(struct verify *v)
+{
+    const struct verify_request *request = v->request;
+
+    if (request->definition.data)
+        return verify_instances_of(v, request->definition, request->version);
+    return v->whole ? verify_whole(v) : verify_one_instance(v, request->instance);
+}
+
+pawl_status verify_run(struct store *store, const struct heap *heap,
+                       const struct verify_request *request, struct verify_report *report,
+                       pawl_error *error)
 {
     struct verify v = { .store = store,
                         .heap = heap,
-                        .whole = instance == 0,
-                        .progress = progress,
-                        .context = context,
+                        .request = request,
+                        .whole = request->instance == 0 && !request->definition.data,
                         .report = report };
     pawl_status status;
 
     ASSERT(store && heap && report);
+    ASSERT(!request->flows || (request->flows->event_of && request->flows->memory_new));
     *report = (struct verify_report){ .valid = true };
     scope_init(&v.scope, heap, LIMIT_SCOPE);
+    scope_init(&v.plans, heap, SIZE_MAX);
     arena_init(&v.kept, heap, SIZE_MAX);
     arena_init(&v.batch, heap, LIMIT_SCOPE);
     buf_init(&v.body, heap, LIMIT_SCOPE);
@@ -267,7 +362,7 @@ pawl_status verify_store(struct store *store, const struct heap *heap, uint64_t 
     map_init(&v.rules_map, heap);
     status = verify_open(&v);
     if (status == PAWL_OK)
-        status = v.whole ? verify_whole(&v) : verify_one_instance(&v, instance);
+        status = verify_asked(&v);
     status = conclude(&v, status, error);
     verify_close(&v);
     return status;

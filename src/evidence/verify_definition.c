@@ -35,6 +35,19 @@ static pawl_status check_definition(struct verify *v, const struct definition_ro
     return PAWL_OK;
 }
 
+static bool keep_deadlines(struct verify *v, const struct definition *definition,
+                           struct rules *rules)
+{
+    rules->deadline_count = definition->deadline_count;
+    rules->deadlines =
+        ARENA_ARRAY(&v->kept, struct deadline, (size_t)definition->deadline_count + 1);
+    for (uint32_t i = 0; i < definition->deadline_count && rules->deadlines; i++) {
+        rules->deadlines[i] = definition->deadlines[i];
+        rules->deadlines[i].name = arena_str(&v->kept, definition->deadlines[i].name);
+    }
+    return !v->kept.failed;
+}
+
 static bool keep_tables(struct verify *v, const struct definition *definition, struct rules *rules)
 {
     rules->terminal = ARENA_ARRAY(&v->kept, uint8_t, (size_t)definition->state_count + 1);
@@ -49,8 +62,9 @@ static bool keep_tables(struct verify *v, const struct definition *definition, s
             .from = definition->transitions[i].from,
             .to = definition->transitions[i].to,
             .has_guard = definition->transitions[i].guard.data != NULL,
+            .requires_reason = definition->transitions[i].requires_reason,
         };
-    return true;
+    return keep_deadlines(v, definition, rules);
 }
 
 static pawl_status keep_rules(struct verify *v, const struct definition_row *row,
@@ -78,7 +92,7 @@ static pawl_status keep_rules(struct verify *v, const struct definition_row *row
         !map_put(&v->rules_map, row->id, v->rules_count))
         return scope_no_memory(&v->scope);
     *out_index = v->rules_count++;
-    return PAWL_OK;
+    return verify_plan(v, rules, row->compiled);
 }
 
 pawl_status verify_definition(struct verify *v, uint32_t id, uint32_t *out_index)

@@ -3,6 +3,8 @@
 #include "base/assert.h"
 #include "evidence/verify_int.h"
 
+#define PAGE_SIZE 512 /* instances of a definition that are asked for at once */
+
 struct path {
     uint64_t *positions; /* of its records, the last first */
     uint32_t count, capacity;
@@ -57,10 +59,10 @@ static pawl_status walk_forward(struct verify *v, const struct path *path)
 
     for (uint32_t i = path->count; status == PAWL_OK && i > 0; i--) {
         status = check_at(v, path->positions[i - 1]);
-        if (v->progress && i % BATCH_SIZE == 0)
-            v->progress(v->context, path->positions[i - 1], path->positions[0]);
+        if (status == PAWL_OK && i % BATCH_SIZE == 0 && !v->request->definition.data)
+            status = verify_tell(v, VERIFY_RECORDS, path->count - i, path->count);
     }
-    return status;
+    return status == PAWL_OK ? verify_replay_over(v, &v->chains[v->chain_count - 1]) : status;
 }
 
 /* Its rows too, unless it was moved on meanwhile: then they belong to a later record. */
@@ -107,4 +109,63 @@ pawl_status verify_one_instance(struct verify *v, uint64_t number)
         return status;
     ASSERT(v->chain_count == 2);
     return check_rows(v, number, head.pos);
+}
+
+/* ---- all of a definition ---- */
+
+static void forget_instance(struct verify *v, uint64_t number)
+{
+    verify_forget_chain(v, &v->chains[1]);
+    map_remove(&v->chain_map, number);
+    v->chain_count = 1;
+    v->pos = 0;
+    v->at_ms = 0;
+}
+
+static pawl_status check_page(struct verify *v, const uint64_t *numbers, uint32_t count)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; status == PAWL_OK && i < count; i++) {
+        status = verify_one_instance(v, numbers[i]);
+        if (status == PAWL_NOT_KNOWN) {
+            verify_at(v, 0, numbers[i], 0);
+            return verify_bad(v, "the instance has a row, but no record");
+        }
+        if (status != PAWL_OK)
+            return status;
+        forget_instance(v, numbers[i]);
+        v->report->instances++;
+        if (numbers[i] > v->tip.last_instance)
+            v->tip.last_instance = numbers[i];
+        status = verify_tell(v, VERIFY_INSTANCES, numbers[i], v->tip.last_instance);
+    }
+    return status;
+}
+
+pawl_status verify_instances_of(struct verify *v, str definition, uint32_t version)
+{
+    struct list_query query = {
+        .definition = definition, .version = version, .oldest_first = true, .limit = PAGE_SIZE
+    };
+    struct definition_row row;
+    uint64_t *page, numbers[PAGE_SIZE];
+    uint32_t count;
+    pawl_status status =
+        store_find_definition(v->store, &v->scope, definition, version, NULL, &row);
+
+    if (status == PAWL_NOT_KNOWN)
+        return scope_fail(&v->scope, PAWL_NOT_KNOWN, "there is no definition '%.*s'%s",
+                          STR_ARG(definition), version ? " of that version" : "");
+    do {
+        scope_clear(&v->scope);
+        if (status == PAWL_OK)
+            status = store_list(v->store, &v->scope, &query, &page, &count);
+        if (status != PAWL_OK)
+            return status;
+        memcpy(numbers, page, count * sizeof *numbers);
+        status = check_page(v, numbers, count);
+        query.after = count > 0 ? numbers[count - 1] : 0;
+    } while (status == PAWL_OK && count == PAGE_SIZE);
+    return status;
 }

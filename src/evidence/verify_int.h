@@ -13,16 +13,21 @@
 #include "base/map.h"
 #include "base/sha.h"
 #include "evidence/evidence.h"
+#include "model/decision.h"
 #include "model/definition.h"
 #include "store/store.h"
 
-#define BATCH_SIZE       1024 /* records read before they are looked at */
-#define VALUE_CACHE_SIZE 4096 /* a power of two */
+#define BATCH_SIZE       1024  /* records read before they are looked at */
+#define VALUE_CACHE_SIZE 4096  /* a power of two */
+#define REPLAYS_KEPT     16384 /* memories of flows at once; others are folded again when needed */
+
+/* Ends a check that was asked to stop; becomes OK in the end. */
+#define VERIFY_STOPPED PAWL_PAUSED
 
 /* A definition, as much of it as a replay needs. */
 struct rule {
     uint32_t from, to;
-    bool has_guard;
+    bool has_guard, requires_reason;
 };
 
 struct rules {
@@ -31,11 +36,14 @@ struct rules {
     uint32_t initial, state_count, transition_count;
     uint8_t *terminal; /* of each state: enum terminal_kind */
     struct rule *transitions;
+    struct deadline *deadlines;
+    uint32_t deadline_count;
     str name; /* data NULL: inline */
     uint8_t source_sha[SHA_SIZE], compiled_sha[SHA_SIZE];
-    uint8_t table_sha[SHA_SIZE]; /* of its states and transitions as rows: verify_tables.c */
-    bool is_defined;             /* a define record was seen */
-    bool has_table;              /* its rows were seen */
+    uint8_t table_sha[SHA_SIZE];   /* of its states and transitions as rows: verify_tables.c */
+    const struct definition *flow; /* prepared, to be decided again; NULL: it is not */
+    bool is_defined;               /* a define record was seen */
+    bool has_table;                /* its rows were seen */
 };
 
 /* One row that effects leave behind. */
@@ -62,12 +70,25 @@ struct chain {
     uint64_t skip_pos;     /* of its last entry whose seq is a multiple of SKIP_EVERY */
     struct fold *fold;     /* NULL: nothing is left behind */
     uint64_t paused_pos;   /* of the pause in force; 0: none */
+    struct replay *replay; /* of a flow; NULL: not in memory now */
+    bool is_blind;         /* a value was erased that its decisions were made from */
     uint64_t snapshot_seq; /* of the last snapshot an entry tells of; 0: none */
     uint8_t snapshot_sha[SHA_SIZE];
     uint32_t rules; /* index */
     uint32_t state;
     uint8_t random[ID_RANDOM_SIZE];
     uint8_t hash[SHA_SIZE];
+};
+
+/* A flow under way, folded as the engine folds it. */
+struct replay {
+    struct arena arena; /* of all that follows but `turn` */
+    void *memory;
+    str input;
+    struct scope turn; /* of `expected` */
+    struct decision expected;
+    uint32_t next; /* the first of its drafts that no entry has shown yet */
+    uint32_t slot; /* in verify.replays */
 };
 
 struct known_value {
@@ -78,8 +99,10 @@ struct known_value {
 struct verify {
     struct store *store;
     const struct heap *heap;
+    const struct verify_request *request;
     struct scope scope; /* every read; emptied before each record */
     struct arena kept;  /* rules */
+    struct scope plans; /* definitions of flows */
     struct arena batch; /* bodies and keys of the records of a batch */
     struct record *records;
     uint32_t record_count;
@@ -107,8 +130,13 @@ struct verify {
     struct kept_row *standing; /* tokens and alarms in force; their ids are on the heap */
     uint32_t standing_count, standing_capacity;
 
-    void (*progress)(void *context, uint64_t pos, uint64_t last);
-    void *context;
+    uint32_t *replays;    /* [REPLAYS_KEPT] indices of chains, 0: free */
+    uint32_t replay_next; /* the slot to be taken next */
+    uint32_t undecided;   /* replays whose decision is not complete */
+
+    uint64_t begun_pos, kept_pos; /* where this check began; where the place was kept last */
+    bool in_log;                  /* nothing but the log is looked at: it may stop here */
+    bool stop_asked;
     struct verify_report *report;
     uint64_t where_pos, where_instance, where_seq; /* what is being looked at */
 };
@@ -118,6 +146,9 @@ pawl_status verify_bad(struct verify *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void verify_at(struct verify *v, uint64_t pos, uint64_t instance, uint64_t seq);
 pawl_status verify_catch_up(struct verify *v); /* check what was appended meanwhile */
+/* Tell how far it is, at every so many; VERIFY_STOPPED if that is far enough. */
+pawl_status verify_tell(struct verify *v, enum verify_part part, uint64_t done, uint64_t all);
+void verify_forget_chain(struct verify *v, struct chain *chain); /* what it holds */
 /* Room for one more item; false if there is no memory. Capacities are doubled. */
 bool verify_grow(const struct heap *heap, void *items, uint32_t count, uint32_t *capacity,
                  size_t item_size);
@@ -142,12 +173,22 @@ pawl_status verify_all_keys(struct verify *v);
 /* verify_kept.c */
 pawl_status verify_note_kept(struct verify *v, const struct record *record);
 pawl_status verify_all_kept(struct verify *v);
+/* One more that is in force; its id is copied. */
+pawl_status verify_put_kept(struct verify *v, const struct kept_row *row);
 void verify_drop_kept(struct verify *v);
 
 /* verify_live.c */
+pawl_status verify_put_fact(struct verify *v, struct chain *chain, struct live_fact fact);
 pawl_status verify_fold(struct verify *v, struct chain *chain, str body);
+pawl_status verify_fold_effects(struct verify *v, struct chain *chain,
+                                const struct effect_list *effects);
 void verify_drop_fold(struct verify *v, struct chain *chain);
 pawl_status verify_live(struct verify *v, const struct chain *chain);
+
+/* verify_deadline.c */
+pawl_status verify_first_timers(struct verify *v, struct chain *chain, const struct record *record);
+pawl_status verify_machine_body(struct verify *v, const struct chain *chain,
+                                const struct record *record);
 
 /* verify_rows.c: heads, live rows and instance rows, against what the log says. */
 pawl_status verify_rows_of(struct verify *v, uint32_t chain_index);
@@ -158,7 +199,22 @@ void verify_digest_definition(struct verify *v, const struct definition *definit
                               uint8_t out[SHA_SIZE]);
 pawl_status verify_tables(struct verify *v);
 
+/* verify_label.c */
+pawl_status verify_labels(struct verify *v);
+
 /* verify_instance.c */
 pawl_status verify_one_instance(struct verify *v, uint64_t number);
+pawl_status verify_instances_of(struct verify *v, str definition, uint32_t version);
+
+/* verify_replay.c: flows decided once more. */
+pawl_status verify_plan(struct verify *v, struct rules *rules, str compiled);
+pawl_status verify_replay(struct verify *v, struct chain *chain, const struct record *record);
+pawl_status verify_replay_over(struct verify *v, const struct chain *chain);
+pawl_status verify_all_replays_over(struct verify *v);
+void verify_drop_replay(struct verify *v, struct chain *chain);
+
+/* verify_place.c: what a check remembers, written down and read again. */
+void verify_keep_place(struct verify *v);
+pawl_status verify_resume(struct verify *v); /* VERIFY_STOPPED: the place can't be used */
 
 #endif

@@ -21,6 +21,8 @@ void verify_drop_kept(struct verify *v)
     while (v->standing_count > 0)
         drop(v, v->standing_count - 1);
     heap_free(v->heap, v->standing, v->standing_capacity * sizeof *v->standing);
+    v->standing = NULL;
+    v->standing_capacity = 0;
 }
 
 static uint32_t find(const struct verify *v, int32_t what, str id)
@@ -32,20 +34,19 @@ static uint32_t find(const struct verify *v, int32_t what, str id)
     return i;
 }
 
-static pawl_status begin(struct verify *v, const struct record *record, str id, int64_t due_at_ms)
+pawl_status verify_put_kept(struct verify *v, const struct kept_row *row)
 {
     char *copy;
 
     if (!verify_grow(v->heap, &v->standing, v->standing_count, &v->standing_capacity,
                      sizeof *v->standing))
         return scope_no_memory(&v->scope);
-    copy = heap_new(v->heap, id.size);
+    copy = heap_new(v->heap, row->id.size);
     if (!copy)
         return scope_no_memory(&v->scope);
-    memcpy(copy, id.data, id.size);
-    v->standing[v->standing_count++] = (struct kept_row){
-        .what = record->what, .id = { copy, id.size }, .due_at_ms = due_at_ms, .pos = record->pos
-    };
+    memcpy(copy, row->id.data, row->id.size);
+    v->standing[v->standing_count] = *row;
+    v->standing[v->standing_count++].id.data = copy;
     return PAWL_OK;
 }
 
@@ -69,7 +70,10 @@ pawl_status verify_note_kept(struct verify *v, const struct record *record)
     if (!node_find(body, "over")) {
         if (index < v->standing_count || !due || !node_to_i64(due, &due_at_ms))
             return verify_bad(v, "a token or alarm that begins twice, or never falls due");
-        return begin(v, record, id->text, due_at_ms);
+        return verify_put_kept(v, &(struct kept_row){ .what = record->what,
+                                                      .id = id->text,
+                                                      .due_at_ms = due_at_ms,
+                                                      .pos = record->pos });
     }
     if (index == v->standing_count)
         return verify_bad(v, "a token or alarm ends that is not in force");

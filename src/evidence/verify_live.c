@@ -53,7 +53,7 @@ static bool copy_name(struct verify *v, struct live_fact *fact)
     return true;
 }
 
-static pawl_status put_fact(struct verify *v, struct chain *chain, struct live_fact fact)
+pawl_status verify_put_fact(struct verify *v, struct chain *chain, struct live_fact fact)
 {
     struct live_fact *found = find_fact(chain->fold, &fact);
     struct fold *fold;
@@ -143,16 +143,16 @@ static pawl_status fold_effect(struct verify *v, struct chain *chain, const stru
         fact.plan = effect->plan;
         fact.attempt = effect->attempt;
         fact.status = effect->status;
-        return put_fact(v, chain, fact);
+        return verify_put_fact(v, chain, fact);
     case EFFECT_READY:
         return set_status(v, chain, effect->ordinal, STEP_READY);
     case EFFECT_RUN:
         return set_status(v, chain, effect->ordinal, STEP_RUNNING);
     case EFFECT_ARM:
         fact.due_at_ms = effect->due_at_ms;
-        return put_fact(v, chain, fact);
+        return verify_put_fact(v, chain, fact);
     case EFFECT_AWAIT:
-        return put_fact(v, chain, fact);
+        return verify_put_fact(v, chain, fact);
     case EFFECT_END:
     case EFFECT_DISARM:
     case EFFECT_LEAVE:
@@ -166,6 +166,16 @@ static pawl_status fold_effect(struct verify *v, struct chain *chain, const stru
     return PAWL_OK;
 }
 
+pawl_status verify_fold_effects(struct verify *v, struct chain *chain,
+                                const struct effect_list *effects)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; status == PAWL_OK && i < effects->count; i++)
+        status = fold_effect(v, chain, &effects->items[i]);
+    return status;
+}
+
 pawl_status verify_fold(struct verify *v, struct chain *chain, str body)
 {
     struct effect_list effects = { 0 };
@@ -173,9 +183,7 @@ pawl_status verify_fold(struct verify *v, struct chain *chain, str body)
 
     if (status == PAWL_STORAGE_FAILURE)
         return verify_bad(v, "its effects can't be read: %.180s", v->scope.error.message);
-    for (uint32_t i = 0; status == PAWL_OK && i < effects.count; i++)
-        status = fold_effect(v, chain, &effects.items[i]);
-    return status;
+    return status == PAWL_OK ? verify_fold_effects(v, chain, &effects) : status;
 }
 
 /* ---- comparing ---- */

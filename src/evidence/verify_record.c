@@ -182,6 +182,8 @@ static pawl_status check_transition(struct verify *v, const struct chain *chain,
     if (rule->has_guard != ((record->flags & RECORD_GUARD) != 0))
         return verify_bad(v, rule->has_guard ? "the transition has a guard that was not asserted"
                                              : "a guard was asserted that is not declared");
+    if (rule->requires_reason && record->reason == 0)
+        return verify_bad(v, "the transition requires a reason, and the entry has none");
     return PAWL_OK;
 }
 
@@ -227,11 +229,14 @@ static pawl_status check_control(struct verify *v, const struct chain *chain,
 static pawl_status check_meaning(struct verify *v, const struct chain *chain,
                                  const struct record *record)
 {
+    pawl_status status;
+
     if (record->what < 0)
         return check_control(v, chain, record);
     if (record->instance == 0)
         return verify_bad(v, "the store itself has no transitions");
-    return check_transition(v, chain, record);
+    status = check_transition(v, chain, record);
+    return status == PAWL_OK ? verify_machine_body(v, chain, record) : status;
 }
 
 /* ---- its hash ---- */
@@ -273,7 +278,7 @@ static pawl_status apply(struct verify *v, struct chain *chain, const struct rec
     if (record->what == CONTROL_PAUSE || record->what == CONTROL_RESUME)
         chain->paused_pos = record->what == CONTROL_PAUSE ? record->pos : 0;
     if (record->what < 0)
-        return PAWL_OK;
+        return record->what == CONTROL_CREATE ? verify_first_timers(v, chain, record) : PAWL_OK;
     rules = &v->rules[chain->rules];
     v->report->entries++;
     if (record->seq % SKIP_EVERY == 0)
@@ -284,6 +289,9 @@ static pawl_status apply(struct verify *v, struct chain *chain, const struct rec
     if (rules->terminal[chain->state] != TERMINAL_NOT) {
         verify_drop_fold(v, chain);
         chain->paused_pos = 0;
+        if (status == PAWL_OK)
+            status = verify_replay_over(v, chain);
+        verify_drop_replay(v, chain);
     }
     return status;
 }
@@ -308,6 +316,8 @@ pawl_status verify_record(struct verify *v, const struct record *record)
         status = verify_note_key(v, record);
     if (status == PAWL_OK)
         status = check_meaning(v, chain, record);
+    if (status == PAWL_OK && record->what >= 0)
+        status = verify_replay(v, chain, record);
     if (status == PAWL_OK)
         status = apply(v, chain, record);
     if (status == PAWL_OK)

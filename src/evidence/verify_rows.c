@@ -167,7 +167,10 @@ pawl_status verify_all_rows(struct verify *v)
     for (uint64_t number = 1; status == PAWL_OK && number <= v->tip.last_instance; number++)
         if (!verify_find_chain(v, number))
             status = check_stray(v, number);
-    for (uint32_t i = 0; status == PAWL_OK && i < v->chain_count; i++)
+    for (uint32_t i = 0; status == PAWL_OK && i < v->chain_count; i++) {
         status = verify_rows_of(v, i);
+        if (status == PAWL_OK && i % BATCH_SIZE == 0)
+            status = verify_tell(v, VERIFY_INSTANCES, i, v->chain_count - 1);
+    }
     return status;
 }

@@ -101,13 +101,13 @@ static pawl_status end_definition(struct table_scan *scan)
 }
 
 static pawl_status add_row(void *context, uint32_t column_count, const str *names,
-                           const str *values)
+                           const str *values, const bool *are_numbers)
 {
     struct table_scan *scan = context;
     uint64_t definition = 0;
     pawl_status status = PAWL_OK;
 
-    (void)names;
+    (void)names, (void)are_numbers;
     if (column_count != ROW_COLUMNS || !str_to_u64(values[ROW_DEFINITION], &definition) ||
         definition == 0)
         return verify_bad(scan->v, "a state or transition row has no definition");
@@ -166,6 +166,8 @@ static const char *const stray_queries[] = {
     "SELECT inst, 'a timer row is marked as a test, or not, unlike its instance' FROM pawl_timer"
     " JOIN pawl_instance ON number = inst"
     " WHERE coalesce(pawl_timer.test, 0) <> coalesce(pawl_instance.test, 0) LIMIT 1",
+    "SELECT id, 'a source belongs to no definition' FROM pawl_source AS s"
+    " WHERE NOT EXISTS (SELECT 1 FROM pawl_definition WHERE source = s.id) LIMIT 1",
     "SELECT id, 'half of a value is erased' FROM pawl_value"
     " WHERE (salt IS NULL) <> (bytes IS NULL) LIMIT 1",
     "SELECT value, 'head rows are said to be right up to a position that is not there'"
@@ -207,11 +209,12 @@ static const char *const stray_queries[] = {
 /* clang-format on */
 
 static pawl_status name_stray(void *context, uint32_t column_count, const str *names,
-                              const str *values)
+                              const str *values, const bool *are_numbers)
 {
     struct verify *v = context;
     uint64_t number = 0;
 
+    (void)are_numbers;
     if (column_count != 2)
         return PAWL_OK;
     if (str_to_u64(values[0], &number) && str_is(names[0], "pos"))
@@ -222,13 +225,13 @@ static pawl_status name_stray(void *context, uint32_t column_count, const str *n
 }
 
 static pawl_status check_compiler(void *context, uint32_t column_count, const str *names,
-                                  const str *values)
+                                  const str *values, const bool *are_numbers)
 {
     struct verify *v = context;
     const struct rules *rules;
     uint64_t id = 0, compiler = 0;
 
-    (void)names;
+    (void)names, (void)are_numbers;
     if (column_count != 2 || !str_to_u64(values[0], &id))
         return PAWL_OK;
     rules = find_rules(v, id);
@@ -245,6 +248,8 @@ static pawl_status check_tables(struct verify *v)
         scope_clear(&v->scope);
         status = store_sql(v->store, &v->scope, str_of(stray_queries[i]), name_stray, v);
     }
+    if (status == PAWL_OK)
+        status = verify_labels(v);
     scope_clear(&v->scope);
     if (status == PAWL_OK)
         status = store_sql(v->store, &v->scope, STR("SELECT id, compiler FROM pawl_definition"),

@@ -83,7 +83,9 @@ pawl_status verify_all_values(struct verify *v)
         return verify_bad(v, "there is a value %llu, but the log can't name so many",
                           (unsigned long long)v->tip.last_value);
     for (uint64_t id = 1; status == PAWL_OK && id <= v->tip.last_value; id++) {
-        if (is_checked(v, id))
+        if (id % (64 * BATCH_SIZE) == 0)
+            status = verify_tell(v, VERIFY_VALUES, id, v->tip.last_value);
+        if (status != PAWL_OK || is_checked(v, id))
             continue;
         scope_clear(&v->scope);
         status = store_value(v->store, &v->scope, id, &value);

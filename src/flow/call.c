@@ -1,5 +1,4 @@
 /* call.c - what a runner and a reader ask of a flow. */
-#include "base/assert.h"
 #include "flow/flow_int.h"
 
 pawl_status flow_call(const struct definition *definition, const void *state, uint32_t ordinal,
@@ -30,12 +29,23 @@ pawl_status flow_call(const struct definition *definition, const void *state, ui
 
 str flow_step_name(const struct definition *definition, uint32_t plan_index)
 {
-    ASSERT(plan_index < plan_of(definition)->count);
-    return plan_of(definition)->steps[plan_index].name;
+    /* The index may come from the rows of a damaged store. */
+    return plan_index < plan_of(definition)->count ? plan_of(definition)->steps[plan_index].name
+                                                   : STR("?");
+}
+
+uint32_t flow_step_count(const struct definition *definition)
+{
+    return plan_of(definition)->count;
+}
+
+bool flow_has_step(const struct definition *definition, str name)
+{
+    return plan_find(plan_of(definition), name) != STEP_NONE;
 }
 
 bool flow_step_is_idempotent(const struct definition *definition, uint32_t plan_index)
 {
-    ASSERT(plan_index < plan_of(definition)->count);
-    return plan_of(definition)->steps[plan_index].is_idempotent;
+    return plan_index < plan_of(definition)->count &&
+           plan_of(definition)->steps[plan_index].is_idempotent;
 }

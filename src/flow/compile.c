@@ -72,6 +72,21 @@ void compile_warning(struct compilation *compiler, const struct node *node, cons
     va_end(args);
 }
 
+void compile_unknown_key(struct compilation *compiler, const struct node *node, const char *before,
+                         const char *const *known)
+{
+    const struct node at_key = { .line = node->key_line, .column = node->key_column };
+    const char *nearest = words_nearest(node->key, known);
+    str key = words_shown(node->key);
+
+    if (nearest)
+        compile_warning(compiler, &at_key, "%s%.*s': it means nothing; did you mean '%s'?", before,
+                        STR_ARG(key), nearest);
+    else
+        compile_warning(compiler, &at_key, "%s%.*s': it means nothing; remove it", before,
+                        STR_ARG(key));
+}
+
 /* ---- The top level ----------------------------------------------------------------- */
 
 static bool is_one_of(str key, const char *const *words)
@@ -82,11 +97,12 @@ static bool is_one_of(str key, const char *const *words)
     return false;
 }
 
-static bool is_about(str key) /* what a definition says of itself */
-{
-    static const char *const words[] = { "name", "description", NULL };
+/* What a definition says of itself. */
+static const char *const about_words[] = { "name", "description", NULL };
 
-    return is_one_of(key, words);
+static bool is_about(str key)
+{
+    return is_one_of(key, about_words);
 }
 
 static void check_top_keys(struct compilation *compiler, const struct node *document,
@@ -99,7 +115,7 @@ static void check_top_keys(struct compilation *compiler, const struct node *docu
             compile_error(compiler, node, "'%.*s' is not supported by this version yet",
                           STR_ARG(node->key));
         else
-            compile_warning(compiler, node, "unknown key '%.*s'", STR_ARG(words_shown(node->key)));
+            compile_unknown_key(compiler, node, "unknown key '", about_words);
     }
 }
 

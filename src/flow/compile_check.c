@@ -108,11 +108,12 @@ static void check_ways(const struct check *check)
     }
     if (index != STEP_NONE && !cycle_has_sleep(compiler, index))
         compile_warning(compiler, compiler->steps[last].node,
-                        "step '%.*s': goes back to '%.*s': a cycle without a wait",
+                        "step '%.*s': goes back to '%.*s': a cycle without a wait; add a sleep",
                         STR_ARG(step_name(compiler, last)), STR_ARG(step_name(compiler, index)));
     for (uint32_t i = 0; i < compiler->count; i++)
         if (!is_reached[i])
-            compile_warning(compiler, compiler->steps[i].node, "step '%.*s': no way leads here",
+            compile_warning(compiler, compiler->steps[i].node,
+                            "step '%.*s': no way leads here; name it in a 'next', or remove it",
                             STR_ARG(step_name(compiler, i)));
 }
 

@@ -3,6 +3,7 @@
 #include "flow/flow_int.h"
 #include "model/grow.h"
 #include "model/words.h"
+#include <stdio.h>
 
 #define TIMEOUT_DEFAULT_MS 120000 /* B33 */
 #define DURATION_MAX_MS    (INT64_C(100) * 366 * 86400 * 1000)
@@ -28,15 +29,28 @@ bool compile_is_reserved(str key)
     return false;
 }
 
-static bool is_known(str key)
-{
-    static const char *const words[] = { "name",    "description", "tool",    "args",      "action",
-                                         "payload", "retry",       "timeout", "idempotent" };
+static const char *const step_words[] = { "name",       "description", "tool",  "args",
+                                          "action",     "payload",     "retry", "timeout",
+                                          "idempotent", NULL };
+static const char *const retry_words[] = { "max", "backoff", NULL };
+static const char *const backoff_words[] = { "initial", "factor", "max", NULL };
 
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (str_is(key, words[i]))
+static bool is_one_of(str key, const char *const *words)
+{
+    for (; *words; words++)
+        if (str_is(key, *words))
             return true;
     return false;
+}
+
+static void warn_about_key(struct compilation *compiler, const struct source_step *step,
+                           const struct node *node, const char *path, const char *const *known)
+{
+    char before[WORDS_SIZE_MAX + 64];
+
+    (void)snprintf(before, sizeof before, "step '%.*s': unknown key '%s",
+                   STR_ARG(words_shown(step->plan.name)), path);
+    compile_unknown_key(compiler, node, before, known);
 }
 
 static bool is_way_on(str key)
@@ -51,7 +65,7 @@ static void check_keys(struct compilation *compiler, struct source_step *step)
     str name = words_shown(step->plan.name);
 
     for (const struct node *node = step->node->first; node; node = node->next) {
-        if (is_known(node->key) || (is_way_on(node->key) && !compiler->is_tree))
+        if (is_one_of(node->key, step_words) || (is_way_on(node->key) && !compiler->is_tree))
             continue;
         step->is_refused = step->is_refused || compile_is_reserved(node->key);
         if (compile_is_reserved(node->key))
@@ -62,8 +76,7 @@ static void check_keys(struct compilation *compiler, struct source_step *step)
             compile_error(compiler, node, "step '%.*s': '%.*s' belongs to 'steps', not to 'do'",
                           STR_ARG(name), STR_ARG(node->key));
         else
-            compile_warning(compiler, node, "step '%.*s': unknown key '%.*s'", STR_ARG(name),
-                            STR_ARG(words_shown(node->key)));
+            warn_about_key(compiler, step, node, "", step_words);
     }
 }
 
@@ -243,9 +256,8 @@ static void read_backoff_growth(struct compilation *compiler, struct source_step
     int64_t initial_ms, max_ms = DURATION_MAX_MS, factor_permille = 2000;
 
     for (const struct node *node = growth->first; node; node = node->next)
-        if (!str_is(node->key, "initial") && node != factor && node != max)
-            compile_warning(compiler, node, "step '%.*s': unknown key 'retry.backoff.%.*s'",
-                            STR_ARG(words_shown(step->plan.name)), STR_ARG(words_shown(node->key)));
+        if (!is_one_of(node->key, backoff_words))
+            warn_about_key(compiler, step, node, "retry.backoff.", backoff_words);
     if (factor && !read_factor(factor, &factor_permille))
         compile_error(compiler, factor,
                       "step '%.*s': retry.backoff.factor must be 1..%d with at most three decimals",
@@ -285,9 +297,8 @@ static void read_retry(struct compilation *compiler, struct source_step *step)
         return;
     }
     for (const struct node *node = retry->first; node; node = node->next)
-        if (node != max && node != backoff)
-            compile_warning(compiler, node, "step '%.*s': unknown key 'retry.%.*s'", STR_ARG(name),
-                            STR_ARG(words_shown(node->key)));
+        if (!is_one_of(node->key, retry_words))
+            warn_about_key(compiler, step, node, "retry.", retry_words);
     read_attempts(compiler, step, max);
     if (backoff && backoff->kind == NODE_ARRAY)
         read_backoff_list(compiler, step, backoff);

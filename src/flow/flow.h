@@ -26,6 +26,8 @@ pawl_status flow_call(const struct definition *definition, const void *memory, u
 
 /* Step names for people: of a plan index. */
 str flow_step_name(const struct definition *definition, uint32_t plan_index);
+uint32_t flow_step_count(const struct definition *definition);
+bool flow_has_step(const struct definition *definition, str name);
 bool flow_step_is_idempotent(const struct definition *definition, uint32_t plan_index);
 
 /* Every attempt in creation order, for instance.steps, folded from the history by the

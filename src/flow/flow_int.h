@@ -5,7 +5,8 @@
 #include "base/limits.h"
 #include "flow/flow.h"
 
-#define STEP_NONE UINT32_MAX
+#define STEP_NONE  UINT32_MAX
+#define ERROR_LOST STR("\"lost\"") /* of an attempt whose process died */
 
 /* ---- The plan: plan.c ---------------------------------------------------------- */
 
@@ -93,6 +94,11 @@ void flow_memory_print(const struct definition *definition, const void *memory, 
 pawl_status flow_memory_load(const struct definition *definition, str text, str input,
                              struct scope *scope, struct arena *arena, void **out);
 
+/* ---- What an entry tells of its event: event.c ------------------------------------ */
+
+bool flow_event_of(const struct definition *definition, const void *memory,
+                   const struct entry_view *entry, uint32_t n, struct event *out);
+
 /* ---- Templates: template.c ----------------------------------------------------- */
 
 enum template_kind {
@@ -166,6 +172,11 @@ void compile_error(struct compilation *compiler, const struct node *node, const 
 void compile_warning(struct compilation *compiler, const struct node *node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void compile_no_memory(struct compilation *compiler);
+
+/* Warn of a key that means nothing, where it stands. `before` is what comes before its name:
+ * "step 'a': unknown key 'retry." */
+void compile_unknown_key(struct compilation *compiler, const struct node *node, const char *before,
+                         const char *const *known);
 
 /* Add the step at `node`; `name` is what it is called if it has no `name`. */
 void compile_step(struct compilation *compiler, const struct node *node, str key, str name);

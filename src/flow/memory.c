@@ -113,9 +113,8 @@ static pawl_status fold_live(const struct plan *plan, struct flow_memory *memory
     case EFFECT_AWAIT:
     case EFFECT_LEAVE:
     case EFFECT_STATE:
+    case EFFECT_SNAPSHOT:
         break;
-    case EFFECT_SNAPSHOT: /* says what was kept, changes nothing */
-        return PAWL_OK;
     }
     return fail_damaged(scope, "an effect that flows do not have");
 }
@@ -176,7 +175,9 @@ pawl_status flow_apply(const struct definition *definition, void *state,
     for (uint32_t i = 0; i < count && status == PAWL_OK; i++) {
         const struct effect *effect = &entry->effects->items[i];
 
-        if (effect->kind == EFFECT_STEP)
+        if (effect->kind == EFFECT_SNAPSHOT)
+            continue; /* says what was kept, changes nothing */
+        else if (effect->kind == EFFECT_STEP)
             status = fold_step(plan, memory, effect, scope);
         else if (effect->kind == EFFECT_DISARM && !memory->has_live)
             continue; /* it went with its row */

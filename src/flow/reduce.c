@@ -10,7 +10,6 @@
 
 #define RESULT_NULL   STR("null")
 #define ERROR_TIMEOUT STR("\"timeout\"")
-#define ERROR_LOST    STR("\"lost\"")
 /* A tree's result is its context; until steps can augment it, it stays as it began. */
 #define CONTEXT_EMPTY STR("{}")
 
@@ -387,4 +386,5 @@ const struct behavior flow_behavior = {
     .apply = flow_apply,
     .memory_print = flow_memory_print,
     .memory_load = flow_memory_load,
+    .event_of = flow_event_of,
 };

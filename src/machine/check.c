@@ -1,7 +1,9 @@
-/* check.c - what is legal but odd in a registered definition: states nothing leads to, and
- * states from which no instance can end (D11: both are allowed). */
+/* check.c - what is legal but odd in a registered definition: states nothing leads to, states
+ * from which no instance can end (D11: both are allowed), kinds that no end can have, states in
+ * which cancelling is refused. */
 #include "machine/machine_int.h"
 #include "model/words.h"
+#include <stdio.h>
 
 /* Neighbours of state s: states[start[s] .. start[s + 1]). */
 struct graph {
@@ -89,38 +91,149 @@ static bool has_terminal(const struct definition *definition)
     return false;
 }
 
-static void warn_about(struct compiler *compiler, uint32_t state, bool reached, bool ends)
+/* What the walks found, by index of the state. */
+struct ways {
+    bool *reached; /* from the initial state */
+    bool *ends;    /* a terminal state can be reached from it */
+};
+
+static void warn_about(struct compiler *compiler, uint32_t state, const struct ways *ways)
 {
     const struct node *node = compiler->state_nodes[state];
     str name = words_shown(compiler->definition->states[state].name);
 
-    if (!reached)
-        compiler_warn(compiler, node, "no way leads from the initial state to '%.*s'",
-                      STR_ARG(name));
-    else if (!ends)
+    if (!ways->reached[state])
         compiler_warn(compiler, node,
-                      "no way leads from '%.*s' to a terminal state: an instance "
-                      "in it never ends",
+                      "no way leads from the initial state to '%.*s'; add a transition to it, or "
+                      "remove it",
                       STR_ARG(name));
+    else if (!ways->ends[state])
+        compiler_warn(compiler, node,
+                      "no way leads from '%.*s' to a terminal state: an instance in it never "
+                      "ends; add a transition that leads on, or make it terminal",
+                      STR_ARG(name));
+}
+
+static void check_ways(struct compiler *compiler, const struct ways *ways)
+{
+    const struct definition *definition = compiler->definition;
+
+    if (!has_terminal(definition)) {
+        compiler_warn(compiler, compiler->document,
+                      "there is no terminal state: instances never end; list the last states "
+                      "under 'terminal_states'");
+        memset(ways->ends, true, definition->state_count); /* it is said */
+    }
+    for (uint32_t s = 0; s < definition->state_count; s++)
+        warn_about(compiler, s, ways);
+}
+
+/* ---- Kinds ---- */
+
+static bool can_end_as(const struct definition *definition, const struct ways *ways,
+                       enum terminal_kind kind)
+{
+    for (uint32_t s = 0; s < definition->state_count; s++)
+        if (ways->reached[s] && definition->states[s].terminal == kind)
+            return true;
+    return false;
+}
+
+/* The first entry of `terminal_kinds` with this kind, or NULL. */
+static const struct node *find_kind(const struct compiler *compiler, enum terminal_kind kind)
+{
+    const struct node *kinds = node_find(compiler->document, "terminal_kinds");
+
+    for (const struct node *node = kinds ? kinds->first : NULL; node; node = node->next)
+        if (str_is(node->text, terminal_kind_name(kind)))
+            return node;
+    return NULL;
+}
+
+/* Who waits for failures or cancels of this machine waits in vain. */
+static void check_kinds(struct compiler *compiler, const struct ways *ways)
+{
+    for (enum terminal_kind kind = TERMINAL_SUCCESS; kind <= TERMINAL_CANCEL; kind++) {
+        const struct node *node = find_kind(compiler, kind);
+        const struct node at_key = node ? compiler_at_key(node) : (struct node){ 0 };
+
+        if (node && !can_end_as(compiler->definition, ways, kind))
+            compiler_warn(compiler, &at_key,
+                          "no instance can end with the kind %s: no way leads to '%.*s'; add a "
+                          "transition to it, or remove it",
+                          terminal_kind_name(kind), STR_ARG(words_shown(node->key)));
+    }
+}
+
+/* ---- Cancelling ---- */
+
+/* As many names as a message has room for; the rest is counted. */
+struct name_list {
+    char text[160];
+    size_t size;
+    uint32_t count, left_out;
+};
+
+static void list_add(struct name_list *list, str name)
+{
+    const char *comma = list->count > 0 ? ", " : "";
+
+    list->count++;
+    if (list->left_out > 0 ||
+        list->size + name.size + sizeof ", '' and 4096 more" > sizeof list->text)
+        list->left_out++;
+    else
+        list->size += (size_t)snprintf(list->text + list->size, sizeof list->text - list->size,
+                                       "%s'%.*s'", comma, STR_ARG(name));
+}
+
+/* Can an instance come here, go on to an end, but not be cancelled? */
+static bool is_stubborn(const struct definition *definition, const struct ways *ways,
+                        uint32_t state)
+{
+    return definition->states[state].terminal == TERMINAL_NOT && ways->reached[state] &&
+           ways->ends[state] && !definition_find_cancel(definition, state);
+}
+
+/* Only a machine that knows cancelling is asked where it does not; and in one warning. */
+static void check_cancel(struct compiler *compiler, const struct ways *ways)
+{
+    const struct definition *definition = compiler->definition;
+    struct name_list list = { 0 };
+    uint32_t first = 0;
+
+    if (!can_end_as(definition, ways, TERMINAL_CANCEL))
+        return;
+    for (uint32_t s = 0; s < definition->state_count; s++) {
+        if (!is_stubborn(definition, ways, s))
+            continue;
+        first = list.count > 0 ? first : s;
+        list_add(&list, words_shown(definition->states[s].name));
+    }
+    if (list.left_out > 0)
+        (void)snprintf(list.text + list.size, sizeof list.text - list.size, " and %u more",
+                       list.left_out);
+    if (list.count > 0)
+        compiler_warn(compiler, compiler->state_nodes[first],
+                      "an instance cannot be cancelled in every state; if it should be, add a "
+                      "transition without a guard to a cancel state from %s",
+                      list.text);
 }
 
 pawl_status compiler_check(struct compiler *compiler)
 {
-    const struct definition *definition = compiler->definition;
-    bool *reached = NULL, *ends = NULL, may_end = has_terminal(definition);
+    struct ways ways = { 0 };
     pawl_status status;
 
     if (compiler->is_inline)
         return PAWL_OK;
-    status = mark(compiler, false, &reached);
+    status = mark(compiler, false, &ways.reached);
     if (status == PAWL_OK)
-        status = mark(compiler, true, &ends);
+        status = mark(compiler, true, &ways.ends);
     if (status != PAWL_OK)
         return status;
-    if (!may_end)
-        compiler_warn(compiler, compiler->document,
-                      "there is no terminal state: instances never end");
-    for (uint32_t s = 0; s < definition->state_count; s++)
-        warn_about(compiler, s, reached[s], ends[s] || !may_end);
-    return PAWL_OK;
+    check_ways(compiler, &ways);
+    check_kinds(compiler, &ways);
+    check_cancel(compiler, &ways);
+    return compiler_check_alike(compiler);
 }

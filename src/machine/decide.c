@@ -3,10 +3,47 @@
  * Nothing here reads a clock, rolls a die or touches a store: the same arguments give the same
  * decision. The rules themselves are the lifecycle's too and stand in model/fire.c. */
 #include "machine/machine.h"
+#include "model/deadline.h"
 #include "model/fire.h"
+#include "model/words.h"
 
-static pawl_status decide(const struct definition *definition, const struct standing *standing,
-                          const struct event *event, struct scope *scope, struct decision *out)
+/* A deadline that is over fires its action as anybody would; the state it counts for is the one
+ * the instance is in now, since the entry that brought it there. */
+static pawl_status decide_timer(const struct definition *definition,
+                                const struct standing *standing, const struct event *event,
+                                struct scope *scope, struct decision *out)
+{
+    pawl_status status = fire_check_open(definition, standing, scope);
+    const struct deadline *deadline;
+
+    if (status != PAWL_OK)
+        return status;
+    deadline = deadline_find(definition, standing->state, event->name);
+    if (!deadline)
+        return fire_fail_legal(definition, standing, scope, PAWL_NOT_AWAITING,
+                               "no timer '%.*s' is armed", STR_ARG(words_shown(event->name)));
+    if (!event->is_forced && event->at_ms < standing->entered_at_ms + deadline->after_ms)
+        return scope_fail(scope, PAWL_NOT_AWAITING, "the timer '%.*s' is not due yet",
+                          STR_ARG(words_shown(event->name)));
+    return fire_decide(definition, standing, event, scope, out);
+}
+
+/* What the one entry does to the timers of a machine that has any. */
+static pawl_status add_effects(const struct definition *definition, const struct standing *standing,
+                               const struct event *event, struct scope *scope,
+                               struct decision *decision)
+{
+    struct draft *draft = &decision->drafts[0];
+    uint32_t to = definition->transitions[draft->transition].to;
+
+    return deadline_effects(scope, definition->deadlines, definition->deadline_count,
+                            standing->state, to, definition->states[to].terminal != TERMINAL_NOT,
+                            event->at_ms, &draft->effects);
+}
+
+static pawl_status decide_event(const struct definition *definition,
+                                const struct standing *standing, const struct event *event,
+                                struct scope *scope, struct decision *out)
 {
     pawl_status status;
 
@@ -15,9 +52,10 @@ static pawl_status decide(const struct definition *definition, const struct stan
         return fire_decide(definition, standing, event, scope, out);
     case EVENT_CANCEL:
         return fire_decide_cancel(definition, standing, event, scope, out);
+    case EVENT_TIMER:
+        return decide_timer(definition, standing, event, scope, out);
     case EVENT_UNKNOWN:
     case EVENT_START:
-    case EVENT_TIMER:
     case EVENT_SIGNAL:
     case EVENT_STEP_START:
     case EVENT_STEP_DONE:
@@ -29,8 +67,17 @@ static pawl_status decide(const struct definition *definition, const struct stan
     if (status != PAWL_OK)
         return status;
     return fire_fail_legal(definition, standing, scope, PAWL_NOT_AWAITING,
-                           "a machine waits for actions, never for timers, signals or steps; "
-                           "fire one");
+                           "a machine waits for actions, never for signals or steps; fire one");
+}
+
+static pawl_status decide(const struct definition *definition, const struct standing *standing,
+                          const struct event *event, struct scope *scope, struct decision *out)
+{
+    pawl_status status = decide_event(definition, standing, event, scope, out);
+
+    if (status == PAWL_OK && definition->deadline_count > 0)
+        status = add_effects(definition, standing, event, scope, out);
+    return status;
 }
 
 const struct behavior machine_behavior = { .kind = KIND_MACHINE, .decide = decide };

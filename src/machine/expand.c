@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "machine/machine_int.h"
+#include "model/words.h"
 
 /* Does `state` declare this action itself? */
 static bool is_declared(const struct compiler *compiler, uint32_t state, str action)
@@ -63,6 +64,7 @@ static uint32_t count_transitions(const struct compiler *compiler)
 static void add_transitions(struct compiler *compiler, const struct declared *declared)
 {
     struct definition *definition = compiler->definition;
+    uint32_t before = definition->transition_count;
 
     for (uint32_t from = next_from(compiler, declared, 0); from != STATE_NONE;
          from = next_from(compiler, declared, from + 1))
@@ -72,6 +74,11 @@ static void add_transitions(struct compiler *compiler, const struct declared *de
                                  .action = declared->action,
                                  .guard = declared->guard,
                                  .requires_reason = declared->requires_reason };
+    if (definition->transition_count == before)
+        compiler_warn(compiler, declared->node,
+                      "this '*' stands for no state: every state that is not terminal declares "
+                      "'%.*s' itself; remove it",
+                      STR_ARG(words_shown(declared->action)));
 }
 
 pawl_status compiler_expand(struct compiler *compiler)

@@ -1,7 +1,7 @@
 /* machine_int.h - private to machine: a document on its way to a definition.
  *
  * The way: parse.c (states, kinds, initial) -> transitions.c (as written) -> expand.c (`*`,
- * then the definition's own table) -> check.c (what is legal but odd). Each part reports all it
+ * then the definition's own table) -> deadlines.c -> check.c (what is legal but odd). Each part reports all it
  * finds and goes on; only machine_compile() asks whether anything was wrong. */
 #ifndef PAWL_MACHINE_MACHINE_INT_H
 #define PAWL_MACHINE_MACHINE_INT_H
@@ -41,6 +41,12 @@ void compiler_error(struct compiler *compiler, const struct node *node, const ch
 void compiler_warn(struct compiler *compiler, const struct node *node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* A place to tell of a member's key instead of its value. */
+static inline struct node compiler_at_key(const struct node *member)
+{
+    return (struct node){ .line = member->key_line, .column = member->key_column };
+}
+
 /* The rest fails with NO_MEMORY alone. */
 
 /* parse.c: unknown keys of `object` are worth a warning in a registered definition. */
@@ -57,7 +63,9 @@ uint32_t compiler_read_state(struct compiler *compiler, const struct node *node,
 
 pawl_status compiler_read_transitions(struct compiler *compiler); /* transitions.c */
 pawl_status compiler_expand(struct compiler *compiler);           /* expand.c */
+pawl_status compiler_read_deadlines(struct compiler *compiler);   /* deadlines.c */
 pawl_status compiler_check(struct compiler *compiler);            /* check.c */
+pawl_status compiler_check_alike(struct compiler *compiler);      /* alike.c */
 
 /* sort.c: order indices. No hostile input makes it slow, and it takes no memory. */
 void sort_indices(uint32_t *items, uint32_t count,

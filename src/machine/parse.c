@@ -20,13 +20,28 @@ static bool is_one_of(str key, const char *const *keys)
     return false;
 }
 
+static void warn_about_key(struct compiler *compiler, const struct node *node, const char *nearest)
+{
+    const struct node at_key = compiler_at_key(node);
+    str key = words_shown(node->key);
+
+    if (nearest)
+        compiler_warn(compiler, &at_key,
+                      "unknown key '%.*s': it is kept, and means nothing; did you mean '%s'?",
+                      STR_ARG(key), nearest);
+    else
+        compiler_warn(compiler, &at_key,
+                      "unknown key '%.*s': it is kept, and means nothing; remove it, or put what "
+                      "it says under 'description'",
+                      STR_ARG(key));
+}
+
 void compiler_check_keys(struct compiler *compiler, const struct node *object,
                          const char *const *known)
 {
     for (const struct node *node = object->first; node && !compiler->is_inline; node = node->next)
         if (!is_one_of(node->key, known))
-            compiler_warn(compiler, node, "unknown key '%.*s': it is kept, and means nothing",
-                          STR_ARG(words_shown(node->key)));
+            warn_about_key(compiler, node, words_nearest(node->key, known));
 }
 
 bool compiler_read_name(struct compiler *compiler, const struct node *node, const char *what,
@@ -195,7 +210,7 @@ static void read_terminals(struct compiler *compiler)
         if (state == STATE_NONE)
             continue;
         if (states[state].terminal != TERMINAL_NOT)
-            compiler_warn(compiler, node, "terminal state '%.*s' is listed twice",
+            compiler_warn(compiler, node, "terminal state '%.*s' is listed twice; keep one",
                           STR_ARG(words_shown(states[state].name)));
         states[state].terminal = TERMINAL_PLAIN;
     }
@@ -289,14 +304,11 @@ static void read_initial(struct compiler *compiler)
 static void check_registered(struct compiler *compiler)
 {
     const struct node *name = node_find(compiler->document, "name");
-    const struct node *deadlines = node_find(compiler->document, "deadlines");
 
     if (name && (name->kind != NODE_STRING || !definition_name_is_valid(name->text)))
         compiler_error(compiler, name,
                        "'name': expected 1 to %d of A-Z a-z 0-9 . _ / -, found something else",
                        LIMIT_NAME);
-    if (deadlines && deadlines->kind != NODE_NULL)
-        compiler_error(compiler, deadlines, "deadlines are not supported by this version yet");
     for (const char *const *key = flow_keys; *key; key++)
         if (node_find(compiler->document, *key))
             compiler_error(compiler, node_find(compiler->document, *key),
@@ -344,6 +356,8 @@ static pawl_status compile(struct compiler *compiler)
 
     if (status == PAWL_OK && compiler->error_count == 0)
         status = compiler_expand(compiler);
+    if (status == PAWL_OK && compiler->error_count == 0)
+        status = compiler_read_deadlines(compiler);
     if (status == PAWL_OK && compiler->error_count == 0)
         status = compiler_check(compiler);
     if (status == PAWL_OK && compiler->scope->arena.failed)

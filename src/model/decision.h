@@ -65,6 +65,7 @@ struct standing {
     uint32_t state;
     uint64_t seq;      /* of its last entry */
     const void *memory; /* the behavior's; NULL for machines */
+    int64_t entered_at_ms; /* TIMER of a machine: when it came into its state */
 };
 
 struct behavior {
@@ -81,9 +82,19 @@ struct behavior {
     void *(*memory_new)(const struct definition *definition, str input, struct arena *arena);
     pawl_status (*apply)(const struct definition *definition, void *memory,
                          const struct entry_view *entry, struct scope *scope, struct arena *arena);
+    /* The entry was recorded later than it was decided, and its timers count from then: their due
+     * times as they stand in the log. NULL where memory holds none. */
+    void (*restamp)(void *memory, const struct effect_list *effects);
     void (*memory_print)(const struct definition *definition, const void *memory, struct buf *out);
     pawl_status (*memory_load)(const struct definition *definition, str text, str input,
                                struct scope *scope, struct arena *arena, void **out);
+
+    /* For a check of histories: the n-th event (from 0) that may have made `entry` as the first
+     * of its decision, or false if there are no more. An entry does not tell all of its event:
+     * each one that it leaves open is given, and the check takes the one that decide() answers
+     * with this entry. The input of START is the caller's. NULL: handlers are not run again. */
+    bool (*event_of)(const struct definition *definition, const void *memory,
+                     const struct entry_view *entry, uint32_t n, struct event *out);
 };
 
 /* Add a zeroed draft for `transition`; NULL if there is no memory. */

@@ -2,6 +2,7 @@
 #include "model/definition.h"
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/planted.h"
 
 pawl_status definition_index(struct definition *definition, struct scope *scope)
 {
@@ -63,7 +64,8 @@ const struct transition *definition_find_cancel(const struct definition *definit
 
     for (uint32_t n = 0; (transition = exit_at(definition, state, n)); n++)
         if (!transition->guard.data && !transition->by_engine &&
-            definition->states[transition->to].terminal == TERMINAL_CANCEL)
+            (definition->states[transition->to].terminal == TERMINAL_CANCEL ||
+             (PLANTED(CANCEL_ANY_END) && definition->states[transition->to].terminal)))
             return transition;
     return NULL;
 }
@@ -174,6 +176,25 @@ static void print_transition(const struct transition *transition, struct buf *ou
     json_close(out, '}');
 }
 
+static void print_deadlines(const struct definition *definition, struct buf *out)
+{
+    if (definition->deadline_count == 0)
+        return;
+    json_key(out, "deadlines");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < definition->deadline_count; i++) {
+        json_open(out, '{');
+        json_key(out, "state");
+        json_u64(out, definition->deadlines[i].state);
+        json_key(out, "after");
+        json_i64(out, definition->deadlines[i].after_ms);
+        json_key(out, "transition");
+        json_u64(out, definition->deadlines[i].transition);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
 void definition_print(const struct definition *definition, struct buf *out)
 {
     json_open(out, '{');
@@ -193,6 +214,7 @@ void definition_print(const struct definition *definition, struct buf *out)
     for (uint32_t i = 0; i < definition->transition_count; i++)
         print_transition(&definition->transitions[i], out);
     json_close(out, ']');
+    print_deadlines(definition, out);
     if (definition->plan_text.data) {
         json_key(out, "plan");
         json_raw(out, definition->plan_text);

@@ -36,6 +36,13 @@ struct transition {
     bool by_engine; /* a caller who fires it gets invalid-transition */
 };
 
+/* When `state` has been held for `after_ms`, `transition` is fired; machines alone have them. */
+struct deadline {
+    uint32_t state, transition; /* indices */
+    str name;                   /* of its timer: the transition's action */
+    int64_t after_ms;
+};
+
 struct definition {
     enum definition_kind kind;
     uint32_t compiler;
@@ -43,6 +50,8 @@ struct definition {
     uint32_t state_count, initial;
     struct transition *transitions;
     uint32_t transition_count;
+    struct deadline *deadlines; /* in the order of their declaration */
+    uint32_t deadline_count;
     uint32_t *exits;      /* transition indices ordered by (from, index) ... */
     uint32_t *exit_start; /* ... those of state s are exits[exit_start[s] .. exit_start[s + 1]) */
     str plan_text;        /* the behavior's part of the compiled text, JSON; data NULL: none */
@@ -55,8 +64,9 @@ pawl_status definition_index(struct definition *definition, struct scope *scope)
 
 /* The canonical text: {"compiler":1,"kind":"machine","states":[{"name":"a"},{"name":"z",
  * "terminal":"success"}],"initial":0,"transitions":[{"from":0,"action":"go","to":1,
- * "guard":"g","requires_reason":true,"by":"engine"}],"plan":{...}}; members that are absent,
- * false or "caller" are left out; a terminal without a kind has "terminal":"plain". */
+ * "guard":"g","requires_reason":true,"by":"engine"}],"deadlines":[{"state":0,"after":1000,
+ * "transition":0}],"plan":{...}}; members that are absent, empty `deadlines`, false or "caller" are
+ * left out; a terminal without a kind has "terminal":"plain". */
 void definition_print(const struct definition *definition, struct buf *out);
 
 /* Read a canonical text. The result and all it points to live in scope->arena; the

@@ -5,6 +5,9 @@
 #include "base/limits.h"
 #include "model/definition.h"
 
+#define DEADLINE_MAX_MS                                                                            \
+    (INT64_C(40000) * 24 * 3600 * 1000) /* above what a duration can be: no sum overflows */
+
 struct loading {
     struct scope *scope; /* the definition's */
     const struct node *document;
@@ -134,6 +137,46 @@ static pawl_status load_transitions(struct loading *loading)
     return PAWL_OK;
 }
 
+static bool load_deadline(const struct definition *definition, const struct node *node,
+                          struct deadline *out)
+{
+    const struct node *after = node_find(node, "after");
+    const struct transition *transition;
+
+    if (!read_u32(node_find(node, "state"), &out->state) ||
+        !read_u32(node_find(node, "transition"), &out->transition) ||
+        out->transition >= definition->transition_count)
+        return false;
+    transition = &definition->transitions[out->transition];
+    out->name = transition->action;
+    return transition->from == out->state && !transition->guard.data &&
+           !transition->requires_reason && after && node_to_i64(after, &out->after_ms) &&
+           out->after_ms > 0 && out->after_ms <= DEADLINE_MAX_MS;
+}
+
+/* Machines alone have them, and most have none. */
+static pawl_status load_deadlines(struct loading *loading)
+{
+    struct definition *definition = loading->definition;
+    const struct node *deadlines = node_find(loading->document, "deadlines");
+    struct deadline *deadline;
+
+    if (!deadlines)
+        return PAWL_OK;
+    if (deadlines->kind != NODE_ARRAY || deadlines->count == 0 ||
+        deadlines->count > LIMIT_DEADLINES || definition->kind != KIND_MACHINE)
+        return fail_damaged(loading->scope, "its deadlines are none");
+    deadline = ARENA_ARRAY(&loading->scope->arena, struct deadline, deadlines->count);
+    if (!deadline)
+        return scope_no_memory(loading->scope);
+    definition->deadlines = deadline;
+    definition->deadline_count = deadlines->count;
+    for (const struct node *node = deadlines->first; node; node = node->next, deadline++)
+        if (!load_deadline(definition, node, deadline))
+            return fail_damaged(loading->scope, "a deadline is not one");
+    return PAWL_OK;
+}
+
 static pawl_status load_head(struct loading *loading)
 {
     struct definition *definition = loading->definition;
@@ -161,6 +204,8 @@ static pawl_status load_all(struct loading *loading)
         status = load_states(loading);
     if (status == PAWL_OK)
         status = load_transitions(loading);
+    if (status == PAWL_OK)
+        status = load_deadlines(loading);
     if (status == PAWL_OK && loading->scope->arena.failed)
         status = scope_no_memory(loading->scope);
     return status == PAWL_OK ? definition_index(loading->definition, loading->scope) : status;

@@ -2,6 +2,7 @@
 #include "model/fire.h"
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/planted.h"
 #include "model/words.h"
 #include <stdio.h>
 
@@ -16,7 +17,7 @@ pawl_status fire_check_open(const struct definition *definition, const struct st
 {
     str state = state_shown(definition, standing);
 
-    if (definition->states[standing->state].terminal == TERMINAL_NOT)
+    if (definition->states[standing->state].terminal == TERMINAL_NOT || PLANTED(TERMINAL_LEFT))
         return PAWL_OK;
     return scope_fail(scope, PAWL_TERMINAL,
                       "the instance has ended in '%.*s'; nothing leaves a terminal state, create "
@@ -59,7 +60,8 @@ static pawl_status decide_one(const struct definition *definition,
     draft->payload = event->payload;
     draft->reason = event->reason;
     draft->actor = event->actor;
-    draft->guard = transition->guard.data != NULL;
+    draft->guard =
+        transition->guard.data != NULL || (PLANTED(GUARD_NOTED) && event->guard_satisfied);
     *out = decision;
     return PAWL_OK;
 }
@@ -74,11 +76,11 @@ static pawl_status check_conditions(const struct transition *transition, const s
 {
     str action = words_shown(transition->action), guard = words_shown(transition->guard);
 
-    if (transition->requires_reason && !has_reason(event))
+    if (transition->requires_reason && !has_reason(event) && !PLANTED(REASON_UNASKED))
         return scope_fail(scope, PAWL_REASON_REQUIRED,
                           "'%.*s' from '%.*s' wants a reason; say why with 'reason'",
                           STR_ARG(action), STR_ARG(state));
-    if (transition->guard.data && !event->guard_satisfied)
+    if (transition->guard.data && !event->guard_satisfied && !PLANTED(GUARD_UNASKED))
         return scope_fail(scope, PAWL_GUARD_NOT_SATISFIED,
                           "'%.*s' from '%.*s' is guarded by '%.*s'; once that holds, assert it "
                           "with guard_satisfied true",

@@ -384,6 +384,36 @@ pawl_status store_list(struct store *store, struct scope *scope, const struct li
     return expect(scope, status, page_is_sound(query, *out, *count), "an instance");
 }
 
+pawl_status store_counts(struct store *store, struct scope *scope, str name, uint32_t version,
+                         struct state_count **out, uint32_t *count)
+{
+    pawl_status status;
+
+    ASSERT(out && count);
+    status = store->ops->counts(store, scope, name, version, out, count);
+    for (uint32_t i = 0; status == PAWL_OK && i < *count; i++)
+        ASSERT((*out)[i].state.data);
+    return status;
+}
+
+pawl_status store_step_counts(struct store *store, struct scope *scope, str name,
+                              struct step_count **out, uint32_t *count)
+{
+    pawl_status status;
+
+    ASSERT(name.data && out && count);
+    status = store->ops->step_counts(store, scope, name, out, count);
+    for (uint32_t i = 1; status == PAWL_OK && i < *count; i++) {
+        const struct step_count *one = &(*out)[i - 1], *next = &(*out)[i];
+
+        status = expect(scope, status,
+                        one->version < next->version ||
+                            (one->version == next->version && one->plan < next->plan),
+                        "a step");
+    }
+    return status;
+}
+
 pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context)
 {
     ASSERT(fn);
@@ -393,4 +423,9 @@ pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn
     if (text.size == 0)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "expected a statement, found none");
     return store->ops->sql(store, scope, text, fn, context);
+}
+
+uint64_t store_wal_bytes(struct store *store)
+{
+    return store->ops->wal_bytes ? store->ops->wal_bytes(store) : 0;
 }

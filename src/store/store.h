@@ -17,7 +17,8 @@
  *  (7) due() gives timers in order of (due, instance, ordinal, name), none due later than asked.
  *  (8) An interned value is found by its exact bytes.
  *  (9) list() gives each matching instance once, in order of number, and its cursor goes on
- *      where it stopped, whatever was created meanwhile.
+ *      where it stopped, whatever was created meanwhile. No instance has been created later
+ *      (instantiated_at) than its create record was made.
  * (10) A store may be reopened after a kill at any instant.
  * (11) Bytes come back as they went in: sources, values, bodies, labels, also with NUL in them.
  * (12) A key names the last record that was committed with it; keys older than the commit says
@@ -30,6 +31,7 @@
 
 #include "base/scope.h"
 #include "env/env.h"
+#include "model/definition.h"
 #include "model/effect.h"
 #include "model/record.h"
 
@@ -111,6 +113,23 @@ struct list_query { /* data NULL and 0: any */
     uint32_t limit;
 };
 
+/* How many instances stand in one state of one version of a definition. */
+struct state_count {
+    str definition;       /* data NULL: inline */
+    uint32_t version;     /* 0: inline */
+    str state;
+    enum terminal_kind terminal;
+    uint64_t total;
+    uint64_t running;     /* of them, with a ready or running step and not paused */
+    uint64_t paused;
+};
+
+/* How many live attempts of one step of one version of a definition there are. */
+struct step_count {
+    uint32_t version, plan; /* plan: the step's index */
+    uint64_t total;
+};
+
 struct store_options {
     bool own;             /* hold the store exclusively for life */
     const char *address;  /* with own: written for others to find */
@@ -121,7 +140,8 @@ struct store_options {
 
 struct store;
 typedef pawl_status (*record_fn)(void *context, const struct record *record);
-typedef pawl_status (*row_fn)(void *context, uint32_t column_count, const str *names, const str *values);
+typedef pawl_status (*row_fn)(void *context, uint32_t column_count, const str *names, const str *values,
+                              const bool *are_numbers); /* those whose text is a JSON number */
 
 struct store_ops {
     const char *scheme; /* of the URL: "sqlite" */
@@ -195,9 +215,21 @@ struct store_ops {
                              struct kept_row **out, uint32_t *count);
     pawl_status (*list)(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
+    /* Where all instances stand, or those of one definition (a name; version 0: all of them).
+     * States that nobody is in are left out; one moment for all. It may take a while, and holds
+     * up nobody meanwhile. */
+    pawl_status (*counts)(struct store *store, struct scope *scope, str name, uint32_t version,
+                          struct state_count **out, uint32_t *count);
+
+    /* The live steps (pending, ready or running) of the instances of a definition, by version and
+     * step, in this order. Like counts(), it holds up nobody. */
+    pawl_status (*step_counts)(struct store *store, struct scope *scope, str name,
+                               struct step_count **out, uint32_t *count);
 
     /* Read-only SQL over the pawl_... views, for people. May be NULL. */
     pawl_status (*sql)(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
+    /* Bytes of a write-ahead log in use. May be NULL. */
+    uint64_t (*wal_bytes)(struct store *store);
 };
 
 struct store {
@@ -208,6 +240,15 @@ struct store {
 pawl_status store_open(str url, const struct store_options *options, struct scope *scope,
                        struct store **out);
 void store_close(struct store *store); /* NULL is allowed */
+
+/* Join a host's connection: its file holds our tables from now on, and a turn that falls into a
+ * transaction of the host's is a part of that one (contracts (1) and (2) then speak of the host's
+ * COMMIT; a rollback of the host's takes back what commit() had accepted). One thread at a time, the
+ * one that uses the connection. INVALID_REQUEST names what is wrong with the connection; IN_USE,
+ * OVERLOADED. `options->own` must be false. store_close() leaves the connection to the host. */
+struct sqlite3;
+pawl_status store_attach(struct sqlite3 *connection, const struct store_options *options,
+                         struct scope *scope, struct store **out);
 
 /* The layers above call these, never the table: they check arguments and results of every
  * backend at once. Same contracts as the methods above. */
@@ -247,6 +288,11 @@ pawl_status store_kept_list(struct store *store, struct scope *scope, int32_t wh
                             struct kept_row **out, uint32_t *count);
 pawl_status store_list(struct store *store, struct scope *scope, const struct list_query *query,
                        uint64_t **out, uint32_t *count);
+pawl_status store_counts(struct store *store, struct scope *scope, str name, uint32_t version,
+                         struct state_count **out, uint32_t *count);
+pawl_status store_step_counts(struct store *store, struct scope *scope, str name,
+                              struct step_count **out, uint32_t *count);
+uint64_t store_wal_bytes(struct store *store); /* 0: none */
 pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
 
 extern const struct store_ops memory_store_ops, sqlite_store_ops;

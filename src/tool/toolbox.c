@@ -201,6 +201,8 @@ static void set_answer(pawl_tool_answer *answer, const char *json, bool failed)
 {
     str text = str_of(json);
 
+    if (!answer)
+        return;
     answer->failed = failed;
     answer->is_too_large = text.size > LIMIT_TEXT;
     buf_clear(&answer->json);

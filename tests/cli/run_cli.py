@@ -41,7 +41,9 @@ def test_version(shell):
 def test_wrong_words_are_usage_and_touch_nothing(shell):
     for words in (["frie"], ["fire"], ["fire", "x"], ["list", "x"], ["list", "--nope"], ["list", "-x"],
                   ["list", "--state"], ["fire", "x", "y", "--guard=1"], ["define", "missing.yaml"],
-                  ["--store"], ["run", "missing.yaml"]):
+                  ["--store"], ["run", "missing.yaml"], ["check", "missing.yaml"],
+                  ["start", "order", "--input", "@missing.json"], ["run", "x", "--input", "@missing.json"],
+                  ["fire", "@last", "pay", "--payload", "@missing.json"]):
         found = shell.pawl(*words, expect=2)
         assert found.err.startswith("pawl: ") and not found.out, (words, found)
     assert "did you mean 'fire'" in shell.pawl("frie", expect=2).err
@@ -120,6 +122,8 @@ def test_guard_reason_payload_time_and_sequence_reach_the_entry(shell):
     shell.pawl("fire", "@last", "begin-testing")
     assert "--guard" in shell.pawl("fire", "@last", "release", expect=1).err
     assert "conflict" in shell.pawl("fire", "@last", "release", "--guard", "--expect", "7", expect=1).err
+    assert "is 0, but the next entry is number 2" in shell.pawl(
+        "fire", "@last", "release", "--guard", "--expect", "0", expect=1).err
     shell.write("note.json", '{"n": 1.50}')
     shell.pawl("fire", "@last", "release", "--guard", "--reason", "good", "--payload", "@note.json",
                "--expect", "2")
@@ -160,6 +164,17 @@ def test_cancel_goes_the_declared_way_or_is_refused(shell):
     assert "no-cancel-transition" in shell.pawl("cancel", "@last", expect=1).err
 
 
+def test_cancel_takes_all_that_belong_together(shell):
+    order(shell, "--correlation", "c-1")
+    order(shell, "--correlation", "c-1")
+    order(shell, "--correlation", "c-2")
+    assert shell.pawl("cancel", "--correlation", "c-1").out == "cancelled 2, refused 0\n"
+    assert shell.json("cancel", "--correlation", "c-1") == {"cancelled": 0, "refused": 2}
+    assert shell.json("stats")["by_state"] == {"new": 1, "dropped": 2}
+    shell.pawl("cancel", expect=2)
+    shell.pawl("cancel", "@last", "--correlation", "c-2", expect=2)
+
+
 def test_list_filters(shell):
     order(shell, "--subject", "A-1", "--label", "region=eu", "--label", "tier=gold")
     order(shell, "--subject", "A-2", "--correlation", "c-9")
@@ -173,6 +188,15 @@ def test_list_filters(shell):
     table = shell.pawl("list").out
     assert re.search(r"order@1 +paid +suspended +A-2", table), table
     assert "invalid-query" in shell.pawl("list", "--limit", "0", expect=1).err
+
+
+def test_stats_counts_by_status_and_state(shell):
+    order(shell)
+    order(shell)
+    shell.pawl("fire", "@last", "pay")
+    assert shell.json("stats", "--definition", "order")["by_state"] == {"new": 1, "paid": 1}
+    table = shell.pawl("stats").out
+    assert re.search(r"2  suspended\n", table) and re.search(r"1  paid\n", table) and "2  in all" in table, table
 
 
 def test_show_tells_facts_path_and_next_actions(shell):
@@ -220,7 +244,9 @@ def test_verify_finds_a_changed_byte(shell):
 def test_sql_reads_and_never_writes(shell):
     order(shell, "--subject", "A-17")
     found = shell.json("sql", "select name, version from pawl_definitions where name = 'order'")
-    assert found["columns"] == ["name", "version"] and found["rows"] == [["order", "1"]], found
+    assert found["columns"] == ["name", "version"] and found["rows"] == [["order", 1]], found
+    assert shell.json("sql", "select '1', 1.5, null")["rows"] == [["1", 1.5, None]]
+    assert re.search(r"^order +1$", shell.pawl("sql", "select name, version from pawl_definitions").out, re.M)
     assert "order" in shell.pawl("sql", "select name from pawl_definitions").out
     for text in ("delete from pawl_log", "create table x (a)", "selec", ""):
         shell.pawl("sql", text, expect=1)

@@ -34,6 +34,18 @@ transitions:
   - {from_state: '*', action: break, to_state: broken}
 """
 
+# Declared inline: a self-loop, a guard, a reason, a way to cancel.
+PAPER = {"states": ["draft", "held", "sent", "torn"], "initial_state": "draft",
+         "terminal_states": ["sent", "torn"], "terminal_kinds": {"sent": "success", "torn": "cancel"},
+         "transitions": [
+             {"from_state": "draft", "action": "edit", "to_state": "draft"},
+             {"from_state": "draft", "action": "hold", "to_state": "held", "requires_reason": True},
+             {"from_state": "held", "action": "send", "to_state": "sent", "guard": "signed"},
+             {"from_state": "held", "action": "free", "to_state": "draft"},
+             {"from_state": "draft", "action": "tear", "to_state": "torn"},
+             {"from_state": "held", "action": "tear", "to_state": "torn"}]}
+MARKED = ("lamp", "paper")  # kinds whose every entry bears the mark of its call
+
 # Every attempt may be lost with its process, and is made again.
 TRIP = """name: trip
 steps:
@@ -151,6 +163,7 @@ class Instance:
         self.acked = {}       # number of the entry -> the mark in its payload
         self.open = set()     # marks of calls that were never answered
         self.refused = set()  # marks of calls that were refused
+        self.must_see = set() # marks that were acknowledged without a number
         self.seen = []        # hashes, in order
         self.added = self.added_perhaps = 0  # signals to a countdown
         self.may_be_missing = False          # its creation was never answered
@@ -161,14 +174,15 @@ class Instance:
         hashes = [e["hash"] for e in entries]
         assert hashes[:len(self.seen)] == self.seen, "%s: what was seen has changed" % self.id
         self.seen = hashes
-        if self.kind == "lamp":
+        if self.kind in MARKED:
             self.check_marks(entries)
 
     def check_marks(self, entries):
         lost = [n for n in self.acked if n > len(entries)]
         assert not lost, "%s: entries %s were acknowledged and are lost" % (self.id, lost)
         for entry in entries:
-            number, mark = entry["sequence_number"], entry["payload"]["mark"]
+            number = entry["sequence_number"]
+            mark = entry["payload"]["mark"] if "payload" in entry else entry["reason"]  # of a cancel
             assert mark not in self.refused, "%s: %s was refused and is there" % (self.id, mark)
             if number in self.acked:
                 assert self.acked[number] == mark, "%s-%d: expected %s, found %s" % (
@@ -177,6 +191,7 @@ class Instance:
                 assert mark in self.open, "%s-%d: nobody sent %s" % (self.id, number, mark)
                 self.acked[number] = mark
         marks = list(self.acked.values())
+        assert self.must_see <= set(marks), "%s: %s was acknowledged and is lost" % (self.id, self.must_see)
         assert len(marks) == len(set(marks)), "%s: something is there twice" % self.id
         self.open.clear()
 
@@ -253,27 +268,43 @@ def create(ledger, client, kind, body):
     raise Gone(True)
 
 
-def switch(ledger, client, lamp, action="switch"):
-    """Fire, and note how it went; the answer's number, or None if it was refused."""
-    mark = ledger.mark()
-    lamp.open.add(mark)
-    ledger.touch(lamp)
+def marked(ledger, client, instance, path, body, mark):
+    """Call, and note how it went; the answer, or None if it was refused."""
+    instance.open.add(mark)
+    ledger.touch(instance)
     try:
-        status, answer = client.call("POST", "/v1/instances/%s/fire" % lamp.id,
-                                     {"action": action, "payload": {"mark": mark}})
+        status, answer = client.call("POST", "/v1/instances/%s/%s" % (instance.id, path), body)
     except Gone as gone:
         ledger.note("unanswered") if gone.sent else None
         raise
     if status == 200:
-        lamp.open.discard(mark)
-        lamp.acked[answer["sequence_number"]] = mark
         ledger.note("acknowledged")
-        return answer["sequence_number"]
+        return answer
     if answer.get("reason") != "outcome-unknown":
-        lamp.open.discard(mark)
-        lamp.refused.add(mark)
+        instance.open.discard(mark)
+        instance.refused.add(mark)
         ledger.note("refused")
     return None
+
+
+def switch(ledger, client, instance, action="switch", size=0, **members):
+    """Fire, with a payload of some `size`; the entry's number, or None if it was refused."""
+    mark = ledger.mark()
+    payload = {"mark": mark, "text": "x" * size} if size else {"mark": mark}
+    answer = marked(ledger, client, instance, "fire", {"action": action, "payload": payload, **members}, mark)
+    if answer is None:
+        return None
+    instance.open.discard(mark)
+    instance.acked[answer["sequence_number"]] = mark
+    return answer["sequence_number"]
+
+
+def cancel(ledger, client, instance):
+    """Its answer tells no number: it stays open until it is seen, but it must be seen."""
+    mark = ledger.mark()
+    answer = marked(ledger, client, instance, "cancel", {"reason": mark}, mark)
+    instance.must_see.update([mark] if answer else [])
+    return answer
 
 
 def run_cli(folder, *words):

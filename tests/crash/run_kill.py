@@ -4,8 +4,9 @@ flows and countdowns are driven by several clients, over HTTP and from the comma
 syncs and writes that fail under a server that lives on.
 
 One store lives through all the deaths. After each the ledger (rig.py) is checked; at the end
-every instance must end as it should, and both verifiers must agree that the store is valid.
+every instance must end as it should, and both verifiers must agree that the store is valid. D37.
 """
+import functools
 import json
 import os
 import random
@@ -39,7 +40,7 @@ class Load:
     def __init__(self, ledger, server, folder):
         self.ledger, self.server, self.folder = ledger, server, folder
         self.errors = []
-        jobs = [self.switch_lamps, self.take_trips, self.count_down, self.look_around,
+        jobs = [self.switch_lamps, self.write_papers, self.take_trips, self.count_down, self.look_around,
                 self.type_commands]
         self.threads = [threading.Thread(target=self.work, args=(job,)) for job in jobs]
         for thread in self.threads:
@@ -66,6 +67,25 @@ class Load:
                 assert refused is None, "an action that is not declared was accepted"
             else:
                 rig.switch(self.ledger, client, lamp)
+
+    def write_papers(self, client):
+        """All that machines can do, declared inline."""
+        for i in range(12):
+            paper = rig.create(self.ledger, client, "paper", {
+                "declaration": rig.PAPER, "actor_ref": "ann", "correlation_id": "c-%d" % i, "input": [i],
+                "labels": {"of": "kill"}, "instance_metadata": {"round": i}})
+            fire = functools.partial(rig.switch, self.ledger, client, paper)
+            number = fire("edit", size=20000, expected_sequence=1, actor_ref="ann")
+            assert number in (1, None), number
+            assert fire("edit", expected_sequence=77) is None, "a stale expectation was accepted"
+            assert fire("send", guard_satisfied=True) is None, "an action that is not declared was accepted"
+            assert fire("hold") is None, "no reason was given, and it was accepted"
+            if fire("hold", reason="to be signed"):
+                assert fire("send") is None, "a guard was not asserted, and it was accepted"
+            if i % 2:
+                fire("send", guard_satisfied=True)
+            else:
+                rig.cancel(self.ledger, client, paper)
 
     def look_around(self, client):
         while True:
@@ -182,7 +202,10 @@ def has_ended(client, instance):
     assert status == 200, (status, body)
     if body["status"] in ("running", "suspended"):
         return False
-    assert body["status"] == "completed", "%s: %s" % (instance.kind, body)
+    allowed = ("completed", "cancelled") if instance.kind == "paper" else ("completed",)
+    assert body["status"] in allowed, "%s: %s" % (instance.kind, body)
+    if instance.kind == "paper":
+        assert body["labels"] == {"of": "kill"} and body["instance_metadata"] == {"round": body["input"][0]}, body
     if instance.kind == "trip":
         assert body["result"] == {"got": body["input"]["bag"]}, body
     if instance.kind == "countdown":
@@ -200,6 +223,8 @@ def end_all(folder, ledger):
     for instance in ledger.instances:
         if instance.kind == "lamp":
             assert rig.switch(ledger, client, instance, "break") == len(instance.seen) + 1
+        if instance.kind == "paper" and not has_ended(client, instance):
+            assert rig.switch(ledger, client, instance, "tear") == len(instance.seen) + 1
     for instance in ledger.instances:
         rig.wait_for(lambda: has_ended(client, instance))
     ledger.check(client, everything=True)

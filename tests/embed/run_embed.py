@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
 """run_embed.py - programs of other people: they have pawl.h and a library, and nothing else."""
 import contextlib
+import os
 import pathlib
 import re
+import shutil
+import sqlite3
+import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "house"))
 sys.dont_write_bytecode = True
-from sentences import BUILD, LIBRARIES, ROOT, Skip, build_compiler, main, sh  # noqa: E402
+from sentences import BUILD, LIBRARIES, ROOT, Skip, build_compiler, main, need, sh  # noqa: E402
 
-HERE = pathlib.Path(__file__).resolve().parent
+EXAMPLES = ROOT / "examples/embed"
+PAWL = BUILD / "pawl"
 EMBED = ROOT / "examples/embed.c"
 SAYS = ["no 'ship' from 'new'; legal now: pay, drop", "1 new -> paid"]
 WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
@@ -22,8 +27,9 @@ def program(source, library):
     with tempfile.TemporaryDirectory(prefix="pawl-embed-") as folder:
         out, empty = pathlib.Path(folder) / "program", pathlib.Path(folder) / "empty"
         empty.mkdir()
+        more = ["-lsqlite3"] if "sqlite3.h" in source.read_text() else []
         link = [BUILD / "libpawl.a"] + LIBRARIES if library == "static" else ["-L", BUILD, "-lpawl", "-lpthread"]
-        sh(*build_compiler(), *WARNINGS, "-D_GNU_SOURCE", "-g", "-I", ROOT / "include", source, "-o", out, *link)
+        sh(*build_compiler(), *WARNINGS, "-D_GNU_SOURCE", "-g", "-I", ROOT / "include", source, "-o", out, *link, *more)
         yield out, {"LD_LIBRARY_PATH": str(BUILD)}, empty
 
 
@@ -62,9 +68,9 @@ def test_the_readme_shows_that_very_program():
 
 
 def expect_loop(library):
-    said = run(HERE / "host_loop.c", library)
-    assert said[0] == "completed \"result\":{\"grams\":250", said
-    assert said[1:] == ["completed \"result\":3", "weighed 2 times"], said
+    said = run(EXAMPLES / "loop.c", library)
+    assert said[:2] == ["the host heard 'x'", "completed \"result\":{\"grams\":250"], said
+    assert said[2:] == ["completed \"result\":3", "weighed 2 times"], said
 
 
 def test_a_host_without_threads_drives_a_flow_and_code():
@@ -76,7 +82,7 @@ def test_a_host_without_threads_does_so_with_the_shared_library():
 
 
 def expect_threads(*words):
-    said = run(HERE / "many_threads.c", "static", *words)
+    said = run(EXAMPLES / "threads.c", "static", *words)
     assert said == ["1200 pressed, 200 of them on one lamp", "valid"], said
 
 
@@ -90,6 +96,92 @@ def test_many_threads_share_a_file():
 
 def test_many_threads_share_an_owned_file_with_workers():
     expect_threads("sqlite:lamps.db", "own")
+
+
+def expect_join(library):
+    with program(EXAMPLES / "join.c", library) as (out, environment, empty):
+        said = sh(out, cwd=empty, env=environment).splitlines()
+        assert said == ["silver was taken back, its process too", "tea is paid"], said
+        return_values = sh("sqlite3", empty / "shop.db", "SELECT count(*) FROM orders").split()
+        assert return_values == ["1"], return_values
+        expect_readable(empty / "shop.db")
+
+
+def expect_readable(path):
+    """The host's file, by every program that reads a store."""
+    store = ["--store", "sqlite:%s" % path]
+    assert "valid" in sh(PAWL, *store, "verify")
+    assert "paid" in sh(PAWL, *store, "sql", "SELECT current_state FROM pawl_instances")
+    sh(sys.executable, ROOT / "tools/verify.py", path)
+    sh("sqlite3", path, "UPDATE pawl_log SET at = at + 1 WHERE pos = 2")
+    for words in ([PAWL, *store, "verify"], [sys.executable, ROOT / "tools/verify.py", path]):
+        try:
+            sh(*words)
+        except AssertionError:
+            continue
+        raise AssertionError("%s did not see what was changed" % words[0])
+
+
+def test_a_host_joins_pawl_to_its_own_transaction_and_every_program_reads_its_file():
+    expect_join("static")
+
+
+def test_a_host_joins_pawl_to_its_own_transaction_with_the_shared_library():
+    expect_join("shared")
+
+
+def test_a_host_killed_at_each_sync_finds_its_row_and_the_entry_both_or_neither():
+    strace = shutil.which("strace")
+    if not strace:
+        raise Skip("there is no strace here")
+    with program(EXAMPLES / "join.c", "static") as (out, environment, empty):
+        environment["ASAN_OPTIONS"] = "detect_leaks=0"  # it can't work in a process that is traced
+        seen = set()
+        for n in range(1, 40):
+            path = empty / ("shop-%d.db" % n)
+            done = subprocess.run([strace, "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync,fsync", "-e",
+                                   "inject=fdatasync,fsync:signal=SIGKILL:when=%d" % n, out, path],
+                                  cwd=empty, capture_output=True, env=dict(os.environ, **environment))
+            seen.add(count_both(path))
+            if done.returncode == 0:
+                break
+        assert done.returncode == 0 and seen == {0, 1}, (done.returncode, seen)
+
+
+def count_both(path):
+    """How many orders there are, each with its process that was paid."""
+    db = sqlite3.connect(path)
+    tables = {name for name, in db.execute("SELECT name FROM sqlite_schema")}
+    rows = db.execute("SELECT count(*) FROM orders").fetchone()[0] if "orders" in tables else 0
+    paid = 0
+    if "pawl_instances" in tables:
+        paid = db.execute("SELECT count(*) FROM pawl_instances WHERE current_state = 'paid'").fetchone()[0]
+        assert db.execute("SELECT count(*) FROM pawl_instance").fetchone()[0] == rows
+        sh(PAWL, "--store", "sqlite:%s" % path, "verify")
+    assert rows == paid, (rows, paid)
+    db.close()
+    return rows
+
+
+def test_once_installed_pkg_config_names_what_a_host_needs():
+    need("pkg-config")
+    with tempfile.TemporaryDirectory(prefix="pawl-embed-") as folder:
+        sh(need("meson"), "install", "-C", BUILD, "--destdir", folder, "--no-rebuild", "--quiet")
+        found = next(pathlib.Path(folder).rglob("pawl.pc"))
+        environment = {"PKG_CONFIG_PATH": str(found.parent), "PKG_CONFIG_SYSROOT_DIR": folder}
+        flags = sh("pkg-config", "--cflags", "--libs", "pawl", env=environment).split()
+        sh(*build_compiler(), EMBED, *flags, "-o", folder + "/program")
+        said = sh(folder + "/program", cwd=folder, env={"LD_LIBRARY_PATH": str(found.parent.parent)}).splitlines()
+        assert said == SAYS, said
+
+
+def test_the_page_about_embedding_names_every_program_and_shows_what_it_quotes():
+    page = (ROOT / "docs/embedding.md").read_text()
+    for source in sorted(EXAMPLES.glob("*.c")):
+        assert "examples/embed/%s" % source.name in page, source.name
+    programs = "".join(p.read_text() for p in [EMBED, *EXAMPLES.glob("*.c")])
+    for block in re.findall(r"^```c\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
+        assert block in programs, "docs/embedding.md quotes what is in no program:\n%s" % block
 
 
 main(globals())

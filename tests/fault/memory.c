@@ -39,15 +39,20 @@ static bool run_ours(const char *name, bool on_disk, uint64_t n, enum fault_mode
     return has_failed;
 }
 
-static void fail_each_of_ours(const char *name, bool on_disk, enum fault_mode mode)
+static void fail_ours_by(const char *name, bool on_disk, enum fault_mode mode, uint64_t stride)
 {
-    uint64_t n = 1;
+    uint64_t n = stride;
 
-    stage_begin();
     while (run_ours(name, on_disk, n, mode))
-        n++;
+        n += stride;
     EXPECT(n > 10);
     printf("# %s: %" PRIu64 " allocations\n", name, n - 1);
+}
+
+static void fail_each_of_ours(const char *name, bool on_disk, enum fault_mode mode)
+{
+    stage_begin();
+    fail_ours_by(name, on_disk, mode, 1);
 }
 
 /* ---- SQLite's ---- */
@@ -74,15 +79,20 @@ static bool run_sqlites(const char *name, uint64_t n, bool for_ever)
     return has_failed;
 }
 
-static void fail_each_of_sqlites(const char *name, bool for_ever)
+static void fail_sqlites_by(const char *name, bool for_ever, uint64_t stride)
 {
     uint64_t n = 1, rounds = 0;
 
-    stage_begin();
-    for (; run_sqlites(name, n, for_ever); n += stage_is_long() ? 23 : 61)
+    for (; run_sqlites(name, n, for_ever); n += stride)
         rounds++;
-    EXPECT(rounds > 10);
+    EXPECT(rounds > 3);
     printf("# %s: %" PRIu64 " allocations of SQLite, %" PRIu64 " rounds\n", name, n, rounds);
+}
+
+static void fail_each_of_sqlites(const char *name, bool for_ever)
+{
+    stage_begin();
+    fail_sqlites_by(name, for_ever, stage_is_long() ? 5 : 61);
 }
 
 #define MEMORY_TESTS(scenario)                                                                     \
@@ -115,3 +125,29 @@ MEMORY_TESTS(machine)
 MEMORY_TESTS(shared)
 MEMORY_TESTS(flow)
 MEMORY_TESTS(code)
+
+/* What else machines can do: each allocation in the long tier, here and there from day to day. */
+static void fail_here_and_there(const char *name, uint64_t stride)
+{
+    stage_begin();
+    if (stage_is_long())
+        stride = 1;
+    for (int mode = FAULT_ONCE; mode <= FAULT_FOR_EVER; mode++) {
+        fail_ours_by(name, false, mode, stride);
+        fail_ours_by(name, true, mode, 2 * stride - 1);
+        fail_sqlites_by(name, mode == FAULT_FOR_EVER, stage_is_long() ? 5 : 20 * stride);
+    }
+}
+
+#define MEMORY_SCENARIO(scenario, stride)                                                          \
+    TEST(scenario, an_allocation_that_fails)                                                       \
+    {                                                                                              \
+        fail_here_and_there(#scenario, stride);                                                    \
+    }
+
+MEMORY_SCENARIO(inline, 19)
+MEMORY_SCENARIO(inline_shared, 23)
+MEMORY_SCENARIO(versions, 29)
+MEMORY_SCENARIO(versions_shared, 31)
+MEMORY_SCENARIO(batch, 17)
+MEMORY_SCENARIO(batch_shared, 23)

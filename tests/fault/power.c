@@ -46,19 +46,25 @@ static bool run_round(const char *name, unsigned ops, uint64_t at, uint64_t seed
     return went;
 }
 
-static void cut_at_each(const char *name, unsigned ops, uint64_t seeds)
+/* At each `stride`-th call that counts. */
+static void cut_by(const char *name, unsigned ops, uint64_t seeds, uint64_t stride)
 {
     struct tally tally = { 0 };
     bool went = true;
 
     stage_begin();
-    for (uint64_t at = 1; went; at++)
+    for (uint64_t at = stride; went; at += stride)
         for (uint64_t i = 0; i < seeds && went; i++)
             went = run_round(name, ops, at, stage_seed() + at * 8 + i, &tally);
-    EXPECT(tally.cuts > 10);
+    EXPECT(tally.cuts > 3);
     EXPECT(tally.lost > 0); /* else this proves nothing */
     printf("# %s: %" PRIu64 " rounds, %" PRIu64 " cuts, %" PRIu64 " writes lost or torn\n", name,
            tally.rounds, tally.cuts, tally.lost);
+}
+
+static void cut_at_each(const char *name, unsigned ops, uint64_t seeds)
+{
+    cut_by(name, ops, seeds, 1);
 }
 
 #define POWER_TESTS(scenario)                                                                      \
@@ -75,3 +81,17 @@ POWER_TESTS(machine)
 POWER_TESTS(shared)
 POWER_TESTS(flow)
 POWER_TESTS(code)
+
+/* What else machines can do: at each change in the long tier, here and there from day to day. */
+#define POWER_SCENARIO(scenario, stride)                                                           \
+    TEST(scenario, a_power_cut_loses_nothing_acknowledged)                                         \
+    {                                                                                              \
+        cut_by(#scenario, DISK_CHANGES, stage_is_long() ? 2 : 1, stage_is_long() ? 1 : stride);    \
+    }
+
+POWER_SCENARIO(inline, 3)
+POWER_SCENARIO(inline_shared, 5)
+POWER_SCENARIO(versions, 5)
+POWER_SCENARIO(versions_shared, 7)
+POWER_SCENARIO(batch, 3)
+POWER_SCENARIO(batch_shared, 5)

@@ -1,10 +1,7 @@
-/* scenario.c - the processes themselves: a machine, a flow with a retry, code with a timer. */
-#include "fault/scenario.h"
+/* scenario.c - the processes themselves: a machine, a flow with a retry, code with a timer; and the
+ * table of all of them. */
 #include "fault/scenario_int.h"
-#include <stdio.h>
 #include <stdlib.h>
-
-#define COUNT(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
 
 /* ---- A machine: define, create, five fires, cancel ---- */
 
@@ -26,11 +23,12 @@ static const struct act door_acts[] = {
     { .kind = ACT_CREATE },
     { .kind = ACT_FIRE, .name = "open", .payload = "{\"hand\":\"left\"}" },
     { .kind = ACT_FIRE, .name = "shut" },
-    { .kind = ACT_FIRE, .name = "lock", .payload = "[1,2,3]" },
-    { .kind = ACT_FIRE, .name = "unlock" },
+    { .kind = ACT_FIRE, .name = "lock", .payload = "[1,2,3]", .guard = true },
+    { .kind = ACT_FIRE, .name = "unlock", .reason = "she came back" },
     { .kind = ACT_FIRE, .name = "open" },
     { .kind = ACT_FIRE, .name = "shut" },
     { .kind = ACT_CANCEL },
+    { 0 },
 };
 
 /* ---- A flow: three steps, the second fails at first ---- */
@@ -63,6 +61,7 @@ static const struct act parcel_acts[] = {
     { .kind = ACT_CREATE },
     { .kind = ACT_ADVANCE, .by_ms = 500 },
     { .kind = ACT_ADVANCE, .by_ms = 500 },
+    { 0 },
 };
 
 /* Drops it the first time. */
@@ -127,51 +126,49 @@ static const struct act kettle_acts[] = {
     { .kind = ACT_ADVANCE, .by_ms = 60000 },
     { .kind = ACT_SIGNAL, .name = "refill", .payload = "1" },
     { .kind = ACT_ADVANCE, .by_ms = 120000 },
+    { 0 },
 };
 
 /* ---- All of them ---- */
 
+/* clang-format off */
+#define DOOR                                                                                       \
+    .definition = "door", .source = door_source, .acts = door_acts, .ends = { "gone" },            \
+    .entries = { 7 }, .is_exact = true
+
+#define INLINE                                                                                     \
+    .acts = machine_inline_acts, .ends = { "sent", "torn" }, .entries = { 3, 1 },                  \
+    .is_exact = true, .declaration = machine_inline,                                               \
+    .shows = { "\"correlation_id\":\"c-17\"", "\"region\":\"eu\"", "{\"n\": 1.00}",                \
+               "\"input\":[1,2]", "\"subject_ref\":\"S-1\"" }
+
+#define VERSIONS                                                                                   \
+    .definition = "order", .source = machine_order_1, .acts = machine_version_acts,                \
+    .ends = { "paid", "paid", "gone" }, .entries = { 2, 2, 2 }, .is_exact = true
+
+#define BATCHES                                                                                    \
+    .definition = "order", .source = machine_order_1, .acts = machine_batch_acts,                  \
+    .ends = { "gone", "paid", "gone" }, .entries = { 4, 3, 1 }, .is_exact = true
+
 const struct scenario scenarios[] = {
-    { .name = "machine",
-      .own = true,
-      .definition = "door",
-      .source = door_source,
-      .acts = door_acts,
-      .act_count = COUNT(door_acts),
-      .end = "gone",
-      .entries = 7,
-      .is_exact = true },
-    { .name = "shared",
-      .own = false,
-      .definition = "door",
-      .source = door_source,
-      .acts = door_acts,
-      .act_count = COUNT(door_acts),
-      .end = "gone",
-      .entries = 7,
-      .is_exact = true },
-    { .name = "flow",
-      .own = true,
-      .definition = "parcel",
-      .source = parcel_source,
-      .input = "{\"what\":\"a vase\"}",
-      .acts = parcel_acts,
-      .act_count = COUNT(parcel_acts),
-      .end = "completed",
-      .result = "\"result\":{\"carried\":\"a vase\"}",
-      .entries = 9 },
-    { .name = "code",
-      .own = true,
-      .definition = "kettle",
-      .input = "6",
-      .acts = kettle_acts,
-      .act_count = COUNT(kettle_acts),
-      .end = "completed",
-      .result = "\"result\":\"boils\"",
-      .entries = 10,
-      .is_exact = true },
+    { .name = "machine", .own = true, DOOR },
+    { .name = "shared", .own = false, DOOR },
+    { .name = "inline", .own = true, INLINE },
+    { .name = "inline_shared", .own = false, INLINE },
+    { .name = "versions", .own = true, VERSIONS },
+    { .name = "versions_shared", .own = false, VERSIONS },
+    { .name = "batch", .own = true, BATCHES },
+    { .name = "batch_shared", .own = false, BATCHES },
+    { .name = "flow", .own = true, .definition = "parcel", .source = parcel_source,
+      .input = "{\"what\":\"a vase\"}", .acts = parcel_acts,
+      .ends = { "completed" }, .entries = { 9 },
+      .shows = { "\"result\":{\"carried\":\"a vase\"}" } },
+    { .name = "code", .own = true, .definition = "kettle", .input = "6", .acts = kettle_acts,
+      .ends = { "completed" }, .entries = { 10 }, .is_exact = true,
+      .shows = { "\"result\":\"boils\"" } },
     { 0 },
 };
+/* clang-format on */
 
 const struct scenario *scenario_find(const char *name)
 {

@@ -1,11 +1,11 @@
-/* scenario.h - one process of each behavior, driven over pawl.h call by call, and a witness
- * who remembers what was answered and what was seen.
+/* scenario.h - processes of each behavior, driven over pawl.h call by call, and a witness who
+ * remembers what was answered and what was seen.
  *
- * A scenario is a list of acts. After each the witness looks at the history, as far as that
+ * A scenario is a list of acts. After each the witness looks at the histories, as far as they
  * can be read, and insists:
  *   - what was acknowledged is there, and what was once seen stays, hash by hash;
- *   - after STORAGE_FAILURE and NO_MEMORY nothing of the call is there;
- *   - after OUTCOME_UNKNOWN all of it is there or nothing;
+ *   - after a refusal, STORAGE_FAILURE and NO_MEMORY nothing of the call is there;
+ *   - after OUTCOME_UNKNOWN all of it is there or nothing, over all instances of a batch;
  *   - entries are numbered 1..N.
  * An act that did not happen is done again. The same witness goes on with the next pawl that
  * opens the store. */
@@ -16,49 +16,78 @@
 #include "lib/fault.h"
 #include "lib/test.h"
 
-#define ENTRIES_MAX 64
+#define ENTRIES_MAX   64
+#define INSTANCES_MAX 3
+#define FIRES_MAX     8
+#define SHOWS_MAX     5
 
-enum act_kind { ACT_DEFINE, ACT_CREATE, ACT_FIRE, ACT_CANCEL, ACT_SIGNAL, ACT_ADVANCE };
+enum act_kind {
+    ACT_END, /* of a list */
+    ACT_DEFINE,
+    ACT_CREATE,
+    ACT_FIRE,
+    ACT_BATCH,
+    ACT_CANCEL,
+    ACT_SIGNAL,
+    ACT_ADVANCE,
+    ACT_SWEEP, /* an owner's rows that lag are put right */
+};
 
 struct act {
     enum act_kind kind;
-    const char *name;    /* the action or signal */
-    const char *payload; /* JSON */
-    int64_t by_ms;       /* ADVANCE */
+    uint32_t of;                    /* which instance, from 0 */
+    const char *name;               /* the action or signal */
+    const char *payload;            /* JSON */
+    const char *reason;             /* FIRE */
+    bool guard;                     /* FIRE: it is asserted */
+    bool expects;                   /* FIRE: with expected_sequence, the number of the next entry */
+    pawl_status refusal;            /* what it is answered with instead, whenever it is done */
+    int64_t by_ms;                  /* ADVANCE */
+    const char *source;             /* DEFINE: NULL is the scenario's */
+    uint32_t version;               /* DEFINE: what it becomes; 0 is 1 */
+    const pawl_create_args *create; /* CREATE: NULL is the scenario's definition and input */
+    const struct act *fires;        /* BATCH */
 };
 
 struct scenario {
     const char *name;
     bool own;
-    const char *definition; /* its name */
-    const char *source;     /* NULL: code, which is registered */
+    const char *definition; /* its name; NULL: inline declarations alone */
+    const char *source;     /* NULL: code, which is registered, or inline */
     const char *input;
     const struct act *acts;
-    uint32_t act_count;
-    const char *end;    /* the state it must end in */
-    const char *result; /* what instance.get must show then; NULL: nothing special */
-    uint32_t entries;   /* at least; */
-    bool is_exact;      /* and never more: attempts of a flow may be lost and made again */
+    const char *ends[INSTANCES_MAX]; /* the state that each must end in; NULL: no more of them */
+    uint32_t entries[INSTANCES_MAX]; /* at least; */
+    bool is_exact; /* and never more: attempts of a flow may be lost and made again */
+    const char *shows[SHOWS_MAX]; /* what instance.get must show of the first one then */
+    const char *declaration;      /* of the first one, byte for byte; NULL: it has a name */
 };
 
 extern const struct scenario scenarios[]; /* ends with a zero row */
 const struct scenario *scenario_find(const char *name);
+
+/* One instance, as it was seen. */
+struct seen {
+    char id[27];    /* "": not there yet */
+    uint32_t count; /* entries seen */
+    char hashes[ENTRIES_MAX][65];
+    uint32_t promised; /* entries that a PAWL_OK stands for */
+    uint32_t room;     /* entries that may be there beyond those known of: the last act may have
+                          happened, or time was moved */
+    bool has_heard;    /* the signal is in the history */
+};
 
 struct witness {
     const struct scenario *scenario;
     char url[128];
     const struct heap *heap; /* NULL: libc's */
     struct env *env;         /* of the pawl that is open */
+    uint64_t jumps;          /* not 0: the wall clock counts, and jumps before each act; a seed */
     pawl *p;
-    uint32_t next;  /* act */
-    char id[27];    /* "": no instance yet */
-    uint32_t count; /* entries seen */
-    char seen[ENTRIES_MAX][65];
-    uint32_t promised;  /* entries that a PAWL_OK stands for */
-    bool has_heard;     /* the signal is in the history */
-    bool is_defined;    /* acknowledged or seen */
-    bool may_grow;      /* the last act may have happened: not known, or time was moved */
-    uint32_t most;      /* and then by so many entries at most */
+    uint32_t next; /* act */
+    struct seen instances[INSTANCES_MAX];
+    uint32_t version;   /* of the definition: acknowledged or seen */
+    bool is_open;       /* the last act may have happened */
     bool looks_closely; /* also at what was seen before */
     uint32_t refusals;  /* acts that failed, in all */
     uint32_t unknowns;  /* of them with OUTCOME_UNKNOWN */

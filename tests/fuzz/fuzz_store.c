@@ -22,6 +22,10 @@ static const char nap[] = "name: nap\nsteps:\n"
                           "  start: {name: doze, tool: sleep, args: {for: 1m}, next: say}\n"
                           "  say: {tool: set, args: {x: \"{{input.x}}\"}, done: true}\n";
 
+/* So that there is a free list, and pages on it. */
+static const char free_pages[] =
+    "CREATE TABLE filler (x); INSERT INTO filler VALUES (zeroblob(20000)); DROP TABLE filler";
+
 struct column {
     char table[64], name[64], key[64]; /* key: the table's first column */
 };
@@ -43,6 +47,16 @@ static pawl_status open_sample(pawl **out, pawl_error *error)
                          env_sim_new(FUZZ_NOW_MS, 7), error);
 }
 
+/* JSON that overflows its page. */
+static const char *large_payload(void)
+{
+    static char text[12000];
+
+    memset(text, 'x', sizeof text - 1);
+    text[0] = text[sizeof text - 2] = '"';
+    return text;
+}
+
 static void live(pawl *p)
 {
     pawl_error error;
@@ -62,10 +76,13 @@ static void live(pawl *p)
         memcpy(sample.ids[i], id.text, sizeof id.text);
     }
     for (int i = 0; i < 70; i++) {
-        pawl_fire_args args = {
-            .action = i % 2 ? "back" : "pay", .actor_ref = "bob", .payload = "[1]", .reason = "r"
-        };
+        char actor[128]; /* long, so that their index has inner pages */
+        pawl_fire_args args = { .action = i % 2 ? "back" : "pay",
+                                .actor_ref = actor,
+                                .payload = i == 7 ? large_payload() : "[1]",
+                                .reason = "r" };
 
+        snprintf(actor, sizeof actor, "bob-%0100d", i);
         REQUIRE(!pawl_fire(p, sample.ids[0], &args, NULL, &error));
     }
     REQUIRE(!pawl_cancel(p, sample.ids[1], "ann", "enough", NULL, &error));
@@ -128,6 +145,7 @@ static void make_sample(void)
                          " pragma_table_info(m.name) c, pragma_table_info(m.name) k"
                          " WHERE m.type = 'table' AND k.cid = 0 ORDER BY 1, c.cid",
                          note_column, NULL, NULL) == SQLITE_OK);
+    REQUIRE(sqlite3_exec(db, free_pages, NULL, NULL, NULL) == SQLITE_OK);
     REQUIRE(sqlite3_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL) == SQLITE_OK);
     REQUIRE(sqlite3_close(db) == SQLITE_OK);
     read_sample();
@@ -236,6 +254,39 @@ static void damage(struct feed *feed)
 
 /* ---- Use ---- */
 
+/* With PAWL_FUZZ_KEPT the damaged file is kept under that name, for another verifier. */
+static void keep_file(void)
+{
+    const char *kept = getenv("PAWL_FUZZ_KEPT");
+    FILE *from, *to;
+    int byte;
+
+    if (!kept)
+        return;
+    from = fopen(sample.path, "rb");
+    to = fopen(kept, "wb");
+    REQUIRE(from && to);
+    while ((byte = fgetc(from)) != EOF)
+        REQUIRE(fputc(byte, to) != EOF);
+    REQUIRE(fclose(from) == 0);
+    REQUIRE(fclose(to) == 0);
+}
+
+/* And what ours says of it is said on stderr. */
+static void tell_verdict(pawl *p)
+{
+    pawl_error error;
+    char *answer = NULL;
+    bool valid;
+
+    if (!getenv("PAWL_FUZZ_KEPT"))
+        return;
+    valid = p && pawl_call(p, "store.verify", "{}", &answer, &error) == PAWL_OK &&
+            strstr(answer, "\"valid\":true");
+    fprintf(stderr, "verdict: %s %s\n", valid ? "valid" : "not valid", answer ? answer : "refused");
+    pawl_free(p, answer);
+}
+
 static void call(pawl *p, const char *operation, const char *id)
 {
     char input[64], *answer;
@@ -283,8 +334,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     REQUIRE(fwrite(sample.bytes, 1, sample.size, file) == sample.size);
     REQUIRE(fclose(file) == 0);
     damage(&feed);
-    if (open_sample(&p, &error) == PAWL_OK)
+    keep_file();
+    if (open_sample(&p, &error) == PAWL_OK) {
+        tell_verdict(p);
         use(p);
+    } else
+        tell_verdict(NULL);
     pawl_close(p);
     remove_files();
     return 0;

@@ -10,7 +10,10 @@ LIBRARIES = ["-lsqlite3", "-lcrypto", "-lyaml", "-lpthread"]
 FLAGS = ["-std=c11", "-g", "-O1", "-D_GNU_SOURCE", "-DPAWL_BUILD", "-I" + str(ROOT / "include"),
          "-I" + str(ROOT / "src"), "-I" + str(HERE)]
 # What a target needs beside the core: sources of the binary, and their libraries.
-EXTRA = {"http": [str(path) for path in sorted((ROOT / "src/surface/http").glob("*.c"))] + ["-lmicrohttpd"]}
+HTTP = ROOT / "src/surface/http"
+EXTRA = {"http": [str(path) for path in sorted(HTTP.glob("*.c"))] + ["-lmicrohttpd"],
+         "query": [str(HTTP / name) for name in ("route.c", "request.c")] + ["-lmicrohttpd"],
+         "request": [str(HTTP / name) for name in ("route.c", "request.c", "response.c")]}
 
 
 def names():

@@ -19,8 +19,8 @@ MACHINERY = re.compile(r"__(asan|odr_asan|ubsan|tsan|sanitizer|stack_chk|gcov|ll
 # And what single files of base may, for all others.
 DOORS = {
     "src_base_heap.c": r"realloc|free",
-    "src_base_sha.c": r"calloc|free|EVP_\w+",
-    "src_base_panic.c": r"abort|stderr|fprintf|__fprintf_chk|fwrite",
+    "src_base_sha.c": r"EVP_\w+",
+    "src_base_panic.c": r"abort|stderr|fprintf|__fprintf_chk|fwrite|__tls_get_addr",
     "src_base_node_yaml.c": r"yaml_\w+",
     "src_base_planted.c": r"getenv",
 }
@@ -55,6 +55,17 @@ def test_the_check_of_behaviors_would_see_a_clock():
     """The same look at the env layer, which does read clocks, must find something."""
     asked = {name for path in objects(("env",)) for _, name in symbols(path, "-u")}
     assert "clock_gettime" in asked and not PURE.fullmatch("clock_gettime")
+
+
+ALLOCATORS = re.compile(r"malloc|calloc|realloc|reallocarray|free|strn?dup|v?asprintf|__v?asprintf_chk|aligned_alloc|"
+                        r"posix_memalign|getline|getdelim|open_memstream")
+
+
+def test_memory_is_asked_for_in_one_place_where_the_hosts_allocator_is_called():
+    asking = {path.name: sorted(name for _, name in symbols(path, "-u") if ALLOCATORS.fullmatch(name))
+              for path in sorted(OBJECTS.glob("src_*.o"))}
+    found = {name: asked for name, asked in asking.items() if asked}
+    assert found == {"src_base_heap.c.o": ["free", "realloc"]}, found
 
 
 def mutable_globals(path):

@@ -21,9 +21,9 @@ class Skip(Exception):
     """What is needed is not on this machine; said aloud."""
 
 
-def sh(*words, cwd=None, env=None):
+def sh(*words, cwd=None, env=None, timeout=TIMEOUT_S):
     """Standard output of a command; an AssertionError with all it said if it fails."""
-    done = subprocess.run([str(w) for w in words], cwd=cwd, capture_output=True, timeout=TIMEOUT_S,
+    done = subprocess.run([str(w) for w in words], cwd=cwd, capture_output=True, timeout=timeout,
                           env=dict(os.environ, **(env or {})))
     out, err = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
     assert done.returncode == 0, "%s\nexit %d\n%s%s" % (" ".join(map(str, words)), done.returncode, out, err)
@@ -48,6 +48,14 @@ def need(program):
     if not shutil.which(program):
         raise Skip("there is no %s here" % program)
     return program
+
+
+def need_long(what):
+    """What takes minutes and is the same for every build: in script/test --all, and there once."""
+    if not os.environ.get("PAWL_TEST_LONG"):
+        raise Skip("%s takes minutes; PAWL_TEST_LONG=1 does it" % what)
+    if "thread" in build_option("b_sanitize") or "clang" in " ".join(build_compiler()):
+        raise Skip("once is enough; the build with gcc and the address sanitizer does it")
 
 
 def main(module):

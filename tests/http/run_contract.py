@@ -216,6 +216,21 @@ def test_instances_are_listed_by_what_they_are(shell):
         web.refused("invalid-query", "GET", "/v1/instances" + query)
 
 
+def test_counts_are_by_state_and_status(shell):
+    _, web = server(shell)
+    put_batch(web)
+    ids = [web.create(definition="batch") for _ in range(3)]
+    web.create(definition="countdown", input={"from": 3, "every": "1h"})
+    web.expect(200, "POST", "/v1/instances/%s/fire" % ids[0], {"action": "abort"})
+    counts = web.expect(200, "GET", "/v1/instances/counts").json
+    assert counts == {"by_state": {"aborted": 1, "running": 1, "sampled": 2}, "by_status": {"suspended": 3, "cancelled": 1}, "total": 4}, counts
+    assert web.get("/v1/instances/counts?definition=batch").json["total"] == 3
+    assert web.get("/v1/instances/counts?definition=nobody").json == {"by_state": {}, "by_status": {}, "total": 0}
+    for query in ("?colour=1", "?definition=", "?definition=a@b", "?limit=3"):
+        web.refused("invalid-query", "GET", "/v1/instances/counts" + query)
+    web.refused("not-allowed", "POST", "/v1/instances/counts", {})
+
+
 def test_a_flow_a_countdown_and_why(shell):
     _, web = server(shell)
     web.expect(201, "PUT", "/v1/definitions/pair", {"steps": {"start": {"name": "one", "tool": "set", "args": {"x": "{{input.n}}"}, "next": "two"},

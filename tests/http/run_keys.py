@@ -1,5 +1,6 @@
 """Idempotency-Key over HTTP and from the command line, against a real server that is killed."""
 import http.client
+import json
 import threading
 
 from web import Web, harness
@@ -115,6 +116,67 @@ def test_clients_that_repeat_until_they_are_answered_are_heard_once_through_kill
     assert {e["payload"]: e["sequence_number"] for e in entries} == answers
     assert len(entries) == len(answers) == 160
     assert at["web"].expect(200, "POST", "/v1/verify").json["valid"]
+
+
+def test_one_key_in_many_fires_at_once_is_one_entry(shell):
+    """They share commits and hold no thread; whoever comes second in a commit is answered after it."""
+    _, address = shell.serve()
+    web = Web(address)
+    web.expect(201, "PUT", "/v1/definitions/lamp", LAMP)
+    lamp = web.create(definition="lamp")
+    answers = []
+
+    def fire(key):
+        answers.append((key, Web(address).post("/v1/instances/%s/fire" % lamp, {"action": "switch"}, keyed(key))))
+
+    for turn in range(10):
+        threads = [threading.Thread(target=fire, args=("k%d" % turn,)) for _ in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(answers) == 120
+    for key, reply in answers:
+        assert reply.status == 200 and reply.json["sequence_number"] == int(key[1:]) + 1, (key, reply)
+    assert len(web.get("/v1/instances/%s/history" % lamp).json["entries"]) == 10
+
+
+def test_lines_of_a_batch_have_keys_of_their_own_and_the_whole_has_none(shell):
+    _, address = shell.serve()
+    web = Web(address)
+    web.expect(201, "PUT", "/v1/definitions/lamp", LAMP)
+    lamp = web.create(definition="lamp")
+
+    def batch(*lines, headers=None):
+        text = "\n".join(json.dumps({"operation": name, "input": members}) for name, members in lines)
+        reply = web.ask("POST", "/v1/batch", text, {"Content-Type": "application/x-ndjson", **(headers or {})})
+        return reply if headers else [json.loads(line) for line in reply.body.splitlines()]
+
+    fire = ("instance.fire", {"instance_id": lamp, "action": "switch", "idempotency_key": "f"})
+    other = ("instance.fire", {"instance_id": lamp, "action": "break", "idempotency_key": "f"})
+    create = ("instance.create", {"definition": "lamp", "idempotency_key": "c"})
+    first = batch(fire, fire, create, create, other)
+    assert [line["status"] for line in first] == [200, 200, 201, 201, 409], first
+    assert first[0] == first[1] and first[2] == first[3]
+    assert batch(fire, create) == [first[0], first[2]]
+    assert web.expect(200, "POST", "/v1/instances/%s/fire" % lamp, {"action": "switch"}, keyed("f")).json == first[0]["body"]
+    assert len(web.get("/v1/instances/%s/history" % lamp).json["entries"]) == 1
+    assert batch(fire, headers=keyed("whole")).reason == "invalid-request"
+
+
+def test_cancelling_many_with_a_key_is_told_again(shell):
+    _, address = shell.serve()
+    web = Web(address)
+    web.expect(201, "PUT", "/v1/definitions/lamp", LAMP)
+    for _ in range(3):
+        web.create(definition="lamp", correlation_id="C-9")
+    body = {"correlation_id": "C-9"}
+    first = web.expect(200, "POST", "/v1/cancel", body, keyed("k")).json
+    assert first["cancelled"] == 3, first
+    web.create(definition="lamp", correlation_id="C-9")
+    assert web.expect(200, "POST", "/v1/cancel", body, keyed("k")).json == first
+    assert web.expect(200, "POST", "/v1/cancel", body, keyed("l")).json["cancelled"] == 1
+    assert web.expect(200, "POST", "/v1/verify").json["valid"]
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@
 
 static struct test *tests, **tests_end = &tests, *current;
 static bool forking = true;
-static long timeout_s = 60;
+static long timeout_s = 60; /* half an hour with PAWL_TEST_LONG: every n takes its time */
 static jmp_buf after_failure;
 
 void test_register(struct test *test)
@@ -180,6 +180,8 @@ int main(int argc, char **argv)
 {
     bool listing = false;
 
+    if (getenv("PAWL_TEST_LONG"))
+        timeout_s = 1800;
     for (; argc > 1 && strncmp(argv[1], "--", 2) == 0; argc--, argv++) {
         if (strcmp(argv[1], "--list") == 0)
             listing = true;

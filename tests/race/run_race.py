@@ -120,6 +120,59 @@ def test_of_many_that_race_for_one_transition_one_succeeds(folder):
         assert check_history(folder, lamp, results) == 1
 
 
+def expect_one_winner(folder, lamp, results, losers):
+    """D38: one success, the others a named rejection, one entry."""
+    statuses = sorted(r[0] for r in results)
+    assert statuses.count("ok") == 1 and len(statuses) == 8, statuses
+    assert set(statuses) - {"ok"} <= set(losers), statuses
+    assert check_history(folder, lamp, results) == 1
+    assert cli(folder, "show", lamp)["next_sequence_number"] == 2
+
+
+def test_of_eight_processes_that_share_a_store_without_an_owner_one_succeeds(folder):
+    for _ in range(2 * TIMES):
+        lamp = new_lamp(folder)
+        racers = [Racer(folder, lamp, "break", 1, 0, "linked%d" % i) for i in range(8)]
+        expect_one_winner(folder, lamp, race([], racers), ["terminal"])
+
+
+def test_of_eight_command_lines_beside_a_server_one_succeeds(folder):
+    lamps = [new_lamp(folder) for _ in range(TIMES)]
+    server = rig.Server(folder)
+    for lamp in lamps:
+        jobs = [(type_fires, folder, lamp, "break", 1, "cli%d" % i) for i in range(8)]
+        expect_one_winner(folder, lamp, race(jobs), ["terminal"])
+    server.stop()
+    for lamp in lamps:
+        assert len(cli(folder, "history", lamp)["entries"]) == 1
+
+
+def test_of_eight_that_race_on_both_sides_of_an_owners_death_one_succeeds(folder):
+    """Some go through the server, some come while it is being killed, some after it."""
+    lamp = new_lamp(folder)
+    server = rig.Server(folder)
+    early = [Racer(folder, lamp, "break", 1, 0, "linked%d" % i) for i in range(2)]  # in-use
+    threads, results = [], []
+    for i in range(6):
+        threads.append(threading.Thread(target=type_fires, args=(folder, lamp, "break", 1, "cli%d" % i, results)))
+        threads[-1].start()
+        if i == 2:
+            server.kill()
+    for thread in threads:
+        thread.join()
+    late = [Racer(folder, lamp, "break", 1, 0, "late%d" % i) for i in range(2)]
+    results += race([], late)
+    for racer in early:
+        racer.child.communicate()
+    entries = cli(folder, "history", lamp)["entries"]
+    assert len(entries) == 1, entries
+    told = [r for r in results if r[0] == "ok"]
+    # Whoever spoke to the dying server may never have heard how it went; nobody else is told ok.
+    assert len(told) <= 1 and all(r[2] == entries[0]["payload"]["mark"] for r in told), (told, entries)
+    assert [r[0] for r in results if r[2].startswith("late")].count("ok") + len(
+        [r for r in results if r[2].startswith("late") and r[0] == "terminal"]) == 2, results
+
+
 def test_of_many_that_expect_the_same_number_one_succeeds(folder):
     lamp = new_lamp(folder)
     racers = [Racer(folder, lamp, "switch", 5, 1, "linked%d" % i) for i in range(4)]

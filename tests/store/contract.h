@@ -145,7 +145,7 @@ static inline struct value *add_value(struct change *c, str bytes, bool interned
 
 static inline void hash_text(str text, uint8_t out[SHA_SIZE])
 {
-    struct sha *sha = sha_new();
+    struct sha *sha = sha_new(&heap_libc);
 
     EXPECT(sha);
     sha_once(sha, text, out);

@@ -49,9 +49,9 @@ static void put_variety(struct stand *s)
     row = add_instance(&c, 1);
     row->subject = 1, row->correlation = STR("c1"), row->labels = STR("{\"a\":\"1\",\"b\":\"2\"}");
     row = add_instance(&c, 2);
-    row->subject = 1, row->labels = STR("{\"a\":\"1\"}"), row->instantiated_at_ms = T0 + 1000;
+    row->subject = 1, row->labels = STR("{\"a\":\"1\"}"), row->instantiated_at_ms = T0 - 1000;
     row = add_instance(&c, 3);
-    row->correlation = STR("c1"), row->instantiated_at_ms = T0 + 2000;
+    row->correlation = STR("c1"), row->instantiated_at_ms = T0 - 2000;
     for (uint32_t i = 4; i <= 6; i++)
         add_instance(&c, 1);
     EXPECT_OK(change_commit(&c));
@@ -89,6 +89,43 @@ STORE_TEST(a_list_gives_what_matches_every_filter)
     expect_list(s, (struct list_query){ .subject = STR("A-17"), .limit = 1, .after = 2 }, "1");
 }
 
+/* Contract (9): every filter beside every other, whichever of them drives. */
+STORE_TEST(filters_together_give_what_each_of_them_gives)
+{
+    put_variety(s);
+    expect_list(s, (struct list_query){ .definition = STR("order"), .correlation = STR("c1") },
+                "1");
+    expect_list(s, (struct list_query){ .subject = STR("A-17"), .kind = KIND_FLOW }, "2");
+    expect_list(s,
+                (struct list_query){ .label_count = 1,
+                                     .label_key = { STR("a") },
+                                     .label_value = { STR("1") },
+                                     .status = STR("running") },
+                "2");
+    expect_list(s,
+                (struct list_query){ .label_count = 1,
+                                     .label_key = { STR("a") },
+                                     .label_value = { STR("1") },
+                                     .definition = STR("order"),
+                                     .version = 1,
+                                     .oldest_first = true },
+                "1");
+    expect_list(s, (struct list_query){ .kind = KIND_MACHINE, .status = STR("suspended") }, "3 1");
+    expect_list(s, (struct list_query){ .definition = STR("order"), .limit = 2, .after = 5 },
+                "4 2");
+    expect_list(s,
+                (struct list_query){
+                    .definition = STR("order"), .limit = 2, .after = 1, .oldest_first = true },
+                "2 4");
+    expect_list(s,
+                (struct list_query){ .definition = STR("order"),
+                                     .has_created_after = true,
+                                     .created_after_ms = T0,
+                                     .state = STR("shipped") },
+                "6");
+    expect_list(s, (struct list_query){ .status = STR("running"), .state = STR("paid") }, "");
+}
+
 STORE_TEST(a_status_nobody_can_have_is_refused)
 {
     struct list_query query = { .status = STR("sleeping"), .limit = 1 };
@@ -112,14 +149,16 @@ STORE_TEST(a_list_matches_labels_and_times_inclusively)
     expect_list(s, query, "1");
     query.label_value[1] = STR("3");
     expect_list(s, query, "");
-    query = (struct list_query){ .has_created_after = true, .created_after_ms = T0 + 1000 };
-    expect_list(s, query, "3 2");
+    query = (struct list_query){ .has_created_after = true, .created_after_ms = T0 - 1000 };
+    expect_list(s, query, "6 5 4 2 1");
     query.has_created_before = true;
-    query.created_before_ms = T0 + 1999;
+    query.created_before_ms = T0 - 1;
     expect_list(s, query, "2");
     query.has_created_after = false;
-    query.created_before_ms = T0 + 1000;
-    expect_list(s, query, "6 5 4 2 1");
+    query.created_before_ms = T0 - 1000;
+    expect_list(s, query, "3 2");
+    query = (struct list_query){ .has_created_after = true, .created_after_ms = T0 + 100000 };
+    expect_list(s, query, "");
 }
 
 /* Contract (4), (9): state in a list is not older than the log. */
@@ -138,6 +177,73 @@ STORE_TEST(a_list_by_state_sees_through_rows_that_lag)
     expect_list(s, (struct list_query){ .status = STR("cancelled") }, "3");
 }
 
+/* ---- Counts ---- */
+
+static void expect_counts(struct stand *s, str name, uint32_t version, const char *expected)
+{
+    char found[256] = "";
+    struct state_count *counts;
+    uint32_t count;
+
+    EXPECT_OK(store_counts(s->store, s->scope, name, version, &counts, &count));
+    for (int definition = 1; definition <= 3; definition++) /* in no order: sort by version */
+        for (uint32_t i = 0; i < count; i++)
+            if ((counts[i].definition.data ? (int)counts[i].version : 3) == definition)
+                (void)snprintf(found + strlen(found), sizeof found - strlen(found),
+                               "%s%.*s@%u:%.*s=%u/%u", found[0] ? " " : "",
+                               STR_ARG(counts[i].definition), counts[i].version,
+                               STR_ARG(counts[i].state), (unsigned)counts[i].total,
+                               (unsigned)counts[i].running);
+    EXPECT_TEXT(found, expected);
+}
+
+STORE_TEST(counts_are_by_version_and_state_and_tell_who_is_running)
+{
+    expect_counts(s, STR_NONE, 0, "");
+    put_variety(s);
+    expect_counts(s, STR("order"), 2, "order@2:new=1/1");
+    expect_counts(s, STR("ord"), 0, "");
+    expect_counts(s, STR("order"), 3, "");
+}
+
+/* Contract (4): counts are not older than the log. */
+STORE_TEST(counts_see_through_rows_that_lag)
+{
+    struct change c;
+
+    put_orders(s, 3);
+    expect_counts(s, STR_NONE, 0, "order@1:new=3/0");
+    c = change_begin(s);
+    c.lag = true;
+    add_entry(&c, 2, 1, 0, PAID);
+    add_entry(&c, 1, 1, 0, PAID);
+    add_entry(&c, 3, 1, 0, PAID);
+    EXPECT_OK(change_commit(&c));
+    expect_counts(s, STR_NONE, 0, "order@1:paid=3/0");
+}
+
+STORE_TEST(live_steps_are_counted_by_version_and_step)
+{
+    struct step_count *counts;
+    struct change c;
+    uint32_t count;
+
+    put_variety(s); /* instance 2 is of version 2, 1 and 4..6 are of version 1, 3 is inline */
+    c = change_begin(s);
+    add_step(&c, 2, 7, STEP_PENDING);
+    add_step(&c, 1, 1, STEP_RUNNING);
+    add_step(&c, 4, 1, STEP_READY);
+    EXPECT_OK(change_commit(&c));
+    EXPECT_OK(store_step_counts(s->store, s->scope, STR("order"), &counts, &count));
+    EXPECT_EQ(count, 3);
+    EXPECT(counts[0].version == 1 && counts[0].total == 2);
+    EXPECT(counts[1].version == 2 && counts[1].total == 1);
+    EXPECT(counts[2].version == 2 && counts[2].total == 1);
+    EXPECT(counts[1].plan < counts[2].plan);
+    EXPECT_OK(store_step_counts(s->store, s->scope, STR("ord"), &counts, &count));
+    EXPECT_EQ(count, 0);
+}
+
 /* ---- Memory ---- */
 
 static void expect_ok_or_no_memory(pawl_status status)
@@ -153,6 +259,8 @@ static void read_all(struct stand *s, struct scope *scope)
     };
     struct definition_row definition, *definitions;
     struct live_timer *timers;
+    struct state_count *counts;
+    struct step_count *steps;
     struct record record;
     struct live live;
     uint64_t *numbers;
@@ -166,6 +274,8 @@ static void read_all(struct stand *s, struct scope *scope)
     expect_ok_or_no_memory(store_due(s->store, scope, T0, 9, &timers, &count, &next_ms));
     expect_ok_or_no_memory(store_busy(s->store, scope, 0, 9, &numbers, &count));
     expect_ok_or_no_memory(store_list(s->store, scope, &query, &numbers, &count));
+    expect_ok_or_no_memory(store_counts(s->store, scope, STR_NONE, 0, &counts, &count));
+    expect_ok_or_no_memory(store_step_counts(s->store, scope, STR("order"), &steps, &count));
 }
 
 STORE_TEST(a_read_that_runs_out_of_memory_says_so)

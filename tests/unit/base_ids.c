@@ -118,7 +118,7 @@ static void expect_sha(struct sha *sha, str bytes, const char *hex)
 
 TEST(sha, the_published_vectors_come_out_of_one_reused_hasher)
 {
-    struct sha *sha = sha_new();
+    struct sha *sha = sha_new(&heap_libc);
 
     EXPECT(sha != NULL);
     for (int round = 0; round < 3; round++) {
@@ -139,7 +139,7 @@ TEST(sha, parts_hash_like_the_whole_and_begin_forgets_what_was_added)
 {
     uint8_t hash[SHA_SIZE];
     char text[2 * SHA_SIZE + 1];
-    struct sha *sha = sha_new();
+    struct sha *sha = sha_new(&heap_libc);
 
     sha_begin(sha);
     sha_add(sha, "left over", 9);

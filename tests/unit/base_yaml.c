@@ -54,6 +54,22 @@ TEST(yaml, a_definition_is_read_as_the_json_it_stands_for)
         "\"note\":\"two\\nlines\\n\"}");
 }
 
+TEST(yaml, a_member_knows_where_its_key_stands_and_where_its_value)
+{
+    const struct node *yaml = read_yaml(t, STR("a: 1\nlist:\n  - x: [2]\n    'y y':  3\n"));
+    const struct node *element = node_at(node_find(yaml, "list"), 0), *member;
+    struct node *json = NULL;
+
+    member = node_find(element, "y y");
+    EXPECT(member->key_line == 4 && member->key_column == 5);
+    EXPECT(member->line == 4 && member->column == 13);
+    EXPECT(node_find(yaml, "list")->key_line == 2 && node_find(yaml, "list")->line == 3);
+    EXPECT_OK(node_read_json(&t->scope, STR("{\"a\":1,\n \"b\" : 2}"), &json));
+    member = node_find(json, "b");
+    EXPECT(member->key_line == 2 && member->key_column == 2);
+    EXPECT(member->line == 2 && member->column == 8);
+}
+
 TEST(yaml, plain_scalars_mean_what_the_core_schema_says)
 {
     static const struct {

@@ -1,5 +1,6 @@
 /* engine_clock.c - time: jumps both ways, and the clock that tests move. */
 #include "engine_fixture.h"
+#include <stdio.h>
 
 static void expect_times_never_fall(struct world *world, const char *id)
 {
@@ -30,6 +31,33 @@ WORLD_TEST(clock, the_stores_clock_never_goes_back_though_the_wall_clock_does) /
     EXPECT_OK(world_fire(world, id, "note"));
     expect_times_never_fall(world, id);
     world_expect_valid(world);
+}
+
+static void note_warning(void *context, pawl_log_level level, const char *event, const char *text)
+{
+    char *words = context;
+
+    EXPECT_EQ(words[0], '\0'); /* one is enough */
+    EXPECT_EQ(level, PAWL_LOG_WARN);
+    snprintf(words, 200, "%s: %s", event, text);
+}
+
+WORLD_TEST(clock, a_wall_clock_far_behind_the_stores_is_warned_of_once_at_opening)
+{
+    char words[200] = "";
+
+    world->options.log = note_warning;
+    world->options.log_context = words;
+    world_create(world, "ticker", NULL);
+    world_close(world);
+    world->now_ms = NOON - 59999;
+    world_open(world);
+    EXPECT_TEXT(words, "");
+    world_close(world);
+    world->now_ms = NOON - 7200000;
+    world_open(world);
+    EXPECT_TEXT(words, "clock.behind: the store's clock is 7200 s ahead of this machine's; timers "
+                       "wait by as much");
 }
 
 WORLD_TEST(clock, a_timer_is_never_early_when_the_wall_clock_is_set_back) /* promise (4) */

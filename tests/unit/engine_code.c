@@ -1,5 +1,6 @@
 /* engine_code.c - a C handler through the whole engine. */
 #include "base/time.h"
+#include "engine/engine_int.h"
 #include "engine_fixture.h"
 #include <sqlite3.h>
 #include <stdio.h>
@@ -135,6 +136,45 @@ TEST(code_sqlite, a_timer_counts_from_the_time_of_the_entry_that_armed_it)
     world_end(&world);
 }
 
+static void take_long(void *context, pawl_turn *turn, void *state, const pawl_event *event)
+{
+    struct env *const *env = context;
+
+    (void)state;
+    (void)event;
+    env_sim_advance(*env, 30); /* so much later it is recorded */
+    pawl_turn_timer(turn, "tick", 1000);
+    pawl_turn_signal(turn, "again");
+}
+
+/* Promise (4), where a timer that was due is delivered late: it has been armed anew meanwhile. */
+TEST(code_sqlite, a_timer_that_was_armed_anew_is_not_fired_before_its_recorded_due_time)
+{
+    static const char *const timers[] = { "tick", NULL }, *const signals[] = { "again", NULL };
+    const struct event tick = { .kind = EVENT_TIMER, .name = STR("tick") };
+    struct world world;
+    const pawl_code_type slow = { .name = "slow",
+                                  .timers = timers,
+                                  .signals = signals,
+                                  .handle = take_long,
+                                  .context = &world.env };
+    const char *id;
+
+    world_begin(&world, "sqlite");
+    EXPECT_OK(pawl_code_register(world.p, &slow, &world.error));
+    id = world_create(&world, "slow", NULL);
+    for (int i = 0; i < 2; i++) { /* armed by the start, then by a signal */
+        env_sim_advance(world.env, 999);
+        EXPECT_EQ(engine_send(world.p->engine, &t->scope, 1, &tick, NULL, NULL), PAWL_NOT_AWAITING);
+        EXPECT_OK(pawl_signal(world.p, id, "again", NULL, NULL, &world.error));
+    }
+    env_sim_advance(world.env, 1000);
+    EXPECT_OK(engine_send(world.p->engine, &t->scope, 1, &tick, NULL, NULL));
+    EXPECT_TEXT(world_actions(&world, id), "start signal signal timer");
+    world_expect_valid(&world);
+    world_end(&world);
+}
+
 static void change_snapshot(const struct world *world)
 {
     sqlite3 *db;
@@ -169,8 +209,9 @@ TEST(code_sqlite, a_changed_snapshot_is_named_by_verify_and_never_used)
     world_close(&world);
     change_snapshot(&world);
     world_open(&world);
-    EXPECT_OK(verify_store(engine_store(world.p->engine), &world.p->heap, 0, NULL, NULL, &report,
-                           &world.error));
+    EXPECT_OK(verify_run(engine_store(world.p->engine), &world.p->heap,
+                         &(struct verify_request){ .flows = &flow_behavior }, &report,
+                         &world.error));
     EXPECT(!report.valid);
     EXPECT_HAS(report.what, "snapshot");
     EXPECT_OK(pawl_signal(world.p, id, "stop", NULL, NULL, &world.error));

@@ -107,8 +107,9 @@ void world_expect_valid(struct world *world)
 {
     struct verify_report report;
 
-    EXPECT_OK(verify_store(engine_store(world->p->engine), &world->p->heap, 0, NULL, NULL, &report,
-                           &world->error));
+    EXPECT_OK(verify_run(engine_store(world->p->engine), &world->p->heap,
+                         &(struct verify_request){ .flows = &flow_behavior }, &report,
+                         &world->error));
     EXPECT_TEXT(report.what, "");
     EXPECT(report.valid);
 }

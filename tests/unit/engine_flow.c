@@ -1,6 +1,7 @@
 /* engine_flow.c - a flow through the whole engine: steps, retries, timers, a death in the
  * middle. Numbers in parentheses are the promises of engine/engine.h. */
 #include "engine_fixture.h"
+#include "lib/fault.h"
 #include <stdio.h>
 
 #define THREE                                                                                      \
@@ -211,4 +212,30 @@ WORLD_TEST(flow, a_flow_that_has_gone_round_many_times_goes_on_after_a_restart)
     world_expect_state(world, id, "completed");
     EXPECT_EQ(work.calls, 401);
     world_expect_valid(world);
+}
+
+WORLD_TEST(flow, a_check_that_decides_again_tells_every_lack_of_memory)
+{
+    struct work work = { .failures_left = 2 };
+    struct fault_heap fault = { 0 };
+    struct verify_report report;
+    pawl_error error;
+
+    add_work(world, &work);
+    world_define(world, "name: again\nsteps:\n"
+                        "  start: {name: a, tool: work, args: {}, next: b,"
+                        " retry: {max: 3, backoff: [1s]}}\n"
+                        "  b: {tool: sleep, args: {for: \"{{input.d}}\"}, done: true}\n");
+    world_create(world, "again", "{\"d\":\"1h\"}");
+    world_create(world, "again", "{\"d\":17}");
+    world_advance(world, 5000);
+    FAULT_EACH(fault, FAULT_ONCE)
+    {
+        pawl_status status =
+            verify_run(engine_store(world->p->engine), &fault.heap,
+                       &(struct verify_request){ .flows = &flow_behavior }, &report, &error);
+
+        EXPECT(status == (fault.has_failed ? PAWL_NO_MEMORY : PAWL_OK));
+        EXPECT(fault.has_failed || report.valid);
+    }
 }

@@ -93,7 +93,7 @@ static void expect_hash(struct test *t, const struct node *row, const char *key,
 
 static struct sha *new_sha(void)
 {
-    struct sha *sha = sha_new();
+    struct sha *sha = sha_new(&heap_libc);
 
     EXPECT(sha);
     return sha;

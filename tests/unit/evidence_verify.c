@@ -31,9 +31,10 @@ TEST(verify, an_unknown_instance_is_not_known)
     pawl_error error;
 
     world_two_orders(&w, t);
-    EXPECT(verify_store(w.store, &heap_libc, 9, NULL, NULL, &report, &error) == PAWL_NOT_KNOWN);
-    EXPECT(verify_store(w.store, &heap_libc, UINT64_MAX, NULL, NULL, &report, &error) ==
-           PAWL_NOT_KNOWN);
+    EXPECT(verify_run(w.store, &heap_libc, &(struct verify_request){ .instance = 9 }, &report,
+                      &error) == PAWL_NOT_KNOWN);
+    EXPECT(verify_run(w.store, &heap_libc, &(struct verify_request){ .instance = UINT64_MAX },
+                      &report, &error) == PAWL_NOT_KNOWN);
     world_close(&w);
 }
 
@@ -104,7 +105,8 @@ TEST(verify, no_field_of_a_record_can_change_unseen)
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         liar_init(&liar, w.store);
         liar.record = lies[i];
-        EXPECT_OK(verify_store(&liar.store, &heap_libc, 0, NULL, NULL, &report, &error));
+        EXPECT_OK(
+            verify_run(&liar.store, &heap_libc, &(struct verify_request){ 0 }, &report, &error));
         EXPECT(!report.valid);
         EXPECT(report.what[0]);
         EXPECT_EQ(report.bad_pos, 4);
@@ -125,7 +127,8 @@ TEST(verify, a_finding_names_the_instance_and_the_entry)
     liar_init(&liar, w.store);
     liar.record = lie_hash;
     for (uint64_t number = 0; number < 2; number++) {
-        EXPECT_OK(verify_store(&liar.store, &heap_libc, number, NULL, NULL, &report, &error));
+        EXPECT_OK(verify_run(&liar.store, &heap_libc,
+                             &(struct verify_request){ .instance = number }, &report, &error));
         EXPECT_EQ(report.bad_pos, 4);
         EXPECT_EQ(report.bad_seq, 1);
         EXPECT_TEXT(report.bad_instance, id);
@@ -146,7 +149,7 @@ TEST(verify, a_root_in_the_midst_of_a_commit_is_seen)
     world_two_orders(&w, t);
     liar_init(&liar, w.store);
     liar.record = lie_root;
-    EXPECT_OK(verify_store(&liar.store, &heap_libc, 0, NULL, NULL, &report, &error));
+    EXPECT_OK(verify_run(&liar.store, &heap_libc, &(struct verify_request){ 0 }, &report, &error));
     EXPECT_HAS(report.what, "the root of this commit");
     EXPECT_EQ(report.bad_pos, 4);
     world_close(&w);
@@ -168,7 +171,7 @@ TEST(verify, a_commit_without_its_end_is_seen)
     world_two_orders(&w, t);
     liar_init(&liar, w.store);
     liar.record = lie_last_root;
-    EXPECT_OK(verify_store(&liar.store, &heap_libc, 0, NULL, NULL, &report, &error));
+    EXPECT_OK(verify_run(&liar.store, &heap_libc, &(struct verify_request){ 0 }, &report, &error));
     EXPECT_HAS(report.what, "no root");
     world_close(&w);
 }
@@ -301,7 +304,8 @@ TEST(verify, no_row_can_change_unseen)
         liar_init(&honest, w.store);
         liar.store = honest.store;
         liar.truth = w.store;
-        EXPECT_OK(verify_store(&liar.store, &heap_libc, 0, NULL, NULL, &report, &error));
+        EXPECT_OK(
+            verify_run(&liar.store, &heap_libc, &(struct verify_request){ 0 }, &report, &error));
         EXPECT(!report.valid);
         EXPECT(report.what[0]);
     }
@@ -324,7 +328,7 @@ TEST(verify, erased_values_leave_the_store_valid)
     world_two_orders(&w, t);
     liar_init(&liar, w.store);
     liar.value = erase;
-    EXPECT_OK(verify_store(&liar.store, &heap_libc, 0, NULL, NULL, &report, &error));
+    EXPECT_OK(verify_run(&liar.store, &heap_libc, &(struct verify_request){ 0 }, &report, &error));
     EXPECT(report.valid);
     world_close(&w);
 }
@@ -397,6 +401,26 @@ TEST(verify, a_guard_is_asserted_exactly_where_it_is_declared)
         world_expect_bad(&w, 8, 2, what == ORDER_PAY ? "was not asserted" : "is not declared");
         world_close(&w);
     }
+}
+
+/* D35, invariant 9: every entry is complete. */
+TEST(verify, an_entry_has_a_reason_where_its_transition_requires_one)
+{
+    struct world w;
+    struct record *record;
+
+    world_two_orders(&w, t);
+    world_record(&w, 2, ORDER_VOID, NULL);
+    world_commit(&w);
+    world_expect_bad(&w, 8, 2, "requires a reason");
+    world_close(&w);
+    world_two_orders(&w, t);
+    record = world_record(&w, 2, ORDER_VOID, NULL);
+    record->reason = record->payload;
+    world_seal(&w, record);
+    world_commit(&w);
+    world_expect_valid(&w, 8, 4, 2);
+    world_close(&w);
 }
 
 TEST(verify, an_instance_without_a_create_record_is_seen)

@@ -112,7 +112,8 @@ TEST(verify, a_store_that_cannot_be_read_is_a_finding_not_an_error)
     liar_init(&liar, w.store);
     liar.fail_pos = 5;
     for (uint64_t number = 0; number < 2; number++) {
-        EXPECT_OK(verify_store(&liar.store, &heap_libc, number, NULL, NULL, &report, &error));
+        EXPECT_OK(verify_run(&liar.store, &heap_libc,
+                             &(struct verify_request){ .instance = number }, &report, &error));
         EXPECT(!report.valid);
         EXPECT_HAS(report.what, "can't be read here: the disk is on fire");
     }
@@ -142,19 +143,21 @@ TEST(verify, a_store_that_is_written_to_meanwhile_is_still_valid)
     writer = &w;
     liar_init(&liar, w.store);
     liar.live = write_meanwhile;
-    EXPECT_OK(verify_store(&liar.store, &heap_libc, 0, NULL, NULL, &report, &error));
+    EXPECT_OK(verify_run(&liar.store, &heap_libc, &(struct verify_request){ 0 }, &report, &error));
     EXPECT_TEXT(report.what, "");
     EXPECT(report.valid);
     EXPECT(report.records > 7);
     world_close(&w);
 }
 
-static void count_progress(void *context, uint64_t pos, uint64_t last)
+static bool count_progress(void *context, enum verify_part part, uint64_t done, uint64_t all)
 {
     uint64_t *count = context;
 
-    EXPECT(pos <= last);
+    (void)part;
+    EXPECT(done <= all);
     ++*count;
+    return true;
 }
 
 TEST(verify, progress_is_told)
@@ -165,7 +168,9 @@ TEST(verify, progress_is_told)
     uint64_t count = 0;
 
     world_two_orders(&w, t);
-    EXPECT_OK(verify_store(w.store, &heap_libc, 0, count_progress, &count, &report, &error));
+    EXPECT_OK(verify_run(w.store, &heap_libc,
+                         &(struct verify_request){ .progress = count_progress, .context = &count },
+                         &report, &error));
     EXPECT(count > 0);
     world_close(&w);
 }
@@ -183,7 +188,8 @@ TEST(verify, every_lack_of_memory_is_told_and_leaves_nothing_behind)
         FAULT_EACH(fault, FAULT_ONCE)
         {
             pawl_status status =
-                verify_store(w.store, &fault.heap, number, NULL, NULL, &report, &error);
+                verify_run(w.store, &fault.heap, &(struct verify_request){ .instance = number },
+                           &report, &error);
 
             EXPECT(status == (fault.has_failed ? PAWL_NO_MEMORY : PAWL_OK));
             EXPECT(fault.has_failed || report.valid);

@@ -8,7 +8,8 @@ static const char order_compiled[] =
     "{\"compiler\":1,\"kind\":\"machine\",\"states\":[{\"name\":\"open\"},{\"name\":\"paid\"},"
     "{\"name\":\"done\",\"terminal\":\"success\"}],\"initial\":0,\"transitions\":["
     "{\"from\":0,\"action\":\"pay\",\"to\":1,\"guard\":\"funds\"},"
-    "{\"from\":1,\"action\":\"ship\",\"to\":2},{\"from\":0,\"action\":\"note\",\"to\":0}]}";
+    "{\"from\":1,\"action\":\"ship\",\"to\":2},{\"from\":0,\"action\":\"note\",\"to\":0},"
+    "{\"from\":0,\"action\":\"void\",\"to\":2,\"requires_reason\":true}]}";
 
 /* ---- definitions ---- */
 
@@ -70,7 +71,7 @@ void world_open(struct world *w, struct test *t)
     struct store_options options = { .create = true, .heap = &heap_libc };
     struct store_tip tip;
 
-    *w = (struct world){ .t = t, .at_ms = T0, .env = env_sim_new(T0, 1), .sha = sha_new() };
+    *w = (struct world){ .t = t, .at_ms = T0, .env = env_sim_new(T0, 1), .sha = sha_new(&heap_libc) };
     EXPECT(w->env && w->sha);
     options.env = w->env;
     EXPECT_OK(store_open(STR("memory:"), &options, &t->scope, &w->store));
@@ -262,7 +263,8 @@ void world_check(struct world *w, uint64_t number, struct verify_report *report)
 {
     pawl_error error = { PAWL_OK, "" };
 
-    EXPECT_OK(verify_store(w->store, &heap_libc, number, NULL, NULL, report, &error));
+    EXPECT_OK(verify_run(w->store, &heap_libc, &(struct verify_request){ .instance = number },
+                         report, &error));
 }
 
 void world_two_orders(struct world *w, struct test *t)
@@ -422,6 +424,12 @@ static pawl_status lie_snapshot(struct store *store, struct scope *scope, uint64
     return store_snapshot(((struct liar *)store)->truth, scope, instance, out);
 }
 
+static pawl_status list_truth(struct store *store, struct scope *scope,
+                              const struct list_query *query, uint64_t **out, uint32_t *count)
+{
+    return store_list(((struct liar *)store)->truth, scope, query, out, count);
+}
+
 static const struct store_ops liar_ops = {
     .scheme = "liar",
     .tip = lie_tip,
@@ -436,6 +444,7 @@ static const struct store_ops liar_ops = {
     .snapshot = lie_snapshot,
     .key = lie_key,
     .kept_list = lie_kept_list,
+    .list = list_truth,
 };
 
 void liar_init(struct liar *liar, struct store *truth)

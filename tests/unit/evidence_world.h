@@ -12,8 +12,9 @@
 #define WORLD_INSTANCES 8
 #define WORLD_PENDING   256
 
-/* Transitions of the machine "order": open -pay(guard)-> paid -ship-> done; open -note-> open. */
-enum { ORDER_PAY, ORDER_SHIP, ORDER_NOTE };
+/* Transitions of the machine "order": open -pay(guard)-> paid -ship-> done; open -note-> open;
+ * open -void(with a reason)-> done. */
+enum { ORDER_PAY, ORDER_SHIP, ORDER_NOTE, ORDER_VOID };
 enum { DEFINITION_ORDER = 1, DEFINITION_FLOW = 2 };
 
 struct world_chain {

@@ -183,6 +183,10 @@ TEST(flow_compile, a_step_that_no_way_leads_to_and_a_cycle_without_a_wait_are_wa
     expect_warning(&t->scope, "steps: {a: {tool: x, next: a}}", "cycle without a wait");
     expect_warning(&t->scope, "steps: {a: {tool: x, colour: red, done: true}}",
                    "step 'a': unknown key 'colour'");
+    expect_warning(&t->scope, "steps: {a: {tool: x, done: true, timout: 3s}}",
+                   "step 'a': unknown key 'timout': it means nothing; did you mean 'timeout'?");
+    expect_warning(&t->scope, "do: [{tool: x, retry: {backoff: {initial: 1s, facter: 2}}}]",
+                   "'retry.backoff.facter': it means nothing; did you mean 'factor'?");
     expect_warning(&t->scope, "steps: {a: {tool: x, done: true}}\ncolour: red",
                    "unknown key 'colour'");
 }

@@ -501,6 +501,23 @@ TEST(flow, a_history_that_does_not_follow_the_plan_is_a_storage_failure)
     rig_fini(&rig);
 }
 
+/* A snapshot may be thrown away: then the entry that tells of it is folded like any other. */
+TEST(flow, an_entry_that_tells_of_a_snapshot_is_folded_without_an_attempt)
+{
+    struct effect told = { .kind = EFFECT_SNAPSHOT, .name = STR("00") };
+    struct effect_list effects = { &told, 1, 1 };
+    struct entry_view entry = { .transition = LIFE_T_STEP_RETRY, .effects = &effects };
+    struct rig rig;
+    str before;
+
+    rig_init(&rig, &t->scope, "do: [{tool: x}]\n", "{}");
+    rig_begin(&rig);
+    before = rig_print(&rig);
+    EXPECT_OK(flow_behavior.apply(rig.definition, rig.memory, &entry, rig.scope, &rig.arena));
+    EXPECT_STR(rig_print(&rig), before.data);
+    rig_fini(&rig);
+}
+
 TEST(flow, attempts_tell_when_each_was_ready_started_and_over)
 {
     const struct flow_attempt *attempt;

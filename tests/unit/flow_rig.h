@@ -1,7 +1,8 @@
 /* flow_rig.h - a flow without an engine: decide, write down, read back, fold.
  *
  * Every draft goes through its printed body and back, and after every event the memory is
- * printed, loaded and printed again: what a test sees is what a restart would see. */
+ * printed, loaded and printed again: what a test sees is what a restart would see. Each decision
+ * is found again from its first entry alone, as a check of the history finds it. */
 #ifndef PAWL_TESTS_UNIT_FLOW_RIG_H
 #define PAWL_TESTS_UNIT_FLOW_RIG_H
 
@@ -115,6 +116,51 @@ static inline void rig_fold(struct rig *rig, const struct draft *draft)
     rig->seq++;
 }
 
+static inline bool rig_is_same(const struct draft *a, const struct draft *b)
+{
+    struct buf left, right;
+    bool same;
+
+    buf_init(&left, &heap_libc, 0);
+    buf_init(&right, &heap_libc, 0);
+    effects_print(&a->effects, &left);
+    effects_print(&b->effects, &right);
+    same = a->transition == b->transition && a->step == b->step && a->ordinal == b->ordinal &&
+           a->attempt == b->attempt && str_eq(a->payload, b->payload) &&
+           str_eq(buf_view(&left), buf_view(&right));
+    buf_fini(&left);
+    buf_fini(&right);
+    return same;
+}
+
+/* What a check of the history will do: find the event again from the first entry, and decide. */
+static inline void rig_expect_found(struct rig *rig, const struct standing *standing,
+                                    const struct decision *decision)
+{
+    const struct draft *first = &decision->drafts[0];
+    struct entry_view view = { .transition = first->transition,
+                               .step = first->step,
+                               .ordinal = first->ordinal,
+                               .attempt = first->attempt,
+                               .payload = first->payload,
+                               .reason = first->reason,
+                               .effects = &first->effects,
+                               .at_ms = rig->now_ms };
+    struct decision again = { 0 };
+    struct event event;
+    bool found = false;
+
+    for (uint32_t n = 0;
+         !found && flow_behavior.event_of(rig->definition, rig->memory, &view, n, &event); n++)
+        found = flow_behavior.decide(rig->definition, standing, &event, rig->scope, &again) ==
+                    PAWL_OK &&
+                rig_is_same(first, &again.drafts[0]);
+    EXPECT(found);
+    EXPECT_EQ(again.count, decision->count);
+    for (uint32_t i = 0; i < again.count; i++)
+        EXPECT(rig_is_same(&decision->drafts[i], &again.drafts[i]));
+}
+
 static inline pawl_status rig_do(struct rig *rig, struct event event)
 {
     struct standing standing = { rig->state, rig->seq, rig->memory };
@@ -125,6 +171,8 @@ static inline pawl_status rig_do(struct rig *rig, struct event event)
     buf_clear(&rig->story);
     status = flow_behavior.decide(rig->definition, &standing, &event, rig->scope, &decision);
     EXPECT((status == PAWL_OK) == (decision.count > 0));
+    if (status == PAWL_OK)
+        rig_expect_found(rig, &standing, &decision);
     for (uint32_t i = 0; i < decision.count; i++)
         rig_fold(rig, &decision.drafts[i]);
     rig_reload(rig);

@@ -2,6 +2,7 @@
 #include "base/limits.h"
 #include "lib/test.h"
 #include "machine/machine.h"
+#include <stdio.h>
 
 #define RELEASE                                                                                    \
     "name: batch-release\n"                                                                        \
@@ -293,14 +294,78 @@ TEST(machine_compile, inline_there_is_no_star_but_a_state_may_be_called_so)
                    "cannot be called '*'");
 }
 
-TEST(machine_compile, deadlines_are_refused_by_name_when_registered_and_kept_inline)
+/* A registered machine with these deadlines; lines are counted from the first. */
+#define DEADLINES(more)                                                                            \
+    REGISTERED("transitions:\n"                                                                    \
+               "  - {from_state: a, action: go, to_state: b}\n"                                    \
+               "  - {from_state: a, action: guarded, to_state: b, guard: g}\n"                     \
+               "  - {from_state: a, action: reasoned, to_state: b, requires_reason: true}\n"       \
+               "  - {from_state: '*', action: end, to_state: z}\n"                                 \
+               "deadlines:\n" more)
+
+TEST(machine_compile, deadlines_name_a_state_a_time_and_a_declared_action)
 {
-    expect_refused(t, REGISTERED("transitions: []\ndeadlines: {a: {after: 1h, action: go}}\n"),
-                   false, "deadlines are not supported by this version yet");
-    (void)compiled(t,
+    const struct definition *definition =
+        compiled(t,
+                 DEADLINES("  - {state: b, after: 3d, action: end}\n"
+                           "  - {state: a, after: 500ms, action: go}\n"
+                           "  - {state: a, after: 1h, action: end, description: x}\n"),
+                 false);
+    struct buf buf;
+
+    EXPECT_EQ(definition->deadline_count, 3);
+    buf_init(&buf, &heap_libc, LIMIT_TEXT);
+    definition_print(definition, &buf);
+    EXPECT_HAS(arena_text(&t->scope.arena, buf_view(&buf)),
+               "],\"deadlines\":[{\"state\":1,\"after\":259200000,\"transition\":4},"
+               "{\"state\":0,\"after\":500,\"transition\":0},"
+               "{\"state\":0,\"after\":3600000,\"transition\":3}]}");
+    buf_fini(&buf);
+    definition = compiled(t,
+                          "{\"states\":[\"a\",\"z\"],\"initial_state\":\"a\","
+                          "\"transitions\":[" GO "],\"deadlines\":[{\"state\":\"a\","
+                          "\"after\":\"1s\",\"action\":\"go\"}]}",
+                          true);
+    EXPECT_EQ(definition->deadline_count, 1);
+}
+
+TEST(machine_compile, a_deadline_that_cannot_be_kept_is_refused_with_its_place)
+{
+    static const struct {
+        const char *deadline, *words;
+    } all[] = {
+        { "  - {state: b, after: 1s, action: go}\n",
+          "line 11, column 35: a deadline's 'action': no 'go' is declared from 'b'" },
+        { "  - {state: q, after: 1s, action: go}\n",
+          "line 11, column 13: a deadline's 'state': expected one of 'states', found 'q'" },
+        { "  - {state: z, after: 1s, action: go}\n",
+          "column 13: a deadline's 'state': expected one that is not terminal" },
+        { "  - {state: a, after: soon, action: go}\n",
+          "column 23: a deadline's 'after': expected a duration above 0" },
+        { "  - {state: a, after: 0s, action: go}\n", "expected a duration above 0" },
+        { "  - {state: a, after: 5, action: go}\n", "found a number" },
+        { "  - {state: a, after: 1s, action: guarded}\n", "'guarded' has a guard" },
+        { "  - {state: a, after: 1s, action: reasoned}\n", "'reasoned' requires a reason" },
+        { "  - {after: 1s, action: go}\n", "a deadline has no 'state'" },
+        { "  - {state: a, action: go}\n", "a deadline has no 'after'" },
+        { "  - {state: a, after: 1s}\n", "a deadline has no 'action'" },
+        { "  - a\n", "a deadline: expected an object" },
+        { "  - {state: a, after: 1s, action: go}\n  - {state: a, after: 2s, action: go}\n",
+          "line 12, column 5: a second deadline fires 'go' from 'a'" },
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char text[2048];
+
+        snprintf(text, sizeof text, DEADLINES("%s"), all[i].deadline);
+        expect_refused(t, text, false, all[i].words);
+    }
+    expect_refused(t, REGISTERED("transitions: []\ndeadlines: {a: 1h}\n"), false,
+                   "'deadlines': expected an array");
+    expect_refused(t,
                    "{\"states\":[\"a\"],\"initial_state\":\"a\",\"transitions\":[],"
                    "\"deadlines\":{\"a\":1}}",
-                   true);
+                   true, "'deadlines': expected an array");
 }
 
 TEST(machine_compile, a_definition_is_a_machine_or_a_flow_and_never_both)

@@ -244,3 +244,65 @@ TEST(machine_decide, no_memory_is_a_status_and_decides_nothing)
         }
     }
 }
+
+/* ---- deadlines ---- */
+
+static const char claim[] = "states: [open, asked, lapsed]\n"
+                            "initial_state: open\n"
+                            "terminal_states: [lapsed]\n"
+                            "terminal_kinds: {lapsed: failure}\n"
+                            "transitions:\n"
+                            "- {from_state: open, action: ask, to_state: asked}\n"
+                            "- {from_state: asked, action: remind, to_state: asked}\n"
+                            "- {from_state: asked, action: lapse, to_state: lapsed}\n"
+                            "deadlines:\n"
+                            "- {state: asked, after: 2s, action: remind}\n"
+                            "- {state: asked, after: 5s, action: lapse}\n"
+                            "- {state: open, after: 1s, action: ask}\n";
+
+enum { OPEN, ASKED };
+
+static pawl_status expire(struct test *t, struct standing standing, struct event event,
+                          struct decision *decision)
+{
+    return machine_behavior.decide(compiled(t, claim), &standing, &event, &t->scope, decision);
+}
+
+/* A timer that was seen to be due may be late: the state was left and entered again meanwhile. */
+TEST(machine_decide, a_deadline_fires_when_its_state_was_held_that_long_and_not_before)
+{
+    struct standing standing = { .state = ASKED, .entered_at_ms = 1000 };
+    struct event event = { EVENT_TIMER, .at_ms = 2999, .name = STR("remind") };
+    struct decision decision = { 0 };
+
+    EXPECT_EQ(expire(t, standing, event, &decision), PAWL_NOT_AWAITING);
+    EXPECT_HAS(t->scope.error.message, "not due yet");
+    event.is_forced = true;
+    EXPECT_OK(expire(t, standing, event, &decision));
+    event.is_forced = false;
+    event.at_ms = 3000;
+    EXPECT_OK(expire(t, standing, event, &decision));
+    EXPECT_EQ(decision.drafts[0].transition, 1);
+    event.name = STR("ask"); /* a deadline, but of another state */
+    EXPECT_EQ(expire(t, standing, event, &decision), PAWL_NOT_AWAITING);
+    standing.state = 2;
+    EXPECT_EQ(expire(t, standing, event, &decision), PAWL_TERMINAL);
+}
+
+TEST(machine_decide, an_entry_disarms_what_it_leaves_and_arms_what_it_enters)
+{
+    struct decision decision = { 0 };
+    struct buf buf;
+
+    buf_init(&buf, &heap_libc, LIMIT_TEXT);
+    EXPECT_OK(expire(t, (struct standing){ .state = ASKED },
+                     (struct event){ EVENT_FIRE, .at_ms = 7000, .name = STR("remind") },
+                     &decision));
+    effects_print(&decision.drafts[0].effects, &buf);
+    EXPECT_STR(buf_view(&buf), "[[\"disarm\",\"remind\",0],[\"disarm\",\"lapse\",0],"
+                               "[\"arm\",\"remind\",9000,0],[\"arm\",\"lapse\",12000,0]]");
+    EXPECT_OK(expire(t, (struct standing){ .state = ASKED },
+                     (struct event){ EVENT_FIRE, .at_ms = 7000, .name = STR("lapse") }, &decision));
+    EXPECT_EQ(decision.drafts[0].effects.count, 0); /* an end is an end of all timers */
+    buf_fini(&buf);
+}

@@ -107,6 +107,27 @@ TEST(model_definition, legal_actions_leave_out_what_the_engine_fires)
     buf_fini(&buf);
 }
 
+#define WITH_DEADLINES(deadlines)                                                                  \
+    "{\"compiler\":1,\"kind\":\"machine\",\"states\":[{\"name\":\"a\"}],\"initial\":0,"            \
+    "\"transitions\":[{\"from\":0,\"action\":\"x\",\"to\":0},{\"from\":0,\"action\":\"y\",\"to\":" \
+    "0,"                                                                                           \
+    "\"guard\":\"g\"}],\"deadlines\":" deadlines "}"
+
+TEST(model_definition, deadlines_come_back_as_they_were_printed)
+{
+    static const char text[] = WITH_DEADLINES("[{\"state\":0,\"after\":1500,\"transition\":0}]");
+    struct definition *definition;
+    struct buf buf;
+
+    EXPECT_OK(definition_load(&t->scope, str_of(text), &definition));
+    EXPECT_EQ(definition->deadline_count, 1);
+    EXPECT_STR(definition->deadlines[0].name, "x");
+    buf_init(&buf, &heap_libc, 1 << 16);
+    definition_print(definition, &buf);
+    EXPECT_STR(buf_view(&buf), text);
+    buf_fini(&buf);
+}
+
 TEST(model_definition, a_damaged_text_is_a_failure_of_the_store)
 {
     static const char *const damaged[] = {
@@ -144,6 +165,14 @@ TEST(model_definition, a_damaged_text_is_a_failure_of_the_store)
         "\"transitions\":[{\"from\":0,\"action\":\"x\",\"to\":0,\"by\":\"me\"}]}",
         "{\"compiler\":1,\"kind\":\"machine\",\"states\":[{\"name\":\"a\",\"terminal\":\"plain\"}"
         "],\"initial\":0,\"transitions\":[{\"from\":0,\"action\":\"x\",\"to\":0}]}",
+        WITH_DEADLINES("[]"),
+        WITH_DEADLINES("7"),
+        WITH_DEADLINES("[{\"state\":1,\"after\":5,\"transition\":0}]"),
+        WITH_DEADLINES("[{\"state\":0,\"after\":5,\"transition\":2}]"),
+        WITH_DEADLINES("[{\"state\":0,\"after\":5,\"transition\":1}]"), /* guarded */
+        WITH_DEADLINES("[{\"state\":0,\"after\":0,\"transition\":0}]"),
+        WITH_DEADLINES("[{\"state\":0,\"after\":9000000000000000000,\"transition\":0}]"),
+        WITH_DEADLINES("[{\"state\":0,\"transition\":0}]"),
     };
 
     for (size_t i = 0; i < sizeof damaged / sizeof damaged[0]; i++) {

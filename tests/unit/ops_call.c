@@ -177,6 +177,32 @@ TEST(ops_call, a_history_query_is_refused_after_the_instance_is_known) /* D29, D
     end();
 }
 
+static bool finds_it(const char *id, const char *bound, int day)
+{
+    EXPECT_OK(call("instance.history", "{\"instance_id\":\"%s\",\"%s\":\"2026-02-0%dT00:00:00Z\"}",
+                   id, bound, day));
+    return strstr(answer, "\"action\":\"go\"") != NULL;
+}
+
+TEST(ops_call, the_bounds_of_a_history_are_inclusive) /* D29 */
+{
+    const char *id;
+
+    begin();
+    EXPECT_OK(call("instance.create", "{\"declaration\":" DECLARATION
+                                      ",\"instantiated_at\":\"2026-02-01T00:00:00Z\"}"));
+    id = arena_text(&t->scope.arena, member(t, "instance_id"));
+    EXPECT_OK(call("instance.fire",
+                   "{\"instance_id\":\"%s\",\"action\":\"go\","
+                   "\"fired_at\":\"2026-02-03T00:00:00Z\"}",
+                   id));
+    for (int day = 2; day <= 4; day++) {
+        EXPECT(finds_it(id, "fired_before", day) == (day >= 3));
+        EXPECT(finds_it(id, "fired_after", day) == (day <= 3));
+    }
+    end();
+}
+
 TEST(ops_call, an_entry_has_what_was_supplied_and_nothing_else) /* D21, D22, D33 */
 {
     const char *id;

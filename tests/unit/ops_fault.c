@@ -74,3 +74,29 @@ TEST(ops_fault, no_memory_means_that_nothing_has_changed)
     }
     pawl_close(p);
 }
+
+TEST(ops_fault, a_check_that_runs_out_of_memory_says_so)
+{
+    static const char order[] =
+        "{\"name\":\"order\",\"text\":\"states: [new, paid, Paid, gone]\\ninitial_state: new\\n"
+        "terminal_states: [gone]\\nterminal_kinds: {gone: cancel}\\ntransitions:\\n"
+        "- {from_state: new, action: pay, to_state: paid}\\n"
+        "- {from_state: paid, action: drop, to_state: gone}\\n\"}";
+    static const char check[] =
+        "{\"against\":\"order\",\"text\":\"states: [new, gone]\\ninitial_state: new\\n"
+        "terminal_states: [gone]\\nterminal_kinds: {gone: cancel}\\ntransitions:\\n"
+        "- {from_state: new, action: drop, to_state: gone}\\n\"}";
+    char out[256] = "";
+    pawl_status status = PAWL_NO_MEMORY;
+
+    EXPECT_OK(pawl_open(&p, "memory:", &(pawl_options){ .resize = resize }, &error));
+    EXPECT_OK(call("definition.put", order, out));
+    EXPECT_OK(call("instance.create", "{\"definition\":\"order\"}", out));
+    for (long round = 0; status == PAWL_NO_MEMORY; round++) {
+        countdown = round;
+        status = call("definition.check", check, out);
+    }
+    EXPECT_OK(status);
+    EXPECT(strstr(out, "\"missing\":[\"pay\"]"));
+    pawl_close(p);
+}

@@ -110,7 +110,9 @@ SQLITE_TEST(an_older_schema_is_migrated)
     run_sql(s, "store.db",
             "DROP VIEW pawl_ids; DROP VIEW pawl_current; DROP VIEW pawl_instances;"
             "DROP VIEW pawl_history; DROP VIEW pawl_definitions; DROP VIEW pawl_states;"
-            "DROP VIEW pawl_transitions; DROP VIEW pawl_steps; DROP TABLE pawl_key; DROP TABLE pawl_pause; DROP TABLE pawl_kept;"
+            "DROP VIEW pawl_transitions; DROP VIEW pawl_steps; DROP VIEW pawl_labels;"
+            "DROP VIEW pawl_timers; DROP TABLE pawl_label; DROP INDEX pawl_instance_definition;"
+            "DROP TABLE pawl_key; DROP TABLE pawl_pause; DROP TABLE pawl_kept;"
             "PRAGMA user_version = 1");
     s->store = stand_another(s);
     run_sql(s, "store.db", "SELECT * FROM pawl_instances");

@@ -13,19 +13,22 @@
 struct table {
     struct stand *stand;
     uint32_t rows;
-    char text[4096]; /* values joined by |, rows ended by \n; NULL is - */
+    bool marks_numbers;
+    char text[4096]; /* values joined by |, rows ended by \n; NULL is -, a number has a # */
 };
 
-static pawl_status add_row(void *context, uint32_t count, const str *names, const str *values)
+static pawl_status add_row(void *context, uint32_t count, const str *names, const str *values,
+                           const bool *are_numbers)
 {
     struct table *table = context;
     size_t size = strlen(table->text);
 
     for (uint32_t i = 0; i < count; i++) {
         EXPECT(names[i].size > 0);
-        size += (size_t)snprintf(table->text + size, sizeof table->text - size, "%s%.*s",
+        size += (size_t)snprintf(table->text + size, sizeof table->text - size, "%s%.*s%s",
                                  i > 0 ? "|" : "", (int)(values[i].data ? values[i].size : 1),
-                                 values[i].data ? values[i].data : "-");
+                                 values[i].data ? values[i].data : "-",
+                                 table->marks_numbers && are_numbers[i] ? "#" : "");
     }
     EXPECT(size + 2 < sizeof table->text);
     memcpy(table->text + size, "\n", 2);
@@ -187,17 +190,28 @@ VIEW_TEST(sql_that_is_more_than_one_reading_statement_is_refused)
     EXPECT_TEXT(ask(s, "SELECT count(*) FROM pawl_log"), "1\n");
 }
 
+VIEW_TEST(sql_tells_numbers_from_texts)
+{
+    static struct table table = { .marks_numbers = true };
+
+    EXPECT_OK(store_sql(s->store, s->scope,
+                        STR("SELECT 7, '7', -1.5, 1e300, 9e999, -9e999, NULL, x'07'"), add_row,
+                        &table));
+    EXPECT_TEXT(table.text, "7#|7|-1.5#|1.0e+300#|Inf|-Inf|-|07\n");
+}
+
 VIEW_TEST(sql_gives_blobs_as_hex_and_null_as_absent)
 {
     EXPECT_TEXT(ask(s, "SELECT x'00ff', NULL, 'text', 1.5, x'' ; -- done\n"), "00ff|-|text|1.5|\n");
 }
 
-static pawl_status read_within(void *context, uint32_t count, const str *names, const str *values)
+static pawl_status read_within(void *context, uint32_t count, const str *names, const str *values,
+                               const bool *are_numbers)
 {
     struct stand *s = context;
     struct record record;
 
-    (void)count, (void)names, (void)values;
+    (void)count, (void)names, (void)values, (void)are_numbers;
     EXPECT_OK(store_record(s->store, s->scope, 1, &record));
     return PAWL_TERMINAL;
 }

@@ -31,7 +31,7 @@ struct exec_rig {
 
 static struct exec_rig open_rig(void)
 {
-    struct exec_rig rig = { .env = env_os_new() };
+    struct exec_rig rig = { .env = env_os_new(&heap_libc) };
 
     rig.toolbox = make_toolbox(rig.env);
     EXPECT(rig.toolbox != NULL);
@@ -389,7 +389,7 @@ TEST(exec, a_host_that_ignores_sigchld_is_told_so)
 TEST(exec, every_allocation_that_fails_is_no_memory_and_leaks_nothing)
 {
     struct fault_heap fault = { 0 };
-    struct env *env = env_os_new();
+    struct env *env = env_os_new(&heap_libc);
 
     FAULT_EACH(fault, FAULT_ONCE)
     {

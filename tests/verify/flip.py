@@ -35,7 +35,7 @@ UNCOVERED = {
 META_COVERED = ("format", "store_id")
 KEYS = {"pawl_meta": ["key"], "pawl_state": ["definition", "idx"],
         "pawl_transition": ["definition", "idx"], "pawl_step": ["inst", "ord"],
-        "pawl_timer": ["inst", "ord", "name"], "pawl_wait": ["inst", "ord", "name"],
+        "pawl_timer": ["inst", "ord", "name"], "pawl_label": ["key", "value", "inst"], "pawl_wait": ["inst", "ord", "name"],
         "pawl_kept": ["what", "id"]}
 UNKEYED = {"pawl_log": "pos", "pawl_value": "id", "pawl_source": "id", "pawl_definition": "id",
            "pawl_instance": "number", "pawl_head": "inst", "pawl_snapshot": "inst",
@@ -66,10 +66,12 @@ class Trial:
 
     def ask_python(self):
         result = verify.report(str(self.copy))
+        if result["valid"] is None:
+            return None, result["what"], None
         return result["valid"], verify.line(result), place(result)
 
     def ask_pawl(self):
-        """(valid, words, place); a crash is never an answer."""
+        """(valid, words, place), valid None: it does not judge; a crash is never an answer."""
         done = subprocess.run([self.pawl, "--store", f"sqlite:{self.copy}", "verify", "--json"],
                               capture_output=True, text=True, errors="replace", timeout=120)
         if done.returncode not in (0, 1, 3):
@@ -79,7 +81,7 @@ class Trial:
             result = json.loads(done.stdout)
             return result["valid"], words, place(result)
         except (ValueError, KeyError):
-            return done.returncode == 0, words, None
+            return None if done.returncode == 3 else done.returncode == 0, words, None
 
     def answers(self):
         yield "verify.py", *self.ask_python()
@@ -91,9 +93,8 @@ class Trial:
         places = []
         for who, found, words, where in self.answers():
             places.append(where)
-            if found != valid or not words:
-                self.failures.append(f"{who} missed {label}: {words}" if not valid
-                                     else f"{who} refused {label}: {words}")
+            if found is not valid or not words:
+                self.failures.append(f"{who} says {found}, not {valid}, of {label}: {words}")
             if self.verbose:
                 print(f"# {label}\n#   {who}: {words}")
         if same_place and len(set(places)) > 1:
@@ -215,7 +216,29 @@ def wider_damage(trial):
     change(trial, "a stray live row", "INSERT INTO pawl_wait VALUES (1, 9, 'nobody')")
     change(trial, "a stray step of nobody", "INSERT INTO pawl_step VALUES (99999, 1, 1, 1, 1)")
     change(trial, "flushed too far", "UPDATE pawl_meta SET value = 1 << 40 WHERE key = 'flushed'")
+    change(trial, "a source of nobody",
+           "INSERT INTO pawl_source SELECT max(id) + 1, x'%s', x'61' FROM pawl_source"
+           % verify.sha(b"a").hex())
+    change(trial, "a source of nobody that is wrong as well",
+           "INSERT INTO pawl_source SELECT max(id) + 1, zeroblob(32), x'61' FROM pawl_source")
     change(trial, "half an erasure", "UPDATE pawl_value SET salt = NULL WHERE id = 1")
+
+
+def strange_files(trial):
+    """What is no store of a known version is neither valid nor invalid: both end with 3."""
+    for label, sql in (("no schema", "PRAGMA user_version = 0"),
+                       ("tables without views, that are there", "PRAGMA user_version = 1"),
+                       ("a newer schema", "PRAGMA user_version = 1000"),
+                       ("a negative schema", "PRAGMA user_version = -1"),
+                       ("another application", "PRAGMA application_id = 7")):
+        trial.fresh()
+        db = sqlite3.connect(trial.copy, isolation_level=None)
+        db.execute(sql)
+        db.close()
+        trial.expect(None, label)
+    trial.fresh()
+    trial.copy.write_bytes(b"no database at all, but long enough to be looked at" * 100)
+    trial.expect(None, "no database")
 
 
 def harmless(trial):
@@ -249,10 +272,11 @@ def wild(trial, count, seed):
         table = dice.choice([t for t in TABLES if t not in ("pawl_meta", "pawl_snapshot")])
         column = dice.choice([row[1] for row in source.execute(f"PRAGMA table_info({table})")])
         keys = ", ".join(keys_of(table))
-        key = dice.choice(source.execute(f"SELECT {keys} FROM {table}").fetchall())
+        rows = source.execute(f"SELECT {keys} FROM {table}").fetchall()
         value = dice.choice(WILD)
-        if (table, column) in UNCOVERED:
+        if (table, column) in UNCOVERED or not rows:
             continue
+        key = dice.choice(rows)
         try:
             db.execute(f"UPDATE {table} SET {column} = ? WHERE {where(table)}", (value, *key))
         except sqlite3.IntegrityError:
@@ -300,6 +324,12 @@ steps:
   start: {name: nap, tool: sleep, args: {for: 72h}, next: end}
   end: {tool: log, args: {message: done}, done: true}
 """
+WORKING = """name: working
+steps:
+  start: {name: take, tool: set, args: {n: "{{input.n}}"}, next: nap}
+  nap: {tool: sleep, args: {for: 1ms}, next: give}
+  give: {tool: set, args: {got: "{{steps.take.result.n}}"}, done: true}
+"""
 
 
 def make_by_cli(pawl, folder):
@@ -318,6 +348,8 @@ def make_by_cli(pawl, folder):
     run("start", "order", "--key", "a second one")
     run("start", "order", "--key", "a second one")
     run("start", "waiting", "--input", "{}")
+    (folder / "working.yaml").write_text(WORKING)
+    run("run", str(folder / "working.yaml"), "--input", '{"n": [1, "two"]}', "--actor", "eve")
     return store
 
 
@@ -348,6 +380,7 @@ def main():
             if by_hand:
                 wider_damage(trial)
                 harmless(trial)
+                strange_files(trial)
             wild(trial, options.fuzz, options.seed)
             fuzz(trial, options.fuzz, options.seed)
     for failure in trial.failures:

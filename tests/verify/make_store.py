@@ -190,6 +190,8 @@ class Writer:
             f"INSERT INTO pawl_instance VALUES ({', '.join('?' * 13)})",
             (number, random, definition, self.at if fired is None else fired, self.pos, creator,
              subject, input_, metadata, parent, correlation, labels, test))
+        for key, value in json.loads(labels or "{}").items():
+            self.db.execute("INSERT INTO pawl_label VALUES (?, ?, ?)", (key, value, number))
         self.head(number)
         return number
 

@@ -30,14 +30,15 @@ static int check(struct store *store, uint64_t instance)
     struct verify_report report;
     pawl_error error;
 
-    if (verify_store(store, &heap_libc, instance, NULL, NULL, &report, &error) != PAWL_OK)
+    if (verify_run(store, &heap_libc, &(struct verify_request){ .instance = instance }, &report,
+                   &error) != PAWL_OK)
         return fail(error.message);
     return say(&report);
 }
 
 int main(int count, char **arguments)
 {
-    struct env *env = env_os_new();
+    struct env *env = env_os_new(&heap_libc);
     struct store_options options = { .env = env, .heap = &heap_libc };
     struct store *store;
     struct scope scope;

@@ -264,4 +264,6 @@ const struct store_ops memory_store_ops = {
     .kept_list = memory_kept_list,
     .snapshot = memory_snapshot,
     .list = memory_list,
+    .counts = memory_counts,
+    .step_counts = memory_step_counts,
 };

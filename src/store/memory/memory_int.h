@@ -398,5 +398,9 @@ pawl_status memory_kept_list(struct store *store, struct scope *scope, int32_t w
                              struct kept_row **out, uint32_t *count);
 pawl_status memory_list(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
+pawl_status memory_counts(struct store *store, struct scope *scope, str name, uint32_t version,
+                          struct state_count **out, uint32_t *count);
+pawl_status memory_step_counts(struct store *store, struct scope *scope, str name,
+                               struct step_count **out, uint32_t *count);
 
 #endif

@@ -3,7 +3,8 @@
  * The line that matters is the one that asks for COMMIT. Before it, a failure has changed
  * nothing. After it, a failure leaves nobody knowing: a failed sync, and a failed write of the
  * commit frame, have each been seen to leave rows that were there after reopening. So the
- * store is then broken until it is opened again, through SQLite's recovery. */
+ * store is then broken until it is opened again, through SQLite's recovery.
+ * Inside a host's transaction that line is the host's: there our turn only becomes a part of it. */
 #include "base/assert.h"
 #include "base/planted.h"
 #include "sqlite_int.h"
@@ -13,7 +14,9 @@ static void abandon(struct sqlite_store *store)
 {
     struct scope scope;
 
-    if (sqlite3_get_autocommit(store->writer.db))
+    if (store->is_joined)
+        join_abandon(store);
+    if (store->is_joined || sqlite3_get_autocommit(store->writer.db))
         return;
     scope_init(&scope, store->heap, 0);
     connection_run(&store->writer, &scope, STATEMENT_ROLLBACK, "ROLLBACK");
@@ -25,8 +28,8 @@ static void abandon(struct sqlite_store *store)
 static void end_turn(struct sqlite_store *store)
 {
     ASSERT(store->in_turn);
-    store->in_turn = false;
-    if (!store->own)
+    store->in_turn = store->is_joined = false;
+    if (!store->own && !store->is_attached)
         sidecar_unlock(&store->sidecar);
 }
 
@@ -42,6 +45,15 @@ static pawl_status prepare_ends(struct sqlite_store *store, struct scope *scope)
     return status;
 }
 
+/* The turn has failed before its end was asked for. */
+static pawl_status undo(struct sqlite_store *store, struct scope *scope, pawl_status status)
+{
+    bool was_joined = store->is_joined;
+
+    sqlite_rollback(&store->base);
+    return was_joined ? join_words(store, scope, status) : status;
+}
+
 pawl_status sqlite_begin(struct store *base, struct scope *scope, struct store_tip *out)
 {
     struct sqlite_store *store = sqlite_store_of(base);
@@ -50,20 +62,20 @@ pawl_status sqlite_begin(struct store *base, struct scope *scope, struct store_t
     ASSERT(!store->in_turn);
     if (status == PAWL_OK)
         status = prepare_ends(store, scope);
-    if (status == PAWL_OK && !store->own)
+    if (status == PAWL_OK && !store->own && !store->is_attached)
         status = sidecar_lock(&store->sidecar, scope, LOCK_SHARED);
     if (status != PAWL_OK)
         return status;
     store->in_turn = true;
     if (PLANTED(ACK_BEFORE_COMMIT) && !sqlite3_get_autocommit(store->writer.db))
         connection_run(&store->writer, scope, STATEMENT_COMMIT, "COMMIT");
-    status = connection_run(&store->writer, scope, STATEMENT_BEGIN, "BEGIN IMMEDIATE");
+    status = store->is_attached
+                 ? join_begin(store, scope)
+                 : connection_run(&store->writer, scope, STATEMENT_BEGIN, "BEGIN IMMEDIATE");
     if (status == PAWL_OK)
         status = tip_refresh(store, scope);
-    if (status != PAWL_OK) {
-        sqlite_rollback(base);
-        return status;
-    }
+    if (status != PAWL_OK)
+        return undo(store, scope, status);
     *out = store->tip;
     return PAWL_OK;
 }
@@ -122,19 +134,29 @@ static pawl_status ask_for_commit(struct sqlite_store *store, struct scope *scop
                       store->path, words);
 }
 
+/* On a connection that we share with the host, a failed read in between may have ended it all. */
+static pawl_status check_open(struct sqlite_store *store, struct scope *scope)
+{
+    if (!sqlite3_get_autocommit(store->writer.db))
+        return PAWL_OK;
+    ASSERT(store->is_attached);
+    return scope_fail(scope, PAWL_STORAGE_FAILURE, "an error while reading ended the transaction");
+}
+
 pawl_status sqlite_commit(struct store *base, struct scope *scope, const struct commit *commit)
 {
     struct sqlite_store *store = sqlite_store_of(base);
     pawl_status status;
 
     ASSERT(store->in_turn);
-    ASSERT(!sqlite3_get_autocommit(store->writer.db));
-    status = write_all(store, scope, commit);
-    if (status != PAWL_OK) {
-        sqlite_rollback(base);
-        return status;
-    }
-    status = ask_for_commit(store, scope);
+    status = check_open(store, scope);
+    if (status == PAWL_OK)
+        status = write_all(store, scope, commit);
+    if (status == PAWL_OK && store->is_joined)
+        status = join_release(store, scope);
+    if (status != PAWL_OK)
+        return undo(store, scope, status);
+    status = store->is_joined ? PAWL_OK : ask_for_commit(store, scope);
     if (status == PAWL_OK)
         tip_advance(store, commit);
     end_turn(store);

@@ -67,15 +67,16 @@ static int put_fact(sqlite3 *db, const char *key, const void *blob, int size, in
 }
 
 /* What makes this store itself: its id and its birth. */
-static pawl_status put_facts(struct sqlite_store *store, struct scope *scope, sqlite3 *db)
+int sqlite_put_facts(struct sqlite_store *store, sqlite3 *db)
 {
     uint8_t id[STORE_ID_SIZE];
+    int code;
 
     store->env->random(store->env, id, sizeof id);
-    if (put_fact(db, "store_id", id, sizeof id, 0) != SQLITE_OK ||
-        put_fact(db, "created_at", NULL, 0, store->env->now_ms(store->env)) != SQLITE_OK)
-        return sqlite_fail(scope, db, "making a store");
-    return PAWL_OK;
+    code = put_fact(db, "store_id", id, sizeof id, 0);
+    if (code == SQLITE_OK)
+        code = put_fact(db, "created_at", NULL, 0, store->env->now_ms(store->env));
+    return code;
 }
 
 /* Nothing is synced on the way: the file has no name yet that anybody trusts, and is synced
@@ -92,9 +93,7 @@ static pawl_status fill(struct sqlite_store *store, struct scope *scope, const c
         sqlite3_exec(db, while_making, NULL, NULL, NULL) != SQLITE_OK)
         status = db ? sqlite_fail(scope, db, path) : scope_no_memory(scope);
     else
-        status = sqlite_migrate(db, scope, 0);
-    if (status == PAWL_OK)
-        status = put_facts(store, scope, db);
+        status = sqlite_migrate(store, db, scope, &(struct schema){ 0 });
     if (status == PAWL_OK &&
         sqlite3_exec(db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL) != SQLITE_OK)
         status = sqlite_fail(scope, db, path);

@@ -1,81 +1,116 @@
 /* list.c - instances by what they are and where they stand.
  *
  * The statement is put together from the fragments below and nothing else; what the caller
- * says goes in as parameters, each with a number of its own. */
-#include "base/assert.h"
+ * says goes in as parameters, each with a number of its own.
+ *
+ * One filter drives: its index gives numbers in order, from the cursor on, and the others are
+ * looked at row by row (a `+` keeps SQLite from choosing again). So a page costs what its rows
+ * and those passed over cost, wherever it lies, and all pages together pass over each row once.
+ * States have no index (see counts.c); a rare one is found by looking at all rows that the
+ * driving filter gives, on a connection of its own. */
 #include "base/buf.h"
-#include "read_int.h"
+#include "base/planted.h"
+#include "list_int.h"
+#include <stdlib.h>
 
 enum parameter {
     P_DEFINITION = 1,
     P_VERSION,
     P_KIND,
-    P_STATE,
+    P_DRIVING, /* the definition that drives */
     P_SUBJECT,
     P_CORRELATION,
     P_CREATED_AFTER,
     P_CREATED_BEFORE,
     P_AFTER,
-    P_LIMIT,
+    P_FIRST, /* no number below it can match */
+    P_LIMIT, /* every statement has it */
     P_LABEL, /* a key and a value for each label */
 };
 
-#define STATE_IS(test)                                                                             \
-    " AND EXISTS (SELECT 1 FROM pawl_state s WHERE s.definition = i.definition"                    \
-    " AND s.idx = i.state AND " test ")"
-#define BUSY "(SELECT inst FROM pawl_step WHERE status IN (1, 2))"
-#define HELD "(SELECT inst FROM pawl_pause)"
+static const char *const from[] = {
+    [BY_SUBJECT] = " FROM pawl_instance i INDEXED BY pawl_instance_subject",
+    [BY_CORRELATION] = " FROM pawl_instance i INDEXED BY pawl_instance_correlation",
+    [BY_LABEL] = " FROM pawl_label l CROSS JOIN pawl_instance i",
+    [BY_RUNNING] = " FROM pawl_instance i",
+    [BY_PAUSED] = " FROM pawl_instance i",
+    [BY_DEFINITION] = " FROM pawl_instance i INDEXED BY pawl_instance_definition",
+    [BY_NUMBER] = " FROM pawl_instance i NOT INDEXED",
+};
+
+/* The driving filter first. */
+static const char *const driving[] = {
+    [BY_SUBJECT] =
+        " WHERE i.subject = (SELECT id FROM pawl_value WHERE interned = 1 AND bytes = ?5)",
+    [BY_CORRELATION] = " WHERE i.correlation = ?6",
+    [BY_LABEL] = " WHERE l.key = ?12 AND l.value = ?13 AND i.number = l.inst",
+    [BY_RUNNING] = " WHERE i.number IN (SELECT inst FROM pawl_step WHERE status IN (1, 2))",
+    [BY_PAUSED] = " WHERE i.number IN (SELECT inst FROM pawl_pause)",
+    [BY_DEFINITION] = " WHERE i.definition = ?4",
+    [BY_NUMBER] = " WHERE 1",
+};
+
+#define OF_DEFINITION "(SELECT id FROM pawl_definition WHERE "
 #define LABEL_IS(key, value)                                                                       \
-    " AND EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(i.labels) THEN i.labels END) l"     \
-    " WHERE l.key = ?" #key " AND l.value = ?" #value " AND l.type = 'text')"
+    " AND EXISTS (SELECT 1 FROM pawl_label l WHERE l.key = ?" #key " AND l.value = ?" #value       \
+    " AND l.inst = i.number)"
 
-static const char from_rows[] = "SELECT i.number FROM pawl_instance i WHERE 1";
-static const char from_current[] = "SELECT i.number FROM pawl_current i WHERE 1";
-
-static const char by_definition[] =
-    " AND i.definition IN (SELECT id FROM pawl_definition WHERE name = ?1)";
-static const char by_version[] =
-    " AND i.definition IN (SELECT id FROM pawl_definition WHERE version = ?2)";
-static const char by_kind[] =
-    " AND i.definition IN (SELECT id FROM pawl_definition WHERE kind = ?3)";
-static const char by_state[] = STATE_IS("s.name = ?4");
+static const char select_numbers[] = "SELECT i.number";
+static const char select_states[] = "SELECT i.number, i.definition, " HEAD_STATE;
+static const char join_head[] = " LEFT JOIN pawl_head h ON h.inst = i.number";
+static const char by_definition[] = " AND +i.definition IN " OF_DEFINITION "name = ?1)";
+static const char by_version[] = " AND +i.definition IN " OF_DEFINITION "version = ?2)";
+static const char by_kind[] = " AND +i.definition IN " OF_DEFINITION "kind = ?3)";
 static const char by_subject[] =
-    " AND i.subject = (SELECT id FROM pawl_value WHERE interned = 1 AND bytes = ?5)";
-static const char by_correlation[] = " AND i.correlation = ?6";
-static const char created_after[] = " AND i.instantiated_at >= ?7";
-static const char created_before[] = " AND i.instantiated_at <= ?8";
-static const char newest_first[] = " ORDER BY i.number DESC LIMIT ?10";
-static const char newest_after[] = " AND i.number < ?9";
-static const char oldest_first[] = " ORDER BY i.number LIMIT ?10";
-static const char oldest_after[] = " AND i.number > ?9";
+    " AND +i.subject = (SELECT id FROM pawl_value WHERE interned = 1 AND bytes = ?5)";
+static const char by_correlation[] = " AND +i.correlation = ?6";
+#define BUSY "EXISTS (SELECT 1 FROM pawl_step p WHERE p.inst = i.number AND p.status IN (1, 2))"
+#define HELD "EXISTS (SELECT 1 FROM pawl_pause p WHERE p.inst = i.number)"
+static const char is_running[] = " AND " BUSY;
+static const char is_waiting[] = " AND NOT " BUSY;
+static const char is_held[] = " AND " HELD;
+static const char is_free[] = " AND NOT " HELD;
+static const char created_after[] = " AND +i.instantiated_at >= ?7";
+static const char created_before[] = " AND +i.instantiated_at <= ?8";
+
+/* The cursor, on the column that the driving index is ordered by. */
+static const struct {
+    const char *first, *older, *newer, *newest_first, *oldest_first;
+} by_label_order = { " AND l.inst >= ?10", " AND l.inst < ?9", " AND l.inst > ?9",
+                     " ORDER BY l.inst DESC LIMIT ?11", " ORDER BY l.inst LIMIT ?11" },
+  by_number_order = { " AND i.number >= ?10", " AND i.number < ?9", " AND i.number > ?9",
+                      " ORDER BY i.number DESC LIMIT ?11", " ORDER BY i.number LIMIT ?11" };
 
 static const char *const by_label[] = {
-    LABEL_IS(11, 12), LABEL_IS(13, 14), LABEL_IS(15, 16), LABEL_IS(17, 18),
-    LABEL_IS(19, 20), LABEL_IS(21, 22), LABEL_IS(23, 24), LABEL_IS(25, 26),
+    LABEL_IS(12, 13), LABEL_IS(14, 15), LABEL_IS(16, 17), LABEL_IS(18, 19),
+    LABEL_IS(20, 21), LABEL_IS(22, 23), LABEL_IS(24, 25), LABEL_IS(26, 27),
 };
 #define LABEL_COUNT_MAX (sizeof by_label / sizeof *by_label)
 
-/* A terminal state without a kind counts as completed. */
+/* Which terminal kinds a status has: bits of enum terminal_kind. A terminal state without a kind
+ * counts as completed. */
 static const struct {
-    const char *status, *fragment;
-} by_status[] = {
-    { "completed", STATE_IS("s.terminal IN (1, 2)") },
-    { "failed", STATE_IS("s.terminal = 3") },
-    { "cancelled", STATE_IS("s.terminal = 4") },
-    { "paused", STATE_IS("s.terminal = 0") " AND i.number IN " HELD },
-    { "running", STATE_IS("s.terminal = 0") " AND i.number IN " BUSY " AND i.number NOT IN " HELD },
-    { "suspended",
-      STATE_IS("s.terminal = 0") " AND i.number NOT IN " BUSY " AND i.number NOT IN " HELD },
+    const char *status;
+    unsigned terminals;
+} statuses[] = {
+    { "completed", 1u << TERMINAL_PLAIN | 1u << TERMINAL_SUCCESS },
+    { "failed", 1u << TERMINAL_FAILURE },
+    { "cancelled", 1u << TERMINAL_CANCEL },
+    { "paused", 1u << TERMINAL_NOT },
+    { "running", 1u << TERMINAL_NOT },
+    { "suspended", 1u << TERMINAL_NOT },
 };
-#define STATUS_COUNT (sizeof by_status / sizeof *by_status)
+#define ALL_TERMINALS UINT32_MAX
 
-static const char *find_status(str status)
+static unsigned terminals_of(str status) /* 0: no status */
 {
-    for (size_t i = 0; i < STATUS_COUNT; i++)
-        if (str_is(status, by_status[i].status))
-            return by_status[i].fragment;
-    return NULL;
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+        if (str_is(status, statuses[i].status))
+            return statuses[i].terminals;
+    return 0;
 }
+
+/* ---- the statement ---- */
 
 static void add(struct buf *text, bool wanted, const char *fragment)
 {
@@ -83,58 +118,234 @@ static void add(struct buf *text, bool wanted, const char *fragment)
         buf_str(text, str_of(fragment));
 }
 
-static void compose(const struct list_query *query, struct buf *text)
+/* Of what has not ended: what is held is neither running nor suspended. */
+static void add_status(const struct list_query *query, enum driver driver, struct buf *text)
 {
-    add(text, !query->state.data && !query->status.data, from_rows);
-    add(text, query->state.data || query->status.data, from_current);
-    add(text, query->definition.data, by_definition);
-    add(text, query->version != 0, by_version);
-    add(text, query->kind != 0, by_kind);
-    add(text, query->state.data, by_state);
-    add(text, query->status.data, query->status.data ? find_status(query->status) : NULL);
-    add(text, query->subject.data, by_subject);
-    add(text, query->correlation.data, by_correlation);
-    for (uint32_t i = 0; i < query->label_count; i++)
-        add(text, true, by_label[i]);
-    add(text, query->has_created_after, created_after);
-    add(text, query->has_created_before, created_before);
-    add(text, query->after != 0, query->oldest_first ? oldest_after : newest_after);
-    add(text, true, query->oldest_first ? oldest_first : newest_first);
+    bool running = str_is(query->status, "running"), waiting = str_is(query->status, "suspended");
+
+    add(text, running && driver != BY_RUNNING, is_running);
+    add(text, waiting, is_waiting);
+    add(text, running || waiting, is_free);
+    add(text, str_is(query->status, "paused") && driver != BY_PAUSED, is_held);
 }
 
-/* Only what the statement has: a parameter with a higher number than its last is an error. */
-static void bind_query(sqlite3_stmt *statement, const struct list_query *query)
+static void add_filters(const struct listing *listing, struct buf *text)
 {
+    const struct list_query *query = listing->query;
+    enum driver driver = listing->driver;
+
+    add(text, query->definition.data && driver != BY_DEFINITION, by_definition);
+    add(text, query->version != 0 && driver != BY_DEFINITION, by_version);
+    add(text, query->kind != 0 && driver != BY_DEFINITION, by_kind);
+    add(text, query->subject.data && driver != BY_SUBJECT, by_subject);
+    add(text, query->correlation.data && driver != BY_CORRELATION, by_correlation);
+    for (uint32_t i = driver == BY_LABEL ? 1 : 0; i < query->label_count; i++)
+        add(text, true, by_label[i]);
+    add_status(query, driver, text);
+    add(text, query->has_created_after, created_after);
+    add(text, query->has_created_before, created_before);
+}
+
+static void compose(const struct listing *listing, struct buf *text)
+{
+    const struct list_query *query = listing->query;
+    bool by_label_rows = listing->driver == BY_LABEL;
+
+    add(text, true, listing->by_state ? select_states : select_numbers);
+    add(text, true, from[listing->driver]);
+    add(text, listing->by_state, join_head);
+    add(text, true, driving[listing->driver]);
+    add_filters(listing, text);
+    add(text, listing->first > 0, by_label_rows ? by_label_order.first : by_number_order.first);
+    if (query->after != 0 && query->oldest_first)
+        add(text, true, by_label_rows ? by_label_order.newer : by_number_order.newer);
+    else
+        add(text, query->after != 0, by_label_rows ? by_label_order.older : by_number_order.older);
+    if (query->oldest_first)
+        add(text, true, by_label_rows ? by_label_order.oldest_first : by_number_order.oldest_first);
+    else
+        add(text, true, by_label_rows ? by_label_order.newest_first : by_number_order.newest_first);
+    buf_byte(text, '\0');
+}
+
+/* Only up to what the statement has: a parameter with a higher number than its last is an error. */
+static void bind_query(sqlite3_stmt *statement, const struct listing *listing, uint32_t definition)
+{
+    const struct list_query *query = listing->query;
+
     bind_text(statement, P_DEFINITION, query->definition);
     bind_u64(statement, P_VERSION, query->version);
     bind_i64(statement, P_KIND, query->kind);
-    bind_text(statement, P_STATE, query->state);
+    bind_u64(statement, P_DRIVING, definition);
     bind_blob(statement, P_SUBJECT, query->subject);
     bind_text(statement, P_CORRELATION, query->correlation);
     bind_i64(statement, P_CREATED_AFTER, query->created_after_ms);
     bind_i64(statement, P_CREATED_BEFORE, query->created_before_ms);
-    bind_u64(statement, P_AFTER, query->after);
-    bind_u64(statement, P_LIMIT, query->limit);
-    for (uint32_t i = 0; i < query->label_count; i++) {
-        bind_text(statement, P_LABEL + 2 * (int)i, query->label_key[i]);
-        bind_text(statement, P_LABEL + 2 * (int)i + 1, query->label_value[i]);
+    bind_u64(statement, P_AFTER,
+             query->after + (PLANTED(CURSOR_SKIPS) ? query->oldest_first ? 1 : -1 : 0));
+    if (listing->by_state) /* how many to look at is not known */
+        bind_i64(statement, P_LIMIT, -1);
+    else
+        bind_u64(statement, P_LIMIT, query->limit);
+    bind_u64(statement, P_FIRST, listing->first);
+    for (uint32_t i = 0; i < query->label_count; i++) { /* the driving one first */
+        uint32_t label = i == 0 ? listing->label : i == listing->label ? 0 : i;
+
+        bind_text(statement, P_LABEL + 2 * (int)i, query->label_key[label]);
+        bind_text(statement, P_LABEL + 2 * (int)i + 1, query->label_value[label]);
     }
 }
 
-static pawl_status run(struct sqlite_store *store, struct scope *scope, const char *text,
-                       const struct list_query *query, uint64_t **out, uint32_t *count)
+/* ---- states ---- */
+
+static const char select_state[] =
+    "SELECT name, terminal FROM pawl_state WHERE definition = ?1 AND idx = ?2";
+
+/* Is this state of this definition one that is asked for? The same for all who are in it. */
+static pawl_status state_fits(struct listing *listing, uint32_t definition, uint32_t state,
+                              bool *out)
 {
-    void *rows = NULL;
-    sqlite3_stmt *statement = NULL;
+    uint64_t key = ((uint64_t)definition << 32 | state) + 1;
+    uint32_t known = map_get(&listing->fitting, key);
+    str wanted = listing->query->state, name;
+    bool row = false;
+    pawl_status status = PAWL_OK;
+
+    if (known == MAP_NONE) {
+        bind_u64(listing->state, 1, definition);
+        bind_u64(listing->state, 2, state);
+        status = statement_step(listing->state, listing->scope, &row);
+        name = (str){ row ? (const char *)sqlite3_column_text(listing->state, 0) : NULL,
+                      row ? (size_t)sqlite3_column_bytes(listing->state, 0) : 0 };
+        known = row && (!wanted.data || (name.data && str_eq(name, wanted))) &&
+                (listing->terminals >> (column_u32(listing->state, 1) & 7) & 1);
+        sqlite3_reset(listing->state);
+        if (status == PAWL_OK && !map_put(&listing->fitting, key, known))
+            status = scope_no_memory(listing->scope);
+    }
+    *out = known == 1;
+    return status;
+}
+
+static pawl_status row_fits(struct listing *listing, sqlite3_stmt *statement, bool *out)
+{
+    uint32_t definition, state = 0;
     pawl_status status;
 
-    if (sqlite3_prepare_v2(store->reader.db, text, -1, &statement, NULL) != SQLITE_OK)
-        return sqlite_fail(scope, store->reader.db, "preparing a list");
-    bind_query(statement, query);
-    status = read_rows(scope, statement, read_number, sizeof **out, query->limit, &rows, count);
+    *out = true;
+    if (!listing->by_state)
+        return PAWL_OK;
+    definition = column_u32(statement, 1);
+    status = tail_state(&listing->tail, listing->scope, column_u64(statement, 0), definition,
+                        column_u32(statement, 2), &state);
+    return status == PAWL_OK ? state_fits(listing, definition, state, out) : status;
+}
+
+/* ---- rows ---- */
+
+/* Up to `limit` numbers of one statement. */
+static pawl_status take_rows(struct listing *listing, sqlite3_stmt *statement)
+{
+    uint32_t end = listing->count + listing->query->limit;
+    bool row = true, fits;
+    pawl_status status = PAWL_OK;
+
+    while (listing->count < end) {
+        status = statement_step(statement, listing->scope, &row);
+        if (status != PAWL_OK || !row)
+            break;
+        status = row_fits(listing, statement, &fits);
+        if (status != PAWL_OK)
+            break;
+        if (fits)
+            listing->numbers[listing->count++] = column_u64(statement, 0);
+    }
+    return status;
+}
+
+static int compare_up(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+
+    return *left < *right ? -1 : *left > *right;
+}
+
+static int compare_down(const void *a, const void *b)
+{
+    return compare_up(b, a);
+}
+
+static pawl_status run(struct listing *listing, const char *text)
+{
+    bool many = listing->driver == BY_DEFINITION;
+    uint32_t runs = many ? listing->definition_count : 1, limit = listing->query->limit;
+    sqlite3_stmt *statement = NULL;
+    pawl_status status = list_prepare(listing, text, &statement);
+
+    listing->numbers =
+        ARENA_ARRAY(&listing->scope->arena, uint64_t, (size_t)limit * (runs ? runs : 1) + 1);
+    if (!listing->numbers)
+        status = scope_no_memory(listing->scope);
+    for (uint32_t i = 0; i < runs && status == PAWL_OK; i++) {
+        bind_query(statement, listing, many ? listing->definitions[i] : 0);
+        status = take_rows(listing, statement);
+        sqlite3_reset(statement);
+    }
     sqlite3_finalize(statement);
-    if (status == PAWL_OK)
-        *out = rows;
+    if (runs > 1 && listing->count > 0)
+        qsort(listing->numbers, listing->count, sizeof *listing->numbers,
+              listing->query->oldest_first ? compare_up : compare_down);
+    if (listing->count > limit)
+        listing->count = limit;
+    return status;
+}
+
+static pawl_status list(struct listing *listing)
+{
+    struct buf text;
+    pawl_status status = list_plan(listing);
+
+    if (status == PAWL_OK && listing->by_state)
+        status =
+            tail_begin(&listing->tail, listing->connection, listing->store->heap, listing->scope);
+    if (status == PAWL_OK && listing->by_state)
+        status = list_prepare(listing, select_state, &listing->state);
+    if (status != PAWL_OK)
+        return status;
+    buf_init(&text, listing->store->heap, LIMIT_TEXT);
+    compose(listing, &text);
+    status = text.failed ? scope_no_memory(listing->scope) : run(listing, text.data);
+    buf_fini(&text);
+    return status;
+}
+
+/* A list by state may look at many rows: on a connection of its own it holds up nobody. */
+static pawl_status list_by_state(struct listing *listing)
+{
+    struct connection connection;
+    pawl_status status = scan_open(listing->store, listing->scope, &connection);
+
+    if (status != PAWL_OK)
+        return status;
+    listing->connection = &connection;
+    map_init(&listing->fitting, listing->store->heap);
+    status = list(listing);
+    sqlite3_finalize(listing->state);
+    tail_end(&listing->tail);
+    map_fini(&listing->fitting);
+    scan_close(&connection);
+    return status;
+}
+
+static pawl_status list_by_rows(struct listing *listing)
+{
+    pawl_status status = reader_begin(listing->store, listing->scope);
+
+    if (status != PAWL_OK)
+        return status;
+    listing->connection = &listing->store->reader;
+    status = list(listing);
+    reader_end(listing->store);
     return status;
 }
 
@@ -144,7 +355,7 @@ static pawl_status check(struct scope *scope, const struct list_query *query)
         return scope_fail(scope, PAWL_INVALID_QUERY,
                           "at most %zu labels can be asked for, found %u", LABEL_COUNT_MAX,
                           query->label_count);
-    if (query->status.data && !find_status(query->status))
+    if (query->status.data && !terminals_of(query->status))
         return scope_fail(scope, PAWL_INVALID_QUERY,
                           "status: expected running, suspended, paused, completed, failed or "
                           "cancelled, found '%.*s'",
@@ -155,20 +366,18 @@ static pawl_status check(struct scope *scope, const struct list_query *query)
 pawl_status sqlite_list(struct store *base, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
-    struct buf text;
+    struct listing listing = {
+        .store = sqlite_store_of(base),
+        .scope = scope,
+        .query = query,
+        .by_state = query->state.data || query->status.data,
+        .terminals = query->status.data ? terminals_of(query->status) : ALL_TERMINALS,
+    };
     pawl_status status = check(scope, query);
 
-    if (status != PAWL_OK)
-        return status;
-    buf_init(&text, store->heap, LIMIT_TEXT);
-    compose(query, &text);
-    buf_byte(&text, '\0');
-    status = text.failed ? scope_no_memory(scope) : reader_enter(store, scope);
-    if (status == PAWL_OK) {
-        status = run(store, scope, text.data, query, out, count);
-        reader_leave(store);
-    }
-    buf_fini(&text);
+    if (status == PAWL_OK)
+        status = listing.by_state ? list_by_state(&listing) : list_by_rows(&listing);
+    if (status == PAWL_OK)
+        *out = listing.numbers, *count = listing.count;
     return status;
 }

@@ -1,6 +1,11 @@
-/* migrate.c - numbered migrations, embedded from schema/: all that are missing, or none. */
+/* migrate.c - numbered migrations, embedded from schema/: all that are missing, or none.
+ *
+ * A file of our own says by application_id and user_version whose it is and which migrations it
+ * has. In a file of a host's, where our tables are guests, both numbers are the host's: there
+ * pawl_meta's `schema` is the number, and a migration puts the host's two back before it ends. */
 #include "base/assert.h"
 #include "sqlite_int.h"
+#include <stdio.h>
 
 uint32_t sqlite_schema_version(void)
 {
@@ -22,17 +27,85 @@ static void check_number(uint32_t index)
     ASSERT(number == index + 1);
 }
 
-pawl_status sqlite_migrate(sqlite3 *db, struct scope *scope, uint32_t version)
+static int read_number(sqlite3 *db, const char *text, int64_t *out)
 {
-    int code = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-    uint32_t newest = sqlite_schema_version();
-    pawl_status status;
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(db, text, -1, &statement, NULL);
 
-    ASSERT(version <= newest);
-    for (uint32_t i = version; i < newest && code == SQLITE_OK; i++) {
+    *out = 0;
+    if (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW)
+        *out = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+/* Our number in a host's file; 0: we are not in it. */
+static int read_hosted(sqlite3 *db, int64_t *out)
+{
+    int64_t is_there;
+    int code = read_number(db,
+                           "SELECT count(*) FROM sqlite_schema WHERE type = 'table'"
+                           " AND name = 'pawl_meta'",
+                           &is_there);
+
+    *out = 0;
+    if (code == SQLITE_OK && is_there)
+        code = read_number(db, "SELECT value FROM pawl_meta WHERE key = 'schema'", out);
+    return code;
+}
+
+pawl_status schema_read(sqlite3 *db, struct scope *scope, struct schema *out)
+{
+    int64_t number = 0, user_version = 0;
+    int code = read_number(db, "PRAGMA application_id", &number);
+
+    if (code == SQLITE_OK)
+        code = read_number(db, "PRAGMA user_version", &user_version);
+    out->application_id = (int32_t)number;
+    out->user_version = (int32_t)user_version;
+    out->is_hosted = number != SQLITE_APPLICATION_ID;
+    if (code == SQLITE_OK && out->is_hosted)
+        code = read_hosted(db, &user_version);
+    if (code != SQLITE_OK)
+        return sqlite_fail(scope, db, "reading the header");
+    out->version = user_version > 0 && user_version <= UINT32_MAX ? (uint32_t)user_version : 0;
+    return PAWL_OK;
+}
+
+/* What says which migrations a host's file has, and the numbers that are the host's own. */
+static int put_hosted(sqlite3 *db, const struct schema *schema)
+{
+    char text[256];
+
+    snprintf(text, sizeof text,
+             "PRAGMA application_id = %d; PRAGMA user_version = %d;"
+             "INSERT OR REPLACE INTO pawl_meta VALUES ('schema', %u)",
+             (int)schema->application_id, (int)schema->user_version, sqlite_schema_version());
+    return sqlite3_exec(db, text, NULL, NULL, NULL);
+}
+
+static int apply(sqlite3 *db, const struct schema *schema)
+{
+    int code = SQLITE_OK;
+
+    for (uint32_t i = schema->version; i < sqlite_schema_version() && code == SQLITE_OK; i++) {
         check_number(i);
         code = sqlite3_exec(db, sqlite_schema[i][1].data, NULL, NULL, NULL);
     }
+    return code == SQLITE_OK && schema->is_hosted ? put_hosted(db, schema) : code;
+}
+
+pawl_status sqlite_migrate(struct sqlite_store *store, sqlite3 *db, struct scope *scope,
+                           const struct schema *schema)
+{
+    int code = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    pawl_status status;
+
+    ASSERT(schema->version <= sqlite_schema_version());
+    if (code == SQLITE_OK)
+        code = apply(db, schema);
+    if (code == SQLITE_OK && schema->version == 0)
+        code = sqlite_put_facts(store, db);
     if (code == SQLITE_OK)
         code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
     if (code == SQLITE_OK)

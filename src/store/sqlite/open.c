@@ -1,5 +1,6 @@
 /* open.c - opening a store's file, making it where it is missing, and closing it. */
 #include "base/assert.h"
+#include "base/planted.h"
 #include "sqlite_int.h"
 #include <errno.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ static bool resolve(const char *name, char out[PATH_MAX])
            PATH_MAX - size;
 }
 
-static pawl_status find_path(struct sqlite_store *store, struct scope *scope, str name)
+pawl_status sqlite_find_path(struct sqlite_store *store, struct scope *scope, str name)
 {
     char text[PATH_MAX];
 
@@ -97,20 +98,6 @@ static pawl_status make_if_missing(struct sqlite_store *store, struct scope *sco
     return status;
 }
 
-static pawl_status read_pragma(sqlite3 *db, struct scope *scope, const char *text, int64_t *out)
-{
-    sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(db, text, -1, &statement, NULL);
-
-    if (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
-        *out = sqlite3_column_int64(statement, 0);
-        sqlite3_finalize(statement);
-        return PAWL_OK;
-    }
-    sqlite3_finalize(statement);
-    return sqlite_fail(scope, db, "reading the header");
-}
-
 /* A plain file with something in it; SQLite would take an empty one for a new database. */
 static pawl_status check_file(struct sqlite_store *store, struct scope *scope)
 {
@@ -130,11 +117,18 @@ static pawl_status check_file(struct sqlite_store *store, struct scope *scope)
                       store->path, SQLITE_APPLICATION_ID, found);
 }
 
+static pawl_status not_ours(struct sqlite_store *store, struct scope *scope,
+                            const struct schema *schema)
+{
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "%s is not a pawl store: expected application_id 0x%08X, found 0x%08X",
+                      store->path, SQLITE_APPLICATION_ID, (unsigned)schema->application_id);
+}
+
 /* Is it ours, and of which schema? Looks without changing anything. */
-static pawl_status read_header(struct sqlite_store *store, struct scope *scope, uint32_t *version)
+static pawl_status read_header(struct sqlite_store *store, struct scope *scope, struct schema *out)
 {
     sqlite3 *db = NULL;
-    int64_t application_id = 0, number = 0;
     pawl_status status = PAWL_OK;
 
     if (sqlite3_open_v2(store->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
@@ -143,47 +137,43 @@ static pawl_status read_header(struct sqlite_store *store, struct scope *scope, 
     else
         sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS); /* the last to close holds the file shortly */
     if (status == PAWL_OK)
-        status = read_pragma(db, scope, "PRAGMA application_id", &application_id);
-    if (status == PAWL_OK)
-        status = read_pragma(db, scope, "PRAGMA user_version", &number);
+        status = schema_read(db, scope, out);
     if (db && sqlite3_errcode(db) == SQLITE_NOTADB)
         status = scope_fail(scope, PAWL_STORAGE_FAILURE,
                             "%s is not a pawl store: expected application_id 0x%08X, found "
                             "no SQLite database",
                             store->path, SQLITE_APPLICATION_ID);
-    else if (status == PAWL_OK && application_id != SQLITE_APPLICATION_ID)
-        status = scope_fail(scope, PAWL_STORAGE_FAILURE,
-                            "%s is not a pawl store: expected application_id 0x%08X, found 0x%08X",
-                            store->path, SQLITE_APPLICATION_ID, (unsigned)application_id);
+    else if (status == PAWL_OK && out->is_hosted && out->version == 0)
+        status = not_ours(store, scope, out);
     sqlite3_close(db);
-    *version = (uint32_t)number;
     return status;
 }
 
-static pawl_status check_version(struct sqlite_store *store, struct scope *scope, uint32_t version)
+pawl_status schema_check(struct sqlite_store *store, struct scope *scope,
+                         const struct schema *schema)
 {
-    if (version <= sqlite_schema_version())
+    if (schema->version <= sqlite_schema_version())
         return PAWL_OK;
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
                       "%s has schema %u, this pawl knows up to %u; use a newer pawl", store->path,
-                      version, sqlite_schema_version());
+                      schema->version, sqlite_schema_version());
 }
 
 /* Read the version again under the lock: somebody may have been first. */
 static pawl_status migrate_alone(struct sqlite_store *store, struct scope *scope)
 {
     struct connection connection = { 0 };
-    uint32_t version = 0;
+    struct schema schema = { 0 };
     pawl_status status = enter_alone(store, scope);
 
     if (status == PAWL_OK)
-        status = read_header(store, scope, &version);
+        status = read_header(store, scope, &schema);
     if (status == PAWL_OK)
-        status = check_version(store, scope, version);
-    if (status == PAWL_OK && version < sqlite_schema_version())
+        status = schema_check(store, scope, &schema);
+    if (status == PAWL_OK && schema.version < sqlite_schema_version())
         status = connection_open(&connection, scope, store->path, USE_WRITER);
     if (status == PAWL_OK && connection.db)
-        status = sqlite_migrate(connection.db, scope, version);
+        status = sqlite_migrate(store, connection.db, scope, &schema);
     connection_close(&connection);
     leave_alone(store);
     return status;
@@ -191,14 +181,14 @@ static pawl_status migrate_alone(struct sqlite_store *store, struct scope *scope
 
 static pawl_status check_schema(struct sqlite_store *store, struct scope *scope)
 {
-    uint32_t version = 0;
+    struct schema schema = { 0 };
     pawl_status status = check_file(store, scope);
 
     if (status == PAWL_OK)
-        status = read_header(store, scope, &version);
+        status = read_header(store, scope, &schema);
     if (status == PAWL_OK)
-        status = check_version(store, scope, version);
-    if (status == PAWL_OK && version < sqlite_schema_version())
+        status = schema_check(store, scope, &schema);
+    if (status == PAWL_OK && schema.version < sqlite_schema_version())
         status = migrate_alone(store, scope);
     return status;
 }
@@ -251,6 +241,8 @@ static pawl_status take_ownership(struct sqlite_store *store, struct scope *scop
     store->own = status == PAWL_OK;
     if (store->own)
         status = sidecar_announce(&store->sidecar, scope, options->address, true);
+    if (store->own && PLANTED(OWNER_UNLOCKED))
+        sidecar_unlock(&store->sidecar);
     return status;
 }
 
@@ -280,6 +272,9 @@ static pawl_status sqlite_reopen(struct store *base, struct scope *scope)
     pawl_status status;
 
     ASSERT(!store->in_turn);
+    if (store->is_attached)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "the connection is the host's: close it and attach to a new one");
     pthread_mutex_lock(&store->read_lock);
     atomic_store(&store->broken, true);
     connection_close(&store->keeper);
@@ -292,21 +287,30 @@ static pawl_status sqlite_reopen(struct store *base, struct scope *scope)
     return status;
 }
 
-static pawl_status sqlite_open_store(str rest, const struct store_options *options,
-                                     struct scope *scope, struct store **out)
+struct sqlite_store *sqlite_store_new(const struct store_options *options)
 {
     struct sqlite_store *store = heap_new(options->heap, sizeof *store);
-    pawl_status status;
 
-    ASSERT(options->env);
     if (!store)
-        return scope_no_memory(scope);
+        return NULL;
     store->base.ops = &sqlite_store_ops;
     store->heap = options->heap;
     store->env = options->env;
     store->sidecar.fd = -1;
     pthread_mutex_init(&store->read_lock, NULL);
-    status = find_path(store, scope, rest);
+    return store;
+}
+
+static pawl_status sqlite_open_store(str rest, const struct store_options *options,
+                                     struct scope *scope, struct store **out)
+{
+    struct sqlite_store *store = sqlite_store_new(options);
+    pawl_status status;
+
+    ASSERT(options->env);
+    if (!store)
+        return scope_no_memory(scope);
+    status = sqlite_find_path(store, scope, rest);
     if (status == PAWL_OK)
         status = take_ownership(store, scope, options);
     if (status == PAWL_OK)
@@ -349,5 +353,8 @@ const struct store_ops sqlite_store_ops = {
     .kept_list = sqlite_kept_list,
     .snapshot = sqlite_snapshot,
     .list = sqlite_list,
+    .counts = sqlite_counts,
+    .step_counts = sqlite_step_counts,
     .sql = sqlite_sql,
+    .wal_bytes = sqlite_wal_bytes,
 };

@@ -16,17 +16,30 @@ pawl_status reader_enter(struct sqlite_store *store, struct scope *scope)
         pthread_mutex_unlock(&store->read_lock);
         return status;
     }
-    ASSERT(sqlite3_get_autocommit(store->reader.db));
+    store->is_guest = store->is_attached && !sqlite3_get_autocommit(store->reader.db);
+    ASSERT(store->is_guest || sqlite3_get_autocommit(store->reader.db));
     return PAWL_OK;
+}
+
+/* A read that failed for want of memory or disk may have ended the host's transaction. */
+static void note_lost(struct sqlite_store *store)
+{
+    if (!store->is_guest || !sqlite3_get_autocommit(store->reader.db))
+        return;
+    /* Only an attached store comes here, and that is used by one thread at a time. */
+    if (store->is_joined || !store->in_turn)
+        store->has_lost = true;
 }
 
 void reader_leave(struct sqlite_store *store)
 {
-    ASSERT(sqlite3_get_autocommit(store->reader.db));
+    ASSERT(store->is_guest || sqlite3_get_autocommit(store->reader.db));
+    note_lost(store);
     pthread_mutex_unlock(&store->read_lock);
 }
 
-/* COMMIT is prepared first: ending the snapshot must not lack memory. */
+/* COMMIT is prepared first: ending the snapshot must not lack memory. In the host's transaction
+ * there is a snapshot already, and its end is the host's. */
 pawl_status reader_begin(struct sqlite_store *store, struct scope *scope)
 {
     sqlite3_stmt *commit;
@@ -35,7 +48,7 @@ pawl_status reader_begin(struct sqlite_store *store, struct scope *scope)
     if (status != PAWL_OK)
         return status;
     status = statement_get(&store->reader, scope, STATEMENT_COMMIT, "COMMIT", &commit);
-    if (status == PAWL_OK)
+    if (status == PAWL_OK && !store->is_guest)
         status = connection_run(&store->reader, scope, STATEMENT_BEGIN_READ, "BEGIN");
     if (status != PAWL_OK)
         reader_leave(store);
@@ -47,9 +60,10 @@ void reader_end(struct sqlite_store *store)
     struct scope scope;
 
     scope_init(&scope, store->heap, 0);
-    if (!sqlite3_get_autocommit(store->reader.db) &&
+    if (!store->is_guest && !sqlite3_get_autocommit(store->reader.db) &&
         connection_run(&store->reader, &scope, STATEMENT_COMMIT, "COMMIT") != PAWL_OK)
         atomic_store(&store->broken, true); /* a read that cannot even end */
+    note_lost(store);
     scope_fini(&scope);
     pthread_mutex_unlock(&store->read_lock);
 }

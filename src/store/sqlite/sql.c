@@ -105,10 +105,18 @@ static str value_of(struct arena *arena, sqlite3_stmt *statement, int index)
     }
 }
 
+/* A number, and one that JSON can say: an infinite one has no digits. */
+static bool is_number(int type, str text)
+{
+    return (type == SQLITE_INTEGER || type == SQLITE_FLOAT) && text.size > 0 &&
+           text.data[text.size - 1] >= '0' && text.data[text.size - 1] <= '9';
+}
+
 struct row {
     struct scope scope; /* emptied for each row */
     uint32_t count;
     str *names, *values; /* names are in the caller's scope */
+    bool *are_numbers;
 };
 
 static pawl_status take_names(struct row *row, struct scope *scope, sqlite3_stmt *statement)
@@ -130,11 +138,16 @@ static pawl_status give_row(struct row *row, struct scope *scope, sqlite3_stmt *
 
     scope_clear(&row->scope);
     row->values = ARENA_ARRAY(arena, str, row->count);
-    for (uint32_t i = 0; i < row->count && row->values; i++)
+    row->are_numbers = ARENA_ARRAY(arena, bool, row->count);
+    for (uint32_t i = 0; i < row->count && row->values && row->are_numbers; i++) {
+        int type = sqlite3_column_type(statement, (int)i); /* before it is read as text */
+
         row->values[i] = value_of(arena, statement, (int)i);
+        row->are_numbers[i] = is_number(type, row->values[i]);
+    }
     if (arena->failed)
         return scope_no_memory(scope);
-    return fn(context, row->count, row->names, row->values);
+    return fn(context, row->count, row->names, row->values, row->are_numbers);
 }
 
 static pawl_status run(struct row *row, struct scope *scope, sqlite3_stmt *statement, row_fn fn,
@@ -148,6 +161,14 @@ static pawl_status run(struct row *row, struct scope *scope, sqlite3_stmt *state
     if (status == PAWL_OK && code != SQLITE_DONE)
         status = fail(scope, sqlite3_db_handle(statement));
     return status;
+}
+
+/* Labels, payloads and compiled texts are JSON. Its table functions declare themselves when they
+ * are first named, which the authorizer would refuse; if there is no memory for that it does. */
+static void make_json_known(sqlite3 *db)
+{
+    (void)sqlite3_exec(db, "SELECT 1 FROM json_each('0'), json_tree('0') LIMIT 0", NULL, NULL,
+                       NULL);
 }
 
 pawl_status sqlite_sql(struct store *base, struct scope *scope, str text, row_fn fn, void *context)
@@ -166,6 +187,7 @@ pawl_status sqlite_sql(struct store *base, struct scope *scope, str text, row_fn
     if (status != PAWL_OK)
         return status;
     scope_init(&row.scope, store->heap, LIMIT_SCOPE);
+    make_json_known(connection.db);
     sqlite3_set_authorizer(connection.db, authorize, NULL);
     status = prepare(connection.db, scope, text, &statement);
     if (status == PAWL_OK)

@@ -4,6 +4,7 @@
  *   writer  begin..commit, one thread at a time (the drain);
  *   reader  all reads, one at a time, under read_lock; no read transaction outlives a call;
  *   keeper  moves the WAL into the file, so that neither of the others has to.
+ * An attached store has one, the host's, for all of it: attach.c.
  * What must hold between calls is listed at struct sqlite_store. */
 #ifndef PAWL_STORE_SQLITE_INT_H
 #define PAWL_STORE_SQLITE_INT_H
@@ -23,10 +24,11 @@
 /* clang-format off */
 enum statement {
     STATEMENT_BEGIN, STATEMENT_BEGIN_READ, STATEMENT_COMMIT, STATEMENT_ROLLBACK,
+    STATEMENT_SAVEPOINT, STATEMENT_TAKE_TURN, STATEMENT_ROLLBACK_TO, STATEMENT_RELEASE,
     STATEMENT_DATA_VERSION, STATEMENT_TIP, STATEMENT_TIP_ROOT,
     STATEMENT_PUT_VALUE, STATEMENT_ERASE_VALUE, STATEMENT_PUT_SOURCE, STATEMENT_FIND_SOURCE,
     STATEMENT_PUT_DEFINITION, STATEMENT_PUT_STATE, STATEMENT_PUT_TRANSITION,
-    STATEMENT_PUT_INSTANCE, STATEMENT_PUT_RECORD,
+    STATEMENT_PUT_INSTANCE, STATEMENT_PUT_LABEL, STATEMENT_PUT_RECORD,
     STATEMENT_PUT_RECORDS, STATEMENT_PUT_HEAD,
     STATEMENT_PUT_HEADS, STATEMENT_PUT_SNAPSHOT,
     STATEMENT_PUT_META,
@@ -47,8 +49,11 @@ enum statement {
 };
 /* clang-format on */
 
+#define STATEMENT_VARIABLES 304 /* of the largest of them */
+
 struct connection {
-    sqlite3 *db; /* NULL: not open */
+    sqlite3 *db;      /* NULL: not open */
+    bool is_borrowed; /* it is the host's: never closed, its settings never changed */
     sqlite3_stmt *cache[STATEMENT_COUNT];
 };
 
@@ -117,8 +122,10 @@ void sidecar_close(struct sidecar *sidecar); /* unlocks */
 /* Between calls:
  *   (a) in_turn is true exactly from begin() to commit() or rollback(), and then the writer is
  *       in a transaction and the sidecar is locked;
- *   (b) an owner's sidecar is locked exclusively as long as the store is open;
- *   (c) the reader is in no transaction while read_lock is free;
+ *   (b) an owner's sidecar is locked exclusively as long as the store is open, an attached
+ *       store's shared;
+ *   (c) the reader is in no transaction while read_lock is free, but for an attached store's:
+ *       there it is in the host's, or in none;
  *   (d) once `broken`, no call but close() touches the file;
  *   (e) `tip` is the tip as the writer last saw it, at writer_version. */
 struct sqlite_store {
@@ -126,6 +133,11 @@ struct sqlite_store {
     const struct heap *heap;
     struct env *env;
     bool own;
+    bool is_attached;   /* writer and reader are one connection, and it is the host's */
+    bool is_joined;     /* attached, in turn: inside of a transaction of the host's */
+    bool has_savepoint; /* joined: and there is something of ours to undo */
+    bool has_lost;      /* attached: SQLite has rolled back the host's transaction by itself */
+    bool is_guest;      /* attached, reading: inside of a transaction */
     char path[PATH_MAX];
     struct sidecar sidecar;
 
@@ -142,8 +154,8 @@ struct sqlite_store {
     int64_t reader_version;
 
     struct connection keeper;
-    uint32_t wal_pages; /* in the WAL after the last commit */
-    uint32_t wal_next;  /* move the WAL into the file when it has so many */
+    _Atomic uint32_t wal_pages; /* in the WAL after the last commit */
+    uint32_t wal_next;          /* move the WAL into the file when it has so many */
 };
 
 static inline struct sqlite_store *sqlite_store_of(struct store *store)
@@ -161,9 +173,37 @@ extern const str sqlite_schema[][2]; /* made by tools/embed: name and text of ea
 /* Make the store's file. Only under the exclusive lock, and if it is not there. */
 pawl_status sqlite_create(struct sqlite_store *store, struct scope *scope);
 
-/* Apply the migrations after `version`, in one transaction. */
-pawl_status sqlite_migrate(sqlite3 *db, struct scope *scope, uint32_t version);
+/* Which of our migrations a file has, and whether it is a host's. */
+struct schema {
+    uint32_t version; /* of ours; 0: none */
+    bool is_hosted;   /* the next two belong to the host, and `version` lies in pawl_meta */
+    int32_t application_id, user_version;
+};
+
+pawl_status schema_read(sqlite3 *db, struct scope *scope, struct schema *out);
+/* STORAGE_FAILURE for a schema that is newer than this binary knows. */
+pawl_status schema_check(struct sqlite_store *store, struct scope *scope,
+                         const struct schema *schema);
+/* Apply the migrations that are missing, and, to the first, what makes a store itself; in one
+ * transaction. */
+pawl_status sqlite_migrate(struct sqlite_store *store, sqlite3 *db, struct scope *scope,
+                           const struct schema *schema);
+int sqlite_put_facts(struct sqlite_store *store, sqlite3 *db);
 uint32_t sqlite_schema_version(void); /* the newest one known */
+
+/* ---- Opening: open.c; inside a host's transaction: attach.c ---- */
+
+struct sqlite_store *sqlite_store_new(const struct store_options *options); /* NULL: no memory */
+/* Fill in where the file and its sidecar are. */
+pawl_status sqlite_find_path(struct sqlite_store *store, struct scope *scope, str name);
+
+/* An attached store's begin: its own transaction, or, joined, a part of the host's. OVERLOADED if
+ * somebody else is writing. */
+pawl_status join_begin(struct sqlite_store *store, struct scope *scope);
+pawl_status join_release(struct sqlite_store *store, struct scope *scope);
+void join_abandon(struct sqlite_store *store);
+/* Says in the scope's words, too, that the host's transaction is gone, if it is. */
+pawl_status join_words(struct sqlite_store *store, struct scope *scope, pawl_status status);
 
 /* ---- The verbs ---- */
 
@@ -186,6 +226,8 @@ pawl_status sqlite_read_tip(struct connection *connection, struct scope *scope,
                             struct store_tip *out); /* all but `changes` */
 
 pawl_status write_rows(struct connection *writer, struct scope *scope, const struct commit *commit);
+pawl_status write_labels(struct connection *writer, struct scope *scope,
+                         const struct commit *commit);
 pawl_status write_live(struct connection *writer, struct scope *scope, const struct commit *commit);
 pawl_status write_keys(struct connection *writer, struct scope *scope, const struct commit *commit);
 pawl_status write_kept(struct connection *writer, struct scope *scope, const struct commit *commit);
@@ -229,6 +271,11 @@ pawl_status sqlite_kept_list(struct store *store, struct scope *scope, int32_t w
                              struct kept_row **out, uint32_t *count);
 pawl_status sqlite_list(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
+pawl_status sqlite_counts(struct store *store, struct scope *scope, str name, uint32_t version,
+                          struct state_count **out, uint32_t *count);
+pawl_status sqlite_step_counts(struct store *store, struct scope *scope, str name,
+                               struct step_count **out, uint32_t *count);
+uint64_t sqlite_wal_bytes(struct store *store);
 pawl_status sqlite_sql(struct store *store, struct scope *scope, str text, row_fn fn,
                        void *context);
 

@@ -77,9 +77,9 @@ void connection_close(struct connection *connection)
         sqlite3_finalize(connection->cache[i]);
         connection->cache[i] = NULL;
     }
-    code = sqlite3_close(connection->db);
+    code = connection->is_borrowed ? SQLITE_OK : sqlite3_close(connection->db);
     ASSERT(code == SQLITE_OK); /* no statement was forgotten */
-    connection->db = NULL;
+    *connection = (struct connection){ 0 };
 }
 
 pawl_status statement_get(struct connection *connection, struct scope *scope, enum statement id,

@@ -93,6 +93,7 @@ pawl_status sqlite_read_tip(struct connection *connection, struct scope *scope,
     return status;
 }
 
+/* A host may have rolled back what an attached store has written: it looks each time. */
 pawl_status tip_refresh(struct sqlite_store *store, struct scope *scope)
 {
     int64_t version;
@@ -100,7 +101,7 @@ pawl_status tip_refresh(struct sqlite_store *store, struct scope *scope)
 
     if (status != PAWL_OK)
         return status;
-    if (!store->tip_known || version != store->writer_version) {
+    if (!store->tip_known || store->is_attached || version != store->writer_version) {
         status = sqlite_read_tip(&store->writer, scope, &store->tip);
         if (status != PAWL_OK)
             return status;
@@ -150,7 +151,7 @@ static pawl_status look(struct sqlite_store *store, struct scope *scope, struct 
         status = sqlite_read_tip(&store->reader, scope, out);
     if (status != PAWL_OK)
         return status;
-    if (version != store->reader_version)
+    if (version != store->reader_version || store->is_attached)
         atomic_fetch_add(&store->changes, 1);
     store->reader_version = version;
     out->changes = atomic_load(&store->changes);

@@ -10,6 +10,7 @@
 
 #define WAL_KEEP_PAGES 1792u  /* 7 MiB of the usual 4 KiB pages: one commit in hundreds waits */
 #define WAL_CUT_PAGES  16384u /* 64 MiB */
+#define WAL_PAGE_SIZE  4096u
 
 int wal_hook(void *context, sqlite3 *db, const char *name, int pages)
 {
@@ -21,6 +22,12 @@ int wal_hook(void *context, sqlite3 *db, const char *name, int pages)
         store->wal_next = 0; /* it has begun anew */
     store->wal_pages = (uint32_t)pages;
     return SQLITE_OK;
+}
+
+/* By anybody. The frame of a page has a head of 24 bytes. */
+uint64_t sqlite_wal_bytes(struct store *base)
+{
+    return (uint64_t)sqlite_store_of(base)->wal_pages * (WAL_PAGE_SIZE + 24);
 }
 
 static void cut(struct sqlite_store *store)

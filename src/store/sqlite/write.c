@@ -13,6 +13,8 @@
 #define HEAD_COLUMNS   4
 #define HEAD_ROW       "(?, ?, ?, ?)"
 
+_Static_assert(ROWS_AT_ONCE *RECORD_COLUMNS <= STATEMENT_VARIABLES, "a host's limit is checked");
+
 static const char put_value[] =
     "INSERT INTO pawl_value (id, commitment, salt, bytes, interned) VALUES (?1, ?2, ?3, ?4, ?5)";
 /* The commitment stays for ever: every hash over it can still be proved. */
@@ -280,6 +282,8 @@ pawl_status write_rows(struct connection *writer, struct scope *scope, const str
         status = write_definitions(writer, scope, commit);
     if (status == PAWL_OK)
         status = write_instances(writer, scope, commit);
+    if (status == PAWL_OK)
+        status = write_labels(writer, scope, commit);
     if (status == PAWL_OK)
         status = write_records(writer, scope, commit);
     if (status == PAWL_OK)

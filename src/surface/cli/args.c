@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct cli_option *find_option(const struct verb *verb, str name)
 {
@@ -138,6 +139,24 @@ static int take_word(struct reader *reader)
     return take_option(reader, word);
 }
 
+bool file_is_readable(const char *path)
+{
+    if (strcmp(path, "-") == 0 || access(path, R_OK) == 0)
+        return true;
+    fprintf(stderr, "pawl: cannot read '%s': %s\n", path, strerror(errno));
+    return false;
+}
+
+/* A file that is not there is a wrong word, as a file among the operands would be. */
+static int check_files(const struct cli *cli)
+{
+    for (uint32_t i = 0; i < cli->given_count; i++)
+        if (cli->given[i].option->kind == OPTION_JSON && cli->given[i].value[0] == '@' &&
+            !file_is_readable(cli->given[i].value + 1))
+            return EXIT_USAGE;
+    return EXIT_DONE;
+}
+
 int args_parse(struct cli *cli, int argc, char **argv)
 {
     struct reader reader = { .cli = cli, .words = argv, .count = argc, .at = 1 };
@@ -149,7 +168,7 @@ int args_parse(struct cli *cli, int argc, char **argv)
         return code;
     if (cli->operand_count < cli->verb->operand_min)
         return usage_fail(cli, "expected %s", cli->verb->operands);
-    return EXIT_DONE;
+    return check_files(cli);
 }
 
 const char *args_option(const struct cli *cli, const char *name)

@@ -11,6 +11,11 @@ void print_json(struct cli *cli, str answer)
 
 pawl_status verb_call(struct cli *cli, struct node **answer, str *text)
 {
+    return verb_call_as(cli, cli->verb->operation, answer, text);
+}
+
+pawl_status verb_call_as(struct cli *cli, const char *operation, struct node **answer, str *text)
+{
     struct buf input;
     pawl_status status;
 
@@ -21,7 +26,7 @@ pawl_status verb_call(struct cli *cli, struct node **answer, str *text)
         return status;
     }
     json_close(&input, '}');
-    return target_ask(cli, &cli->scope, cli->verb->operation, &input, answer, text);
+    return target_ask(cli, &cli->scope, operation, &input, answer, text);
 }
 
 static int verb_default(struct cli *cli)

@@ -22,7 +22,14 @@
 #define CLI_ANSWER_MAX   ((size_t)256 << 20)
 #define CLI_PORT         7295
 
-enum exit_code { EXIT_DONE = 0, EXIT_REJECTED = 1, EXIT_USAGE = 2, EXIT_STORE = 3 };
+/* STOPPED: verify, before its end. */
+enum exit_code {
+    EXIT_DONE = 0,
+    EXIT_REJECTED = 1,
+    EXIT_USAGE = 2,
+    EXIT_STORE = 3,
+    EXIT_STOPPED = 4
+};
 
 /* ---- Verbs and their words ---- */
 
@@ -114,6 +121,9 @@ bool args_flag(const struct cli *cli, const char *name);
  * operands are looked up. Fails with INVALID_REQUEST and what the lookup fails with. */
 pawl_status args_members(struct cli *cli, struct buf *input);
 
+/* Can this file ("-": standard input) be read? If not, that is said on stderr. */
+bool file_is_readable(const char *path);
+
 /* A file's text, NUL-terminated ("-": standard input). INVALID_REQUEST names it. */
 pawl_status file_read(struct scope *scope, const char *path, str *out);
 
@@ -160,6 +170,8 @@ pawl_status id_resolve(struct cli *cli, const char *text, const char **out);
 
 /* Call the verb's operation with what the command line says. `text` may be NULL. */
 pawl_status verb_call(struct cli *cli, struct node **answer, str *text);
+/* The same with another operation. */
+pawl_status verb_call_as(struct cli *cli, const char *operation, struct node **answer, str *text);
 void print_json(struct cli *cli, str answer);
 void input_init(struct buf *input); /* an empty input */
 
@@ -168,6 +180,7 @@ pawl_status countdown_register(pawl *p, pawl_error *error);
 
 /* Put the definition in a file, under `name` or its own. */
 struct put {
+    str source; /* data NULL: the file could not be read */
     const char *name;
     struct node *answer;
     str text;
@@ -175,6 +188,29 @@ struct put {
 pawl_status define_file(struct cli *cli, const char *path, const char *name, struct put *out);
 pawl_status define_text(struct cli *cli, str text, const char *path, const char *name,
                         struct put *out);
+
+/* Are all operands files that can be read? If not, says so: a wrong word. */
+bool can_read_all(const struct cli *cli);
+
+/* The same as report(), for a definition that was refused: with the lines that are meant. */
+int report_definition(struct cli *cli, const char *path, const struct put *put);
+
+/* ---- findings.c: errors and warnings of a definition ---- */
+
+struct checked {
+    const char *path;
+    str text; /* the author's; data NULL: no lines are shown */
+    struct node *answer;
+    str raw; /* the answer as it came */
+};
+
+/* Ask definition.check; `against` may be NULL. */
+pawl_status findings_ask(struct cli *cli, const char *path, str text, const char *against,
+                         struct checked *out);
+/* All in `member` ("errors", "warnings"), each with the author's line and a caret. */
+void findings_put(const struct term *term, const struct checked *checked, const char *member);
+/* What is wrong with a text that was refused: where, and what else; on stderr. */
+void findings_explain(struct cli *cli, const char *path, str text);
 
 /* Put the examples and, in an empty store, begin a few instances of them. */
 pawl_status examples_put(struct cli *cli);
@@ -185,6 +221,7 @@ int verb_init(struct cli *cli);
 int verb_define(struct cli *cli);
 int verb_check(struct cli *cli);
 int verb_start(struct cli *cli);
+int verb_cancel(struct cli *cli);
 int verb_show(struct cli *cli);
 int verb_run(struct cli *cli);
 int verb_resume(struct cli *cli);
@@ -200,10 +237,10 @@ int verb_demo(struct cli *cli);
 void render_fired(struct cli *cli, const struct node *answer);
 void render_status(struct cli *cli, const struct node *answer);
 void render_signalled(struct cli *cli, const struct node *answer);
+void render_counts(struct cli *cli, const struct node *answer);
 void render_list(struct cli *cli, const struct node *answer);
 void render_history(struct cli *cli, const struct node *answer);
 void render_why(struct cli *cli, const struct node *answer);
-void render_verified(struct cli *cli, const struct node *answer);
 void render_rows(struct cli *cli, const struct node *answer);
 
 #endif

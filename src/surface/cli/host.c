@@ -3,6 +3,7 @@
 #include "surface/http/http.h"
 #include <errno.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +14,17 @@ static void hold_signals(struct host *host)
     sigaddset(&host->stop_signals, SIGINT);
     sigaddset(&host->stop_signals, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &host->stop_signals, NULL);
+}
+
+/* A connection is a file: as many as this process may have. */
+static void raise_files(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static atomic_bool store_is_lost;
@@ -44,6 +56,15 @@ static void name_address(struct host *host, const char *listen, uint16_t port, b
              listen, (unsigned)port);
 }
 
+/* One write for one line: those of other threads do not come in between. */
+static void log_request(void *context, const char *line, size_t size)
+{
+    ssize_t written = write(STDERR_FILENO, line, size);
+
+    (void)context;
+    (void)written;
+}
+
 static pawl_status serve_on(struct cli *cli, const struct host_options *options, struct host *host,
                             int listener)
 {
@@ -52,6 +73,11 @@ static pawl_status serve_on(struct cli *cli, const struct host_options *options,
                                  .tls_cert = options->tls_cert,
                                  .tls_key = options->tls_key };
 
+    if (options->log_format) {
+        http.log = log_request;
+        http.log_format =
+            strcmp(options->log_format, "json") == 0 ? HTTP_LOG_JSON : HTTP_LOG_LOGFMT;
+    }
     host->server = http_start(cli->target.local, &http, &cli->scope.error);
     return host->server ? PAWL_OK : cli->scope.error.status;
 }
@@ -71,6 +97,7 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
 
     *out = (struct host){ 0 };
     hold_signals(out);
+    raise_files();
     listener = http_bind(options->listen, &port, &cli->scope.error);
     if (listener < 0)
         return cli->scope.error.status;

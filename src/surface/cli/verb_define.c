@@ -1,4 +1,4 @@
-/* verb_define.c - init, define, check: a store and what is defined in it. */
+/* verb_define.c - init, define: a store and what is defined in it. */
 #include "base/limits.h"
 #include "surface/cli/cli.h"
 #include <libgen.h>
@@ -56,6 +56,7 @@ pawl_status define_text(struct cli *cli, str text, const char *path, const char 
     struct buf input;
     pawl_status status;
 
+    *out = (struct put){ .source = text };
     if (!name && find_name(cli, text, path, &name) != PAWL_OK)
         return cli->scope.error.status;
     input_init(&input);
@@ -80,43 +81,42 @@ pawl_status define_file(struct cli *cli, const char *path, const char *name, str
     str text;
     pawl_status status = file_read(&cli->scope, path, &text);
 
+    *out = (struct put){ 0 };
     return status == PAWL_OK ? define_text(cli, text, path, name, out) : status;
 }
 
-static void put_findings(struct cli *cli, const struct node *list, const char *path,
-                         enum style style, const char *word)
+int report_definition(struct cli *cli, const char *path, const struct put *put)
 {
-    for (const struct node *item = list ? list->first : NULL; item; item = item->next) {
-        str message = item->kind == NODE_STRING ? item->text : member_str(item, "message");
+    bool is_refused = cli->scope.error.status == PAWL_INVALID_DEFINITION;
+    int code = report(cli, &cli->scope.error);
 
-        fputs(path, cli->term.out);
-        if (member_int(item, "line") > 0)
-            fprintf(cli->term.out, ":%lld:%lld", (long long)member_int(item, "line"),
-                    (long long)member_int(item, "column"));
-        fputs(": ", cli->term.out);
-        term_put(&cli->term, style, "%s", word);
-        fprintf(cli->term.out, ": %.*s\n", STR_ARG(message));
-    }
+    if (is_refused && put->source.data)
+        findings_explain(cli, path, put->source);
+    return code;
 }
 
+/* The answer is what was put; what is odd about it goes beside it, to stderr, a line each: it may
+ * be meant so, and `check` shows more. */
 static void put_defined(struct cli *cli, const struct put *put, const char *path)
 {
     str kind = member_str(put->answer, "kind"), sha = member_str(put->answer, "sha256");
+    const struct checked checked = { .path = path, .answer = put->answer };
+    struct term errors;
 
-    put_findings(cli, node_find(put->answer, "warnings"), path, WARN, "warning");
     term_put(&cli->term, BOLD, "%s@%lld", put->name, (long long)member_int(put->answer, "version"));
     fprintf(cli->term.out, "  %.*s  ", STR_ARG(kind));
     term_put(&cli->term, DIM, "sha256 %.12s\n", sha.size ? sha.data : "");
+    fflush(cli->term.out);
+    term_init(&errors, stderr);
+    findings_put(&errors, &checked, "warnings");
 }
 
 /* A file that is not there is a wrong word, not a refusal of the store. */
-static bool can_read_all(struct cli *cli)
+bool can_read_all(const struct cli *cli)
 {
     for (uint32_t i = 0; i < cli->operand_count; i++)
-        if (strcmp(cli->operands[i], "-") != 0 && access(cli->operands[i], R_OK) != 0) {
-            fprintf(stderr, "pawl: cannot read '%s'\n", cli->operands[i]);
+        if (!file_is_readable(cli->operands[i]))
             return false;
-        }
     return true;
 }
 
@@ -133,58 +133,11 @@ int verb_define(struct cli *cli)
         return report(cli, &cli->scope.error);
     for (uint32_t i = 0; i < cli->operand_count; i++) {
         if (define_file(cli, cli->operands[i], name, &put) != PAWL_OK)
-            return report(cli, &cli->scope.error);
+            return report_definition(cli, cli->operands[i], &put);
         if (cli->json)
             print_json(cli, put.text);
         else
             put_defined(cli, &put, cli->operands[i]);
     }
     return EXIT_DONE;
-}
-
-static pawl_status check_file(struct cli *cli, const char *path, bool *valid)
-{
-    struct buf input;
-    struct node *answer;
-    const struct node *errors;
-    str text;
-
-    if (file_read(&cli->scope, path, &text) != PAWL_OK)
-        return cli->scope.error.status;
-    input_init(&input);
-    json_key(&input, "text");
-    json_str(&input, text);
-    json_close(&input, '}');
-    if (target_ask(cli, &cli->scope, "definition.check", &input, &answer, &text) != PAWL_OK)
-        return cli->scope.error.status;
-    errors = node_find(answer, "errors");
-    *valid = !errors || errors->count == 0;
-    if (cli->json) {
-        print_json(cli, text);
-        return PAWL_OK;
-    }
-    put_findings(cli, errors, path, BAD, "error");
-    put_findings(cli, node_find(answer, "warnings"), path, WARN, "warning");
-    if (*valid)
-        fprintf(cli->term.out, "%s: valid\n", path);
-    return PAWL_OK;
-}
-
-int verb_check(struct cli *cli)
-{
-    const char *file = store_file(cli->store);
-    bool all_valid = true, valid = false;
-
-    if (!can_read_all(cli))
-        return EXIT_USAGE;
-    if (file && access(file, F_OK) != 0)
-        cli->store = "memory:"; /* to check needs no store */
-    if (target_open(cli, USE_CREATE, NULL) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    for (uint32_t i = 0; i < cli->operand_count; i++) {
-        if (check_file(cli, cli->operands[i], &valid) != PAWL_OK)
-            return report(cli, &cli->scope.error);
-        all_valid = all_valid && valid;
-    }
-    return all_valid ? EXIT_DONE : EXIT_REJECTED;
 }

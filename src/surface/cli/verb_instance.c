@@ -62,6 +62,30 @@ void render_status(struct cli *cli, const struct node *answer)
     term_put(&cli->term, status_style(status), "%.*s\n", STR_ARG(status));
 }
 
+/* One by its id, or all that belong together. */
+int verb_cancel(struct cli *cli)
+{
+    bool many = args_option(cli, "correlation") != NULL;
+    struct node *answer;
+    str text;
+
+    if (many == (cli->operand_count == 1))
+        return usage_fail(cli, "cancel needs an ID or --correlation ID, and not both");
+    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
+        verb_call_as(cli, many ? "instance.cancel_many" : "instance.cancel", &answer, &text) !=
+            PAWL_OK)
+        return report(cli, &cli->scope.error);
+    if (cli->json)
+        print_json(cli, text);
+    else if (many)
+        fprintf(cli->term.out, "cancelled %lld, refused %lld\n",
+                (long long)member_int(answer, "cancelled"),
+                (long long)member_int(answer, "refused"));
+    else
+        render_fired(cli, answer);
+    return EXIT_DONE;
+}
+
 void render_signalled(struct cli *cli, const struct node *answer)
 {
     fprintf(cli->term.out, "delivered to %lld\n", (long long)member_int(answer, "delivered"));
@@ -85,6 +109,25 @@ void render_why(struct cli *cli, const struct node *answer)
             fprintf(cli->term.out, "  %s (%s)", moment, distance);
         fputc('\n', cli->term.out);
     }
+}
+
+/* ---- counts ---- */
+
+static void put_counts(struct cli *cli, const struct node *counts)
+{
+    for (const struct node *item = counts ? counts->first : NULL; item; item = item->next) {
+        fprintf(cli->term.out, "%9.*s  ", STR_ARG(item->raw));
+        term_cell(&cli->term, status_style(item->key), item->key, LIMIT_ACTION, 0);
+        fputc('\n', cli->term.out);
+    }
+}
+
+void render_counts(struct cli *cli, const struct node *answer)
+{
+    put_counts(cli, node_find(answer, "by_status"));
+    term_put(&cli->term, DIM, "by state:\n");
+    put_counts(cli, node_find(answer, "by_state"));
+    fprintf(cli->term.out, "%9lld  in all\n", (long long)member_int(answer, "total"));
 }
 
 /* ---- list ---- */

@@ -41,8 +41,9 @@ static int run_here(struct cli *cli, struct host *host)
     const char *id;
     str text;
 
-    if (define_file(cli, cli->operands[0], args_option(cli, "name"), &put) != PAWL_OK ||
-        create(cli, put.name, &created, &text) != PAWL_OK)
+    if (define_file(cli, cli->operands[0], args_option(cli, "name"), &put) != PAWL_OK)
+        return report_definition(cli, cli->operands[0], &put);
+    if (create(cli, put.name, &created, &text) != PAWL_OK)
         return report(cli, &cli->scope.error);
     id = member_str(created, "instance_id").data;
     announce(cli, id, text);
@@ -54,10 +55,8 @@ int verb_run(struct cli *cli)
     struct host host;
     int code;
 
-    if (access(cli->operands[0], R_OK) != 0) {
-        fprintf(stderr, "pawl: cannot read '%s'\n", cli->operands[0]);
+    if (!file_is_readable(cli->operands[0]))
         return EXIT_USAGE;
-    }
     if (host_open(cli, &here, &host) != PAWL_OK)
         return report(cli, &cli->scope.error);
     code = run_here(cli, &host);

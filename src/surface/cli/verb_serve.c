@@ -46,6 +46,7 @@ int verb_serve(struct cli *cli)
         .test_clock = args_flag(cli, "test"),
         .allow_exec = args_flag(cli, "allow-exec"),
         .hosts = args_option(cli, "host"),
+        .log_format = args_option(cli, "log-format"),
     };
     struct host host;
     int code;
@@ -54,6 +55,9 @@ int verb_serve(struct cli *cli)
         return EXIT_USAGE;
     if (str_starts(str_of(cli->store), STR("http:")))
         return usage_fail(cli, "a server has its store here: sqlite:FILE or memory:");
+    if (options.log_format && strcmp(options.log_format, "logfmt") != 0 &&
+        strcmp(options.log_format, "json") != 0)
+        return usage_fail(cli, "--log-format: expected logfmt or json");
     if (host_open(cli, &options, &host) != PAWL_OK)
         return report(cli, &cli->scope.error);
     code = serve(cli, &host);

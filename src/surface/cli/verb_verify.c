@@ -1,51 +1,107 @@
 /* verb_verify.c - verify, sql: the store itself. */
 #include "api/verify_all.h"
-#include "base/limits.h"
-#include "surface/cli/cli.h"
+#include "surface/cli/place.h"
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
 
 #define BAR_COLUMNS      32
 #define READABLE_COLUMNS 10 /* on average: with less, a table says nothing */
 
-/* ---- verify ---- */
+/* ---- verify: how far it is ---- */
 
-static void draw_bar(const struct term *term, uint64_t done, uint64_t all)
+struct check {
+    struct cli *cli;
+    struct term bar;            /* standard error */
+    uint64_t limit, keep_every; /* 0: not given */
+    const char *path;           /* of the place; NULL: none is kept */
+    const char *what;           /* is shown now */
+    uint64_t shown;             /* in thousandths */
+    uint64_t kept;              /* how often */
+    bool has_failed;            /* to keep the place: it was said */
+};
+
+static volatile sig_atomic_t stop_asked;
+
+static void ask_to_stop(int number)
+{
+    (void)number;
+    stop_asked = 1;
+}
+
+/* The first asks to stop where the place can be kept; the second does not ask. */
+static void listen_for_stop(void)
+{
+    struct sigaction action = { .sa_handler = ask_to_stop,
+                                .sa_flags = (int)(SA_RESETHAND | SA_RESTART) };
+
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static void draw_bar(const struct term *term, const char *what, uint64_t done, uint64_t all)
 {
     int filled = all ? (int)(done * BAR_COLUMNS / all) : BAR_COLUMNS;
 
     fputs("\r\033[K  ", term->out);
     for (int i = 0; i < BAR_COLUMNS; i++)
         term_put(term, i < filled ? GOOD : DIM, i < filled ? "█" : "░");
-    fprintf(term->out, " %llu of %llu", (unsigned long long)done, (unsigned long long)all);
+    fprintf(term->out, " %s %llu of %llu", what, (unsigned long long)done, (unsigned long long)all);
     fflush(term->out);
 }
 
-static void show_progress(void *context, uint64_t pos, uint64_t last)
+static bool show_progress(void *context, const char *what, uint64_t done, uint64_t all)
 {
-    struct cli *cli = context;
+    struct check *check = context;
+    uint64_t thousandths = all ? done * 1000 / all : 1000;
 
-    if (cli->term.tty && !cli->json)
-        draw_bar(&cli->term, pos, last);
+    if (check->bar.tty && (check->what != what || check->shown != thousandths))
+        draw_bar(&check->bar, what, done, all);
+    check->what = what;
+    check->shown = thousandths;
+    return !stop_asked;
 }
 
-static void clear_bar(const struct cli *cli)
+static void clear_bar(const struct check *check)
 {
-    if (cli->term.tty && !cli->json)
-        fputs("\r\033[K", cli->term.out);
+    if (!check->bar.tty || !check->what)
+        return;
+    fputs("\r\033[K", check->bar.out);
+    fflush(check->bar.out);
 }
 
-void render_verified(struct cli *cli, const struct node *answer)
+static void keep_place(void *context, str place)
+{
+    struct check *check = context;
+
+    if (place_write(check->path, place)) {
+        check->kept++;
+        return;
+    }
+    if (!check->has_failed)
+        fprintf(stderr, "pawl: cannot keep the place in '%s': %s\n", check->path, strerror(errno));
+    check->has_failed = true;
+}
+
+/* ---- verify: the answer ---- */
+
+static void render_stopped(struct cli *cli, const struct node *answer)
+{
+    struct term *term = &cli->term;
+
+    term_put(term, WARN, "… stopped");
+    fprintf(term->out, "  at record %lld of %lld; nothing wrong so far\n",
+            (long long)member_int(answer, "stopped_at"), (long long)member_int(answer, "last"));
+    if (store_file(cli->store))
+        fprintf(term->out, "  go on: %s verify --resume\n", cli->command);
+}
+
+static void render_wrong(struct cli *cli, const struct node *answer)
 {
     struct term *term = &cli->term;
     str instance = member_str(answer, "instance_id");
 
-    if (member_true(answer, "valid")) {
-        term_put(term, GOOD, "✔ valid");
-        fprintf(term->out, "  %lld entries", (long long)member_int(answer, "entries"));
-        if (member_int(answer, "instances") > 0)
-            fprintf(term->out, " of %lld instances", (long long)member_int(answer, "instances"));
-        fputc('\n', term->out);
-        return;
-    }
     term_put(term, BAD, "✘ not valid");
     fputs("  ", term->out);
     if (instance.size > 0)
@@ -56,26 +112,108 @@ void render_verified(struct cli *cli, const struct node *answer)
     fputc('\n', term->out);
 }
 
-static pawl_status verify_local(struct cli *cli, str *out)
+static void render_verified(struct cli *cli, const struct node *answer)
 {
+    struct term *term = &cli->term;
+
+    if (!member_true(answer, "valid")) {
+        render_wrong(cli, answer);
+        return;
+    }
+    term_put(term, GOOD, "✔ valid");
+    fprintf(term->out, "  %lld entries", (long long)member_int(answer, "entries"));
+    if (node_find(answer, "instances"))
+        fprintf(term->out, " of %lld instances", (long long)member_int(answer, "instances"));
+    fputc('\n', term->out);
+}
+
+/* Where it went on is no part of the verdict, but people want to know. */
+static void say_resumed(const struct node *answer)
+{
+    str why = member_str(answer, "not_resumed");
+
+    if (why.size > 0)
+        fprintf(stderr, "pawl: from the beginning: the place that was kept can't be used, %.*s\n",
+                STR_ARG(why));
+    else if (member_int(answer, "resumed_at") > 0)
+        fprintf(stderr, "pawl: went on behind record %lld\n",
+                (long long)member_int(answer, "resumed_at"));
+}
+
+static int conclude(struct cli *cli, const struct node *answer, str text)
+{
+    bool is_stopped = node_find(answer, "stopped_at") != NULL;
+
+    say_resumed(answer);
+    if (cli->json)
+        print_json(cli, text);
+    else if (is_stopped)
+        render_stopped(cli, answer);
+    else
+        render_verified(cli, answer);
+    if (is_stopped)
+        return EXIT_STOPPED;
+    return member_true(answer, "valid") ? EXIT_DONE : EXIT_REJECTED;
+}
+
+/* ---- verify: asking ---- */
+
+static pawl_status run_check(struct check *check, const struct verify_options *options, str *out)
+{
+    struct cli *cli = check->cli;
     struct buf answer;
     pawl_status status;
 
     buf_init(&answer, &heap_libc, CLI_ANSWER_MAX);
-    status = verify_all(cli->target.local, show_progress, cli, &answer, &cli->scope.error);
-    clear_bar(cli);
+    status = verify_all(cli->target.local, options, &answer, &cli->scope.error);
+    clear_bar(check);
     if (status == PAWL_OK)
         *out = buf_keep(&answer, &cli->scope.arena);
     buf_fini(&answer);
     return status;
 }
 
-static pawl_status verify_remote(struct cli *cli, str *out)
+/* All of the store, in its file: it may be stopped, and go on another time. */
+static pawl_status verify_whole(struct check *check, str *out)
+{
+    struct cli *cli = check->cli;
+    struct verify_options options = { .progress = show_progress,
+                                      .limit = check->limit,
+                                      .keep_every = check->keep_every,
+                                      .context = check };
+    pawl_status status = PAWL_OK;
+
+    listen_for_stop();
+    check->path = place_path(cli);
+    if (check->path && args_flag(cli, "resume"))
+        status = place_read(cli, check->path, &options.place);
+    if (status != PAWL_OK)
+        return status;
+    if (args_flag(cli, "resume") && !options.place.data)
+        fputs("pawl: from the beginning: no place was kept\n", stderr);
+    options.keep = check->path ? keep_place : NULL;
+    return run_check(check, &options, out);
+}
+
+static pawl_status verify_definition(struct check *check, const char *definition, str *out)
+{
+    struct verify_options options = { .definition = str_of(definition),
+                                      .progress = show_progress,
+                                      .context = check };
+
+    return run_check(check, &options, out);
+}
+
+static pawl_status verify_remote(struct cli *cli, const char *definition, str *out)
 {
     struct node *answer;
     struct buf input;
 
     input_init(&input);
+    if (definition) {
+        json_key(&input, "definition");
+        json_text(&input, definition);
+    }
     json_close(&input, '}');
     return target_ask(cli, &cli->scope, "store.verify", &input, &answer, out);
 }
@@ -91,25 +229,67 @@ static pawl_status verify_one(struct cli *cli, str *out)
     return target_ask_id(cli, &cli->scope, "instance.verify", id, &answer, out);
 }
 
+static pawl_status verify_asked(struct check *check, str *out)
+{
+    struct cli *cli = check->cli;
+    const char *definition = args_option(cli, "definition");
+
+    if (cli->operand_count > 0)
+        return verify_one(cli, out);
+    if (!cli->target.local)
+        return verify_remote(cli, definition, out);
+    return definition ? verify_definition(check, definition, out) : verify_whole(check, out);
+}
+
+/* What does not go together; NULL: all does. */
+static const char *find_clash(const struct cli *cli)
+{
+    bool has_definition = args_option(cli, "definition") != NULL;
+    bool has_place =
+        args_flag(cli, "resume") || args_option(cli, "limit") || args_option(cli, "keep-every");
+
+    if (cli->operand_count > 0 && has_definition)
+        return "an ID or --definition, not both";
+    if (has_place && (cli->operand_count > 0 || has_definition))
+        return "--resume, --limit and --keep-every are for the whole store";
+    if (has_place && !store_file(cli->store))
+        return "--resume, --limit and --keep-every are for a store in a file here: sqlite:FILE";
+    return NULL;
+}
+
+static bool read_number(const struct cli *cli, const char *name, uint64_t *out)
+{
+    const char *text = args_option(cli, name);
+
+    return !text || (str_to_u64(str_of(text), out) && *out > 0);
+}
+
 int verb_verify(struct cli *cli)
 {
+    struct check check = { .cli = cli };
+    const char *clash = find_clash(cli);
     struct node *answer;
     str text = STR_NONE;
-    pawl_status status = target_open(cli, USE_READ, NULL);
+    pawl_status status;
+    int code;
 
-    if (status == PAWL_OK && cli->operand_count > 0)
-        status = verify_one(cli, &text);
-    else if (status == PAWL_OK)
-        status = cli->target.local ? verify_local(cli, &text) : verify_remote(cli, &text);
+    if (clash)
+        return usage_fail(cli, "%s", clash);
+    if (!read_number(cli, "limit", &check.limit) ||
+        !read_number(cli, "keep-every", &check.keep_every))
+        return usage_fail(cli, "--limit and --keep-every want a number of records, 1 or more");
+    term_init(&check.bar, stderr);
+    status = target_open(cli, USE_READ, NULL);
+    if (status == PAWL_OK)
+        status = verify_asked(&check, &text);
     if (status == PAWL_OK)
         status = node_read_json(&cli->scope, text, &answer);
     if (status != PAWL_OK)
         return report(cli, &cli->scope.error);
-    if (cli->json)
-        print_json(cli, text);
-    else
-        render_verified(cli, answer);
-    return member_true(answer, "valid") ? EXIT_DONE : EXIT_REJECTED;
+    code = conclude(cli, answer, text);
+    if (check.path && code != EXIT_STOPPED)
+        unlink(check.path); /* it has been to the end: there is nothing to go on with */
+    return code;
 }
 
 /* ---- sql ---- */
@@ -154,7 +334,7 @@ void render_rows(struct cli *cli, const struct node *answer)
     at = 0;
     for (const struct node *row = rows->first; cells && row; row = row->next)
         for (const struct node *cell = row->first; cell; cell = cell->next)
-            cells[at++] = cell->kind == NODE_NULL ? STR("") : cell->text;
+            cells[at++] = cell->kind == NODE_NULL ? STR("") : cell->text; /* of a number as well */
     if (cells)
         put_rows(&cli->term, &(struct table){ .column_count = count,
                                               .row_count = rows->count,

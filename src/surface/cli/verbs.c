@@ -16,6 +16,11 @@ static const struct cli_option define_options[] = {
     { 0 },
 };
 
+static const struct cli_option check_options[] = {
+    { "against", "NAME", OPTION_TEXT, NULL, "is it safe for the instances of NAME (or NAME@VERSION) under way?" },
+    { 0 },
+};
+
 static const struct cli_option start_options[] = {
     { "input", "JSON", OPTION_JSON, "input", "what it begins with; @FILE reads a file" },
     { "subject", "REF", OPTION_TEXT, "subject_ref", "what it is about" },
@@ -41,6 +46,14 @@ static const struct cli_option fire_options[] = {
 static const struct cli_option signal_options[] = { OPTION_PAYLOAD, OPTION_ACTOR, OPTION_KEY, { 0 } };
 
 static const struct cli_option cancel_options[] = {
+    { "correlation", "ID", OPTION_TEXT, "correlation_id", "all instances with this correlation id" },
+    { "reason", "TEXT", OPTION_TEXT, "reason", "why; kept word for word" },
+    OPTION_ACTOR,
+    OPTION_KEY,
+    { 0 },
+};
+
+static const struct cli_option held_options[] = {
     { "reason", "TEXT", OPTION_TEXT, "reason", "why; kept word for word" },
     OPTION_ACTOR,
     OPTION_KEY,
@@ -60,6 +73,11 @@ static const struct cli_option list_options[] = {
     { "order", "ORDER", OPTION_TEXT, "order", "newest (the default) or oldest first" },
     { "limit", "N", OPTION_NUMBER, "limit", "how many, 1 to 1000" },
     { "after", "CURSOR", OPTION_TEXT, "after", "go on behind an earlier page" },
+    { 0 },
+};
+
+static const struct cli_option stats_options[] = {
+    { "definition", "NAME", OPTION_TEXT, "definition", "of this definition (NAME or NAME@VERSION)" },
     { 0 },
 };
 
@@ -86,6 +104,14 @@ static const struct cli_option run_options[] = {
     { 0 },
 };
 
+static const struct cli_option verify_options[] = {
+    { "definition", "NAME", OPTION_TEXT, NULL, "every instance of NAME or NAME@VERSION" },
+    { "resume", NULL, OPTION_FLAG, NULL, "go on where a check of this store was stopped or killed" },
+    { "limit", "N", OPTION_NUMBER, NULL, "stop after N records and keep the place (exit status 4)" },
+    { "keep-every", "N", OPTION_NUMBER, NULL, "keep the place in FILE-verify every N records" },
+    { 0 },
+};
+
 static const struct cli_option serve_options[] = {
     { "listen", "HOST:PORT", OPTION_TEXT, NULL, "where to listen (127.0.0.1:7295; port 0: any free)" },
     { "test", NULL, OPTION_FLAG, NULL, "a virtual clock that only test.advance moves" },
@@ -94,6 +120,7 @@ static const struct cli_option serve_options[] = {
     { "tls-cert", "FILE", OPTION_TEXT, NULL, "serve HTTPS with this certificate (PEM)" },
     { "tls-key", "FILE", OPTION_TEXT, NULL, "and its private key (PEM)" },
     { "allow-exec", NULL, OPTION_FLAG, NULL, "flows may run programs of this machine" },
+    { "log-format", "FORMAT", OPTION_TEXT, NULL, "a line for each request on stderr: logfmt or json" },
     { 0 },
 };
 
@@ -129,8 +156,8 @@ const struct verb verbs[] = {
       "pawl init\npawl --store sqlite:orders.db init\n", .run = verb_init },
     { "demo", BEGIN, "", 0, 0, "see all of it in a minute, in a folder of its own", demo_options,
       "pawl demo\n", .run = verb_demo },
-    { "check", BEGIN, "FILE...", 1, MANY, "check definitions without storing them", NULL,
-      "pawl check examples/order.yaml\n", .run = verb_check },
+    { "check", BEGIN, "FILE...", 1, MANY, "check definitions without storing them", check_options,
+      "pawl check examples/order.yaml\npawl check new-order.yaml --against order\n", .run = verb_check },
     { "define", BEGIN, "FILE...", 1, MANY, "put definitions (YAML or JSON) into the store", define_options,
       "pawl define examples/order.yaml\npawl define draft.yaml --name order\n", .run = verb_define },
     { "run", BEGIN, "FILE", 1, 1, "put a definition, start it, run it to its end here", run_options,
@@ -147,13 +174,13 @@ const struct verb verbs[] = {
     { "signal", WORK, "ID NAME", 2, 2, "send a signal to a flow or code instance", signal_options,
       "pawl signal @last add --payload 5\npawl signal @last stop\n",
       "signal.send", { "instance_id", "name" }, .render = render_signalled },
-    { "cancel", WORK, "ID", 1, 1, "cancel an instance", cancel_options,
-      "pawl cancel @last --reason 'no longer wanted'\n",
-      "instance.cancel", { "instance_id" }, .render = render_fired },
-    { "pause", WORK, "ID", 1, 1, "hold an instance: it takes nothing but cancel", cancel_options,
+    { "cancel", WORK, "[ID]", 0, 1, "cancel an instance, or all that belong together", cancel_options,
+      "pawl cancel @last --reason 'no longer wanted'\npawl cancel --correlation C-9\n",
+      "instance.cancel", { "instance_id" }, .run = verb_cancel },
+    { "pause", WORK, "ID", 1, 1, "hold an instance: it takes nothing but cancel", held_options,
       "pawl pause @last --reason audit\n",
       "instance.pause", { "instance_id" }, .render = render_status },
-    { "resume", WORK, "ID", 1, 1, "clear a pause, go on and run it to its end here", cancel_options,
+    { "resume", WORK, "ID", 1, 1, "clear a pause, go on and run it to its end here", held_options,
       "pawl resume @last\n", NULL, { "instance_id" }, .run = verb_resume },
 
     { "alarm", WORK, "set|list|cancel [OPERATION|ID]", 1, 2, "do an operation later, once", alarm_options,
@@ -163,6 +190,9 @@ const struct verb verbs[] = {
     { "list", LOOK, "", 0, 0, "list instances, newest first", list_options,
       "pawl list\npawl list --status suspended --definition order --label region=eu\n",
       "instance.list", .render = render_list },
+    { "stats", LOOK, "", 0, 0, "count instances by status and by state", stats_options,
+      "pawl stats\npawl stats --definition order\n",
+      "instance.counts", .render = render_counts },
     { "show", LOOK, "ID", 1, 1, "see one instance: where it stands, how it came there, what next", NULL,
       "pawl show @last\npawl show 0000000007\n",
       "instance.get", { "instance_id" }, .run = verb_show },
@@ -176,8 +206,12 @@ const struct verb verbs[] = {
       "pawl sql 'select count(*) from pawl_history'\n",
       "store.sql", { "text" }, .run = verb_sql },
 
-    { "verify", TRUST, "[ID]", 0, 1, "check every hash of an instance, or of the whole store", NULL,
-      "pawl verify\npawl verify @last\n", NULL, { "instance_id" }, .run = verb_verify },
+    { "verify", TRUST, "[ID]", 0, 1,
+      "check an instance, a definition's, or the whole store", verify_options,
+      "pawl verify\npawl verify @last\npawl verify --definition order@2\n"
+      "pawl verify --resume               after Ctrl-C, or a kill\n"
+      "pawl verify --resume --limit 100000    a slice a night: 0 valid, 1 not, 4 not yet\n",
+      NULL, { "instance_id" }, .run = verb_verify },
     { "token", TRUST, "create|list|revoke [ID]", 1, 2, "who may call the server from elsewhere", token_options,
       "pawl token create --scope read,write:order --expires 30d\npawl token revoke 0123456789abcdef\n",
       .run = verb_token },

@@ -1,7 +1,7 @@
 /* http.h - the operations over HTTP/JSON: one address a row of ops.h, and nothing else.
  *
- * On loopback, or elsewhere if the store has tokens. A request is read whole, run in the thread that read it,
- * and answered; many threads at once are what makes a commit worth sharing. */
+ * On loopback, or elsewhere if the store has tokens. A few threads read requests and write answers;
+ * none of them waits for a commit, so that as many fires share one as there are connections. */
 #ifndef PAWL_SURFACE_HTTP_HTTP_H
 #define PAWL_SURFACE_HTTP_HTTP_H
 
@@ -9,13 +9,19 @@
 
 #define HTTP_PORT    7295
 #define HTTP_LISTEN  "127.0.0.1:7295"
-#define HTTP_THREADS 16
+#define HTTP_THREADS 4
+
+enum http_log { HTTP_LOG_LOGFMT, HTTP_LOG_JSON };
 
 struct http_options {
     const char *listen; /* "127.0.0.1:7295", "[::1]:7295", "localhost:0"; port 0: any free one;
                            NULL: HTTP_LISTEN */
     int socket;         /* of http_bind(), instead of `listen`; 0: none. The server's from now on */
-    uint32_t threads;   /* 0: HTTP_THREADS */
+    enum http_log log_format;
+    void (*log)(void *context, const char *line, size_t size); /* a line for each request, with its
+                           end; from any thread. NULL: none */
+    void *log_context;
+    uint32_t threads; /* that read requests and write answers; 0: HTTP_THREADS */
     const char *hosts;  /* names under which it may be called beside the local ones: "a,b" */
     const char *tls_cert, *tls_key; /* PEM texts; NULL: plain HTTP */
 };

@@ -3,37 +3,139 @@
 #define PAWL_SURFACE_HTTP_HTTP_INT_H
 
 #include "api/ops.h"
+#include "base/figures.h"
 #include "base/limits.h"
 #include "surface/http/http.h"
 #include <microhttpd.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #define ALLOW_SIZE     64
-#define HTTP_PAIRS_MAX 64                 /* path and query parameters of one request */
-#define HTTP_DRAIN_MAX ((size_t)64 << 20) /* of a body too large, read so that the answer arrives  \
-                                           */
+#define HTTP_PAIRS_MAX 64 /* path and query parameters of one request */
+#define HTTP_DRAIN_MAX                                                                             \
+    ((size_t)64 << 20) /* of a body too large, read so that the answer arrives                     \
+                        */
+
+struct hub;
+struct stream;
+
+#define HTTP_WORKERS 16u
+#define WORK_MAX     1024u /* requests that may wait for a worker */
+
+/* ---- work.c: threads for what has to be waited for ---- */
+
+struct work {
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    struct request *first, *last;
+    uint32_t count, thread_count;
+    bool is_stopping;
+    pthread_t threads[HTTP_WORKERS];
+};
+
+bool work_start(struct work *work); /* false: errno; work_stop() all the same */
+void work_stop(struct work *work);  /* what is queued is done first */
+bool work_has_room(struct work *work);
+void work_add(struct work *work, struct request *request);
+
+/* ---- visit.c: connections and their patience ---- */
+
+#define VISITS_MAX     12000u /* connections that are served; more are told `overloaded` */
+#define VISIT_ANY_S    0      /* as long as it takes */
+#define VISIT_HEAD_S   10     /* for a request's first byte on a new connection, and for its head */
+#define VISIT_BODY_S   60     /* for all of a request */
+#define VISIT_ANSWER_S 300    /* for taking an answer */
+#define VISIT_IDLE_S   120    /* between requests */
+
+struct visit {
+    struct visit *next, **link;
+    int fd;
+    atomic_int left_s;
+};
+
+struct visits {
+    pthread_mutex_t lock;
+    struct visit *first;
+    atomic_uint count;
+    _Atomic uint64_t dropped;
+};
+
+void visit_allow(struct MHD_Connection *connection, int seconds);
+void visits_age(void *context, uint32_t seconds);
+void on_visit(void *context, struct MHD_Connection *connection, void **kept,
+              enum MHD_ConnectionNotificationCode code);
+
+/* ---- figures.c: what is counted ---- */
+
+#define OPS_MAX       128 /* rows of the table */
+#define HTTP_STATUSES 600
+
+#define HTTP_LIMIT_MAP(X)                                                                          \
+    X(BODY, "body")                                                                                \
+    X(WORK, "work")                                                                                \
+    X(CONNECTIONS, "connections")                                                                  \
+    X(TIME, "time")
+
+enum http_limit {
+#define X(name, text) HTTP_LIMIT_##name,
+    HTTP_LIMIT_MAP(X)
+#undef X
+        HTTP_LIMITS
+};
+
+struct http_figures {
+    struct histogram operations[OPS_MAX]; /* by their place in the table */
+    _Atomic uint64_t answers[HTTP_STATUSES];
+    _Atomic uint64_t refused[HTTP_LIMITS];
+};
 
 struct http_server {
     pawl *p;
+    struct http_options options; /* as they were given */
+    struct http_figures figures;
+    uint64_t nonce; /* tells the requests of this server from those of others */
+    _Atomic uint64_t request_count;
+    struct visits visits;
+    struct hub *hub; /* streams of entries */
     struct MHD_Daemon *daemon;
     uint16_t port;
-    bool needs_token;  /* it listens on more than loopback */
-    const char *hosts; /* names it has beside the local ones, "a.example,b"; NULL: none */
+    bool needs_token;   /* it listens on more than loopback */
+    struct work work;
+    atomic_uint away;   /* requests whose connection is suspended while they are worked on */
     atomic_uint active; /* requests between their first byte and their last */
     atomic_bool is_stopping;
     int idle_event; /* an eventfd: written when the last active request ends */
 };
 
+#define REQUEST_ID_SIZE 65
+#define TRACE_SIZE      56 /* "00-", 32, "-", 16, "-", 2 */
+
+/* Away, it belongs to whoever works on it; else to the thread of its connection. */
+enum request_stage { STAGE_COMING, STAGE_AWAY, STAGE_BACK };
+
 struct request {
     struct http_server *server;
+    struct request *next; /* in the queue of work */
+    enum request_stage stage;
+    uint64_t number;
+    int64_t begun_us;         /* when it had been read */
+    char id[REQUEST_ID_SIZE]; /* the client's, or ours */
+    char trace[TRACE_SIZE];   /* "": none */
+    const struct op *op;      /* NULL until routed */
+    struct op_request call;
+    struct op_flight *flight; /* NULL: none, or it has landed */
+    struct op_answer result;
     struct MHD_Connection *connection;
     char *target; /* as it came: path and query, nothing decoded */
     str method;
     struct scope scope;
     struct buf body, answer;
     bool has_begun;
-    pawl_status status;     /* a rejection that waits for the end of the body, else OK */
+    bool is_last;       /* the connection is closed after the answer */
+    pawl_status status; /* how it went; before: a rejection that waits for the body's end */
+    uint32_t body_limit;
     size_t received;        /* bytes of the body, kept or not */
+    struct stream *stream;  /* what it has become; NULL: an ordinary answer */
     char allow[ALLOW_SIZE]; /* the methods that its address takes, "" until routed */
 };
 
@@ -62,9 +164,8 @@ str request_header(const struct request *request, const char *name);
 
 /* ---- auth.c: who calls ---- */
 
-/* UNAUTHENTICATED; who->name.data NULL: somebody local, who may do everything. */
-pawl_status request_authenticate(struct request *request, const struct op *op,
-                                 struct op_principal *who);
+/* Fill in request->call.who. UNAUTHENTICATED. */
+pawl_status request_authenticate(struct request *request);
 
 /* ---- route.c: where it goes ---- */
 
@@ -74,10 +175,28 @@ struct route {
     uint32_t count;
 };
 
+/* How large a body this address takes: a batch may be larger than anything else. */
+uint32_t route_body_limit(str target);
+
 /* Find the operation for a method and a target; HEAD is GET. NOT_KNOWN: no such address;
  * NOT_ALLOWED: another method; `allow` names those it takes in both other cases. */
 pawl_status route_find(struct scope *scope, str method, str target, struct route *out,
                        char allow[ALLOW_SIZE]);
+
+/* ---- run.c: what was asked for ---- */
+
+/* Run it, or take what came out. True: it is away, and its connection is suspended. */
+bool request_run(struct request *request);
+void request_work(struct request *request); /* by a worker */
+
+/* ---- log.c, figures.c ---- */
+
+void request_name(struct request *request);
+void request_trace(struct request *request);
+void request_log(const struct request *request, int64_t took_us);
+void count_refused(struct http_server *server, enum http_limit limit);
+void count_answer(struct request *request); /* and log it */
+void figures_print(struct http_server *server, struct buf *out);
 
 /* ---- response.c: the answer ---- */
 

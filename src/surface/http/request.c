@@ -76,7 +76,7 @@ bool host_is_local(str host)
 /* One of the names that the server was given, with any port or none. */
 static bool host_is_given(const struct request *request, str host)
 {
-    str list = str_of(request->server->hosts);
+    str list = str_of(request->server->options.hosts);
 
     while (list.data && list.size > 0) {
         const char *comma = memchr(list.data, ',', list.size);
@@ -154,7 +154,8 @@ static pawl_status check_source(struct request *request, const struct framing *f
 
 static pawl_status too_large(struct request *request)
 {
-    return scope_fail(&request->scope, PAWL_TOO_LARGE, "the body is over %u bytes", LIMIT_TEXT);
+    return scope_fail(&request->scope, PAWL_TOO_LARGE, "the body is over %u bytes",
+                      request->body_limit);
 }
 
 /* A client that asks before it sends, or says that it will send without end, is told now;
@@ -171,7 +172,7 @@ static pawl_status check_length(struct request *request, const struct framing *f
         return scope_fail(&request->scope, PAWL_INVALID_REQUEST,
                           "Content-Length: expected a number of bytes");
     }
-    if (length <= LIMIT_TEXT)
+    if (length <= request->body_limit)
         return PAWL_OK;
     *answer_now = length > HTTP_DRAIN_MAX || request_header(request, "Expect").data;
     return too_large(request);
@@ -203,7 +204,7 @@ pawl_status request_check(struct request *request, bool *answer_now)
 bool request_take(struct request *request, const char *data, size_t size)
 {
     request->received += size;
-    if (request->status == PAWL_OK && request->received > LIMIT_TEXT) {
+    if (request->status == PAWL_OK && request->received > request->body_limit) {
         request->status = too_large(request);
         buf_clear(&request->body);
     }

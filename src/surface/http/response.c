@@ -1,97 +1,100 @@
-/* response.c - run what was asked for, and say how it went. */
-#include "surface/http/http_int.h"
-#include <strings.h>
+/* response.c - how it went: the answer, or the rejection as application/problem+json. */
+#include "base/sha.h"
+#include "surface/http/stream_int.h"
 
-/* ---- Content types ---- */
+#define TAG_BYTES 16
+#define TAG_SIZE  (2 * TAG_BYTES + 3)
 
-/* "application/json; charset=utf-8" is application/json. */
-static bool is_type(str header, const char *type)
+/* ---- What never changes ---- */
+
+/* Is `tag` among those the client has? Compared weakly, as If-None-Match is. */
+static bool client_has(const struct request *request, const char *tag)
 {
-    size_t size = strlen(type);
+    str has = request_header(request, "If-None-Match");
 
-    if (header.size < size || strncasecmp(header.data, type, size) != 0)
+    return has.data && (str_is(has, "*") || strstr(has.data, tag));
+}
+
+/* The tag of an answer is the hash of its bytes. False: no memory for it, and no harm done. */
+static bool print_tag(str body, char out[TAG_SIZE])
+{
+    struct sha *sha = sha_new(&heap_libc);
+    uint8_t hash[SHA_SIZE];
+
+    if (!sha)
         return false;
-    return header.size == size || memchr("; \t", header.data[size], 3) != NULL;
+    sha_once(sha, body, hash);
+    sha_free(sha);
+    out[0] = '"';
+    sha_hex(hash, TAG_BYTES, out + 1);
+    memcpy(out + 1 + 2 * (size_t)TAG_BYTES, "\"", 2);
+    return true;
 }
 
-static void add_format(struct request *request, struct route *route)
+static void tag(struct request *request, char out[TAG_SIZE])
 {
-    str header = request_header(request, "Content-Type");
-    str format = STR_NONE;
-
-    if (is_type(header, "application/json"))
-        format = STR("json");
-    else if (is_type(header, "application/yaml") || is_type(header, "application/x-yaml"))
-        format = STR("yaml");
-    if (format.data && route->count < HTTP_PAIRS_MAX)
-        route->pairs[route->count++] = (struct op_pair){ STR("format"), format, IN_BODY };
-}
-
-/* ---- Running ---- */
-
-static pawl_status read_body(struct request *request, struct op_request *out)
-{
-    str body = buf_view(&request->body);
-
-    if (body.size == 0)
-        return PAWL_OK;
-    /* Whatever it calls itself, it must be JSON: curl -d says it is a form. A page of another site
-     * that sends one is known by its Origin. */
-    return node_read_json(&request->scope, body, &out->body);
-}
-
-static pawl_status run(struct request *request, struct op_answer *answer)
-{
-    struct scope *scope = &request->scope;
-    struct op_request call = { 0 };
-    struct op_principal who = { 0 };
-    struct route route;
-    pawl_status status;
-
-    status = route_find(scope, request->method, str_of(request->target), &route, request->allow);
-    if (status == PAWL_OK) /* before its body is looked at: a stranger learns nothing from that */
-        status = request_authenticate(request, route.op, &who);
-    if (status != PAWL_OK)
-        return status;
-    if (route.op->flags & OP_TEXT_BODY) {
-        add_format(request, &route);
-        call.text = buf_view(&request->body);
-    } else if (!str_is(str_of(route.op->method), "GET")) {
-        status = read_body(request, &call);
+    out[0] = 0;
+    if (!request->op || !(request->op->flags & OP_FIXED) || request->result.http_status != 200 ||
+        !print_tag(buf_view(&request->answer), out))
+        return;
+    if (client_has(request, out)) {
+        request->result.http_status = 304;
+        buf_clear(&request->answer);
     }
-    call.pairs = route.pairs;
-    call.pair_count = route.count;
-    call.key = request_header(request, "Idempotency-Key");
-    call.principal = who.name;
-    if (status == PAWL_OK && who.name.data)
-        status = op_authorize(request->server->p, scope, route.op, &call, &who);
-    if (status == PAWL_OK)
-        status = op_run(request->server->p, route.op, &call, scope, &request->answer, answer);
-    return status;
 }
 
 /* ---- Answering ---- */
 
-/* The bytes stay in the request, which outlives the response. */
-static enum MHD_Result queue(struct request *request, const struct op_answer *answer)
+static bool add(struct MHD_Response *response, const char *name, const char *value)
 {
-    str body = buf_view(&request->answer);
-    struct MHD_Response *response;
-    enum MHD_Result result = MHD_YES;
+    return !value || !value[0] || MHD_add_response_header(response, name, value) == MHD_YES;
+}
 
+static bool describe(const struct request *request, struct MHD_Response *response, const char *tag)
+{
+    int http = request->result.http_status;
+    bool names_methods = http == 204 || http == 405;
+
+    return add(response, "Content-Type", http == 304 ? NULL : request->result.content_type) &&
+           add(response, "Allow", names_methods ? request->allow : NULL) &&
+           add(response, "X-Request-Id", request->id) &&
+           add(response, "traceparent", request->trace) && add(response, "ETag", tag) &&
+           add(response, "WWW-Authenticate", http == 401 ? "Bearer" : NULL) &&
+           add(response, "Retry-After", http == 503 ? "1" : NULL) &&
+           add(response, "Connection", request->is_last ? "close" : NULL);
+}
+
+/* The bytes stay in the request, which outlives the response. */
+static enum MHD_Result queue(struct request *request)
+{
+    struct MHD_Response *response;
+    enum MHD_Result result = MHD_NO;
+    char text[TAG_SIZE];
+
+    tag(request, text);
+    count_answer(request);
     response = MHD_create_response_from_buffer(
-        body.size, body.size > 0 ? request->answer.data : NULL, MHD_RESPMEM_PERSISTENT);
+        request->answer.size, request->answer.size > 0 ? request->answer.data : NULL,
+        MHD_RESPMEM_PERSISTENT);
     if (!response)
         return MHD_NO;
-    if (answer->content_type)
-        result = MHD_add_response_header(response, "Content-Type", answer->content_type);
-    if (result == MHD_YES && answer->http_status != 200 && request->allow[0] &&
-        (answer->http_status == 204 || answer->http_status == 405))
-        result = MHD_add_response_header(response, "Allow", request->allow);
-    if (result == MHD_YES && answer->http_status == 401)
-        result = MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
-    if (result == MHD_YES)
-        result = MHD_queue_response(request->connection, (unsigned)answer->http_status, response);
+    if (describe(request, response, text))
+        result = MHD_queue_response(request->connection, (unsigned)request->result.http_status,
+                                    response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result queue_stream(struct request *request)
+{
+    struct MHD_Response *response = stream_response(request->stream);
+    enum MHD_Result result = MHD_NO;
+
+    if (!response)
+        return MHD_NO;
+    count_answer(request);
+    if (add(response, "X-Request-Id", request->id) && add(response, "traceparent", request->trace))
+        result = MHD_queue_response(request->connection, 200, response);
     MHD_destroy_response(response);
     return result;
 }
@@ -103,17 +106,22 @@ static bool is_question_of_methods(const struct request *request, pawl_status st
 
 enum MHD_Result respond(struct request *request)
 {
-    struct op_answer answer = { 0 };
-    pawl_status status = request->status;
+    pawl_status status;
 
-    if (status == PAWL_OK)
-        status = run(request, &answer);
+    visit_allow(request->connection, VISIT_ANY_S);
+    if (request_run(request))
+        return MHD_YES;
+    status = request->status;
+    if (request->stream)
+        return queue_stream(request);
+    visit_allow(request->connection, VISIT_ANSWER_S);
     if (is_question_of_methods(request, status)) {
-        answer = (struct op_answer){ .http_status = 204 };
+        request->result = (struct op_answer){ .http_status = 204 };
     } else if (status != PAWL_OK) {
         buf_clear(&request->answer);
         op_problem(status, request->scope.error.message, &request->answer);
-        answer = (struct op_answer){ pawl_status_http(status), "application/problem+json" };
+        request->result = (struct op_answer){ .http_status = pawl_status_http(status),
+                                              .content_type = "application/problem+json" };
     }
-    return request->answer.failed ? MHD_NO : queue(request, &answer);
+    return request->answer.failed ? MHD_NO : queue(request);
 }

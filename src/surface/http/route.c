@@ -80,6 +80,8 @@ static void allow_add(char allow[ALLOW_SIZE], const char *method)
 {
     size_t used = strlen(allow);
 
+    if (strstr(allow, method)) /* two rows may fit one path: counts is no instance's id */
+        return;
     snprintf(allow + used, ALLOW_SIZE - used, "%s%s", used ? ", " : "", method);
 }
 
@@ -102,6 +104,21 @@ static const struct op *find_row(str method, str path, struct route *route, char
     if (allow[0])
         allow_add(allow, "OPTIONS");
     return found;
+}
+
+static str path_of(str target)
+{
+    const char *mark = memchr(target.data, '?', target.size);
+
+    return (str){ target.data, mark ? (size_t)(mark - target.data) : target.size };
+}
+
+uint32_t route_body_limit(str target)
+{
+    str path = path_of(target);
+
+    return str_is(path, "/v1/batch") || str_is(path, "/v1/stores/default/batch") ? LIMIT_BATCH_TEXT
+                                                                                 : LIMIT_TEXT;
 }
 
 static pawl_status add_query(struct scope *scope, str query, struct route *out)
@@ -146,15 +163,18 @@ static pawl_status decode_pairs(struct scope *scope, struct route *route)
 pawl_status route_find(struct scope *scope, str method, str target, struct route *out,
                        char allow[ALLOW_SIZE])
 {
-    const char *mark = memchr(target.data, '?', target.size);
-    str path = { target.data, mark ? (size_t)(mark - target.data) : target.size };
-    str query = mark ? str_from(target, path.size + 1) : STR("");
+    str path = path_of(target);
+    str query = path.size < target.size ? str_from(target, path.size + 1) : STR("");
     str wanted = str_is(method, "HEAD") ? STR("GET") : method;
     pawl_status status = strip_store(scope, &path);
 
     allow[0] = 0;
     if (status != PAWL_OK)
         return status;
+    if (str_is(path, "*") && str_is(method, "OPTIONS")) {
+        snprintf(allow, ALLOW_SIZE, "GET, HEAD, PUT, POST, DELETE, OPTIONS");
+        return scope_fail(scope, PAWL_NOT_ALLOWED, "* is no address of its own");
+    }
     out->op = path.size > 0 && path.data[0] == '/' ? find_row(wanted, path, out, allow) : NULL;
     if (!allow[0])
         return scope_fail(scope, PAWL_NOT_KNOWN, "no such address: %.*s", STR_ARG(path));

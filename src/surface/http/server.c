@@ -1,18 +1,33 @@
 /* server.c - the daemon, and the life of a request. */
-#include "surface/http/http_int.h"
+#include "api/world.h"
+#include "surface/http/stream_int.h"
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define CONNECTION_MEMORY (16u << 10) /* headers over this are refused; bodies go through it */
-#define CONNECTIONS_MAX   4096u
-#define IDLE_SECONDS      120u
-#define STOP_WAIT_MS      2000
+#define CONNECTION_MEMORY                                                                          \
+    (8u << 10) /* headers over this are refused; an idle stream costs about as much */
+#define CONNECTIONS_MAX 16384u
+#define STOP_WAIT_MS    2000
+#define AWAY_LOOK_MS    5
 
 /* ---- The life of a request ---- */
+
+/* "http://HOST/path" is "/path": whose it is, the Host header says. */
+static const char *target_path(const char *target)
+{
+    static const char scheme[] = "http://";
+
+    if (strncasecmp(target, scheme, sizeof scheme - 1) != 0)
+        return target;
+    target += sizeof scheme - 1;
+    target += strcspn(target, "/?");
+    return *target == '/' ? target : "/";
+}
 
 /* The target as it came is seen only here: later it is decoded, and leniently. */
 static void *on_target(void *context, const char *target, struct MHD_Connection *connection)
@@ -20,13 +35,16 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
     struct http_server *server = context;
     struct request *request = calloc(1, sizeof *request);
 
+    visit_allow(connection, VISIT_HEAD_S);
     if (!request)
         return NULL;
+    target = target_path(target);
     request->server = server;
     request->connection = connection;
     request->target = strdup(target);
     scope_init(&request->scope, &heap_libc, LIMIT_SCOPE);
-    buf_init(&request->body, &heap_libc, LIMIT_TEXT);
+    request->body_limit = route_body_limit(str_of(target));
+    buf_init(&request->body, &heap_libc, request->body_limit);
     buf_init(&request->answer, &heap_libc, LIMIT_SCOPE);
     atomic_fetch_add(&server->active, 1);
     return request;
@@ -46,11 +64,12 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     struct http_server *server = context;
     struct request *request = *kept;
 
-    (void)connection;
     (void)code;
+    visit_allow(connection, VISIT_IDLE_S);
     if (!request)
         return;
     *kept = NULL;
+    stream_end(request->stream);
     buf_fini(&request->answer);
     buf_fini(&request->body);
     scope_fini(&request->scope);
@@ -60,13 +79,47 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
         wake_stopper(server);
 }
 
+static enum MHD_Result look_at_name(void *context, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    bool *is_sound = context;
+
+    (void)kind;
+    (void)value;
+    *is_sound = name && name[0] && !strpbrk(name, " \t\r\n()<>@,;:\\\"/[]?={}");
+    return *is_sound ? MHD_YES : MHD_NO;
+}
+
+/* A name with a blank in it is read as another header by somebody in between. */
+static pawl_status check_names(struct request *request)
+{
+    bool is_sound = true;
+
+    MHD_get_connection_values(request->connection, MHD_HEADER_KIND, look_at_name, &is_sound);
+    return is_sound ? PAWL_OK
+                    : scope_fail(&request->scope, PAWL_INVALID_REQUEST,
+                                 "a header's name: expected letters, digits and -, found others");
+}
+
 static enum MHD_Result begin(struct request *request, const char *method)
 {
     bool answer_now;
 
     request->has_begun = true;
+    request_name(request);
+    request_trace(request);
     request->method = str_of(method);
+    visit_allow(request->connection, VISIT_BODY_S);
     request->status = request_check(request, &answer_now);
+    if (request->status == PAWL_OK && (request->status = check_names(request)) != PAWL_OK)
+        answer_now = true;
+    if (atomic_load(&request->server->visits.count) > VISITS_MAX) {
+        request->status = scope_fail(&request->scope, PAWL_OVERLOADED,
+                                     "more than %u connections; try later", VISITS_MAX);
+        count_refused(request->server, HTTP_LIMIT_CONNECTIONS);
+        answer_now = true;
+    }
+    request->is_last = answer_now;
     return answer_now ? respond(request) : MHD_YES;
 }
 
@@ -107,8 +160,8 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, int listener,
                                        const struct http_options *options)
 {
     uint32_t threads = options->threads ? options->threads : HTTP_THREADS;
-    unsigned flags =
-        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ITC | MHD_USE_ERROR_LOG;
+    unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ITC |
+                     MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME;
     union {
         const char *text;
         char *value; /* the library only reads it */
@@ -126,9 +179,10 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, int listener,
     return MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
         MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_THREAD_POOL_SIZE, threads,
-        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_URI_LOG_CALLBACK,
-        on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_ARRAY, tls,
+        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)VISIT_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+        MHD_OPTION_URI_LOG_CALLBACK, on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+        server, MHD_OPTION_NOTIFY_CONNECTION, on_visit, server, MHD_OPTION_ARRAY, tls,
         MHD_OPTION_END);
 }
 
@@ -139,6 +193,12 @@ static struct http_server *fail_start(struct http_server *server, pawl_error *er
         snprintf(error->message, sizeof error->message, "the HTTP server cannot start: %s",
                  strerror(errno));
     }
+    if (server && server->hub) {
+        hub_end_streams(server->hub);
+        hub_free(server->hub);
+    }
+    if (server)
+        work_stop(&server->work);
     if (server && server->idle_event >= 0)
         close(server->idle_event);
     free(server);
@@ -171,16 +231,20 @@ struct http_server *http_start(pawl *p, const struct http_options *options, pawl
     if (!server)
         return fail_start(NULL, error);
     server->p = p;
-    server->hosts = options->hosts;
+    server->options = *options;
     server->needs_token = !socket_is_loopback(listener);
     if (server->needs_token && !op_has_tokens(p)) {
         free(server);
         close(listener);
         return refuse_open(error);
     }
+    world_random(p, &server->nonce, sizeof server->nonce);
     server->port = socket_port(listener);
+    pthread_mutex_init(&server->visits.lock, NULL);
     server->idle_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (server->idle_event >= 0)
+    if (work_start(&server->work) && server->idle_event >= 0)
+        server->hub = hub_start(p, visits_age, &server->visits);
+    if (server->hub)
         server->daemon = start_daemon(server, listener, options);
     return server->daemon ? server : fail_start(server, error);
 }
@@ -190,12 +254,16 @@ uint16_t http_port(const struct http_server *server)
     return server->port;
 }
 
-/* Requests that have begun get their answers, unless their clients are too slow. */
+/* Requests that have begun get their answers, unless their clients are too slow to take them. What
+ * is away has to come back first, however long it takes: the daemon must not be stopped while a
+ * connection is suspended. */
 static void wait_for_active(struct http_server *server)
 {
     struct pollfd idle = { .fd = server->idle_event, .events = POLLIN };
 
     atomic_store(&server->is_stopping, true);
+    while (atomic_load(&server->away) > 0)
+        poll(NULL, 0, AWAY_LOOK_MS);
     if (atomic_load(&server->active) > 0)
         poll(&idle, 1, STOP_WAIT_MS);
 }
@@ -207,10 +275,14 @@ void http_stop(struct http_server *server)
     if (!server)
         return;
     listener = MHD_quiesce_daemon(server->daemon);
+    hub_end_streams(server->hub);
     wait_for_active(server);
     MHD_stop_daemon(server->daemon);
+    work_stop(&server->work);
+    hub_free(server->hub);
     if (listener != MHD_INVALID_SOCKET)
         close(listener);
     close(server->idle_event);
+    pthread_mutex_destroy(&server->visits.lock);
     free(server);
 }

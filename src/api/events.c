@@ -1,0 +1,115 @@
+/* events.c - where a stream of entries begins, and how it is read. */
+#include "api/events.h"
+#include "api/ops_int.h"
+#include "base/limits.h"
+
+static const uint8_t no_random[ID_RANDOM_SIZE];
+
+void event_cursor_print(uint64_t position, char out[ID_SIZE + 1])
+{
+    id_print(position, no_random, out);
+}
+
+bool event_cursor_parse(str text, uint64_t *position)
+{
+    uint8_t random[ID_RANDOM_SIZE];
+
+    return id_parse(text, position, random) && memcmp(random, no_random, sizeof random) == 0;
+}
+
+/* ---- Where it begins ---- */
+
+static pawl_status bad_value(const struct op_call *call, const char *name, const char *expected)
+{
+    return scope_fail(call->scope, PAWL_INVALID_QUERY, "'%s': expected %s, found '%.*s'", name,
+                      expected, STR_ARG(op_text(call, name)));
+}
+
+/* A cursor from beyond the end was given by another store, or by this one before it was put
+ * back from a copy: to wait for its position would leave out what comes before. */
+static pawl_status read_start(const struct op_call *call, uint64_t *out)
+{
+    uint64_t end = engine_position(op_engine(call));
+    str from = op_text(call, "from"), after = op_text(call, "after");
+
+    *out = end;
+    if (from.data && !str_is(from, "start"))
+        return bad_value(call, "from", "start");
+    if (from.data)
+        *out = 0;
+    if (!after.data)
+        return PAWL_OK;
+    if (!event_cursor_parse(after, out) || *out > end)
+        return bad_value(call, "after", "the id of an event of this store");
+    return PAWL_OK;
+}
+
+/* The order is that of instance.history: invalid-request, not-known, invalid-query. */
+pawl_status op_events(struct op_call *call, struct buf *out)
+{
+    str id = op_text(call, "instance_id");
+    char cursor[ID_SIZE + 1];
+    pawl_status status = id.data ? require_known(call) : PAWL_OK;
+
+    if (status == PAWL_OK)
+        status = query_check(call, false);
+    if (status == PAWL_OK)
+        status = read_start(call, &call->stream.after);
+    if (status != PAWL_OK)
+        return status;
+    if (id.data)
+        memcpy(call->stream.instance, id.data, ID_SIZE);
+    event_cursor_print(call->stream.after, cursor);
+    json_open(out, '{');
+    json_key(out, "after");
+    json_text(out, cursor);
+    json_close(out, '}');
+    return PAWL_OK;
+}
+
+/* ---- Reading ---- */
+
+void events_watch(pawl *p, void (*committed)(void *context, uint64_t position), void *context)
+{
+    engine_watch(p->engine, committed, context);
+}
+
+uint64_t events_position(pawl *p)
+{
+    return engine_position(p->engine);
+}
+
+struct telling {
+    struct scope *scope;
+    struct buf text;
+    event_fn fn;
+    void *context;
+};
+
+static pawl_status tell(void *context, str id, const struct entry *entry)
+{
+    struct telling *telling = context;
+
+    buf_clear(&telling->text);
+    print_entry(id, entry, true, &telling->text);
+    if (telling->text.failed)
+        return scope_no_memory(telling->scope);
+    return telling->fn(telling->context, entry->record->pos, entry->record->instance,
+                       buf_view(&telling->text));
+}
+
+pawl_status events_read(pawl *p, struct scope *scope, const char *instance, uint64_t after,
+                        uint32_t limit, event_fn fn, void *context, uint64_t *reached)
+{
+    struct telling telling = { .scope = scope, .fn = fn, .context = context };
+    pawl_status status;
+
+    buf_init(&telling.text, &p->heap, LIMIT_SCOPE);
+    if (instance[0])
+        status = engine_entries_of(p->engine, scope, str_of(instance), after, limit, tell, &telling,
+                                   reached);
+    else
+        status = engine_entries(p->engine, scope, after, limit, tell, &telling, reached);
+    buf_fini(&telling.text);
+    return status;
+}

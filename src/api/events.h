@@ -1,0 +1,31 @@
+/* events.h - following a store: its entries in commit order, for surfaces that stream them.
+ *
+ * The operations `events` and `instance.events` say where a stream begins; whoever can go on
+ * reads from there, and is woken after each commit. An entry is never told before it is durable;
+ * reading on from the position that was reached neither leaves out nor repeats one. */
+#ifndef PAWL_API_EVENTS_H
+#define PAWL_API_EVENTS_H
+
+#include "base/buf.h"
+#include "base/ids.h"
+#include "base/scope.h"
+#include <pawl.h>
+
+/* `committed` is called after each commit, on a thread that must not be held up: wake somebody,
+ * no more. NULL ends it; when that has returned it is not called any more. */
+void events_watch(pawl *p, void (*committed)(void *context, uint64_t position), void *context);
+uint64_t events_position(pawl *p); /* of the last record that is durable */
+
+/* One entry: its position, its instance's number, and its JSON, which lives for that call. */
+typedef pawl_status (*event_fn)(void *context, uint64_t position, uint64_t instance, str entry);
+
+/* Entries behind `after`, of `instance` (an id) or of all (""); about `limit` of them at most.
+ * *reached: read on behind this. */
+pawl_status events_read(pawl *p, struct scope *scope, const char *instance, uint64_t after,
+                        uint32_t limit, event_fn fn, void *context, uint64_t *reached);
+
+/* A position in the shape of an id: opaque, safe in a header and in a URL. */
+void event_cursor_print(uint64_t position, char out[ID_SIZE + 1]);
+bool event_cursor_parse(str text, uint64_t *position);
+
+#endif

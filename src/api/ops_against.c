@@ -1,0 +1,72 @@
+/* ops_against.c - definition.check with `against`: is it safe for the instances under way? */
+#include "api/ops_int.h"
+
+static void print_missing(const struct compare_row *row, struct buf *out)
+{
+    json_key(out, "missing");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < row->missing_count; i++)
+        json_str(out, row->missing[i]);
+    json_close(out, ']');
+}
+
+static void print_rows(const char *key, const char *what, const struct compare_row *rows,
+                       uint32_t count, struct buf *out)
+{
+    json_key(out, key);
+    json_open(out, '[');
+    for (uint32_t i = 0; i < count; i++) {
+        json_open(out, '{');
+        json_key(out, what);
+        json_str(out, rows[i].name);
+        json_key(out, "instances");
+        json_u64(out, rows[i].instances);
+        json_key(out, "verdict");
+        json_text(out, compare_verdict_name(rows[i].verdict));
+        print_missing(&rows[i], out);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
+static void print_comparison(const struct comparison *comparison, struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "name");
+    json_str(out, comparison->name);
+    json_key(out, "versions");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < comparison->version_count; i++)
+        json_u64(out, comparison->versions[i]);
+    json_close(out, ']');
+    print_rows("states", "state", comparison->states, comparison->state_count, out);
+    print_rows("steps", "step", comparison->steps, comparison->step_count, out);
+    json_key(out, "safe");
+    json_bool(out, comparison->is_safe);
+    json_close(out, '}');
+}
+
+pawl_status print_against(const struct op_call *call, bool has_errors, struct buf *out)
+{
+    str reference = op_text(call, "against"), name;
+    struct comparison comparison;
+    uint32_t version;
+    pawl_status status = PAWL_NOT_KNOWN;
+
+    if (!reference.data)
+        return PAWL_OK;
+    json_key(out, "against");
+    if (has_errors) {
+        json_null(out);
+        return PAWL_OK;
+    }
+    if (definition_reference(reference, &name, &version))
+        status = engine_compare(op_engine(call), call->scope, name, version, op_text(call, "text"),
+                                &comparison);
+    if (status == PAWL_NOT_KNOWN)
+        return scope_fail(call->scope, status, "no definition '%.*s' to compare with",
+                          STR_ARG(reference));
+    if (status == PAWL_OK)
+        print_comparison(&comparison, out);
+    return status;
+}

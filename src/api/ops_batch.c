@@ -1,0 +1,307 @@
+/* ops_batch.c - many operations in one request, a line each: {"operation": NAME, "input": {...}}.
+ *
+ * Lines are taken in order. Fires that follow each other go to the engine together and share a
+ * commit; any other operation waits until those before it are done, so that a line may rely on
+ * them. What is wrong with a line is answered in its place; so is what its caller may not do. */
+#include "api/ops_int.h"
+#include "base/limits.h"
+
+#define GROUP_LINES 1000u             /* fires that share a commit */
+#define GROUP_BYTES ((size_t)1 << 20) /* of lines that are held at once */
+
+/* Lines that wait for their group to be fired. */
+struct line {
+    pawl_status status; /* other than OK: refused before it could be fired */
+    const char *words;
+};
+
+struct batch {
+    const struct op_call *call;
+    struct buf *out;
+    struct scope scope; /* of the present group */
+    struct line *lines;
+    struct batch_fire *fires; /* of the lines that are OK, in order */
+    size_t count, fire_count, bytes;
+};
+
+/* ---- Answers ---- */
+
+/* An answer may hold line ends that were supplied (payloads, declarations); between the tokens of
+ * JSON a space is as good. */
+static void add_one_line(struct buf *out, str json)
+{
+    for (size_t i = 0; i < json.size; i++) {
+        char byte = json.data[i];
+
+        buf_byte(out, (unsigned char)(byte == '\n' || byte == '\r' ? ' ' : byte));
+    }
+}
+
+static void answer_open(struct buf *out, int http_status)
+{
+    buf_byte(out, '{'); /* json_open() would see the line before, and put a comma */
+    json_key(out, "status");
+    json_i64(out, http_status);
+    json_key(out, "body");
+}
+
+static void answer_close(struct buf *out)
+{
+    json_close(out, '}');
+    buf_byte(out, '\n');
+}
+
+static void refuse(struct buf *out, pawl_status status, const char *words)
+{
+    answer_open(out, pawl_status_http(status));
+    op_problem(status, words, out);
+    answer_close(out);
+}
+
+static void accept_other(struct buf *out, const struct op_answer *answer, str body)
+{
+    answer_open(out, answer->http_status);
+    if (str_is(str_of(answer->content_type), "application/json"))
+        add_one_line(out, body);
+    else
+        json_str(out, body);
+    answer_close(out);
+}
+
+static void answer_fire(struct buf *out, const struct op *op, const struct batch_fire *fire)
+{
+    if (fire->status != PAWL_OK) {
+        refuse(out, fire->status, fire->words);
+        return;
+    }
+    answer_open(out, op->http_status);
+    print_fired(&fire->fired, out);
+    answer_close(out);
+}
+
+/* ---- A group of fires ---- */
+
+static void group_clear(struct batch *batch)
+{
+    scope_clear(&batch->scope);
+    batch->lines = NULL;
+    batch->fires = NULL;
+    batch->count = batch->fire_count = batch->bytes = 0;
+}
+
+static pawl_status group_begin(struct batch *batch)
+{
+    struct arena *arena = &batch->scope.arena;
+
+    if (!batch->lines)
+        batch->lines = ARENA_ARRAY(arena, struct line, GROUP_LINES);
+    if (!batch->fires)
+        batch->fires = ARENA_ARRAY(arena, struct batch_fire, GROUP_LINES);
+    return batch->lines && batch->fires ? PAWL_OK : scope_no_memory(&batch->scope);
+}
+
+/* A failure of the store is that of each fire that had been accepted. */
+static void group_fire(struct batch *batch, const struct op *fire)
+{
+    pawl_status status = PAWL_OK;
+    size_t next = 0;
+
+    if (batch->fire_count)
+        status = engine_fire_batch(op_engine(batch->call), &batch->scope, batch->fires,
+                                   batch->fire_count);
+    for (size_t i = 0; i < batch->fire_count && status != PAWL_OK; i++)
+        if (batch->fires[i].status == PAWL_OK)
+            batch->fires[i].status = status;
+    for (size_t i = 0; i < batch->fire_count; i++)
+        if (batch->fires[i].status != PAWL_OK && !batch->fires[i].words)
+            batch->fires[i].words = batch->scope.error.message;
+    for (size_t i = 0; i < batch->count; i++) {
+        if (batch->lines[i].status != PAWL_OK)
+            refuse(batch->out, batch->lines[i].status, batch->lines[i].words);
+        else
+            answer_fire(batch->out, fire, &batch->fires[next++]);
+    }
+    group_clear(batch);
+}
+
+static void group_add(struct batch *batch, pawl_status status, const struct fire_args *args,
+                      size_t size)
+{
+    batch->bytes += size;
+    batch->lines[batch->count++] = (struct line){
+        .status = status,
+        .words = status != PAWL_OK
+                     ? arena_text(&batch->scope.arena, str_of(batch->scope.error.message))
+                     : NULL,
+    };
+    if (status == PAWL_OK)
+        batch->fires[batch->fire_count++] = (struct batch_fire){ .args = *args };
+}
+
+/* ---- Lines ---- */
+
+static pawl_status find_operation(struct scope *scope, const struct node *line,
+                                  const struct op **out)
+{
+    const struct node *name = node_find(line, "operation");
+    const struct op *op;
+
+    if (!name || name->kind != NODE_STRING)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "'operation': expected the name of an operation, found %s",
+                          name ? node_kind_name(name->kind) : "none");
+    op = op_find(name->text);
+    if (!op || !op->path)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "no operation '%.*s'", STR_ARG(name->text));
+    if (op->handle == op_batch || (op->flags & OP_STREAM))
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "'%s' cannot be part of a batch", op->name);
+    *out = op;
+    return PAWL_OK;
+}
+
+static pawl_status check_members(struct scope *scope, const struct node *line)
+{
+    if (line->kind != NODE_OBJECT)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "a line: expected an object with 'operation' and 'input', found %s",
+                          node_kind_name(line->kind));
+    for (const struct node *member = line->first; member; member = member->next)
+        if (!str_is(member->key, "operation") && !str_is(member->key, "input"))
+            return scope_fail(scope, PAWL_INVALID_REQUEST,
+                              "unknown field '%.*s': a line takes operation, input",
+                              STR_ARG(member->key));
+    return PAWL_OK;
+}
+
+static pawl_status read_line(struct batch *batch, str text, struct op_call *out)
+{
+    static struct node nothing = { .kind = NODE_OBJECT };
+    struct scope *scope = &batch->scope;
+    const struct op *op = NULL;
+    struct node *line, *input;
+    pawl_status status;
+
+    if (text.size > LIMIT_TEXT)
+        return scope_fail(scope, PAWL_TOO_LARGE, "the line is over %u bytes", LIMIT_TEXT);
+    status = node_read_json(scope, text, &line);
+    if (status == PAWL_OK)
+        status = check_members(scope, line);
+    if (status == PAWL_OK)
+        status = find_operation(scope, line, &op);
+    if (status != PAWL_OK)
+        return status;
+    input = node_find(line, "input");
+    if (!input || input->kind == NODE_NULL)
+        input = &nothing;
+    status = op_authorize(batch->call->p, scope, op,
+                          &(struct op_request){ .body = input, .who = batch->call->who });
+    if (status != PAWL_OK)
+        return status;
+    return op_prepare(batch->call->p, op, input, &batch->call->who, scope, out);
+}
+
+static void run_other(struct batch *batch, struct op_call *call)
+{
+    struct op_answer answer;
+    struct buf body;
+    pawl_status status;
+
+    buf_init(&body, &batch->call->p->heap, LIMIT_SCOPE);
+    status = op_perform(call, &body, &answer);
+    if (status == PAWL_OK)
+        accept_other(batch->out, &answer, buf_view(&body));
+    else
+        refuse(batch->out, status, batch->scope.error.message);
+    buf_fini(&body);
+}
+
+/* What does not go with the present group: another operation may not overtake the fires before
+ * it, and a line that finds no memory beside them may find it alone. */
+static bool stands_alone(pawl_status status, const struct op_call *call, const struct op *fire)
+{
+    return status == PAWL_NO_MEMORY || (status == PAWL_OK && call->op != fire);
+}
+
+static void run_alone(struct batch *batch, pawl_status status, struct op_call *call)
+{
+    if (status == PAWL_OK)
+        run_other(batch, call);
+    else
+        refuse(batch->out, status, batch->scope.error.message);
+    group_clear(batch);
+}
+
+/* Firing the group ends its scope, so that the line is read again. */
+static void take_line(struct batch *batch, str text, const struct op *fire)
+{
+    struct fire_args args;
+    struct op_call call;
+    pawl_status status;
+
+    if (batch->count == GROUP_LINES || batch->bytes > GROUP_BYTES)
+        group_fire(batch, fire);
+    status = group_begin(batch);
+    if (status == PAWL_OK)
+        status = read_line(batch, text, &call);
+    if (stands_alone(status, &call, fire) && batch->count > 0) {
+        group_fire(batch, fire);
+        status = read_line(batch, text, &call);
+    }
+    if (stands_alone(status, &call, fire)) {
+        run_alone(batch, status, &call);
+        return;
+    }
+    if (status == PAWL_OK)
+        fire_read(&call, &args);
+    if (group_begin(batch) == PAWL_OK)
+        group_add(batch, status, &args, text.size);
+    else
+        run_alone(batch, PAWL_NO_MEMORY, NULL);
+}
+
+/* ---- The whole ---- */
+
+/* The next line that is not blank; false: there is none. */
+static bool next_line(str *rest, str *out)
+{
+    while (rest->size > 0) {
+        const char *end = memchr(rest->data, '\n', rest->size);
+        size_t size = end ? (size_t)(end - rest->data) : rest->size;
+
+        *out = (str){ rest->data, size };
+        *rest = str_from(*rest, size + (end ? 1 : 0));
+        if (!str_is_blank(*out))
+            return true;
+    }
+    return false;
+}
+
+static pawl_status check_count(const struct op_call *call, str text)
+{
+    uint32_t count = 0;
+    str line;
+
+    while (next_line(&text, &line))
+        if (++count > LIMIT_BATCH)
+            return scope_fail(call->scope, PAWL_TOO_LARGE, "a batch has at most %u lines",
+                              (unsigned)LIMIT_BATCH);
+    return PAWL_OK;
+}
+
+pawl_status op_batch(struct op_call *call, struct buf *out)
+{
+    struct batch batch = { .call = call, .out = out };
+    const struct op *fire = op_find(STR("instance.fire"));
+    str rest = op_text(call, "text"), line;
+    pawl_status status = check_count(call, rest);
+
+    if (status != PAWL_OK)
+        return status;
+    call->content_type = "application/x-ndjson";
+    scope_init(&batch.scope, &call->p->heap, LIMIT_SCOPE);
+    while (next_line(&rest, &line) && !out->failed)
+        take_line(&batch, line, fire);
+    group_fire(&batch, fire);
+    scope_fini(&batch.scope);
+    return PAWL_OK;
+}

@@ -1,0 +1,81 @@
+/* ops_counts.c - instance.counts: how many instances stand where.
+ *
+ * `definition` is a filter, as it is for instance.list: one that nobody has put matches nothing,
+ * which is no error. States and statuses that nobody is in are left out. */
+#include "api/ops_int.h"
+#include <stdlib.h>
+
+static pawl_status read_definition(const struct op_call *call, str *name, uint32_t *version)
+{
+    str reference = op_text(call, "definition");
+
+    if (reference.data && !definition_reference(reference, name, version))
+        return scope_fail(call->scope, PAWL_INVALID_QUERY,
+                          "the filter 'definition': expected a name or name@version, found '%.*s'",
+                          STR_ARG(reference));
+    return PAWL_OK;
+}
+
+static int compare_states(const void *a, const void *b)
+{
+    const struct state_count *left = a, *right = b;
+
+    return str_compare(left->state, right->state);
+}
+
+/* States of the same name are one, whichever definition they belong to. */
+static void print_states(struct counts *counts, struct buf *out)
+{
+    uint32_t next;
+
+    if (counts->state_count > 0)
+        qsort(counts->states, counts->state_count, sizeof *counts->states, compare_states);
+    json_key(out, "by_state");
+    json_open(out, '{');
+    for (uint32_t i = 0; i < counts->state_count; i = next) {
+        uint64_t total = 0;
+
+        for (next = i; next < counts->state_count &&
+                       str_eq(counts->states[next].state, counts->states[i].state);
+             next++)
+            total += counts->states[next].total;
+        json_key_str(out, counts->states[i].state);
+        json_u64(out, total);
+    }
+    json_close(out, '}');
+}
+
+static void print_statuses(const struct counts *counts, struct buf *out)
+{
+    json_key(out, "by_status");
+    json_open(out, '{');
+    for (int i = 0; i < STATUS_COUNT; i++) {
+        if (counts->by_status[i] == 0)
+            continue;
+        json_key(out, instance_status_name((enum instance_status)i));
+        json_u64(out, counts->by_status[i]);
+    }
+    json_close(out, '}');
+}
+
+pawl_status op_instance_counts(struct op_call *call, struct buf *out)
+{
+    struct counts counts;
+    str name = STR_NONE;
+    uint32_t version = 0;
+    pawl_status status = query_check(call, false);
+
+    if (status == PAWL_OK)
+        status = read_definition(call, &name, &version);
+    if (status == PAWL_OK)
+        status = engine_counts(op_engine(call), call->scope, name, version, &counts);
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    print_states(&counts, out);
+    print_statuses(&counts, out);
+    json_key(out, "total");
+    json_u64(out, counts.total);
+    json_close(out, '}');
+    return PAWL_OK;
+}

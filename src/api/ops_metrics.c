@@ -1,0 +1,53 @@
+/* ops_metrics.c - metrics.get: what the engine has counted, for Prometheus; and the world, for
+ * surfaces that count as well. */
+#include "api/ops_int.h"
+#include "api/world.h"
+#include "env/env.h"
+
+static void print_counters(const struct engine_figures *figures, struct buf *out)
+{
+    figure_head(out, "pawl_records_total", "counter", "Records in the log.");
+    figure(out, "pawl_records_total", NULL, NULL, figures->position);
+    figure_head(out, "pawl_commits_failed_total", "counter", "Commits that the store refused.");
+    figure(out, "pawl_commits_failed_total", NULL, NULL, figures->failed);
+    figure_head(out, "pawl_queue_depth", "gauge", "Decisions that wait for the next commit.");
+    figure(out, "pawl_queue_depth", NULL, NULL, figures->queued);
+    figure_head(out, "pawl_flush_lag_records", "gauge",
+                "Records that the rows of instances lag behind the log.");
+    figure(out, "pawl_flush_lag_records", NULL, NULL, figures->position - figures->flushed);
+    figure_head(out, "pawl_wal_bytes", "gauge", "Size of the write-ahead log in use.");
+    figure(out, "pawl_wal_bytes", NULL, NULL, figures->wal_bytes);
+}
+
+pawl_status op_metrics(struct op_call *call, struct buf *out)
+{
+    struct engine_figures figures;
+
+    engine_figures(op_engine(call), &figures);
+    call->content_type = "text/plain; version=0.0.4; charset=utf-8";
+    figure_head(out, "pawl_commit_seconds", "histogram", "Time of a commit, its sync included.");
+    figure_histogram(out, "pawl_commit_seconds", NULL, NULL, figures.commit);
+    print_counters(&figures, out);
+    return PAWL_OK;
+}
+
+int64_t world_tick_us(pawl *p)
+{
+    struct env *env = engine_env(p->engine);
+
+    return env->tick_us(env);
+}
+
+int64_t world_now_ms(pawl *p)
+{
+    struct env *env = engine_env(p->engine);
+
+    return env->now_ms(env);
+}
+
+void world_random(pawl *p, void *out, size_t size)
+{
+    struct env *env = engine_env(p->engine);
+
+    env->random(env, out, size);
+}

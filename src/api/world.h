@@ -1,0 +1,11 @@
+/* world.h - the clock and the dice, for surfaces: nothing outside env/ reads or rolls its own. */
+#ifndef PAWL_API_WORLD_H
+#define PAWL_API_WORLD_H
+
+#include <pawl.h>
+
+int64_t world_tick_us(pawl *p); /* monotonic, for durations */
+int64_t world_now_ms(pawl *p);  /* the wall clock */
+void world_random(pawl *p, void *out, size_t size);
+
+#endif

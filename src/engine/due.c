@@ -1,0 +1,166 @@
+/* due.c - a host with its own loop: when there is something to do, and doing it.
+ *
+ * The host asks (engine_next_due_ms) or polls (the bell). The bell is set again wherever something
+ * may have become due, by whichever thread: whoever changes the answer calls engine_ring(). */
+#include "engine/engine_int.h"
+
+/* The clock in which due times are told here. */
+static int64_t base_ms(struct engine *engine)
+{
+    return engine->options.test_clock ? engine->test_now_ms : engine->env->now_ms(engine->env);
+}
+
+static bool has_work(const struct engine *engine)
+{
+    return engine->first || engine->runnable || engine->jobs || engine->ready || engine->ready_lost;
+}
+
+/* Milliseconds until rows that lag may be written; -1: none does. A store that fails is left alone
+ * for a while. */
+static int64_t flush_in_ms(struct engine *engine)
+{
+    if (engine->broken)
+        return RETRY_STORE_MS;
+    if (!engine->options.own || engine->tip.flushed >= engine->tip.pos)
+        return -1;
+    return engine->commit_failed ? RETRY_STORE_MS : 0;
+}
+
+static int64_t timers_at(struct engine *engine)
+{
+    int64_t wait_ms = engine->stuck_until_ms - engine->env->tick_ms(engine->env);
+
+    if (engine->stuck_timers && wait_ms > 0 && engine->next_due_ms != INT64_MAX)
+        return base_ms(engine) + wait_ms;
+    return engine->next_due_ms > clock_at(engine) ? engine->next_due_ms : BELL_NOW;
+}
+
+/* When there is something to do: BELL_NOW, BELL_NEVER, or a time. Lock held. */
+static int64_t due_at(struct engine *engine)
+{
+    int64_t at_ms = timers_at(engine), flush_ms = flush_in_ms(engine), retry_ms;
+
+    if (has_work(engine) || flush_ms == 0)
+        return BELL_NOW;
+    if (flush_ms > 0 && base_ms(engine) + flush_ms < at_ms)
+        at_ms = base_ms(engine) + flush_ms;
+    if (engine->later) {
+        retry_ms = engine->later->retry_at_ms - engine->env->tick_ms(engine->env);
+        if (retry_ms <= 0)
+            return BELL_NOW;
+        if (base_ms(engine) + retry_ms < at_ms)
+            at_ms = base_ms(engine) + retry_ms;
+    }
+    return at_ms;
+}
+
+static void look_ahead(struct engine *engine)
+{
+    struct scope scope;
+
+    scope_init(&scope, engine->heap, LIMIT_SCOPE);
+    timers_look_ahead(engine, &scope);
+    scope_fini(&scope);
+}
+
+/* A host's rollback takes back timers that were armed, and brings back those that were fired. */
+static void look_again_attached(struct engine *engine)
+{
+    if (engine->options.connection)
+        look_ahead(engine);
+}
+
+/* Timers that were disarmed are still waited for: a host's loop would wake up for nothing, or never
+ * see that there is nothing more. */
+static void look_after_work(struct engine *engine)
+{
+    bool waits;
+
+    pthread_mutex_lock(&engine->lock);
+    waits = engine->next_due_ms != INT64_MAX && !engine->thread_count;
+    pthread_mutex_unlock(&engine->lock);
+    if (waits)
+        look_ahead(engine);
+}
+
+int64_t engine_next_due_ms(struct engine *engine)
+{
+    int64_t at_ms, left_ms;
+
+    look_again_attached(engine);
+    pthread_mutex_lock(&engine->lock);
+    at_ms = due_at(engine);
+    left_ms = at_ms == BELL_NEVER ? -1 : at_ms == BELL_NOW ? 0 : at_ms - base_ms(engine);
+    pthread_mutex_unlock(&engine->lock);
+    return left_ms < -1 ? 0 : left_ms;
+}
+
+static void run_waiting(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    while (engine_pump(engine) || (!engine->thread_count && steps_run_one(engine)))
+        continue;
+    pthread_mutex_unlock(&engine->lock);
+}
+
+pawl_status engine_run_due(struct engine *engine, struct scope *scope)
+{
+    pawl_status status = PAWL_OK;
+    bool due;
+
+    engine_mend(engine);
+    look_again_attached(engine);
+    do {
+        if (engine->ready_lost && !engine->thread_count)
+            recover_ready(engine);
+        run_waiting(engine);
+        pthread_mutex_lock(&engine->lock);
+        due = timers_are_due(engine) && !engine->thread_count;
+        pthread_mutex_unlock(&engine->lock);
+        if (due)
+            status = timers_fire_due(engine, scope);
+    } while (due && !status && engine->options.test_clock);
+    run_waiting(engine);
+    if (!engine->thread_count)
+        engine_sweep(engine);
+    look_after_work(engine);
+    pthread_mutex_lock(&engine->lock);
+    engine->bell_may_ring = true;
+    engine_ring(engine);
+    pthread_mutex_unlock(&engine->lock);
+    return status;
+}
+
+/* ---- the bell ---- */
+
+/* With threads of the engine's own there is nothing for the host to do. A clock that tests move
+ * does what is due as it moves: later is never. */
+void engine_ring(struct engine *engine)
+{
+    int64_t at_ms;
+
+    if (engine->bell < 0)
+        return;
+    at_ms = engine->thread_count ? BELL_NEVER : due_at(engine);
+    if (engine->options.test_clock && at_ms != BELL_NOW)
+        at_ms = BELL_NEVER;
+    if (at_ms != engine->bell_at_ms || engine->bell_may_ring)
+        env_bell_set(engine->env, engine->bell, at_ms);
+    engine->bell_at_ms = at_ms;
+    engine->bell_may_ring = false;
+}
+
+int engine_bell(struct engine *engine)
+{
+    int bell;
+
+    pthread_mutex_lock(&engine->lock);
+    if (engine->bell < 0) {
+        engine->bell = env_bell_new();
+        engine->bell_at_ms = BELL_NEVER;
+        engine_ring(engine);
+    }
+    bell = engine->bell;
+    pthread_mutex_unlock(&engine->lock);
+    return bell;
+}

@@ -1,0 +1,230 @@
+/* entries.c - entries read off the log: one record made readable, and the log followed in
+ * commit order by somebody who is woken after each commit. */
+#include "engine/engine_int.h"
+
+/* ---- One record, made readable ---- */
+
+static pawl_status text_of(struct engine *engine, struct scope *scope, struct value_texts *texts,
+                           int slot, uint64_t id, str *out)
+{
+    pawl_status status = PAWL_OK;
+
+    *out = STR_NONE;
+    if (!id)
+        return PAWL_OK;
+    if (texts->ids[slot] != id)
+        status = value_text(engine, scope, id, &texts->texts[slot]);
+    texts->ids[slot] = status ? 0 : id;
+    if (!status)
+        *out = texts->texts[slot];
+    return status;
+}
+
+pawl_status entry_open(struct engine *engine, struct scope *scope,
+                       const struct definition *definition, const struct record *record,
+                       struct value_texts *texts, struct entry *out)
+{
+    const struct transition *transition;
+
+    if ((uint32_t)record->what >= definition->transition_count)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "position %llu names no transition; run pawl verify",
+                          (unsigned long long)record->pos);
+    transition = &definition->transitions[record->what];
+    *out = (struct entry){ .record = record,
+                           .transition = transition,
+                           .from = definition->states[transition->from].name,
+                           .to = definition->states[transition->to].name,
+                           .action = transition->action };
+    if (record->step)
+        out->step = flow_step_name(definition, record->step - 1);
+    return text_of(engine, scope, texts, 0, record->actor, &out->actor);
+}
+
+pawl_status entry_fill(struct engine *engine, struct scope *scope, struct value_texts *texts,
+                       struct entry *entry)
+{
+    pawl_status status = text_of(engine, scope, texts, 1, entry->record->payload, &entry->payload);
+
+    return status ? status
+                  : text_of(engine, scope, texts, 1, entry->record->reason, &entry->reason);
+}
+
+/* ---- Following ---- */
+
+void engine_watch(struct engine *engine, void (*committed)(void *context, uint64_t position),
+                  void *context)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->committed = committed;
+    engine->committed_context = context;
+    pthread_mutex_unlock(&engine->lock);
+}
+
+void engine_tell_watcher(struct engine *engine)
+{
+    if (engine->committed)
+        engine->committed(engine->committed_context, engine->tip.pos);
+}
+
+uint64_t engine_position(struct engine *engine)
+{
+    uint64_t position;
+
+    pthread_mutex_lock(&engine->lock);
+    position = engine->tip.pos;
+    pthread_mutex_unlock(&engine->lock);
+    return position;
+}
+
+struct following {
+    struct engine *engine;
+    struct scope *scope;
+    struct value_texts texts;
+    entry_fn fn;
+    void *context;
+    uint64_t end, reached; /* `end`: what lies behind is not known to be durable */
+    uint32_t left;
+    bool is_full;
+    uint64_t instance; /* the last one met: entries come in runs */
+    char id[ID_SIZE + 1];
+    const struct definition *definition;
+};
+
+/* An owner has most instances at hand; `definition` and the random bits never change. */
+static pawl_status meet(struct following *following, uint64_t instance)
+{
+    struct engine *engine = following->engine;
+    struct instance_row row;
+    struct definition_slot *slot;
+    struct head head;
+    bool trust_rows; /* what is fixed at creation is right in any row */
+    pawl_status status = PAWL_OK;
+
+    if (following->instance == instance)
+        return PAWL_OK;
+    if (!head_is_cached(engine, instance, &head, &trust_rows) || (head.flags & HEAD_RAW)) {
+        status = store_instance(engine->store, following->scope, instance, &row);
+        if (status)
+            return status;
+        head.definition = row.definition;
+        memcpy(head.random, row.random, ID_RANDOM_SIZE);
+    }
+    status = definitions_get(engine, following->scope, head.definition, &slot);
+    if (status)
+        return status;
+    id_print(instance, head.random, following->id);
+    following->definition = slot->definition;
+    following->instance = instance;
+    return PAWL_OK;
+}
+
+static pawl_status tell_entry(struct following *following, const struct record *record)
+{
+    struct entry entry;
+    pawl_status status = meet(following, record->instance);
+
+    if (!status)
+        status = entry_open(following->engine, following->scope, following->definition, record,
+                            &following->texts, &entry);
+    if (!status)
+        status = entry_fill(following->engine, following->scope, &following->texts, &entry);
+    return status ? status : following->fn(following->context, str_of(following->id), &entry);
+}
+
+static pawl_status follow_record(void *context, const struct record *record)
+{
+    struct following *following = context;
+    pawl_status status = PAWL_OK;
+
+    if (record->pos > following->end || following->left == 0) {
+        following->is_full = true;
+        return PAWL_CONFLICT; /* ends the scan; not told to anybody */
+    }
+    following->left--;
+    if (record->what >= 0)
+        status = tell_entry(following, record);
+    if (!status)
+        following->reached = record->pos;
+    return status;
+}
+
+pawl_status engine_entries(struct engine *engine, struct scope *scope, uint64_t after,
+                           uint32_t limit, entry_fn fn, void *context, uint64_t *reached)
+{
+    struct following following = {
+        .engine = engine,
+        .scope = scope,
+        .fn = fn,
+        .context = context,
+        .end = engine_position(engine),
+        .reached = after,
+        .left = limit,
+    };
+    pawl_status status = PAWL_OK;
+
+    if (after < following.end)
+        status = store_scan(engine->store, scope, after + 1, follow_record, &following);
+    if (status && !following.is_full)
+        return status;
+    *reached = following.reached;
+    return PAWL_OK;
+}
+
+/* ---- One instance ---- */
+
+/* The number of the first entry that may lie behind `after`: the next one if the record there is
+ * this instance's own, as it is for whoever goes on; else it has to be looked for from the first.
+ */
+static pawl_status first_behind(struct engine *engine, struct scope *scope, uint64_t instance,
+                                uint64_t after, uint64_t *out)
+{
+    struct record record;
+    pawl_status status = PAWL_NOT_KNOWN;
+
+    if (after)
+        status = store_record(engine->store, scope, after, &record);
+    *out = !status && record.instance == instance ? record.seq + 1 : 1;
+    return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+}
+
+static pawl_status tell_page(const struct history *page, str id, uint64_t after, uint64_t end,
+                             entry_fn fn, void *context, uint64_t *last)
+{
+    pawl_status status = PAWL_OK;
+
+    for (size_t i = 0; i < page->count && !status; i++) {
+        uint64_t position = page->entries[i].record->pos;
+
+        if (position <= after || position > end)
+            continue;
+        status = fn(context, id, &page->entries[i]);
+        *last = position;
+    }
+    return status;
+}
+
+pawl_status engine_entries_of(struct engine *engine, struct scope *scope, str id, uint64_t after,
+                              uint32_t limit, entry_fn fn, void *context, uint64_t *reached)
+{
+    struct history_query query = { 0 };
+    struct definition_slot *slot;
+    struct history page;
+    struct head head;
+    uint64_t end = engine_position(engine), first, last = 0;
+    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
+
+    if (!status)
+        status = first_behind(engine, scope, head.instance, after, &first);
+    for (; !status && head.pos > after && !last && first <= head.seq; first += limit) {
+        query.sequence_from = first;
+        query.sequence_to = first + limit - 1;
+        status = engine_history(engine, scope, id, &query, &page);
+        if (!status)
+            status = tell_page(&page, id, after, end, fn, context, &last);
+    }
+    if (status)
+        return status;
+    *reached = last && first <= head.seq ? last : end;
+    return PAWL_OK;
+}

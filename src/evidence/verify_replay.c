@@ -1,0 +1,494 @@
+/* verify_replay.c - flows, decided once more.
+ *
+ * An entry does not only have to be a declared transition: it has to be what the flow's rules
+ * give for the event that came in. So the event is made again from the entry, put to decide()
+ * with the memory folded so far, and the drafts must be the entries that follow. The rules come
+ * with the request (model/decision.h): nothing here knows what a step is.
+ *
+ * What an entry does not determine is not compared: who acted and why (the event brings it), a
+ * due time that is later than it had to be (the clock may have gone back between deciding and
+ * recording; it is never earlier), and all that comes after a value was erased. */
+#include "base/assert.h"
+#include "base/limits.h"
+#include "evidence/verify_int.h"
+#include <stdio.h>
+
+#define WORDS_SIZE  160
+#define TIME_MAX_MS (INT64_C(1) << 53) /* what is added to it stays a number */
+
+/* ---- the rules ---- */
+
+static bool is_alike(const struct definition *definition, const struct definition *lifecycle)
+{
+    if (definition->state_count != lifecycle->state_count ||
+        definition->transition_count > lifecycle->transition_count ||
+        definition->initial != lifecycle->initial)
+        return false;
+    for (uint32_t i = 0; i < definition->state_count; i++)
+        if (definition->states[i].terminal != lifecycle->states[i].terminal)
+            return false;
+    for (uint32_t i = 0; i < definition->transition_count; i++) {
+        const struct transition *a = &definition->transitions[i], *b = &lifecycle->transitions[i];
+
+        if (a->from != b->from || a->to != b->to || !str_eq(a->action, b->action))
+            return false;
+    }
+    return true;
+}
+
+/* Behaviors know their transitions by index; old definitions have the first of them. */
+static pawl_status check_lifecycle(struct verify *v, const struct rules *rules,
+                                   const struct definition *definition)
+{
+    struct definition lifecycle = { .kind = definition->kind };
+    pawl_status status = definition_set_lifecycle(&lifecycle, &v->scope);
+
+    if (status != PAWL_OK)
+        return status;
+    if (!is_alike(definition, &lifecycle))
+        return verify_bad(v, "definition %u: its transitions are not those of a flow", rules->id);
+    return PAWL_OK;
+}
+
+pawl_status verify_plan(struct verify *v, struct rules *rules, str compiled)
+{
+    const struct behavior *flows = v->request->flows;
+    struct definition *definition = NULL;
+    pawl_status status;
+    str text;
+
+    if (!flows || flows->kind != rules->kind)
+        return PAWL_OK;
+    text = arena_str(&v->plans.arena, compiled);
+    status = text.data ? definition_load(&v->plans, text, &definition) : PAWL_NO_MEMORY;
+    if (status == PAWL_OK)
+        status = check_lifecycle(v, rules, definition);
+    if (status == PAWL_OK && flows->prepare)
+        status = flows->prepare(definition, &v->plans);
+    if (status == PAWL_NO_MEMORY)
+        return scope_no_memory(&v->scope);
+    if (status == PAWL_STORAGE_FAILURE && v->report->valid)
+        return verify_bad(v, "definition %u: %.160s", rules->id, v->plans.error.message);
+    rules->flow = definition;
+    return status;
+}
+
+/* ---- memories ---- */
+
+static bool is_undecided(const struct replay *replay)
+{
+    return replay->next < replay->expected.count;
+}
+
+static void settle(struct verify *v, struct replay *replay)
+{
+    ASSERT(v->undecided > 0);
+    v->undecided--;
+    replay->expected = (struct decision){ 0 };
+    replay->next = 0;
+    scope_fini(&replay->turn); /* many may be kept: not a block for each */
+    scope_init(&replay->turn, v->heap, LIMIT_SCOPE);
+}
+
+void verify_drop_replay(struct verify *v, struct chain *chain)
+{
+    struct replay *replay = chain->replay;
+
+    if (!replay)
+        return;
+    if (is_undecided(replay))
+        settle(v, replay);
+    v->replays[replay->slot] = 0;
+    scope_fini(&replay->turn);
+    arena_fini(&replay->arena);
+    heap_free(v->heap, replay, sizeof *replay);
+    chain->replay = NULL;
+}
+
+/* A free place among those kept: that of the one that has been there longest, if need be. */
+static uint32_t take_slot(struct verify *v)
+{
+    for (uint32_t i = 0; i < REPLAYS_KEPT; i++) {
+        uint32_t slot = (v->replay_next + i) % REPLAYS_KEPT, index = v->replays[slot];
+
+        if (index != 0 && is_undecided(v->chains[index].replay))
+            continue;
+        if (index != 0)
+            verify_drop_replay(v, &v->chains[index]);
+        v->replay_next = slot + 1;
+        return slot;
+    }
+    return REPLAYS_KEPT;
+}
+
+static pawl_status add_replay(struct verify *v, struct chain *chain)
+{
+    struct replay *replay = heap_new(v->heap, sizeof *replay);
+    uint32_t slot = replay ? take_slot(v) : REPLAYS_KEPT;
+
+    if (slot == REPLAYS_KEPT) {
+        heap_free(v->heap, replay, sizeof *replay);
+        return scope_no_memory(&v->scope);
+    }
+    arena_init(&replay->arena, v->heap, LIMIT_SCOPE);
+    scope_init(&replay->turn, v->heap, LIMIT_SCOPE);
+    replay->slot = slot;
+    v->replays[slot] = (uint32_t)(chain - v->chains);
+    chain->replay = replay;
+    return PAWL_OK;
+}
+
+/* The bytes of a value; *is_erased if they are gone. */
+static pawl_status read_text(struct verify *v, struct scope *scope, uint64_t id, str *out,
+                             bool *is_erased)
+{
+    struct value value;
+    pawl_status status;
+
+    *out = STR_NONE;
+    if (id == 0)
+        return PAWL_OK;
+    status = store_value(v->store, scope, id, &value);
+    if (status != PAWL_OK)
+        return status == PAWL_NOT_KNOWN ? verify_bad(v, "a value has gone") : status;
+    *out = value.bytes;
+    *is_erased = *is_erased || !value.bytes.data;
+    return PAWL_OK;
+}
+
+/* An entry as the behavior sees it; `effects` is filled and pointed to. */
+static pawl_status view_entry(struct verify *v, struct scope *scope, const struct record *record,
+                              struct effect_list *effects, struct entry_view *out, bool *is_erased)
+{
+    bool is_reason_erased = false; /* nothing is decided by it */
+    pawl_status status;
+
+    *effects = (struct effect_list){ 0 };
+    *out = (struct entry_view){ .transition = (uint32_t)record->what,
+                                .step = record->step,
+                                .ordinal = record->ordinal,
+                                .attempt = record->attempt,
+                                .effects = effects,
+                                .at_ms = record->at_ms };
+    status = read_text(v, scope, record->payload, &out->payload, is_erased);
+    if (status == PAWL_OK)
+        status = read_text(v, scope, record->reason, &out->reason, &is_reason_erased);
+    if (status == PAWL_OK && record->body.size > 0)
+        status = effects_read(scope, record->body, effects);
+    if (status == PAWL_STORAGE_FAILURE && v->report->valid)
+        return verify_bad(v, "its effects can't be read: %.180s", scope->error.message);
+    return status;
+}
+
+static pawl_status fold_entry(struct verify *v, const struct chain *chain, struct scope *scope,
+                              const struct entry_view *entry)
+{
+    const struct definition *definition = v->rules[chain->rules].flow;
+    pawl_status status = v->request->flows->apply(definition, chain->replay->memory, entry, scope,
+                                                  &chain->replay->arena);
+
+    if (status == PAWL_STORAGE_FAILURE)
+        return verify_bad(v, "%.200s", scope->error.message);
+    return status == PAWL_NO_MEMORY ? scope_no_memory(&v->scope) : status;
+}
+
+static pawl_status begin_memory(struct verify *v, struct chain *chain, struct scope *scope)
+{
+    struct replay *replay = chain->replay;
+    struct instance_row row;
+    str input;
+    pawl_status status = store_instance(v->store, scope, chain->number, &row);
+
+    if (status == PAWL_NOT_KNOWN)
+        return verify_bad(v, "the row of the instance has gone");
+    if (status == PAWL_OK)
+        status = read_text(v, scope, row.input, &input, &chain->is_blind);
+    if (status != PAWL_OK || chain->is_blind)
+        return status;
+    replay->input = arena_str(&replay->arena, input.data ? input : STR("{}"));
+    replay->memory =
+        v->request->flows->memory_new(v->rules[chain->rules].flow, replay->input, &replay->arena);
+    return replay->memory ? PAWL_OK : scope_no_memory(&v->scope);
+}
+
+/* ---- a memory that was let go, or of a check that went on ---- */
+
+struct past {
+    uint64_t *positions; /* of entries, the last first */
+    uint32_t count, capacity;
+};
+
+static pawl_status find_past(struct verify *v, struct scope *scope, uint64_t pos, struct past *past)
+{
+    struct record record;
+    pawl_status status = PAWL_OK;
+
+    for (; pos != 0 && status == PAWL_OK; pos = record.prev) {
+        scope_clear(scope);
+        status = store_record(v->store, scope, pos, &record);
+        if (status != PAWL_OK || record.prev >= pos)
+            return status == PAWL_OK || status == PAWL_NOT_KNOWN
+                       ? verify_bad(v, "an earlier record has changed")
+                       : status;
+        if (record.what < 0)
+            continue;
+        if (!verify_grow(v->heap, &past->positions, past->count, &past->capacity,
+                         sizeof *past->positions))
+            return scope_no_memory(&v->scope);
+        past->positions[past->count++] = pos;
+    }
+    return status;
+}
+
+static pawl_status fold_past(struct verify *v, struct chain *chain, struct scope *scope,
+                             const struct past *past)
+{
+    struct effect_list effects;
+    struct entry_view entry;
+    struct record record;
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = past->count; status == PAWL_OK && !chain->is_blind && i > 0; i--) {
+        scope_clear(scope);
+        status = store_record(v->store, scope, past->positions[i - 1], &record);
+        if (status == PAWL_NOT_KNOWN)
+            return verify_bad(v, "an earlier record has gone");
+        if (status == PAWL_OK)
+            status = view_entry(v, scope, &record, &effects, &entry, &chain->is_blind);
+        if (status == PAWL_OK && entry.transition >= v->rules[chain->rules].transition_count)
+            return verify_bad(v, "an earlier record has changed");
+        if (status == PAWL_OK && !chain->is_blind)
+            status = fold_entry(v, chain, scope, &entry);
+    }
+    return status;
+}
+
+static pawl_status restore(struct verify *v, struct chain *chain)
+{
+    struct past past = { 0 };
+    struct scope scope;
+    pawl_status status;
+
+    scope_init(&scope, v->heap, LIMIT_SCOPE);
+    status = begin_memory(v, chain, &scope);
+    if (status == PAWL_OK && chain->seq > 0)
+        status = find_past(v, &scope, chain->pos, &past);
+    if (status == PAWL_OK)
+        status = fold_past(v, chain, &scope, &past);
+    if (status != PAWL_OK && v->scope.error.status == PAWL_OK)
+        v->scope.error = scope.error;
+    heap_free(v->heap, past.positions, past.capacity * sizeof *past.positions);
+    scope_fini(&scope);
+    return status;
+}
+
+/* ---- comparing ---- */
+
+static bool differ(char words[WORDS_SIZE], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool differ(char words[WORDS_SIZE], const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(words, WORDS_SIZE, format, args);
+    va_end(args);
+    return true;
+}
+
+static bool is_same_effect(const struct effect *wanted, const struct effect *found)
+{
+    return wanted->kind == found->kind && wanted->ordinal == found->ordinal &&
+           wanted->plan == found->plan && wanted->attempt == found->attempt &&
+           wanted->status == found->status && str_eq(wanted->name, found->name) &&
+           str_eq(wanted->state, found->state) && wanted->due_at_ms <= found->due_at_ms;
+}
+
+/* That a snapshot was kept is no part of the decision. */
+static bool effects_differ(const struct effect_list *wanted, const struct effect_list *found,
+                           char words[WORDS_SIZE])
+{
+    uint32_t next = 0;
+
+    for (uint32_t i = 0; i < found->count; i++) {
+        if (found->items[i].kind == EFFECT_SNAPSHOT)
+            continue;
+        if (next == wanted->count)
+            return differ(words, "it gives %u effects, and there is another", wanted->count);
+        if (!is_same_effect(&wanted->items[next++], &found->items[i]))
+            return differ(words, "it gives another effect in place of number %u", next);
+    }
+    return next < wanted->count &&
+           differ(words, "it gives %u effects, and there are %u", wanted->count, next);
+}
+
+static bool is_same_text(str wanted, str found)
+{
+    return (wanted.data != NULL) == (found.data != NULL) && str_eq(wanted, found);
+}
+
+static bool differs(const struct definition *definition, const struct draft *draft, bool is_first,
+                    const struct record *record, const struct entry_view *entry,
+                    char words[WORDS_SIZE])
+{
+    if (draft->transition != entry->transition)
+        return differ(words, "it gives '%.*s' here",
+                      STR_ARG(definition->transitions[draft->transition].action));
+    if (draft->step != entry->step || draft->ordinal != entry->ordinal ||
+        draft->attempt != entry->attempt)
+        return differ(words, "it gives step %u, row %u, attempt %u here", draft->step,
+                      draft->ordinal, draft->attempt);
+    if (draft->guard != ((record->flags & RECORD_GUARD) != 0))
+        return differ(words, "it asserts the guard otherwise");
+    if (!is_same_text(draft->payload, entry->payload))
+        return differ(words, "it gives another payload");
+    if (!is_first && (record->actor != 0 || record->reason != 0))
+        return differ(words, "it gives this entry no actor and no reason");
+    return effects_differ(&draft->effects, entry->effects, words);
+}
+
+/* ---- deciding ---- */
+
+static pawl_status bad_decision(struct verify *v, const char *words)
+{
+    return verify_bad(v, "the entry is not what its flow decides: %s", words);
+}
+
+/* Drafts point into their event, and outlive the entry that it was made from. */
+static void keep_texts(struct replay *replay, struct event *event)
+{
+    struct arena *arena = &replay->turn.arena;
+
+    event->payload = event->kind == EVENT_START ? replay->input : arena_str(arena, event->payload);
+    event->name = arena_str(arena, event->name);
+    event->reason = arena_str(arena, event->reason);
+}
+
+/* Decide one event that may have been; *out_is_it if the entry is what it gives. */
+static pawl_status try_event(struct verify *v, const struct chain *chain, struct event *event,
+                             const struct record *record, const struct entry_view *entry,
+                             bool *out_is_it, char words[WORDS_SIZE])
+{
+    const struct definition *definition = v->rules[chain->rules].flow;
+    struct replay *replay = chain->replay;
+    struct standing standing = { .state = chain->state,
+                                 .seq = chain->seq,
+                                 .memory = replay->memory };
+    struct decision decision = { 0 };
+    pawl_status status;
+
+    scope_clear(&replay->turn);
+    keep_texts(replay, event);
+    status = v->request->flows->decide(definition, &standing, event, &replay->turn, &decision);
+    if (status == PAWL_NO_MEMORY || replay->turn.arena.failed)
+        return scope_no_memory(&v->scope);
+    if (status != PAWL_OK)
+        *out_is_it = !differ(words, "%.150s", replay->turn.error.message);
+    else if (decision.count == 0)
+        *out_is_it = !differ(words, "it gives nothing");
+    else
+        *out_is_it = !differs(definition, &decision.drafts[0], true, record, entry, words);
+    if (*out_is_it)
+        replay->expected = decision;
+    return PAWL_OK;
+}
+
+static pawl_status decide_again(struct verify *v, struct chain *chain, const struct record *record,
+                                const struct entry_view *entry)
+{
+    const struct definition *definition = v->rules[chain->rules].flow;
+    char words[WORDS_SIZE] = "no event makes it by itself", other[WORDS_SIZE];
+    struct event event;
+    bool is_it = false;
+
+    for (uint32_t n = 0;
+         !is_it && v->request->flows->event_of(definition, chain->replay->memory, entry, n, &event);
+         n++) {
+        pawl_status status =
+            try_event(v, chain, &event, record, entry, &is_it, n == 0 ? words : other);
+
+        if (status != PAWL_OK)
+            return status;
+    }
+    if (!is_it)
+        return bad_decision(v, words);
+    v->undecided++;
+    chain->replay->next = 0;
+    return PAWL_OK;
+}
+
+static pawl_status compare_next(struct verify *v, const struct chain *chain,
+                                const struct record *record, const struct entry_view *entry)
+{
+    struct replay *replay = chain->replay;
+    char words[WORDS_SIZE];
+
+    if (differs(v->rules[chain->rules].flow, &replay->expected.drafts[replay->next],
+                replay->next == 0, record, entry, words))
+        return bad_decision(v, words);
+    replay->next++;
+    if (!is_undecided(replay))
+        settle(v, replay);
+    return PAWL_OK;
+}
+
+static pawl_status replay_entry(struct verify *v, struct chain *chain, const struct record *record)
+{
+    struct effect_list effects;
+    struct entry_view entry;
+    pawl_status status = view_entry(v, &v->scope, record, &effects, &entry, &chain->is_blind);
+
+    if (status != PAWL_OK || chain->is_blind)
+        return status;
+    if (record->at_ms < -TIME_MAX_MS || record->at_ms > TIME_MAX_MS)
+        return verify_bad(v, "its time is out of all range");
+    if (!is_undecided(chain->replay))
+        status = decide_again(v, chain, record, &entry);
+    if (status == PAWL_OK)
+        status = compare_next(v, chain, record, &entry);
+    return status == PAWL_OK ? fold_entry(v, chain, &v->scope, &entry) : status;
+}
+
+pawl_status verify_replay(struct verify *v, struct chain *chain, const struct record *record)
+{
+    pawl_status status = PAWL_OK;
+
+    if (!v->rules[chain->rules].flow || chain->is_blind)
+        return PAWL_OK;
+    if (!chain->replay) {
+        status = add_replay(v, chain);
+        if (status == PAWL_OK)
+            status = restore(v, chain);
+    }
+    if (status == PAWL_OK && !chain->is_blind)
+        status = replay_entry(v, chain, record);
+    if (chain->is_blind)
+        verify_drop_replay(v, chain);
+    return status;
+}
+
+/* A decision is recorded whole: at the end of a commit nothing of it is left. */
+pawl_status verify_replay_over(struct verify *v, const struct chain *chain)
+{
+    const struct replay *replay = chain->replay;
+    const struct definition *definition;
+
+    if (!replay || !is_undecided(replay))
+        return PAWL_OK;
+    definition = v->rules[chain->rules].flow;
+    verify_at(v, chain->pos, chain->number, chain->seq);
+    return verify_bad(
+        v, "its flow decides more than was recorded: '%.*s' is missing",
+        STR_ARG(definition->transitions[replay->expected.drafts[replay->next].transition].action));
+}
+
+pawl_status verify_all_replays_over(struct verify *v)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; v->undecided > 0 && status == PAWL_OK && i < REPLAYS_KEPT; i++)
+        if (v->replays[i] != 0)
+            status = verify_replay_over(v, &v->chains[v->replays[i]]);
+    return status;
+}

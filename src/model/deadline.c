@@ -1,0 +1,42 @@
+/* deadline.c - see deadline.h. */
+#include "model/deadline.h"
+
+static pawl_status add_all(struct scope *scope, const struct deadline *deadlines, uint32_t count,
+                           uint32_t state, enum effect_kind kind, int64_t at_ms,
+                           struct effect_list *out)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; i < count && status == PAWL_OK; i++)
+        if (deadlines[i].state == state)
+            status = effect_add(scope, out,
+                                (struct effect){ .kind = kind,
+                                                 .name = deadlines[i].name,
+                                                 .due_at_ms = kind == EFFECT_ARM
+                                                                  ? at_ms + deadlines[i].after_ms
+                                                                  : 0 });
+    return status;
+}
+
+pawl_status deadline_effects(struct scope *scope, const struct deadline *deadlines, uint32_t count,
+                             uint32_t from, uint32_t to, bool to_is_terminal, int64_t at_ms,
+                             struct effect_list *out)
+{
+    pawl_status status = PAWL_OK;
+
+    if (to_is_terminal)
+        return PAWL_OK;
+    if (from != DEADLINE_NO_STATE)
+        status = add_all(scope, deadlines, count, from, EFFECT_DISARM, at_ms, out);
+    if (status == PAWL_OK)
+        status = add_all(scope, deadlines, count, to, EFFECT_ARM, at_ms, out);
+    return status;
+}
+
+const struct deadline *deadline_find(const struct definition *definition, uint32_t state, str name)
+{
+    for (uint32_t i = 0; i < definition->deadline_count; i++)
+        if (definition->deadlines[i].state == state && str_eq(definition->deadlines[i].name, name))
+            return &definition->deadlines[i];
+    return NULL;
+}

@@ -1,0 +1,137 @@
+/* list_plan.c - before the rows of a list: which index drives it. */
+#include "list_int.h"
+
+pawl_status list_prepare(const struct listing *listing, const char *text, sqlite3_stmt **out)
+{
+    if (sqlite3_prepare_v2(listing->connection->db, text, -1, out, NULL) != SQLITE_OK)
+        return sqlite_fail(listing->scope, listing->connection->db, "preparing a list");
+    return PAWL_OK;
+}
+
+static const char select_definitions[] =
+    "SELECT id FROM pawl_definition WHERE (?1 IS NULL OR name = ?1) AND (?2 = 0 OR version = ?2)"
+    " AND (?3 = 0 OR kind = ?3) ORDER BY id LIMIT ?4";
+
+/* The definitions that match, one more than can be merged at most. */
+static pawl_status find_definitions(struct listing *listing)
+{
+    const struct list_query *query = listing->query;
+    sqlite3_stmt *statement = NULL;
+    bool row = true;
+    pawl_status status = list_prepare(listing, select_definitions, &statement);
+
+    if (status == PAWL_OK) {
+        bind_text(statement, 1, query->definition);
+        bind_u64(statement, 2, query->version);
+        bind_i64(statement, 3, query->kind);
+        bind_u64(statement, 4, DEFINITIONS_MERGED + 1);
+    }
+    while (status == PAWL_OK && row) {
+        status = statement_step(statement, listing->scope, &row);
+        if (status == PAWL_OK && row && listing->definition_count <= DEFINITIONS_MERGED)
+            listing->definitions[listing->definition_count++] = column_u32(statement, 0);
+    }
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* Subjects and correlations are of few instances each, a label may be of all of them. */
+static pawl_status choose_driver(struct listing *listing)
+{
+    const struct list_query *query = listing->query;
+    pawl_status status = PAWL_OK;
+
+    listing->driver = BY_NUMBER;
+    if (query->subject.data)
+        listing->driver = BY_SUBJECT;
+    else if (query->correlation.data)
+        listing->driver = BY_CORRELATION;
+    else if (query->label_count > 0)
+        listing->driver = BY_LABEL;
+    else if (str_is(query->status, "running"))
+        listing->driver = BY_RUNNING;
+    else if (str_is(query->status, "paused"))
+        listing->driver = BY_PAUSED;
+    else if (query->definition.data || query->version != 0 || query->kind != 0) {
+        status = find_definitions(listing);
+        if (listing->definition_count <= DEFINITIONS_MERGED)
+            listing->driver = BY_DEFINITION;
+    }
+    return status;
+}
+
+/* ---- labels ---- */
+
+#define LABEL_LOOK 10000 /* rows; a label of more is common enough */
+
+static const char count_label[] =
+    "SELECT count(*) FROM (SELECT 1 FROM pawl_label WHERE key = ?1 AND value = ?2 LIMIT ?3)";
+
+/* The rarest of the labels that are asked for drives. */
+static pawl_status choose_label(struct listing *listing)
+{
+    const struct list_query *query = listing->query;
+    uint64_t fewest = UINT64_MAX, found = 0;
+    sqlite3_stmt *statement = NULL;
+    pawl_status status = list_prepare(listing, count_label, &statement);
+
+    for (uint32_t i = 0; i < query->label_count && status == PAWL_OK; i++) {
+        bind_text(statement, 1, query->label_key[i]);
+        bind_text(statement, 2, query->label_value[i]);
+        bind_u64(statement, 3, LABEL_LOOK);
+        status = read_row(listing->scope, statement, "label", read_number, &found);
+        if (found < fewest)
+            listing->label = i;
+        if (found < fewest)
+            fewest = found;
+    }
+    sqlite3_finalize(statement);
+    return status;
+}
+
+static const char select_created[] =
+    "SELECT i.number, r.at FROM pawl_instance i JOIN pawl_log r ON r.pos = i.created_pos"
+    " WHERE i.number >= ?1 ORDER BY i.number LIMIT 1";
+static const char select_last[] = "SELECT max(number) FROM pawl_instance";
+
+/* Numbers grow with the time of their records, and nobody is created later than recorded: the
+ * first number recorded at that time or later is found by halving, and all that are wanted are not
+ * below it. */
+static pawl_status find_first(struct listing *listing)
+{
+    sqlite3_stmt *created = NULL, *last = NULL;
+    uint64_t low = 1, high = 0;
+    bool row = false;
+    pawl_status status = list_prepare(listing, select_created, &created);
+
+    if (status == PAWL_OK)
+        status = list_prepare(listing, select_last, &last);
+    if (status == PAWL_OK)
+        status = read_row(listing->scope, last, "instance", read_number, &high);
+    while (status == PAWL_OK && low <= high) {
+        uint64_t middle = low + (high - low) / 2;
+
+        bind_u64(created, 1, middle);
+        status = statement_step(created, listing->scope, &row);
+        if (row && column_i64(created, 1) < listing->query->created_after_ms)
+            low = column_u64(created, 0) + 1;
+        else
+            high = middle - 1;
+        sqlite3_reset(created);
+    }
+    sqlite3_finalize(created);
+    sqlite3_finalize(last);
+    listing->first = low;
+    return status;
+}
+
+pawl_status list_plan(struct listing *listing)
+{
+    pawl_status status = choose_driver(listing);
+
+    if (status == PAWL_OK && listing->driver == BY_LABEL && listing->query->label_count > 1)
+        status = choose_label(listing);
+    if (status == PAWL_OK && listing->query->has_created_after)
+        status = find_first(listing);
+    return status;
+}

@@ -1,0 +1,390 @@
+/* hub.c - one thread reads what is new, once, and wakes the streams that want it. */
+#include "surface/http/stream_int.h"
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+/* ---- Lists and waking; lock held ---- */
+
+void stream_move(struct stream *stream, struct stream_list *to)
+{
+    if (stream->list) {
+        *(stream->previous ? &stream->previous->next : &stream->list->first) = stream->next;
+        *(stream->next ? &stream->next->previous : &stream->list->last) = stream->previous;
+    }
+    stream->list = to;
+    stream->next = NULL;
+    stream->previous = to ? to->last : NULL;
+    if (!to)
+        return;
+    *(to->last ? &to->last->next : &to->first) = stream;
+    to->last = stream;
+}
+
+void stream_resume(struct stream *stream)
+{
+    stream_move(stream, &stream->hub->busy);
+    if (!stream->is_suspended)
+        return;
+    stream->is_suspended = false;
+    MHD_resume_connection(stream->connection);
+}
+
+static void resume_all(struct stream_list *list)
+{
+    while (list->first)
+        stream_resume(list->first);
+}
+
+/* Those of this instance learn at which number their next entry is. */
+static void resume_of(struct hub *hub, uint64_t instance, uint64_t number)
+{
+    struct stream *next, *stream = hub->idle_of[instance % HUB_BUCKETS].first;
+
+    for (; stream; stream = next) {
+        next = stream->next;
+        if (stream->instance != instance)
+            continue;
+        stream->next_number = number;
+        stream_resume(stream);
+    }
+}
+
+void hub_wake(struct hub *hub)
+{
+    uint64_t one = 1;
+    ssize_t written = write(hub->wake, &one, sizeof one);
+
+    (void)written; /* it is full only if the hub is awake already */
+}
+
+/* The engine's hook, under the engine's lock. */
+static void on_commit(void *context, uint64_t position)
+{
+    struct hub *hub = context;
+
+    atomic_store(&hub->committed, position);
+    if (atomic_load(&hub->stream_count) > 0)
+        hub_wake(hub);
+}
+
+/* ---- The window; lock held ---- */
+
+void piece_release(struct piece *piece)
+{
+    if (piece && --piece->references == 0)
+        free(piece);
+}
+
+struct piece *window_find(const struct hub *hub, uint64_t number)
+{
+    return hub->window[number % WINDOW_EVENTS];
+}
+
+static void window_shrink(struct hub *hub)
+{
+    struct piece **oldest = &hub->window[hub->first_number++ % WINDOW_EVENTS];
+
+    hub->window_bytes -= (*oldest)->size;
+    piece_release(*oldest);
+    *oldest = NULL;
+}
+
+static void window_clear(struct hub *hub)
+{
+    while (hub->first_number < hub->end_number)
+        window_shrink(hub);
+}
+
+static void window_add(struct hub *hub, struct piece *piece)
+{
+    while (hub->end_number - hub->first_number == WINDOW_EVENTS ||
+           (hub->first_number < hub->end_number && hub->window_bytes + piece->size > WINDOW_BYTES))
+        window_shrink(hub);
+    hub->window[hub->end_number % WINDOW_EVENTS] = piece;
+    hub->window_bytes += piece->size;
+    resume_of(hub, piece->instance, hub->end_number++);
+}
+
+/* ---- Entries become text ---- */
+
+/* A payload is kept as it was supplied, line ends and all: each begins a data line anew. */
+static void add_data(struct buf *out, str text)
+{
+    buf_str(out, STR("data: "));
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] == '\n' || text.data[i] == '\r')
+            buf_str(out, STR("\ndata: "));
+        else
+            buf_byte(out, (unsigned char)text.data[i]);
+    }
+    buf_str(out, STR("\n\n"));
+}
+
+static void add_event(struct buf *out, uint64_t position, str entry)
+{
+    char cursor[ID_SIZE + 1];
+
+    event_cursor_print(position, cursor);
+    buf_fmt(out, "id: %s\nevent: entry\n", cursor);
+    add_data(out, entry);
+}
+
+static struct piece *piece_new(const struct buf *text, uint64_t position, uint64_t instance)
+{
+    struct piece *piece = text->failed ? NULL : malloc(sizeof *piece + text->size);
+
+    if (!piece)
+        return NULL;
+    *piece = (struct piece){
+        .references = 1, .position = position, .instance = instance, .size = text->size
+    };
+    memcpy(piece->text, text->data, text->size);
+    return piece;
+}
+
+static pawl_status add_to_window(void *context, uint64_t position, uint64_t instance, str entry)
+{
+    struct hub *hub = context;
+    struct piece *piece;
+    struct buf text;
+
+    buf_init(&text, &heap_libc, LIMIT_SCOPE);
+    add_event(&text, position, entry);
+    piece = piece_new(&text, position, instance);
+    buf_fini(&text);
+    if (!piece)
+        return PAWL_NO_MEMORY;
+    pthread_mutex_lock(&hub->lock);
+    window_add(hub, piece);
+    hub->position = position;
+    pthread_mutex_unlock(&hub->lock);
+    return PAWL_OK;
+}
+
+/* Read on to the end of the log. What fails now (the store is being reopened, memory is short)
+ * is tried again with the next commit or tick: hub->position says how far it came. */
+static bool follow_page(struct hub *hub, struct scope *scope)
+{
+    uint64_t after, reached;
+    pawl_status status;
+
+    pthread_mutex_lock(&hub->lock);
+    after = hub->position;
+    pthread_mutex_unlock(&hub->lock);
+    if (atomic_load(&hub->stream_count) == 0 || after >= atomic_load(&hub->committed))
+        return false;
+    status = events_read(hub->p, scope, "", after, PAGE_EVENTS, add_to_window, hub, &reached);
+    pthread_mutex_lock(&hub->lock);
+    if (status == PAWL_OK)
+        hub->position = reached;
+    resume_all(&hub->idle);
+    pthread_mutex_unlock(&hub->lock);
+    return status == PAWL_OK;
+}
+
+static void follow(struct hub *hub)
+{
+    struct scope scope;
+
+    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    while (follow_page(hub, &scope))
+        scope_clear(&scope);
+    scope_fini(&scope);
+}
+
+/* ---- Those behind ---- */
+
+struct page {
+    struct buf text;
+    uint64_t last;
+};
+
+static pawl_status add_to_page(void *context, uint64_t position, uint64_t instance, str entry)
+{
+    struct page *page = context;
+
+    (void)instance;
+    if (page->text.size > PAGE_BYTES)
+        return PAWL_TOO_LARGE; /* enough for now; not told to anybody */
+    add_event(&page->text, position, entry);
+    page->last = position;
+    return page->text.failed ? PAWL_NO_MEMORY : PAWL_OK;
+}
+
+/* Level with the window: what follows comes from there. */
+static void give_page(struct hub *hub, struct stream *stream, struct piece *piece, uint64_t reached)
+{
+    stream->position = reached;
+    if (reached >= hub->position) {
+        stream->is_behind = false;
+        stream->next_number = hub->end_number;
+    }
+    stream->piece = piece;
+    stream->offset = 0;
+    stream_resume(stream);
+}
+
+/* One page for the stream that waits first. The lock is free while it is read: the stream cannot
+ * go meanwhile, because it is suspended. */
+static void serve_one_behind(struct hub *hub, struct stream *stream)
+{
+    struct piece *piece = NULL;
+    struct page page = { .last = stream->position };
+    struct scope scope;
+    uint64_t reached = stream->position;
+    pawl_status status;
+
+    buf_init(&page.text, &heap_libc, LIMIT_SCOPE);
+    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    status = events_read(hub->p, &scope, stream->id, stream->position, PAGE_EVENTS, add_to_page,
+                         &page, &reached);
+    if (status == PAWL_TOO_LARGE && page.last > stream->position) {
+        reached = page.last;
+        status = PAWL_OK;
+    }
+    if (status == PAWL_OK && page.text.size > 0 && !(piece = piece_new(&page.text, reached, 0)))
+        status = PAWL_NO_MEMORY;
+    pthread_mutex_lock(&hub->lock);
+    if (status == PAWL_OK)
+        give_page(hub, stream, piece, reached);
+    else
+        stream->has_ended = true, stream_resume(stream); /* it may resume by its cursor */
+    pthread_mutex_unlock(&hub->lock);
+    scope_fini(&scope);
+    buf_fini(&page.text);
+}
+
+static bool serve_behind(struct hub *hub)
+{
+    struct stream *stream;
+
+    pthread_mutex_lock(&hub->lock);
+    stream = hub->waiting.first;
+    pthread_mutex_unlock(&hub->lock);
+    if (stream)
+        serve_one_behind(hub, stream);
+    return stream != NULL;
+}
+
+/* ---- Heartbeats ---- */
+
+static void age_list(struct hub *hub, struct stream_list *list, uint32_t seconds)
+{
+    struct stream *next, *stream = list->first;
+
+    for (; stream; stream = next) {
+        next = stream->next;
+        stream->quiet_s += seconds;
+        if (stream->quiet_s < BEAT_SECONDS)
+            continue;
+        stream->wants_beat = true;
+        stream->next_number = hub->end_number; /* being idle, it wants nothing before */
+        stream_resume(stream);
+    }
+}
+
+static void age(struct hub *hub)
+{
+    uint64_t seconds = 0;
+
+    if (read(hub->ticks, &seconds, sizeof seconds) != sizeof seconds)
+        return;
+    hub->tick(hub->tick_context, (uint32_t)seconds);
+    pthread_mutex_lock(&hub->lock);
+    age_list(hub, &hub->idle, (uint32_t)seconds);
+    for (uint32_t i = 0; i < HUB_BUCKETS; i++)
+        age_list(hub, &hub->idle_of[i], (uint32_t)seconds);
+    if (atomic_load(&hub->stream_count) == 0)
+        window_clear(hub);
+    pthread_mutex_unlock(&hub->lock);
+}
+
+/* ---- The thread ---- */
+
+static void *hub_thread(void *context)
+{
+    struct hub *hub = context;
+    struct pollfd doors[] = { { .fd = hub->wake, .events = POLLIN },
+                              { .fd = hub->ticks, .events = POLLIN } };
+    bool has_more = false;
+    uint64_t count;
+
+    while (!atomic_load(&hub->is_stopping)) {
+        poll(doors, 2, has_more ? 0 : -1);
+        if ((doors[0].revents & POLLIN) && read(hub->wake, &count, sizeof count) < 0)
+            continue;
+        if (doors[1].revents & POLLIN)
+            age(hub);
+        follow(hub);
+        has_more = serve_behind(hub);
+    }
+    return NULL;
+}
+
+static bool open_doors(struct hub *hub)
+{
+    struct itimerspec every_second = { { 1, 0 }, { 1, 0 } };
+
+    hub->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    hub->ticks = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    return hub->wake >= 0 && hub->ticks >= 0 &&
+           timerfd_settime(hub->ticks, 0, &every_second, NULL) == 0;
+}
+
+static void close_doors(struct hub *hub)
+{
+    if (hub->wake >= 0)
+        close(hub->wake);
+    if (hub->ticks >= 0)
+        close(hub->ticks);
+}
+
+struct hub *hub_start(pawl *p, void (*tick)(void *context, uint32_t seconds), void *context)
+{
+    struct hub *hub = calloc(1, sizeof *hub);
+
+    if (!hub)
+        return NULL;
+    hub->p = p;
+    hub->tick = tick;
+    hub->tick_context = context;
+    hub->wake = hub->ticks = -1;
+    pthread_mutex_init(&hub->lock, NULL);
+    if (!open_doors(hub) || (errno = pthread_create(&hub->thread, NULL, hub_thread, hub)) != 0) {
+        close_doors(hub);
+        pthread_mutex_destroy(&hub->lock);
+        free(hub);
+        return NULL;
+    }
+    events_watch(p, on_commit, hub);
+    return hub;
+}
+
+/* The thread goes first: from then on nobody else looks at a stream that waits for a page. */
+void hub_end_streams(struct hub *hub)
+{
+    events_watch(hub->p, NULL, NULL);
+    atomic_store(&hub->is_stopping, true);
+    hub_wake(hub);
+    pthread_join(hub->thread, NULL);
+    pthread_mutex_lock(&hub->lock);
+    resume_all(&hub->waiting);
+    resume_all(&hub->idle);
+    for (uint32_t i = 0; i < HUB_BUCKETS; i++)
+        resume_all(&hub->idle_of[i]);
+    pthread_mutex_unlock(&hub->lock);
+}
+
+void hub_free(struct hub *hub)
+{
+    if (!hub)
+        return;
+    window_clear(hub);
+    close_doors(hub);
+    pthread_mutex_destroy(&hub->lock);
+    free(hub);
+}

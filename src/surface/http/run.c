@@ -1,0 +1,256 @@
+/* run.c - what was asked for is run: here if it is quick, without any thread if it can fly, else
+ * by a worker. Meanwhile the connection is suspended and this thread reads other requests. */
+#include "api/world.h"
+#include "surface/http/stream_int.h"
+#include <strings.h>
+
+/* ---- Content types ---- */
+
+/* "application/json; charset=utf-8" is application/json. */
+static bool is_type(str header, const char *type)
+{
+    size_t size = strlen(type);
+
+    if (header.size < size || strncasecmp(header.data, type, size) != 0)
+        return false;
+    return header.size == size || memchr("; \t", header.data[size], 3) != NULL;
+}
+
+static bool takes(const struct op *op, const char *name)
+{
+    for (const struct op_param *param = op->params; param->name; param++)
+        if (strcmp(param->name, name) == 0)
+            return true;
+    return false;
+}
+
+static void add_format(struct request *request, struct route *route)
+{
+    str header = request_header(request, "Content-Type");
+    str format = STR_NONE;
+
+    if (is_type(header, "application/json"))
+        format = STR("json");
+    else if (is_type(header, "application/yaml") || is_type(header, "application/x-yaml"))
+        format = STR("yaml");
+    if (format.data && takes(route->op, "format") && route->count < HTTP_PAIRS_MAX)
+        route->pairs[route->count++] = (struct op_pair){ STR("format"), format, IN_BODY };
+}
+
+/* ---- From a route to a call ---- */
+
+static pawl_status read_body(struct request *request)
+{
+    str body = buf_view(&request->body);
+
+    if (body.size == 0)
+        return PAWL_OK;
+    /* Whatever it calls itself, it must be JSON: curl -d says it is a form. A page of another site
+     * that sends one is known by its Origin. */
+    return node_read_json(&request->scope, body, &request->call.body);
+}
+
+/* A browser that reconnects sends the id of the last event it saw: it wins over the query. */
+static void add_last_event(struct request *request, struct route *route)
+{
+    str last = request_header(request, "Last-Event-ID");
+    uint32_t kept = 0;
+
+    if (last.size == 0)
+        return;
+    for (uint32_t i = 0; i < route->count; i++)
+        if (!str_is(route->pairs[i].name, "after"))
+            route->pairs[kept++] = route->pairs[i];
+    route->count = kept;
+    if (route->count < HTTP_PAIRS_MAX)
+        route->pairs[route->count++] = (struct op_pair){ STR("after"), last, IN_QUERY };
+}
+
+/* What the request held is let go: a stream may last for days. HEAD is told what it would be. */
+static pawl_status become_stream(struct request *request)
+{
+    request->result.content_type = "text/event-stream";
+    buf_fini(&request->answer);
+    if (str_is(request->method, "HEAD"))
+        return PAWL_OK;
+    request->stream =
+        stream_begin(request->server->hub, request->connection, &request->result.stream);
+    if (!request->stream)
+        return scope_no_memory(&request->scope);
+    buf_fini(&request->body);
+    scope_fini(&request->scope);
+    scope_init(&request->scope, &heap_libc, LIMIT_SCOPE);
+    return PAWL_OK;
+}
+
+/* The pairs of a route are kept in the scope: another thread may need them. */
+static pawl_status find(struct request *request)
+{
+    struct scope *scope = &request->scope;
+    struct op_pair *pairs;
+    struct route route;
+    pawl_status status =
+        route_find(scope, request->method, str_of(request->target), &route, request->allow);
+
+    if (status != PAWL_OK)
+        return status;
+    request->op = route.op;
+    if (route.op->flags & OP_TEXT_BODY) {
+        add_format(request, &route);
+        request->call.text = buf_view(&request->body);
+    }
+    if (route.op->flags & OP_STREAM)
+        add_last_event(request, &route);
+    pairs = ARENA_ARRAY(&scope->arena, struct op_pair, route.count + 1);
+    if (!pairs)
+        return scope_no_memory(scope);
+    memcpy(pairs, route.pairs, sizeof *pairs * route.count);
+    request->call.pairs = pairs;
+    request->call.pair_count = route.count;
+    return PAWL_OK;
+}
+
+static bool has_json_body(const struct op *op)
+{
+    return !(op->flags & OP_TEXT_BODY) && strcmp(op->method, "GET") != 0;
+}
+
+/* The rest of the call, and whether its caller may: that may depend on the body. */
+static pawl_status complete(struct request *request)
+{
+    pawl_status status = has_json_body(request->op) ? read_body(request) : PAWL_OK;
+
+    request->call.key = request_header(request, "Idempotency-Key");
+    if (status == PAWL_OK)
+        status = op_authorize(request->server->p, &request->scope, request->op, &request->call);
+    return status;
+}
+
+/* ---- Running ---- */
+
+static pawl_status run(struct request *request)
+{
+    pawl_status status = complete(request);
+
+    if (status == PAWL_OK)
+        status = op_run(request->server->p, request->op, &request->call, &request->scope,
+                        &request->answer, &request->result);
+    if (status == PAWL_OK && (request->op->flags & OP_STREAM))
+        status = become_stream(request);
+    if (status == PAWL_OK && (request->op->flags & OP_FIGURES))
+        figures_print(request->server, &request->answer);
+    return status;
+}
+
+/* ---- Away and back ---- */
+
+/* Counted first, then looked: whoever stops the server says so first, then looks at the count. */
+static pawl_status go_away(struct request *request, bool *is_away)
+{
+    atomic_fetch_add(&request->server->away, 1);
+    if (atomic_load(&request->server->is_stopping)) {
+        atomic_fetch_sub(&request->server->away, 1);
+        return scope_fail(&request->scope, PAWL_OVERLOADED, "the server is stopping");
+    }
+    *is_away = true;
+    request->stage = STAGE_AWAY;
+    MHD_suspend_connection(request->connection);
+    return PAWL_OK;
+}
+
+/* Once resumed the request may be gone; the count is the last that is touched, because the server
+ * may go when it is 0. */
+static void come_back(struct request *request)
+{
+    struct http_server *server = request->server;
+
+    request->stage = STAGE_BACK;
+    MHD_resume_connection(request->connection);
+    atomic_fetch_sub(&server->away, 1);
+}
+
+/* By a worker. */
+void request_work(struct request *request)
+{
+    if (request->flight)
+        request->status = op_land(request->flight, &request->answer, &request->result);
+    else
+        request->status = run(request);
+    request->flight = NULL;
+    come_back(request);
+}
+
+/* By the engine's thread: a flow or code has a mailbox, and somebody has to wait for its turn; or
+ * for the answer that another call with its key got. */
+static void on_landed(void *context, struct op_flight *flight)
+{
+    struct request *request = context;
+
+    if (op_must_wait(flight))
+        work_add(&request->server->work, request);
+    else
+        come_back(request);
+}
+
+static pawl_status fly(struct request *request, bool *is_away)
+{
+    pawl_status status = complete(request);
+
+    if (status == PAWL_OK)
+        status = op_board(request->server->p, request->op, &request->call, &request->scope,
+                          &request->answer, &request->flight);
+    if (status == PAWL_OK)
+        status = go_away(request, is_away);
+    if (status == PAWL_OK)
+        op_launch(request->flight, on_landed, request);
+    return status;
+}
+
+static pawl_status hand_over(struct request *request, bool *is_away)
+{
+    pawl_status status;
+
+    if (!work_has_room(&request->server->work)) {
+        count_refused(request->server, HTTP_LIMIT_WORK);
+        return scope_fail(&request->scope, PAWL_OVERLOADED,
+                          "%u requests are waiting already; try later", WORK_MAX);
+    }
+    status = go_away(request, is_away);
+    if (status == PAWL_OK)
+        work_add(&request->server->work, request);
+    return status;
+}
+
+static pawl_status start(struct request *request, bool *is_away)
+{
+    pawl_status status = find(request);
+
+    if (status == PAWL_OK) /* before its body is looked at: a stranger learns nothing from that */
+        status = request_authenticate(request);
+    if (status != PAWL_OK)
+        return status;
+    if (op_can_fly(request->op))
+        return fly(request, is_away);
+    return request->op->flags & OP_QUICK ? run(request) : hand_over(request, is_away);
+}
+
+bool request_run(struct request *request)
+{
+    bool is_away = false;
+    pawl_status status;
+
+    if (request->stage == STAGE_BACK) {
+        if (request->flight)
+            request->status = op_land(request->flight, &request->answer, &request->result);
+        return false;
+    }
+    request->begun_us = world_tick_us(request->server->p);
+    if (request->status == PAWL_TOO_LARGE)
+        count_refused(request->server, HTTP_LIMIT_BODY);
+    if (request->status != PAWL_OK)
+        return false;
+    status = start(request, &is_away);
+    if (!is_away) /* else it is somebody else's, and perhaps back already */
+        request->status = status;
+    return is_away;
+}

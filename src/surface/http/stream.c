@@ -1,0 +1,181 @@
+/* stream.c - one stream: what it sends when the daemon asks, and when it is put to sleep. */
+#include "surface/http/stream_int.h"
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#define STREAM_BLOCK  512        /* the daemon's buffer where it cannot send chunks */
+#define STREAM_KERNEL (64 << 10) /* what the kernel may keep for a client that does not read */
+
+static const char beat[] = ":\n\n";
+
+/* ---- What comes next; lock held ---- */
+
+static void take_piece(struct stream *stream, struct piece *piece)
+{
+    piece->references++;
+    stream->piece = piece;
+    stream->offset = 0;
+    stream->position = piece->position;
+}
+
+/* The next entry of the window that this stream wants; false: there is none, or it fell out. */
+static bool look_in_window(struct stream *stream)
+{
+    const struct hub *hub = stream->hub;
+
+    if (stream->is_behind || stream->next_number >= hub->end_number)
+        return false;
+    if (stream->next_number < hub->first_number) {
+        stream->is_behind = true;
+        return false;
+    }
+    while (stream->next_number < hub->end_number) {
+        struct piece *piece = window_find(hub, stream->next_number++);
+
+        if (piece->position > stream->position &&
+            (!stream->instance || stream->instance == piece->instance)) {
+            take_piece(stream, piece);
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t copy_piece(struct stream *stream, char *out, size_t size)
+{
+    size_t left = stream->piece->size - stream->offset;
+
+    size = size < left ? size : left;
+    memcpy(out, stream->piece->text + stream->offset, size);
+    stream->offset += size;
+    if (stream->offset == stream->piece->size) {
+        piece_release(stream->piece);
+        stream->piece = NULL;
+    }
+    return size;
+}
+
+static size_t fill(struct stream *stream, char *out, size_t size)
+{
+    size_t used = 0;
+
+    while (used < size && (stream->piece || look_in_window(stream)))
+        used += copy_piece(stream, out + used, size - used);
+    if (used == 0 && stream->wants_beat && size >= sizeof beat - 1) {
+        memcpy(out, beat, sizeof beat - 1);
+        used = sizeof beat - 1;
+    }
+    if (used > 0) {
+        stream->wants_beat = false;
+        stream->quiet_s = 0;
+    }
+    return used;
+}
+
+static void sleep_until_there_is_more(struct stream *stream)
+{
+    struct hub *hub = stream->hub;
+
+    if (stream->is_behind)
+        stream_move(stream, &hub->waiting);
+    else if (stream->instance)
+        stream_move(stream, &hub->idle_of[stream->instance % HUB_BUCKETS]);
+    else
+        stream_move(stream, &hub->idle);
+    stream->is_suspended = true;
+    MHD_suspend_connection(stream->connection);
+    if (stream->is_behind)
+        hub_wake(hub);
+}
+
+static ssize_t read_stream(void *context, uint64_t offset, char *out, size_t size)
+{
+    struct stream *stream = context;
+    struct hub *hub = stream->hub;
+    ssize_t given;
+
+    (void)offset;
+    pthread_mutex_lock(&hub->lock);
+    given = (ssize_t)fill(stream, out, size);
+    if (given == 0 && (stream->has_ended || atomic_load(&hub->is_stopping)))
+        given = MHD_CONTENT_READER_END_OF_STREAM;
+    else if (given == 0)
+        sleep_until_there_is_more(stream);
+    pthread_mutex_unlock(&hub->lock);
+    return given;
+}
+
+/* ---- Beginning and ending ---- */
+
+/* A stream that begins where the hub stands follows the window; any other is behind. While there
+ * was no stream the hub did not read: it goes on from the end of the log. */
+static void join_hub(struct hub *hub, struct stream *stream)
+{
+    pthread_mutex_lock(&hub->lock);
+    if (atomic_fetch_add(&hub->stream_count, 1) == 0)
+        hub->position = events_position(hub->p);
+    stream->is_behind = stream->position < hub->position;
+    stream->next_number = hub->end_number;
+    stream_move(stream, &hub->busy);
+    pthread_mutex_unlock(&hub->lock);
+}
+
+static void bound_kernel_memory(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    int size = STREAM_KERNEL;
+
+    if (info)
+        setsockopt(info->connect_fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+}
+
+struct stream *stream_begin(struct hub *hub, struct MHD_Connection *connection,
+                            const struct op_stream *from)
+{
+    struct stream *stream = calloc(1, sizeof *stream);
+    uint8_t random[ID_RANDOM_SIZE];
+
+    if (!stream)
+        return NULL;
+    stream->hub = hub;
+    stream->connection = connection;
+    stream->position = from->after;
+    stream->wants_beat = true; /* so that a client sees at once that the stream is open */
+    memcpy(stream->id, from->instance, sizeof stream->id);
+    if (stream->id[0])
+        id_parse(str_of(stream->id), &stream->instance, random);
+    bound_kernel_memory(connection);
+    MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, STALL_SECONDS);
+    join_hub(hub, stream);
+    return stream;
+}
+
+void stream_end(struct stream *stream)
+{
+    struct hub *hub;
+
+    if (!stream)
+        return;
+    hub = stream->hub;
+    pthread_mutex_lock(&hub->lock);
+    stream_move(stream, NULL);
+    piece_release(stream->piece);
+    atomic_fetch_sub(&hub->stream_count, 1);
+    pthread_mutex_unlock(&hub->lock);
+    free(stream);
+}
+
+struct MHD_Response *stream_response(struct stream *stream)
+{
+    struct MHD_Response *response = MHD_create_response_from_callback(
+        MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, stream, NULL);
+
+    if (response &&
+        (MHD_add_response_header(response, "Content-Type", "text/event-stream") != MHD_YES ||
+         MHD_add_response_header(response, "Cache-Control", "no-store") != MHD_YES)) {
+        MHD_destroy_response(response);
+        response = NULL;
+    }
+    return response;
+}

@@ -1,0 +1,91 @@
+/* stream_int.h - private to http: streams of entries, and the hub that feeds them.
+ *
+ * What holds, under hub->lock:
+ *  (1) The window holds the entries of positions up to hub->position, numbered without gaps;
+ *      those before first_number have left it.
+ *  (2) A stream has been given every entry it wants up to stream->position, and none behind it.
+ *  (3) A stream that is not behind wants nothing of the window before next_number.
+ *  (4) A stream is suspended if and only if it is on an idle list, or behind and waiting for a
+ *      page; whoever takes it off resumes it. */
+#ifndef PAWL_SURFACE_HTTP_STREAM_INT_H
+#define PAWL_SURFACE_HTTP_STREAM_INT_H
+
+#include "api/events.h"
+#include "surface/http/http_int.h"
+
+#define WINDOW_EVENTS 1024u
+#define WINDOW_BYTES  ((size_t)4 << 20)
+#define PAGE_EVENTS   256u
+#define PAGE_BYTES    ((size_t)256 << 10)
+#define BEAT_SECONDS  15u /* of silence before a comment is sent */
+#define STALL_SECONDS 30u /* a client that takes nothing for so long is dropped */
+#define HUB_BUCKETS   1024u
+
+/* Text to be sent, shared by all streams that send it. */
+struct piece {
+    uint32_t references;
+    uint64_t position, instance; /* of its entry; of a page: up to where it goes */
+    size_t size;
+    char text[];
+};
+
+struct stream_list {
+    struct stream *first, *last;
+};
+
+struct stream {
+    struct hub *hub;
+    struct MHD_Connection *connection;
+    struct stream_list *list; /* the one it is on */
+    struct stream *next, *previous;
+    uint64_t position, next_number;
+    uint64_t instance; /* its number; 0: all */
+    char id[ID_SIZE + 1];
+    bool is_behind, is_suspended, has_ended, wants_beat;
+    uint32_t quiet_s;
+    struct piece *piece; /* being sent, from `offset` on */
+    size_t offset;
+};
+
+struct hub {
+    pawl *p;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    void (*tick)(void *context, uint32_t seconds);
+    void *tick_context;
+    int wake, ticks; /* an eventfd and a timerfd */
+    atomic_bool is_stopping;
+    atomic_uint stream_count;
+    _Atomic uint64_t committed; /* the last position the engine told */
+    uint64_t position;
+    struct piece *window[WINDOW_EVENTS]; /* by number, modulo */
+    uint64_t first_number, end_number;
+    size_t window_bytes;
+    struct stream_list busy;                 /* sending, or about to */
+    struct stream_list waiting;              /* behind: for a page */
+    struct stream_list idle;                 /* of all entries, with nothing to send */
+    struct stream_list idle_of[HUB_BUCKETS]; /* of one instance, by its number */
+};
+
+/* ---- hub.c ---- */
+
+/* `tick` is called every second, in real time. NULL: errno says why. */
+struct hub *hub_start(pawl *p, void (*tick)(void *context, uint32_t seconds), void *context);
+void hub_end_streams(struct hub *hub); /* each as soon as it has sent its piece; no new ones */
+void hub_free(struct hub *hub);        /* when there are no streams any more; NULL is allowed */
+
+void hub_wake(struct hub *hub);
+void stream_move(struct stream *stream, struct stream_list *to); /* lock held */
+void stream_resume(struct stream *stream);                       /* lock held */
+struct piece *window_find(const struct hub *hub, uint64_t number);
+void piece_release(struct piece *piece);
+
+/* ---- stream.c ---- */
+
+/* Begin to stream from where the operation said. NULL: no memory, or the server is stopping. */
+struct stream *stream_begin(struct hub *hub, struct MHD_Connection *connection,
+                            const struct op_stream *from);
+void stream_end(struct stream *stream); /* its connection is gone; NULL is allowed */
+struct MHD_Response *stream_response(struct stream *stream);
+
+#endif

@@ -1,0 +1,168 @@
+"""pawl check: what is wrong or odd with a definition, and whether a new version is safe."""
+import json
+import os
+import re
+import sqlite3
+
+from harness import ROOT, main
+
+BAD = "name: bad\nstates: [a, a]\ninitial_state: b\nterminal_states: [a]\nterminal_kinds: {a: success}\ntransitions: []\n"
+
+
+def machine(**changes):
+    """A machine that has nothing odd about it, and what is changed about it."""
+    text = {"name": "order", "states": ["new", "paid", "shipped", "dropped"], "initial_state": "new",
+            "terminal_states": ["shipped", "dropped"], "terminal_kinds": {"shipped": "success", "dropped": "cancel"},
+            "transitions": [{"from_state": "new", "action": "pay", "to_state": "paid"},
+                            {"from_state": "paid", "action": "ship", "to_state": "shipped"},
+                            {"from_state": "*", "action": "drop", "to_state": "dropped"}]}
+    text.update(changes)
+    return json.dumps(text)
+
+
+def test_an_error_shows_the_line_it_means_with_a_caret(shell):
+    shell.write("bad.yaml", BAD)
+    assert shell.pawl("check", "bad.yaml", expect=1).out == (
+        "bad.yaml:2:13: error: state 'a' is declared twice, first at line 2, column 10; keep one\n"
+        "     2 | states: [a, a]\n"
+        "       |             ^\n"
+        "bad.yaml:3:16: error: 'initial_state': expected one of 'states', found 'b'; declare it there or correct the name\n"
+        "     3 | initial_state: b\n"
+        "       |                ^\n")
+
+
+def test_a_warning_shows_its_line_and_the_definition_is_valid(shell):
+    shell.write("odd.yaml", "name: odd\nstates: [a, z]\ninital_state: a\ninitial_state: a\nterminal_states: [z]\n"
+                            "terminal_kinds: {z: success}\ntransitions:\n  - {from_state: a, action: go, to_state: z}\n")
+    assert shell.pawl("check", "odd.yaml").out == (
+        "odd.yaml:3:1: warning: unknown key 'inital_state': it is kept, and means nothing; did you mean 'initial_state'?\n"
+        "     3 | inital_state: a\n"
+        "       | ^\n"
+        "odd.yaml: valid\n")
+
+
+def test_the_caret_stands_under_the_character_meant_in_a_line_of_any_width(shell):
+    states = ["ärger%d" % i for i in range(200)]
+    text = json.dumps({"states": states, "initial_state": "nowhere", "transitions": []}, ensure_ascii=False)
+    shell.write("wide.json", text)
+    where, line, caret = shell.pawl("check", "wide.json", expect=1).out.splitlines()
+    assert where.startswith("wide.json:1:%d: error: " % (len(text.split('"nowhere"')[0].encode()) + 1)), where
+    assert len(line) <= 80 and line[caret.index("^"):].startswith('"nowhere"'), (line, caret)
+
+
+def test_control_characters_of_a_text_reach_no_terminal(shell):
+    shell.write("bell.yaml", "name: bell\nstates: [\"a\x1b[31m\", b]\ninitial_state: b\ntransitions: []\n\"k\x1b[2J\": 1\n")
+    found = shell.pawl("check", "bell.yaml", expect=None)
+    assert "\x1b" not in found.out + found.err, found
+
+
+def test_a_refused_definition_shows_every_error_and_is_not_put(shell):
+    shell.write("bad.yaml", BAD)
+    found = shell.pawl("define", "bad.yaml", expect=1)
+    assert found.out == "" and found.err.splitlines()[:3] == [
+        "pawl: invalid-definition: bad.yaml: line 2, column 13: state 'a' is declared twice, first at line 2, column 10; keep one",
+        "     2 | states: [a, a]",
+        "       |             ^"], found
+    assert "bad.yaml:3:16: error: 'initial_state'" in found.err, found
+    assert "bad.yaml: line 2, column 13" in shell.pawl("run", "bad.yaml", expect=1).err
+    assert shell.json("sql", "select count(*) as n from pawl_definitions where name = 'bad'")["rows"] == [[0]]
+
+
+def test_a_definition_with_warnings_is_put_and_they_go_to_stderr(shell):
+    shell.write("odd.json", machine(colour="red"))
+    found = shell.pawl("define", "odd.json")
+    assert found.out.startswith("order@1  machine") and found.out.count("\n") == 1, found
+    assert re.fullmatch(r"odd\.json:1:\d+: warning: unknown key 'colour'.*\n", found.err), found
+    assert [w["message"][:20] for w in shell.json("define", "odd.json")["warnings"]] == ["unknown key 'colour'"]
+
+
+def test_json_gives_findings_as_data_without_pictures(shell):
+    shell.write("bad.yaml", BAD)
+    found = shell.json("check", "bad.yaml", expect=1)
+    assert [(e["line"], e["column"]) for e in found["errors"]] == [(2, 13), (3, 16)] and found["warnings"] == []
+    assert os.listdir(shell.folder) == ["bad.yaml"]
+
+
+def under_way(shell):
+    """Two orders that are new, one that is paid, one that was dropped."""
+    shell.write("order.json", machine())
+    shell.pawl("define", "order.json")
+    for action in (None, None, "pay", "drop"):
+        shell.pawl("start", "order")
+        if action:
+            shell.pawl("fire", "@last", action)
+
+
+RENAMED = [{"from_state": "new", "action": "pay", "to_state": "paid"},
+           {"from_state": "paid", "action": "send", "to_state": "shipped"},
+           {"from_state": "new", "action": "drop", "to_state": "dropped"}]
+
+
+def test_a_new_version_that_has_a_place_for_every_instance_is_safe(shell):
+    under_way(shell)
+    shell.write("new.json", machine(description="the same with words"))
+    assert shell.pawl("check", "new.json", "--against", "order").out == (
+        "new.json: valid\n"
+        "state  instances  verdict\n"
+        "new    2          safe\n"
+        "paid   1          safe\n"
+        "new.json: safe against order, of which 3 instances are under way\n")
+
+
+def test_a_new_version_without_an_exit_that_is_needed_is_not_safe(shell):
+    under_way(shell)
+    shell.write("new.json", machine(transitions=RENAMED))
+    found = shell.pawl("check", "new.json", "--against", "order", expect=1)
+    assert found.out.endswith(
+        "state  instances  verdict\n"
+        "new    2          safe\n"
+        "paid   1          exits missing: ship, drop\n"
+        "new.json: not safe against order, of which 3 instances are under way\n"), found
+    found = shell.json("check", "new.json", "--against", "order", expect=1)["against"]
+    assert found["safe"] is False and found["versions"] == [1], found
+    assert found["states"][1] == {"state": "paid", "instances": 1, "verdict": "exits missing", "missing": ["ship", "drop"]}
+    assert shell.json("sql", "select max(version) from pawl_definitions where name = 'order'")["rows"] == [[1]]
+
+
+def test_against_works_through_a_server_and_through_the_owner_of_the_store(shell):
+    under_way(shell)
+    shell.write("new.json", machine(transitions=RENAMED))
+    here = shell.json("check", "new.json", "--against", "order", expect=1)
+    child, address = shell.serve()
+    assert shell.json("--store", address, "check", "new.json", "--against", "order", expect=1) == here
+    assert shell.json("check", "new.json", "--against", "order", expect=1) == here
+    shell.pawl("cancel", "@last", expect=1)
+    shell.stop(child)
+
+
+def test_against_needs_a_store_a_name_that_is_known_and_one_file(shell):
+    shell.write("new.json", machine())
+    assert "there is no store" in shell.pawl("check", "new.json", "--against", "order", expect=1).err
+    shell.pawl("init")
+    assert "no definition 'order' to compare with" in shell.pawl("check", "new.json", "--against", "order", expect=1).err
+    shell.pawl("check", "new.json", "new.json", "--against", "order", expect=2)
+    shell.pawl("define", "new.json")
+    assert shell.pawl("check", "new.json", "--against", "order").out.endswith(
+        "new.json: safe against order: none of its instances is under way\n")
+
+
+def test_against_a_damaged_store_is_a_storage_failure(shell):
+    shell.write("flow.yaml", "name: nap\nsteps:\n  a: {tool: sleep, args: {for: 1h}, done: true}\n")
+    under_way(shell)
+    shell.pawl("define", "flow.yaml")
+    shell.pawl("start", "nap")
+    with sqlite3.connect(shell.folder / "pawl.db") as db:
+        db.execute("update pawl_state set name = 'paied' where name = 'paid'")
+        db.execute("update pawl_step set plan = 77")
+    for path, name in (("order.json", "order"), ("flow.yaml", "nap")):
+        found = shell.pawl("check", path, "--against", name, expect=3)
+        assert found.err.startswith("pawl: storage-failure: ") and "run pawl verify" in found.err, found
+
+
+def test_the_page_about_checking_names_every_verdict(shell):
+    page = (ROOT / "docs" / "howto" / "check.md").read_text()
+    names = re.findall(r'X\([A-Z_]+, "([a-z ]+)"\)', (ROOT / "src" / "engine" / "engine.h").read_text())
+    assert len(names) >= 6 and all("`" + name in page for name in names), names
+
+
+main(globals())

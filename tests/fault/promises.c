@@ -1,0 +1,176 @@
+/* promises.c - the first four promises of engine/engine.h and the ninth, each where it is hardest
+ * to keep: at a power cut, at a restart, beside a rival, at a timer's due time, when a call is
+ * repeated. */
+#include "fault/scenario.h"
+#include "fault/scenario_int.h"
+#include "fault/stage.h"
+#include "fault/vfs.h"
+
+#define BEGUN_AT INT64_C(1777593600000) /* 2026-05-01T00:00:00Z */
+
+static pawl_error error;
+
+static pawl *open_one(bool own)
+{
+    pawl *p = NULL;
+
+    EXPECT_OK(pawl_open_env(&p, stage_url, &(pawl_options){ .own = own, .test_clock = true },
+                            env_sim_new(BEGUN_AT, 3), &error));
+    EXPECT_OK(scenario_register(p, &error));
+    return p;
+}
+
+static pawl_id make_door(pawl *p)
+{
+    const char *source = scenario_find("machine")->source;
+    pawl_id id;
+
+    EXPECT_OK(pawl_define(p, source, strlen(source), NULL, &error));
+    EXPECT_OK(pawl_create(p, &(pawl_create_args){ .definition = "door" }, &id, &error));
+    return id;
+}
+
+static uint64_t count_entries(pawl *p, const pawl_id *id)
+{
+    pawl_history *history;
+    pawl_entry entry;
+    uint64_t count = 0;
+
+    EXPECT_OK(pawl_history_open(p, id->text, NULL, &history, &error));
+    while (pawl_history_next(history, &entry))
+        EXPECT_EQ(entry.sequence_number, ++count);
+    EXPECT_OK(pawl_history_close(history, &error));
+    return count;
+}
+
+static void expect_valid(pawl *p)
+{
+    struct verify_report report;
+
+    EXPECT_OK(verify_run(engine_store(p->engine), &heap_libc,
+                         &(struct verify_request){ .flows = &flow_behavior }, &report, &error));
+    if (!report.valid)
+        test_fail(__FILE__, __LINE__, "verify found: %s", report.what);
+}
+
+/* (1). The power is cut right after the call. */
+TEST(promises, what_was_acknowledged_is_there_after_a_power_cut)
+{
+    pawl_id id;
+    pawl *p;
+
+    stage_begin();
+    disk_load(stage_path);
+    p = open_one(true);
+    id = make_door(p);
+    EXPECT_OK(pawl_fire(p, id.text, &(pawl_fire_args){ .action = "open" }, NULL, &error));
+    disk_arm((struct disk_plan){ .ops = DISK_ALL, .fault = FAULT_POWER, .at = 1 });
+    pawl_close(p);
+    disk_power_on(0);
+    p = open_one(true);
+    EXPECT_EQ(count_entries(p, &id), 1);
+    expect_valid(p);
+    pawl_close(p);
+}
+
+TEST(promises, numbers_go_on_across_restarts) /* (3) */
+{
+    static const char *const actions[] = { "open", "shut", "open" };
+    pawl_id id;
+    pawl *p;
+
+    stage_begin();
+    disk_load(stage_path);
+    p = open_one(true);
+    id = make_door(p);
+    for (uint64_t i = 0; i < 3; i++) {
+        pawl_fired fired;
+
+        EXPECT_OK(pawl_fire(p, id.text,
+                            &(pawl_fire_args){ .action = actions[i], .actor_ref = "ann" }, &fired,
+                            &error));
+        EXPECT_EQ(fired.sequence_number, i + 1);
+        pawl_close(p);
+        p = open_one(true);
+    }
+    EXPECT_EQ(count_entries(p, &id), 3);
+    expect_valid(p);
+    pawl_close(p);
+}
+
+struct rival {
+    pawl *p;
+    pawl_id id;
+    bool has_struck;
+};
+
+static void strike(void *context, enum env_point point)
+{
+    struct rival *rival = context;
+
+    if (point != POINT_BEFORE_BEGIN || rival->has_struck)
+        return;
+    rival->has_struck = true;
+    EXPECT_OK(pawl_signal(rival->p, rival->id.text, "refill", "1", NULL, &error));
+}
+
+/* (2). Between a program's decision and its turn to write, another one moves the
+ * instance on; so it decides again. The kettle hears one refill only. */
+TEST(promises, a_decision_that_is_no_longer_true_is_made_again)
+{
+    struct env *env = env_sim_new(BEGUN_AT, 4);
+    struct rival rival = { 0 };
+    pawl *p = NULL;
+
+    stage_begin();
+    disk_load(stage_path);
+    rival.p = open_one(false);
+    EXPECT_OK(pawl_open_env(&p, stage_url, &(pawl_options){ .test_clock = true }, env, &error));
+    EXPECT_OK(scenario_register(p, &error));
+    EXPECT_OK(pawl_create(p, &(pawl_create_args){ .definition = "kettle", .input = "5" }, &rival.id,
+                          &error));
+    env_sim_on_point(env, strike, &rival);
+    EXPECT(pawl_signal(p, rival.id.text, "refill", "1", NULL, &error) == PAWL_NOT_AWAITING);
+    EXPECT(rival.has_struck);
+    expect_valid(p);
+    pawl_close(p);
+    pawl_close(rival.p);
+}
+
+TEST(promises, a_timer_fires_once) /* (4) */
+{
+    pawl_id id;
+    uint64_t before;
+    pawl *p;
+
+    stage_begin();
+    disk_load(stage_path);
+    p = open_one(true);
+    EXPECT_OK(
+        pawl_create(p, &(pawl_create_args){ .definition = "kettle", .input = "5" }, &id, &error));
+    before = count_entries(p, &id);
+    EXPECT_OK(pawl_test_advance(p, 60000, &error));
+    EXPECT_EQ(count_entries(p, &id), before + 1);
+    expect_valid(p);
+    pawl_close(p);
+}
+
+/* (9) */
+TEST(promises, a_call_with_a_key_is_accepted_once)
+{
+    pawl_fire_args fire = { .action = "open", .idempotency_key = "once" };
+    pawl_fired fired;
+    pawl_id id;
+    pawl *p;
+
+    stage_begin();
+    disk_load(stage_path);
+    p = open_one(true);
+    id = make_door(p);
+    EXPECT_OK(pawl_fire(p, id.text, &fire, &fired, &error));
+    EXPECT_OK(pawl_fire(p, id.text, &(pawl_fire_args){ .action = "shut" }, NULL, &error));
+    EXPECT_OK(pawl_fire(p, id.text, &fire, &fired, &error));
+    EXPECT_EQ(count_entries(p, &id), 2);
+    expect_valid(p);
+    pawl_close(p);
+}

@@ -1,0 +1,224 @@
+"""What is asked about many instances, deadlines, and the store read as SQL: over HTTP, against a
+real server on a real file."""
+import datetime
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+
+from web import Web, harness
+
+CLAIM = """
+states: [open, asked, lapsed, settled]
+initial_state: open
+terminal_states: [lapsed, settled]
+terminal_kinds: {lapsed: failure, settled: success}
+transitions:
+  - {from_state: open, action: ask, to_state: asked}
+  - {from_state: open, action: lapse, to_state: lapsed}
+  - {from_state: asked, action: remind, to_state: asked}
+  - {from_state: asked, action: settle, to_state: settled}
+deadlines:
+  - {state: open, after: %s, action: lapse}
+  - {state: asked, after: 2h, action: remind}
+"""
+YAML = {"Content-Type": "application/yaml"}
+
+
+def server(shell, *words):
+    child, address = shell.serve(*words)
+    return child, Web(address)
+
+
+def put_claim(web, after="24h"):
+    web.expect(201, "PUT", "/v1/definitions/claim", CLAIM % after, YAML)
+
+
+def verified(shell, valid=True):
+    """Both verifiers say so."""
+    python = subprocess.run([sys.executable, str(harness.ROOT / "tools" / "verify.py"), "pawl.db"], cwd=shell.folder, capture_output=True)
+    program = shell.pawl("verify", "--json", expect=None)
+    assert (python.returncode == 0) == valid, python.stdout
+    assert program.json["valid"] == valid, program
+    return python.stdout.decode() + program.out
+
+
+def millis(text):
+    return int(datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
+
+
+# ---- deadlines ----
+
+
+def test_deadlines_fire_at_their_due_time_by_the_test_clock(shell):
+    child, web = server(shell, "--test")
+    put_claim(web)
+    held, asked = web.create(definition="claim"), web.create(definition="claim")
+    made = web.get("/v1/instances/" + held).json["instantiated_at"]
+    web.expect(200, "POST", "/v1/instances/%s/fire" % asked, {"action": "ask"})
+    waiting = web.get("/v1/instances/%s/why" % held).json["waiting_for"]
+    assert waiting[-1]["kind"] == "timer" and waiting[-1]["name"] == "lapse", waiting
+    assert millis(waiting[-1]["until"]) - millis(made) == 24 * 3600000, waiting
+    web.expect(200, "POST", "/v1/test/advance", {"by": "5h"})
+    assert web.get("/v1/instances/%s/current" % held).json["current_state"] == "open"
+    entries = web.get("/v1/instances/%s/history" % asked).json["entries"]
+    assert [e["action"] for e in entries] == ["ask", "remind", "remind"], entries
+    assert [millis(e["fired_at"]) - millis(made) for e in entries[1:]] == [2 * 3600000, 4 * 3600000], entries
+    assert entries[1]["actor_ref"] == "pawl/timer", entries
+    shell.stop(child)
+    verified(shell)
+    child, web = server(shell, "--test")
+    web.expect(200, "POST", "/v1/test/advance", {"by": "19h"})
+    assert web.get("/v1/instances/" + held).json["status"] == "failed"
+    shell.stop(child)
+    verified(shell)
+
+
+def test_a_wrong_deadline_is_refused_with_line_and_column(shell):
+    _, web = server(shell)
+    refused = web.refused("invalid-definition", "PUT", "/v1/definitions/claim", CLAIM % "soon", YAML)
+    assert "line 12, column 26" in refused.json["detail"], refused
+    checked = web.expect(200, "POST", "/v1/definitions/check", CLAIM.replace("2h, action: remind", "2h, action: lapse") % "1s", YAML).json
+    assert checked["errors"][0]["line"] == 13 and checked["errors"][0]["column"] > 0, checked
+
+
+def test_a_deadline_outlives_a_killed_server_and_is_never_early(shell):
+    child, web = server(shell)
+    put_claim(web, "300ms")
+    id = web.create(definition="claim")
+    shell.stop(child, signal.SIGKILL, expect=-signal.SIGKILL)
+    child, web = server(shell)
+    for _ in range(20000):
+        got = web.get("/v1/instances/" + id).json
+        if got["status"] == "failed":
+            break
+    entry = web.get("/v1/instances/%s/history" % id).json["entries"][0]
+    assert entry["action"] == "lapse" and millis(entry["fired_at"]) - millis(got["instantiated_at"]) >= 300, (entry, got)
+    assert len(web.get("/v1/instances/%s/history" % id).json["entries"]) == 1
+    shell.stop(child)
+    verified(shell)
+
+
+def test_both_verifiers_miss_a_timer_and_find_one_too_many(shell):
+    for change in ("DELETE FROM pawl_timer WHERE inst = 1", "UPDATE pawl_timer SET due = due + 1 WHERE inst = 2",
+                   "INSERT INTO pawl_timer SELECT inst, 0, 'settle', due, test FROM pawl_timer WHERE inst = 2"):
+        (shell.folder / "pawl.db").unlink(missing_ok=True)
+        child, web = server(shell)
+        put_claim(web)
+        web.create(definition="claim")
+        web.expect(200, "POST", "/v1/instances/%s/fire" % web.create(definition="claim"), {"action": "ask"})
+        shell.stop(child)
+        verified(shell)
+        with sqlite3.connect(shell.folder / "pawl.db") as db:
+            db.execute(change)
+        db.close()
+        assert "timer" in verified(shell, valid=False)
+
+
+# ---- labels ----
+
+
+def test_label_rows_repeat_the_labels_and_both_verifiers_see_when_they_do_not(shell):
+    child, web = server(shell)
+    put_claim(web)
+    labels = {"region": "eu", "tier": "gold", "q\"": "tab\t", "ключ": "значение", "": "x"}
+    id = web.create(definition="claim", labels=labels)
+    web.create(definition="claim", labels={"region": "eu"})
+    web.create(definition="claim", labels={})
+    web.create(definition="claim")
+    assert [i["instance_id"] for i in web.get("/v1/instances?label.tier=gold&label.region=eu").json["instances"]] == [id]
+    assert len(web.get("/v1/instances?label.region=eu").json["instances"]) == 2
+    assert web.get("/v1/instances?label.region=e").json["instances"] == []
+    shell.stop(child)
+    verified(shell)
+    for change in ("DELETE FROM pawl_label WHERE key = 'tier'", "UPDATE pawl_label SET value = 'us' WHERE inst = 2",
+                   "INSERT INTO pawl_label VALUES ('region', 'eu', 4)", "INSERT INTO pawl_label VALUES ('region', 'eu', 99)"):
+        before = (shell.folder / "pawl.db").read_bytes()
+        with sqlite3.connect(shell.folder / "pawl.db") as db:
+            db.execute(change)
+        db.close()
+        assert "label" in verified(shell, valid=False), change
+        for file in shell.folder.glob("pawl.db-*"):
+            file.unlink()
+        (shell.folder / "pawl.db").write_bytes(before)
+        verified(shell)
+
+
+# ---- cancelling what belongs together ----
+
+
+def test_all_of_one_correlation_are_cancelled_each_by_its_own_way(shell):
+    _, web = server(shell)
+    put_claim(web)
+    web.expect(201, "PUT", "/v1/definitions/order", {"states": ["new", "gone"], "initial_state": "new", "terminal_states": ["gone"],
+               "terminal_kinds": {"gone": "cancel"}, "transitions": [{"from_state": "new", "action": "drop", "to_state": "gone", "requires_reason": True}]})
+    orders = [web.create(definition="order", correlation_id="c", subject_ref="s") for _ in range(3)]
+    code = web.create(definition="countdown", correlation_id="c", input={"from": 3, "every": "1h"})
+    web.create(definition="claim", correlation_id="c")  # it has no way to cancel
+    other = web.create(definition="order", correlation_id="d", subject_ref="s")
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % orders[2])
+    assert web.expect(200, "POST", "/v1/cancel", {"correlation_id": "c", "actor_ref": "ann", "reason": "storm"}).json == {"cancelled": 3, "refused": 2}
+    entry = web.get("/v1/instances/%s/history" % orders[0]).json["entries"][-1]
+    assert (entry["actor_ref"], entry["reason"]) == ("ann", "storm"), entry
+    assert web.get("/v1/instances/" + code).json["status"] == "cancelled"
+    assert web.get("/v1/instances/" + other).json["status"] == "suspended"
+    assert len(web.get("/v1/instances?subject_ref=s").json["instances"]) == 4
+    assert web.expect(200, "POST", "/v1/cancel", {"correlation_id": "nobody"}).json == {"cancelled": 0, "refused": 0}
+    for body in ({}, {"correlation_id": " "}, {"correlation_id": ""}, {"correlation_id": 7}, {"correlation_id": "c", "x": 1},
+                 {"correlation_id": "c", "actor_ref": " "}):
+        web.refused("invalid-request", "POST", "/v1/cancel", body)
+
+
+# ---- views ----
+
+PAGE = (harness.ROOT / "docs/reference/views.md").read_text()
+
+
+def sql(shell, text):
+    return [tuple(row) for row in shell.json("sql", text)["rows"]]
+
+
+def documented():
+    """view -> its columns, as the page lists them."""
+    for part in PAGE.split("\n## ")[1:]:
+        rows = re.findall(r"^\| (`.*?) \|", part, re.MULTILINE)
+        yield part.split("\n")[0], [name for row in rows for name in re.findall(r"`(\w+)`", row.split(" | ")[0])]
+
+
+def test_the_page_lists_every_view_and_every_column(shell):
+    child, _ = server(shell)
+    views = dict(documented())
+    found = sql(shell, "SELECT name FROM sqlite_schema WHERE type = 'view' AND name NOT IN ('pawl_ids', 'pawl_current')")
+    assert sorted(views) == sorted(name for name, in found), (views, found)
+    for view, columns in views.items():
+        found = [row[1] for row in sql(shell, "PRAGMA table_info(%s)" % view)]
+        assert sorted(found) == sorted(columns), (view, found, columns)
+    shell.stop(child)
+
+
+
+
+def test_every_query_of_the_page_tells_the_acknowledged_truth_beside_a_live_server(shell):
+    child, web = server(shell)
+    put_claim(web)
+    ids = [web.create(definition="claim", labels={"region": "eu" if n % 2 else "us"}) for n in range(5)]
+    queries = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
+    assert len(queries) >= 8
+    for id in ids:  # each fire is seen by the query after it: head rows lag meanwhile
+        web.expect(200, "POST", "/v1/instances/%s/fire" % id, {"action": "ask", "actor_ref": "ann"})
+        assert sql(shell, "SELECT current_state, sequence_number FROM pawl_instances WHERE id = '%s'" % id) == [("asked", 1)]
+        assert sql(shell, "SELECT name FROM pawl_timers WHERE id = '%s'" % id) == [("remind",)]
+        assert sql(shell, "SELECT action, actor_ref FROM pawl_history WHERE id = '%s'" % id) == [("ask", "ann")]
+    answers = [sql(shell, query) for query in queries]
+    assert ("claim", 1, "machine") in answers[0], answers[0]
+    assert ("claim", "open", 86400000, "lapse") in answers[1], answers[1]
+    assert ("asked", 5) in answers[4], answers[4]
+    assert sorted(answers[-1]) == [("eu", 2), ("us", 3)], answers[-1]
+    web.expect(200, "POST", "/v1/instances/%s/fire" % ids[0], {"action": "settle"})
+    assert sql(shell, "SELECT count(*) FROM pawl_timers WHERE id = '%s'" % ids[0]) == [(0,)]
+    shell.stop(child)
+
+
+if __name__ == "__main__":
+    harness.main(globals())

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""run_spin.py - the model of the drain (drain.pml) is searched completely by spin, and each of its
+buggy twins is rejected. Minutes, so: with PAWL_TEST_LONG=1 only (script/test --all)."""
+import pathlib
+import re
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "house"))
+sys.dont_write_bytecode = True
+from sentences import main, need, need_long, sh  # noqa: E402
+
+MODEL = pathlib.Path(__file__).resolve().parent / "drain.pml"
+PAN = ["-w24", "-m100000"]
+
+# What spin must say of each twin, as it prints the assertion.
+ACKNOWLEDGED_IS_DURABLE = r"fate\[\w+\]!=5\)\|\|\(n==1"
+NUMBERS_HAVE_NO_GAPS = r"number==\(log_count\+1\)"
+DECIDED_AGAINST_WHAT_IS_TRUE = r"standing==\(number-1\)"
+ONE_OWNER = r"owners==1"
+
+
+def search(*defines):
+    """What pan says of the model compiled so."""
+    need_long("spin")
+    need("spin")
+    with tempfile.TemporaryDirectory(prefix="pawl-spin-") as folder:
+        sh("spin", *("-D" + name for name in defines), "-a", MODEL, cwd=folder)
+        sh("gcc", "-w", "-O2", "-DSAFETY", "-DVECTORSZ=2048", "-DCOLLAPSE", "-o", "pan", "pan.c", cwd=folder)
+        return sh("./pan", *PAN, cwd=folder, timeout=1800)
+
+
+def expect_sound(*defines):
+    said = search(*defines)
+    assert "errors: 0" in said, said
+    assert not re.search(r"max search depth too small|out of memory|not completed", said), said
+    print("# %s: %s" % (" ".join(defines), re.search(r"\d+ states, stored", said).group()))
+    return said
+
+
+def expect_rejected(twin, assertion):
+    said = search("REQUESTS=2", twin)
+    assert "errors: 1" in said, "spin sees nothing wrong with %s\n%s" % (twin, said)
+    found = re.search(r"assertion violated (.*) \(at depth", said)
+    assert found and re.search(assertion, found.group(1)), said
+
+
+def test_two_callers_two_owners_two_deaths_keep_every_promise():
+    said = expect_sound("REQUESTS=2", "DEATHS=2")
+    assert not re.search(r"\([1-9]\d* of \d+ states\)", said), "a part of the model is never reached\n" + said
+
+
+def test_three_callers_an_owner_and_its_death_keep_every_promise():
+    for ahead in (1, 2):
+        expect_sound("REQUESTS=3", "OWNERS=1", "DEATHS=1", "AHEAD=%d" % ahead)
+
+
+def test_an_acknowledgement_before_the_commit_is_rejected():
+    expect_rejected("BUG_ACK_BEFORE_COMMIT", ACKNOWLEDGED_IS_DURABLE)
+
+
+def test_a_stale_decision_that_is_committed_is_rejected():
+    expect_rejected("BUG_STALE_DECISION", DECIDED_AGAINST_WHAT_IS_TRUE)
+
+
+def test_a_shared_writer_that_does_not_read_the_tail_is_rejected():
+    expect_rejected("BUG_NO_TAIL", NUMBERS_HAVE_NO_GAPS)
+
+
+def test_a_shared_writer_beside_an_owner_is_rejected():
+    expect_rejected("BUG_NO_LOCK", NUMBERS_HAVE_NO_GAPS)
+
+
+def test_a_second_owner_is_rejected():
+    expect_rejected("BUG_TWO_OWNERS", ONE_OWNER)
+
+
+def test_a_memory_that_outlives_a_failed_commit_is_rejected():
+    expect_rejected("BUG_KEEP_MEMORY", r"head==log_count|" + NUMBERS_HAVE_NO_GAPS)
+
+
+main(globals())

@@ -1,0 +1,97 @@
+"""forge.py - change the history of a store and hash it anew, as if it had always been so.
+
+A chain of hashes proves that nothing was changed afterwards, not that it was right to begin with. What
+is forged here is valid by docs/format.md, and tools/verify.py says so; only who decides the events again
+can see that the flow would never have done it.
+"""
+import json
+import sqlite3
+
+import make_store
+
+verify = make_store.verify
+
+
+class Forger:
+    def __init__(self, path):
+        self.db = sqlite3.connect(path, isolation_level=None)
+        self.db.execute("BEGIN")
+
+    # -- what can be changed
+
+    def entries(self, inst):
+        """[(pos, action, body)] of an instance, oldest first."""
+        return [(pos, self.action(inst, what), json.loads(body) if body else [])
+                for pos, what, body in self.db.execute(
+                    "SELECT pos, what, body FROM pawl_log WHERE inst = ? AND what >= 0 ORDER BY pos", (inst,))]
+
+    def action(self, inst, what):
+        return self.db.execute(
+            "SELECT t.action FROM pawl_transition t JOIN pawl_instance i ON i.definition = t.definition"
+            " WHERE i.number = ? AND t.idx = ?", (inst, what)).fetchone()[0]
+
+    def find(self, inst, action, which=0):
+        """(pos, body) of an entry of this action."""
+        return [(pos, body) for pos, name, body in self.entries(inst) if name == action][which]
+
+    def set(self, pos, **columns):
+        if isinstance(columns.get("body"), list):
+            columns["body"] = make_store.compact(columns["body"]).encode() or None
+        for name, value in columns.items():
+            self.db.execute(f"UPDATE pawl_log SET {name} = ? WHERE pos = ?", (value, pos))
+
+    def value(self, text):
+        """The id of a new value."""
+        salt = make_store.noise(f"forged {text}", 16)
+        return self.db.execute("INSERT INTO pawl_value (commitment, salt, bytes, interned) VALUES (?, ?, ?, 0)",
+                               (verify.value_commitment(salt, text.encode()), salt, text.encode())).lastrowid
+
+    def cut(self, pos):
+        """Take this record and all after it away; what stood before is the end of a commit."""
+        self.db.execute("DELETE FROM pawl_log WHERE pos >= ?", (pos,))
+        self.db.execute("UPDATE pawl_log SET root = x'00' WHERE pos = ?", (pos - 1,))
+        self.db.execute("UPDATE pawl_meta SET value = 0 WHERE key = 'flushed'")
+        self.db.execute("DELETE FROM pawl_head")
+
+    def rows(self, table, *rows):
+        self.db.execute(f"DELETE FROM {table}")
+        for row in rows:
+            self.db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+
+    # -- hashing it anew
+
+    def seal(self):
+        reader = verify.Store.__new__(verify.Store)
+        reader.db = self.db
+        self.db.text_factory = bytes
+        reader.definitions, reader.by_name, reader.commitments = {}, {}, {}
+        reader.chains = {0: verify.Chain(0, verify.STORE_ID_TEXT)}
+        reader.check_values()
+        reader.check_sources()
+        reader.check_definitions()
+        reader.check_instances()
+        root = verify.first_root(dict(self.db.execute("SELECT key, value FROM pawl_meta"))[b"store_id"])
+        hashes = []
+        for row in self.db.execute(f"SELECT {', '.join(reader.COLUMNS)} FROM pawl_log ORDER BY pos").fetchall():
+            record = {name: value or 0 if name not in ("fired", "body", "key", "root") else value
+                      for name, value in zip(reader.COLUMNS, row)}
+            digest = self.hash(reader, record)
+            hashes.append(digest)
+            self.db.execute("UPDATE pawl_log SET hash = ? WHERE pos = ?", (digest, record["pos"]))
+            if record["root"] is not None:
+                root, hashes = verify.next_root(root, hashes), []
+                self.db.execute("UPDATE pawl_log SET root = ? WHERE pos = ?", (root, record["pos"]))
+        self.db.execute("COMMIT")
+        self.db.close()
+
+    @staticmethod
+    def hash(reader, record):
+        record["fired"] = record["at"] if record["fired"] is None else record["fired"]
+        body = reader.create(record) if record["what"] == verify.CREATE else record["body"]
+        chain = reader.chains[record["inst"]]
+        chain.hash = verify.record_hash(
+            chain.hash, chain.id, record["seq"], record["what"], record["at"], record["fired"], record["step"],
+            record["ord"], record["attempt"], record["flags"], reader.commitment(record["actor"], "actor"),
+            reader.commitment(record["payload"], "payload"), reader.commitment(record["reason"], "reason"), body,
+            record["key"])
+        return chain.hash

@@ -1,0 +1,335 @@
+"""What verify does beside finding flipped bits: it decides flows again, it is stopped and goes on, it checks
+all of a definition, it shows how far it is (DESIGN.md section 1; D35)."""
+import json
+import os
+import pathlib
+import pty
+import signal
+import sqlite3
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import forge  # noqa: E402
+from harness import EXAMPLES, PAWL, main  # noqa: E402
+
+verify = forge.verify
+
+# A flow with all that one can do now: templates, a failure and its retry, sleep, an end.
+WORK = """name: work
+steps:
+  start: {name: take, tool: set, args: {n: "{{input.n}}"}, next: nap}
+  nap: {tool: sleep, args: {for: "{{input.nap}}"}, next: try}
+  try: {tool: exec, args: {argv: [sh, -c, 'test -e tried || { touch tried; exit 1; }; echo {\\"ok\\":true}']},
+        retry: {max: 3, backoff: [10ms]}, idempotent: true, next: end}
+  end: {tool: set, args: {got: "{{steps.try.result.ok}}", n: "{{steps.take.result.n}}"}, done: true}
+"""
+REST = """name: rest
+steps:
+  start: {name: nap, tool: sleep, args: {for: "{{input.nap}}"}, next: end}
+  end: {tool: log, args: {message: done}, done: true}
+"""
+FLOW, WAITING = 1, 2  # numbers of instances
+
+
+def flows(shell):
+    """A store with a flow that has ended and one that sleeps."""
+    shell.write("work.yaml", WORK)
+    shell.pawl("run", "work.yaml", "--input", '{"n": 7, "nap": "10ms"}', "--actor", "ann")
+    shell.write("rest.yaml", REST)
+    shell.pawl("define", "rest.yaml", str(EXAMPLES / "order.yaml"))
+    shell.pawl("start", "rest", "--input", '{"nap": "72h"}')
+    for _ in range(3):
+        shell.pawl("start", "order")
+        shell.pawl("fire", "@last", "pay")
+
+
+def by_python(path):
+    return verify.report(str(path))
+
+
+# ---- Flows are decided again --------------------------------------------------------------------
+
+
+def change_end(f):
+    pos, _ = f.find(FLOW, "finish")
+    f.set(pos, payload=f.value('{"got":false}'))
+    return pos
+
+
+def name_an_actor(f):
+    pos, _ = f.find(FLOW, "finish")
+    f.set(pos, actor=1)
+    return pos
+
+
+def skip_a_step(f):
+    pos, body = f.find(FLOW, "start")
+    f.set(pos, body=[["step", 1, 2, 1, "ready"]])
+    return pos
+
+
+def count_attempts_wrongly(f):
+    pos, body = f.find(FLOW, "step.fail")
+    body[[e[0] for e in body].index("step")][3] = 3
+    f.set(pos, body=body)
+    return pos
+
+
+def wake_early(f):
+    pos, body = f.find(FLOW, "step.complete", 0)
+    arm = body[[e[0] for e in body].index("arm")]
+    arm[2] -= 1
+    f.set(pos, body=body)
+    return pos
+
+
+def sleep_less(f):
+    """The same in one that still sleeps, with its row."""
+    pos, body = f.find(WAITING, "start")
+    arm = body[[e[0] for e in body].index("arm")]
+    arm[2] -= 3600000
+    f.set(pos, body=body)
+    f.db.execute("UPDATE pawl_timer SET due = ? WHERE inst = ?", (arm[2], WAITING))
+    return pos
+
+
+def lose_an_effect(f):
+    pos, body = f.find(FLOW, "step.start", 0)
+    f.set(pos, body=[e for e in body if e[0] != "arm"])
+    return pos
+
+
+def complete_another_attempt(f):
+    pos, _ = f.find(FLOW, "step.complete", -1)
+    f.set(pos, attempt=2)
+    return pos
+
+
+def forget_the_end(f):
+    pos, _ = f.find(FLOW, "finish")
+    f.cut(pos)
+    f.db.execute("DELETE FROM pawl_instance WHERE number > 1")
+    last = f.db.execute("SELECT definition FROM pawl_instance").fetchone()[0]
+    f.db.execute("DELETE FROM pawl_definition WHERE id > ?", (last,))
+    f.db.execute("DELETE FROM pawl_state WHERE definition > ?", (last,))
+    f.db.execute("DELETE FROM pawl_transition WHERE definition > ?", (last,))
+    f.db.execute("DELETE FROM pawl_source WHERE id NOT IN (SELECT source FROM pawl_definition)")
+    for table in ("pawl_step", "pawl_timer", "pawl_wait"):
+        f.rows(table)
+    return pos - 1
+
+
+FORGERIES = [change_end, name_an_actor, skip_a_step, count_attempts_wrongly, wake_early, sleep_less, lose_an_effect,
+             complete_another_attempt, forget_the_end]
+
+
+def forged(shell, change):
+    """A copy of the store with a forgery in it: (path, position)."""
+    for old in shell.folder.glob("forged.db*"):
+        old.unlink()
+    path = shell.folder / "forged.db"
+    source, copy = sqlite3.connect(shell.folder / "pawl.db"), sqlite3.connect(path)
+    source.backup(copy)
+    source.close()
+    copy.close()
+    forger = forge.Forger(path)
+    pos = change(forger)
+    forger.seal()
+    return path, pos
+
+
+def test_a_history_that_is_hashed_rightly_but_not_what_its_flow_decides_is_named(shell):
+    flows(shell)
+    path, _ = forged(shell, lambda f: 0)
+    assert shell.json("--store", f"sqlite:{path}", "verify")["valid"], "hashing anew changes nothing"
+    for change in FORGERIES:
+        path, pos = forged(shell, change)
+        by_page = by_python(path)
+        assert by_page["valid"], (change.__name__, by_page)
+        found = shell.json("--store", f"sqlite:{path}", "verify", expect=1)
+        assert found["position"] == pos and "its flow" in found["what"], (change.__name__, pos, found)
+        number = WAITING if change is sleep_less else FLOW
+        assert found["instance_id"].startswith("%010d" % number), (change.__name__, found)
+        one = shell.json("--store", f"sqlite:{path}", "verify", found["instance_id"], expect=1)
+        assert one["first_bad"] == found["first_bad"] and one["what"] == found["what"], (change.__name__, one)
+    of = shell.json("--store", f"sqlite:{path}", "verify", "--definition", "work", expect=1)
+    assert of["position"] == pos, of
+
+
+def test_what_was_decided_from_an_erased_value_is_not_called_wrong(shell):
+    flows(shell)
+    db = sqlite3.connect(shell.folder / "pawl.db")
+    ids = [row[0] for row in db.execute("SELECT DISTINCT payload FROM pawl_log WHERE payload IS NOT NULL")]
+    inputs = [row[0] for row in db.execute("SELECT input FROM pawl_instance WHERE input IS NOT NULL")]
+    for id_ in ids + inputs:
+        db.execute("UPDATE pawl_value SET salt = NULL, bytes = NULL WHERE id = ?", (id_,))
+        db.commit()
+        assert shell.json("verify")["valid"], id_
+    db.close()
+
+
+def test_a_flow_is_decided_again_without_its_snapshot(shell):
+    flows(shell)
+    db = sqlite3.connect(shell.folder / "pawl.db")
+    db.execute("DELETE FROM pawl_snapshot")
+    db.commit()
+    db.close()
+    assert shell.json("verify")["valid"]
+
+
+# ---- Stopped, and gone on -------------------------------------------------------------------------
+
+
+def test_a_check_in_slices_of_any_size_ends_as_one_in_one_go(shell):
+    flows(shell)
+    whole = shell.json("verify")
+    place = shell.folder / "pawl.db-verify"
+    for size in (1, 7):
+        answer, rounds = shell.pawl("verify", "--limit", str(size), "--json", expect=4), 0
+        assert "valid" not in answer.json and answer.json["stopped_at"] >= size, answer
+        while answer.code == 4:
+            assert place.exists() and oct(place.stat().st_mode & 0o777) == "0o600"
+            before, rounds = answer.json["stopped_at"], rounds + 1
+            answer = shell.pawl("verify", "--resume", "--limit", str(size), "--json", expect=None)
+            assert answer.json["resumed_at"] == before, answer
+        assert answer.code == 0 and rounds > 1, answer
+        assert {**whole, "resumed_at": before} == answer.json
+        assert not place.exists(), "there is nothing left to go on with"
+
+
+def test_forgeries_are_found_by_a_check_that_went_on(shell):
+    """What a flow remembers is folded again from its history."""
+    flows(shell)
+    for change in (change_end, sleep_less):
+        path, pos = forged(shell, change)
+        store = ("--store", f"sqlite:{path}")
+        shell.pawl(*store, "verify", "--limit", str(pos - 4), expect=4)
+        found = shell.json(*store, "verify", "--resume", expect=1)
+        assert found["position"] == pos and 0 < found["resumed_at"] < pos, found
+
+
+def test_a_place_that_cannot_be_used_is_said_and_all_is_checked(shell):
+    flows(shell)
+    place = shell.folder / "pawl.db-verify"
+    found = shell.pawl("verify", "--resume")
+    assert "no place was kept" in found.err and "valid" in found.out
+    shell.pawl("verify", "--limit", "5", expect=4)
+    data = bytearray(place.read_bytes())
+    data[40] ^= 1
+    place.write_bytes(data)
+    found = shell.pawl("verify", "--resume")
+    assert "from the beginning" in found.err and "damaged" in found.err and "valid" in found.out, found
+
+
+def test_what_holds_no_payload_is_kept(shell):
+    shell.write("work.yaml", WORK)
+    shell.pawl("run", "work.yaml", "--input", '{"n": "very-secret", "nap": "10ms"}')
+    shell.pawl("define", str(EXAMPLES / "order.yaml"))
+    for size in (2, 5, 9, 11):
+        shell.pawl("verify", "--limit", str(size), expect=4)
+        assert b"very-secret" not in (shell.folder / "pawl.db-verify").read_bytes()
+
+
+def catches(child, number):
+    """Has it a handler for this signal yet?"""
+    status = pathlib.Path("/proc/%d/status" % child.pid).read_text()
+    return int(status.split("SigCgt:")[1].split()[0], 16) >> (number - 1) & 1
+
+
+def test_ctrl_c_and_term_stop_it_and_the_place_is_kept(shell):
+    flows(shell)
+    place = shell.folder / "pawl.db-verify"
+    for number in (signal.SIGINT, signal.SIGTERM):
+        os.mkfifo(place)  # reading it waits for a writer: so we know where it is
+        child = shell.begin("verify", "--resume", "--json")
+        shell.wait_for(lambda: catches(child, number))
+        child.send_signal(number)
+        os.close(os.open(place, os.O_WRONLY))
+        out, err = child.communicate(timeout=60)
+        assert child.returncode == 4 and "stopped_at" in json.loads(out), (child.returncode, out, err)
+        assert place.is_file()
+        found = shell.json("verify", "--resume")
+        assert found["valid"] and found["resumed_at"] == found["records"], found
+
+
+# ---- A definition ---------------------------------------------------------------------------------
+
+
+def test_all_of_a_definition(shell):
+    flows(shell)
+    assert shell.json("verify", "--definition", "order") == {"valid": True, "records": 6, "entries": 3, "instances": 3}
+    assert shell.json("verify", "--definition", "work@1")["instances"] == 1
+    assert "of 3 instances" in shell.pawl("verify", "--definition", "order").out
+    shell.pawl("verify", "--definition", "order@2", expect=1)
+    assert "not-known" in shell.pawl("verify", "--definition", "nobody", expect=1).err
+    db = sqlite3.connect(shell.folder / "pawl.db")
+    db.execute("UPDATE pawl_log SET at = at + 1 WHERE pos = (SELECT max(pos) FROM pawl_log)")
+    db.commit()
+    db.close()
+    found = shell.json("verify", "--definition", "order", expect=1)
+    assert found["first_bad"] == 1 and "hash" in found["what"], found
+    assert shell.json("verify", "--definition", "work")["valid"], "it is another definition's"
+
+
+def test_a_server_checks_a_definition_too(shell):
+    flows(shell)
+    child, address = shell.serve()
+    assert shell.json("--store", address, "verify", "--definition", "order")["instances"] == 3
+    assert shell.json("--store", address, "verify")["valid"]
+    assert "sqlite:FILE" in shell.pawl("--store", address, "verify", "--limit", "3", expect=2).err
+    shell.stop(child)
+
+
+def test_what_does_not_go_together_is_usage(shell):
+    flows(shell)
+    for words in (["@last", "--definition", "order"], ["@last", "--limit", "3"], ["--definition", "order", "--resume"],
+                  ["--limit", "0"], ["--limit", "many"], ["--keep-every", "0"]):
+        assert shell.pawl("verify", *words, expect=2).err.startswith("pawl: "), words
+
+
+# ---- How far it is ----------------------------------------------------------------------------------
+
+
+def on_terminal(shell, *words):
+    """The program with a terminal for its standard error, and a pipe for its answer."""
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen([os.path.abspath(PAWL), *words], cwd=shell.folder, stdout=subprocess.PIPE, stderr=theirs,
+                             env=shell.environment({"TERM": "xterm"}))
+    shell.children.append(child)
+    os.close(theirs)
+    return child, ours
+
+
+def read_all(child, terminal):
+    shown = b""
+    try:
+        while data := os.read(terminal, 65536):
+            shown += data
+    except OSError:  # the other end is closed: that is how a terminal says so
+        pass
+    os.close(terminal)
+    out = child.stdout.read()
+    child.wait(timeout=60)
+    return out.decode(), shown.decode()
+
+
+def test_a_bar_is_drawn_on_a_terminal_and_taken_away(shell):
+    flows(shell)
+    for words in (["verify"], ["verify", "--json"], ["verify", "--definition", "order"]):
+        out, shown = read_all(*on_terminal(shell, *words))
+        assert "█" in shown and " of " in shown and shown.endswith("\r\033[K"), (words, shown)
+        assert "█" not in out and "valid" in out, out
+    out, shown = read_all(*on_terminal(shell, "verify"))
+    assert "records" in shown and "instances" in shown, shown
+
+
+def test_nothing_is_drawn_into_a_pipe(shell):
+    flows(shell)
+    found = shell.pawl("verify")
+    assert found.err == "" and "\033" not in found.out and "\r" not in found.out, found
+
+
+main(globals())
