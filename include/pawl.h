@@ -162,6 +162,11 @@ PAWL_API pawl_status pawl_define(pawl *p, const char *text, size_t size, pawl_de
 
 /* ---- Instances --------------------------------------------------------- */
 
+/* An idempotency key is any text of 1..128 bytes. A call that was accepted with
+ * it is not done again for 7 days: the same call gets the same answer, another
+ * one with the same key CONFLICT. So a call that ended in OUTCOME_UNKNOWN, or
+ * whose answer was lost, can simply be repeated. */
+
 typedef struct pawl_id {
     char text[27]; /* 26 characters; later ids sort later */
 } pawl_id;
@@ -177,6 +182,7 @@ typedef struct pawl_create_args {
     const char *instance_metadata; /* JSON, not empty */
     const char *instantiated_at;   /* RFC 3339, not in the future */
     bool test;               /* its timers fire only by pawl_test_fire_timer() */
+    const char *idempotency_key; /* see below */
 } pawl_create_args;
 
 /* Create an instance of a definition, or of an inline declaration.
@@ -192,6 +198,7 @@ typedef struct pawl_fire_args {
     const char *reason;
     const char *payload;    /* JSON */
     uint64_t expected_sequence; /* 0: any */
+    const char *idempotency_key;
 } pawl_fire_args;
 
 typedef struct pawl_fired {
@@ -364,7 +371,8 @@ PAWL_API pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *n
 
 /* ---- Everything else, by name ------------------------------------------ */
 
-/* Call an operation of the table (docs/reference) by its name with a JSON object;
+/* Call an operation of the table (docs/reference) by its name with a JSON object, which may
+ * have a member idempotency_key if the operation changes something;
  * *out is the JSON answer, the caller's, to pawl_free(). On a rejection *out is NULL.
  * `input_json` may be NULL for an empty object. */
 PAWL_API pawl_status pawl_call(pawl *p, const char *operation, const char *input_json, char **out,

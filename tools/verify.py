@@ -21,17 +21,18 @@ import sys
 import urllib.parse
 
 APPLICATION_ID = 0x7061776C
-TABLES, VIEWS, QUERIES, NEWEST = 1, 2, 3, 4  # migrations: user_version is the number of the last one
+TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, NEWEST = range(1, 8)  # migrations: user_version is the last one's
 SKIP_EVERY = 64
 NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 STORE_ID_TEXT = "0" * 26
-CREATE, DEFINE, LAST_CONTROL = -1, -2, -9
+CREATE, DEFINE, PAUSE, RESUME, ALARM, TOKEN, LAST_CONTROL = -1, -2, -3, -4, -5, -7, -9
 KINDS = {1: "machine", 2: "flow", 3: "code"}
 TERMINALS = {None: 0, "plain": 1, "success": 2, "failure": 3, "cancel": 4}
 PENDING, READY, RUNNING = 0, 1, 2
 STATUSES = {"pending": PENDING, "ready": READY}
 NUMBER_MAX = (1 << 50) - 1
+KEY_KEPT_MS = 7 * 24 * 3600 * 1000
 
 
 # ---- Hashes -----------------------------------------------------------------------------------
@@ -213,6 +214,7 @@ class Chain:
         self.state = definition.initial if definition else 0
         self.hash = NO_HASH
         self.steps, self.timers, self.waits = {}, {}, set()
+        self.paused = None        # the position of the pause in force
         self.snapshot = None      # (seq, hash) that the last entry to speak of one told
         self.flushed = (0, 0, 0)  # (pos, seq, state) at the last position not after `flushed`
         self.later = {}           # the same, by position, after it
@@ -252,6 +254,7 @@ class Chain:
 
     def end(self):
         self.steps, self.timers, self.waits = {}, {}, set()
+        self.paused = None
 
 
 # ---- The store --------------------------------------------------------------------------------
@@ -266,7 +269,9 @@ class Store:
         self.records = self.entries = 0
         self.chains = {0: Chain(0, STORE_ID_TEXT)}
         self.definitions, self.by_name, self.commitments = {}, {}, {}
-        self.last_pos = 0
+        self.last_pos = self.last_at = 0
+        self.kept = {}  # (what, id) -> (due, pos) of tokens and alarms in force
+        self.keys = {}  # key id -> (at, pos) of its last record
 
     def one(self, sql, *args):
         row = self.db.execute(sql, args).fetchone()
@@ -286,6 +291,8 @@ class Store:
         self.check_live()
         self.check_labels()
         self.check_snapshots()
+        self.check_keys()
+        self.check_kept()
         self.check_named_sources()
 
     def check_header(self):
@@ -494,6 +501,7 @@ class Store:
             raise Bad("the instance has a record before it is created")
         self.check_place(chain, record)
         self.check_hash(chain, record, body)
+        self.note_key(record)
         self.check_meaning(chain, record, body)
         self.advance(chain, record, body)
         return record["at"]
@@ -517,12 +525,38 @@ class Store:
         if digest != record["hash"]:
             raise Bad("the record does not match its hash")
 
+    def note_key(self, record):
+        self.last_at = record["at"]
+        key = optional_bytes(record["key"], "key")
+        if not key:
+            return
+        if len(key) != 48:
+            raise Bad(f"its key has {len(key)} bytes; it must have 48")
+        self.keys[key[:16]] = (record["at"], record["pos"])
+
+    def check_keys(self):
+        """Each row names a record with its key; who used one in the last 7 days is named."""
+        rows = {} if self.schema < KEYS else {
+            id_: (at, pos) for id_, at, pos in self.db.execute("SELECT id, at, pos FROM pawl_key")}
+        for id_, (at, pos) in rows.items():
+            found = self.db.execute("SELECT substr(key, 1, 16), at FROM pawl_log WHERE pos = ?",
+                                    (pos,)).fetchone()
+            if found != (id_, at):
+                raise Bad("a key row names a record that has no such key, or another time", pos)
+        for id_, (at, pos) in self.keys.items():
+            if at >= self.last_at - KEY_KEPT_MS and rows.get(id_) != (at, pos):
+                raise Bad("the row of this record's key is missing or names another", pos)
+
     def check_meaning(self, chain, record, body):
         what = record["what"]
         if what < LAST_CONTROL:
             raise Bad(f"there is no control record {what}")
         if what == DEFINE:
             self.check_define(record, body)
+        if what in (ALARM, TOKEN):
+            self.note_kept(record, body)
+        if what in (PAUSE, RESUME):
+            self.check_pause(chain, record)
         if what < 0:
             return
         if chain.number == 0:
@@ -553,6 +587,39 @@ class Store:
             raise Bad(f"its effects can't be read: {error}") from error
         if found != effects or bool(body) != bool(effects):
             raise Bad("its effects are not those of its definition's deadlines")
+
+    def note_kept(self, record, body):
+        if record["inst"] != 0:
+            raise Bad("a token or alarm in an instance's chain")
+        try:
+            text = json.loads(body or b"")
+            what = record["what"], text["id"].encode()
+            if "over" in text:
+                if self.kept.pop(what, None) is None:
+                    raise Bad("a token or alarm ends that is not in force")
+            elif what in self.kept:
+                raise Bad("a token or alarm begins twice")
+            else:
+                self.kept[what] = (number_in(text["due"], "due", low=-(1 << 63)), record["pos"])
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise Bad(f"a token or alarm can't be read: {error}") from error
+
+    def check_kept(self):
+        rows = {} if self.schema < KEPT else {
+            (what, id_): (due, pos) for what, id_, due, pos in self.db.execute(
+                "SELECT what, id, due, pos FROM pawl_kept")}
+        if rows != self.kept:
+            raise Bad("the rows of tokens and alarms are not what the log says")
+
+    def check_pause(self, chain, record):
+        if chain.number == 0:
+            raise Bad("the store itself is paused or resumed")
+        if chain.definition.is_terminal(chain.state):
+            raise Bad("a pause or resumption after the instance has ended")
+        if (record["what"] == PAUSE) == (chain.paused is not None):
+            raise Bad("it is paused a second time" if chain.paused
+                      else "it is resumed, but was not paused")
+        chain.paused = record["pos"] if record["what"] == PAUSE else None
 
     def check_define(self, record, body):
         if record["inst"] != 0:
@@ -666,14 +733,18 @@ class Store:
             timers.setdefault(inst, {})[small(ordinal), name] = (due, small(test))
         for inst, ordinal, name in self.db.execute("SELECT inst, ord, name FROM pawl_wait"):
             waits.setdefault(inst, set()).add((small(ordinal), name))
+        pauses = {} if self.schema < PAUSES else dict(
+            self.db.execute("SELECT inst, pos FROM pawl_pause"))
         for number, chain in self.chains.items():
+            if pauses.pop(number, None) != chain.paused:
+                raise Bad("its pause row is not what the log says", number=number, seq=chain.seq)
             for word, found, wanted in (("step", steps.pop(number, {}), chain.steps),
                                         ("timer", timers.pop(number, {}), chain.timers),
                                         ("wait", waits.pop(number, set()), chain.waits)):
                 if found != wanted:
                     raise Bad(f"its {word} rows are not what its entries left", number=number,
                               seq=chain.seq)
-        for left in (steps, timers, waits):
+        for left in (steps, timers, waits, pauses):
             for number in left:
                 raise Bad(f"a live row belongs to no instance ({number})")
 

@@ -16,6 +16,14 @@ struct pawl {
 pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *options, struct env *env,
                           pawl_error *error);
 
+/* An alarm falls due: ops_alarm.c, called by the engine. */
+pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope,
+                       const struct kept *alarm);
+
+/* A call of pawl.h begins and ends: its scope, the host's panic hook, its error. */
+void api_enter(pawl *p, struct scope *scope);
+pawl_status api_leave(struct scope *scope, pawl_status status, pawl_error *error);
+
 /* Arguments that pawl.h does not call optional: API_NEED(error, GIVEN(p), GIVEN(out)) is PAWL_OK,
  * or INVALID_REQUEST and a sentence that names the call and the first of them that is NULL. */
 struct given {

@@ -27,11 +27,20 @@ struct op_param {
 #define OP_WRITES 1u     /* changes the store */
 #define OP_TEXT_BODY 2u  /* the body is a text (a definition), the member `text` */
 #define OP_RAW_ANSWER 4u /* the answer is not JSON made here but bytes kept exactly */
+#define OP_KEY_IN_RECORD 256u /* writes a record that an idempotency key rides in; others that write
+                              have their answer kept */
+#define OP_NO_KEY 512u    /* its answer must not be kept: it takes no idempotency key */
 #define OP_ANY_QUERY 8u  /* unknown query keys are the handler's to name (label.K, invalid-query) */
 #define OP_QUICK 32u     /* looks at one thing: not worth handing to another thread */
 #define OP_FIXED 64u     /* what is there never changes: worth a tag */
 #define OP_FIGURES 128u  /* what is counted; a surface adds what it has counted itself */
 #define OP_STREAM 16u    /* the answer says where a stream begins; a surface that can, goes on */
+
+/* Who calls. */
+struct op_principal {
+    str name;   /* data NULL: somebody local, who may do everything */
+    str scopes; /* "read,write:order" */
+};
 
 /* Where a stream of entries begins (events.h reads on from there). */
 struct op_stream {
@@ -44,9 +53,11 @@ struct op_call {
     struct scope *scope;
     const struct op *op;
     struct node *input;     /* an object: everything, checked against op->params */
+    const uint8_t *key;     /* idempotency, for handlers of OP_KEY_IN_RECORD; NULL: none */
     int http_status;        /* of success; the handler may change it (200 or 201) */
     const char *content_type; /* default application/json */
     struct op_stream stream;  /* OP_STREAM: out */
+    struct op_principal who;
 };
 
 struct op {
@@ -57,7 +68,11 @@ struct op {
     const char *summary;
     const struct op_param *params; /* ending in a zero row */
     pawl_status (*handle)(struct op_call *call, struct buf *out);
+    const char *scope; /* what a token must have: one of OP_SCOPES; NULL: nobody may */
 };
+
+/* "none" is for everybody, also without a token; "any" for everybody who has one. */
+#define OP_SCOPES "none", "any", "read", "write", "work", "define", "test", "admin"
 
 extern const struct op ops[];      /* ending in a zero row */
 const struct op *op_find(str name);
@@ -72,6 +87,8 @@ struct op_request {
     uint32_t pair_count;
     struct node *body;     /* parsed; for OP_TEXT_BODY NULL */
     str text;              /* OP_TEXT_BODY: the body's bytes */
+    str key;               /* idempotency; data NULL: none. Ignored unless the operation writes */
+    struct op_principal who;
 };
 struct op_answer {
     int http_status;
@@ -82,6 +99,18 @@ struct op_answer {
 /* Run an operation: merge, check, handle. On OK the answer is in `out`. */
 pawl_status op_run(pawl *p, const struct op *op, const struct op_request *request,
                    struct scope *scope, struct buf *out, struct op_answer *answer);
+
+/* UNAUTHENTICATED: no such token, or no longer. */
+pawl_status op_authenticate(pawl *p, struct scope *scope, str bearer, struct op_principal *out);
+/* May request->who do this? FORBIDDEN: no scope of the token allows this call. */
+pawl_status op_authorize(pawl *p, struct scope *scope, const struct op *op,
+                         const struct op_request *request);
+bool op_has_tokens(pawl *p); /* that are in force */
+
+/* A key that every surface carries unchanged. */
+bool key_is_plain(str key);
+#define KEY_EXPECTED                                                                               \
+    "the idempotency key: expected 1..128 bytes, no control characters, no space at its ends"
 
 /* An operation under way that holds no thread. Where op_can_fly() says so it may be prepared
  * (rejections come out here) and launched: `landed` is called once, by a thread that must not be

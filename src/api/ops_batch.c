@@ -2,7 +2,7 @@
  *
  * Lines are taken in order. Fires that follow each other go to the engine together and share a
  * commit; any other operation waits until those before it are done, so that a line may rely on
- * them. What is wrong with a line is answered in its place. */
+ * them. What is wrong with a line is answered in its place; so is what its caller may not do. */
 #include "api/ops_int.h"
 #include "base/limits.h"
 
@@ -193,7 +193,11 @@ static pawl_status read_line(struct batch *batch, str text, struct op_call *out)
     input = node_find(line, "input");
     if (!input || input->kind == NODE_NULL)
         input = &nothing;
-    return op_prepare(batch->call->p, op, input, scope, out);
+    status = op_authorize(batch->call->p, scope, op,
+                          &(struct op_request){ .body = input, .who = batch->call->who });
+    if (status != PAWL_OK)
+        return status;
+    return op_prepare(batch->call->p, op, input, &batch->call->who, scope, out);
 }
 
 static void run_other(struct batch *batch, struct op_call *call)

@@ -81,7 +81,7 @@ pawl_status op_definition_put(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     status = engine_define(op_engine(call), call->scope, op_text(call, "name"),
-                           text.data ? text : STR(""), &defined);
+                           text.data ? text : STR(""), call->key, &defined);
     if (status != PAWL_OK)
         return status;
     call->http_status = defined.is_new ? 201 : 200;

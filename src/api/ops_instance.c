@@ -95,6 +95,7 @@ pawl_status op_instance_create(struct op_call *call, struct buf *out)
         .subject = op_ref(call, "subject_ref"),
         .correlation = op_ref(call, "correlation_id"),
         .test = op_is_true(call, "test"),
+        .key = call->key,
     };
     struct created created;
     const char *defect;
@@ -158,6 +159,7 @@ void fire_read(const struct op_call *call, struct fire_args *out)
         .reason = op_ref(call, "reason"),
         .payload = op_json(call, "payload"),
         .guard_satisfied = op_is_true(call, "guard_satisfied"),
+        .key = call->key,
     };
 
     args.has_expected = read_expected(call, &args.expected_sequence);
@@ -242,8 +244,13 @@ pawl_status op_instance_cancel(struct op_call *call, struct buf *out)
         defect = ref_defect(call, "reason");
     if (defect)
         return refuse_cancel(call, defect);
-    status = engine_cancel(op_engine(call), call->scope, op_text(call, "instance_id"),
-                           op_ref(call, "actor_ref"), op_ref(call, "reason"), &fired);
+    status = engine_fire(op_engine(call), call->scope,
+                         &(struct fire_args){ .id = op_text(call, "instance_id"),
+                                              .actor = op_ref(call, "actor_ref"),
+                                              .reason = op_ref(call, "reason"),
+                                              .is_cancel = true,
+                                              .key = call->key },
+                         &fired);
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');

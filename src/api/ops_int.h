@@ -37,9 +37,10 @@ pawl_status defect_status(const struct op_call *call, const char *words);
 
 /* ---- Shared ---- */
 
-/* An input that came whole (path, query and body in one object), checked against the table. */
-pawl_status op_prepare(pawl *p, const struct op *op, struct node *input, struct scope *scope,
-                       struct op_call *out);
+/* An input that came whole (path, query and body in one object, and perhaps an idempotency_key),
+ * checked against the table. who NULL: somebody local. */
+pawl_status op_prepare(pawl *p, const struct op *op, struct node *input,
+                       const struct op_principal *who, struct scope *scope, struct op_call *out);
 pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *answer);
 
 struct engine *op_engine(const struct op_call *call);
@@ -61,6 +62,19 @@ void print_fired(const struct fired *fired, struct buf *out);
 void print_entry(str id, const struct entry *entry, bool with_id, struct buf *out);
 void print_instance(const struct instance_view *view, struct buf *out);
 
+/* ---- Alarms ---- */
+
+/* Would this input pass the checks of the table? INVALID_REQUEST. */
+pawl_status op_check(struct scope *scope, const struct op *op, str input_json);
+/* Run one with a whole input and an idempotency key. */
+pawl_status op_call_keyed(pawl *p, const struct op *op, str input_json, str principal, str key,
+                          struct scope *scope, struct buf *out);
+
+/* ---- Tokens ---- */
+
+bool scopes_are_valid(str list);
+pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SHA_SIZE + 1]);
+
 /* ---- Handlers ---- */
 
 #define OP_HANDLERS(X)                                                                             \
@@ -74,6 +88,8 @@ void print_instance(const struct instance_view *view, struct buf *out);
     X(instance_cancel_many)                                                                        \
     X(instance_current)                                                                            \
     X(instance_declaration)                                                                        \
+    X(instance_pause)                                                                              \
+    X(instance_resume)                                                                             \
     X(instance_get)                                                                                \
     X(instance_list)                                                                               \
     X(instance_counts)                                                                             \
@@ -93,6 +109,12 @@ void print_instance(const struct instance_view *view, struct buf *out);
     X(test_advance)                                                                                \
     X(test_fire_timer)                                                                             \
     X(test_signal)                                                                                 \
+    X(alarm_set)                                                                                   \
+    X(alarm_cancel)                                                                                \
+    X(alarm_list)                                                                                  \
+    X(token_create)                                                                                \
+    X(token_list)                                                                                  \
+    X(token_revoke)                                                                                \
     X(batch)                                                                                       \
     X(events)                                                                                      \
     X(store_names)                                                                                 \

@@ -145,12 +145,6 @@ static void print_next(uint64_t last, bool has_more, struct buf *out)
     json_str(out, has_more ? str_of(cursor) : STR_NONE);
 }
 
-/* Nothing can be paused yet, and the store does not know the word. */
-static bool can_match(const struct list_query *query)
-{
-    return !str_is(query->status, instance_status_name(STATUS_PAUSED));
-}
-
 pawl_status op_instance_list(struct op_call *call, struct buf *out)
 {
     struct list_query query = { 0 };
@@ -160,7 +154,7 @@ pawl_status op_instance_list(struct op_call *call, struct buf *out)
     pawl_status status = read_query(call, &query);
 
     limit = query.limit++;
-    if (status == PAWL_OK && can_match(&query))
+    if (status == PAWL_OK)
         status = engine_list(op_engine(call), call->scope, &query, &numbers, &count);
     has_more = count > limit;
     count = has_more ? limit : count;

@@ -1,4 +1,5 @@
 /* ops_run.c - run an operation: merge what came apart, check it against the table, handle. */
+#include "api/key.h"
 #include "api/ops_int.h"
 #include "base/limits.h"
 
@@ -8,6 +9,8 @@ struct merge {
     struct scope *scope;
     const struct op *op;
     struct node *input, *last;
+    str key; /* idempotency; data NULL: none */
+    struct op_principal who;
 };
 
 const struct op_param *op_param_find(const struct op *op, str name)
@@ -181,6 +184,20 @@ static pawl_status answer_lost(struct scope *scope, const struct op *op)
                       op->name);
 }
 
+/* The key, if there is one and it writes. */
+static pawl_status read_key(const struct merge *merge, struct op_call *call)
+{
+    pawl_status status = PAWL_OK;
+
+    if (merge->key.data && (merge->op->flags & OP_WRITES))
+        status = key_of_input(merge->scope, merge->who.name, merge->key, merge->op, merge->input,
+                              &call->key);
+    if (status == PAWL_OK && call->key && (merge->op->flags & OP_NO_KEY))
+        status = scope_fail(merge->scope, PAWL_INVALID_REQUEST,
+                            "%s takes no idempotency key: its answer is not kept", merge->op->name);
+    return status;
+}
+
 static pawl_status check(pawl *p, struct merge *merge, struct op_call *out)
 {
     pawl_status status = PAWL_OK;
@@ -195,8 +212,9 @@ static pawl_status check(pawl *p, struct merge *merge, struct op_call *out)
         .input = merge->input,
         .http_status = merge->op->http_status,
         .content_type = "application/json",
+        .who = merge->who,
     };
-    return PAWL_OK;
+    return read_key(merge, out);
 }
 
 pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *answer)
@@ -206,7 +224,8 @@ pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *
     pawl_status status = reserve_answer(call, out);
 
     if (status == PAWL_OK)
-        status = call->op->handle(call, out);
+        status = call->key && !(call->op->flags & OP_KEY_IN_RECORD) ? key_run(call, out)
+                                                                    : call->op->handle(call, out);
     if (status == PAWL_NO_MEMORY && !writes && scope->arena.used > scope->arena.limit / 2)
         status = scope_fail(scope, PAWL_TOO_LARGE,
                             "the answer would be over %zu MiB: ask for less of it (limit; "
@@ -237,6 +256,8 @@ static pawl_status prepare_request(pawl *p, const struct op *op, const struct op
 
     if (status == PAWL_OK)
         status = merge_request(&merge, request);
+    merge.key = request->key;
+    merge.who = request->who;
     return status == PAWL_OK ? check(p, &merge, out) : status;
 }
 
@@ -303,7 +324,7 @@ void op_launch(struct op_flight *flight, landed_fn landed, void *context)
 
 bool op_must_wait(const struct op_flight *flight)
 {
-    return flight->fire.fire.is_elsewhere;
+    return flight->fire.fire.is_elsewhere || flight->fire.fire.is_again;
 }
 
 pawl_status op_land(struct op_flight *flight, struct buf *out, struct op_answer *answer)
@@ -311,7 +332,7 @@ pawl_status op_land(struct op_flight *flight, struct buf *out, struct op_answer 
     struct batch_fire *fire = &flight->fire.fire;
     struct op_call *call = &flight->call;
 
-    if (fire->is_elsewhere)
+    if (op_must_wait(flight) && fire->status == PAWL_OK)
         fire->status = engine_fire(op_engine(call), call->scope, &fire->args, &fire->fired);
     if (fire->status != PAWL_OK)
         return fire->status;
@@ -323,15 +344,77 @@ pawl_status op_land(struct op_flight *flight, struct buf *out, struct op_answer 
 
 /* ---- By name ---- */
 
-pawl_status op_prepare(pawl *p, const struct op *op, struct node *input, struct scope *scope,
-                       struct op_call *out)
+/* Where there is no header for it, the key is a member of the input; not of the call itself. */
+static pawl_status take_key(struct merge *merge, struct node *input)
+{
+    struct node **at = &input->first;
+
+    if (input->kind != NODE_OBJECT || !(merge->op->flags & OP_WRITES))
+        return PAWL_OK;
+    while (*at && !str_is((*at)->key, "idempotency_key"))
+        at = &(*at)->next;
+    if (!*at)
+        return PAWL_OK;
+    if ((*at)->kind != NODE_STRING)
+        return scope_fail(merge->scope, PAWL_INVALID_REQUEST,
+                          "'idempotency_key': expected a string, found %s",
+                          node_kind_name((*at)->kind));
+    merge->key = (*at)->text;
+    *at = (*at)->next;
+    input->count--;
+    return PAWL_OK;
+}
+
+pawl_status op_prepare(pawl *p, const struct op *op, struct node *input,
+                       const struct op_principal *who, struct scope *scope, struct op_call *out)
 {
     struct merge merge;
     pawl_status status = merge_begin(&merge, scope, op);
 
+    if (who)
+        merge.who = *who;
+    if (status == PAWL_OK)
+        status = take_key(&merge, input);
     if (status == PAWL_OK)
         status = merge_members(&merge, input, true);
     return status == PAWL_OK ? check(p, &merge, out) : status;
+}
+
+static pawl_status merge_text(struct merge *merge, struct scope *scope, const struct op *op,
+                              str input_json)
+{
+    struct node *input;
+    pawl_status status = node_read_json(scope, input_json, &input);
+
+    if (status == PAWL_OK)
+        status = merge_begin(merge, scope, op);
+    return status == PAWL_OK ? merge_members(merge, input, true) : status;
+}
+
+pawl_status op_check(struct scope *scope, const struct op *op, str input_json)
+{
+    struct merge merge;
+    pawl_status status = merge_text(&merge, scope, op, input_json);
+
+    for (const struct op_param *param = op->params; param->name && status == PAWL_OK; param++)
+        status = check_param(&merge, param);
+    return status;
+}
+
+pawl_status op_call_keyed(pawl *p, const struct op *op, str input_json, str principal, str key,
+                          struct scope *scope, struct buf *out)
+{
+    struct op_answer answer;
+    struct op_call call;
+    struct merge merge;
+    pawl_status status = merge_text(&merge, scope, op, input_json);
+
+    if (status != PAWL_OK)
+        return status;
+    merge.key = key;
+    merge.who.name = principal;
+    status = check(p, &merge, &call);
+    return status == PAWL_OK ? op_perform(&call, out, &answer) : status;
 }
 
 static pawl_status call_by_name(pawl *p, const struct op *op, const char *input_json,
@@ -344,7 +427,7 @@ static pawl_status call_by_name(pawl *p, const struct op *op, const char *input_
 
     status = node_read_json(scope, str_of(input_json ? input_json : "{}"), &input);
     if (status == PAWL_OK)
-        status = op_prepare(p, op, input, scope, &call);
+        status = op_prepare(p, op, input, NULL, scope, &call);
     return status == PAWL_OK ? op_perform(&call, out, &answer) : status;
 }
 

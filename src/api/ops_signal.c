@@ -19,9 +19,9 @@ pawl_status op_signal_send(struct op_call *call, struct buf *out)
         status = require_known(call);
         return status == PAWL_OK ? defect_status(call, defect) : status;
     }
-    status =
-        engine_signal(op_engine(call), call->scope, op_text(call, "instance_id"),
-                      op_text(call, "name"), op_json(call, "payload"), op_ref(call, "actor_ref"));
+    status = engine_signal(op_engine(call), call->scope, op_text(call, "instance_id"),
+                           op_text(call, "name"), op_json(call, "payload"),
+                           op_ref(call, "actor_ref"), call->key);
     if (status == PAWL_OK)
         print_count(out, "delivered", 1);
     return status;
@@ -50,8 +50,9 @@ pawl_status op_test_signal(struct op_call *call, struct buf *out)
 
 pawl_status op_test_fire_timer(struct op_call *call, struct buf *out)
 {
-    pawl_status status = engine_fire_timer(op_engine(call), call->scope,
-                                           op_text(call, "instance_id"), op_text(call, "name"));
+    pawl_status status =
+        engine_fire_timer(op_engine(call), call->scope, op_text(call, "instance_id"),
+                          op_text(call, "name"), call->key);
 
     if (status == PAWL_OK)
         print_count(out, "fired", 1);

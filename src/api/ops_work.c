@@ -153,7 +153,8 @@ static pawl_status answer(const struct op_call *call, const struct node *object,
                            .payload = json_of(object, is_failure ? "error" : "result"),
                            .no_retry = retry && retry->kind == NODE_BOOL && !retry->truth };
 
-    return engine_step_send(op_engine(call), call->scope, step_id, lease_of(object), &event);
+    return engine_step_send(op_engine(call), call->scope, step_id, lease_of(object), &event,
+                            call->key);
 }
 
 pawl_status op_step_complete(struct op_call *call, struct buf *out)
@@ -299,7 +300,7 @@ static pawl_status decide(struct op_call *call, enum event_kind kind)
     if (defect)
         return defect_status(call, defect);
     return engine_step_send(op_engine(call), call->scope, op_text(call, "step_id"), STR_NONE,
-                            &event);
+                            &event, call->key);
 }
 
 /* Below the count that it needs, a gate stays pending. */

@@ -3,151 +3,12 @@
  * Nothing is decided here. Texts that end in NUL become views; results become texts that live
  * as long as the header says. */
 #include "api/api.h"
+#include "api/key.h"
 #include "base/limits.h"
 #include "base/node.h"
 #include "base/time.h"
 #include "tool/tool.h"
 #include <stdio.h>
-
-/* ---- Scopes ---- */
-
-static pawl_status leave(struct scope *scope, pawl_status status, pawl_error *error)
-{
-    if (error) {
-        if (status)
-            *error = scope->error;
-        else
-            *error = (pawl_error){ 0 };
-        error->status = status;
-    }
-    scope_fini(scope);
-    panic_set(scope->outer);
-    return status;
-}
-
-static void enter(pawl *p, struct scope *scope)
-{
-    scope_init(scope, &p->heap, LIMIT_SCOPE);
-    scope->outer = panic_set(&p->panic);
-}
-
-/* There may be no pawl, and so no scope, to tell it in. */
-pawl_status api_need(pawl_error *error, const char *call, const struct given *given)
-{
-    while (given->name && given->is_there)
-        given++;
-    if (!given->name)
-        return PAWL_OK;
-    if (error) {
-        error->status = PAWL_INVALID_REQUEST;
-        (void)snprintf(error->message, sizeof error->message, "%s: expected %s, found NULL", call,
-                       given->name);
-    }
-    return PAWL_INVALID_REQUEST;
-}
-
-/* ---- Opening ---- */
-
-static struct heap heap_of(const pawl_options *options)
-{
-    if (options->resize)
-        return (struct heap){ options->resize, options->resize_context };
-    return heap_libc;
-}
-
-/* Open what `from` says, with the host's choices. `env` is the engine's, also on failure. */
-static pawl_status open_engine(pawl **out, const char *url, const pawl_options *o,
-                               struct engine_options from, pawl_error *error)
-{
-    struct heap heap = heap_of(o);
-    struct scope scope;
-    pawl *p = from.env ? heap_new(&heap, sizeof *p) : NULL;
-    pawl_status status;
-
-    scope_init(&scope, p ? &p->heap : &heap, LIMIT_SCOPE);
-    scope.outer = panic_set(p ? &p->panic : NULL);
-    if (!p) {
-        if (from.env)
-            from.env->close(from.env);
-        return leave(&scope, scope_no_memory(&scope), error);
-    }
-    p->heap = heap;
-    p->panic = (struct panic_hook){ o->panic, o->panic_context };
-    from.heap = &p->heap;
-    from.panic = &p->panic;
-    from.test_clock = o->test_clock;
-    from.allow_exec = o->allow_exec;
-    from.log = o->log;
-    from.log_context = o->log_context;
-    status = leave(&scope, engine_open(url, &from, &scope, &p->engine), error);
-    if (status)
-        heap_free(&heap, p, sizeof *p);
-    else
-        *out = p;
-    return status;
-}
-
-static const pawl_options defaults = { 0 };
-
-pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *options, struct env *env,
-                          pawl_error *error)
-{
-    const pawl_options *o = options ? options : &defaults;
-
-    *out = NULL;
-    return open_engine(
-        out, url ? url : "sqlite:pawl.db", o,
-        (struct engine_options){
-            .env = env, .own = o->own, .address = o->address, .workers = o->workers },
-        error);
-}
-
-pawl_status pawl_open(pawl **out, const char *url, const pawl_options *options, pawl_error *error)
-{
-    struct heap heap = heap_of(options ? options : &defaults);
-    pawl_status status = API_NEED(error, GIVEN(out));
-
-    if (status)
-        return status;
-    return pawl_open_env(out, url, options, env_os_new(&heap), error);
-}
-
-pawl_status pawl_attach(pawl **out, struct sqlite3 *connection, const pawl_options *options,
-                        pawl_error *error)
-{
-    const pawl_options *o = options ? options : &defaults;
-    struct heap heap = heap_of(o);
-    struct scope scope;
-    pawl_status status = API_NEED(error, GIVEN(out));
-
-    if (status)
-        return status;
-    *out = NULL;
-    if (connection && !o->own && !o->workers && !o->address)
-        return open_engine(
-            out, NULL, o,
-            (struct engine_options){ .env = env_os_new(&heap), .connection = connection }, error);
-    scope_init(&scope, &heap, LIMIT_SCOPE);
-    scope.outer = panic_set(NULL);
-    scope_fail(&scope, PAWL_INVALID_REQUEST, "attaching: expected %s",
-               connection ? "no own, workers or address: an attachment is shared"
-                          : "a connection, found NULL");
-    return leave(&scope, PAWL_INVALID_REQUEST, error);
-}
-
-void pawl_close(pawl *p)
-{
-    const struct panic_hook *outer;
-    struct heap heap;
-
-    if (!p)
-        return;
-    outer = panic_set(&p->panic);
-    heap = p->heap;
-    engine_close(p->engine);
-    panic_set(outer);
-    heap_free(&heap, p, sizeof *p);
-}
 
 /* ---- Definitions ---- */
 
@@ -160,14 +21,14 @@ pawl_status pawl_define(pawl *p, const char *text, size_t size, pawl_defined *ou
 
     if (status)
         return status;
-    enter(p, &scope);
-    status = engine_define(p->engine, &scope, STR_NONE, (str){ text, size }, &defined);
+    api_enter(p, &scope);
+    status = engine_define(p->engine, &scope, STR_NONE, (str){ text, size }, NULL, &defined);
     if (!status && out) {
         *out = (pawl_defined){ .version = defined.version, .is_new = defined.is_new };
         sha_hex(defined.sha256, SHA_SIZE, out->sha256);
         snprintf(out->name, sizeof out->name, "%.*s", STR_ARG(defined.name));
     }
-    return leave(&scope, status, error);
+    return api_leave(&scope, status, error);
 }
 
 /* ---- Instances ---- */
@@ -294,6 +155,38 @@ static void create_args_of(struct scope *scope, const pawl_create_args *from,
     out->late_words = status ? arena_text(&scope->arena, str_of(scope->error.message)) : NULL;
 }
 
+#define TEXT_MEMBER(name, text)                                                                    \
+    {                                                                                              \
+        STR_INIT(name), supplied(text), true                                                       \
+    }
+#define JSON_MEMBER(name, text)                                                                    \
+    {                                                                                              \
+        STR_INIT(name), supplied(text), false                                                      \
+    }
+#define MEMBER_COUNT(members) (uint32_t)(sizeof(members) / sizeof *(members))
+
+static pawl_status create_key(struct scope *scope, const pawl_create_args *args,
+                              struct create_args *out)
+{
+    struct key_member members[] = {
+        TEXT_MEMBER("definition", args->definition),
+        JSON_MEMBER("declaration", args->declaration),
+        JSON_MEMBER("input", args->input),
+        TEXT_MEMBER("actor_ref", args->actor_ref),
+        TEXT_MEMBER("subject_ref", args->subject_ref),
+        TEXT_MEMBER("correlation_id", args->correlation_id),
+        JSON_MEMBER("labels", args->labels),
+        JSON_MEMBER("instance_metadata", args->instance_metadata),
+        TEXT_MEMBER("instantiated_at", args->instantiated_at),
+        JSON_MEMBER("test", args->test ? "true" : NULL),
+    };
+
+    if (!args->idempotency_key)
+        return PAWL_OK;
+    return key_of_members(scope, STR_NONE, str_of(args->idempotency_key), "instance.create",
+                          members, MEMBER_COUNT(members), &out->key);
+}
+
 pawl_status pawl_create(pawl *p, const pawl_create_args *args, pawl_id *out, pawl_error *error)
 {
     struct scope scope;
@@ -303,12 +196,37 @@ pawl_status pawl_create(pawl *p, const pawl_create_args *args, pawl_id *out, paw
 
     if (status)
         return status;
-    enter(p, &scope);
+    api_enter(p, &scope);
     create_args_of(&scope, args, &create);
-    status = engine_create(p->engine, &scope, &create, &created);
+    status = create_key(&scope, args, &create);
+    if (!status)
+        status = engine_create(p->engine, &scope, &create, &created);
     if (!status)
         memcpy(out->text, created.id, sizeof out->text);
-    return leave(&scope, status, error);
+    return api_leave(&scope, status, error);
+}
+
+static pawl_status fire_key(struct scope *scope, const char *id, const pawl_fire_args *args,
+                            struct fire_args *out)
+{
+    char expected[24];
+    struct key_member members[] = {
+        TEXT_MEMBER("instance_id", id),
+        TEXT_MEMBER("action", args->action),
+        TEXT_MEMBER("actor_ref", args->actor_ref),
+        JSON_MEMBER("guard_satisfied", args->guard_satisfied ? "true" : NULL),
+        TEXT_MEMBER("fired_at", args->fired_at),
+        TEXT_MEMBER("reason", args->reason),
+        JSON_MEMBER("payload", args->payload),
+        { STR_INIT("expected_sequence"), STR_NONE, false },
+    };
+
+    if (!args->idempotency_key)
+        return PAWL_OK;
+    snprintf(expected, sizeof expected, "%llu", (unsigned long long)args->expected_sequence);
+    members[7].value = args->expected_sequence ? str_of(expected) : STR_NONE;
+    return key_of_members(scope, STR_NONE, str_of(args->idempotency_key), "instance.fire", members,
+                          MEMBER_COUNT(members), &out->key);
 }
 
 /* What is wrong with attribution and time is reported in its place, after the others. */
@@ -358,12 +276,24 @@ pawl_status pawl_fire(pawl *p, const char *id, const pawl_fire_args *args, pawl_
 
     if (status)
         return status;
-    enter(p, &scope);
+    api_enter(p, &scope);
     fire_args_of(&scope, id, args, &fire);
-    status = engine_fire(p->engine, &scope, &fire, &fired);
+    status = fire_key(&scope, id, args, &fire);
+    if (!status)
+        status = engine_fire(p->engine, &scope, &fire, &fired);
     if (!status && out)
         fired_of(&fired, out);
-    return leave(&scope, status, error);
+    return api_leave(&scope, status, error);
+}
+
+static pawl_status batch_keys(struct scope *scope, const pawl_batch_fire *fires,
+                              struct batch_fire *out, size_t count)
+{
+    pawl_status status = PAWL_OK;
+
+    for (size_t i = 0; i < count && !status; i++)
+        status = fire_key(scope, fires[i].id, &fires[i].args, &out[i].args);
+    return status;
 }
 
 #define IDS_AHEAD 16
@@ -376,28 +306,30 @@ pawl_status pawl_fire_batch(pawl *p, pawl_batch_fire *fires, size_t count, pawl_
 
     if (status)
         return status;
-    enter(p, &scope);
+    api_enter(p, &scope);
     if (count > LIMIT_BATCH)
-        return leave(&scope,
-                     scope_fail(&scope, PAWL_TOO_LARGE,
-                                "expected at most %u fires in a batch, found %zu", LIMIT_BATCH,
-                                count),
-                     error);
+        return api_leave(&scope,
+                         scope_fail(&scope, PAWL_TOO_LARGE,
+                                    "expected at most %u fires in a batch, found %zu", LIMIT_BATCH,
+                                    count),
+                         error);
     batch = ARENA_ARRAY(&scope.arena, struct batch_fire, count + 1);
     if (!batch)
-        return leave(&scope, scope_no_memory(&scope), error);
+        return api_leave(&scope, scope_no_memory(&scope), error);
     for (size_t i = 0; i < count; i++) {
         if (i + IDS_AHEAD < count) /* ids lie anywhere: waiting for each would take longest */
             __builtin_prefetch(fires[i + IDS_AHEAD].id);
         fire_args_of(&scope, fires[i].id, &fires[i].args, &batch[i].args);
     }
-    status = engine_fire_batch(p->engine, &scope, batch, count);
+    status = batch_keys(&scope, fires, batch, count);
+    if (!status)
+        status = engine_fire_batch(p->engine, &scope, batch, count);
     for (size_t i = 0; i < count && !status; i++) {
         fires[i].status = batch[i].status;
         if (!batch[i].status)
             fired_of(&batch[i].fired, &fires[i].fired);
     }
-    return leave(&scope, status, error);
+    return api_leave(&scope, status, error);
 }
 
 /* Like fire: what is wrong with the values comes after what the instance says to it. */
@@ -426,12 +358,12 @@ pawl_status pawl_cancel(pawl *p, const char *id, const char *actor_ref, const ch
 
     if (status)
         return status;
-    enter(p, &scope);
+    api_enter(p, &scope);
     cancel_args_of(&scope, id, actor_ref, reason, &cancel);
     status = engine_fire(p->engine, &scope, &cancel, &fired);
     if (!status && out)
         fired_of(&fired, out);
-    return leave(&scope, status, error);
+    return api_leave(&scope, status, error);
 }
 
 pawl_status pawl_signal(pawl *p, const char *id, const char *name, const char *payload,
@@ -442,12 +374,12 @@ pawl_status pawl_signal(pawl *p, const char *id, const char *name, const char *p
 
     if (status)
         return status;
-    enter(p, &scope);
+    api_enter(p, &scope);
     status = check_json(&scope, "payload", supplied(payload), false);
     if (!status)
         status = engine_signal(p->engine, &scope, str_of(id), str_of(name), supplied(payload),
-                               supplied(actor_ref));
-    return leave(&scope, status, error);
+                               supplied(actor_ref), NULL);
+    return api_leave(&scope, status, error);
 }
 
 pawl_status pawl_current(pawl *p, const char *id, const char **out, pawl_error *error)
@@ -458,11 +390,11 @@ pawl_status pawl_current(pawl *p, const char *id, const char **out, pawl_error *
 
     if (status)
         return status;
-    enter(p, &scope);
+    api_enter(p, &scope);
     status = engine_current(p->engine, &scope, str_of(id), &state);
     if (!status)
         *out = state.data;
-    return leave(&scope, status, error);
+    return api_leave(&scope, status, error);
 }
 
 /* ---- Tools, code, time ---- */
@@ -488,8 +420,8 @@ pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, pawl_error *
 
     if (status)
         return status;
-    enter(p, &scope);
-    return leave(&scope, engine_code_register(p->engine, type, &scope), error);
+    api_enter(p, &scope);
+    return api_leave(&scope, engine_code_register(p->engine, type, &scope), error);
 }
 
 int64_t pawl_next_due(pawl *p)
@@ -525,8 +457,8 @@ pawl_status pawl_run_due(pawl *p, pawl_error *error)
 
     if (status)
         return status;
-    enter(p, &scope);
-    return leave(&scope, engine_run_due(p->engine, &scope), error);
+    api_enter(p, &scope);
+    return api_leave(&scope, engine_run_due(p->engine, &scope), error);
 }
 
 pawl_status pawl_test_advance(pawl *p, int64_t by_ms, pawl_error *error)
@@ -536,8 +468,8 @@ pawl_status pawl_test_advance(pawl *p, int64_t by_ms, pawl_error *error)
 
     if (status)
         return status;
-    enter(p, &scope);
-    return leave(&scope, engine_advance(p->engine, &scope, by_ms), error);
+    api_enter(p, &scope);
+    return api_leave(&scope, engine_advance(p->engine, &scope, by_ms), error);
 }
 
 pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *name, pawl_error *error)
@@ -547,8 +479,9 @@ pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *name, pawl
 
     if (status)
         return status;
-    enter(p, &scope);
-    return leave(&scope, engine_fire_timer(p->engine, &scope, str_of(id), str_of(name)), error);
+    api_enter(p, &scope);
+    return api_leave(&scope, engine_fire_timer(p->engine, &scope, str_of(id), str_of(name), NULL),
+                     error);
 }
 
 /* Texts handed over hold no NUL but their last byte, so that their size is known. */

@@ -10,6 +10,7 @@
     X(ACK_BEFORE_COMMIT, "a call is answered before its commit is asked for")                      \
     X(SEQUENCE_RESET, "an instance read from the store begins again at entry 1")                   \
     X(STALE_DECISION, "a decision is committed though its instance has moved on")                  \
+    X(KEY_IGNORED, "an idempotency key is recorded, but not looked for")                           \
     X(TIMER_TWICE, "a due timer is delivered twice, and nobody looks whether it is due")           \
     X(TERMINAL_LEFT, "nobody looks whether an instance has ended")                                 \
     X(GUARD_UNASKED, "a guarded transition is taken though nobody asserted its guard")             \

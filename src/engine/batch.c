@@ -24,6 +24,9 @@ void batch_fini(struct batch *batch)
     GIVE_BACK(definitions, definition_capacity);
     GIVE_BACK(live, live_capacity);
     GIVE_BACK(snapshots, snapshot_capacity);
+    GIVE_BACK(keys, key_capacity);
+    GIVE_BACK(kept, kept_capacity);
+    GIVE_BACK(key_slots, key_slot_count);
     GIVE_BACK(rows, row_capacity);
     GIVE_BACK(heads, head_capacity);
     GIVE_BACK(slots, slot_count);
@@ -36,6 +39,9 @@ void batch_clear(struct batch *batch)
     batch->definition_count = batch->live_count = batch->snapshot_count = batch->row_count = 0;
     batch->head_count = 0;
     batch->flushed = 0;
+    if (batch->key_count)
+        memset(batch->key_slots, 0, sizeof *batch->key_slots * batch->key_slot_count);
+    batch->key_count = batch->kept_count = 0;
     if (batch->slots)
         memset(batch->slots, 0, sizeof *batch->slots * batch->slot_count);
 }
@@ -64,6 +70,15 @@ static bool room(const struct heap *heap, void **items, uint32_t *capacity, uint
     room_ok = room_ok && room((batch)->heap, &room_typed, &(batch)->capacity,                      \
                               (batch)->count + (more), sizeof *(batch)->items);                    \
     (batch)->items = room_typed
+
+bool batch_kept_room(struct batch *batch)
+{
+    void *room_typed;
+    bool room_ok = true;
+
+    ROOM(batch, kept, kept_count, kept_capacity, 1);
+    return room_ok;
+}
 
 static uint32_t slot_of(uint64_t instance, uint32_t slot_count)
 {
@@ -109,6 +124,8 @@ pawl_status batch_reserve(struct engine *engine, struct scope *scope, uint32_t r
     ROOM(batch, snapshots, snapshot_count, snapshot_capacity, 1);
     ROOM(batch, heads, head_count, head_capacity, 2);
     ROOM(batch, rows, row_count, row_capacity, batch->head_count + 2);
+    ROOM(batch, keys, key_count, key_capacity, 1);
+    room_ok = room_ok && keys_reserve(batch);
     return room_ok ? PAWL_OK : scope_no_memory(scope);
 }
 
@@ -162,16 +179,28 @@ static pawl_status load_head(struct engine *engine, struct scope *scope, uint64_
                                 "pawl verify",
                                 (unsigned long long)instance)
                    : status;
-    *out = (struct head){ .instance = instance,
-                          .pos = row.pos,
-                          .seq = PLANTED(SEQUENCE_RESET) ? 0 : (uint32_t)row.seq,
-                          .state = (uint16_t)row.state,
-                          .definition = fixed.definition,
-                          .skip = SKIP_UNKNOWN,
-                          .flags = fixed.test ? HEAD_TEST : 0 };
+    *out =
+        (struct head){ .instance = instance,
+                       .pos = row.pos,
+                       .seq = PLANTED(SEQUENCE_RESET) ? 0 : (uint32_t)row.seq,
+                       .state = (uint16_t)row.state,
+                       .definition = fixed.definition,
+                       .skip = SKIP_UNKNOWN,
+                       .flags = (fixed.test ? HEAD_TEST : 0u) | (row.paused ? HEAD_PAUSED : 0u) };
     memcpy(out->hash, record.hash, SHA_SIZE);
     memcpy(out->random, fixed.random, ID_RANDOM_SIZE);
     return PAWL_OK;
+}
+
+/* A pause is written with its row, so one without a row is not paused. */
+static pawl_status read_pause(struct engine *engine, struct scope *scope, uint64_t instance,
+                              bool *out)
+{
+    struct head_row row;
+    pawl_status status = store_head(engine->store, scope, instance, true, &row);
+
+    *out = !status && row.paused;
+    return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
 }
 
 /* A head that came from the tail of the log knows its last transition, not its state. */
@@ -179,8 +208,11 @@ static pawl_status make_whole(struct engine *engine, struct scope *scope, struct
 {
     struct instance_row fixed;
     struct definition_slot *slot;
+    bool paused = false;
     pawl_status status = store_instance(engine->store, scope, head->instance, &fixed);
 
+    if (!status)
+        status = read_pause(engine, scope, head->instance, &paused);
     if (!status)
         status = definitions_get(engine, scope, fixed.definition, &slot);
     if (status)
@@ -193,7 +225,8 @@ static pawl_status make_whole(struct engine *engine, struct scope *scope, struct
                                             : slot->definition->transitions[head->state].to);
     head->definition = fixed.definition;
     memcpy(head->random, fixed.random, ID_RANDOM_SIZE);
-    head->flags = (uint8_t)((head->flags & HEAD_DIRTY) | (fixed.test ? HEAD_TEST : 0));
+    head->flags = (uint8_t)((head->flags & HEAD_DIRTY) | (fixed.test ? HEAD_TEST : 0u) |
+                            (paused ? HEAD_PAUSED : 0u));
     return PAWL_OK;
 }
 
@@ -331,6 +364,45 @@ void batch_seal(struct engine *engine, struct head *head, struct record *record,
     record_hash(engine->sha, head->hash, id, record, body, commitments, record->hash);
     memcpy(head->hash, record->hash, SHA_SIZE);
     head->pos = record->pos;
+    if (record->key.data)
+        keys_note(&engine->batch, record);
+}
+
+pawl_status batch_store_head(struct engine *engine, struct scope *scope, struct head **out)
+{
+    pawl_status status = batch_head(engine, scope, 0, out);
+
+    if (status == PAWL_NOT_KNOWN) {
+        *out = batch_put(&engine->batch, &(struct head){ .instance = 0 });
+        status = PAWL_OK;
+    }
+    return status;
+}
+
+static str key_text(const uint8_t *key)
+{
+    return key ? (str){ (const char *)key, KEY_SIZE } : STR_NONE;
+}
+
+pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32_t what,
+                               int64_t at_ms, str body, str payload, const uint8_t *key)
+{
+    static const char store_id_text[] = "00000000000000000000000000";
+    struct commitments commitments = { 0 };
+    struct record *record;
+    struct head *head;
+    pawl_status status = batch_store_head(engine, scope, &head);
+
+    if (status)
+        return status;
+    head->flags |= HEAD_NOW;
+    record = batch_record(engine, what, head, at_ms);
+    record->body = body;
+    record->key = key_text(key);
+    if (payload.data)
+        record->payload = batch_new_value(engine, payload, false, &commitments.payload);
+    batch_seal(engine, head, record, store_id_text, body, &commitments);
+    return PAWL_OK;
 }
 
 /* Values of a draft into the batch; an actor's may need the store, so it comes first. */
@@ -369,7 +441,7 @@ static pawl_status draft_body(struct engine *engine, struct scope *scope, const 
 
 pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head *head,
                         const struct definition *definition, const struct draft *draft,
-                        int64_t at_ms, int64_t fired_at_ms)
+                        int64_t at_ms, int64_t fired_at_ms, const uint8_t *key)
 {
     char id[ID_SIZE + 1];
     struct commitments commitments = { 0 };
@@ -400,6 +472,7 @@ pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head 
     record->payload = ids.payload;
     record->reason = ids.reason;
     record->body = body;
+    record->key = key_text(key);
     id_print(head->instance, head->random, id);
     batch_seal(engine, head, record, id, body, &commitments);
     head->state = (uint16_t)definition->transitions[draft->transition].to;

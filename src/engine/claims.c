@@ -362,8 +362,8 @@ static pawl_status find_step(struct engine *engine, struct scope *scope, str ste
     return PAWL_OK;
 }
 
-pawl_status engine_step_send(struct engine *engine, struct scope *scope, str step_id, str lease,
-                             const struct event *event)
+static pawl_status send_new(struct engine *engine, struct scope *scope, str step_id, str lease,
+                            const struct event *event, const uint8_t *key)
 {
     struct event sent = *event;
     struct head head;
@@ -374,7 +374,16 @@ pawl_status engine_step_send(struct engine *engine, struct scope *scope, str ste
     if (lease.data && !lease_is_held(engine, head.instance, sent.ordinal, lease))
         return fail_lease(scope, sent.ordinal);
     sent.is_leased = lease.data != NULL;
-    return engine_send(engine, scope, head.instance, &sent, NULL, NULL);
+    return engine_send_once(engine, scope, head.instance, &sent, NULL, key, NULL);
+}
+
+pawl_status engine_step_send(struct engine *engine, struct scope *scope, str step_id, str lease,
+                             const struct event *event, const uint8_t *key)
+{
+    struct record record;
+    pawl_status status = send_new(engine, scope, step_id, lease, event, key);
+
+    return keys_explain(engine, scope, key, &status, &record) ? PAWL_OK : status;
 }
 
 pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, str step_id,

@@ -142,6 +142,12 @@ static struct commit commit_of(const struct engine *engine)
         .live_count = batch->live_count,
         .snapshots = batch->snapshots,
         .snapshot_count = batch->snapshot_count,
+        .keys = batch->keys,
+        .key_count = batch->key_count,
+        .keys_before_ms =
+            batch->key_count ? batch->keys[batch->key_count - 1].at_ms - KEY_KEPT_MS : 0,
+        .kept = batch->kept,
+        .kept_count = batch->kept_count,
         .flushed = batch->flushed,
         .test_now_ms = engine->options.test_clock ? engine->test_now_ms : 0,
     };

@@ -18,7 +18,8 @@ static void add_status(const struct state_count *state, uint64_t by_status[STATU
         break;
     }
     by_status[STATUS_RUNNING] += state->running;
-    by_status[STATUS_SUSPENDED] += state->total - state->running;
+    by_status[STATUS_SUSPENDED] += state->total - state->running - state->paused;
+    by_status[STATUS_PAUSED] += state->paused;
 }
 
 pawl_status engine_counts(struct engine *engine, struct scope *scope, str definition,

@@ -114,14 +114,14 @@ static pawl_status create_actor(struct engine *engine, struct scope *scope,
         status = engine_submit(engine, &request);
     pthread_mutex_lock(&engine->lock);
     actor->instance = create->number;
-    if (status) {
+    if (status || create->is_repeat) {
         steps_drop(engine, jobs);
     } else {
         actor_restamp(actor, &decision);
         steps_note_ready(engine, actor, &decision);
         steps_act(engine, create->number, jobs);
     }
-    if (status || map_get(&engine->actor_map, actor->instance) != MAP_NONE ||
+    if (status || create->is_repeat || map_get(&engine->actor_map, actor->instance) != MAP_NONE ||
         actor_adopt(engine, actor)) {
         /* Refused; or somebody was so quick as to send it an event already, which restored it. */
         actor_free(engine, actor);
@@ -147,8 +147,8 @@ static pawl_status resolve(struct engine *engine, struct scope *scope,
     return status;
 }
 
-pawl_status engine_create(struct engine *engine, struct scope *scope,
-                          const struct create_args *args, struct created *out)
+static pawl_status create_new(struct engine *engine, struct scope *scope,
+                              const struct create_args *args, struct created *out)
 {
     struct definition_row row = { 0 };
     struct create_request create = { .args = args, .row = &row, .out = out };
@@ -169,6 +169,17 @@ pawl_status engine_create(struct engine *engine, struct scope *scope,
         return engine_submit(engine, &request);
     actor = actor_new(engine);
     return actor ? create_actor(engine, scope, &create, actor) : scope_no_memory(scope);
+}
+
+pawl_status engine_create(struct engine *engine, struct scope *scope,
+                          const struct create_args *args, struct created *out)
+{
+    struct record record;
+    pawl_status status = create_new(engine, scope, args, out);
+
+    if (keys_explain(engine, scope, args->key, &status, &record))
+        status = keys_created(engine, scope, &record, out);
+    return status;
 }
 
 /* ---- in the drain ---- */
@@ -274,6 +285,7 @@ static pawl_status creation_record(struct engine *engine, struct scope *scope, s
     record = batch_record(engine, CONTROL_CREATE, head, at_ms);
     record->fired_at_ms = row->instantiated_at_ms;
     record->actor = row->creator;
+    record->key = create->args->key ? (str){ (const char *)create->args->key, KEY_SIZE } : STR_NONE;
     row->created_pos = record->pos;
     batch_seal(engine, head, record, create->out->id, buf_view(&body), &commitments);
     buf_fini(&body);
@@ -289,18 +301,20 @@ static void count_from(const struct draft *draft, int64_t decided_at_ms, int64_t
             draft->effects.items[i].due_at_ms += at_ms - decided_at_ms;
 }
 
-/* Entries of a decision and what they cause. A failure in the middle fails the whole batch. */
+/* Entries of a decision and what they cause; a key rides in the last. A failure in the middle
+ * fails the whole batch. */
 static pawl_status add_decision(struct engine *engine, struct scope *scope, struct head *head,
                                 const struct definition *definition,
                                 const struct decision *decision, int64_t decided_at_ms,
-                                int64_t at_ms, int64_t fired_at_ms)
+                                int64_t at_ms, int64_t fired_at_ms, const uint8_t *key)
 {
     for (uint32_t i = 0; i < decision->count; i++) {
         const struct draft *draft = &decision->drafts[i];
         pawl_status status;
 
         count_from(draft, decided_at_ms, at_ms);
-        status = batch_entry(engine, scope, head, definition, draft, at_ms, fired_at_ms);
+        status = batch_entry(engine, scope, head, definition, draft, at_ms, fired_at_ms,
+                             i + 1 == decision->count ? key : NULL);
 
         if (status) {
             engine->batch_status = status;
@@ -357,7 +371,7 @@ static pawl_status create_one(struct engine *engine, struct request *request, in
     create->number = row.number;
     deadlines_arm(engine, head, create->definition, at_ms);
     status = add_decision(engine, request->scope, head, create->definition, decision,
-                          create->decided_at_ms, at_ms, at_ms);
+                          create->decided_at_ms, at_ms, at_ms, NULL);
     create->out->state =
         arena_str(&request->scope->arena, create->definition->states[head->state].name);
     return status;
@@ -365,8 +379,41 @@ static pawl_status create_one(struct engine *engine, struct request *request, in
 
 void drain_create(struct engine *engine, struct request *request, int64_t at_ms)
 {
+    struct create_request *create = request->create;
+    struct record record;
+    enum key_use use;
+
+    request->status = keys_look(engine, request->scope, create->args->key, at_ms, &use, &record);
+    if (request->status)
+        return;
+    request->is_again = use == KEY_PENDING;
+    create->is_repeat = use == KEY_REPEAT;
+    if (create->is_repeat)
+        request->status = keys_created(engine, request->scope, &record, create->out);
+    if (use != KEY_NEW)
+        return;
     request->status = create_one(engine, request, at_ms);
     request->accepted = request->status == PAWL_OK;
+}
+
+/* Is its key new? If not it is answered, or decided again when the commit is over. */
+static pawl_status decision_key(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    struct decision_request *decide = request->decide;
+    struct fired unused;
+    struct record record;
+    enum key_use use;
+    pawl_status status = keys_look(engine, request->scope, decide->key, at_ms, &use, &record);
+
+    if (status)
+        return status;
+    decide->is_repeat = use == KEY_REPEAT;
+    request->is_stale = use == KEY_PENDING;
+    if (request->is_stale)
+        return scope_fail(request->scope, PAWL_CONFLICT, "another call has this key just now");
+    return decide->is_repeat
+               ? keys_fired(engine, request->scope, &record, decide->out ? decide->out : &unused)
+               : PAWL_OK;
 }
 
 static pawl_status decision_one(struct engine *engine, struct request *request, int64_t at_ms)
@@ -385,10 +432,14 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
         return scope_fail(request->scope, PAWL_CONFLICT, "decided against entry %u, now at %u",
                           decide->expected_seq, head->seq);
     }
+    if ((head->flags & HEAD_PAUSED) && !decide->knew_pause) {
+        request->is_stale = true;
+        return pause_refusal(request->scope);
+    }
     head->flags |= HEAD_NOW;
     status = add_decision(engine, request->scope, head, decide->definition, decide->decision,
                           decide->decided_at_ms, at_ms,
-                          decide->fired_at_ms ? decide->fired_at_ms : at_ms);
+                          decide->fired_at_ms ? decide->fired_at_ms : at_ms, decide->key);
     if (status)
         return status;
     if (decide->snapshot.data)
@@ -403,83 +454,9 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
 
 void drain_decision(struct engine *engine, struct request *request, int64_t at_ms)
 {
+    request->status = decision_key(engine, request, at_ms);
+    if (request->status || request->decide->is_repeat)
+        return;
     request->status = decision_one(engine, request, at_ms);
     request->accepted = request->status == PAWL_OK;
-}
-
-/* ---- effects become changes of live rows ---- */
-
-uint32_t live_room(const struct decision *decision)
-{
-    uint32_t room = 1;
-
-    for (uint32_t i = 0; i < decision->count; i++)
-        room += decision->drafts[i].effects.count + 1;
-    return room;
-}
-
-static bool live_of(const struct effect *effect, const struct draft *draft, struct live_change *out)
-{
-    out->ordinal = effect->ordinal;
-    out->name = effect->name;
-    out->plan = draft->step ? draft->step - 1 : 0;
-    out->attempt = draft->attempt;
-    switch (effect->kind) {
-    case EFFECT_STEP:
-        out->kind = LIVE_STEP_PUT;
-        out->plan = effect->plan;
-        out->attempt = effect->attempt;
-        out->status = effect->status;
-        return true;
-    case EFFECT_READY:
-    case EFFECT_RUN:
-        out->kind = LIVE_STEP_PUT;
-        out->status = effect->kind == EFFECT_READY ? STEP_READY : STEP_RUNNING;
-        out->name = effect->lease;
-        out->due_at_ms = effect->lease_ms;
-        return true;
-    case EFFECT_END:
-        out->kind = LIVE_STEP_DELETE;
-        out->is_bare = effect->is_bare;
-        return true;
-    case EFFECT_ARM:
-        out->kind = LIVE_TIMER_PUT;
-        out->due_at_ms = effect->due_at_ms;
-        return true;
-    case EFFECT_DISARM:
-        out->kind = LIVE_TIMER_DELETE;
-        return !PLANTED(DISARM_LOST);
-    case EFFECT_AWAIT:
-        out->kind = LIVE_WAIT_PUT;
-        return true;
-    case EFFECT_LEAVE:
-        out->kind = LIVE_WAIT_DELETE;
-        return true;
-    case EFFECT_STATE:
-    case EFFECT_SNAPSHOT:
-        break;
-    }
-    return false;
-}
-
-void live_from_draft(struct engine *engine, const struct head *head, const struct draft *draft,
-                     bool is_terminal)
-{
-    struct batch *batch = &engine->batch;
-
-    if (is_terminal) {
-        ASSERT(batch->live_count < batch->live_capacity);
-        batch->live[batch->live_count++] =
-            (struct live_change){ .kind = LIVE_CLEAR, .instance = head->instance };
-        return;
-    }
-    for (uint32_t i = 0; i < draft->effects.count; i++) {
-        struct live_change change = { .instance = head->instance,
-                                      .test = (head->flags & HEAD_TEST) != 0 };
-
-        if (!live_of(&draft->effects.items[i], draft, &change))
-            continue;
-        ASSERT(batch->live_count < batch->live_capacity);
-        batch->live[batch->live_count++] = change;
-    }
 }

@@ -79,6 +79,8 @@ static bool is_stuck(struct engine *engine, struct scope *scope, const struct li
 
     if (store_live(engine->store, scope, timer->instance, &live))
         return true;
+    if (live.paused_pos) /* not due while it is held: resuming looks again */
+        return false;
     for (uint32_t i = 0; i < live.timer_count; i++)
         if (live.timers[i].ordinal == 0 && str_eq(live.timers[i].name, timer->name))
             return live.timers[i].due_at_ms == timer->due_at_ms;

@@ -250,10 +250,10 @@ pawl_status definition_put(struct engine *engine, struct scope *scope,
 }
 
 pawl_status engine_define(struct engine *engine, struct scope *scope, str name, str text,
-                          struct defined *out)
+                          const uint8_t *key, struct defined *out)
 {
     struct findings *findings = ARENA_NEW(&scope->arena, struct findings);
-    struct define_request define = { 0 };
+    struct define_request define = { .key = key };
     struct definition *definition;
     str own_name, resolved;
     pawl_status status;
@@ -318,25 +318,10 @@ static str define_body(struct engine *engine, struct scope *scope, const struct 
     return body;
 }
 
-/* The store's own chain: instance 0. */
-static pawl_status store_chain(struct engine *engine, struct scope *scope, struct head **out)
+static pawl_status define_new(struct engine *engine, struct request *request, int64_t at_ms)
 {
-    pawl_status status = batch_head(engine, scope, 0, out);
-
-    if (status == PAWL_NOT_KNOWN) {
-        *out = batch_put(&engine->batch, &(struct head){ .instance = 0 });
-        status = PAWL_OK;
-    }
-    return status;
-}
-
-pawl_status drain_define(struct engine *engine, struct request *request, int64_t at_ms)
-{
-    static const char store_id_text[] = "00000000000000000000000000";
     struct define_request *define = request->define;
     struct definition_row newest;
-    struct record *record;
-    struct head *head;
     str body;
     pawl_status status = find_newest(engine, request->scope, define->row.name, &newest);
 
@@ -345,7 +330,7 @@ pawl_status drain_define(struct engine *engine, struct request *request, int64_t
     define->is_new = status == PAWL_NOT_KNOWN ||
                      memcmp(newest.source_sha, define->row.source_sha, SHA_SIZE) != 0;
     define->row.version = define->is_new ? (status ? 0 : newest.version) + 1 : newest.version;
-    if (!define->is_new)
+    if (!define->is_new && !define->key)
         return PAWL_OK;
     define->row.id = engine->tip.last_definition + engine->batch.definition_count + 1;
     define->row.created_at_ms = at_ms;
@@ -354,16 +339,30 @@ pawl_status drain_define(struct engine *engine, struct request *request, int64_t
         return scope_no_memory(request->scope);
     status = batch_reserve(engine, request->scope, 1, 0);
     if (!status)
-        status = store_chain(engine, request->scope, &head);
+        status = batch_store_record(engine, request->scope,
+                                    define->is_new ? CONTROL_DEFINE : CONTROL_KEYED, at_ms, body,
+                                    STR_NONE, define->key);
     if (status)
         return status;
-    head->flags |= HEAD_NOW;
-    record = batch_record(engine, CONTROL_DEFINE, head, at_ms);
-    record->body = body;
-    batch_seal(engine, head, record, store_id_text, body, &(struct commitments){ 0 });
-    engine->batch.definitions[engine->batch.definition_count++] = define->row;
+    if (define->is_new)
+        engine->batch.definitions[engine->batch.definition_count++] = define->row;
     request->accepted = true;
     return PAWL_OK;
+}
+
+pawl_status drain_define(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    struct record record;
+    enum key_use use;
+    pawl_status status =
+        keys_look(engine, request->scope, request->define->key, at_ms, &use, &record);
+
+    if (status)
+        return status;
+    request->is_again = use == KEY_PENDING;
+    if (use == KEY_REPEAT)
+        return keys_defined(engine, request->scope, &record, request->define);
+    return request->is_again ? PAWL_OK : define_new(engine, request, at_ms);
 }
 
 /* ---- checking ---- */

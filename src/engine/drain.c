@@ -95,6 +95,9 @@ static void decide_request(struct engine *engine, struct request *request, int64
     case REQUEST_CLOCK:
         request->accepted = true;
         break;
+    case REQUEST_CONTROL:
+        request->status = request->control(engine, request, at_ms);
+        break;
     }
 }
 
@@ -256,7 +259,7 @@ void engine_drain(struct engine *engine)
 static void enqueue(struct engine *engine, struct request *request)
 {
     request->next = NULL;
-    request->is_done = false;
+    request->is_done = request->is_again = request->accepted = false;
     engine->queued++;
     if (engine->last)
         engine->last->next = request;
@@ -266,17 +269,21 @@ static void enqueue(struct engine *engine, struct request *request)
     pthread_cond_signal(&engine->work);
 }
 
+/* Once more, if its key was being used by another call of that commit: what became of that one
+ * is known now. */
 pawl_status engine_submit(struct engine *engine, struct request *request)
 {
     pthread_cond_init(&request->wake, NULL);
     pthread_mutex_lock(&engine->lock);
-    enqueue(engine, request);
-    while (!request->is_done) {
-        if (engine->draining || engine->thread_count)
-            pthread_cond_wait(&request->wake, &engine->lock);
-        else
-            engine_drain(engine);
-    }
+    do {
+        enqueue(engine, request);
+        while (!request->is_done) {
+            if (engine->draining || engine->thread_count)
+                pthread_cond_wait(&request->wake, &engine->lock);
+            else
+                engine_drain(engine);
+        }
+    } while (request->is_again);
     pthread_mutex_unlock(&engine->lock);
     pthread_cond_destroy(&request->wake);
     return request->status;

@@ -16,6 +16,8 @@
  *  (6) Every read sees what was acknowledged before it, and never what is not yet durable.
  *  (7) After OUTCOME_UNKNOWN the store is reopened; what is there then is what happened.
  *  (8) A step's result is recorded once; what ran in a process that died has failed with "lost".
+ *  (9) A call with an idempotency key is accepted once in 7 days; repeated, it gets the same
+ *      answer.
  *
  * Texts in results live in the caller's scope, names of states and actions as long as the engine.
  */
@@ -31,6 +33,7 @@
 #include "store/store.h"
 
 struct engine;
+struct kept;
 struct toolbox;
 
 struct engine_options {
@@ -46,6 +49,10 @@ struct engine_options {
                                    by one thread at a time */
     void (*log)(void *context, pawl_log_level level, const char *event, const char *text);
     void *log_context;
+    /* Run what an alarm was set for; NULL: alarms are not fired here. */
+    pawl_status (*alarm)(void *context, struct engine *engine, struct scope *scope,
+                         const struct kept *alarm);
+    void *alarm_context;
     const struct panic_hook *panic; /* for threads of the engine's own; lives as long as it does */
 };
 
@@ -80,9 +87,10 @@ struct defined {
     struct findings *warnings;
 };
 
-/* Put a text. `name`: where it is put; data NULL: its own `name:`. INVALID_DEFINITION ... */
+/* Put a text. `name`: where it is put; data NULL: its own `name:`. `key`: as in create_args.
+ * INVALID_DEFINITION ... */
 pawl_status engine_define(struct engine *engine, struct scope *scope, str name, str text,
-                          struct defined *out);
+                          const uint8_t *key, struct defined *out);
 
 /* Only check: fills findings with errors and warnings; OK also if there are errors. */
 struct findings;
@@ -134,6 +142,7 @@ struct create_args {
     bool has_instantiated_at;
     int64_t instantiated_at_ms;
     bool test;
+    const uint8_t *key; /* KEY_SIZE bytes: an accepted call with it is answered again; NULL: none */
     pawl_status late_status; /* a defect of a value, found by the caller: reported after those of */
     const char *late_words;  /* the declaration or definition (D14) */
 };
@@ -158,6 +167,7 @@ struct fire_args {
     pawl_status late_status;    /* a defect of attribution or time, found by the caller: reported in
                                    its    place of the priority (after conflict), with late_words */
     const char *late_words;
+    const uint8_t *key;
 };
 struct fired {
     str new_state;
@@ -174,6 +184,7 @@ struct batch_fire {
     const char *words; /* of a rejection; NULL: those in the scope */
     struct fired fired;
     bool is_elsewhere; /* the engine's: no machine, so it goes through its mailbox */
+    bool is_again;     /* the engine's: its key is being used by another call of this commit */
 };
 pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct batch_fire *fires,
                               size_t count);
@@ -182,7 +193,7 @@ pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct
  * thread and without a lock: it may not wait for the engine. In an engine without threads it is
  * called before this returns. The call and its scope are the engine's until then. Where
  * fire.is_elsewhere is set nothing has happened yet: it is no machine, and engine_fire() has to be
- * called by somebody who may wait. */
+ * called by somebody who may wait; so it has where fire.is_again is set, for the answer. */
 struct fire_call {
     struct scope *scope;
     struct batch_fire fire;
@@ -206,7 +217,44 @@ struct cancelled {
 pawl_status engine_cancel_many(struct engine *engine, struct scope *scope,
                                const struct cancel_args *args, struct cancelled *out);
 pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
-                          str actor);
+                          str actor, const uint8_t *key);
+
+/* ---- Idempotency keys ---- */
+
+/* For calls whose key does not ride in a record of their own. The body that was kept with it;
+ * NOT_KNOWN, or CONFLICT if it was used for another call. */
+pawl_status engine_key_find(struct engine *engine, struct scope *scope, const uint8_t *key,
+                            str *body);
+/* Keep one with what is needed to answer again. */
+pawl_status engine_key_keep(struct engine *engine, struct scope *scope, const uint8_t *key,
+                            str body);
+
+/* ---- Tokens and alarms: what stands from one control record to another ---- */
+
+#define KEPT_ID_SIZE 16 /* hexadecimal digits */
+
+struct kept {
+    str id;
+    int64_t due_at_ms, at_ms; /* at_ms: when it began */
+    str body, payload;        /* JSON */
+};
+struct keep_args {
+    int32_t what;      /* CONTROL_TOKEN or CONTROL_ALARM */
+    int64_t due_at_ms; /* 0: never */
+    str payload;       /* a value: may be erased one day */
+    str more;          /* JSON, in the record itself */
+    str id, over;      /* to end this one, and how; data NULL: begin one */
+    const uint8_t *key;
+};
+/* Begin one, whose id is in `id` then, or end one: NOT_KNOWN. */
+pawl_status engine_keep(struct engine *engine, struct scope *scope, const struct keep_args *args,
+                        char id[KEPT_ID_SIZE + 1]);
+pawl_status engine_kept(struct engine *engine, struct scope *scope, int32_t what, str id,
+                        struct kept *out); /* NOT_KNOWN */
+/* In order of due time. */
+pawl_status engine_kept_list(struct engine *engine, struct scope *scope, int32_t what,
+                             uint32_t limit, struct kept **out, uint32_t *count);
+void engine_random(struct engine *engine, uint8_t *out, size_t size);
 
 /* ---- Reading ---- */
 
@@ -220,6 +268,15 @@ enum instance_status {
     STATUS_COUNT
 };
 const char *instance_status_name(enum instance_status status);
+
+/* Hold an instance, or let it go on; twice is once. TERMINAL if it has ended. */
+struct pause_args {
+    str id, actor, reason;
+    bool resume;
+    const uint8_t *key;
+};
+pawl_status engine_pause(struct engine *engine, struct scope *scope, const struct pause_args *args,
+                         enum instance_status *out);
 
 struct instance_view {
     char id[ID_SIZE + 1];
@@ -342,7 +399,7 @@ pawl_status engine_claim(struct engine *engine, struct scope *scope, const struc
                          struct claimed **out, uint32_t *count);
 /* An event for the step: STEP_DONE, STEP_FAILED, APPROVE, REJECT. LEASE_LOST, NOT_AWAITING. */
 pawl_status engine_step_send(struct engine *engine, struct scope *scope, str step_id, str lease,
-                             const struct event *event);
+                             const struct event *event, const uint8_t *key);
 pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, str step_id, str lease,
                                   int64_t extend_ms, int64_t *out_expires_at_ms);
 pawl_status engine_step_is_live(struct engine *engine, struct scope *scope, str step_id,
@@ -354,7 +411,8 @@ int engine_bell(struct engine *engine);
 pawl_status engine_run_due(struct engine *engine, struct scope *scope);
 /* Answers when nothing more is due and no tool is running. */
 pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t by_ms);
-pawl_status engine_fire_timer(struct engine *engine, struct scope *scope, str id, str name);
+pawl_status engine_fire_timer(struct engine *engine, struct scope *scope, str id, str name,
+                              const uint8_t *key);
 
 /* Wait until the instance has ended (its terminal kind into *out) or `wait_ms` of real time
  * have passed (TERMINAL_NOT). Needs workers or a caller elsewhere. */

@@ -1,7 +1,7 @@
 /* fire.c - the life of a fire: checked in the order of the contract, decided in place.
  *
  * Priority: malformed id or action, not-known, terminal, invalid-transition, reason-required,
- * guard-not-satisfied, conflict, then attribution and time, then storage (D18). */
+ * guard-not-satisfied, paused, conflict, then attribution and time, then storage (D18). */
 #include "base/time.h"
 #include "engine/engine_int.h"
 #include <stdio.h>
@@ -111,23 +111,25 @@ static struct event event_of(const struct fire_args *args, int64_t at_ms)
     };
 }
 
-/* The entry, and what it does to the timers of a machine that has deadlines. *head is found again:
- * making room may have put it elsewhere. */
+/* The entry, and what it does to the timers of a machine that has deadlines, and to the pause of
+ * one that was cancelled: what has ended is not held. *head is found again: making room may have
+ * put it elsewhere. */
 static pawl_status enter(struct engine *engine, struct scope *scope, struct head **head,
                          const struct definition *definition, const struct decision *decision,
-                         int64_t at_ms, int64_t fired_at_ms)
+                         const struct event *event, const uint8_t *key)
 {
+    bool has_rows = definition->deadline_count > 0 || ((*head)->flags & HEAD_PAUSED);
     uint64_t number = (*head)->instance;
     pawl_status status = PAWL_OK;
 
-    if (definition->deadline_count > 0) {
+    if (has_rows) {
         status = batch_reserve(engine, scope, 1, live_room(decision));
         *head = batch_find(&engine->batch, number);
     }
     if (!status)
-        status =
-            batch_entry(engine, scope, *head, definition, &decision->drafts[0], at_ms, fired_at_ms);
-    if (!status && definition->deadline_count > 0)
+        status = batch_entry(engine, scope, *head, definition, &decision->drafts[0], event->at_ms,
+                             event->fired_at_ms, key);
+    if (!status && has_rows)
         live_from_draft(engine, *head, &decision->drafts[0],
                         definition->states[(*head)->state].terminal != TERMINAL_NOT);
     return status;
@@ -142,15 +144,18 @@ static pawl_status decide_fire(struct engine *engine, struct scope *scope, const
 
     if (event->kind == EVENT_TIMER)
         status = batch_entered_at(engine, scope, head, &standing.entered_at_ms);
-    if (status)
-        return status;
-    return machine_behavior.decide(definition, &standing, event, scope, out);
+    if (!status)
+        status = machine_behavior.decide(definition, &standing, event, scope, out);
+    if (!status && (head->flags & HEAD_PAUSED) && event->kind != EVENT_CANCEL)
+        status = pause_refusal(scope);
+    return status;
 }
 
-/* One fire, in the drain. */
-static pawl_status fire_one(struct engine *engine, struct scope *scope, struct batch_fire *fire,
+/* One fire, in the drain, whose key is new. */
+static pawl_status fire_new(struct engine *engine, struct request *request, struct batch_fire *fire,
                             int64_t at_ms)
 {
+    struct scope *scope = request->scope;
     struct definition_slot *slot;
     struct decision decision = { 0 };
     struct event event = event_of(&fire->args, at_ms);
@@ -177,12 +182,29 @@ static pawl_status fire_one(struct engine *engine, struct scope *scope, struct b
     if (!status)
         status = fire_check_late(engine, scope, &fire->args, head->instance, head->seq, at_ms);
     if (!status)
-        status = enter(engine, scope, &head, slot->definition, &decision, at_ms, event.fired_at_ms);
-    if (!status)
-        fired_tell(head, slot->definition, &fire->fired);
-    else if (PLANTED(REFUSED_COUNTS))
+        status = enter(engine, scope, &head, slot->definition, &decision, &event, fire->args.key);
+    if (status && PLANTED(REFUSED_COUNTS))
         head->seq++;
-    return status;
+    if (status)
+        return status;
+    request->accepted = true;
+    fired_tell(head, slot->definition, &fire->fired);
+    return PAWL_OK;
+}
+
+static pawl_status fire_one(struct engine *engine, struct request *request, struct batch_fire *fire,
+                            int64_t at_ms)
+{
+    struct record record;
+    enum key_use use;
+    pawl_status status = keys_look(engine, request->scope, fire->args.key, at_ms, &use, &record);
+
+    if (status)
+        return status;
+    if (use == KEY_REPEAT)
+        return keys_fired(engine, request->scope, &record, &fire->fired);
+    fire->is_again = use == KEY_PENDING;
+    return fire->is_again ? PAWL_OK : fire_new(engine, request, fire, at_ms);
 }
 
 /* Have the heads of the next fires ready. */
@@ -224,15 +246,13 @@ void drain_fires(struct engine *engine, struct request *request, int64_t at_ms)
 
         if (i % HEADS_EXPECTED == 0 && request->fire_count > 1)
             expect_heads(engine, request, i);
-        fire->status = fire_one(engine, request->scope, fire, at_ms);
+        fire->status = fire_one(engine, request, fire, at_ms);
         if (fire->status == PAWL_STORAGE_FAILURE || fire->status == PAWL_NO_MEMORY) {
             fail_whole(engine, request, fire->status);
             return;
         }
         if (fire->status)
             keep_words(request->scope, fire);
-        if (!fire->status && !fire->is_elsewhere)
-            request->accepted = true;
     }
     request->status = PAWL_OK;
 }
@@ -243,12 +263,27 @@ static void fire_elsewhere(struct engine *engine, struct scope *scope, struct ba
     uint8_t random[ID_RANDOM_SIZE];
     uint64_t number;
 
+    struct record record;
+
     fire->is_elsewhere = false;
     fire->status = check_words(scope, &fire->args, &number, random);
     if (!fire->status)
         fire->status = engine_send(engine, scope, number, &event, &fire->args, &fire->fired);
+    if (keys_explain(engine, scope, fire->args.key, &fire->status, &record))
+        fire->status = keys_fired(engine, scope, &record, &fire->fired);
     if (fire->status)
         keep_words(scope, fire);
+}
+
+/* Another call of the same commit had its key; by now it is known how that ended. */
+static pawl_status fire_again(struct engine *engine, struct scope *scope, struct batch_fire *fire)
+{
+    struct request request = {
+        .kind = REQUEST_FIRE, .scope = scope, .fires = fire, .fire_count = 1
+    };
+
+    fire->is_again = false;
+    return engine_submit(engine, &request);
 }
 
 pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct batch_fire *fires,
@@ -263,9 +298,12 @@ pawl_status engine_fire_batch(struct engine *engine, struct scope *scope, struct
         return scope_fail(scope, PAWL_TOO_LARGE, "expected at most %u fires in a batch, found %zu",
                           (unsigned)LIMIT_BATCH, count);
     status = engine_submit(engine, &request);
-    for (size_t i = 0; i < count && !status; i++)
-        if (fires[i].is_elsewhere)
+    for (size_t i = 0; i < count && !status; i++) {
+        while (fires[i].is_again && !status)
+            status = fire_again(engine, scope, &fires[i]);
+        if (!status && fires[i].is_elsewhere)
             fire_elsewhere(engine, scope, &fires[i]);
+    }
     return status;
 }
 

@@ -111,7 +111,8 @@ static void finish_mail(struct engine *engine, struct mail *mail, pawl_status st
         return;
     engine->mail_under_way--;
     /* not-known: its handler is not registered yet, or not in this program; `why` tells. */
-    if (status && status != PAWL_LEASE_LOST && status != PAWL_TERMINAL && status != PAWL_NOT_KNOWN)
+    if (status && status != PAWL_LEASE_LOST && status != PAWL_TERMINAL && status != PAWL_PAUSED &&
+        status != PAWL_NOT_KNOWN)
         engine_log(engine, PAWL_LOG_WARN, "event.refused", mail->own.error.message);
     if (mail->group && status)
         mail->group->refused++;
@@ -170,7 +171,7 @@ static void turn_over(struct engine *engine, struct request *request)
     pawl_status status = request->status;
 
     pthread_mutex_lock(&engine->lock);
-    if (status) {
+    if (status || turn->decide.is_repeat) {
         actor->is_loaded = false;
         steps_drop(engine, turn->jobs);
     } else {
@@ -254,12 +255,20 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
                                               .expected_seq = actor->seq,
                                               .decided_at_ms = turn->mail->event.at_ms,
                                               .decision = &turn->decision,
+                                              .key = turn->mail->key,
                                               .out = turn->mail->out };
+    if (!status)
+        status = pause_look(engine, scope, actor->instance, &actor->is_paused);
+    turn->decide.knew_pause = actor->is_paused;
+    if (!status && actor->is_paused && pause_bars(turn->mail->event.kind))
+        status = pause_refusal(scope);
     if (!status && turn->mail->event.kind == EVENT_STEP_START && !turn->mail->claim)
         status = steps_check_served(engine, actor, turn->mail->event.ordinal, scope);
     if (!status)
         status =
             actor_decide(engine, actor, &turn->mail->event, scope, &turn->decision, &turn->jobs);
+    if (!status && actor->is_paused && turn->mail->event.kind == EVENT_FIRE)
+        status = pause_refusal(scope);
     if (!status && turn->mail->fire)
         status = fire_check_late(engine, scope, turn->mail->fire, actor->instance,
                                  turn->decide.expected_seq, turn->mail->event.at_ms);
@@ -371,7 +380,14 @@ bool engine_pump(struct engine *engine)
 pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t instance,
                         const struct event *event, const struct fire_args *fire, struct fired *out)
 {
-    struct mail mail = { .event = *event, .scope = scope, .fire = fire, .out = out };
+    return engine_send_once(engine, scope, instance, event, fire, fire ? fire->key : NULL, out);
+}
+
+pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_t instance,
+                             const struct event *event, const struct fire_args *fire,
+                             const uint8_t *key, struct fired *out)
+{
+    struct mail mail = { .event = *event, .scope = scope, .fire = fire, .out = out, .key = key };
     struct actor *actor;
 
     pthread_mutex_lock(&engine->lock);
@@ -433,25 +449,37 @@ bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail)
     return true;
 }
 
-pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
-                          str actor)
+static pawl_status signal_new(struct engine *engine, struct scope *scope, str id,
+                              const struct event *event, const uint8_t *key)
 {
-    struct event event = { .kind = EVENT_SIGNAL, .name = name, .payload = payload, .actor = actor };
     struct definition_slot *slot;
     struct head head;
     pawl_status status;
 
-    if (!name.data || str_is_blank(name))
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "name: expected the name of a signal, found nothing");
     status = engine_locate(engine, scope, id, &head, &slot);
     if (status)
         return status;
     if (slot->definition->states[head.state].terminal != TERMINAL_NOT)
         return scope_fail(scope, PAWL_TERMINAL, "the instance has ended in '%.*s'",
                           STR_ARG(slot->definition->states[head.state].name));
+    if (head.flags & HEAD_PAUSED)
+        return pause_refusal(scope);
     if (slot->definition->kind == KIND_MACHINE)
         return scope_fail(scope, PAWL_NOT_AWAITING,
                           "a machine awaits no signals; fire one of its actions");
-    return engine_send(engine, scope, head.instance, &event, NULL, NULL);
+    return engine_send_once(engine, scope, head.instance, event, NULL, key, NULL);
+}
+
+pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
+                          str actor, const uint8_t *key)
+{
+    struct event event = { .kind = EVENT_SIGNAL, .name = name, .payload = payload, .actor = actor };
+    struct record record;
+    pawl_status status;
+
+    if (!name.data || str_is_blank(name))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "name: expected the name of a signal, found nothing");
+    status = signal_new(engine, scope, id, &event, key);
+    return keys_explain(engine, scope, key, &status, &record) ? PAWL_OK : status;
 }

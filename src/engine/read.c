@@ -50,7 +50,7 @@ static pawl_status load(struct engine *engine, struct scope *scope, uint64_t num
                           .seq = (uint32_t)head.seq,
                           .state = (uint16_t)head.state,
                           .definition = row.definition,
-                          .flags = row.test ? HEAD_TEST : 0 };
+                          .flags = (row.test ? HEAD_TEST : 0u) | (head.paused ? HEAD_PAUSED : 0u) };
     memcpy(out->random, row.random, ID_RANDOM_SIZE);
     return PAWL_OK;
 }
@@ -115,7 +115,7 @@ pawl_status value_text(struct engine *engine, struct scope *scope, uint64_t id, 
 }
 
 static enum instance_status status_of(const struct definition *definition, uint32_t state,
-                                      const struct live *live)
+                                      bool is_paused, const struct live *live)
 {
     switch (definition->states[state].terminal) {
     case TERMINAL_PLAIN:
@@ -128,6 +128,8 @@ static enum instance_status status_of(const struct definition *definition, uint3
     case TERMINAL_NOT:
         break;
     }
+    if (is_paused)
+        return STATUS_PAUSED;
     for (uint32_t i = 0; i < live->step_count; i++)
         if (live->steps[i].status == STEP_READY || live->steps[i].status == STEP_RUNNING)
             return STATUS_RUNNING;
@@ -218,7 +220,7 @@ pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
                                    .state = head.state,
                                    .seq = head.seq };
     id_print(head.instance, head.random, out->id);
-    out->status = status_of(slot->definition, head.state, &live);
+    out->status = status_of(slot->definition, head.state, head.flags & HEAD_PAUSED, &live);
     status = read_fixed(engine, scope, head.instance, out);
     return status ? status : read_end(engine, scope, &head, out);
 }
@@ -295,6 +297,22 @@ static void why_live(const struct definition *definition, const struct live *liv
         out[(*count)++] = (struct waiting){ .kind = "signal", .name = live->waits[i].name };
 }
 
+/* Held, and by whom; the words of whoever did it, if there are any. */
+static pawl_status why_paused(struct engine *engine, struct scope *scope, const struct head *head,
+                              struct waiting *out, uint32_t *count)
+{
+    struct live live;
+    struct record record = { 0 };
+    pawl_status status = store_live(engine->store, scope, head->instance, &live);
+
+    if (!status && live.paused_pos)
+        status = store_record(engine->store, scope, live.paused_pos, &record);
+    if (!status)
+        status = value_text(engine, scope, record.reason, &out[*count].name);
+    out[(*count)++].kind = "pause";
+    return status;
+}
+
 pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struct waiting **out,
                        uint32_t *count)
 {
@@ -307,15 +325,17 @@ pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struc
     if (status)
         return status;
     room = (size_t)slot->definition->transition_count + live.step_count + live.timer_count +
-           live.wait_count + 1;
+           live.wait_count + 2;
     *out = ARENA_ARRAY(&scope->arena, struct waiting, room);
     *count = 0;
     if (!*out)
         return scope_no_memory(scope);
+    if (head.flags & HEAD_PAUSED)
+        status = why_paused(engine, scope, &head, *out, count);
     if (slot->definition->kind == KIND_MACHINE)
         why_machine(slot->definition, head.state, *out, count);
     why_live(slot->definition, &live, *out, count);
-    return PAWL_OK;
+    return status;
 }
 
 /* ---- waiting for an end ---- */

@@ -16,6 +16,10 @@ static pawl_status note_tail(void *context, const struct record *record)
         return PAWL_OK;
     pthread_mutex_lock(&engine->lock);
     cached = heads_find(&engine->heads, record->instance);
+    if (!cached && record->what < 0 && record->what != CONTROL_CREATE) {
+        pthread_mutex_unlock(&engine->lock);
+        return PAWL_OK; /* a pause: it was written with its row */
+    }
     if (cached)
         head = *cached;
     head.pos = record->pos;
@@ -74,8 +78,8 @@ pawl_status recover(struct engine *engine, struct scope *scope)
 }
 
 /* Attempts of one instance: those that ran have died with their process; ready ones wait. */
-static pawl_status recover_instance(struct engine *engine, struct scope *scope, uint64_t number,
-                                    bool after_death)
+pawl_status recover_instance(struct engine *engine, struct scope *scope, uint64_t number,
+                             bool after_death)
 {
     struct live live;
     pawl_status status = store_live(engine->store, scope, number, &live);

@@ -123,7 +123,8 @@ pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope
         status = job_new(engine, actor, event->ordinal, scope, jobs);
         return status == PAWL_TOO_LARGE ? fail_started(actor, scope, event, decision) : status;
     }
-    if (!engine->options.own || actor->definition->states[actor->state].terminal != TERMINAL_NOT)
+    if (!engine->options.own || actor->is_paused ||
+        actor->definition->states[actor->state].terminal != TERMINAL_NOT)
         return PAWL_OK;
     for (uint32_t d = 0; d < count; d++)
         for (uint32_t e = 0; e < decision->drafts[d].effects.count && !status; e++)

@@ -89,7 +89,7 @@ pawl_status timers_look_ahead(struct engine *engine, struct scope *scope)
 {
     struct live_timer *due;
     uint32_t count;
-    int64_t next_ms;
+    int64_t next_ms, alarm_ms = INT64_MAX;
     pawl_status status;
 
     /* What is committed from here on is noted; what was committed before is found. */
@@ -97,11 +97,15 @@ pawl_status timers_look_ahead(struct engine *engine, struct scope *scope)
     engine->next_due_ms = INT64_MAX;
     pthread_mutex_unlock(&engine->lock);
     status = store_due(engine->store, scope, INT64_MAX, 1, &due, &count, &next_ms);
+    if (!status)
+        status = alarms_next(engine, scope, &alarm_ms);
     pthread_mutex_lock(&engine->lock);
     if (status)
         engine->next_due_ms = INT64_MIN; /* not known: look again */
     else if (count && due[0].due_at_ms < engine->next_due_ms)
         engine->next_due_ms = due[0].due_at_ms;
+    if (!status && alarm_ms < engine->next_due_ms)
+        engine->next_due_ms = alarm_ms;
     engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
     return status;
@@ -135,6 +139,11 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope)
     pthread_mutex_lock(&engine->lock);
     leases_expire(engine);
     pthread_mutex_unlock(&engine->lock);
+    status = alarms_fire_due(engine, scope, now_ms);
+    if (status) {
+        set_busy(engine, false);
+        return status;
+    }
     do {
         status = fire_some(engine, scope, now_ms, &refused, &count);
         if (!status)
@@ -222,8 +231,8 @@ void *timers_thread(void *context)
 static bool is_idle(struct engine *engine)
 {
     return !engine->first && !engine->draining && !engine->runnable && !engine->jobs &&
-           !engine->ready && !engine->jobs_under_way && !engine->mail_under_way &&
-           !engine->timers_busy &&
+           !engine->ready && !engine->ready_lost && !engine->jobs_under_way &&
+           !engine->mail_under_way && !engine->timers_busy &&
            (timers_next_due(engine) > clock_at(engine) || engine->stuck_timers);
 }
 
@@ -281,11 +290,15 @@ pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t b
     return engine_submit(engine, &keep);
 }
 
-pawl_status engine_fire_timer(struct engine *engine, struct scope *scope, str id, str name)
+static pawl_status fire_timer_new(struct engine *engine, struct scope *scope, str id, str name,
+                                  const uint8_t *key)
 {
-    struct fire_args fire = {
-        .id = id, .action = name, .actor = STR("pawl/timer"), .is_timer = true, .is_forced = true
-    };
+    struct fire_args fire = { .id = id,
+                              .action = name,
+                              .actor = STR("pawl/timer"),
+                              .is_timer = true,
+                              .is_forced = true,
+                              .key = key };
     struct live live;
     struct head head;
     struct fired fired;
@@ -309,7 +322,16 @@ pawl_status engine_fire_timer(struct engine *engine, struct scope *scope, str id
                                .actor = STR("pawl/timer") };
 
         if (str_eq(live.timers[i].name, name))
-            return engine_send(engine, scope, head.instance, &event, NULL, NULL);
+            return engine_send_once(engine, scope, head.instance, &event, NULL, key, NULL);
     }
     return scope_fail(scope, PAWL_NOT_AWAITING, "no timer '%.*s' is armed", STR_ARG(name));
+}
+
+pawl_status engine_fire_timer(struct engine *engine, struct scope *scope, str id, str name,
+                              const uint8_t *key)
+{
+    struct record record;
+    pawl_status status = fire_timer_new(engine, scope, id, name, key);
+
+    return keys_explain(engine, scope, key, &status, &record) ? PAWL_OK : status;
 }

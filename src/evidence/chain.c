@@ -151,3 +151,32 @@ void root_end(struct sha *sha, uint8_t out[SHA_SIZE])
 {
     sha_end(sha, out);
 }
+
+/* ---- keys ---- */
+
+static void add_text(struct sha *sha, str text)
+{
+    uint8_t length[10];
+
+    sha_add(sha, length, (size_t)(put_varint(length, text.size) - length));
+    sha_add(sha, text.data, text.size);
+}
+
+void key_make(struct sha *sha, str principal, str key, str operation, str request,
+              uint8_t out[KEY_SIZE])
+{
+    static const char key_tag[] = "pawl.key.1", request_tag[] = "pawl.req.1";
+    uint8_t id[SHA_SIZE];
+
+    sha_begin(sha);
+    sha_add(sha, key_tag, sizeof key_tag - 1);
+    add_text(sha, principal);
+    add_text(sha, key);
+    sha_end(sha, id);
+    memcpy(out, id, KEY_ID_SIZE);
+    sha_begin(sha);
+    sha_add(sha, request_tag, sizeof request_tag - 1);
+    add_text(sha, operation);
+    add_text(sha, request);
+    sha_end(sha, out + KEY_ID_SIZE);
+}

@@ -44,6 +44,10 @@ void root_begin(struct sha *sha, const uint8_t prev[SHA_SIZE]);
 void root_add(struct sha *sha, const uint8_t hash[SHA_SIZE]);
 void root_end(struct sha *sha, uint8_t out[SHA_SIZE]);
 
+/* An idempotency key and the request it came with, as they ride in a record. */
+void key_make(struct sha *sha, str principal, str key, str operation, str request,
+              uint8_t out[KEY_SIZE]);
+
 /* ---- verify ---- */
 
 struct store;

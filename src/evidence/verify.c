@@ -273,8 +273,8 @@ static pawl_status begin(struct verify *v)
 static pawl_status verify_whole(struct verify *v)
 {
     static pawl_status (*const checks[])(struct verify *) = {
-        check_log,       check_tip,         verify_all_definitions,
-        verify_all_rows, verify_all_values, verify_tables,
+        check_log,         check_tip,       verify_all_definitions, verify_all_rows,
+        verify_all_values, verify_all_keys, verify_all_kept,        verify_tables,
     };
     pawl_status status = begin(v);
 
@@ -317,6 +317,8 @@ static void verify_close(struct verify *v)
     heap_free(v->heap, v->values, VALUE_CACHE_SIZE * sizeof *v->values);
     heap_free(v->heap, v->replays, REPLAYS_KEPT * sizeof *v->replays);
     heap_free(v->heap, v->checked, v->checked_count * sizeof *v->checked);
+    verify_drop_kept(v);
+    heap_free(v->heap, v->keys, v->key_capacity * sizeof *v->keys);
     map_fini(&v->chain_map);
     map_fini(&v->rules_map);
     buf_fini(&v->body);

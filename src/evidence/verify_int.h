@@ -69,6 +69,7 @@ struct chain {
     uint64_t flushed_pos;  /* its last position that is not after `flushed` */
     uint64_t skip_pos;     /* of its last entry whose seq is a multiple of SKIP_EVERY */
     struct fold *fold;     /* NULL: nothing is left behind */
+    uint64_t paused_pos;   /* of the pause in force; 0: none */
     struct replay *replay; /* of a flow; NULL: not in memory now */
     bool is_blind;         /* a value was erased that its decisions were made from */
     uint64_t snapshot_seq; /* of the last snapshot an entry tells of; 0: none */
@@ -124,6 +125,10 @@ struct verify {
     struct known_value *values; /* by id % VALUE_CACHE_SIZE */
     uint64_t *checked;          /* one bit per value id */
     size_t checked_count;       /* of words */
+    struct key_row *keys;       /* used in the last 7 days */
+    uint32_t key_count, key_capacity;
+    struct kept_row *standing; /* tokens and alarms in force; their ids are on the heap */
+    uint32_t standing_count, standing_capacity;
 
     uint32_t *replays;    /* [REPLAYS_KEPT] indices of chains, 0: free */
     uint32_t replay_next; /* the slot to be taken next */
@@ -160,6 +165,17 @@ pawl_status verify_all_values(struct verify *v);
 pawl_status verify_definition(struct verify *v, uint32_t id, uint32_t *out_index);
 pawl_status verify_define(struct verify *v, const struct record *record);
 pawl_status verify_all_definitions(struct verify *v);
+
+/* verify_keys.c */
+pawl_status verify_note_key(struct verify *v, const struct record *record);
+pawl_status verify_all_keys(struct verify *v);
+
+/* verify_kept.c */
+pawl_status verify_note_kept(struct verify *v, const struct record *record);
+pawl_status verify_all_kept(struct verify *v);
+/* One more that is in force; its id is copied. */
+pawl_status verify_put_kept(struct verify *v, const struct kept_row *row);
+void verify_drop_kept(struct verify *v);
 
 /* verify_live.c */
 pawl_status verify_put_fact(struct verify *v, struct chain *chain, struct live_fact fact);

@@ -260,6 +260,10 @@ pawl_status verify_live(struct verify *v, const struct chain *chain)
 
     if (status != PAWL_OK)
         return status;
+    if (live.paused_pos != chain->paused_pos)
+        return verify_bad(v, "its pause row names position %llu; the log says %llu",
+                          (unsigned long long)live.paused_pos,
+                          (unsigned long long)chain->paused_pos);
     found_count = (size_t)live.step_count + live.timer_count + live.wait_count;
     if (found_count == 0 && expected_count == 0)
         return PAWL_OK;

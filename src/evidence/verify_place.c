@@ -1,15 +1,16 @@
 /* verify_place.c - the place a check has come to, as bytes: for one that is interrupted.
  *
  * A place lies between two commits and holds what verify_int.h remembers of the log up to there:
- * chains, what effects left behind, which values were compared. It holds no payloads: the
- * memories of flows are folded again when they are needed. Whether a store still is the one
- * that was looked at is told by its id, and by the root at the place; its definitions are read
- * and checked anew. Numbers are varints; the last 32 bytes are the SHA-256 of all before. */
+ * chains, what effects left behind, keys, tokens and alarms, which values were compared. It holds
+ * no payloads: the memories of flows are folded again when they are needed. Whether a store still
+ * is the one that was looked at is told by its id, and by the root at the place; its definitions
+ * are read and checked anew. Numbers are varints; the last 32 bytes are the SHA-256 of all before.
+ */
 #include "base/assert.h"
 #include "evidence/verify_int.h"
 #include <stdio.h>
 
-static const char place_tag[] = "pawl.verify.1";
+static const char place_tag[] = "pawl.verify.2";
 
 /* ---- writing ---- */
 
@@ -44,6 +45,7 @@ static void put_chain(struct buf *out, const struct chain *chain)
     buf_varint(out, chain->rules);
     buf_varint(out, chain->state);
     buf_varint(out, chain->is_blind);
+    buf_varint(out, chain->paused_pos);
     buf_add(out, chain->random, ID_RANDOM_SIZE);
     buf_add(out, chain->hash, SHA_SIZE);
     buf_varint(out, chain->snapshot_seq);
@@ -57,6 +59,27 @@ static void put_rules(struct buf *out, const struct rules *rules)
     buf_varint(out, rules->id);
     buf_varint(out, rules->is_defined);
     buf_add(out, rules->compiled_sha, SHA_SIZE);
+}
+
+static void put_keys(const struct verify *v, struct buf *out)
+{
+    buf_varint(out, v->key_count);
+    for (uint32_t i = 0; i < v->key_count; i++) {
+        buf_add(out, v->keys[i].id, KEY_ID_SIZE);
+        buf_zigzag(out, v->keys[i].at_ms);
+        buf_varint(out, v->keys[i].pos);
+    }
+}
+
+static void put_standing(const struct verify *v, struct buf *out)
+{
+    buf_varint(out, v->standing_count);
+    for (uint32_t i = 0; i < v->standing_count; i++) {
+        buf_zigzag(out, v->standing[i].what);
+        put_text(out, v->standing[i].id);
+        buf_zigzag(out, v->standing[i].due_at_ms);
+        buf_varint(out, v->standing[i].pos);
+    }
 }
 
 static void put_place(const struct verify *v, struct buf *out)
@@ -75,6 +98,8 @@ static void put_place(const struct verify *v, struct buf *out)
     buf_varint(out, v->chain_count);
     for (uint32_t i = 0; i < v->chain_count; i++)
         put_chain(out, &v->chains[i]);
+    put_keys(v, out);
+    put_standing(v, out);
     buf_varint(out, v->checked_count);
     buf_add(out, v->checked, v->checked_count * sizeof *v->checked);
 }
@@ -143,19 +168,30 @@ static uint32_t take_u32(struct reader *reader)
     return (uint32_t)take_number(reader, UINT32_MAX);
 }
 
+/* What it gives lies in the place. */
+static str take_text(struct reader *reader)
+{
+    size_t size = take_number(reader, SIZE_MAX);
+    str text = { (const char *)reader->at, size };
+
+    if (size > (size_t)(reader->end - reader->at)) {
+        reader->failed = true;
+        return STR("");
+    }
+    reader->at += size;
+    return text;
+}
+
 static pawl_status take_fact(struct verify *v, struct reader *reader, struct chain *chain)
 {
     struct live_fact fact = { .kind = (enum live_kind)take_number(reader, LIVE_WAIT) };
-    size_t size;
 
     fact.ordinal = take_u32(reader);
     fact.plan = take_u32(reader);
     fact.attempt = take_u32(reader);
     fact.status = (enum step_status)take_number(reader, STEP_CANCELLED);
     fact.due_at_ms = take_zigzag(reader);
-    size = take_number(reader, (uint64_t)(reader->end - reader->at));
-    fact.name = (str){ (const char *)reader->at, size };
-    reader->at += size;
+    fact.name = take_text(reader);
     return reader->failed ? PAWL_OK : verify_put_fact(v, chain, fact);
 }
 
@@ -191,6 +227,7 @@ static pawl_status take_chain(struct verify *v, struct reader *reader, uint32_t 
     chain.rules = (uint32_t)take_number(reader, v->rules_count);
     chain.state = take_u32(reader);
     chain.is_blind = take_number(reader, 1) == 1;
+    chain.paused_pos = take_number(reader, v->pos);
     take(reader, chain.random, ID_RANDOM_SIZE);
     take(reader, chain.hash, SHA_SIZE);
     chain.snapshot_seq = take_number(reader, chain.seq);
@@ -247,6 +284,42 @@ static pawl_status take_checked(struct verify *v, struct reader *reader)
     return PAWL_OK;
 }
 
+static pawl_status take_keys(struct verify *v, struct reader *reader)
+{
+    uint32_t count = take_u32(reader);
+
+    for (uint32_t i = 0; !reader->failed && i < count; i++) {
+        struct key_row row = { 0 };
+
+        take(reader, row.id, KEY_ID_SIZE);
+        row.at_ms = take_zigzag(reader);
+        row.pos = take_number(reader, v->pos);
+        if (!verify_grow(v->heap, &v->keys, v->key_count, &v->key_capacity, sizeof *v->keys))
+            return scope_no_memory(&v->scope);
+        v->keys[v->key_count++] = row;
+    }
+    return PAWL_OK;
+}
+
+static pawl_status take_standing(struct verify *v, struct reader *reader)
+{
+    uint32_t count = take_u32(reader);
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; status == PAWL_OK && !reader->failed && i < count; i++) {
+        struct kept_row row = { .what = (int32_t)take_zigzag(reader) };
+
+        row.id = take_text(reader);
+        row.due_at_ms = take_zigzag(reader);
+        row.pos = take_number(reader, v->pos);
+        if (row.id.size == 0)
+            reader->failed = true;
+        if (!reader->failed)
+            status = verify_put_kept(v, &row);
+    }
+    return status;
+}
+
 static pawl_status take_all(struct verify *v, struct reader *reader, const char **why)
 {
     uint32_t count = take_u32(reader);
@@ -262,6 +335,10 @@ static pawl_status take_all(struct verify *v, struct reader *reader, const char 
     count = take_u32(reader);
     for (uint32_t i = 0; status == PAWL_OK && !reader->failed && i < count; i++)
         status = take_chain(v, reader, i);
+    if (status == PAWL_OK)
+        status = take_keys(v, reader);
+    if (status == PAWL_OK)
+        status = take_standing(v, reader);
     if (status == PAWL_OK)
         status = take_checked(v, reader);
     if (reader->failed || reader->at != reader->end || v->chain_count != count || count == 0)
@@ -320,6 +397,8 @@ static pawl_status begin_again(struct verify *v, const char *why)
     heap_free(v->heap, v->checked, v->checked_count * sizeof *v->checked);
     v->checked = NULL;
     v->checked_count = 0;
+    v->key_count = 0;
+    verify_drop_kept(v);
     v->pos = v->report->records = v->report->entries = 0;
     v->at_ms = 0;
     (void)snprintf(v->report->not_resumed, sizeof v->report->not_resumed, "%s", why);

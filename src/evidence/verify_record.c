@@ -199,8 +199,26 @@ static bool is_control(int32_t what)
     }
 }
 
-static pawl_status check_control(struct verify *v, const struct record *record)
+static pawl_status check_pause(struct verify *v, const struct chain *chain,
+                               const struct record *record)
 {
+    if (record->instance == 0)
+        return verify_bad(v, "the store itself is paused or resumed");
+    if (v->rules[chain->rules].terminal[chain->state] != TERMINAL_NOT)
+        return verify_bad(v, "a pause or resumption after the instance has ended");
+    if ((record->what == CONTROL_PAUSE) == (chain->paused_pos != 0))
+        return verify_bad(v, chain->paused_pos ? "it is paused a second time"
+                                               : "it is resumed, but was not paused");
+    return PAWL_OK;
+}
+
+static pawl_status check_control(struct verify *v, const struct chain *chain,
+                                 const struct record *record)
+{
+    if (record->what == CONTROL_PAUSE || record->what == CONTROL_RESUME)
+        return check_pause(v, chain, record);
+    if (record->what == CONTROL_TOKEN || record->what == CONTROL_ALARM)
+        return verify_note_kept(v, record);
     if (!is_control(record->what))
         return verify_bad(v, "there is no control record %d", record->what);
     if (record->what == CONTROL_DEFINE && record->instance != 0)
@@ -214,7 +232,7 @@ static pawl_status check_meaning(struct verify *v, const struct chain *chain,
     pawl_status status;
 
     if (record->what < 0)
-        return check_control(v, record);
+        return check_control(v, chain, record);
     if (record->instance == 0)
         return verify_bad(v, "the store itself has no transitions");
     status = check_transition(v, chain, record);
@@ -257,6 +275,8 @@ static pawl_status apply(struct verify *v, struct chain *chain, const struct rec
     memcpy(chain->hash, record->hash, SHA_SIZE);
     if (record->pos <= v->tip.flushed)
         chain->flushed_pos = record->pos;
+    if (record->what == CONTROL_PAUSE || record->what == CONTROL_RESUME)
+        chain->paused_pos = record->what == CONTROL_PAUSE ? record->pos : 0;
     if (record->what < 0)
         return record->what == CONTROL_CREATE ? verify_first_timers(v, chain, record) : PAWL_OK;
     rules = &v->rules[chain->rules];
@@ -268,6 +288,7 @@ static pawl_status apply(struct verify *v, struct chain *chain, const struct rec
     chain->state = rules->transitions[record->what].to;
     if (rules->terminal[chain->state] != TERMINAL_NOT) {
         verify_drop_fold(v, chain);
+        chain->paused_pos = 0;
         if (status == PAWL_OK)
             status = verify_replay_over(v, chain);
         verify_drop_replay(v, chain);
@@ -291,6 +312,8 @@ pawl_status verify_record(struct verify *v, const struct record *record)
     status = check_place(v, chain, record);
     if (status == PAWL_OK)
         status = check_hash(v, chain, record);
+    if (status == PAWL_OK)
+        status = verify_note_key(v, record);
     if (status == PAWL_OK)
         status = check_meaning(v, chain, record);
     if (status == PAWL_OK && record->what >= 0)

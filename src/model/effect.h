@@ -97,6 +97,7 @@ struct live {
     struct live_timer *timers;
     struct live_wait *waits;
     uint32_t step_count, timer_count, wait_count;
+    uint64_t paused_pos; /* of the pause record, while it is held; 0: it is not */
 };
 
 #endif

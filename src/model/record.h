@@ -31,6 +31,9 @@ enum control {
 #define SKIP_EVERY 64u  /* every 64th entry points back to the one 64 before it */
 #define SALT_SIZE 16
 #define STORE_ID_SIZE 16
+#define KEY_ID_SIZE 16  /* of an idempotency key: scoped by store and principal */
+#define KEY_SIZE (KEY_ID_SIZE + SHA_SIZE) /* with the hash of the request it came with */
+#define KEY_KEPT_MS ((int64_t)7 * 24 * 3600 * 1000) /* an accepted call is remembered so long */
 
 struct record {
     uint64_t pos;       /* 1.. in commit order */
@@ -79,6 +82,22 @@ struct head_row {
     uint64_t instance;
     uint64_t seq, pos;
     uint32_t state;
+    bool paused; /* when read: a pause is in force */
+};
+
+/* Which record a key was used for: follows from the log. */
+struct key_row {
+    uint8_t id[KEY_ID_SIZE];
+    int64_t at_ms; /* of that record */
+    uint64_t pos;
+};
+
+/* A token or an alarm that is in force: follows from the log. */
+struct kept_row {
+    int32_t what; /* of its records: CONTROL_TOKEN, CONTROL_ALARM */
+    str id;
+    int64_t due_at_ms; /* 0: never */
+    uint64_t pos;      /* of the record that began it */
 };
 
 struct definition_row {

@@ -118,6 +118,9 @@ static void check_derived(const struct commit *commit)
     ASSERT_ROWS(commit->live, commit->live_count);
     for (size_t i = 0; i < commit->live_count; i++)
         ASSERT(commit->live[i].instance > 0);
+    ASSERT_ROWS(commit->keys, commit->key_count);
+    for (size_t i = 0; i < commit->key_count; i++)
+        ASSERT(commit->keys[i].pos > 0);
     ASSERT_ROWS(commit->snapshots, commit->snapshot_count);
     for (size_t i = 0; i < commit->snapshot_count; i++)
         ASSERT(commit->snapshots[i].text.data);
@@ -329,6 +332,31 @@ pawl_status store_snapshot(struct store *store, struct scope *scope, uint64_t in
     status = store->ops->snapshot(store, scope, instance, out);
     ASSERT(IMPLIES(status == PAWL_OK, out->instance == instance));
     return status;
+}
+
+pawl_status store_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
+                      struct key_row *out)
+{
+    pawl_status status;
+
+    ASSERT(out);
+    status = store->ops->key(store, scope, id, out);
+    return expect(scope, status, status == PAWL_OK && out->pos > 0 && out->pos < INT64_MAX,
+                  "a key");
+}
+
+pawl_status store_kept(struct store *store, struct scope *scope, int32_t what, str id,
+                       struct kept_row *out)
+{
+    ASSERT(out);
+    return store->ops->kept(store, scope, what, id, out);
+}
+
+pawl_status store_kept_list(struct store *store, struct scope *scope, int32_t what, uint32_t limit,
+                            struct kept_row **out, uint32_t *count)
+{
+    ASSERT(out && count);
+    return store->ops->kept_list(store, scope, what, limit, out, count);
 }
 
 /* Contract (9), of what one page can show. */

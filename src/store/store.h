@@ -21,6 +21,8 @@
  *      (instantiated_at) than its create record was made.
  * (10) A store may be reopened after a kill at any instant.
  * (11) Bytes come back as they went in: sources, values, bodies, labels, also with NUL in them.
+ * (12) A key names the last record that was committed with it; keys older than the commit says
+ *      may go, a few at a time, and no others.
  *
  * Reads may come from any thread; begin..commit from one thread at a time (the drain).
  * Results live in the scope's arena. */
@@ -47,8 +49,8 @@ struct store_tip {
 
 /* One change to a live row. */
 enum live_change_kind { LIVE_STEP_PUT, LIVE_STEP_DELETE /* with its timers and waits */,
-                        LIVE_TIMER_PUT, LIVE_TIMER_DELETE,
-                        LIVE_WAIT_PUT, LIVE_WAIT_DELETE, LIVE_CLEAR /* all of the instance's */ };
+                        LIVE_TIMER_PUT, LIVE_TIMER_DELETE, LIVE_WAIT_PUT, LIVE_WAIT_DELETE,
+                        LIVE_PAUSE_PUT, LIVE_PAUSE_DELETE, LIVE_CLEAR /* all of the instance's */ };
 struct live_change {
     enum live_change_kind kind;
     uint64_t instance;
@@ -59,11 +61,17 @@ struct live_change {
     int64_t due_at_ms;           /* TIMER_PUT; STEP_PUT: how long a lease lasts */
     bool test;                   /* TIMER_PUT: of a test instance: never due by itself */
     bool is_bare;                /* STEP_DELETE: there are no timers and waits to go with it */
+    uint64_t pos;                /* PAUSE_PUT: of its record */
 };
 
 struct snapshot_row {
     uint64_t instance, seq;
     str text;
+};
+
+struct kept_change {
+    struct kept_row row;
+    bool is_put; /* else it is over */
 };
 
 /* Everything that one commit writes. Arrays may be empty. */
@@ -82,6 +90,11 @@ struct commit {
     size_t live_count;
     const struct snapshot_row *snapshots;
     size_t snapshot_count;
+    const struct key_row *keys; /* of these records */
+    size_t key_count;
+    int64_t keys_before_ms; /* with keys: older ones may go */
+    const struct kept_change *kept; /* applied in order */
+    size_t kept_count;
     uint64_t flushed;     /* head rows are now right up to here; 0: leave it */
     int64_t test_now_ms;  /* 0: leave it */
 };
@@ -90,7 +103,7 @@ struct list_query { /* data NULL and 0: any */
     str definition;       /* a name */
     uint32_t version;
     int kind;             /* enum definition_kind */
-    str state, status;    /* status: running, suspended, completed, failed, cancelled */
+    str state, status;    /* status: running, suspended, paused, completed, failed, cancelled */
     str subject, correlation;
     str label_key[8], label_value[8];
     uint32_t label_count;
@@ -108,7 +121,8 @@ struct state_count {
     str state;
     enum terminal_kind terminal;
     uint64_t total;
-    uint64_t running;     /* of them, with a ready or running step */
+    uint64_t running;     /* of them, with a ready or running step and not paused */
+    uint64_t paused;
 };
 
 /* How many live attempts of one step of one version of a definition there are. */
@@ -184,7 +198,8 @@ struct store_ops {
 
     pawl_status (*live)(struct store *store, struct scope *scope, uint64_t instance, struct live *out);
     /* Up to `limit` timers due at or before now_ms; *next_ms is the due time of the first
-     * one after those, or INT64_MAX. Timers of test instances are never among them. */
+     * one after those, or INT64_MAX. Timers of test instances and of paused ones are never
+     * among them. */
     pawl_status (*due)(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
                        struct live_timer **out, uint32_t *count, int64_t *next_ms);
     /* Numbers of instances > after that have a ready or running step. */
@@ -192,6 +207,13 @@ struct store_ops {
                         uint64_t **out, uint32_t *count);
     pawl_status (*snapshot)(struct store *store, struct scope *scope, uint64_t instance,
                             struct snapshot_row *out); /* NOT_KNOWN */
+    pawl_status (*key)(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
+                       struct key_row *out); /* NOT_KNOWN */
+    pawl_status (*kept)(struct store *store, struct scope *scope, int32_t what, str id,
+                        struct kept_row *out); /* NOT_KNOWN */
+    /* In order of due time and id. */
+    pawl_status (*kept_list)(struct store *store, struct scope *scope, int32_t what, uint32_t limit,
+                             struct kept_row **out, uint32_t *count);
     pawl_status (*list)(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
     /* Where all instances stand, or those of one definition (a name; version 0: all of them).
@@ -259,6 +281,12 @@ pawl_status store_busy(struct store *store, struct scope *scope, uint64_t after,
                        uint64_t **out, uint32_t *count);
 pawl_status store_snapshot(struct store *store, struct scope *scope, uint64_t instance,
                            struct snapshot_row *out);
+pawl_status store_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
+                      struct key_row *out);
+pawl_status store_kept(struct store *store, struct scope *scope, int32_t what, str id,
+                       struct kept_row *out);
+pawl_status store_kept_list(struct store *store, struct scope *scope, int32_t what, uint32_t limit,
+                            struct kept_row **out, uint32_t *count);
 pawl_status store_list(struct store *store, struct scope *scope, const struct list_query *query,
                        uint64_t **out, uint32_t *count);
 pawl_status store_counts(struct store *store, struct scope *scope, str name, uint32_t version,

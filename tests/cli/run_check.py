@@ -65,7 +65,7 @@ def test_a_refused_definition_shows_every_error_and_is_not_put(shell):
         "       |             ^"], found
     assert "bad.yaml:3:16: error: 'initial_state'" in found.err, found
     assert "bad.yaml: line 2, column 13" in shell.pawl("run", "bad.yaml", expect=1).err
-    assert shell.json("sql", "select count(*) as n from pawl_definitions where name = 'bad'")["rows"] == [["0"]]
+    assert shell.json("sql", "select count(*) as n from pawl_definitions where name = 'bad'")["rows"] == [[0]]
 
 
 def test_a_definition_with_warnings_is_put_and_they_go_to_stderr(shell):
@@ -121,7 +121,7 @@ def test_a_new_version_without_an_exit_that_is_needed_is_not_safe(shell):
     found = shell.json("check", "new.json", "--against", "order", expect=1)["against"]
     assert found["safe"] is False and found["versions"] == [1], found
     assert found["states"][1] == {"state": "paid", "instances": 1, "verdict": "exits missing", "missing": ["ship", "drop"]}
-    assert shell.json("sql", "select max(version) from pawl_definitions where name = 'order'")["rows"] == [["1"]]
+    assert shell.json("sql", "select max(version) from pawl_definitions where name = 'order'")["rows"] == [[1]]
 
 
 def test_against_works_through_a_server_and_through_the_owner_of_the_store(shell):

@@ -147,3 +147,71 @@ TEST(machine, the_scenarios_end_as_they_should_where_nothing_fails)
         EXPECT_EQ(tally.refusals, 0);
     }
 }
+
+/* ---- keys: whatever the answer was, the call can be repeated ---- */
+
+static pawl *open_door(const char *id_key, bool own, pawl_id *id)
+{
+    const char *source = scenario_find("machine")->source;
+    pawl *p;
+
+    EXPECT_OK(pawl_open_env(&p, stage_url, &(pawl_options){ .own = own },
+                            env_sim_new(INT64_C(1777593600000), 3), NULL));
+    EXPECT_OK(pawl_define(p, source, strlen(source), NULL, NULL));
+    EXPECT_OK(pawl_create(p, &(pawl_create_args){ .definition = "door", .idempotency_key = id_key },
+                          id, NULL));
+    return p;
+}
+
+/* Fire with a key until it is answered with success, the n-th change of the disk failing. */
+static bool fire_round(uint64_t n, enum disk_fault fault, bool own, uint32_t *unknowns)
+{
+    const pawl_fire_args fire = { .action = "open", .idempotency_key = "once" };
+    pawl_fired fired;
+    pawl_status status;
+    pawl_id id, again;
+    bool has_failed;
+    pawl *p;
+
+    disk_load(stage_path);
+    p = open_door("the door", own, &id);
+    disk_arm((struct disk_plan){ .ops = DISK_CHANGES, .fault = fault, .at = n });
+    for (int i = 0; (status = pawl_fire(p, id.text, &fire, &fired, NULL)) != PAWL_OK; i++) {
+        EXPECT(i < 4);
+        EXPECT(status == PAWL_STORAGE_FAILURE || status == PAWL_OUTCOME_UNKNOWN);
+        *unknowns += status == PAWL_OUTCOME_UNKNOWN;
+    }
+    has_failed = disk_has_failed();
+    disk_disarm();
+    pawl_close(p);
+    p = open_door("the door", own, &again);
+    EXPECT_TEXT(again.text, id.text);
+    EXPECT_OK(pawl_fire(p, id.text, &fire, &fired, NULL));
+    EXPECT_EQ(fired.sequence_number, 1);
+    EXPECT_OK(pawl_fire(p, id.text, &(pawl_fire_args){ .action = "shut" }, &fired, NULL));
+    EXPECT_EQ(fired.sequence_number, 2); /* so there was one */
+    pawl_close(p);
+    return has_failed;
+}
+
+static void repeat_each(bool own)
+{
+    static const enum disk_fault faults[] = { FAULT_EIO, FAULT_AFTER };
+    uint32_t unknowns = 0;
+
+    stage_begin();
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        for (uint64_t n = 1; fire_round(n, faults[i], own, &unknowns); n++)
+            continue;
+    EXPECT(unknowns > 1);
+}
+
+TEST(keys, a_call_that_met_a_failing_disk_is_repeated_and_happens_once_for_an_owner)
+{
+    repeat_each(true);
+}
+
+TEST(keys, a_call_that_met_a_failing_disk_is_repeated_and_happens_once_for_a_shared_writer)
+{
+    repeat_each(false);
+}

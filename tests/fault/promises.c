@@ -1,5 +1,6 @@
-/* promises.c - the first four promises of engine/engine.h, each where it is hardest to keep: at a
- * power cut, at a restart, beside a rival, at a timer's due time. */
+/* promises.c - the first four promises of engine/engine.h and the ninth, each where it is hardest
+ * to keep: at a power cut, at a restart, beside a rival, at a timer's due time, when a call is
+ * repeated. */
 #include "fault/scenario.h"
 #include "fault/scenario_int.h"
 #include "fault/stage.h"
@@ -150,6 +151,26 @@ TEST(promises, a_timer_fires_once) /* (4) */
     before = count_entries(p, &id);
     EXPECT_OK(pawl_test_advance(p, 60000, &error));
     EXPECT_EQ(count_entries(p, &id), before + 1);
+    expect_valid(p);
+    pawl_close(p);
+}
+
+/* (9) */
+TEST(promises, a_call_with_a_key_is_accepted_once)
+{
+    pawl_fire_args fire = { .action = "open", .idempotency_key = "once" };
+    pawl_fired fired;
+    pawl_id id;
+    pawl *p;
+
+    stage_begin();
+    disk_load(stage_path);
+    p = open_one(true);
+    id = make_door(p);
+    EXPECT_OK(pawl_fire(p, id.text, &fire, &fired, &error));
+    EXPECT_OK(pawl_fire(p, id.text, &(pawl_fire_args){ .action = "shut" }, NULL, &error));
+    EXPECT_OK(pawl_fire(p, id.text, &fire, &fired, &error));
+    EXPECT_EQ(count_entries(p, &id), 2);
     expect_valid(p);
     pawl_close(p);
 }

@@ -92,7 +92,7 @@ static void make_sample(void)
     pawl_error error;
 
     scope_init(&sample.scope, &heap_libc, LIMIT_SCOPE);
-    sample.sha = sha_new();
+    sample.sha = sha_new(&heap_libc);
     REQUIRE(sample.sha &&
             !pawl_open_env(&sample.p, "memory:", &(pawl_options){ .test_clock = true },
                            env_sim_new(FUZZ_NOW_MS, 7), &error));
@@ -195,6 +195,20 @@ static pawl_status forged_snapshot(struct store *store, struct scope *scope, uin
     return store_snapshot(truth(), scope, instance, out);
 }
 
+static pawl_status forged_key(struct store *store, struct scope *scope,
+                              const uint8_t id[KEY_ID_SIZE], struct key_row *out)
+{
+    (void)store;
+    return store_key(truth(), scope, id, out);
+}
+
+static pawl_status forged_kept_list(struct store *store, struct scope *scope, int32_t what,
+                                    uint32_t limit, struct kept_row **out, uint32_t *count)
+{
+    (void)store;
+    return store_kept_list(truth(), scope, what, limit, out, count);
+}
+
 static const struct store_ops forger_ops = {
     .scheme = "forged",
     .tip = forged_tip,
@@ -207,6 +221,8 @@ static const struct store_ops forger_ops = {
     .find_definition = forged_find,
     .live = forged_live,
     .snapshot = forged_snapshot,
+    .key = forged_key,
+    .kept_list = forged_kept_list,
 };
 
 /* ---- Changes ---- */

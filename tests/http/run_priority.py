@@ -44,17 +44,18 @@ def world(shell):
     web = Web(address)
     web.expect(201, "PUT", "/v1/definitions/priority", MACHINE)
     ids = {}
-    for name, action in (("open", None), ("ended", "end"), ("busy", "work")):
+    for name, action in (("open", None), ("ended", "end"), ("busy", "work"), ("paused", None)):
         ids[name] = web.create(definition="priority")
         if action:
             web.expect(200, "POST", "/v1/instances/%s/fire" % ids[name], {"action": action})
+    web.expect(200, "POST", "/v1/instances/%s/pause" % ids["paused"], {})
     return web, ids
 
 
 def expect_untouched(web, ids):
-    for name, entries in (("open", 0), ("ended", 1), ("busy", 1)):
+    for name, entries in (("open", 0), ("ended", 1), ("busy", 1), ("paused", 0)):
         assert len(web.get("/v1/instances/%s/history" % ids[name]).json["entries"]) == entries, name
-    assert len(web.get("/v1/instances").json["instances"]) == 3
+    assert len(web.get("/v1/instances").json["instances"]) == 4
 
 
 def test_the_first_cause_of_a_refused_fire_is_its_token(shell):
@@ -67,7 +68,7 @@ def test_the_first_cause_of_a_refused_fire_is_its_token(shell):
         ("instance_id", ids["ended"], "terminal"), ("action", "nonsense", "invalid-transition"),
         ("reason", ABSENT, "reason-required"), ("reason", " ", "reason-required"),
         ("guard_satisfied", ABSENT, "guard-not-satisfied"), ("guard_satisfied", "true", "guard-not-satisfied"),
-        ("guard_satisfied", 1, "guard-not-satisfied"), ("expected_sequence", 9, "conflict"),
+        ("guard_satisfied", 1, "guard-not-satisfied"), ("instance_id", ids["paused"], "paused"), ("expected_sequence", 9, "conflict"),
         ("actor_ref", " ", "invalid-request"), ("fired_at", FUTURE, "invalid-request"),
         ("fired_at", PAST, "invalid-request"), ("fired_at", "soon", "invalid-request")]
     right = {"instance_id": ids["open"], "action": "note", "reason": "due", "guard_satisfied": True}

@@ -207,16 +207,16 @@ def test_every_query_of_the_page_tells_the_acknowledged_truth_beside_a_live_serv
     assert len(queries) >= 8
     for id in ids:  # each fire is seen by the query after it: head rows lag meanwhile
         web.expect(200, "POST", "/v1/instances/%s/fire" % id, {"action": "ask", "actor_ref": "ann"})
-        assert sql(shell, "SELECT current_state, sequence_number FROM pawl_instances WHERE id = '%s'" % id) == [("asked", "1")]
+        assert sql(shell, "SELECT current_state, sequence_number FROM pawl_instances WHERE id = '%s'" % id) == [("asked", 1)]
         assert sql(shell, "SELECT name FROM pawl_timers WHERE id = '%s'" % id) == [("remind",)]
         assert sql(shell, "SELECT action, actor_ref FROM pawl_history WHERE id = '%s'" % id) == [("ask", "ann")]
     answers = [sql(shell, query) for query in queries]
-    assert ("claim", "1", "machine") in answers[0], answers[0]
-    assert ("claim", "open", "86400000", "lapse") in answers[1], answers[1]
-    assert ("asked", "5") in answers[4], answers[4]
-    assert sorted(answers[-1]) == [("eu", "2"), ("us", "3")], answers[-1]
+    assert ("claim", 1, "machine") in answers[0], answers[0]
+    assert ("claim", "open", 86400000, "lapse") in answers[1], answers[1]
+    assert ("asked", 5) in answers[4], answers[4]
+    assert sorted(answers[-1]) == [("eu", 2), ("us", 3)], answers[-1]
     web.expect(200, "POST", "/v1/instances/%s/fire" % ids[0], {"action": "settle"})
-    assert sql(shell, "SELECT count(*) FROM pawl_timers WHERE id = '%s'" % ids[0]) == [("0",)]
+    assert sql(shell, "SELECT count(*) FROM pawl_timers WHERE id = '%s'" % ids[0]) == [(0,)]
     shell.stop(child)
 
 

@@ -95,7 +95,9 @@ struct change {
     struct head_row *heads;
     struct live_change *live;
     struct snapshot_row *snapshots;
-    uint32_t count[7], capacity[7];
+    struct key_row *keys;
+    int64_t keys_before_ms;
+    uint32_t count[8], capacity[8];
     int64_t test_now_ms;
     bool lag; /* write no head rows, and leave flushed */
 };
@@ -217,6 +219,14 @@ static inline void add_snapshot(struct change *c, uint64_t instance, uint64_t se
     *ADD(c, snapshots, 6) = (struct snapshot_row){ instance, seq, text };
 }
 
+static inline void add_key(struct change *c, uint8_t id, const struct record *record)
+{
+    struct key_row *row = ADD(c, keys, 7);
+
+    *row = (struct key_row){ .at_ms = record->at_ms, .pos = record->pos };
+    memset(row->id, id, KEY_ID_SIZE);
+}
+
 static inline void add_step(struct change *c, uint64_t instance, uint32_t ordinal,
                             enum step_status status)
 {
@@ -244,6 +254,9 @@ static inline pawl_status change_commit(struct change *c)
                              .live_count = c->count[5],
                              .snapshots = c->snapshots,
                              .snapshot_count = c->count[6],
+                             .keys = c->keys,
+                             .key_count = c->count[7],
+                             .keys_before_ms = c->keys_before_ms,
                              .flushed = c->lag ? 0 : c->tip.pos,
                              .test_now_ms = c->test_now_ms };
 

@@ -206,6 +206,34 @@ STORE_TEST(counts_are_by_version_and_state_and_tell_who_is_running)
     expect_counts(s, STR("order"), 3, "");
 }
 
+/* What is held is neither running nor suspended, in lists and in counts. */
+STORE_TEST(what_is_paused_is_listed_and_counted_as_that_alone)
+{
+    struct state_count *counts;
+    uint32_t count;
+    struct change c;
+
+    put_orders(s, 4);
+    c = change_begin(s);
+    add_step(&c, 1, 1, STEP_READY);
+    add_step(&c, 2, 1, STEP_READY);
+    for (uint64_t n = 2; n <= 3; n++) {
+        add_record(&c, n, 0, CONTROL_PAUSE);
+        add_live(&c,
+                 (struct live_change){ .kind = LIVE_PAUSE_PUT, .instance = n, .pos = c.tip.pos });
+    }
+    EXPECT_OK(change_commit(&c));
+    expect_list(s, (struct list_query){ .status = STR("paused") }, "3 2");
+    expect_list(s, (struct list_query){ .status = STR("running") }, "1");
+    expect_list(s, (struct list_query){ .status = STR("suspended") }, "4");
+    expect_list(s, (struct list_query){ .status = STR("paused"), .definition = STR("order") },
+                "3 2");
+    expect_list(s, (struct list_query){ .status = STR("paused"), .after = 3 }, "2");
+    EXPECT_OK(store_counts(s->store, s->scope, STR_NONE, 0, &counts, &count));
+    EXPECT_EQ(count, 1);
+    EXPECT(counts[0].total == 4 && counts[0].running == 1 && counts[0].paused == 2);
+}
+
 /* Contract (4): counts are not older than the log. */
 STORE_TEST(counts_see_through_rows_that_lag)
 {

@@ -274,3 +274,130 @@ STORE_TEST(a_snapshot_is_replaced_by_the_next_one)
     EXPECT(snapshot.instance == 1 && snapshot.seq == 3);
     EXPECT_STR(snapshot.text, "{\"third\":3}");
 }
+
+/* ---- (12): keys ---- */
+
+static pawl_status find_key(struct stand *s, uint8_t id, struct key_row *out)
+{
+    uint8_t bytes[KEY_ID_SIZE];
+
+    memset(bytes, id, sizeof bytes);
+    return store_key(s->store, s->scope, bytes, out);
+}
+
+/* Contract (12) */
+STORE_TEST(a_key_names_its_last_record_and_only_old_ones_go_a_few_at_a_time)
+{
+    struct key_row row;
+    struct change c;
+
+    put_orders(s, 1);
+    c = change_begin(s);
+    for (uint8_t id = 1; id <= 5; id++)
+        add_key(&c, id, add_record(&c, 1, 0, CONTROL_KEYED));
+    EXPECT_OK(change_commit(&c));
+    EXPECT_OK(find_key(s, 3, &row));
+    EXPECT(row.pos == 4 && row.at_ms == T0 + 4 && row.id[0] == 3);
+    EXPECT_EQ(find_key(s, 6, &row), PAWL_NOT_KNOWN);
+    c = change_begin(s);
+    add_key(&c, 5, add_record(&c, 1, 0, CONTROL_KEYED)); /* used again */
+    c.keys_before_ms = T0 + 5;                           /* the first three are older */
+    EXPECT_OK(change_commit(&c));
+    EXPECT_EQ(find_key(s, 1, &row), PAWL_NOT_KNOWN);
+    EXPECT_EQ(find_key(s, 2, &row), PAWL_NOT_KNOWN);
+    EXPECT_OK(find_key(s, 3, &row)); /* two for one */
+    EXPECT_OK(find_key(s, 4, &row));
+    EXPECT_OK(find_key(s, 5, &row));
+    EXPECT_EQ(row.pos, 7);
+    if (!s->is_memory)
+        stand_reopen(s);
+    EXPECT_OK(find_key(s, 5, &row));
+}
+
+/* ---- (7): pauses; tokens and alarms ---- */
+
+static uint32_t count_due(struct stand *s, int64_t *next_ms)
+{
+    struct live_timer *timers;
+    uint32_t count;
+
+    EXPECT_OK(store_due(s->store, s->scope, T0 + 100, 10, &timers, &count, next_ms));
+    return count;
+}
+
+/* Contract (7) */
+STORE_TEST(timers_of_a_paused_instance_are_not_due_until_it_is_resumed_or_cleared)
+{
+    struct head_row head;
+    struct live live;
+    int64_t next_ms;
+    struct change c;
+
+    put_orders(s, 2);
+    c = change_begin(s);
+    for (uint64_t n = 1; n <= 2; n++)
+        add_live(&c, (struct live_change){ .kind = LIVE_TIMER_PUT,
+                                           .instance = n,
+                                           .name = STR("t"),
+                                           .due_at_ms = T0 + (int64_t)n });
+    add_record(&c, 1, 0, CONTROL_PAUSE);
+    add_live(&c, (struct live_change){ .kind = LIVE_PAUSE_PUT, .instance = 1, .pos = c.tip.pos });
+    EXPECT_OK(change_commit(&c));
+    EXPECT_EQ(count_due(s, &next_ms), 1);
+    EXPECT_EQ(next_ms, INT64_MAX);
+    EXPECT_OK(store_live(s->store, s->scope, 1, &live));
+    EXPECT_EQ(live.paused_pos, c.tip.pos);
+    EXPECT_OK(store_head(s->store, s->scope, 1, true, &head));
+    EXPECT(head.paused);
+    EXPECT_OK(store_head(s->store, s->scope, 2, true, &head));
+    EXPECT(!head.paused);
+    c = change_begin(s);
+    add_live(&c, (struct live_change){ .kind = LIVE_PAUSE_DELETE, .instance = 1 });
+    add_live(&c, (struct live_change){ .kind = LIVE_PAUSE_PUT, .instance = 2, .pos = 1 });
+    add_live(&c, (struct live_change){ .kind = LIVE_CLEAR, .instance = 2 });
+    EXPECT_OK(change_commit(&c));
+    EXPECT_EQ(count_due(s, &next_ms), 1); /* the first one's; the second has none left */
+    EXPECT_OK(store_live(s->store, s->scope, 2, &live));
+    EXPECT_EQ(live.paused_pos, 0);
+}
+
+static void keep(struct change *c, str id, int64_t due_at_ms, bool is_put)
+{
+    const struct kept_change change = {
+        .row = { CONTROL_ALARM, id, due_at_ms, add_record(c, 0, 0, CONTROL_ALARM)->pos },
+        .is_put = is_put,
+    };
+    struct record *last = &c->records[c->count[0] - 1];
+
+    last->has_root = true;
+    EXPECT_OK(store_commit(c->store, c->stand->scope,
+                           &(struct commit){ .records = c->records,
+                                             .record_count = c->count[0],
+                                             .kept = &change,
+                                             .kept_count = 1 }));
+}
+
+STORE_TEST(what_is_kept_is_found_by_its_id_and_listed_by_its_time_until_it_is_over)
+{
+    static const char *const ids[] = { "late", "early", "gone" };
+    struct kept_row row, *rows;
+    struct change c;
+    uint32_t count;
+
+    for (int i = 0; i < 3; i++) {
+        c = change_begin(s);
+        keep(&c, str_of(ids[i]), T0 + 30 - i, true);
+    }
+    c = change_begin(s);
+    keep(&c, STR("gone"), 0, false);
+    EXPECT_OK(store_kept(s->store, s->scope, CONTROL_ALARM, STR("late"), &row));
+    EXPECT(row.pos == 1 && row.due_at_ms == T0 + 30 && row.what == CONTROL_ALARM);
+    EXPECT_EQ(store_kept(s->store, s->scope, CONTROL_ALARM, STR("gone"), &row), PAWL_NOT_KNOWN);
+    EXPECT_EQ(store_kept(s->store, s->scope, CONTROL_TOKEN, STR("late"), &row), PAWL_NOT_KNOWN);
+    EXPECT_OK(store_kept_list(s->store, s->scope, CONTROL_ALARM, 10, &rows, &count));
+    EXPECT_EQ(count, 2);
+    EXPECT_STR(rows[0].id, "early");
+    EXPECT_STR(rows[1].id, "late");
+    EXPECT_OK(store_kept_list(s->store, s->scope, CONTROL_ALARM, 1, &rows, &count));
+    EXPECT_EQ(count, 1);
+}

@@ -342,10 +342,11 @@ TEST(verify, head_rows_may_lag_behind_the_log)
     world_record(&w, 2, ORDER_NOTE, NULL);
     world_record(&w, 2, ORDER_PAY, NULL);
     world_record(&w, 2, CONTROL_PAUSE, NULL);
+    world_live(&w, (struct live_change){ .kind = LIVE_PAUSE_PUT, .instance = 2, .pos = 10 });
     world_commit(&w);
     world_expect_valid(&w, 10, 5, 2);
     w.lag = false;
-    world_record(&w, 0, CONTROL_TOKEN, "{}");
+    world_record(&w, 0, CONTROL_ERASE, "{}");
     world_commit(&w);
     world_expect_valid(&w, 11, 5, 2);
     world_close(&w);
@@ -429,7 +430,7 @@ TEST(verify, an_instance_without_a_create_record_is_seen)
     world_two_orders(&w, t);
     w.instances[0] = (struct instance_row){ .number = 3, .definition = 1 };
     w.next.instance_count = 1;
-    world_record(&w, 0, CONTROL_TOKEN, "{}");
+    world_record(&w, 0, CONTROL_ERASE, "{}");
     world_commit(&w);
     world_expect_bad(&w, 0, 0, "no record creates it");
     world_close(&w);

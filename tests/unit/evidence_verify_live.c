@@ -71,7 +71,7 @@ TEST(verify, a_live_row_too_few_too_many_or_changed_is_seen)
         one_flow(&w, t);
         change.instance = 1;
         world_live(&w, change);
-        world_record(&w, 0, CONTROL_TOKEN, "{}");
+        world_record(&w, 0, CONTROL_ERASE, "{}");
         world_commit(&w);
         world_expect_bad(&w, 0, 2, cases[i].what);
         world_check(&w, 1, &report);

@@ -406,6 +406,18 @@ static pawl_status lie_scan(struct store *store, struct scope *scope, uint64_t f
     return store_scan(scan.liar->truth, scope, from, give_lie, &scan);
 }
 
+static pawl_status lie_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
+                           struct key_row *out)
+{
+    return store_key(((struct liar *)store)->truth, scope, id, out);
+}
+
+static pawl_status lie_kept_list(struct store *store, struct scope *scope, int32_t what,
+                                 uint32_t limit, struct kept_row **out, uint32_t *count)
+{
+    return store_kept_list(((struct liar *)store)->truth, scope, what, limit, out, count);
+}
+
 static pawl_status lie_snapshot(struct store *store, struct scope *scope, uint64_t instance,
                                 struct snapshot_row *out)
 {
@@ -430,6 +442,8 @@ static const struct store_ops liar_ops = {
     .find_definition = lie_find_definition,
     .live = lie_live,
     .snapshot = lie_snapshot,
+    .key = lie_key,
+    .kept_list = lie_kept_list,
     .list = list_truth,
 };
 

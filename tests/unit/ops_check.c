@@ -130,3 +130,18 @@ TEST(ops_check, a_rejection_is_a_problem_with_its_token)
     EXPECT_TEXT(pawl_status_name(PAWL_OK), "ok");
     EXPECT_TEXT(pawl_status_name((pawl_status)999), "unknown-status");
 }
+
+TEST(ops_check, every_operation_has_a_scope_word)
+{
+    static const char *const words[] = { OP_SCOPES };
+
+    for (const struct op *op = ops; op->name; op++) {
+        bool known = false;
+
+        for (size_t i = 0; op->scope && i < sizeof words / sizeof *words; i++)
+            known = known || strcmp(op->scope, words[i]) == 0;
+        if (!known)
+            test_fail(__FILE__, __LINE__, "%s has no scope", op->name);
+        EXPECT(!op->scope || strcmp(op->scope, "none") != 0 || strcmp(op->name, "health.get") == 0);
+    }
+}

@@ -113,6 +113,7 @@ SQLITE_TEST(an_older_schema_is_migrated)
             "DROP VIEW pawl_transitions; DROP VIEW pawl_steps; DROP VIEW pawl_labels;"
             "DROP VIEW pawl_timers; DROP TABLE pawl_label; DROP INDEX pawl_instance_definition;"
             "ALTER TABLE pawl_step DROP COLUMN lease; ALTER TABLE pawl_step DROP COLUMN lease_ms;"
+            "DROP TABLE pawl_key; DROP TABLE pawl_pause; DROP TABLE pawl_kept;"
             "PRAGMA user_version = 1");
     s->store = stand_another(s);
     run_sql(s, "store.db", "SELECT * FROM pawl_instances");

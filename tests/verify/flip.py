@@ -37,9 +37,11 @@ UNCOVERED = {
 META_COVERED = ("format", "store_id")
 KEYS = {"pawl_meta": ["key"], "pawl_state": ["definition", "idx"],
         "pawl_transition": ["definition", "idx"], "pawl_step": ["inst", "ord"],
-        "pawl_timer": ["inst", "ord", "name"], "pawl_label": ["key", "value", "inst"], "pawl_wait": ["inst", "ord", "name"]}
+        "pawl_timer": ["inst", "ord", "name"], "pawl_label": ["key", "value", "inst"], "pawl_wait": ["inst", "ord", "name"],
+        "pawl_kept": ["what", "id"]}
 UNKEYED = {"pawl_log": "pos", "pawl_value": "id", "pawl_source": "id", "pawl_definition": "id",
-           "pawl_instance": "number", "pawl_head": "inst", "pawl_snapshot": "inst"}
+           "pawl_instance": "number", "pawl_head": "inst", "pawl_snapshot": "inst",
+           "pawl_key": "id", "pawl_pause": "inst"}
 TABLES = sorted(set(KEYS) | set(UNKEYED))
 
 
@@ -175,6 +177,10 @@ def change(trial, label, *statements):
     trial.expect(False, label)
 
 
+def literal(value):
+    return f"X'{value.hex()}'" if isinstance(value, bytes) else repr(value)
+
+
 def delete_rows(trial):
     db = sqlite3.connect(f"file:{trial.store}?mode=ro", uri=True)
     flushed = db.execute("SELECT value FROM pawl_meta WHERE key = 'flushed'").fetchone()[0]
@@ -187,7 +193,7 @@ def delete_rows(trial):
                                key[:1]).fetchone()[0]
             if table == "pawl_head" and (first is None or first > flushed):
                 continue  # a row that need not be there yet
-            text = " AND ".join(f"{k} = {v!r}" for k, v in zip(keys, key))
+            text = " AND ".join(f"{k} = {literal(v)}" for k, v in zip(keys, key))
             change(trial, f"a missing row of {table}: {key}", f"DELETE FROM {table} WHERE {text}")
     db.close()
 
@@ -341,7 +347,8 @@ def make_by_cli(pawl, folder):
     run("start", "order", "--input", '{"n": 1.50}', "--actor", "ann")
     for action in ("pay", "refund") * 33 + ("pay", "ship"):
         run("fire", "@last", action, "--actor", "bob")
-    run("start", "order")
+    run("start", "order", "--key", "a second one")
+    run("start", "order", "--key", "a second one")
     run("start", "waiting", "--input", "{}")
     (folder / "working.yaml").write_text(WORKING)
     run("run", str(folder / "working.yaml"), "--input", '{"n": [1, "two"]}', "--actor", "eve")

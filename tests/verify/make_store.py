@@ -67,7 +67,7 @@ def compact(value):
 
 def noise(label, size):
     """Bytes that look random and are the same each time."""
-    return verify.sha(label.encode())[:size]
+    return (verify.sha(label.encode()) + verify.sha(b"more " + label.encode()))[:size]
 
 
 class Writer:
@@ -159,6 +159,8 @@ class Writer:
             (self.pos, inst, seq, chain["pos"] or None, skip, what, flags or None, self.at, fired,
              step, ordinal, attempt, actor, payload, reason, body, key, digest, None))
         chain.update(pos=self.pos, seq=seq, hash=digest)
+        if key:
+            self.live("pawl_key", key[:16], self.at, self.pos)
         return actor, payload, reason
 
     def commit(self):
@@ -223,7 +225,7 @@ def machines(w):
     inline = w.definition(None, 0, INLINE, b'{"states": {"a": {}}}')
     first = w.create(order, actor="ann", subject="cart/7", input_='{"n": 1.50}',
                      metadata='{"k":"v"}', correlation="c-1", labels='{"team":"x"}', fired=T0 - 5)
-    w.record(0, TOKEN, body={"name": "ci"})
+    w.record(0, ERASE, body={"name": "ci"})
     w.commit()
     for i in range(70):
         w.record(first, 0, actor="ann" if i % 2 else "bob", payload=compact({"i": i}))
@@ -262,7 +264,14 @@ def flows(w, parent):
              step=1, ordinal=1, attempt=1, payload='{"error":"no"}')
     w.record(busy, PAUSE)
     w.record(busy, RESUME)
-    w.record(busy, ALARM, body={"text": "late"})
+    w.record(busy, PAUSE, actor="ann", reason="audit")
+    w.live("pawl_pause", busy, w.pos)
+    w.record(0, ALARM, body={"id": "a1", "due": T0 + 5000}, payload='{"operation":"x"}')
+    w.live("pawl_kept", ALARM, "a1", T0 + 5000, w.pos)
+    w.record(0, TOKEN, body={"id": "t1", "due": 0})
+    w.record(0, TOKEN, body={"id": "t1", "over": "revoked"})
+    w.record(0, TOKEN, body={"id": "t2", "due": T0 + 9000, "more": {"hash": "00"}})
+    w.live("pawl_kept", TOKEN, "t2", T0 + 9000, w.pos)
     w.record(busy, STEP_START, body=[["run", 2], ["await", "go \u00fc", 0], ["await", "x", 2],
                                      ["leave", "x", 2],
                                      ["snapshot", hashlib.sha256(b"{}").hexdigest()]], step=2, ordinal=2, attempt=1)
@@ -299,7 +308,7 @@ def main(path):
     w.record(still, 3)
     w.record(ahead, 0)
     w.head(ahead)
-    w.record(c, ALARM, body={})
+    w.record(c, KEEP_SIGNAL, body={})
     w.commit()
     w.close()
 

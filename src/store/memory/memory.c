@@ -124,6 +124,7 @@ static struct disk *disk_new(const struct heap *heap, struct env *env)
     disk->rows = (struct tree){ NULL, 0, compare_keys };
     disk->due = (struct tree){ NULL, 1, compare_due };
     disk->busy = (struct tree){ NULL, 1, compare_keys };
+    disk->keys = (struct tree){ NULL, 1, compare_due };
     pthread_mutex_init(&disk->lock, NULL); /* neither fails here: no attributes, no system */
     pthread_cond_init(&disk->turn_over, NULL);
     env->random(env, disk->tip.store_id, STORE_ID_SIZE);
@@ -258,6 +259,9 @@ const struct store_ops memory_store_ops = {
     .live = memory_live,
     .due = memory_due,
     .busy = memory_busy,
+    .key = memory_key,
+    .kept = memory_kept,
+    .kept_list = memory_kept_list,
     .snapshot = memory_snapshot,
     .list = memory_list,
     .counts = memory_counts,

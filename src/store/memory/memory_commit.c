@@ -49,6 +49,20 @@ static void rows_clear_step(struct disk *disk, const struct row *step)
 
 /* ---- Applying: from here on nothing can fail ---- */
 
+/* Twice as many as are added: what is old does not pile up, and no commit waits for it long. */
+static void drop_old_keys(struct disk *disk, const struct commit *commit)
+{
+    const struct row first = { .due_at_ms = INT64_MIN };
+
+    for (size_t i = 0; i < 2 * commit->key_count; i++) {
+        struct row *row = tree_seek(&disk->keys, &first, false);
+
+        if (!row || row->due_at_ms >= commit->keys_before_ms)
+            return;
+        row_drop(disk, row);
+    }
+}
+
 static void apply_rows(struct staging *staging)
 {
     const struct commit *commit = staging->commit;
@@ -67,6 +81,12 @@ static void apply_rows(struct staging *staging)
         if (commit->live[i].kind == LIVE_STEP_DELETE && !commit->live[i].is_bare)
             rows_clear_step(disk, &key);
     }
+    drop_old_keys(disk, commit);
+    for (size_t i = 0; i < commit->kept_count; i++)
+        if (!commit->kept[i].is_put)
+            row_delete(disk, &(struct row){ .kind = ROW_KEPT,
+                                            .ordinal = (uint32_t)-commit->kept[i].row.what,
+                                            .name = commit->kept[i].row.id });
     while (next < staging->row_count)
         row_put(disk, staging->rows[next++]);
 }

@@ -40,7 +40,9 @@ static void count_cell(struct counting *counting, const struct cell *cell)
         state >= definition_at(counting->disk, at)->state_count)
         return;
     counting->all[counting->first[at] + state].total++;
-    if (busy && busy->instance == cell->row.number)
+    if (pause_of(counting->disk, cell->row.number))
+        counting->all[counting->first[at] + state].paused++;
+    else if (busy && busy->instance == cell->row.number)
         counting->all[counting->first[at] + state].running++;
 }
 

@@ -89,11 +89,14 @@ static inline void table_free(const struct heap *heap, struct table *table)
 enum row_kind {
     ROW_STEP,
     ROW_TIMER,
+    ROW_PAUSE, /* number: the position of its record */
     ROW_WAIT,
     ROW_SNAPSHOT,
     ROW_VALUE,  /* name: the bytes of an interned value; number: its id */
     ROW_NAMED,  /* name: of a definition; number: its id; tie: newest version first */
     ROW_INLINE, /* name: source_sha of an inline definition; number: its id */
+    ROW_KEPT,   /* ordinal: its `what`, as a positive number; name: its id; number: the position */
+    ROW_KEY,    /* name: id of an idempotency key; number: the position; due_at_ms: its time */
 };
 
 struct row;
@@ -253,6 +256,7 @@ struct disk {
     struct block *blocks; /* bytes that stay for ever */
     struct table records, values, definitions, cells;
     struct tree rows, due, busy;
+    struct tree keys; /* by their time */
     uint64_t row_number; /* rows made so far */
     struct store_tip tip;
 };
@@ -298,6 +302,8 @@ static inline struct tree *second_tree(struct disk *disk, const struct row *row)
 {
     if (row->kind == ROW_TIMER && !row->test)
         return &disk->due;
+    if (row->kind == ROW_KEY)
+        return &disk->keys;
     return row_is_busy(row) ? &disk->busy : NULL;
 }
 
@@ -348,6 +354,9 @@ pawl_status read_end(struct disk *disk, struct scope *scope, bool found, const c
 /* Where an instance really stands: the row, unless the log has gone on since. */
 struct head_row head_now(const struct cell *cell);
 
+/* The pause that is in force, or NULL. */
+const struct row *pause_of(const struct disk *disk, uint64_t instance);
+
 /* The first busy step of this instance or of a later one; NULL: none. */
 const struct row *busy_from(const struct disk *disk, uint64_t instance);
 
@@ -381,6 +390,12 @@ pawl_status memory_busy(struct store *store, struct scope *scope, uint64_t after
                         uint64_t **out, uint32_t *count);
 pawl_status memory_snapshot(struct store *store, struct scope *scope, uint64_t instance,
                             struct snapshot_row *out);
+pawl_status memory_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
+                       struct key_row *out);
+pawl_status memory_kept(struct store *store, struct scope *scope, int32_t what, str id,
+                        struct kept_row *out);
+pawl_status memory_kept_list(struct store *store, struct scope *scope, int32_t what, uint32_t limit,
+                             struct kept_row **out, uint32_t *count);
 pawl_status memory_list(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
 pawl_status memory_counts(struct store *store, struct scope *scope, str name, uint32_t version,

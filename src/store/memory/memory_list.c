@@ -22,13 +22,16 @@ static const char *status_of(const struct disk *disk, const struct cell *cell,
     case TERMINAL_NOT:
         break;
     }
+    if (pause_of(disk, cell->row.number))
+        return "paused";
     busy = busy_from(disk, cell->row.number);
     return busy && busy->instance == cell->row.number ? "running" : "suspended";
 }
 
 static bool is_status(str status)
 {
-    static const char *const all[] = { "running", "suspended", "completed", "failed", "cancelled" };
+    static const char *const all[] = { "running",   "suspended", "paused",
+                                       "completed", "failed",    "cancelled" };
     bool known = false;
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -139,8 +142,8 @@ pawl_status memory_list(struct store *store, struct scope *scope, const struct l
 
     if (query->status.data && !is_status(query->status))
         return scope_fail(scope, PAWL_INVALID_QUERY,
-                          "status: expected running, suspended, completed, failed or cancelled, "
-                          "found '%.*s'",
+                          "status: expected running, suspended, paused, completed, failed or "
+                          "cancelled, found '%.*s'",
                           STR_ARG(query->status));
     disk = disk_lock(store);
     scope_init(&scratch, disk->heap, 0);

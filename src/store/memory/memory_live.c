@@ -54,6 +54,8 @@ pawl_status memory_live(struct store *store, struct scope *scope, uint64_t insta
         else if (row->kind == ROW_TIMER)
             added = add_timer(&live.timers, &live.timer_count, &capacity[ROW_TIMER], row,
                               &scope->arena);
+        else if (row->kind == ROW_PAUSE)
+            live.paused_pos = row->number;
         else
             added = add_wait(&live, &capacity[ROW_WAIT], row, &scope->arena);
     status = read_end(disk, scope, true, NULL, 0);
@@ -62,12 +64,28 @@ pawl_status memory_live(struct store *store, struct scope *scope, uint64_t insta
     return status;
 }
 
+const struct row *pause_of(const struct disk *disk, uint64_t instance)
+{
+    const struct row key = { .instance = instance, .kind = ROW_PAUSE };
+    const struct row *row = tree_seek(&disk->rows, &key, false);
+
+    return row && compare_keys(row, &key) == 0 ? row : NULL;
+}
+
+/* The first timer at or after this one whose instance is not held. */
+static const struct row *skip_held(const struct disk *disk, const struct row *row)
+{
+    while (row && pause_of(disk, row->instance))
+        row = tree_seek(&disk->due, row, true);
+    return row;
+}
+
 pawl_status memory_due(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
                        struct live_timer **out, uint32_t *count, int64_t *next_ms)
 {
     struct disk *disk = disk_lock(store);
     const struct row first = { .due_at_ms = INT64_MIN };
-    const struct row *row = tree_seek(&disk->due, &first, false);
+    const struct row *row = skip_held(disk, tree_seek(&disk->due, &first, false));
     struct live_timer *timers = NULL;
     uint32_t found = 0, capacity = 0;
     int64_t next;
@@ -75,7 +93,7 @@ pawl_status memory_due(struct store *store, struct scope *scope, int64_t now_ms,
 
     while (row && row->due_at_ms <= now_ms && found < limit &&
            add_timer(&timers, &found, &capacity, row, &scope->arena))
-        row = tree_seek(&disk->due, row, true);
+        row = skip_held(disk, tree_seek(&disk->due, row, true));
     next = row ? row->due_at_ms : INT64_MAX;
     status = read_end(disk, scope, true, NULL, 0);
     if (status == PAWL_OK)
@@ -112,6 +130,25 @@ pawl_status memory_busy(struct store *store, struct scope *scope, uint64_t after
     status = read_end(disk, scope, true, NULL, 0);
     if (status == PAWL_OK)
         *out = numbers, *count = found;
+    return status;
+}
+
+pawl_status memory_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
+                       struct key_row *out)
+{
+    struct disk *disk = disk_lock(store);
+    const struct row key = { .kind = ROW_KEY, .name = { (const char *)id, KEY_ID_SIZE } };
+    const struct row *row = tree_seek(&disk->rows, &key, false);
+    bool found = row && compare_keys(row, &key) == 0;
+    struct key_row result = { 0 };
+    pawl_status status;
+
+    if (found)
+        result = (struct key_row){ .at_ms = row->due_at_ms, .pos = row->number };
+    memcpy(result.id, id, KEY_ID_SIZE);
+    status = read_end(disk, scope, found, "key", 0);
+    if (status == PAWL_OK)
+        *out = result;
     return status;
 }
 

@@ -44,6 +44,7 @@ pawl_status memory_head(struct store *store, struct scope *scope, uint64_t insta
 
     if (found)
         head = trust_rows ? cell->head : head_now(cell);
+    head.paused = found && pause_of(disk, instance);
     status = read_end(disk, scope, found, "instance", instance);
     if (status == PAWL_OK)
         *out = head;

@@ -217,6 +217,7 @@ struct row live_row(const struct live_change *change)
         [LIVE_STEP_PUT] = ROW_STEP,   [LIVE_STEP_DELETE] = ROW_STEP,
         [LIVE_TIMER_PUT] = ROW_TIMER, [LIVE_TIMER_DELETE] = ROW_TIMER,
         [LIVE_WAIT_PUT] = ROW_WAIT,   [LIVE_WAIT_DELETE] = ROW_WAIT,
+        [LIVE_PAUSE_PUT] = ROW_PAUSE, [LIVE_PAUSE_DELETE] = ROW_PAUSE,
         [LIVE_CLEAR] = ROW_STEP,
     };
     struct row row = { .instance = change->instance,
@@ -226,6 +227,7 @@ struct row live_row(const struct live_change *change)
                        .attempt = change->attempt,
                        .status = change->status,
                        .due_at_ms = change->due_at_ms,
+                       .number = change->pos,
                        .test = change->test };
 
     if (row.kind != ROW_STEP)
@@ -238,7 +240,7 @@ struct row live_row(const struct live_change *change)
 bool live_is_put(const struct live_change *change)
 {
     return change->kind == LIVE_STEP_PUT || change->kind == LIVE_TIMER_PUT ||
-           change->kind == LIVE_WAIT_PUT;
+           change->kind == LIVE_WAIT_PUT || change->kind == LIVE_PAUSE_PUT;
 }
 
 static void stage_live(struct staging *staging)
@@ -255,12 +257,31 @@ static void stage_live(struct staging *staging)
                                          .text = commit->snapshots[i].text });
 }
 
+static void stage_keys(struct staging *staging)
+{
+    const struct commit *commit = staging->commit;
+
+    for (size_t i = 0; i < commit->kept_count; i++)
+        if (commit->kept[i].is_put)
+            stage_row(staging, (struct row){ .kind = ROW_KEPT,
+                                             .ordinal = (uint32_t)-commit->kept[i].row.what,
+                                             .name = commit->kept[i].row.id,
+                                             .number = commit->kept[i].row.pos,
+                                             .due_at_ms = commit->kept[i].row.due_at_ms });
+
+    for (size_t i = 0; i < commit->key_count; i++)
+        stage_row(staging, (struct row){ .kind = ROW_KEY,
+                                         .name = { (const char *)commit->keys[i].id, KEY_ID_SIZE },
+                                         .number = commit->keys[i].pos,
+                                         .due_at_ms = commit->keys[i].at_ms });
+}
+
 static pawl_status stage_all(struct staging *staging, struct scope *scope)
 {
     const struct commit *commit = staging->commit;
     struct disk *disk = staging->disk;
     size_t rows = commit->live_count + commit->snapshot_count + commit->value_count +
-                  commit->definition_count;
+                  commit->definition_count + commit->key_count + commit->kept_count;
     pawl_status status;
 
     staging->rows = ARENA_ARRAY(&scope->arena, struct row *, rows);
@@ -269,6 +290,7 @@ static pawl_status stage_all(struct staging *staging, struct scope *scope)
                       !table_reserve(disk->heap, &disk->values, commit->value_count) ||
                       !table_reserve(disk->heap, &disk->definitions, commit->definition_count);
     stage_live(staging);
+    stage_keys(staging);
     stage_values(staging);
     stage_instances(staging);
     stage_records(staging);

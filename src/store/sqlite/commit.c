@@ -111,6 +111,10 @@ static pawl_status write_all(struct sqlite_store *store, struct scope *scope,
         status = write_rows(&store->writer, scope, commit);
     if (status == PAWL_OK)
         status = write_live(&store->writer, scope, commit);
+    if (status == PAWL_OK)
+        status = write_keys(&store->writer, scope, commit);
+    if (status == PAWL_OK)
+        status = write_kept(&store->writer, scope, commit);
     return status;
 }
 

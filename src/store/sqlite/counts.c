@@ -17,7 +17,12 @@ static const char select_all[] =
 static const char select_running[] =
     "SELECT DISTINCT i.number, i.definition, " HEAD_STATE " FROM pawl_step p"
     " JOIN pawl_instance i ON i.number = p.inst"
-    " LEFT JOIN pawl_head h ON h.inst = i.number WHERE p.status IN (1, 2)";
+    " LEFT JOIN pawl_head h ON h.inst = i.number WHERE p.status IN (1, 2)"
+    " AND p.inst NOT IN (SELECT inst FROM pawl_pause)";
+static const char select_paused[] =
+    "SELECT i.number, i.definition, " HEAD_STATE " FROM pawl_pause p"
+    " JOIN pawl_instance i ON i.number = p.inst"
+    " LEFT JOIN pawl_head h ON h.inst = i.number WHERE 1";
 static const char of_definition[] = OF_DEFINITION;
 static const char select_names[] =
     "SELECT d.name, d.version, s.name, s.terminal FROM pawl_state s"
@@ -25,8 +30,11 @@ static const char select_names[] =
 
 struct cell {
     uint32_t definition, state;
-    uint64_t total, running;
+    uint64_t total, running, paused;
 };
+
+/* Which of its numbers a row is counted in. */
+enum counted { COUNT_TOTAL, COUNT_RUNNING, COUNT_PAUSED };
 
 struct counting {
     struct sqlite_store *store;
@@ -73,7 +81,8 @@ static struct cell *find_cell(struct counting *counting, uint32_t definition, ui
     return index == MAP_NONE ? add_cell(counting, key, definition, state) : &counting->cells[index];
 }
 
-static pawl_status count_row(struct counting *counting, sqlite3_stmt *statement, bool is_running)
+static pawl_status count_row(struct counting *counting, sqlite3_stmt *statement,
+                             enum counted counted)
 {
     uint32_t definition = column_u32(statement, 1), state = 0;
     struct cell *cell;
@@ -85,15 +94,14 @@ static pawl_status count_row(struct counting *counting, sqlite3_stmt *statement,
     cell = find_cell(counting, definition, state);
     if (!cell)
         return scope_no_memory(counting->scope);
-    if (is_running)
-        cell->running++;
-    else
-        cell->total++;
+    cell->total += counted == COUNT_TOTAL;
+    cell->running += counted == COUNT_RUNNING;
+    cell->paused += counted == COUNT_PAUSED;
     return PAWL_OK;
 }
 
 static pawl_status count_rows(struct counting *counting, const char *select, str name,
-                              uint32_t version, bool is_running)
+                              uint32_t version, enum counted counted)
 {
     sqlite3 *db = counting->connection.db;
     sqlite3_stmt *statement = NULL;
@@ -114,7 +122,7 @@ static pawl_status count_rows(struct counting *counting, const char *select, str
     while (status == PAWL_OK && row) {
         status = statement_step(statement, counting->scope, &row);
         if (status == PAWL_OK && row)
-            status = count_row(counting, statement, is_running);
+            status = count_row(counting, statement, counted);
     }
     sqlite3_finalize(statement);
     return status;
@@ -141,7 +149,9 @@ static pawl_status name_cells(struct counting *counting, struct state_count *out
     for (uint32_t i = 0; i < counting->count && status == PAWL_OK; i++) {
         const struct cell *cell = &counting->cells[i];
 
-        out[i] = (struct state_count){ .total = cell->total, .running = cell->running };
+        out[i] = (struct state_count){ .total = cell->total,
+                                       .running = cell->running,
+                                       .paused = cell->paused };
         bind_u64(statement, 1, cell->definition);
         bind_u64(statement, 2, cell->state);
         status = read_row(counting->scope, statement, "state", read_names, &out[i]);
@@ -163,9 +173,11 @@ static pawl_status count_all(struct counting *counting, str name, uint32_t versi
         tail_begin(&counting->tail, &counting->connection, counting->store->heap, counting->scope);
 
     if (status == PAWL_OK)
-        status = count_rows(counting, select_all, name, version, false);
+        status = count_rows(counting, select_all, name, version, COUNT_TOTAL);
     if (status == PAWL_OK)
-        status = count_rows(counting, select_running, name, version, true);
+        status = count_rows(counting, select_running, name, version, COUNT_RUNNING);
+    if (status == PAWL_OK)
+        status = count_rows(counting, select_paused, name, version, COUNT_PAUSED);
     if (status != PAWL_OK)
         return status;
     rows = ARENA_ARRAY(&counting->scope->arena, struct state_count, (size_t)counting->count + 1);

@@ -5,7 +5,9 @@
 #include "base/assert.h"
 #include "read_int.h"
 
-static const char select_head[] = "SELECT inst, seq, pos, state FROM pawl_head WHERE inst = ?1";
+static const char select_head[] = "SELECT inst, seq, pos, state,"
+                                  " EXISTS (SELECT 1 FROM pawl_pause WHERE inst = ?1)"
+                                  " FROM pawl_head WHERE inst = ?1";
 static const char select_tail[] =
     "SELECT seq, pos, what FROM pawl_log"
     " WHERE pos > (SELECT value FROM pawl_meta WHERE key = 'flushed') AND inst = ?1"
@@ -31,6 +33,7 @@ static void read_head(sqlite3_stmt *statement, struct arena *arena, void *out)
         .seq = column_u64(statement, 1),
         .pos = column_u64(statement, 2),
         .state = column_u32(statement, 3),
+        .paused = column_u32(statement, 4) != 0,
     };
 }
 

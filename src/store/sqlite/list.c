@@ -33,6 +33,7 @@ static const char *const from[] = {
     [BY_CORRELATION] = " FROM pawl_instance i INDEXED BY pawl_instance_correlation",
     [BY_LABEL] = " FROM pawl_label l CROSS JOIN pawl_instance i",
     [BY_RUNNING] = " FROM pawl_instance i",
+    [BY_PAUSED] = " FROM pawl_instance i",
     [BY_DEFINITION] = " FROM pawl_instance i INDEXED BY pawl_instance_definition",
     [BY_NUMBER] = " FROM pawl_instance i NOT INDEXED",
 };
@@ -44,6 +45,7 @@ static const char *const driving[] = {
     [BY_CORRELATION] = " WHERE i.correlation = ?6",
     [BY_LABEL] = " WHERE l.key = ?12 AND l.value = ?13 AND i.number = l.inst",
     [BY_RUNNING] = " WHERE i.number IN (SELECT inst FROM pawl_step WHERE status IN (1, 2))",
+    [BY_PAUSED] = " WHERE i.number IN (SELECT inst FROM pawl_pause)",
     [BY_DEFINITION] = " WHERE i.definition = ?4",
     [BY_NUMBER] = " WHERE 1",
 };
@@ -63,8 +65,11 @@ static const char by_subject[] =
     " AND +i.subject = (SELECT id FROM pawl_value WHERE interned = 1 AND bytes = ?5)";
 static const char by_correlation[] = " AND +i.correlation = ?6";
 #define BUSY "EXISTS (SELECT 1 FROM pawl_step p WHERE p.inst = i.number AND p.status IN (1, 2))"
+#define HELD "EXISTS (SELECT 1 FROM pawl_pause p WHERE p.inst = i.number)"
 static const char is_running[] = " AND " BUSY;
 static const char is_waiting[] = " AND NOT " BUSY;
+static const char is_held[] = " AND " HELD;
+static const char is_free[] = " AND NOT " HELD;
 static const char created_after[] = " AND +i.instantiated_at >= ?7";
 static const char created_before[] = " AND +i.instantiated_at <= ?8";
 
@@ -91,6 +96,7 @@ static const struct {
     { "completed", 1u << TERMINAL_PLAIN | 1u << TERMINAL_SUCCESS },
     { "failed", 1u << TERMINAL_FAILURE },
     { "cancelled", 1u << TERMINAL_CANCEL },
+    { "paused", 1u << TERMINAL_NOT },
     { "running", 1u << TERMINAL_NOT },
     { "suspended", 1u << TERMINAL_NOT },
 };
@@ -112,6 +118,17 @@ static void add(struct buf *text, bool wanted, const char *fragment)
         buf_str(text, str_of(fragment));
 }
 
+/* Of what has not ended: what is held is neither running nor suspended. */
+static void add_status(const struct list_query *query, enum driver driver, struct buf *text)
+{
+    bool running = str_is(query->status, "running"), waiting = str_is(query->status, "suspended");
+
+    add(text, running && driver != BY_RUNNING, is_running);
+    add(text, waiting, is_waiting);
+    add(text, running || waiting, is_free);
+    add(text, str_is(query->status, "paused") && driver != BY_PAUSED, is_held);
+}
+
 static void add_filters(const struct listing *listing, struct buf *text)
 {
     const struct list_query *query = listing->query;
@@ -124,8 +141,7 @@ static void add_filters(const struct listing *listing, struct buf *text)
     add(text, query->correlation.data && driver != BY_CORRELATION, by_correlation);
     for (uint32_t i = driver == BY_LABEL ? 1 : 0; i < query->label_count; i++)
         add(text, true, by_label[i]);
-    add(text, str_is(query->status, "running") && driver != BY_RUNNING, is_running);
-    add(text, str_is(query->status, "suspended"), is_waiting);
+    add_status(query, driver, text);
     add(text, query->has_created_after, created_after);
     add(text, query->has_created_before, created_before);
 }
@@ -341,8 +357,8 @@ static pawl_status check(struct scope *scope, const struct list_query *query)
                           query->label_count);
     if (query->status.data && !terminals_of(query->status))
         return scope_fail(scope, PAWL_INVALID_QUERY,
-                          "status: expected running, suspended, completed, failed or cancelled, "
-                          "found '%.*s'",
+                          "status: expected running, suspended, paused, completed, failed or "
+                          "cancelled, found '%.*s'",
                           STR_ARG(query->status));
     return PAWL_OK;
 }

@@ -5,7 +5,7 @@
 #include "tail.h"
 
 /* Which index gives the numbers. Definitions: one statement for each, and their numbers merged. */
-enum driver { BY_SUBJECT, BY_CORRELATION, BY_LABEL, BY_RUNNING, BY_DEFINITION, BY_NUMBER };
+enum driver { BY_SUBJECT, BY_CORRELATION, BY_LABEL, BY_RUNNING, BY_PAUSED, BY_DEFINITION, BY_NUMBER };
 
 #define DEFINITIONS_MERGED 16 /* where more of them match, all instances are looked at */
 

@@ -50,6 +50,8 @@ static pawl_status choose_driver(struct listing *listing)
         listing->driver = BY_LABEL;
     else if (str_is(query->status, "running"))
         listing->driver = BY_RUNNING;
+    else if (str_is(query->status, "paused"))
+        listing->driver = BY_PAUSED;
     else if (query->definition.data || query->version != 0 || query->kind != 0) {
         status = find_definitions(listing);
         if (listing->definition_count <= DEFINITIONS_MERGED)

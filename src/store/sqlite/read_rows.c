@@ -62,6 +62,8 @@ static const char select_timers[] =
 static const char select_waits[] =
     "SELECT ord, name FROM pawl_wait WHERE inst = ?1 ORDER BY ord, name";
 
+static const char select_pause[] = "SELECT pos FROM pawl_pause WHERE inst = ?1";
+
 static void read_step(sqlite3_stmt *statement, struct arena *arena, void *out)
 {
     *(struct live_step *)out = (struct live_step){
@@ -108,8 +110,9 @@ static pawl_status read_of(struct sqlite_store *store, struct scope *scope, enum
 static pawl_status read_live(struct sqlite_store *store, struct scope *scope, uint64_t instance,
                              struct live *out)
 {
-    void *steps = NULL, *timers = NULL, *waits = NULL;
+    void *steps = NULL, *timers = NULL, *waits = NULL, *pauses = NULL;
     struct live live = { 0 };
+    uint32_t pause_count = 0;
     pawl_status status = read_of(store, scope, STATEMENT_LIVE_STEPS, select_steps, instance,
                                  read_step, sizeof(struct live_step), &steps, &live.step_count);
 
@@ -119,8 +122,12 @@ static pawl_status read_live(struct sqlite_store *store, struct scope *scope, ui
     if (status == PAWL_OK)
         status = read_of(store, scope, STATEMENT_LIVE_WAITS, select_waits, instance, read_wait,
                          sizeof(struct live_wait), &waits, &live.wait_count);
+    if (status == PAWL_OK)
+        status = read_of(store, scope, STATEMENT_LIVE_PAUSE, select_pause, instance, read_number,
+                         sizeof(uint64_t), &pauses, &pause_count);
     if (status != PAWL_OK)
         return status;
+    live.paused_pos = pause_count ? *(uint64_t *)pauses : 0;
     live.steps = steps;
     live.timers = timers;
     live.waits = waits;
@@ -144,6 +151,7 @@ pawl_status sqlite_live(struct store *base, struct scope *scope, uint64_t instan
 /* ---- What is due, what is busy ---- */
 
 static const char select_due[] = "SELECT inst, ord, name, due FROM pawl_timer WHERE test = 0"
+                                 " AND inst NOT IN (SELECT inst FROM pawl_pause)"
                                  " ORDER BY due, inst, ord, name LIMIT ?1";
 static const char select_busy[] = "SELECT DISTINCT inst FROM pawl_step WHERE status IN (1, 2)"
                                   " AND inst > ?1 ORDER BY inst LIMIT ?2";

@@ -42,6 +42,9 @@ enum statement {
     STATEMENT_DEFINITION_INLINE, STATEMENT_DEFINITIONS,
     STATEMENT_LIVE_STEPS, STATEMENT_LIVE_TIMERS, STATEMENT_LIVE_WAITS, STATEMENT_DUE,
     STATEMENT_BUSY,
+    STATEMENT_PUT_PAUSE, STATEMENT_CLEAR_PAUSE, STATEMENT_LIVE_PAUSE,
+    STATEMENT_KEPT, STATEMENT_KEPT_LIST, STATEMENT_PUT_KEPT, STATEMENT_DELETE_KEPT,
+    STATEMENT_KEY, STATEMENT_PUT_KEY, STATEMENT_DROP_KEYS,
     STATEMENT_COUNT
 };
 /* clang-format on */
@@ -226,6 +229,8 @@ pawl_status write_rows(struct connection *writer, struct scope *scope, const str
 pawl_status write_labels(struct connection *writer, struct scope *scope,
                          const struct commit *commit);
 pawl_status write_live(struct connection *writer, struct scope *scope, const struct commit *commit);
+pawl_status write_keys(struct connection *writer, struct scope *scope, const struct commit *commit);
+pawl_status write_kept(struct connection *writer, struct scope *scope, const struct commit *commit);
 pawl_status write_definition(struct connection *writer, struct scope *scope,
                              const struct definition_row *row);
 
@@ -258,6 +263,12 @@ pawl_status sqlite_busy(struct store *store, struct scope *scope, uint64_t after
                         uint64_t **out, uint32_t *count);
 pawl_status sqlite_snapshot(struct store *store, struct scope *scope, uint64_t instance,
                             struct snapshot_row *out);
+pawl_status sqlite_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
+                       struct key_row *out);
+pawl_status sqlite_kept(struct store *store, struct scope *scope, int32_t what, str id,
+                        struct kept_row *out);
+pawl_status sqlite_kept_list(struct store *store, struct scope *scope, int32_t what, uint32_t limit,
+                             struct kept_row **out, uint32_t *count);
 pawl_status sqlite_list(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
 pawl_status sqlite_counts(struct store *store, struct scope *scope, str name, uint32_t version,

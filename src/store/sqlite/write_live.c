@@ -20,6 +20,26 @@ static const char delete_timer[] =
 static const char delete_wait[] =
     "DELETE FROM pawl_wait WHERE inst = ?1 AND ord = ?2 AND name = ?3";
 
+static const char put_pause[] = "INSERT OR REPLACE INTO pawl_pause (inst, pos) VALUES (?1, ?2)";
+static const char delete_pause[] = "DELETE FROM pawl_pause WHERE inst = ?1";
+
+static pawl_status run_pause(struct connection *writer, struct scope *scope,
+                             const struct live_change *change)
+{
+    bool put = change->kind == LIVE_PAUSE_PUT;
+    sqlite3_stmt *statement;
+    pawl_status status =
+        statement_get(writer, scope, put ? STATEMENT_PUT_PAUSE : STATEMENT_CLEAR_PAUSE,
+                      put ? put_pause : delete_pause, &statement);
+
+    if (status != PAWL_OK)
+        return status;
+    bind_u64(statement, 1, change->instance);
+    if (put)
+        bind_u64(statement, 2, change->pos);
+    return statement_run(statement, scope);
+}
+
 static pawl_status put_one_step(struct connection *writer, struct scope *scope,
                                 const struct live_change *change)
 {
@@ -105,6 +125,7 @@ static pawl_status clear(struct connection *writer, struct scope *scope, uint64_
         { STATEMENT_CLEAR_STEPS, "DELETE FROM pawl_step WHERE inst = ?1" },
         { STATEMENT_CLEAR_TIMERS, "DELETE FROM pawl_timer WHERE inst = ?1" },
         { STATEMENT_CLEAR_WAITS, "DELETE FROM pawl_wait WHERE inst = ?1" },
+        { STATEMENT_CLEAR_PAUSE, delete_pause },
     };
     pawl_status status = PAWL_OK;
 
@@ -136,6 +157,9 @@ static pawl_status write_change(struct connection *writer, struct scope *scope,
         return run_named(writer, scope, STATEMENT_PUT_WAIT, put_wait, change);
     case LIVE_WAIT_DELETE:
         return run_named(writer, scope, STATEMENT_DELETE_WAIT, delete_wait, change);
+    case LIVE_PAUSE_PUT:
+    case LIVE_PAUSE_DELETE:
+        return run_pause(writer, scope, change);
     case LIVE_CLEAR:
         return clear(writer, scope, change->instance);
     }

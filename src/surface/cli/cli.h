@@ -228,6 +228,8 @@ int verb_resume(struct cli *cli);
 int verb_verify(struct cli *cli);
 int verb_sql(struct cli *cli);
 int verb_serve(struct cli *cli);
+int verb_token(struct cli *cli);
+int verb_alarm(struct cli *cli);
 int verb_demo(struct cli *cli);
 
 /* ---- Renderings ---- */

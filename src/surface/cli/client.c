@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include <errno.h>
 #include <netdb.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
@@ -98,6 +99,10 @@ static void print_request(const struct client *client, const struct http_request
         buf_fmt(out, "Content-Type: %s\r\n", request->content_type);
     if (request->content_type || strcmp(request->method, "GET") != 0)
         buf_fmt(out, "Content-Length: %zu\r\n", request->body.size);
+    if (getenv("PAWL_TOKEN"))
+        buf_fmt(out, "Authorization: Bearer %s\r\n", getenv("PAWL_TOKEN"));
+    if (request->key.data)
+        buf_fmt(out, "Idempotency-Key: %.*s\r\n", STR_ARG(request->key));
     buf_str(out, STR("\r\n"));
     buf_str(out, request->body);
 }

@@ -16,6 +16,7 @@ struct http_request {
     const char *target;       /* path and query */
     const char *content_type; /* NULL: no body */
     str body;
+    str key; /* an Idempotency-Key; data NULL: none */
 };
 
 struct http_response {

@@ -47,12 +47,13 @@ static void log_line(void *context, pawl_log_level level, const char *event, con
     fprintf(stderr, "%spawl: %s: %s\n", cli->term.tty ? "\r\033[K" : "", event, text);
 }
 
-static void name_address(struct host *host, const char *listen, uint16_t port)
+static void name_address(struct host *host, const char *listen, uint16_t port, bool is_tls)
 {
     const char *colon = strrchr(listen, ':');
     int size = colon ? (int)(colon - listen) : (int)strlen(listen);
 
-    snprintf(host->address, sizeof host->address, "http://%.*s:%u", size, listen, (unsigned)port);
+    snprintf(host->address, sizeof host->address, "http%s://%.*s:%u", is_tls ? "s" : "", size,
+             listen, (unsigned)port);
 }
 
 /* One write for one line: those of other threads do not come in between. */
@@ -64,16 +65,19 @@ static void log_request(void *context, const char *line, size_t size)
     (void)written;
 }
 
-static pawl_status serve_on(struct cli *cli, struct host *host, const char *log_format,
+static pawl_status serve_on(struct cli *cli, const struct host_options *options, struct host *host,
                             int listener)
 {
-    struct http_options http = { .socket = listener };
+    struct http_options http = { .socket = listener,
+                                 .hosts = options->hosts,
+                                 .tls_cert = options->tls_cert,
+                                 .tls_key = options->tls_key };
 
-    if (log_format) {
+    if (options->log_format) {
         http.log = log_request;
-        http.log_format = strcmp(log_format, "json") == 0 ? HTTP_LOG_JSON : HTTP_LOG_LOGFMT;
+        http.log_format =
+            strcmp(options->log_format, "json") == 0 ? HTTP_LOG_JSON : HTTP_LOG_LOGFMT;
     }
-
     host->server = http_start(cli->target.local, &http, &cli->scope.error);
     return host->server ? PAWL_OK : cli->scope.error.status;
 }
@@ -97,11 +101,11 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
     listener = http_bind(options->listen, &port, &cli->scope.error);
     if (listener < 0)
         return cli->scope.error.status;
-    name_address(out, options->listen, port);
+    name_address(out, options->listen, port, options->tls_cert != NULL);
     own.address = out->address;
     status = target_open(cli, USE_OWN, &own);
     if (status == PAWL_OK && cli->target.local)
-        return serve_on(cli, out, options->log_format, listener);
+        return serve_on(cli, options, out, listener);
     close(listener);
     return status;
 }

@@ -105,7 +105,7 @@ static void put_body(const struct op *op, const struct node *input, struct buf *
     }
     json_open(body, '{');
     for (const struct node *member = input->first; member; member = member->next) {
-        if (place_of(op, member) != IN_BODY)
+        if (place_of(op, member) != IN_BODY || str_is(member->key, "idempotency_key"))
             continue;
         json_key_str(body, member->key);
         json_raw(body, member->raw);
@@ -122,6 +122,20 @@ static pawl_status status_of(str token)
     PAWL_STATUS_MAP(X)
 #undef X
     return PAWL_STORAGE_FAILURE;
+}
+
+/* A header ends where its line does: a key with a line end in it would be another request. */
+static pawl_status put_key(const struct node *input, struct scope *scope,
+                           struct http_request *request)
+{
+    const struct node *key = node_find(input, "idempotency_key");
+
+    if (!key)
+        return PAWL_OK;
+    if (!key_is_plain(key->text))
+        return scope_fail(scope, PAWL_INVALID_REQUEST, KEY_EXPECTED);
+    request->key = key->text;
+    return PAWL_OK;
 }
 
 /* A rejection keeps its token and words; what no pawl server would say is a broken store. */
@@ -154,6 +168,9 @@ static pawl_status send_op(const struct client *client, const struct op *op,
     if (status == PAWL_OK) {
         put_query(op, input, &target);
         put_body(op, input, &body, &request);
+        status = put_key(input, scope, &request);
+    }
+    if (status == PAWL_OK) {
         request.target = buf_text(&target);
         status = target.failed || body.failed
                      ? scope_fail(scope, PAWL_TOO_LARGE, "the request is too large")

@@ -64,6 +64,10 @@ pawl_status define_text(struct cli *cli, str text, const char *path, const char 
     json_text(&input, name);
     json_key(&input, "text");
     json_str(&input, text);
+    if (args_option(cli, "key")) {
+        json_key(&input, "idempotency_key");
+        json_text(&input, args_option(cli, "key"));
+    }
     json_close(&input, '}');
     out->name = name;
     status = target_ask(cli, &cli->scope, "definition.put", &input, &out->answer, &out->text);
@@ -121,8 +125,8 @@ int verb_define(struct cli *cli)
     const char *name = args_option(cli, "name");
     struct put put;
 
-    if (name && cli->operand_count > 1)
-        return usage_fail(cli, "--name goes with one file");
+    if ((name || args_option(cli, "key")) && cli->operand_count > 1)
+        return usage_fail(cli, "--%s goes with one file", name ? "name" : "key");
     if (!can_read_all(cli))
         return EXIT_USAGE;
     if (target_open(cli, USE_CREATE, NULL) != PAWL_OK)

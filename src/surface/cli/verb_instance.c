@@ -55,6 +55,13 @@ void render_fired(struct cli *cli, const struct node *answer)
     fputc('\n', cli->term.out);
 }
 
+void render_status(struct cli *cli, const struct node *answer)
+{
+    str status = member_str(answer, "status");
+
+    term_put(&cli->term, status_style(status), "%.*s\n", STR_ARG(status));
+}
+
 /* One by its id, or all that belong together. */
 int verb_cancel(struct cli *cli)
 {
@@ -82,11 +89,6 @@ int verb_cancel(struct cli *cli)
 void render_signalled(struct cli *cli, const struct node *answer)
 {
     fprintf(cli->term.out, "delivered to %lld\n", (long long)member_int(answer, "delivered"));
-}
-
-void render_status(struct cli *cli, const struct node *answer)
-{
-    fprintf(cli->term.out, "%.*s\n", STR_ARG(member_str(answer, "status")));
 }
 
 void render_why(struct cli *cli, const struct node *answer)

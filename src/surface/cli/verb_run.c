@@ -64,6 +64,23 @@ int verb_run(struct cli *cli)
     return code;
 }
 
+/* Only one that is paused: whose instance merely stopped needs no permission to go on. */
+static pawl_status clear_pause(struct cli *cli, const struct node *instance)
+{
+    struct buf input;
+    struct node *answer;
+
+    if (!str_is(member_str(instance, "status"), "paused"))
+        return PAWL_OK;
+    input_init(&input);
+    if (args_members(cli, &input) != PAWL_OK) { /* instance_id among them */
+        buf_fini(&input);
+        return cli->scope.error.status;
+    }
+    json_close(&input, '}');
+    return target_ask(cli, &cli->scope, "instance.resume", &input, &answer, NULL);
+}
+
 static int resume_here(struct cli *cli, struct host *host)
 {
     struct node *instance;
@@ -73,6 +90,13 @@ static int resume_here(struct cli *cli, struct host *host)
     if (id_resolve(cli, cli->operands[0], &id) != PAWL_OK ||
         target_ask_id(cli, &cli->scope, "instance.get", id, &instance, NULL) != PAWL_OK)
         return report(cli, &cli->scope.error);
+    if (clear_pause(cli, instance) != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    if (str_is(member_str(instance, "status"), "paused") &&
+        str_is(member_str(instance, "kind"), "machine")) {
+        fputs("resumed\n", cli->term.out); /* nothing runs it but those who fire */
+        return EXIT_DONE;
+    }
     if (!host->server && !has_ended(instance)) {
         fprintf(cli->term.out, "%s runs it\n", cli->target.address);
         return EXIT_DONE;

@@ -17,6 +17,27 @@ static int serve(struct cli *cli, struct host *host)
     return host_lost_store() ? EXIT_STORE : EXIT_DONE;
 }
 
+static bool read_tls(struct cli *cli, struct host_options *options)
+{
+    const char *cert = args_option(cli, "tls-cert"), *key = args_option(cli, "tls-key");
+    str cert_text, key_text;
+
+    if (!cert != !key) {
+        usage_fail(cli, "--tls-cert and --tls-key go together");
+        return false;
+    }
+    if (!cert)
+        return true;
+    if (file_read(&cli->scope, cert, &cert_text) != PAWL_OK ||
+        file_read(&cli->scope, key, &key_text) != PAWL_OK) {
+        report(cli, &cli->scope.error);
+        return false;
+    }
+    options->tls_cert = cert_text.data;
+    options->tls_key = key_text.data;
+    return true;
+}
+
 int verb_serve(struct cli *cli)
 {
     const char *listen = args_option(cli, "listen");
@@ -24,11 +45,14 @@ int verb_serve(struct cli *cli)
         .listen = listen ? listen : HTTP_LISTEN,
         .test_clock = args_flag(cli, "test"),
         .allow_exec = args_flag(cli, "allow-exec"),
+        .hosts = args_option(cli, "host"),
         .log_format = args_option(cli, "log-format"),
     };
     struct host host;
     int code;
 
+    if (!read_tls(cli, &options))
+        return EXIT_USAGE;
     if (str_starts(str_of(cli->store), STR("http:")))
         return usage_fail(cli, "a server has its store here: sqlite:FILE or memory:");
     if (options.log_format && strcmp(options.log_format, "logfmt") != 0 &&

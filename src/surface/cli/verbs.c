@@ -4,11 +4,15 @@
 
 /* clang-format off */
 #define OPTION_ACTOR { "actor", "WHO", OPTION_TEXT, "actor_ref", "who does it" }
+#define OPTION_KEY \
+    { "key", "KEY", OPTION_TEXT, "idempotency_key", \
+      "repeated with the same key it is done once, and answered again" }
 #define OPTION_PAYLOAD \
     { "payload", "JSON", OPTION_JSON, "payload", "kept with the entry; @FILE reads a file" }
 
 static const struct cli_option define_options[] = {
     { "name", "NAME", OPTION_TEXT, NULL, "its name, if the file does not say (one file only)" },
+    OPTION_KEY,
     { 0 },
 };
 
@@ -24,6 +28,7 @@ static const struct cli_option start_options[] = {
     { "correlation", "ID", OPTION_TEXT, "correlation_id", "what belongs together" },
     { "label", "K=V", OPTION_LABEL, "labels", "a label; any number of them" },
     { "test", NULL, OPTION_FLAG, "test", "its timers fire only when a test says so" },
+    OPTION_KEY,
     { 0 },
 };
 
@@ -34,10 +39,11 @@ static const struct cli_option fire_options[] = {
     { "guard", NULL, OPTION_FLAG, "guard_satisfied", "its guard is satisfied, you say so" },
     { "at", "TIME", OPTION_TEXT, "fired_at", "when it happened (RFC 3339), if not now" },
     { "expect", "N", OPTION_NUMBER, "expected_sequence", "only if the next entry would be number N" },
+    OPTION_KEY,
     { 0 },
 };
 
-static const struct cli_option signal_options[] = { OPTION_PAYLOAD, OPTION_ACTOR, { 0 } };
+static const struct cli_option signal_options[] = { OPTION_PAYLOAD, OPTION_ACTOR, OPTION_KEY, { 0 } };
 
 static const struct cli_option approve_options[] = {
     { "reason", "TEXT", OPTION_TEXT, "reason", "why; kept word for word" },
@@ -56,6 +62,14 @@ static const struct cli_option cancel_options[] = {
     { "correlation", "ID", OPTION_TEXT, "correlation_id", "all instances with this correlation id" },
     { "reason", "TEXT", OPTION_TEXT, "reason", "why; kept word for word" },
     OPTION_ACTOR,
+    OPTION_KEY,
+    { 0 },
+};
+
+static const struct cli_option held_options[] = {
+    { "reason", "TEXT", OPTION_TEXT, "reason", "why; kept word for word" },
+    OPTION_ACTOR,
+    OPTION_KEY,
     { 0 },
 };
 
@@ -63,7 +77,7 @@ static const struct cli_option list_options[] = {
     { "definition", "NAME", OPTION_TEXT, "definition", "of this definition (NAME or NAME@VERSION)" },
     { "kind", "KIND", OPTION_TEXT, "kind", "machine, flow or code" },
     { "state", "STATE", OPTION_TEXT, "state", "in this state" },
-    { "status", "STATUS", OPTION_TEXT, "status", "running, suspended, completed, failed, cancelled" },
+    { "status", "STATUS", OPTION_TEXT, "status", "running, suspended, paused, completed, failed, cancelled" },
     { "subject", "REF", OPTION_TEXT, "subject_ref", "about this" },
     { "correlation", "ID", OPTION_TEXT, "correlation_id", "belonging to this" },
     { "label", "K=V", OPTION_FILTER, "label.", "with this label; any number of them" },
@@ -115,8 +129,26 @@ static const struct cli_option serve_options[] = {
     { "listen", "HOST:PORT", OPTION_TEXT, NULL, "where to listen (127.0.0.1:7295; port 0: any free)" },
     { "test", NULL, OPTION_FLAG, NULL, "a virtual clock that only test.advance moves" },
     { "examples", NULL, OPTION_FLAG, NULL, "put the examples and begin a few instances" },
+    { "host", "NAMES", OPTION_TEXT, NULL, "names it is called by beside local ones: a.example,b" },
+    { "tls-cert", "FILE", OPTION_TEXT, NULL, "serve HTTPS with this certificate (PEM)" },
+    { "tls-key", "FILE", OPTION_TEXT, NULL, "and its private key (PEM)" },
     { "allow-exec", NULL, OPTION_FLAG, NULL, "flows may run programs of this machine" },
     { "log-format", "FORMAT", OPTION_TEXT, NULL, "a line for each request on stderr: logfmt or json" },
+    { 0 },
+};
+
+static const struct cli_option alarm_options[] = {
+    { "at", "TIME", OPTION_TEXT, "at", "when (RFC 3339)" },
+    { "after", "DURATION", OPTION_TEXT, "after", "or how long from now: 30s, 5m, 7d" },
+    { "input", "JSON", OPTION_JSON, "input", "the operation's input, instance_id and all" },
+    OPTION_KEY,
+    { 0 },
+};
+
+static const struct cli_option token_options[] = {
+    { "scope", "LIST", OPTION_TEXT, "scopes", "read, write, work, define, test, admin, all; write:order: of order only" },
+    { "expires", "DURATION", OPTION_TEXT, "expires", "after this; default 90d" },
+    { "name", "TEXT", OPTION_TEXT, "name", "whose it is, for people" },
     { 0 },
 };
 
@@ -164,8 +196,15 @@ const struct verb verbs[] = {
     { "cancel", WORK, "[ID]", 0, 1, "cancel an instance, or all that belong together", cancel_options,
       "pawl cancel @last --reason 'no longer wanted'\npawl cancel --correlation C-9\n",
       "instance.cancel", { "instance_id" }, .run = verb_cancel },
-    { "resume", WORK, "ID", 1, 1, "go on with an instance and run it to its end here", NULL,
+    { "pause", WORK, "ID", 1, 1, "hold an instance: it takes nothing but cancel", held_options,
+      "pawl pause @last --reason audit\n",
+      "instance.pause", { "instance_id" }, .render = render_status },
+    { "resume", WORK, "ID", 1, 1, "clear a pause, go on and run it to its end here", held_options,
       "pawl resume @last\n", NULL, { "instance_id" }, .run = verb_resume },
+
+    { "alarm", WORK, "set|list|cancel [OPERATION|ID]", 1, 2, "do an operation later, once", alarm_options,
+      "pawl alarm set instance.fire --after 5m --input '{\"instance_id\":\"0000...\",\"action\":\"pay\"}'\n"
+      "pawl alarm list\n", .run = verb_alarm },
 
     { "list", LOOK, "", 0, 0, "list instances, newest first", list_options,
       "pawl list\npawl list --status suspended --definition order --label region=eu\n",
@@ -192,6 +231,9 @@ const struct verb verbs[] = {
       "pawl verify --resume               after Ctrl-C, or a kill\n"
       "pawl verify --resume --limit 100000    a slice a night: 0 valid, 1 not, 4 not yet\n",
       NULL, { "instance_id" }, .run = verb_verify },
+    { "token", TRUST, "create|list|revoke [ID]", 1, 2, "who may call the server from elsewhere", token_options,
+      "pawl token create --scope read,write:order --expires 30d\npawl token revoke 0123456789abcdef\n",
+      .run = verb_token },
     { "serve", TRUST, "", 0, 0, "own the store and serve it over HTTP", serve_options,
       "pawl serve\npawl --store sqlite:orders.db serve --listen 127.0.0.1:8000\n", .run = verb_serve },
     { 0 },

@@ -1,7 +1,7 @@
 /* http.h - the operations over HTTP/JSON: one address a row of ops.h, and nothing else.
  *
- * Loopback only in this version. A few threads read requests and write answers; none of them
- * waits for a commit, so that as many fires share one as there are connections. */
+ * On loopback, or elsewhere if the store has tokens. A few threads read requests and write answers;
+ * none of them waits for a commit, so that as many fires share one as there are connections. */
 #ifndef PAWL_SURFACE_HTTP_HTTP_H
 #define PAWL_SURFACE_HTTP_HTTP_H
 
@@ -22,6 +22,8 @@ struct http_options {
                            end; from any thread. NULL: none */
     void *log_context;
     uint32_t threads; /* that read requests and write answers; 0: HTTP_THREADS */
+    const char *hosts;  /* names under which it may be called beside the local ones: "a,b" */
+    const char *tls_cert, *tls_key; /* PEM texts; NULL: plain HTTP */
 };
 
 struct http_server;

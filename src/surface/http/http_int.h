@@ -99,6 +99,7 @@ struct http_server {
     struct hub *hub; /* streams of entries */
     struct MHD_Daemon *daemon;
     uint16_t port;
+    bool needs_token;   /* it listens on more than loopback */
     struct work work;
     atomic_uint away;   /* requests whose connection is suspended while they are worked on */
     atomic_uint active; /* requests between their first byte and their last */
@@ -141,6 +142,7 @@ struct request {
 /* ---- listen.c ---- */
 
 uint16_t socket_port(int listener);
+bool socket_is_loopback(int listener);
 
 /* ---- request.c: what came ---- */
 
@@ -159,6 +161,11 @@ pawl_status url_decode(struct scope *scope, str text, bool is_query, str *out);
 bool host_is_local(str host);
 
 str request_header(const struct request *request, const char *name);
+
+/* ---- auth.c: who calls ---- */
+
+/* Fill in request->call.who. UNAUTHENTICATED. */
+pawl_status request_authenticate(struct request *request);
 
 /* ---- route.c: where it goes ---- */
 

@@ -1,4 +1,4 @@
-/* listen.c - an address in words, and a socket that has it. Loopback only. */
+/* listen.c - an address in words, and a socket that has it. */
 #include "surface/http/http_int.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,7 +15,6 @@ struct address {
         struct sockaddr_in6 v6;
     } socket;
     socklen_t size;
-    bool is_loopback;
 };
 
 static int fail(pawl_error *error, pawl_status status, const char *format, ...)
@@ -43,7 +42,6 @@ static bool parse_v4(const char *host, uint16_t port, struct address *out)
     v4->sin_family = AF_INET;
     v4->sin_port = htons(port);
     out->size = sizeof *v4;
-    out->is_loopback = ntohl(v4->sin_addr.s_addr) >> 24 == 127;
     return true;
 }
 
@@ -56,7 +54,6 @@ static bool parse_v6(const char *host, uint16_t port, struct address *out)
     v6->sin6_family = AF_INET6;
     v6->sin6_port = htons(port);
     out->size = sizeof *v6;
-    out->is_loopback = IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
     return true;
 }
 
@@ -95,6 +92,17 @@ uint16_t socket_port(int listener)
                                                     : ntohs(address.socket.v4.sin_port);
 }
 
+bool socket_is_loopback(int listener)
+{
+    struct address address = { .size = sizeof address.socket };
+
+    if (getsockname(listener, &address.socket.any, &address.size) != 0)
+        return false;
+    if (address.socket.any.sa_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&address.socket.v6.sin6_addr);
+    return ntohl(address.socket.v4.sin_addr.s_addr) >> 24 == 127;
+}
+
 static int open_socket(const struct address *address)
 {
     int one = 1;
@@ -121,10 +129,6 @@ int http_bind(const char *listen, uint16_t *out_port, pawl_error *error)
         return fail(error, PAWL_INVALID_REQUEST,
                     "cannot listen on '%s': expected an address like 127.0.0.1:%d or [::1]:%d",
                     listen, HTTP_PORT, HTTP_PORT);
-    if (!address.is_loopback)
-        return fail(error, PAWL_INVALID_REQUEST,
-                    "refuses to listen on %s without tokens, which this version does not have yet",
-                    listen);
     listener = open_socket(&address);
     if (listener < 0)
         return fail(error, errno == EADDRINUSE ? PAWL_IN_USE : PAWL_INVALID_REQUEST,

@@ -9,7 +9,8 @@
 struct framing {
     str length, host, origin, coding;
     uint32_t length_count, host_count, coding_count;
-    bool unequal, has_key;
+    bool unequal;
+    uint32_t key_count;
 };
 
 static bool same_name(const char *name, const char *other)
@@ -38,7 +39,7 @@ static enum MHD_Result look_at_header(void *context, enum MHD_ValueKind kind, co
     } else if (same_name(name, "Origin")) {
         framing->origin = text;
     } else if (same_name(name, "Idempotency-Key")) {
-        framing->has_key = true;
+        framing->key_count++;
     }
     return MHD_YES;
 }
@@ -72,6 +73,23 @@ bool host_is_local(str host)
     return false;
 }
 
+/* One of the names that the server was given, with any port or none. */
+static bool host_is_given(const struct request *request, str host)
+{
+    str list = str_of(request->server->options.hosts);
+
+    while (list.data && list.size > 0) {
+        const char *comma = memchr(list.data, ',', list.size);
+        size_t size = comma ? (size_t)(comma - list.data) : list.size;
+
+        if (size > 0 && host.size >= size && strncasecmp(host.data, list.data, size) == 0 &&
+            (host.size == size || (host.data[size] == ':' && is_port(str_from(host, size + 1)))))
+            return true;
+        list = str_from(list, size + (comma ? 1 : 0));
+    }
+    return false;
+}
+
 static str after_colon(str host)
 {
     const char *bracket = memchr(host.data, ']', host.size);
@@ -85,13 +103,15 @@ static str after_colon(str host)
  * the one we listen on or the one the browser was told (a forwarded port). */
 static bool origin_is_ours(const struct request *request, str origin, str host)
 {
-    const str scheme = STR("http://");
+    const str scheme = str_starts(origin, STR("https://")) ? STR("https://") : STR("http://");
     char own[8];
     str authority, port;
 
     if (!str_starts(origin, scheme))
         return false;
     authority = str_from(origin, scheme.size);
+    if (host_is_given(request, authority))
+        return str_eq(authority, host);
     if (!host_is_local(authority))
         return false;
     port = after_colon(authority);
@@ -121,7 +141,7 @@ static pawl_status check_source(struct request *request, const struct framing *f
 {
     if (framing->host_count != 1 || framing->host.size == 0)
         return scope_fail(&request->scope, PAWL_INVALID_REQUEST, "expected one Host header");
-    if (!host_is_local(framing->host))
+    if (!host_is_local(framing->host) && !host_is_given(request, framing->host))
         return scope_fail(&request->scope, PAWL_FORBIDDEN,
                           "the Host '%.*s' is not a name of this server: use localhost, "
                           "127.0.0.1 or [::1]",
@@ -173,11 +193,9 @@ pawl_status request_check(struct request *request, bool *answer_now)
     status = check_length(request, &framing, answer_now);
     if (status == PAWL_OK)
         status = check_source(request, &framing);
-    /* To ignore it would let a client believe that it may repeat the call. */
-    if (status == PAWL_OK && framing.has_key)
+    if (status == PAWL_OK && framing.key_count > 1)
         status = scope_fail(&request->scope, PAWL_INVALID_REQUEST,
-                            "Idempotency-Key: this version does not keep keys yet; a repeated call "
-                            "would happen twice");
+                            "expected one Idempotency-Key, found %u", framing.key_count);
     return status;
 }
 

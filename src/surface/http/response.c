@@ -59,6 +59,7 @@ static bool describe(const struct request *request, struct MHD_Response *respons
            add(response, "Allow", names_methods ? request->allow : NULL) &&
            add(response, "X-Request-Id", request->id) &&
            add(response, "traceparent", request->trace) && add(response, "ETag", tag) &&
+           add(response, "WWW-Authenticate", http == 401 ? "Bearer" : NULL) &&
            add(response, "Retry-After", http == 503 ? "1" : NULL) &&
            add(response, "Connection", request->is_last ? "close" : NULL);
 }

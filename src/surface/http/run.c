@@ -115,11 +115,22 @@ static bool has_json_body(const struct op *op)
     return !(op->flags & OP_TEXT_BODY) && strcmp(op->method, "GET") != 0;
 }
 
+/* The rest of the call, and whether its caller may: that may depend on the body. */
+static pawl_status complete(struct request *request)
+{
+    pawl_status status = has_json_body(request->op) ? read_body(request) : PAWL_OK;
+
+    request->call.key = request_header(request, "Idempotency-Key");
+    if (status == PAWL_OK)
+        status = op_authorize(request->server->p, &request->scope, request->op, &request->call);
+    return status;
+}
+
 /* ---- Running ---- */
 
 static pawl_status run(struct request *request)
 {
-    pawl_status status = has_json_body(request->op) ? read_body(request) : PAWL_OK;
+    pawl_status status = complete(request);
 
     if (status == PAWL_OK)
         status = op_run(request->server->p, request->op, &request->call, &request->scope,
@@ -169,7 +180,8 @@ void request_work(struct request *request)
     come_back(request);
 }
 
-/* By the engine's thread: a flow or code has a mailbox, and somebody has to wait for its turn. */
+/* By the engine's thread: a flow or code has a mailbox, and somebody has to wait for its turn; or
+ * for the answer that another call with its key got. */
 static void on_landed(void *context, struct op_flight *flight)
 {
     struct request *request = context;
@@ -182,7 +194,7 @@ static void on_landed(void *context, struct op_flight *flight)
 
 static pawl_status fly(struct request *request, bool *is_away)
 {
-    pawl_status status = read_body(request);
+    pawl_status status = complete(request);
 
     if (status == PAWL_OK)
         status = op_board(request->server->p, request->op, &request->call, &request->scope,
@@ -213,6 +225,8 @@ static pawl_status start(struct request *request, bool *is_away)
 {
     pawl_status status = find(request);
 
+    if (status == PAWL_OK) /* before its body is looked at: a stranger learns nothing from that */
+        status = request_authenticate(request);
     if (status != PAWL_OK)
         return status;
     if (op_can_fly(request->op))

@@ -12,7 +12,6 @@
 #define CONNECTION_MEMORY                                                                          \
     (8u << 10) /* headers over this are refused; an idle stream costs about as much */
 #define CONNECTIONS_MAX 16384u
-#define IDLE_SECONDS    120u
 #define STOP_WAIT_MS    2000
 #define AWAY_LOOK_MS    5
 
@@ -157,10 +156,24 @@ static void on_log(void *context, const char *format, va_list arguments)
 
 /* ---- Start and stop ---- */
 
-static struct MHD_Daemon *start_daemon(struct http_server *server, int listener, uint32_t threads)
+static struct MHD_Daemon *start_daemon(struct http_server *server, int listener,
+                                       const struct http_options *options)
 {
+    uint32_t threads = options->threads ? options->threads : HTTP_THREADS;
     unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ITC |
                      MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME;
+    union {
+        const char *text;
+        char *value; /* the library only reads it */
+    } cert = { options->tls_cert }, key = { options->tls_key };
+    struct MHD_OptionItem tls[] = {
+        { cert.text ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, cert.value },
+        { MHD_OPTION_HTTPS_MEM_KEY, 0, key.value },
+        { MHD_OPTION_END, 0, NULL },
+    };
+
+    if (cert.text)
+        flags |= MHD_USE_TLS;
 
     /* The logger comes first: it is for what the other options may say. */
     return MHD_start_daemon(
@@ -169,7 +182,8 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, int listener,
         MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)VISIT_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
         MHD_OPTION_URI_LOG_CALLBACK, on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-        server, MHD_OPTION_NOTIFY_CONNECTION, on_visit, server, MHD_OPTION_END);
+        server, MHD_OPTION_NOTIFY_CONNECTION, on_visit, server, MHD_OPTION_ARRAY, tls,
+        MHD_OPTION_END);
 }
 
 static struct http_server *fail_start(struct http_server *server, pawl_error *error)
@@ -191,6 +205,18 @@ static struct http_server *fail_start(struct http_server *server, pawl_error *er
     return NULL;
 }
 
+/* Whoever can connect could do everything. */
+static struct http_server *refuse_open(pawl_error *error)
+{
+    if (error) {
+        error->status = PAWL_FORBIDDEN;
+        snprintf(error->message, sizeof error->message,
+                 "refuses to listen on more than loopback without a token: make one first "
+                 "(pawl token create --scope all)");
+    }
+    return NULL;
+}
+
 struct http_server *http_start(pawl *p, const struct http_options *options, pawl_error *error)
 {
     struct http_server *server;
@@ -206,6 +232,12 @@ struct http_server *http_start(pawl *p, const struct http_options *options, pawl
         return fail_start(NULL, error);
     server->p = p;
     server->options = *options;
+    server->needs_token = !socket_is_loopback(listener);
+    if (server->needs_token && !op_has_tokens(p)) {
+        free(server);
+        close(listener);
+        return refuse_open(error);
+    }
     world_random(p, &server->nonce, sizeof server->nonce);
     server->port = socket_port(listener);
     pthread_mutex_init(&server->visits.lock, NULL);
@@ -213,8 +245,7 @@ struct http_server *http_start(pawl *p, const struct http_options *options, pawl
     if (work_start(&server->work) && server->idle_event >= 0)
         server->hub = hub_start(p, visits_age, &server->visits);
     if (server->hub)
-        server->daemon =
-            start_daemon(server, listener, options->threads ? options->threads : HTTP_THREADS);
+        server->daemon = start_daemon(server, listener, options);
     return server->daemon ? server : fail_start(server, error);
 }
 

@@ -1,0 +1,224 @@
+/* access.c - who calls, by a bearer token, and what that token may do.
+ *
+ * A token is ID.SECRET; the store has the SHA-256 of the secret, which is 32 random bytes, so that
+ * no slow hash is needed. An unknown id costs the same work as a wrong secret. What no scope
+ * allows is forbidden. */
+#include "api/ops_int.h"
+
+#define SECRET_SIZE 64 /* hexadecimal digits */
+
+/* In constant time: how much of it is right must not be told. */
+static bool same_hash(const char *a, const char *b)
+{
+    unsigned char differ = 0;
+
+    for (size_t i = 0; i < 2 * SHA_SIZE; i++)
+        differ |= (unsigned char)(a[i] ^ b[i]);
+    return differ == 0;
+}
+
+static pawl_status hash_secret(struct scope *scope, str secret, char out[2 * SHA_SIZE + 1])
+{
+    struct sha *sha = sha_new(scope->arena.heap);
+    uint8_t hash[SHA_SIZE];
+
+    if (!sha)
+        return scope_no_memory(scope);
+    sha_once(sha, secret, hash);
+    sha_free(sha);
+    sha_hex(hash, SHA_SIZE, out);
+    return PAWL_OK;
+}
+
+pawl_status token_secret(struct op_call *call, char secret[SECRET_SIZE + 1],
+                         char hash[2 * SHA_SIZE + 1])
+{
+    uint8_t random[SECRET_SIZE / 2];
+
+    engine_random(op_engine(call), random, sizeof random);
+    sha_hex(random, sizeof random, secret);
+    return hash_secret(call->scope, (str){ secret, SECRET_SIZE }, hash);
+}
+
+static bool is_word(str scope)
+{
+    static const char *const words[] = { OP_SCOPES };
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (str_is(scope, words[i]))
+            return true;
+    return str_is(scope, "all");
+}
+
+/* The next of a list "read,write:order"; its definition is empty if it names none. */
+static bool next_scope(str *list, str *word, str *definition)
+{
+    const char *comma, *colon;
+    str one;
+
+    if (list->size == 0)
+        return false;
+    comma = memchr(list->data, ',', list->size);
+    one = (str){ list->data, comma ? (size_t)(comma - list->data) : list->size };
+    *list = str_from(*list, one.size + (comma ? 1 : 0));
+    colon = memchr(one.data, ':', one.size);
+    *word = (str){ one.data, colon ? (size_t)(colon - one.data) : one.size };
+    *definition = colon ? str_from(one, word->size + 1) : STR("");
+    return true;
+}
+
+bool scopes_are_valid(str list)
+{
+    str word, definition;
+    bool valid = list.size > 0;
+
+    while (valid && next_scope(&list, &word, &definition))
+        valid = is_word(word);
+    return valid;
+}
+
+/* ---- who ---- */
+
+static pawl_status unauthenticated(struct scope *scope)
+{
+    return scope_fail(scope, PAWL_UNAUTHENTICATED,
+                      "expected a token in force: Authorization: Bearer ID.SECRET");
+}
+
+static str member(const struct node *object, const char *name)
+{
+    const struct node *found = object ? node_find(object, name) : NULL;
+
+    return found && found->kind == NODE_STRING ? found->text : STR_NONE;
+}
+
+pawl_status op_authenticate(pawl *p, struct scope *scope, str bearer, struct op_principal *out)
+{
+    static const char nothing[2 * SHA_SIZE + 1] =
+        "0000000000000000000000000000000000000000000000000000000000000000";
+    bool has_shape =
+        bearer.size == KEPT_ID_SIZE + 1 + SECRET_SIZE && bearer.data[KEPT_ID_SIZE] == '.';
+    char hash[2 * SHA_SIZE + 1];
+    struct node *body = NULL;
+    struct kept kept = { 0 };
+    str wanted;
+    pawl_status status =
+        hash_secret(scope, has_shape ? str_from(bearer, KEPT_ID_SIZE + 1) : STR("none"), hash);
+
+    if (!status && has_shape)
+        status =
+            engine_kept(p->engine, scope, CONTROL_TOKEN, (str){ bearer.data, KEPT_ID_SIZE }, &kept);
+    if (!status && kept.body.data)
+        status = node_read_json(scope, kept.body, &body);
+    if (status && status != PAWL_NOT_KNOWN)
+        return status;
+    wanted = member(body ? node_find(body, "more") : NULL, "hash");
+    if (!same_hash(hash, wanted.size == 2 * SHA_SIZE ? wanted.data : nothing) ||
+        (kept.due_at_ms && kept.due_at_ms <= engine_now_ms(p->engine)))
+        return unauthenticated(scope);
+    out->scopes = member(node_find(body, "more"), "scopes");
+    out->name = arena_str(&scope->arena, (str){ bearer.data, KEPT_ID_SIZE });
+    return PAWL_OK;
+}
+
+bool op_has_tokens(pawl *p)
+{
+    struct scope scope;
+    struct kept *tokens = NULL;
+    uint32_t count = 0;
+    int64_t now_ms = engine_now_ms(p->engine);
+    bool has = false;
+
+    scope_init(&scope, &p->heap, 0);
+    if (engine_kept_list(p->engine, &scope, CONTROL_TOKEN, 1000, &tokens, &count) != PAWL_OK)
+        count = 0;
+    for (uint32_t i = 0; i < count && !has; i++)
+        has = tokens[i].due_at_ms == 0 || tokens[i].due_at_ms > now_ms;
+    scope_fini(&scope);
+    return has;
+}
+
+/* ---- what ---- */
+
+static str pair_value(const struct op_request *request, const char *name)
+{
+    for (uint32_t i = 0; i < request->pair_count; i++)
+        if (str_is(request->pairs[i].name, name))
+            return request->pairs[i].value;
+    return STR_NONE;
+}
+
+static str without_version(str reference)
+{
+    const char *mark = reference.data ? memchr(reference.data, '@', reference.size) : NULL;
+
+    return mark ? (str){ reference.data, (size_t)(mark - reference.data) } : reference;
+}
+
+/* The definition that a call is about; data NULL: of none, or of more than one. */
+static str definition_of(pawl *p, struct scope *scope, const struct op *op,
+                         const struct op_request *request)
+{
+    str id = pair_value(request, "instance_id"), name = pair_value(request, "name");
+    struct instance_view view;
+
+    if (!id.data) { /* a step's id begins with its instance's */
+        id = pair_value(request, "step_id");
+        id.size = id.size > ID_SIZE ? ID_SIZE : id.size;
+    }
+    if (!id.data && request->body) /* the input of an alarm has them beside the body */
+        id = member(request->body, "instance_id");
+    if (!name.data && request->body)
+        name = member(request->body, "name");
+
+    if (id.data)
+        return engine_get(p->engine, scope, id, &view) == PAWL_OK ? view.definition_name : STR_NONE;
+    if (name.data && strncmp(op->name, "definition.", 11) == 0)
+        return name;
+    if (request->body && member(request->body, "definition").data)
+        return without_version(member(request->body, "definition"));
+    return without_version(pair_value(request, "definition"));
+}
+
+static bool is_for_all(const struct op *op)
+{
+    return op->scope && (strcmp(op->scope, "none") == 0 || strcmp(op->scope, "any") == 0);
+}
+
+static pawl_status authorize_one(pawl *p, struct scope *scope, const struct op *op,
+                                 const struct op_request *request, const struct op_principal *who)
+{
+    str list = who->scopes, word, definition;
+
+    if (is_for_all(op))
+        return PAWL_OK;
+    while (op->scope && next_scope(&list, &word, &definition)) {
+        if (!str_is(word, op->scope) && !str_is(word, "all"))
+            continue;
+        if (definition.size == 0 || str_eq(definition_of(p, scope, op, request), definition))
+            return PAWL_OK;
+    }
+    return scope_fail(
+        scope, PAWL_FORBIDDEN, "%s needs the scope %s, which this token does not have%s", op->name,
+        op->scope ? op->scope : "of nobody",
+        who->scopes.data && memchr(who->scopes.data, ':', who->scopes.size) ? " for it" : "");
+}
+
+/* Whoever sets an alarm must be allowed to do what it will do, be it to set another. */
+pawl_status op_authorize(pawl *p, struct scope *scope, const struct op *op,
+                         const struct op_request *request)
+{
+    struct op_request call = *request;
+
+    if (!request->who.name.data)
+        return PAWL_OK;
+    while (op->handle == op_alarm_set && call.body && call.body->kind == NODE_OBJECT) {
+        const struct op *inner = op_find(member(call.body, "operation"));
+
+        if (!inner)
+            break;
+        call = (struct op_request){ .body = node_find(call.body, "input") };
+        op = inner;
+    }
+    return authorize_one(p, scope, op, &call, &request->who);
+}

@@ -1,0 +1,138 @@
+/* key.c - from an idempotency key and an input to the bytes that ride in a record; and the
+ * answer of those operations that have no record to rebuild it from. */
+#include "api/key.h"
+#include "api/ops_int.h"
+#include "base/limits.h"
+#include <stdlib.h>
+
+static int compare_members(const void *a, const void *b)
+{
+    const struct key_member *left = a, *right = b;
+
+    return str_compare(left->name, right->name);
+}
+
+bool key_is_plain(str key)
+{
+    bool is_plain = key.size > 0 && key.size <= LIMIT_NAME && key.data[0] != ' ' &&
+                    key.data[key.size - 1] != ' ';
+
+    for (size_t i = 0; i < key.size && is_plain; i++)
+        is_plain = (unsigned char)key.data[i] >= ' ' && key.data[i] != 0x7f;
+    return is_plain;
+}
+
+static pawl_status check_key(struct scope *scope, str key)
+{
+    return key_is_plain(key) ? PAWL_OK : scope_fail(scope, PAWL_INVALID_REQUEST, KEY_EXPECTED);
+}
+
+static void print_members(const struct key_member *members, uint32_t count, struct buf *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (!members[i].value.data)
+            continue;
+        buf_varint(out, members[i].name.size);
+        buf_str(out, members[i].name);
+        buf_byte(out, members[i].is_text ? 's' : 'j');
+        buf_varint(out, members[i].value.size);
+        buf_str(out, members[i].value);
+    }
+}
+
+pawl_status key_of_members(struct scope *scope, str principal, str key, const char *operation,
+                           struct key_member *members, uint32_t count, const uint8_t **out)
+{
+    uint8_t *made = arena_alloc(&scope->arena, KEY_SIZE);
+    struct sha *sha = sha_new(scope->arena.heap);
+    struct buf request;
+    pawl_status status = check_key(scope, key);
+
+    buf_init(&request, scope->arena.heap, LIMIT_SCOPE);
+    qsort(members, count, sizeof *members, compare_members);
+    print_members(members, count, &request);
+    if (!status && (!made || !sha || request.failed))
+        status = scope_no_memory(scope);
+    if (!status) {
+        key_make(sha, principal.data ? principal : STR("local"), key, str_of(operation),
+                 buf_view(&request), made);
+        *out = made;
+    }
+    buf_fini(&request);
+    sha_free(sha);
+    return status;
+}
+
+pawl_status key_of_input(struct scope *scope, str principal, str key, const struct op *op,
+                         const struct node *input, const uint8_t **out)
+{
+    struct key_member *members = ARENA_ARRAY(&scope->arena, struct key_member, input->count + 1);
+    uint32_t count = 0;
+
+    if (!members)
+        return scope_no_memory(scope);
+    for (const struct node *node = input->first; node; node = node->next) {
+        if ((op->flags & OP_TEXT_BODY) && str_is(node->key, "format"))
+            continue; /* a header's, and not every surface has headers */
+        members[count++] = (struct key_member){
+            .name = node->key,
+            .value = node->kind == NODE_STRING ? node->text : node->raw,
+            .is_text = node->kind == NODE_STRING,
+        };
+    }
+    return key_of_members(scope, principal, key, op->name, members, count, out);
+}
+
+/* ---- operations without a record of their own ---- */
+
+static pawl_status answer_again(struct op_call *call, str kept, struct buf *out)
+{
+    struct node *body, *status, *answer;
+    int64_t http_status;
+
+    if (node_read_json(call->scope, kept, &body) != PAWL_OK)
+        return call->scope->error.status;
+    status = node_find(body, "status");
+    answer = node_find(body, "answer");
+    if (!status || !answer || !node_to_i64(status, &http_status))
+        return scope_fail(call->scope, PAWL_STORAGE_FAILURE,
+                          "what was kept with this key is no answer: run pawl verify");
+    call->http_status = (int)http_status;
+    json_raw(out, answer->raw);
+    return PAWL_OK;
+}
+
+static pawl_status keep_answer(struct op_call *call, const struct buf *answer)
+{
+    struct buf body;
+    pawl_status status = PAWL_NO_MEMORY;
+
+    buf_init(&body, call->scope->arena.heap, LIMIT_SCOPE);
+    json_open(&body, '{');
+    json_key(&body, "operation");
+    json_text(&body, call->op->name);
+    json_key(&body, "status");
+    json_i64(&body, call->http_status);
+    json_key(&body, "answer");
+    json_raw(&body, buf_view(answer));
+    json_close(&body, '}');
+    if (!body.failed && !answer->failed)
+        status = engine_key_keep(op_engine(call), call->scope, call->key, buf_view(&body));
+    buf_fini(&body);
+    if (status == PAWL_OK)
+        return PAWL_OK;
+    return scope_fail(call->scope, PAWL_OUTCOME_UNKNOWN,
+                      "%s was done, but its key could not be kept; look again", call->op->name);
+}
+
+pawl_status key_run(struct op_call *call, struct buf *out)
+{
+    str kept;
+    pawl_status status = engine_key_find(op_engine(call), call->scope, call->key, &kept);
+
+    if (status == PAWL_OK)
+        return answer_again(call, kept, out);
+    if (status == PAWL_NOT_KNOWN)
+        status = call->op->handle(call, out);
+    return status == PAWL_OK ? keep_answer(call, out) : status;
+}

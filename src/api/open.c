@@ -1,0 +1,147 @@
+/* open.c - a store is opened, attached and closed; and what every call of pawl.h begins and ends
+ * with: a scope, the host's memory and its panic hook. */
+#include "api/api.h"
+#include "base/limits.h"
+#include <stdio.h>
+
+/* ---- Scopes ---- */
+
+pawl_status api_leave(struct scope *scope, pawl_status status, pawl_error *error)
+{
+    if (error) {
+        if (status)
+            *error = scope->error;
+        else
+            *error = (pawl_error){ 0 };
+        error->status = status;
+    }
+    scope_fini(scope);
+    panic_set(scope->outer);
+    return status;
+}
+
+void api_enter(pawl *p, struct scope *scope)
+{
+    scope_init(scope, &p->heap, LIMIT_SCOPE);
+    scope->outer = panic_set(&p->panic);
+}
+
+/* There may be no pawl, and so no scope, to tell it in. */
+pawl_status api_need(pawl_error *error, const char *call, const struct given *given)
+{
+    while (given->name && given->is_there)
+        given++;
+    if (!given->name)
+        return PAWL_OK;
+    if (error) {
+        error->status = PAWL_INVALID_REQUEST;
+        (void)snprintf(error->message, sizeof error->message, "%s: expected %s, found NULL", call,
+                       given->name);
+    }
+    return PAWL_INVALID_REQUEST;
+}
+
+/* ---- Opening ---- */
+
+static struct heap heap_of(const pawl_options *options)
+{
+    if (options->resize)
+        return (struct heap){ options->resize, options->resize_context };
+    return heap_libc;
+}
+
+/* Open what `from` says, with the host's choices. `env` is the engine's, also on failure. */
+static pawl_status open_engine(pawl **out, const char *url, const pawl_options *o,
+                               struct engine_options from, pawl_error *error)
+{
+    struct heap heap = heap_of(o);
+    struct scope scope;
+    pawl *p = from.env ? heap_new(&heap, sizeof *p) : NULL;
+    pawl_status status;
+
+    scope_init(&scope, p ? &p->heap : &heap, LIMIT_SCOPE);
+    scope.outer = panic_set(p ? &p->panic : NULL);
+    if (!p) {
+        if (from.env)
+            from.env->close(from.env);
+        return api_leave(&scope, scope_no_memory(&scope), error);
+    }
+    p->heap = heap;
+    p->panic = (struct panic_hook){ o->panic, o->panic_context };
+    from.heap = &p->heap;
+    from.panic = &p->panic;
+    from.test_clock = o->test_clock;
+    from.allow_exec = o->allow_exec;
+    from.log = o->log;
+    from.log_context = o->log_context;
+    from.alarm = alarm_fire;
+    from.alarm_context = p;
+    status = api_leave(&scope, engine_open(url, &from, &scope, &p->engine), error);
+    if (status)
+        heap_free(&heap, p, sizeof *p);
+    else
+        *out = p;
+    return status;
+}
+
+static const pawl_options defaults = { 0 };
+
+pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *options, struct env *env,
+                          pawl_error *error)
+{
+    const pawl_options *o = options ? options : &defaults;
+
+    *out = NULL;
+    return open_engine(
+        out, url ? url : "sqlite:pawl.db", o,
+        (struct engine_options){
+            .env = env, .own = o->own, .address = o->address, .workers = o->workers },
+        error);
+}
+
+pawl_status pawl_open(pawl **out, const char *url, const pawl_options *options, pawl_error *error)
+{
+    struct heap heap = heap_of(options ? options : &defaults);
+    pawl_status status = API_NEED(error, GIVEN(out));
+
+    if (status)
+        return status;
+    return pawl_open_env(out, url, options, env_os_new(&heap), error);
+}
+
+pawl_status pawl_attach(pawl **out, struct sqlite3 *connection, const pawl_options *options,
+                        pawl_error *error)
+{
+    const pawl_options *o = options ? options : &defaults;
+    struct heap heap = heap_of(o);
+    struct scope scope;
+    pawl_status status = API_NEED(error, GIVEN(out));
+
+    if (status)
+        return status;
+    *out = NULL;
+    if (connection && !o->own && !o->workers && !o->address)
+        return open_engine(
+            out, NULL, o,
+            (struct engine_options){ .env = env_os_new(&heap), .connection = connection }, error);
+    scope_init(&scope, &heap, LIMIT_SCOPE);
+    scope.outer = panic_set(NULL);
+    scope_fail(&scope, PAWL_INVALID_REQUEST, "attaching: expected %s",
+               connection ? "no own, workers or address: an attachment is shared"
+                          : "a connection, found NULL");
+    return api_leave(&scope, PAWL_INVALID_REQUEST, error);
+}
+
+void pawl_close(pawl *p)
+{
+    const struct panic_hook *outer;
+    struct heap heap;
+
+    if (!p)
+        return;
+    outer = panic_set(&p->panic);
+    heap = p->heap;
+    engine_close(p->engine);
+    panic_set(outer);
+    heap_free(&heap, p, sizeof *p);
+}

@@ -1,0 +1,159 @@
+/* ops_alarm.c - any writing operation, later, once (B40). */
+#include "api/ops_int.h"
+#include "base/limits.h"
+#include "base/time.h"
+
+static pawl_status read_due(const struct op_call *call, int64_t *out)
+{
+    str at = op_ref(call, "at"), after = op_ref(call, "after");
+    int64_t after_ms;
+
+    if (!at.data == !after.data)
+        return scope_fail(
+            call->scope, PAWL_INVALID_REQUEST,
+            "expected exactly one of 'at' (a time) and 'after' (a duration), found %s",
+            at.data ? "both" : "neither");
+    if (at.data && !time_parse(at, out))
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "'at': expected a time like 2026-05-01T00:00:00Z, found '%.*s'",
+                          STR_ARG(at));
+    if (at.data)
+        return PAWL_OK;
+    if (!duration_parse(after, &after_ms))
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "'after': expected a duration like 30s, 5m or 7d, found '%.*s'",
+                          STR_ARG(after));
+    *out = engine_now_ms(op_engine(call)) + after_ms;
+    return PAWL_OK;
+}
+
+/* Only what a key makes happen once; what plays with time would wait for itself. */
+static pawl_status check_operation(const struct op_call *call)
+{
+    str name = op_text(call, "operation");
+    const struct op *op = op_find(name);
+
+    if (!op || !(op->flags & OP_WRITES) || !(op->flags & OP_KEY_IN_RECORD) ||
+        str_starts(name, STR("test.")))
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "'operation': expected one that changes something, found '%.*s'",
+                          STR_ARG(name));
+    return op_check(call->scope, op, op_json(call, "input"));
+}
+
+pawl_status op_alarm_set(struct op_call *call, struct buf *out)
+{
+    struct keep_args args = { .what = CONTROL_ALARM, .key = call->key };
+    char id[KEPT_ID_SIZE + 1];
+    struct buf payload;
+    pawl_status status = read_due(call, &args.due_at_ms);
+
+    if (status == PAWL_OK)
+        status = check_operation(call);
+    if (status != PAWL_OK)
+        return status;
+    buf_init(&payload, call->scope->arena.heap, LIMIT_SCOPE);
+    json_open(&payload, '{');
+    json_key(&payload, "operation");
+    json_str(&payload, op_text(call, "operation"));
+    json_key(&payload, "input");
+    json_raw(&payload, op_json(call, "input"));
+    json_close(&payload, '}');
+    args.payload = buf_view(&payload);
+    status = payload.failed ? scope_no_memory(call->scope)
+                            : engine_keep(op_engine(call), call->scope, &args, id);
+    buf_fini(&payload);
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    json_key(out, "alarm_id");
+    json_text(out, id);
+    json_close(out, '}');
+    return PAWL_OK;
+}
+
+pawl_status op_alarm_cancel(struct op_call *call, struct buf *out)
+{
+    struct keep_args args = { .what = CONTROL_ALARM,
+                              .id = op_text(call, "alarm_id"),
+                              .over = STR("cancelled"),
+                              .key = call->key };
+    pawl_status status = engine_keep(op_engine(call), call->scope, &args, NULL);
+
+    if (status == PAWL_NOT_KNOWN)
+        return scope_fail(call->scope, status, "no alarm '%.*s': it has fired, or never was",
+                          STR_ARG(args.id));
+    if (status == PAWL_OK)
+        buf_str(out, STR("{\"cancelled\":true}"));
+    return status;
+}
+
+static pawl_status print_alarm(const struct op_call *call, const struct kept *alarm,
+                               struct buf *out)
+{
+    struct node *payload = NULL, *operation, *input;
+
+    if (alarm->payload.data && node_read_json(call->scope, alarm->payload, &payload) != PAWL_OK)
+        return call->scope->error.status;
+    operation = payload ? node_find(payload, "operation") : NULL;
+    input = payload ? node_find(payload, "input") : NULL;
+    json_open(out, '{');
+    json_key(out, "alarm_id");
+    json_str(out, alarm->id);
+    json_key(out, "at");
+    json_time(out, alarm->due_at_ms);
+    json_key(out, "operation");
+    json_str(out, operation ? operation->text : STR_NONE);
+    json_key(out, "input");
+    json_raw(out, input ? input->raw : STR_NONE);
+    json_close(out, '}');
+    return PAWL_OK;
+}
+
+pawl_status op_alarm_list(struct op_call *call, struct buf *out)
+{
+    struct kept *alarms = NULL;
+    uint32_t count = 0;
+    pawl_status status =
+        engine_kept_list(op_engine(call), call->scope, CONTROL_ALARM, LIMIT_LIST, &alarms, &count);
+
+    json_open(out, '{');
+    json_key(out, "alarms");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < count && status == PAWL_OK; i++)
+        status = print_alarm(call, &alarms[i], out);
+    json_close(out, ']');
+    json_close(out, '}');
+    return status;
+}
+
+/* ---- when it falls due ---- */
+
+pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope,
+                       const struct kept *alarm)
+{
+    const pawl *opened = context;
+    pawl here = { .heap = opened->heap,
+                  .panic = opened->panic,
+                  .engine = engine }; /* it may be opening still */
+    struct node *payload = NULL, *operation = NULL, *input = NULL;
+    const struct op *op;
+    struct buf answer;
+    pawl_status status;
+
+    if (alarm->payload.data)
+        status = node_read_json(scope, alarm->payload, &payload);
+    else
+        status = scope_fail(scope, PAWL_NOT_KNOWN, "what this alarm was for has been erased");
+    if (status != PAWL_OK)
+        return status;
+    operation = node_find(payload, "operation");
+    input = node_find(payload, "input");
+    op = operation ? op_find(operation->text) : NULL;
+    if (!op || !input)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "this alarm names no operation");
+    buf_init(&answer, &here.heap, LIMIT_SCOPE);
+    status = op_call_keyed(&here, op, input->raw, STR("alarm"), alarm->id, scope, &answer);
+    buf_fini(&answer);
+    return status;
+}

@@ -1,0 +1,40 @@
+/* ops_pause.c - hold an instance, and let it go on. */
+#include "api/ops_int.h"
+
+static pawl_status run(struct op_call *call, bool resume, struct buf *out)
+{
+    const char *defect = ref_defect(call, "actor_ref");
+    enum instance_status held;
+    pawl_status status;
+
+    if (!defect)
+        defect = ref_defect(call, "reason");
+    if (defect) {
+        status = require_known(call);
+        return status == PAWL_OK ? defect_status(call, defect) : status;
+    }
+    status = engine_pause(op_engine(call), call->scope,
+                          &(struct pause_args){ .id = op_text(call, "instance_id"),
+                                                .actor = op_ref(call, "actor_ref"),
+                                                .reason = op_ref(call, "reason"),
+                                                .resume = resume,
+                                                .key = call->key },
+                          &held);
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    json_key(out, "status");
+    json_text(out, instance_status_name(held));
+    json_close(out, '}');
+    return PAWL_OK;
+}
+
+pawl_status op_instance_pause(struct op_call *call, struct buf *out)
+{
+    return run(call, false, out);
+}
+
+pawl_status op_instance_resume(struct op_call *call, struct buf *out)
+{
+    return run(call, true, out);
+}

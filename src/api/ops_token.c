@@ -1,0 +1,123 @@
+/* ops_token.c - tokens: made, listed and revoked. The secret is told once and kept nowhere. */
+#include "api/ops_int.h"
+#include "base/time.h"
+
+#define EXPIRES_MS ((int64_t)90 * 24 * 3600 * 1000)
+
+static void print_more(struct buf *out, str scopes, const char *hash, str name)
+{
+    json_open(out, '{');
+    json_key(out, "hash");
+    json_text(out, hash);
+    json_key(out, "scopes");
+    json_str(out, scopes);
+    if (name.data) {
+        json_key(out, "name");
+        json_str(out, name);
+    }
+    json_close(out, '}');
+}
+
+static pawl_status read_token(struct op_call *call, int64_t *due_at_ms)
+{
+    str expires = op_ref(call, "expires"), scopes = op_text(call, "scopes");
+    int64_t after_ms = EXPIRES_MS;
+
+    if (expires.data && (!duration_parse(expires, &after_ms) || after_ms <= 0))
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "'expires': expected a duration like 30m, 72h or 90d, found '%.*s'",
+                          STR_ARG(expires));
+    if (!scopes_are_valid(scopes))
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "'scopes': expected a list like read,write:order of read, write, define, "
+                          "test, admin and all, found '%.*s'",
+                          STR_ARG(scopes));
+    *due_at_ms = engine_now_ms(op_engine(call)) + after_ms;
+    return PAWL_OK;
+}
+
+pawl_status op_token_create(struct op_call *call, struct buf *out)
+{
+    char secret[65], hash[2 * SHA_SIZE + 1], id[KEPT_ID_SIZE + 1];
+    struct keep_args args = { .what = CONTROL_TOKEN };
+    struct buf more;
+    pawl_status status = read_token(call, &args.due_at_ms);
+
+    if (status == PAWL_OK)
+        status = token_secret(call, secret, hash);
+    if (status != PAWL_OK)
+        return status;
+    buf_init(&more, call->scope->arena.heap, 4096);
+    print_more(&more, op_text(call, "scopes"), hash, op_ref(call, "name"));
+    args.more = buf_view(&more);
+    status = more.failed ? scope_no_memory(call->scope)
+                         : engine_keep(op_engine(call), call->scope, &args, id);
+    buf_fini(&more);
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    json_key(out, "token_id");
+    json_text(out, id);
+    json_key(out, "token");
+    buf_fmt(out, "\"%s.%s\"", id, secret);
+    json_key(out, "expires_at");
+    json_time(out, args.due_at_ms);
+    json_close(out, '}');
+    explicit_bzero(secret, sizeof secret);
+    return PAWL_OK;
+}
+
+pawl_status op_token_revoke(struct op_call *call, struct buf *out)
+{
+    struct keep_args args = { .what = CONTROL_TOKEN,
+                              .id = op_text(call, "token_id"),
+                              .over = STR("revoked"),
+                              .key = call->key };
+    pawl_status status = engine_keep(op_engine(call), call->scope, &args, NULL);
+
+    if (status == PAWL_NOT_KNOWN)
+        return scope_fail(call->scope, status, "no token '%.*s'", STR_ARG(args.id));
+    if (status == PAWL_OK)
+        buf_str(out, STR("{\"revoked\":true}"));
+    return status;
+}
+
+static void print_token(const struct op_call *call, const struct kept *token, struct buf *out)
+{
+    struct node *body = NULL, *more;
+
+    if (node_read_json(call->scope, token->body, &body) != PAWL_OK)
+        return;
+    more = node_find(body, "more");
+    json_open(out, '{');
+    json_key(out, "token_id");
+    json_str(out, token->id);
+    json_key(out, "scopes");
+    json_str(out, more && node_find(more, "scopes") ? node_find(more, "scopes")->text : STR_NONE);
+    json_key(out, "name");
+    json_str(out, more && node_find(more, "name") ? node_find(more, "name")->text : STR_NONE);
+    json_key(out, "created_at");
+    json_time(out, token->at_ms);
+    json_key(out, "expires_at");
+    json_time(out, token->due_at_ms);
+    json_close(out, '}');
+}
+
+pawl_status op_token_list(struct op_call *call, struct buf *out)
+{
+    struct kept *tokens = NULL;
+    uint32_t count = 0;
+    pawl_status status =
+        engine_kept_list(op_engine(call), call->scope, CONTROL_TOKEN, 1000, &tokens, &count);
+
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    json_key(out, "tokens");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < count; i++)
+        print_token(call, &tokens[i], out);
+    json_close(out, ']');
+    json_close(out, '}');
+    return PAWL_OK;
+}

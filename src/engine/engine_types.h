@@ -1,0 +1,286 @@
+/* engine_types.h - private to src/engine: what an engine has in memory.
+ *
+ * Who may touch what:
+ *   lock      guards the queue, the head cache, the actors and their mail, the tool queue.
+ *   the drain (one thread at a time, `draining`) alone writes: batch, intern cache, tip.
+ *   an actor's memory belongs to whoever holds its turn (`busy`). */
+#ifndef PAWL_ENGINE_ENGINE_TYPES_H
+#define PAWL_ENGINE_ENGINE_TYPES_H
+
+#include "base/assert.h"
+#include "base/limits.h"
+#include "base/map.h"
+#include "base/planted.h"
+#include "engine/engine.h"
+#include "engine/heads.h"
+#include "flow/flow.h"
+#include "tool/tool.h"
+#include <pthread.h>
+
+/* ---- Requests: what waits for the drain ---- */
+
+enum request_kind {
+    REQUEST_FIRE,
+    REQUEST_CREATE,
+    REQUEST_DEFINE,
+    REQUEST_DECISION,
+    REQUEST_CLOCK,
+    REQUEST_CONTROL
+};
+
+struct actor;
+
+struct create_request {
+    const struct create_args *args;
+    const struct definition_row *row; /* inline and new: to be stored; else only its id counts */
+    struct definition *definition;
+    const struct decision *decision; /* what START decided; count 0: a machine */
+    int64_t decided_at_ms;
+    struct created *out;
+    uint64_t number; /* out */
+    bool is_repeat;  /* out: its key was used for this very call: nothing was created */
+};
+
+struct define_request {
+    struct definition_row row;
+    const uint8_t *key; /* NULL: none */
+    bool is_new;        /* out */
+};
+
+struct decision_request {
+    uint64_t instance;
+    uint32_t expected_seq;
+    struct definition *definition;
+    const struct decision *decision;
+    int64_t decided_at_ms;
+    int64_t fired_at_ms; /* what the caller said; 0: the time of the commit */
+    str snapshot;        /* data NULL: none; after the last draft */
+    struct fired *out;   /* of the last draft; may be NULL */
+    const uint8_t *key;  /* NULL: none */
+    bool is_repeat;      /* out: its key was used for this very call: nothing was recorded */
+    bool knew_pause;     /* it was decided in the knowledge that the instance is paused */
+};
+
+struct request {
+    struct request *next;
+    enum request_kind kind;
+    struct scope *scope;
+    pawl_status status;
+    bool is_done;
+    bool is_stale; /* DECISION: decide again */
+    bool is_again; /* its key is in this very batch: submit it once more, for the answer */
+    bool accepted; /* has something in the present batch */
+    void (*after)(struct engine *engine, struct request *request); /* NULL: somebody waits */
+    pthread_cond_t wake; /* whom it concerns alone: hundreds may wait at once */
+    void *context;
+    struct batch_fire *fires; /* FIRE */
+    size_t fire_count;
+    struct create_request *create;
+    struct define_request *define;
+    struct decision_request *decide;
+    /* CONTROL: what it records, in the drain; what it needs is in `context`. */
+    pawl_status (*control)(struct engine *engine, struct request *request, int64_t at_ms);
+};
+
+/* ---- The batch: one commit in the making (batch.c) ---- */
+
+struct batch {
+    const struct heap *heap;
+    struct record *records;
+    struct value *values;
+    struct instance_row *instances;
+    struct definition_row *definitions;
+    struct live_change *live;
+    struct snapshot_row *snapshots;
+    struct kept_change *kept;
+    uint32_t kept_count, kept_capacity;
+    struct key_row *keys;
+    uint32_t *key_slots; /* index + 1, by key id */
+    struct head_row *rows;
+    struct head *heads; /* as they will be, of the instances this batch touches */
+    uint32_t *slots;    /* index + 1 */
+    uint32_t record_count, record_capacity, value_count, value_capacity;
+    uint32_t instance_count, instance_capacity, definition_count, definition_capacity;
+    uint32_t live_count, live_capacity, snapshot_count, snapshot_capacity;
+    uint32_t row_count, row_capacity, head_count, head_capacity, slot_count;
+    uint32_t key_count, key_capacity, key_slot_count;
+    uint64_t flushed;
+};
+
+/* An actor_ref or subject_ref that the store already knows (intern.c). */
+struct interned {
+    uint64_t id;
+    uint8_t commitment[SHA_SIZE];
+    size_t size;
+    char *bytes;
+};
+
+struct intern_table {
+    const struct heap *heap;
+    struct interned *slots; /* open addressing; bytes NULL: empty */
+    uint32_t slot_count, count;
+};
+
+#define ACTORS_KEPT     4096u        /* remembered while idle; twice as many at most */
+#define ACTOR_BYTES     (256u << 10) /* an actor's arena is rebuilt when it has grown past this */
+#define SNAPSHOT_BYTES  4096u /* history since the last snapshot before the next is worth it */
+#define FLUSH_AFTER_MS  10    /* quiet time before rows that lag are put right */
+#define TOOL_GRACE_MS   1000  /* a program is ended this long after its step has timed out */
+#define CLOCK_BEHIND_MS 60000 /* a wall clock this far behind the store's is worth a warning */
+#define RETRY_STORE_MS  1000  /* an event that met a failing store is tried again after this */
+#define JOBS_QUICK      1024u /* log, set and fail: under way at once */
+#define JOBS_PER_WORKER 4u    /* other tools */
+
+/* ---- Actors: flows and code, one decision in flight each (mailbox.c) ---- */
+
+struct mail {
+    struct mail *next;
+    uint64_t instance;
+    struct event event;
+    struct scope *scope; /* of whoever waits; results and words go there */
+    struct scope own;    /* where nobody waits */
+    struct fired *out;
+    const struct fire_args *fire; /* a fired action's other checks, made after it was decided */
+    const uint8_t *key;           /* NULL: none */
+    pawl_status status;
+    bool is_done;
+    bool is_owned;            /* nobody waits: freed when done */
+    bool holds_place;         /* STEP_START: counted in jobs_under_way until a job takes it over */
+    int64_t retry_at_ms;      /* by the monotonic clock: the store failed, try again then */
+    struct mail_group *group; /* of mails that somebody waits for together; may be NULL */
+    struct claimed *claim;    /* STEP_START: for a worker elsewhere */
+};
+
+struct mail_group {
+    uint32_t left, refused;
+};
+
+struct actor {
+    uint64_t instance;
+    struct definition *definition;
+    struct arena arena; /* of its memory */
+    void *memory;
+    str input;
+    uint32_t state, seq, snapshot_seq;
+    uint32_t generation; /* the engine's, when this was loaded */
+    size_t bytes_since_snapshot, snapshot_size;
+    bool is_loaded, busy, is_test;
+    bool is_paused; /* when its present event was decided */
+    struct mail *first, *last;
+    struct actor *next_runnable;
+};
+
+/* A tool call under way or queued (steps.c). */
+struct job {
+    struct job *next;
+    uint64_t instance;
+    uint32_t ordinal;
+    bool holds_place; /* counted in jobs_under_way */
+    struct scope scope;
+    struct flow_call call;
+    char id[ID_SIZE + 1];
+};
+
+struct lease {
+    uint64_t instance;
+    uint32_t ordinal;
+    int64_t length_ms, expires_at_ms;
+    char token[LEASE_TOKEN_SIZE + 1]; /* empty: it runs in this process */
+};
+
+/* Ready steps whose tool is not here (claims.c). */
+struct tool_queue {
+    str tool;
+    struct ready_step *first, *last;
+};
+
+struct ready_step {
+    struct ready_step *next;
+    uint64_t instance;
+    uint32_t ordinal;
+};
+
+struct definition_slot {
+    struct definition *definition;
+    struct scope scope; /* holds it */
+    str name;
+    uint32_t version;
+    bool is_bound;    /* code: its handler is here */
+    bool is_doubtful; /* attached: a rollback may have put another one in its place */
+    uint8_t compiled_sha[SHA_SIZE];
+    struct definition_slot *next; /* of those that a rollback took back */
+};
+
+struct engine {
+    struct engine_options options;
+    const struct heap *heap;
+    struct env *env;
+    struct store *store;
+    struct toolbox *toolbox;
+    struct sha *sha;    /* the drain's */
+    struct scope scope; /* the drain's, emptied after each commit */
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* mail done, jobs queued, the drain free */
+    pthread_cond_t work;    /* a request is queued: for the drain thread */
+    struct request *first, *last;
+    bool draining;
+    uint32_t sweepers;     /* wait for the drain to be free */
+    _Atomic bool broken;   /* what is in the store is not known: nothing is written meanwhile */
+    bool commit_failed;    /* the last one did */
+    _Atomic bool stopping; /* threads but the drain end as soon as they can */
+    bool drain_stopping;   /* the others are gone: so does the drain */
+    _Atomic uint32_t generation; /* grows when what actors remember may be wrong */
+    struct store_tip tip;
+    int64_t test_now_ms;
+    bool clock_moved; /* the test clock has to be kept with the next commit */
+
+    struct heads heads;
+    struct batch batch;
+    pawl_status batch_status; /* not OK: something was half put in, the whole batch fails */
+    struct intern_table interned;
+
+    pthread_mutex_t definitions_lock;
+    struct definition_slot **definitions; /* by id */
+    uint32_t definition_capacity;
+    struct definition_slot *retired; /* not found any more, but names in results point into them */
+    uint64_t seen_pos; /* attached: the end of the log when the last definition was loaded */
+    uint8_t seen_root[SHA_SIZE];
+    struct arena code_arena; /* holds the copies below, until close */
+    const pawl_code_type **code_types;
+    uint32_t code_count;
+
+    struct map actor_map;
+    struct actor **actors;
+    uint32_t actor_count, actor_capacity;
+    struct actor *runnable, *runnable_last;
+
+    struct job *jobs, *jobs_last;
+    struct ready_step *ready, *ready_last;
+    struct tool_queue *queues; /* ready, but no tool of that name is here */
+    uint32_t queue_count, parked_claims;
+    struct lease *leases;
+    uint32_t lease_count, lease_capacity;
+    int64_t next_lease_ms; /* none ends before; INT64_MAX: none */
+    struct mail *later;          /* events that met a failing store */
+    uint32_t jobs_under_way, mail_under_way;
+    _Atomic bool ready_lost;       /* a ready step could not be remembered: look for it */
+    int64_t next_due_ms;           /* as far as known; INT64_MAX: none */
+    bool timers_busy;              /* somebody is firing what is due */
+    _Atomic uint32_t stuck_timers; /* due, but not to be fired now */
+    int64_t stuck_until_ms;
+    int bell;           /* -1: nobody has asked for it */
+    int64_t bell_at_ms; /* what it is set to */
+    bool bell_may_ring; /* it may have rung since: it has to be set again to fall silent */
+
+    uint32_t queued; /* requests that wait for the drain */
+    struct histogram commit_times;
+    _Atomic uint64_t commits_failed;
+    void (*committed)(void *context, uint64_t position); /* who follows the log; NULL: nobody */
+    void *committed_context;
+
+    pthread_t *threads;
+    uint32_t thread_count;
+};
+
+#endif

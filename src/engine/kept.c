@@ -1,0 +1,183 @@
+/* kept.c - what stands from one control record to another, in the store's own chain: tokens and
+ * alarms. The record that begins one says all about it; one with `over` ends it. */
+#include "base/node.h"
+#include "engine/engine_int.h"
+
+static pawl_status load(struct engine *engine, struct scope *scope, const struct kept_row *row,
+                        struct kept *out)
+{
+    struct record record;
+    pawl_status status = store_record(engine->store, scope, row->pos, &record);
+
+    *out = (struct kept){ .id = row->id, .due_at_ms = row->due_at_ms, .at_ms = record.at_ms };
+    if (!status && record.what != row->what)
+        status = PAWL_NOT_KNOWN;
+    if (!status) {
+        out->body = record.body;
+        status = value_text(engine, scope, record.payload, &out->payload);
+    }
+    return status == PAWL_NOT_KNOWN
+               ? scope_fail(scope, PAWL_STORAGE_FAILURE,
+                            "a token or alarm names position %llu, which has none: run pawl verify",
+                            (unsigned long long)row->pos)
+               : status;
+}
+
+pawl_status engine_kept(struct engine *engine, struct scope *scope, int32_t what, str id,
+                        struct kept *out)
+{
+    struct kept_row row;
+    pawl_status status = store_kept(engine->store, scope, what, id, &row);
+
+    return status ? status : load(engine, scope, &row, out);
+}
+
+pawl_status engine_kept_list(struct engine *engine, struct scope *scope, int32_t what,
+                             uint32_t limit, struct kept **out, uint32_t *count)
+{
+    struct kept_row *rows;
+    pawl_status status = store_kept_list(engine->store, scope, what, limit, &rows, count);
+
+    if (status)
+        return status;
+    *out = ARENA_ARRAY(&scope->arena, struct kept, *count + 1);
+    for (uint32_t i = 0; i < *count && !status; i++)
+        status = *out ? load(engine, scope, &rows[i], &(*out)[i]) : scope_no_memory(scope);
+    return status;
+}
+
+/* ---- in the drain ---- */
+
+struct keeping {
+    const struct keep_args *args;
+    char *id; /* out */
+};
+
+static pawl_status add(struct engine *engine, struct request *request, int64_t at_ms, str id,
+                       str body)
+{
+    const struct keep_args *args = ((struct keeping *)request->context)->args;
+    struct batch *batch = &engine->batch;
+    pawl_status status = batch_reserve(engine, request->scope, 1, 0);
+
+    if (!status && batch->kept_count == batch->kept_capacity)
+        status = batch_kept_room(batch) ? PAWL_OK : scope_no_memory(request->scope);
+    if (!status)
+        status = batch_store_record(engine, request->scope, args->what, at_ms, body, args->payload,
+                                    args->key);
+    if (status)
+        return status;
+    batch->kept[batch->kept_count++] = (struct kept_change){
+        .row = { .what = args->what,
+                 .id = id,
+                 .due_at_ms = args->due_at_ms,
+                 .pos = batch->records[batch->record_count - 1].pos },
+        .is_put = !args->over.data,
+    };
+    request->accepted = true;
+    return PAWL_OK;
+}
+
+static str print_body(struct engine *engine, struct scope *scope, const struct keep_args *args,
+                      str id)
+{
+    struct buf body;
+    str kept;
+
+    buf_init(&body, engine->heap, LIMIT_TEXT);
+    json_open(&body, '{');
+    json_key(&body, "id");
+    json_str(&body, id);
+    if (args->over.data) {
+        json_key(&body, "over");
+        json_str(&body, args->over);
+    } else {
+        json_key(&body, "due");
+        json_i64(&body, args->due_at_ms);
+    }
+    if (args->more.data) {
+        json_key(&body, "more");
+        json_raw(&body, args->more);
+    }
+    json_close(&body, '}');
+    kept = buf_keep(&body, &scope->arena);
+    buf_fini(&body);
+    return kept;
+}
+
+/* The id that a repeated call was given. */
+static pawl_status repeat(struct scope *scope, const struct record *record, char *out)
+{
+    struct node *body, *id;
+
+    if (node_read_json(scope, record->body, &body) == PAWL_OK &&
+        (id = node_find(body, "id")) != NULL && id->text.size == KEPT_ID_SIZE) {
+        memcpy(out, id->text.data, KEPT_ID_SIZE);
+        return PAWL_OK;
+    }
+    return scope_fail(scope, PAWL_STORAGE_FAILURE, "a record does not say its id: run pawl verify");
+}
+
+static bool is_ended_here(const struct batch *batch, const struct keep_args *args)
+{
+    for (uint32_t i = 0; i < batch->kept_count; i++)
+        if (batch->kept[i].row.what == args->what && str_eq(batch->kept[i].row.id, args->id))
+            return true;
+    return false;
+}
+
+static pawl_status drain_keep(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    struct keeping *keeping = request->context;
+    const struct keep_args *args = keeping->args;
+    uint8_t random[KEPT_ID_SIZE / 2];
+    struct kept_row row;
+    struct record record;
+    enum key_use use;
+    str id = args->id, body;
+    pawl_status status = keys_look(engine, request->scope, args->key, at_ms, &use, &record);
+
+    if (status)
+        return status;
+    request->is_again =
+        use == KEY_PENDING || (args->over.data && is_ended_here(&engine->batch, args));
+    if (use == KEY_REPEAT)
+        return repeat(request->scope, &record, keeping->id);
+    if (request->is_again)
+        return PAWL_OK;
+    if (args->over.data) {
+        status = store_kept(engine->store, request->scope, args->what, id, &row);
+        if (status)
+            return status;
+    } else {
+        engine->env->random(engine->env, random, sizeof random);
+        sha_hex(random, sizeof random, keeping->id);
+        id = (str){ keeping->id, KEPT_ID_SIZE };
+    }
+    body = print_body(engine, request->scope, args, id);
+    return body.data ? add(engine, request, at_ms, id, body) : scope_no_memory(request->scope);
+}
+
+pawl_status engine_keep(struct engine *engine, struct scope *scope, const struct keep_args *args,
+                        char id[KEPT_ID_SIZE + 1])
+{
+    char unused[KEPT_ID_SIZE + 1] = "";
+    struct keeping keeping = { args, id ? id : unused };
+    struct request request = {
+        .kind = REQUEST_CONTROL, .scope = scope, .control = drain_keep, .context = &keeping
+    };
+    pawl_status status;
+
+    keeping.id[KEPT_ID_SIZE] = '\0';
+    status = engine_submit(engine, &request);
+    if (!status && args->what == CONTROL_ALARM)
+        timers_look_again(engine);
+    return status;
+}
+
+void engine_random(struct engine *engine, uint8_t *out, size_t size)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->env->random(engine->env, out, size);
+    pthread_mutex_unlock(&engine->lock);
+}

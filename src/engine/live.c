@@ -1,0 +1,78 @@
+/* live.c - effects of entries become changes of live rows: steps, timers, waits. */
+#include "engine/engine_int.h"
+
+uint32_t live_room(const struct decision *decision)
+{
+    uint32_t room = 1;
+
+    for (uint32_t i = 0; i < decision->count; i++)
+        room += decision->drafts[i].effects.count + 1;
+    return room;
+}
+
+static bool live_of(const struct effect *effect, const struct draft *draft, struct live_change *out)
+{
+    out->ordinal = effect->ordinal;
+    out->name = effect->name;
+    out->plan = draft->step ? draft->step - 1 : 0;
+    out->attempt = draft->attempt;
+    switch (effect->kind) {
+    case EFFECT_STEP:
+        out->kind = LIVE_STEP_PUT;
+        out->plan = effect->plan;
+        out->attempt = effect->attempt;
+        out->status = effect->status;
+        return true;
+    case EFFECT_READY:
+    case EFFECT_RUN:
+        out->kind = LIVE_STEP_PUT;
+        out->status = effect->kind == EFFECT_READY ? STEP_READY : STEP_RUNNING;
+        out->name = effect->lease;
+        out->due_at_ms = effect->lease_ms;
+        return true;
+    case EFFECT_END:
+        out->kind = LIVE_STEP_DELETE;
+        out->is_bare = effect->is_bare;
+        return true;
+    case EFFECT_ARM:
+        out->kind = LIVE_TIMER_PUT;
+        out->due_at_ms = effect->due_at_ms;
+        return true;
+    case EFFECT_DISARM:
+        out->kind = LIVE_TIMER_DELETE;
+        return !PLANTED(DISARM_LOST);
+    case EFFECT_AWAIT:
+        out->kind = LIVE_WAIT_PUT;
+        return true;
+    case EFFECT_LEAVE:
+        out->kind = LIVE_WAIT_DELETE;
+        return true;
+    case EFFECT_STATE:
+    case EFFECT_SNAPSHOT:
+        break;
+    }
+    return false;
+}
+
+void live_from_draft(struct engine *engine, struct head *head, const struct draft *draft,
+                     bool is_terminal)
+{
+    struct batch *batch = &engine->batch;
+
+    if (is_terminal) {
+        head->flags &= (uint8_t)~HEAD_PAUSED;
+        ASSERT(batch->live_count < batch->live_capacity);
+        batch->live[batch->live_count++] =
+            (struct live_change){ .kind = LIVE_CLEAR, .instance = head->instance };
+        return;
+    }
+    for (uint32_t i = 0; i < draft->effects.count; i++) {
+        struct live_change change = { .instance = head->instance,
+                                      .test = (head->flags & HEAD_TEST) != 0 };
+
+        if (!live_of(&draft->effects.items[i], draft, &change))
+            continue;
+        ASSERT(batch->live_count < batch->live_capacity);
+        batch->live[batch->live_count++] = change;
+    }
+}

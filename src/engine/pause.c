@@ -1,0 +1,215 @@
+/* pause.c - an instance that is held: no state and no entry, but a control record that says who
+ * held it, when and why, and a row that follows from it.
+ *
+ * While it is held it takes no fire, no signal and no timer, and none of its steps is started;
+ * what runs may end, and cancel works. Deciding looks first (mailbox.c), and the drain looks again:
+ * a decision that was made before the pause is made once more. */
+#include "base/node.h"
+#include "engine/engine_int.h"
+
+pawl_status pause_refusal(struct scope *scope)
+{
+    return scope_fail(scope, PAWL_PAUSED, "the instance is paused; resume it first");
+}
+
+bool pause_bars(enum event_kind kind)
+{
+    return kind == EVENT_SIGNAL || kind == EVENT_TIMER || kind == EVENT_STEP_START ||
+           kind == EVENT_APPROVE || kind == EVENT_REJECT;
+}
+
+pawl_status pause_look(struct engine *engine, struct scope *scope, uint64_t instance, bool *out)
+{
+    struct head_row row;
+    const struct head *cached;
+    bool is_known = false;
+    pawl_status status;
+
+    pthread_mutex_lock(&engine->lock);
+    cached = engine->options.own ? heads_find(&engine->heads, instance) : NULL;
+    if (cached && !(cached->flags & HEAD_RAW)) {
+        is_known = true;
+        *out = (cached->flags & HEAD_PAUSED) != 0;
+    }
+    pthread_mutex_unlock(&engine->lock);
+    if (is_known)
+        return PAWL_OK;
+    status = store_head(engine->store, scope, instance, true, &row);
+    *out = !status && row.paused;
+    return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+}
+
+/* ---- in the drain ---- */
+
+struct pause_request {
+    const struct pause_args *args;
+    enum instance_status status; /* out */
+    uint64_t instance;           /* out */
+};
+
+static str print_status(struct engine *engine, struct scope *scope, enum instance_status status)
+{
+    struct buf body;
+    str kept;
+
+    buf_init(&body, engine->heap, LIMIT_TEXT);
+    json_open(&body, '{');
+    json_key(&body, "status");
+    json_text(&body, instance_status_name(status));
+    json_close(&body, '}');
+    kept = buf_keep(&body, &scope->arena);
+    buf_fini(&body);
+    return kept;
+}
+
+static pawl_status read_status(struct scope *scope, const struct record *record,
+                               enum instance_status *out)
+{
+    struct node *body, *member;
+
+    if (node_read_json(scope, record->body, &body) == PAWL_OK) {
+        member = node_find(body, "status");
+        for (int i = STATUS_RUNNING; member && i <= STATUS_CANCELLED; i++)
+            if (str_is(member->text, instance_status_name((enum instance_status)i))) {
+                *out = (enum instance_status)i;
+                return PAWL_OK;
+            }
+    }
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "the record at position %llu does not say its status: run pawl verify",
+                      (unsigned long long)record->pos);
+}
+
+static pawl_status status_after(struct engine *engine, struct scope *scope, const struct head *head,
+                                bool paused, enum instance_status *out)
+{
+    struct live live;
+    pawl_status status;
+
+    *out = paused ? STATUS_PAUSED : STATUS_SUSPENDED;
+    if (paused)
+        return PAWL_OK;
+    status = store_live(engine->store, scope, head->instance, &live);
+    for (uint32_t i = 0; !status && i < live.step_count; i++)
+        if (live.steps[i].status != STEP_PENDING)
+            *out = STATUS_RUNNING;
+    return status;
+}
+
+static pawl_status add_record(struct engine *engine, struct scope *scope, struct head *head,
+                              const struct pause_args *args, int64_t at_ms, str body)
+{
+    struct commitments commitments = { 0 };
+    struct record *record, ids = { 0 };
+    char id[ID_SIZE + 1];
+    pawl_status status = PAWL_OK;
+
+    if (args->actor.data)
+        status = intern(engine, scope, args->actor, &ids.actor, &commitments.actor);
+    if (status)
+        return status;
+    if (args->reason.data)
+        ids.reason = batch_new_value(engine, args->reason, false, &commitments.reason);
+    record = batch_record(engine, args->resume ? CONTROL_RESUME : CONTROL_PAUSE, head, at_ms);
+    record->actor = ids.actor;
+    record->reason = ids.reason;
+    record->body = body;
+    record->key = args->key ? (str){ (const char *)args->key, KEY_SIZE } : STR_NONE;
+    id_print(head->instance, head->random, id);
+    batch_seal(engine, head, record, id, body, &commitments);
+    head->flags |= HEAD_NOW;
+    head->flags ^= HEAD_PAUSED;
+    engine->batch.live[engine->batch.live_count++] =
+        (struct live_change){ .kind = args->resume ? LIVE_PAUSE_DELETE : LIVE_PAUSE_PUT,
+                              .instance = head->instance,
+                              .pos = record->pos };
+    return PAWL_OK;
+}
+
+static pawl_status find_head(struct engine *engine, struct scope *scope, str id, struct head **out)
+{
+    struct definition_slot *slot;
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number;
+    pawl_status status = id_check(scope, id, &number, random);
+
+    if (!status)
+        status = batch_reserve(engine, scope, 1, 1);
+    if (!status)
+        status = batch_head(engine, scope, number, out);
+    if (status == PAWL_NOT_KNOWN || (!status && memcmp(random, (*out)->random, sizeof random) != 0))
+        return scope_fail(scope, PAWL_NOT_KNOWN, "no instance '%.*s'", STR_ARG(id));
+    if (!status)
+        status = definitions_of(engine, scope, *out, &slot);
+    if (!status && slot->definition->states[(*out)->state].terminal != TERMINAL_NOT)
+        return scope_fail(scope, PAWL_TERMINAL, "the instance has ended in '%.*s'",
+                          STR_ARG(slot->definition->states[(*out)->state].name));
+    return status;
+}
+
+/* To pause what is paused is no mistake, and leaves nothing behind but its key, if it has one. */
+static pawl_status pause_new(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    struct pause_request *pause = request->context;
+    const struct pause_args *args = pause->args;
+    struct scope *scope = request->scope;
+    bool is_paused;
+    struct head *head;
+    str body;
+    pawl_status status = find_head(engine, scope, args->id, &head);
+
+    if (!status)
+        status = status_after(engine, scope, head, !args->resume, &pause->status);
+    if (status)
+        return status;
+    pause->instance = head->instance;
+    is_paused = (head->flags & HEAD_PAUSED) != 0;
+    body = print_status(engine, scope, pause->status);
+    if (!body.data)
+        return scope_no_memory(scope);
+    if (is_paused == args->resume)
+        status = add_record(engine, scope, head, args, at_ms, body);
+    else if (args->key)
+        status = batch_store_record(engine, scope, CONTROL_KEYED, at_ms, body, STR_NONE, args->key);
+    request->accepted = !status && (is_paused == args->resume || args->key);
+    return status;
+}
+
+static pawl_status drain_pause(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    struct pause_request *pause = request->context;
+    struct record record;
+    enum key_use use;
+    pawl_status status = keys_look(engine, request->scope, pause->args->key, at_ms, &use, &record);
+
+    if (status)
+        return status;
+    request->is_again = use == KEY_PENDING;
+    if (use == KEY_REPEAT)
+        return read_status(request->scope, &record, &pause->status);
+    return request->is_again ? PAWL_OK : pause_new(engine, request, at_ms);
+}
+
+/* ---- */
+
+pawl_status engine_pause(struct engine *engine, struct scope *scope, const struct pause_args *args,
+                         enum instance_status *out)
+{
+    struct pause_request pause = { .args = args };
+    struct request request = {
+        .kind = REQUEST_CONTROL, .scope = scope, .control = drain_pause, .context = &pause
+    };
+    pawl_status status = ref_check(scope, "actor_ref", args->actor);
+
+    if (!status)
+        status = engine_submit(engine, &request);
+    if (status)
+        return status;
+    *out = pause.status;
+    if (args->resume && pause.instance) {
+        if (engine->options.own && recover_instance(engine, scope, pause.instance, false))
+            engine->ready_lost = true; /* found again by whoever looks */
+        timers_look_again(engine);
+    }
+    return PAWL_OK;
+}

@@ -1,0 +1,128 @@
+/* verify_kept.c - tokens and alarms: what the log's records leave in force, against the rows. */
+#include "base/assert.h"
+#include "base/node.h"
+#include "evidence/verify_int.h"
+
+#define KEPT_LIST_MAX UINT32_MAX
+
+static void drop(struct verify *v, uint32_t index)
+{
+    union {
+        const char *kept;
+        char *ours;
+    } id = { v->standing[index].id.data };
+
+    heap_free(v->heap, id.ours, v->standing[index].id.size);
+    v->standing[index] = v->standing[--v->standing_count];
+}
+
+void verify_drop_kept(struct verify *v)
+{
+    while (v->standing_count > 0)
+        drop(v, v->standing_count - 1);
+    heap_free(v->heap, v->standing, v->standing_capacity * sizeof *v->standing);
+    v->standing = NULL;
+    v->standing_capacity = 0;
+}
+
+static uint32_t find(const struct verify *v, int32_t what, str id)
+{
+    uint32_t i = 0;
+
+    while (i < v->standing_count && (v->standing[i].what != what || !str_eq(v->standing[i].id, id)))
+        i++;
+    return i;
+}
+
+pawl_status verify_put_kept(struct verify *v, const struct kept_row *row)
+{
+    char *copy;
+
+    if (!verify_grow(v->heap, &v->standing, v->standing_count, &v->standing_capacity,
+                     sizeof *v->standing))
+        return scope_no_memory(&v->scope);
+    copy = heap_new(v->heap, row->id.size);
+    if (!copy)
+        return scope_no_memory(&v->scope);
+    memcpy(copy, row->id.data, row->id.size);
+    v->standing[v->standing_count] = *row;
+    v->standing[v->standing_count++].id.data = copy;
+    return PAWL_OK;
+}
+
+pawl_status verify_note_kept(struct verify *v, const struct record *record)
+{
+    struct node *body = NULL, *id, *due;
+    int64_t due_at_ms = 0;
+    uint32_t index;
+
+    if (record->instance != 0)
+        return verify_bad(v, "a token or alarm in an instance's chain");
+    if (!v->whole)
+        return PAWL_OK;
+    if (node_read_json(&v->scope, record->body, &body) == PAWL_NO_MEMORY)
+        return PAWL_NO_MEMORY;
+    id = body ? node_find(body, "id") : NULL;
+    due = body ? node_find(body, "due") : NULL;
+    if (!id || id->kind != NODE_STRING || id->text.size == 0)
+        return verify_bad(v, "a token or alarm without an id");
+    index = find(v, record->what, id->text);
+    if (!node_find(body, "over")) {
+        if (index < v->standing_count || !due || !node_to_i64(due, &due_at_ms))
+            return verify_bad(v, "a token or alarm that begins twice, or never falls due");
+        return verify_put_kept(v, &(struct kept_row){ .what = record->what,
+                                                      .id = id->text,
+                                                      .due_at_ms = due_at_ms,
+                                                      .pos = record->pos });
+    }
+    if (index == v->standing_count)
+        return verify_bad(v, "a token or alarm ends that is not in force");
+    drop(v, index);
+    return PAWL_OK;
+}
+
+static pawl_status check_kind(struct verify *v, int32_t what)
+{
+    struct kept_row *rows = NULL;
+    uint32_t count = 0, expected = 0;
+    pawl_status status = store_kept_list(v->store, &v->scope, what, KEPT_LIST_MAX, &rows, &count);
+
+    for (uint32_t i = 0; i < v->standing_count; i++)
+        expected += v->standing[i].what == what;
+    for (uint32_t i = 0; status == PAWL_OK && i < count; i++) {
+        uint32_t index = find(v, what, rows[i].id);
+
+        if (index == v->standing_count || v->standing[index].pos != rows[i].pos ||
+            v->standing[index].due_at_ms != rows[i].due_at_ms)
+            return verify_bad(v, "the row of a token or alarm is not what the log says: %.*s",
+                              STR_ARG(rows[i].id));
+    }
+    if (status == PAWL_OK && count != expected)
+        return verify_bad(v, "the row of a token or alarm is missing");
+    return status;
+}
+
+/* Again, if the log went on meanwhile: a row may belong to a later commit. */
+pawl_status verify_all_kept(struct verify *v)
+{
+    static const int32_t kinds[] = { CONTROL_TOKEN, CONTROL_ALARM };
+    pawl_status status = PAWL_OK;
+
+    for (size_t i = 0; status == PAWL_OK && i < sizeof kinds / sizeof *kinds; i++) {
+        uint64_t pos;
+
+        do {
+            pos = v->pos;
+            scope_clear(&v->scope);
+            verify_at(v, 0, 0, 0);
+            status = check_kind(v, kinds[i]);
+            if (status != PAWL_STORAGE_FAILURE || v->report->valid)
+                break;
+            v->report->valid = true;
+            if (verify_catch_up(v) != PAWL_OK)
+                return PAWL_STORAGE_FAILURE;
+            v->report->valid = v->pos != pos;
+        } while (v->pos != pos);
+    }
+    return status;
+}

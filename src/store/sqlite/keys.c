@@ -1,0 +1,69 @@
+/* keys.c - idempotency keys: which record each was used for.
+ *
+ * Their ids are random, so each row costs a page of its own; what keeps the table small is that
+ * every commit that adds some takes twice as many old ones away. */
+#include "read_int.h"
+
+static const char select_key[] = "SELECT id, at, pos FROM pawl_key WHERE id = ?1";
+static const char put_key[] = "INSERT OR REPLACE INTO pawl_key (id, at, pos) VALUES (?1, ?2, ?3)";
+static const char drop_keys[] = "DELETE FROM pawl_key WHERE id IN"
+                                " (SELECT id FROM pawl_key WHERE at < ?1 ORDER BY at LIMIT ?2)";
+
+static void read_key(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    struct key_row *row = out;
+
+    (void)arena;
+    column_bytes(statement, 0, row->id, KEY_ID_SIZE);
+    row->at_ms = column_i64(statement, 1);
+    row->pos = column_u64(statement, 2);
+}
+
+pawl_status sqlite_key(struct store *base, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
+                       struct key_row *out)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    sqlite3_stmt *statement;
+    pawl_status status = reader_enter(store, scope);
+
+    if (status != PAWL_OK)
+        return status;
+    status = statement_get(&store->reader, scope, STATEMENT_KEY, select_key, &statement);
+    if (status == PAWL_OK) {
+        bind_bytes(statement, 1, id, KEY_ID_SIZE);
+        status = read_row(scope, statement, "key", read_key, out);
+    }
+    reader_leave(store);
+    return status;
+}
+
+static pawl_status put_keys(struct connection *writer, struct scope *scope,
+                            const struct commit *commit)
+{
+    sqlite3_stmt *statement;
+    pawl_status status = statement_get(writer, scope, STATEMENT_PUT_KEY, put_key, &statement);
+
+    for (size_t i = 0; i < commit->key_count && status == PAWL_OK; i++) {
+        bind_bytes(statement, 1, commit->keys[i].id, KEY_ID_SIZE);
+        bind_i64(statement, 2, commit->keys[i].at_ms);
+        bind_u64(statement, 3, commit->keys[i].pos);
+        status = statement_run(statement, scope);
+    }
+    return status;
+}
+
+pawl_status write_keys(struct connection *writer, struct scope *scope, const struct commit *commit)
+{
+    sqlite3_stmt *statement;
+    pawl_status status;
+
+    if (commit->key_count == 0)
+        return PAWL_OK;
+    status = statement_get(writer, scope, STATEMENT_DROP_KEYS, drop_keys, &statement);
+    if (status == PAWL_OK) {
+        bind_i64(statement, 1, commit->keys_before_ms);
+        bind_u64(statement, 2, 2 * commit->key_count);
+        status = statement_run(statement, scope);
+    }
+    return status == PAWL_OK ? put_keys(writer, scope, commit) : status;
+}

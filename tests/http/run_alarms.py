@@ -1,0 +1,75 @@
+"""Alarms over HTTP and from the command line: once, also through a death at every commit (B40)."""
+from web import Web, harness
+
+ORDER = str(harness.EXAMPLES / "order.yaml")
+
+
+BELL = """name: bell
+states: [quiet]
+initial_state: quiet
+terminal_states: []
+transitions: [{from_state: quiet, action: ring, to_state: quiet}]
+"""
+
+
+def actions(web, instance):
+    return [e["action"] for e in web.get("/v1/instances/%s/history" % instance).json["entries"]]
+
+
+def test_an_alarm_is_set_listed_cancelled_and_fires(shell):
+    _, address = shell.serve("--test")
+    web = Web(address)
+    shell.pawl("define", ORDER)
+    order = web.create(definition="order")
+    pay = {"instance_id": order, "action": "pay"}
+    made = web.expect(201, "POST", "/v1/alarms", {"after": "1h", "operation": "instance.fire", "input": pay})
+    other = shell.json("alarm", "set", "instance.cancel", "--after", "30m", "--input",
+                       '{"instance_id":"%s"}' % order)
+    listed = [a["alarm_id"] for a in web.get("/v1/alarms").json["alarms"]]
+    assert listed == [other["alarm_id"], made.json["alarm_id"]], listed
+    assert "instance.fire" in shell.pawl("alarm", "list").out
+    shell.pawl("alarm", "cancel", other["alarm_id"])
+    web.refused("not-known", "DELETE", "/v1/alarms/" + other["alarm_id"])
+    web.expect(200, "POST", "/v1/test/advance", {"by": "59m"})
+    assert actions(web, order) == []
+    web.expect(200, "POST", "/v1/test/advance", {"by": "1m"})
+    assert actions(web, order) == ["pay"]
+    assert web.get("/v1/alarms").json["alarms"] == []
+    assert web.expect(200, "POST", "/v1/verify").json["valid"]
+
+
+def test_an_alarm_happens_once_whichever_commit_its_server_dies_at(shell):
+    shell.pawl("define", shell.write("bell.yaml", BELL))
+    for point in ("before-commit", "after-commit"):
+        for number in (1, 2):
+            bell = shell.json("start", "bell")["instance_id"]
+            shell.pawl("alarm", "set", "instance.fire", "--after", "0s", "--input",
+                       '{"instance_id":"%s","action":"ring"}' % bell)
+            dying = shell.begin("serve", "--listen", "127.0.0.1:0",
+                                env={"PAWL_CRASH_AT": "%s:%d" % (point, number)})
+            dying.wait(60)  # the overdue alarm makes the commit it dies at
+            assert dying.returncode != 0
+            child, address = shell.serve()
+            web = Web(address)
+            shell.wait_for(lambda: web.get("/v1/alarms").json["alarms"] == [])
+            assert actions(web, bell) == ["ring"], (point, number)
+            assert web.expect(200, "POST", "/v1/verify").json["valid"]
+            shell.stop(child)
+
+
+def test_whoever_sets_an_alarm_must_be_allowed_to_do_what_it_does(shell):
+    shell.pawl("define", ORDER)
+    order = shell.json("start", "order")["instance_id"]
+    token = shell.json("token", "create", "--scope", "write:order")["token"]
+    _, address = shell.serve()
+    web, headers = Web(address), {"Authorization": "Bearer " + token}
+    fire = {"after": "1h", "operation": "instance.fire", "input": {"instance_id": order, "action": "pay"}}
+    web.expect(201, "POST", "/v1/alarms", fire, headers)
+    for operation, inner in (("definition.put", {"name": "order", "text": "x"}),
+                             ("instance.create", {"definition": "other"}), ("token.revoke", {"token_id": "x"})):
+        web.refused("forbidden", "POST", "/v1/alarms",
+                    {"after": "1h", "operation": operation, "input": inner}, headers)
+
+
+if __name__ == "__main__":
+    harness.main(globals())

@@ -1,0 +1,111 @@
+"""Pause and resume over HTTP and from the command line, against real servers and stores."""
+from web import Web, harness
+
+TRIP = """name: trip
+steps:
+  start: {name: pack, tool: log, args: {message: packed}, next: ride}
+  ride: {tool: sleep, args: {for: 1h}, next: unpack}
+  unpack: {tool: set, args: {got: 1}, done: true}
+"""
+
+
+def test_a_flow_that_is_paused_through_a_kill_goes_on_at_resume(shell):
+    child, address = shell.serve("--test")
+    web = Web(address)
+    web.expect(201, "PUT", "/v1/definitions/trip", TRIP, {"Content-Type": "application/yaml"})
+    trip = web.create(definition="trip")
+    base = "/v1/instances/" + trip
+    assert web.expect(200, "POST", base + "/pause", {"actor_ref": "ann", "reason": "audit"}).json == {
+        "status": "paused"}
+    child.kill()
+    child.wait()
+    web = Web(shell.serve("--test")[1])
+    web.expect(200, "POST", "/v1/test/advance", {"by": "2h"})
+    assert web.get(base).json["status"] == "paused"
+    assert [w["kind"] for w in web.get(base + "/why").json["waiting_for"]][0] == "pause"
+    assert trip in [i["instance_id"] for i in web.get("/v1/instances?status=paused").json["instances"]]
+    web.refused("paused", "POST", base + "/signals", {"name": "x"})
+    web.refused("invalid-request", "POST", base + "/pause", {"colour": 1})
+    web.refused("not-known", "POST", "/v1/instances/%s/pause" % ("0" * 25 + "1"))
+    web.expect(200, "POST", base + "/resume")
+    web.expect(200, "POST", "/v1/test/advance", {"by": "0s"})
+    assert web.get(base).json["status"] == "completed"
+    web.refused("terminal", "POST", base + "/pause")
+    assert web.expect(200, "POST", "/v1/verify").json["valid"]
+
+
+def test_the_command_line_pauses_and_resumes_with_and_without_a_server(shell):
+    shell.pawl("define", str(harness.EXAMPLES / "order.yaml"))
+    shell.pawl("define", shell.write("trip.yaml", TRIP.replace("1h", "1ms")))
+    order = shell.json("start", "order")["instance_id"]
+    trip = shell.json("start", "trip")["instance_id"]
+    for words in (("pause", order, "--actor", "ann"), ("pause", trip, "--reason", "audit")):
+        assert shell.json(*words) == {"status": "paused"}
+    refused = shell.pawl("fire", order, "pay", expect=1)
+    assert "paused" in refused.err, refused
+    assert "audit" in shell.pawl("why", trip).out
+    shell.pawl("resume", trip)  # to its end
+    assert shell.json("show", trip)["status"] == "completed"
+    shell.pawl("resume", order)
+    shell.pawl("fire", order, "pay")
+    child, _ = shell.serve()
+    assert shell.json("pause", order) == {"status": "paused"}
+    shell.pawl("resume", order)
+    assert shell.json("show", order)["status"] == "suspended"
+    shell.stop(child)
+    assert shell.json("verify")["valid"]
+
+
+CLAIM = {"name": "claim", "states": ["open", "late", "gone"], "initial_state": "open", "terminal_states": ["gone"],
+         "terminal_kinds": {"gone": "cancel"},
+         "transitions": [{"from_state": "open", "action": "lapse", "to_state": "late"},
+                         {"from_state": "open", "action": "drop", "to_state": "gone"}],
+         "deadlines": [{"state": "open", "after": "1h", "action": "lapse"}]}
+
+
+def test_a_deadline_of_a_paused_machine_waits_for_resume(shell):
+    child, address = shell.serve("--test")
+    web = Web(address)
+    web.expect(201, "PUT", "/v1/definitions/claim", CLAIM)
+    held, free, dropped = (web.create(definition="claim") for _ in range(3))
+    for id in (held, dropped):
+        web.expect(200, "POST", "/v1/instances/%s/pause" % id)
+    web.expect(200, "POST", "/v1/test/advance", {"by": "2h"})
+    assert [web.get("/v1/instances/" + id).json["current_state"] for id in (held, free)] == ["open", "late"]
+    assert web.get("/v1/instances/counts").json["by_status"] == {"paused": 2, "suspended": 1}
+    for filters in ("", "&definition=claim", "&state=open"):
+        found = web.get("/v1/instances?status=paused" + filters).json["instances"]
+        assert {i["instance_id"] for i in found} == {held, dropped}, (filters, found)
+    found = web.get("/v1/instances?status=suspended").json["instances"]
+    assert [i["instance_id"] for i in found] == [free]
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % dropped)
+    child.kill()
+    child.wait()
+    web = Web(shell.serve("--test")[1])
+    assert web.get("/v1/instances/" + held).json["status"] == "paused"
+    web.expect(200, "POST", "/v1/instances/%s/resume" % held)
+    web.expect(200, "POST", "/v1/test/advance", {"by": "0s"})
+    assert web.get("/v1/instances/" + held).json["current_state"] == "late"
+    assert web.get("/v1/instances/counts").json["by_status"] == {"suspended": 2, "cancelled": 1}
+    assert web.expect(200, "POST", "/v1/verify").json["valid"]
+
+
+def test_a_check_that_goes_on_remembers_pauses_keys_tokens_and_alarms(shell):
+    shell.pawl("define", str(harness.EXAMPLES / "order.yaml"), "--key", "put")
+    one = shell.json("start", "order", "--key", "s")["instance_id"]
+    shell.pawl("token", "create", "--scope", "read")
+    gone = shell.json("token", "create", "--scope", "read")["token_id"]
+    shell.pawl("pause", one, "--key", "p")
+    shell.pawl("alarm", "set", "instance.resume", "--after", "9d", "--input", '{"instance_id": "%s"}' % one)
+    shell.pawl("token", "revoke", gone)
+    shell.pawl("start", "order", "--key", "t")
+    for limit in ("1", "3"):
+        for _ in range(20):
+            done = shell.pawl("verify", "--resume", "--limit", limit, expect=None)
+            if done.code != 4:
+                break
+        assert done.code == 0, done
+
+
+if __name__ == "__main__":
+    harness.main(globals())
