@@ -92,7 +92,7 @@ static void make_sample(void)
     pawl_error error;
 
     scope_init(&sample.scope, &heap_libc, LIMIT_SCOPE);
-    sample.sha = sha_new();
+    sample.sha = sha_new(&heap_libc);
     REQUIRE(sample.sha &&
             !pawl_open_env(&sample.p, "memory:", &(pawl_options){ .test_clock = true },
                            env_sim_new(FUZZ_NOW_MS, 7), &error));
