@@ -1,15 +1,17 @@
 /* fuzz_request.c - a whole request as it comes from the wire, headers and body, through the adapter
  * to its answer: "POST /v1/instances/@1/fire", then "Name: value" lines, an empty line, the body.
  *
- * Whatever comes is answered, with a status of HTTP and JSON inside, and the store stays valid. The
- * library that speaks HTTP is not asked: its few functions that the adapter calls are made here. */
+ * Whatever comes is answered, with a status of HTTP and JSON inside, or with a stream of whole
+ * events; it has its line in the log; and the store stays valid. The adapter is the server's own,
+ * from its start to its stop; wire.c stands in for the library that speaks HTTP and for workers, so
+ * that what one input does is done by this thread, the engine's and the hub's. */
 #include "api/api.h"
-#include "base/node.h"
 #include "fuzz.h"
-#include "surface/http/stream_int.h"
+#include "wire.h"
+#include <sched.h>
 
-#define HEADERS_MAX 12
-#define IDS_MAX     3
+#define IDS_MAX   3
+#define READS_MAX 65536 /* a stream of these few entries has come to rest long before */
 
 static const char order[] =
     "name: order\nstates: [new, paid, gone]\ninitial_state: new\n"
@@ -20,152 +22,11 @@ static const char order[] =
 static const char nap[] = "name: nap\nsteps:\n"
                           "  start: {name: doze, tool: sleep, args: {for: 1m}, done: true}\n";
 
-struct MHD_Connection {
-    char *names[HEADERS_MAX], *values[HEADERS_MAX];
-    uint32_t count;
-    unsigned status; /* of the answer; 0: none */
+struct input {
+    char ids[IDS_MAX][27];
+    char *method;
+    struct buf target, body;
 };
-
-struct MHD_Response {
-    size_t size;
-    const char *body;
-    bool is_raw; /* of a type that need not be JSON */
-};
-
-/* ---- What the adapter calls ---- */
-
-const char *MHD_lookup_connection_value(struct MHD_Connection *connection, enum MHD_ValueKind kind,
-                                        const char *key)
-{
-    (void)kind;
-    for (uint32_t i = 0; i < connection->count; i++)
-        if (strcasecmp(connection->names[i], key) == 0)
-            return connection->values[i];
-    return NULL;
-}
-
-int MHD_get_connection_values(struct MHD_Connection *connection, enum MHD_ValueKind kind,
-                              MHD_KeyValueIterator iterator, void *context)
-{
-    for (uint32_t i = 0; i < connection->count; i++)
-        if (iterator(context, kind, connection->names[i], connection->values[i]) == MHD_NO)
-            break;
-    return (int)connection->count;
-}
-
-struct MHD_Response *MHD_create_response_from_buffer(size_t size, void *buffer,
-                                                     enum MHD_ResponseMemoryMode mode)
-{
-    struct MHD_Response *response = calloc(1, sizeof *response);
-
-    REQUIRE(response);
-    REQUIRE(mode == MHD_RESPMEM_PERSISTENT);
-    response->size = size;
-    response->body = buffer;
-    return response;
-}
-
-enum MHD_Result MHD_add_response_header(struct MHD_Response *response, const char *header,
-                                        const char *content)
-{
-    REQUIRE(header && content && !strpbrk(content, "\r\n"));
-    if (strcasecmp(header, "Content-Type") == 0)
-        response->is_raw = !strstr(content, "json");
-    return MHD_YES;
-}
-
-static void require_json(str body)
-{
-    struct scope scope;
-    struct node *node;
-
-    scope_init(&scope, &heap_libc, 4 * LIMIT_SCOPE);
-    REQUIRE(node_read_json(&scope, body, &node) == PAWL_OK);
-    scope_fini(&scope);
-}
-
-enum MHD_Result MHD_queue_response(struct MHD_Connection *connection, unsigned status,
-                                   struct MHD_Response *response)
-{
-    REQUIRE(connection->status == 0);
-    REQUIRE(status >= 200 && status < 600 && status != 500);
-    if (!response->is_raw && response->size > 0)
-        require_json((str){ response->body, response->size });
-    connection->status = status;
-    return MHD_YES;
-}
-
-void MHD_destroy_response(struct MHD_Response *response)
-{
-    free(response);
-}
-
-void MHD_suspend_connection(struct MHD_Connection *connection)
-{
-    REQUIRE(connection->status == 0);
-}
-
-void MHD_resume_connection(struct MHD_Connection *connection)
-{
-    REQUIRE(connection->status == 0);
-}
-
-/* ---- The rest of the adapter: a worker that works at once, a stream without an end ---- */
-
-bool work_has_room(struct work *work)
-{
-    (void)work;
-    return true;
-}
-
-void work_add(struct work *work, struct request *request)
-{
-    (void)work;
-    request_work(request);
-}
-
-void visit_allow(struct MHD_Connection *connection, int seconds)
-{
-    (void)connection;
-    (void)seconds;
-}
-
-void count_refused(struct http_server *server, enum http_limit limit)
-{
-    (void)server;
-    REQUIRE(limit < HTTP_LIMITS);
-}
-
-void count_answer(struct request *request)
-{
-    REQUIRE(request->result.http_status != 0);
-}
-
-void figures_print(struct http_server *server, struct buf *out)
-{
-    (void)server;
-    (void)out;
-}
-
-static struct stream *const a_stream = (struct stream *)(uintptr_t)8;
-
-struct stream *stream_begin(struct hub *hub, struct MHD_Connection *connection,
-                            const struct op_stream *from)
-{
-    (void)hub;
-    (void)connection;
-    REQUIRE(memchr(from->instance, '\0', sizeof from->instance));
-    return a_stream;
-}
-
-struct MHD_Response *stream_response(struct stream *stream)
-{
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
-
-    REQUIRE(stream == a_stream);
-    return response;
-}
 
 /* ---- A request out of an input ---- */
 
@@ -188,7 +49,7 @@ static void take_headers(struct MHD_Connection *connection, str *rest)
     while (rest->size > 0) {
         char *line = take_line(rest), *colon = strchr(line, ':');
 
-        if (!*line || connection->count == HEADERS_MAX) {
+        if (!*line || connection->count == WIRE_HEADERS_MAX) {
             free(line);
             return;
         }
@@ -199,46 +60,137 @@ static void take_headers(struct MHD_Connection *connection, str *rest)
     }
 }
 
-static char *replace_ids(const char *target, char ids[IDS_MAX][27])
+/* "@1" stands for the first instance's id, in the target and in the body. */
+static void replace_ids(str text, char ids[IDS_MAX][27], struct buf *out)
 {
-    struct buf out;
-    char *text;
-
-    buf_init(&out, &heap_libc, LIMIT_TEXT);
-    for (; *target; target++) {
-        uint32_t which = *target == '@' ? (uint32_t)(target[1] - '1') : IDS_MAX;
+    buf_init(out, &heap_libc, 0);
+    for (size_t i = 0; i < text.size; i++) {
+        uint32_t which =
+            text.data[i] == '@' && i + 1 < text.size ? (uint32_t)(text.data[i + 1] - '1') : IDS_MAX;
 
         if (which < IDS_MAX) {
-            buf_str(&out, str_of(ids[which]));
-            target++;
+            buf_str(out, str_of(ids[which]));
+            i++;
         } else
-            buf_byte(&out, (unsigned char)*target);
+            buf_byte(out, (unsigned char)text.data[i]);
     }
-    buf_byte(&out, '\0');
-    text = strdup(out.data);
-    buf_fini(&out);
-    return text;
+    REQUIRE(!out->failed);
 }
 
-/* As the server does it; the body comes in two pieces. */
-static void serve(struct request *request, const char *method, str body)
+/* ---- Its life ---- */
+
+static void ask(struct MHD_Daemon *daemon, struct MHD_Connection *connection, const char *method,
+                str piece, void **kept)
 {
-    bool answer_now = false;
+    size_t left = piece.size;
 
-    request->method = str_of(method);
-    request->status = request_check(request, &answer_now);
-    if (!answer_now) {
-        size_t half = body.size / 2;
+    REQUIRE(daemon->on_request(daemon->context, connection, "", method, "HTTP/1.1", piece.data,
+                               &left, kept) == MHD_YES);
+    REQUIRE(left == 0);
+    wire_wait(connection);
+}
 
-        REQUIRE(request_take(request, body.data, half));
-        REQUIRE(request_take(request, body.data + half, body.size - half));
+/* The library does it so: the head, the body in pieces (here two), its end; and again when what was
+ * suspended is resumed. Who has answered is not asked any more. */
+static void ask_until_answered(struct MHD_Daemon *daemon, struct MHD_Connection *connection,
+                               const struct input *input, void **kept)
+{
+    str body = buf_view(&input->body);
+    str pieces[] = {
+        STR(""), { body.data, body.size / 2 }, str_from(body, body.size / 2), STR(""), STR("")
+    };
+
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces && connection->status == 0; i++)
+        if (i == 0 || i > 2 || pieces[i].size > 0)
+            ask(daemon, connection, input->method, pieces[i], kept);
+    REQUIRE(connection->status != 0);
+}
+
+static void require_events(str text)
+{
+    static const char *const begins[] = { "id: ", "event: entry", "data: ", ":" };
+
+    REQUIRE(text.size >= 2 && memcmp(text.data + text.size - 2, "\n\n", 2) == 0);
+    while (text.size > 0) {
+        char *line = take_line(&text);
+        bool is_known = !*line;
+
+        for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+            is_known = is_known || strncmp(line, begins[i], strlen(begins[i])) == 0;
+        REQUIRE(is_known && !strchr(line, '\r'));
+        free(line);
     }
-    REQUIRE(respond(request) == MHD_YES);
-    if (request->connection->status == 0) { /* it was away */
-        REQUIRE(request->stage == STAGE_BACK);
-        REQUIRE(respond(request) == MHD_YES);
+}
+
+/* It sleeps until there is more, and there will be none: the hub has read on to the end. */
+static bool is_at_rest(struct stream *stream)
+{
+    struct hub *hub = stream->hub;
+    bool is_level = false, is_at_rest = false;
+
+    while (!is_level) {
+        pthread_mutex_lock(&hub->lock);
+        is_level = hub->position >= events_position(hub->p);
+        is_at_rest = stream->is_suspended && !stream->is_behind &&
+                     (stream->instance || stream->next_number == hub->end_number);
+        pthread_mutex_unlock(&hub->lock);
+        sched_yield();
     }
-    REQUIRE(request->connection->status != 0);
+    return is_at_rest;
+}
+
+static void read_events(struct MHD_Connection *connection, struct buf *text)
+{
+    struct stream *stream = connection->answer.stream;
+
+    for (uint32_t i = 0; !is_at_rest(stream); i++) {
+        char block[257];
+        ssize_t size;
+
+        wire_wait(connection);
+        size = connection->answer.read(stream, text->size, block, 3 + i % 255);
+        REQUIRE(i < READS_MAX && size >= 0);
+        buf_add(text, block, (size_t)size);
+    }
+}
+
+/* While it is open an order is paid, with the body for a payload; whom it concerns is told. */
+static void follow(pawl *p, struct MHD_Connection *connection, struct input *input)
+{
+    const struct stream *stream = connection->answer.stream;
+    pawl_fire_args args = { .action = "pay", .payload = buf_text(&input->body) };
+    struct buf text;
+    bool is_paid;
+
+    buf_init(&text, &heap_libc, 0);
+    if (input->body.size % 3 > 0)
+        read_events(connection, &text);
+    is_paid = pawl_fire(p, input->ids[1], &args, NULL, NULL) == PAWL_OK;
+    read_events(connection, &text);
+    require_events(buf_view(&text));
+    if (is_paid && (!stream->id[0] || strcmp(stream->id, input->ids[1]) == 0))
+        REQUIRE(strstr(buf_text(&text), "\"action\":\"pay\""));
+    buf_fini(&text);
+}
+
+static void serve(struct http_server *server, struct MHD_Connection *connection,
+                  struct input *input)
+{
+    struct MHD_Daemon *daemon = server->daemon;
+    void *kept;
+
+    connection->fd.connect_fd = -1;
+    daemon->on_visit(server, connection, &connection->visit.socket_context,
+                     MHD_CONNECTION_NOTIFY_STARTED);
+    kept = daemon->on_target(server, buf_text(&input->target), connection);
+    REQUIRE(kept);
+    ask_until_answered(daemon, connection, input, &kept);
+    if (connection->answer.stream)
+        follow(server->p, connection, input);
+    REQUIRE(connection->logged == 1);
+    daemon->on_completed(server, connection, &kept, MHD_REQUEST_TERMINATED_COMPLETED_OK);
+    daemon->on_visit(server, connection, &connection->visit.socket_context,
+                     MHD_CONNECTION_NOTIFY_CLOSED);
 }
 
 static void require_valid(pawl *p)
@@ -267,36 +219,61 @@ static void make_store(pawl **out, char ids[IDS_MAX][27])
     }
 }
 
+/* One line, whatever was asked for. */
+static void on_line(void *context, const char *line, size_t size)
+{
+    struct MHD_Connection *connection = context;
+
+    REQUIRE(size > 0 && memchr(line, '\n', size) == line + size - 1);
+    if (line[0] == '{')
+        require_json((str){ line, size });
+    connection->logged++;
+}
+
+static void serve_from_start_to_stop(pawl *p, struct MHD_Connection *connection,
+                                     struct input *input)
+{
+    struct http_options options = { .socket = 1, .log = on_line, .log_context = connection };
+    struct http_server *server;
+    pawl_error error;
+
+    options.log_format = input->body.size % 2 ? HTTP_LOG_JSON : HTTP_LOG_LOGFMT;
+    server = http_start(p, &options, &error);
+    REQUIRE(server);
+    serve(server, connection, input);
+    http_stop(server);
+}
+
+static void take_input(str rest, struct input *out, struct MHD_Connection *connection)
+{
+    char *space;
+
+    out->method = take_line(&rest);
+    space = strchr(out->method, ' ');
+    replace_ids(str_of(space ? space + 1 : "/"), out->ids, &out->target);
+    if (space)
+        *space = '\0';
+    take_headers(connection, &rest);
+    replace_ids(rest, out->ids, &out->body);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct MHD_Connection connection = { 0 };
-    struct http_server server = { .port = 7295 };
-    struct request request = { .server = &server, .connection = &connection };
-    str rest = { (const char *)data, size };
-    char ids[IDS_MAX][27], *line, *space;
+    struct input input;
+    pawl *p;
 
     if (size == 0)
         return 0;
-    make_store(&server.p, ids);
-    line = take_line(&rest);
-    space = strchr(line, ' ');
-    request.target = replace_ids(space ? space + 1 : "/", ids);
-    if (space)
-        *space = '\0';
-    take_headers(&connection, &rest);
-    scope_init(&request.scope, &heap_libc, LIMIT_SCOPE);
-    request.body_limit = route_body_limit(str_of(request.target));
-    buf_init(&request.body, &heap_libc, request.body_limit);
-    buf_init(&request.answer, &heap_libc, LIMIT_SCOPE);
-    serve(&request, line, rest);
-    require_valid(server.p);
-    buf_fini(&request.answer);
-    buf_fini(&request.body);
-    scope_fini(&request.scope);
+    make_store(&p, input.ids);
+    take_input((str){ (const char *)data, size }, &input, &connection);
+    serve_from_start_to_stop(p, &connection, &input);
+    require_valid(p);
+    buf_fini(&input.body);
+    buf_fini(&input.target);
     for (uint32_t i = 0; i < connection.count; i++)
         free(connection.names[i]);
-    free(request.target);
-    free(line);
-    pawl_close(server.p);
+    free(input.method);
+    pawl_close(p);
     return 0;
 }

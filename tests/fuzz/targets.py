@@ -13,7 +13,8 @@ FLAGS = ["-std=c11", "-g", "-O1", "-D_GNU_SOURCE", "-DPAWL_BUILD", "-I" + str(RO
 HTTP = ROOT / "src/surface/http"
 EXTRA = {"http": [str(path) for path in sorted(HTTP.glob("*.c"))] + ["-lmicrohttpd"],
          "query": [str(HTTP / name) for name in ("route.c", "request.c")] + ["-lmicrohttpd"],
-         "request": [str(HTTP / name) for name in ("auth.c", "route.c", "request.c", "response.c", "run.c")]}
+         "request": [str(HERE / "wire.c")] + [str(path) for path in sorted(HTTP.glob("*.c"))
+                                                 if path.name not in ("listen.c", "work.c")]}
 
 
 def names():
