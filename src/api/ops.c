@@ -179,6 +179,15 @@ static const struct op_param batch_params[] = {
 #define THE_STEP { "step_id", IN_PATH, OP_STRING, true, "the step" }
 #define THE_LEASE { "lease", IN_BODY, OP_STRING, false, "the token that step.claim gave" }
 
+static const struct op_param step_list_params[] = {
+    { "status", IN_QUERY, OP_STRING, false, "pending, ready, running; of one instance also done, failed, cancelled" },
+    { "tool", IN_QUERY, OP_STRING, false, "of this tool" },
+    { "instance_id", IN_QUERY, OP_STRING, false, "of this instance" },
+    { "limit", IN_QUERY, OP_INTEGER, false, "rows of a page: 1..1000, default 100" },
+    { "after", IN_QUERY, OP_STRING, false, "the page after this one's `next`" },
+    END,
+};
+
 static const struct op_param claim_params[] = {
     { "tools", IN_BODY, OP_JSON, true, "a list of tools that the worker serves" },
     { "worker", IN_BODY, OP_STRING, true, "who works" },
@@ -285,6 +294,8 @@ const struct op ops[] = {
     { "instance.verify", "POST", "/v1/instances/{instance_id}/verify", 0, 200,
       "Check its records, its rows and, for a flow, its decisions",
       one_instance_params, op_instance_verify, "read" },
+    { "step.list", "GET", "/v1/steps", OP_ANY_QUERY, 200,
+      "Live steps of all instances, or every step of one", step_list_params, op_step_list, "read" },
     { "step.claim", "POST", "/v1/steps/claim", OP_WRITES | OP_NO_KEY, 200,
       "Ready steps of some tools, with a lease for each", claim_params, op_step_claim, "work" },
     { "step.complete_many", "POST", "/v1/steps/complete", OP_WRITES | OP_NO_KEY, 200,

@@ -97,6 +97,7 @@ pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SH
     X(instance_variables)                                                                          \
     X(instance_why)                                                                                \
     X(instance_steps)                                                                              \
+    X(step_list)                                                                                   \
     X(step_claim)                                                                                  \
     X(step_heartbeat)                                                                              \
     X(step_complete)                                                                               \

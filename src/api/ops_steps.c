@@ -1,12 +1,15 @@
-/* ops_steps.c - instance.steps: every attempt of every step, in creation order.
+/* ops_steps.c - instance.steps: every attempt of every step, in creation order; step.list: live
+ * steps of all instances, or all of one.
  *
  * What a step was given is not stored: templates are replaced again, with the memory as it
  * was right after the entry that made the attempt. */
 #include "api/ops_int.h"
+#include "base/limits.h"
 #include "flow/flow.h"
 
 struct fold {
     const struct op_call *call;
+    str id;
     const struct definition *definition;
     void *memory;
     struct flow_call *given; /* by ordinal - 1 */
@@ -59,7 +62,7 @@ static pawl_status fold_history(struct fold *fold)
 {
     struct scope *scope = fold->call->scope;
     struct engine *engine = op_engine(fold->call);
-    str id = op_text(fold->call, "instance_id");
+    str id = fold->id;
     struct history history = { 0 };
     struct instance_view view;
     pawl_status status = engine_get(engine, scope, id, &view);
@@ -89,7 +92,7 @@ static void print_instant(struct buf *out, const char *key, int64_t at_ms)
 static void print_step(const struct fold *fold, const struct flow_attempt *attempt,
                        const struct flow_call *given, struct buf *out)
 {
-    str id = op_text(fold->call, "instance_id");
+    str id = fold->id;
 
     json_open(out, '{');
     json_key(out, "step_id");
@@ -116,16 +119,22 @@ static void print_step(const struct fold *fold, const struct flow_attempt *attem
     json_close(out, '}');
 }
 
+static pawl_status read_steps(struct fold *fold, struct flow_attempts *attempts)
+{
+    const struct op_call *call = fold->call;
+    pawl_status status =
+        engine_steps(op_engine(call), call->scope, fold->id, attempts, &fold->definition);
+
+    fold->count = attempts->count;
+    return status == PAWL_OK && attempts->count > 0 ? fold_history(fold) : status;
+}
+
 pawl_status op_instance_steps(struct op_call *call, struct buf *out)
 {
-    struct fold fold = { .call = call };
+    struct fold fold = { .call = call, .id = op_text(call, "instance_id") };
     struct flow_attempts attempts = { 0 };
-    pawl_status status = engine_steps(op_engine(call), call->scope, op_text(call, "instance_id"),
-                                      &attempts, &fold.definition);
+    pawl_status status = read_steps(&fold, &attempts);
 
-    fold.count = attempts.count;
-    if (status == PAWL_OK && attempts.count > 0)
-        status = fold_history(&fold);
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
@@ -136,4 +145,146 @@ pawl_status op_instance_steps(struct op_call *call, struct buf *out)
     json_close(out, ']');
     json_close(out, '}');
     return PAWL_OK;
+}
+
+/* ---- step.list ---- */
+
+struct listing {
+    const struct op_call *call;
+    str status, tool;
+    bool live_only;
+    uint64_t instance; /* the cursor: what was told last */
+    uint32_t ordinal, limit, count;
+    bool is_full;
+};
+
+static bool fits(const struct listing *listing, const struct flow_attempt *attempt, str tool)
+{
+    if (listing->live_only && attempt->status > STEP_RUNNING)
+        return false;
+    if (listing->tool.data && !str_eq(listing->tool, tool))
+        return false;
+    return !listing->status.data || str_is(listing->status, step_status_name(attempt->status));
+}
+
+/* Those of one instance, behind the cursor. What stands in the scope while it is read goes with
+ * the call; a page is bounded. */
+static pawl_status list_instance(struct listing *listing, str id, uint64_t number, struct buf *out)
+{
+    struct fold fold = { .call = listing->call, .id = id };
+    struct flow_attempts attempts = { 0 };
+    uint32_t from = number == listing->instance ? listing->ordinal : 0;
+    pawl_status status = read_steps(&fold, &attempts);
+
+    for (uint32_t i = 0; i < attempts.count && status == PAWL_OK; i++) {
+        const struct flow_attempt *attempt = &attempts.items[i];
+        const struct flow_call *given = &fold.given[attempt->ordinal - 1];
+
+        if (attempt->ordinal <= from || !fits(listing, attempt, given->tool))
+            continue;
+        if (listing->count == listing->limit) {
+            listing->is_full = true;
+            return PAWL_OK;
+        }
+        print_step(&fold, attempt, given, out);
+        listing->count++;
+        listing->instance = number;
+        listing->ordinal = attempt->ordinal;
+    }
+    return status;
+}
+
+static pawl_status list_all(struct listing *listing, struct buf *out)
+{
+    struct engine *engine = op_engine(listing->call);
+    struct scope *scope = listing->call->scope;
+    uint64_t after = listing->instance > 0 ? listing->instance - 1 : 0, *numbers;
+    uint32_t count;
+    pawl_status status;
+
+    do {
+        status = engine_stepping(engine, scope, after, LIMIT_LIST, &numbers, &count);
+        for (uint32_t i = 0; i < count && status == PAWL_OK && !listing->is_full; i++) {
+            char *id = arena_alloc(&scope->arena, ID_SIZE + 1);
+
+            after = numbers[i];
+            status = id ? engine_id_of(engine, scope, after, id) : scope_no_memory(scope);
+            if (status == PAWL_OK)
+                status = list_instance(listing, str_of(id), after, out);
+        }
+    } while (status == PAWL_OK && !listing->is_full && count == LIMIT_LIST);
+    return status;
+}
+
+static bool is_status(str text)
+{
+    for (enum step_status status = STEP_PENDING; status <= STEP_CANCELLED; status++)
+        if (str_is(text, step_status_name(status)))
+            return true;
+    return false;
+}
+
+/* A cursor: the instance's number and the step's ordinal. */
+static bool read_cursor(str text, struct listing *listing)
+{
+    const char *dash = memchr(text.data, '-', text.size);
+    size_t size = dash ? (size_t)(dash - text.data) : 0;
+    uint64_t ordinal = 0;
+
+    if (!dash || !str_to_u64((str){ text.data, size }, &listing->instance) ||
+        !str_to_u64(str_from(text, size + 1), &ordinal) || ordinal > UINT32_MAX)
+        return false;
+    listing->ordinal = (uint32_t)ordinal;
+    return true;
+}
+
+static pawl_status read_listing(struct listing *listing)
+{
+    const struct op_call *call = listing->call;
+    str after = op_text(call, "after");
+    bool of_one = op_text(call, "instance_id").data != NULL;
+    pawl_status status = query_check(call, false);
+
+    listing->status = op_text(call, "status");
+    listing->tool = op_text(call, "tool");
+    listing->live_only = !of_one;
+    if (status == PAWL_OK)
+        status = query_limit(call, &listing->limit);
+    if (status == PAWL_OK && listing->status.data && !is_status(listing->status))
+        status =
+            scope_fail(call->scope, PAWL_INVALID_QUERY,
+                       "the filter 'status': expected pending, ready, running, done, failed or "
+                       "cancelled, found '%.*s'",
+                       STR_ARG(listing->status));
+    if (status == PAWL_OK && after.data && !read_cursor(after, listing))
+        status = scope_fail(call->scope, PAWL_INVALID_QUERY,
+                            "the filter 'after': expected a cursor that `next` gave");
+    return status;
+}
+
+pawl_status op_step_list(struct op_call *call, struct buf *out)
+{
+    struct listing listing = { .call = call };
+    str id = op_text(call, "instance_id");
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number = 0;
+    pawl_status status = read_listing(&listing);
+
+    json_open(out, '{');
+    json_key(out, "steps");
+    json_open(out, '[');
+    if (status == PAWL_OK && id.data) {
+        (void)id_parse(id, &number, random);
+        status = list_instance(&listing, id, number, out);
+    } else if (status == PAWL_OK) {
+        status = list_all(&listing, out);
+    }
+    json_close(out, ']');
+    json_key(out, "next");
+    if (listing.is_full)
+        buf_fmt(out, "\"%llu-%u\"", (unsigned long long)listing.instance, listing.ordinal);
+    else
+        json_null(out);
+    json_close(out, '}');
+    return status;
 }

@@ -7,7 +7,6 @@
 #include "engine/engine_int.h"
 #include "model/words.h"
 
-#define LEASE_DEFAULT_MS 120000 /* B33 */
 #define LEASE_MAX_MS     (INT64_C(7) * 86400 * 1000)
 
 /* ---- Queues by tool ---- */
@@ -417,4 +416,10 @@ pawl_status engine_step_is_live(struct engine *engine, struct scope *scope, str 
     for (uint32_t i = 0; i < live.step_count; i++)
         *out_live = *out_live || live.steps[i].ordinal == ordinal;
     return PAWL_OK;
+}
+
+pawl_status engine_stepping(struct engine *engine, struct scope *scope, uint64_t after,
+                            uint32_t limit, uint64_t **out, uint32_t *count)
+{
+    return store_busy(engine->store, scope, after, true, limit, out, count);
 }

@@ -172,6 +172,7 @@ void steps_free_list(struct engine *engine, struct ready_step *list);
 /* leases.c: lock held, but for lease_is_held() and lease_extend(). */
 bool leases_make_room(struct engine *engine, uint32_t more);
 void lease_add(struct engine *engine, const struct lease *lease);
+bool lease_is_watched(struct engine *engine, uint64_t instance, uint32_t ordinal);
 void lease_drop(struct engine *engine, uint64_t instance, uint32_t ordinal);
 bool lease_is_held(struct engine *engine, uint64_t instance, uint32_t ordinal, str token);
 bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, str token,

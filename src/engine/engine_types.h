@@ -121,15 +121,16 @@ struct intern_table {
     uint32_t slot_count, count;
 };
 
-#define ACTORS_KEPT     4096u        /* remembered while idle; twice as many at most */
-#define ACTOR_BYTES     (256u << 10) /* an actor's arena is rebuilt when it has grown past this */
-#define SNAPSHOT_BYTES  4096u /* history since the last snapshot before the next is worth it */
-#define FLUSH_AFTER_MS  10    /* quiet time before rows that lag are put right */
-#define TOOL_GRACE_MS   1000  /* a program is ended this long after its step has timed out */
-#define CLOCK_BEHIND_MS 60000 /* a wall clock this far behind the store's is worth a warning */
-#define RETRY_STORE_MS  1000  /* an event that met a failing store is tried again after this */
-#define JOBS_QUICK      1024u /* log, set and fail: under way at once */
-#define JOBS_PER_WORKER 4u    /* other tools */
+#define ACTORS_KEPT      4096u        /* remembered while idle; twice as many at most */
+#define ACTOR_BYTES      (256u << 10) /* an actor's arena is rebuilt when it has grown past this */
+#define SNAPSHOT_BYTES   4096u  /* history since the last snapshot before the next is worth it */
+#define FLUSH_AFTER_MS   10     /* quiet time before rows that lag are put right */
+#define TOOL_GRACE_MS    1000   /* a program is ended this long after its step has timed out */
+#define CLOCK_BEHIND_MS  60000  /* a wall clock this far behind the store's is worth a warning */
+#define RETRY_STORE_MS   1000   /* an event that met a failing store is tried again after this */
+#define LEASE_DEFAULT_MS 120000 /* B33 */
+#define JOBS_QUICK       1024u  /* log, set and fail: under way at once */
+#define JOBS_PER_WORKER  4u     /* other tools */
 
 /* ---- Actors: flows and code, one decision in flight each (mailbox.c) ---- */
 
@@ -262,7 +263,7 @@ struct engine {
     struct lease *leases;
     uint32_t lease_count, lease_capacity;
     int64_t next_lease_ms; /* none ends before; INT64_MAX: none */
-    struct mail *later;          /* events that met a failing store */
+    struct mail *later;    /* events that met a failing store */
     uint32_t jobs_under_way, mail_under_way;
     _Atomic bool ready_lost;       /* a ready step could not be remembered: look for it */
     int64_t next_due_ms;           /* as far as known; INT64_MAX: none */

@@ -54,6 +54,11 @@ void lease_add(struct engine *engine, const struct lease *lease)
         engine->next_lease_ms = old->expires_at_ms;
 }
 
+bool lease_is_watched(struct engine *engine, uint64_t instance, uint32_t ordinal)
+{
+    return find(engine, instance, ordinal) != NULL;
+}
+
 /* Lock held. */
 void lease_drop(struct engine *engine, uint64_t instance, uint32_t ordinal)
 {

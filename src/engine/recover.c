@@ -77,45 +77,76 @@ pawl_status recover(struct engine *engine, struct scope *scope)
     return recover_tail(engine, scope);
 }
 
-/* Attempts of one instance: those that ran have died with their process; ready ones wait. */
+/* Its worker lives on and gets a full period; and what was started by a commit of which we did
+ * not know that it happened is watched over, so that it is tried again after its time. */
+static void watch_again(struct engine *engine, uint64_t number, const struct live_step *step)
+{
+    struct lease lease = { .instance = number,
+                           .ordinal = step->ordinal,
+                           .length_ms = step->lease_ms > 0 ? step->lease_ms : LEASE_DEFAULT_MS };
+
+    if (step->lease.size == LEASE_TOKEN_SIZE)
+        memcpy(lease.token, step->lease.data, LEASE_TOKEN_SIZE);
+    lease_add(engine, &lease);
+}
+
+static bool has_timer(const struct live *live, uint32_t ordinal)
+{
+    for (uint32_t i = 0; i < live->timer_count; i++)
+        if (live->timers[i].ordinal == ordinal)
+            return true;
+    return false;
+}
+
+static bool post_lost(struct engine *engine, uint64_t number, uint32_t ordinal)
+{
+    struct mail *mail = mail_new(engine);
+
+    if (!mail)
+        return false;
+    mail->event = (struct event){ .kind = EVENT_STEP_LOST, .ordinal = ordinal, .is_leased = true };
+    if (engine_mail(engine, number, mail))
+        return true;
+    mail_free(engine, mail);
+    return false;
+}
+
+/* A running step: somebody elsewhere works on it, or it died with its process, or it runs here;
+ * where nobody is known to work on it, it is watched. Lock held. */
+static bool recover_running(struct engine *engine, uint64_t number, const struct live *live,
+                            const struct live_step *step, bool after_death)
+{
+    bool is_elsewhere = step->lease.size == LEASE_TOKEN_SIZE;
+
+    if (after_death && !is_elsewhere)
+        return post_lost(engine, number, step->ordinal);
+    if (after_death ||
+        (!lease_is_watched(engine, number, step->ordinal) && !has_timer(live, step->ordinal)))
+        watch_again(engine, number, step);
+    return true;
+}
+
+/* Attempts of one instance: ready ones wait, running ones are somebody's, or nobody's. */
 pawl_status recover_instance(struct engine *engine, struct scope *scope, uint64_t number,
                              bool after_death)
 {
     struct live live;
     pawl_status status = store_live(engine->store, scope, number, &live);
+    bool kept = true;
 
     if (status)
         return status;
     pthread_mutex_lock(&engine->lock);
-    for (uint32_t i = 0; i < live.step_count && !status; i++) {
-        struct mail *mail;
+    for (uint32_t i = 0; i < live.step_count && kept; i++) {
+        const struct live_step *step = &live.steps[i];
 
-        if (live.steps[i].status == STEP_READY) {
-            status =
-                steps_add_ready(engine, number, live.steps[i].ordinal) ? PAWL_OK : PAWL_NO_MEMORY;
-            continue;
-        }
-        if (live.steps[i].status != STEP_RUNNING || !after_death)
-            continue;
-        if (live.steps[i].lease.size == LEASE_TOKEN_SIZE) { /* its worker lives on: a full period */
-            struct lease lease = { .instance = number,
-                                   .ordinal = live.steps[i].ordinal,
-                                   .length_ms = live.steps[i].lease_ms };
-
-            memcpy(lease.token, live.steps[i].lease.data, LEASE_TOKEN_SIZE);
-            lease_add(engine, &lease);
-            continue;
-        }
-        mail = mail_new(engine);
-        if (mail)
-            mail->event = (struct event){ .kind = EVENT_STEP_LOST,
-                                          .ordinal = live.steps[i].ordinal,
-                                          .is_leased = true };
-        if (!mail || !engine_mail(engine, number, mail))
-            status = PAWL_NO_MEMORY;
+        if (step->status == STEP_READY)
+            kept = steps_add_ready(engine, number, step->ordinal);
+        else if (step->status == STEP_RUNNING)
+            kept = recover_running(engine, number, &live, step, after_death);
     }
     pthread_mutex_unlock(&engine->lock);
-    return status ? scope_no_memory(scope) : PAWL_OK;
+    return kept ? PAWL_OK : scope_no_memory(scope);
 }
 
 static pawl_status recover_all(struct engine *engine, struct scope *scope, bool after_death)
@@ -125,7 +156,7 @@ static pawl_status recover_all(struct engine *engine, struct scope *scope, bool 
     pawl_status status;
 
     do {
-        status = store_busy(engine->store, scope, after, 1000, &numbers, &count);
+        status = store_busy(engine->store, scope, after, false, 1000, &numbers, &count);
         for (uint32_t i = 0; i < count && !status; i++)
             status = recover_instance(engine, scope, after = numbers[i], after_death);
     } while (!status && count == 1000);
@@ -158,6 +189,8 @@ pawl_status engine_reopen(struct engine *engine)
     status = store_reopen(engine->store, &scope);
     if (!status)
         status = recover(engine, &scope);
+    if (!status && engine->options.own)
+        engine->ready_lost = true; /* what the unknown commit started is looked for */
     engine_log(engine, status ? PAWL_LOG_ERROR : PAWL_LOG_WARN,
                status ? "store.lost" : "store.reopened",
                status ? scope.error.message : "after an unknown outcome");

@@ -308,13 +308,13 @@ pawl_status store_due(struct store *store, struct scope *scope, int64_t now_ms, 
     return status;
 }
 
-pawl_status store_busy(struct store *store, struct scope *scope, uint64_t after, uint32_t limit,
-                       uint64_t **out, uint32_t *count)
+pawl_status store_busy(struct store *store, struct scope *scope, uint64_t after, bool pending,
+                       uint32_t limit, uint64_t **out, uint32_t *count)
 {
     pawl_status status;
 
     ASSERT(out && count);
-    status = store->ops->busy(store, scope, after, limit, out, count);
+    status = store->ops->busy(store, scope, after, pending, limit, out, count);
     ASSERT(IMPLIES(status == PAWL_OK, *count <= limit));
     for (uint32_t i = 0; status == PAWL_OK && i < *count; i++)
         status =

@@ -202,9 +202,9 @@ struct store_ops {
      * among them. */
     pawl_status (*due)(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
                        struct live_timer **out, uint32_t *count, int64_t *next_ms);
-    /* Numbers of instances > after that have a ready or running step. */
-    pawl_status (*busy)(struct store *store, struct scope *scope, uint64_t after, uint32_t limit,
-                        uint64_t **out, uint32_t *count);
+    /* Numbers of instances > after that have a ready or running step; `pending`: or a pending one. */
+    pawl_status (*busy)(struct store *store, struct scope *scope, uint64_t after, bool pending,
+                        uint32_t limit, uint64_t **out, uint32_t *count);
     pawl_status (*snapshot)(struct store *store, struct scope *scope, uint64_t instance,
                             struct snapshot_row *out); /* NOT_KNOWN */
     pawl_status (*key)(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
@@ -277,8 +277,8 @@ pawl_status store_definitions(struct store *store, struct scope *scope, str afte
 pawl_status store_live(struct store *store, struct scope *scope, uint64_t instance, struct live *out);
 pawl_status store_due(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
                       struct live_timer **out, uint32_t *count, int64_t *next_ms);
-pawl_status store_busy(struct store *store, struct scope *scope, uint64_t after, uint32_t limit,
-                       uint64_t **out, uint32_t *count);
+pawl_status store_busy(struct store *store, struct scope *scope, uint64_t after, bool pending,
+                       uint32_t limit, uint64_t **out, uint32_t *count);
 pawl_status store_snapshot(struct store *store, struct scope *scope, uint64_t instance,
                            struct snapshot_row *out);
 pawl_status store_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],

@@ -229,6 +229,29 @@ def test_a_thousand_branches_join_once(shell):  # B14, B15
     assert web.post("/v1/instances/%s/verify" % instance).json["valid"]
 
 
+def test_live_steps_are_listed_page_by_page(shell):
+    _, web = server(shell)
+    yaml(web, "gate", GATE)
+    yaml(web, "fan", "dopar:\n" + "".join("  - {action: far, payload: {n: %d}}\n" % n for n in range(5)))
+    gate, fan = web.create(definition="gate"), web.create(definition="fan")
+    seen, after = [], ""
+    while after is not None:
+        page = web.expect(200, "GET", "/v1/steps?limit=2" + (after and "&after=" + after)).json
+        seen += [s["step_id"] for s in page["steps"]]
+        after = page["next"]
+    assert seen == [gate + ".1"] + [fan + ".%d" % n for n in range(1, 6)], seen
+    [pending] = web.get("/v1/steps?status=pending").json["steps"]
+    assert pending["name"] == "request_approval" and pending["instance_id"] == gate
+    assert len(web.get("/v1/steps?tool=far&status=ready").json["steps"]) == 5
+    [step] = claim(web, "far")
+    complete(web, step, 1)
+    assert [s["step_id"] for s in web.get("/v1/steps?instance_id=%s&status=done" % fan).json["steps"]] == [step["step_id"]]
+    web.refused("invalid-query", "GET", "/v1/steps?status=lazy")
+    web.refused("invalid-query", "GET", "/v1/steps?colour=1")
+    web.refused("invalid-query", "GET", "/v1/steps?after=x")
+    web.refused("not-known", "GET", "/v1/steps?instance_id=nobody")
+
+
 def test_claims_that_make_no_sense_are_refused_by_name(shell):
     _, web = server(shell)
     for body in ({}, {"tools": [], "worker": "w"}, {"tools": ["a"]}, {"tools": "a", "worker": "w"},

@@ -252,10 +252,14 @@ STORE_TEST(busy_names_instances_with_ready_or_running_steps_once)
     add_step(&c, 4, 1, STEP_RUNNING);
     add_step(&c, 5, 1, STEP_READY);
     EXPECT_OK(change_commit(&c));
-    EXPECT_OK(store_busy(s->store, s->scope, 0, 2, &numbers, &count));
+    EXPECT_OK(store_busy(s->store, s->scope, 0, false, 2, &numbers, &count));
     EXPECT(count == 2 && numbers[0] == 1 && numbers[1] == 4);
-    EXPECT_OK(store_busy(s->store, s->scope, 4, 2, &numbers, &count));
+    EXPECT_OK(store_busy(s->store, s->scope, 4, false, 2, &numbers, &count));
     EXPECT(count == 1 && numbers[0] == 5);
+    EXPECT_OK(store_busy(s->store, s->scope, 0, true, 2, &numbers, &count));
+    EXPECT(count == 2 && numbers[0] == 1 && numbers[1] == 2);
+    EXPECT_OK(store_busy(s->store, s->scope, 2, true, 9, &numbers, &count));
+    EXPECT(count == 2 && numbers[0] == 4 && numbers[1] == 5);
 }
 
 STORE_TEST(a_snapshot_is_replaced_by_the_next_one)

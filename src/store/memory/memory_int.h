@@ -386,8 +386,8 @@ pawl_status memory_live(struct store *store, struct scope *scope, uint64_t insta
                         struct live *out);
 pawl_status memory_due(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
                        struct live_timer **out, uint32_t *count, int64_t *next_ms);
-pawl_status memory_busy(struct store *store, struct scope *scope, uint64_t after, uint32_t limit,
-                        uint64_t **out, uint32_t *count);
+pawl_status memory_busy(struct store *store, struct scope *scope, uint64_t after, bool pending,
+                        uint32_t limit, uint64_t **out, uint32_t *count);
 pawl_status memory_snapshot(struct store *store, struct scope *scope, uint64_t instance,
                             struct snapshot_row *out);
 pawl_status memory_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],

@@ -106,6 +106,19 @@ const struct row *busy_from(const struct disk *disk, uint64_t instance)
     return tree_seek(&disk->busy, &(struct row){ .instance = instance }, false);
 }
 
+/* The first step row of any instance from this one on; step rows come first of an instance's. */
+static const struct row *stepping_from(const struct disk *disk, uint64_t instance)
+{
+    const struct row *row;
+
+    do {
+        row =
+            tree_seek(&disk->rows, &(struct row){ .instance = instance, .kind = ROW_STEP }, false);
+        instance = row ? row->instance + 1 : 0;
+    } while (row && row->kind != ROW_STEP);
+    return row;
+}
+
 bool add_number(uint64_t **numbers, uint32_t *count, uint32_t *capacity, uint64_t number,
                 struct arena *arena)
 {
@@ -115,18 +128,18 @@ bool add_number(uint64_t **numbers, uint32_t *count, uint32_t *capacity, uint64_
     return *numbers;
 }
 
-pawl_status memory_busy(struct store *store, struct scope *scope, uint64_t after, uint32_t limit,
-                        uint64_t **out, uint32_t *count)
+pawl_status memory_busy(struct store *store, struct scope *scope, uint64_t after, bool pending,
+                        uint32_t limit, uint64_t **out, uint32_t *count)
 {
     struct disk *disk = disk_lock(store);
-    const struct row *row = busy_from(disk, after + 1);
+    const struct row *row = pending ? stepping_from(disk, after + 1) : busy_from(disk, after + 1);
     uint64_t *numbers = NULL;
     uint32_t found = 0, capacity = 0;
     pawl_status status;
 
     while (row && found < limit &&
            add_number(&numbers, &found, &capacity, row->instance, &scope->arena))
-        row = busy_from(disk, row->instance + 1);
+        row = pending ? stepping_from(disk, row->instance + 1) : busy_from(disk, row->instance + 1);
     status = read_end(disk, scope, true, NULL, 0);
     if (status == PAWL_OK)
         *out = numbers, *count = found;

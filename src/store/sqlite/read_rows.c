@@ -55,8 +55,8 @@ void read_number(sqlite3_stmt *statement, struct arena *arena, void *out)
 
 /* ---- Live rows of one instance ---- */
 
-static const char select_steps[] =
-    "SELECT ord, plan, attempt, status, lease, lease_ms FROM pawl_step WHERE inst = ?1 ORDER BY ord";
+static const char select_steps[] = "SELECT ord, plan, attempt, status, lease, lease_ms FROM "
+                                   "pawl_step WHERE inst = ?1 ORDER BY ord";
 static const char select_timers[] =
     "SELECT inst, ord, name, due FROM pawl_timer WHERE inst = ?1 ORDER BY ord, name";
 static const char select_waits[] =
@@ -195,13 +195,18 @@ pawl_status sqlite_due(struct store *base, struct scope *scope, int64_t now_ms, 
     return PAWL_OK;
 }
 
+static const char select_stepping[] = "SELECT DISTINCT inst FROM pawl_step WHERE inst > ?1"
+                                      " ORDER BY inst LIMIT ?2";
+
 static pawl_status read_busy(struct sqlite_store *store, struct scope *scope, uint64_t after,
-                             uint32_t limit, uint64_t **out, uint32_t *count)
+                             bool pending, uint32_t limit, uint64_t **out, uint32_t *count)
 {
     void *rows = NULL;
     sqlite3_stmt *statement;
     pawl_status status =
-        statement_get(&store->reader, scope, STATEMENT_BUSY, select_busy, &statement);
+        pending
+            ? statement_get(&store->reader, scope, STATEMENT_STEPPING, select_stepping, &statement)
+            : statement_get(&store->reader, scope, STATEMENT_BUSY, select_busy, &statement);
 
     if (status != PAWL_OK)
         return status;
@@ -213,15 +218,15 @@ static pawl_status read_busy(struct sqlite_store *store, struct scope *scope, ui
     return status;
 }
 
-pawl_status sqlite_busy(struct store *base, struct scope *scope, uint64_t after, uint32_t limit,
-                        uint64_t **out, uint32_t *count)
+pawl_status sqlite_busy(struct store *base, struct scope *scope, uint64_t after, bool pending,
+                        uint32_t limit, uint64_t **out, uint32_t *count)
 {
     struct sqlite_store *store = sqlite_store_of(base);
     pawl_status status = reader_enter(store, scope);
 
     if (status != PAWL_OK)
         return status;
-    status = read_busy(store, scope, after, limit, out, count);
+    status = read_busy(store, scope, after, pending, limit, out, count);
     reader_leave(store);
     return status;
 }
