@@ -63,6 +63,18 @@ pawl_status context_put(struct scope *scope, str context, str dest, str value, s
     return status == PAWL_OK ? put(scope, object, dest, value, out) : status;
 }
 
+/* A failure must be recorded whatever it says: it is told in its entry in any case. */
+pawl_status context_note_error(struct scope *scope, str context, str error, str *out)
+{
+    pawl_status status = context_put(scope, context, CONTEXT_LAST_ERROR, error, out);
+
+    if (status != PAWL_TOO_LARGE)
+        return status;
+    scope->error = (pawl_error){ .status = PAWL_OK };
+    *out = context;
+    return PAWL_OK;
+}
+
 static const struct node *find_source(const struct node *result, str source)
 {
     return str_is(source, "identity") ? result : template_walk(result, source);

@@ -255,10 +255,11 @@ void compile_kind(struct compilation *compiler, struct source_step *step)
     const struct node *wait = node_find(step->node, "wait");
     const struct node *select = node_find(step->node, "select");
     const struct node *approval = node_find(step->node, "approval");
+    const struct node *external = node_find(step->node, "external");
 
-    if (!!tool + !!wait + !!select > 1)
+    if (!!tool + !!wait + !!select > 1 || (external && (wait || select)))
         compile_error(compiler, step->node,
-                      "step '%.*s': 'tool', 'wait' and 'select': it can be only one",
+                      "step '%.*s': 'tool', 'wait', 'select' and 'external': it can be only one",
                       STR_ARG(shown_name(step)));
     else if (wait) {
         step->plan.kind = STEP_KIND_WAIT;

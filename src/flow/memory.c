@@ -166,7 +166,6 @@ struct fold {
     struct arena *arena;
     struct attempt subject; /* the attempt the entry speaks of, as it was; ordinal 0: none */
     bool is_over;           /* the entry ended it */
-    bool is_retried;        /* and another attempt of it follows */
 };
 
 static pawl_status fail_damaged(const struct fold *fold, const char *what)
@@ -193,10 +192,8 @@ static pawl_status fold_step(struct fold *fold, const struct effect *effect)
     if (effect->plan >= fold->plan->count || effect->ordinal != memory->ordinal_last + 1)
         return fail_damaged(fold, "an attempt that cannot be");
     /* A retry keeps its step's first ordinal: the idempotency key is stable (section 3.5). */
-    if (effect->attempt > 1 && fold->is_over && fold->subject.plan == effect->plan) {
+    if (effect->attempt > 1 && fold->is_over && fold->subject.plan == effect->plan)
         attempt.first_ordinal = fold->subject.first_ordinal;
-        fold->is_retried = true;
-    }
     memory->ordinal_last = effect->ordinal;
     if (!fold->plan->is_tree && memory->joins[effect->plan]) { /* the join is complete */
         memory->joins[effect->plan] = false;
@@ -319,10 +316,9 @@ static pawl_status fold_failure(struct fold *fold)
         return PAWL_OK;
     if (!memory_keep(&memory->last_error, payload_of(fold), fold->arena))
         return scope_no_memory(fold->scope);
-    return keep_context(fold,
-                        context_put(fold->scope, memory_context(memory), CONTEXT_LAST_ERROR,
-                                    payload_of(fold), &context),
-                        context);
+    return keep_context(
+        fold, context_note_error(fold->scope, memory_context(memory), payload_of(fold), &context),
+        context);
 }
 
 static uint32_t taken_arm(const struct fold *fold)

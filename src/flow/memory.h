@@ -97,6 +97,8 @@ enum settled tree_take_arm(const struct tree_walk *walk, uint32_t node, uint32_t
 
 /* `context` with `value` at the dotted path `dest`, objects made on the way. TOO_LARGE. */
 pawl_status context_put(struct scope *scope, str context, str dest, str value, str *out);
+/* ... with what went wrong last; a context that would grow past its limit stays as it is. */
+pawl_status context_note_error(struct scope *scope, str context, str error, str *out);
 /* ... with what a step's `augment` takes from its result. */
 pawl_status context_augment(struct scope *scope, const struct plan_step *step, str context,
                             str result, str *out);

@@ -165,13 +165,14 @@ static bool load_live(const struct loading *loading, const struct node *row)
                           ? loading->memory->live[loading->memory->live_count - 1].ordinal
                           : 0;
 
-    return row->count == 6 && loading->plan->count > 0 &&
-           load_u32(node_at(row, 0), loading->plan->count - 1, &live.plan) &&
+    if (row->count != 6 || loading->plan->count == 0)
+        return false;
+    live.is_backing_off = node_at(row, 5)->truth;
+    return load_u32(node_at(row, 0), loading->plan->count - 1, &live.plan) &&
            load_u32(node_at(row, 1), UINT32_MAX, &live.ordinal) && live.ordinal > before &&
            load_u32(node_at(row, 2), UINT32_MAX, &live.attempt) &&
            load_u32(node_at(row, 3), UINT32_MAX, &live.first_ordinal) &&
            load_status(node_at(row, 4), &live.status) &&
-           ((live.is_backing_off = node_at(row, 5)->truth), true) &&
            memory_add_live(loading->memory, &live, loading->arena);
 }
 

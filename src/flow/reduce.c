@@ -224,26 +224,30 @@ static void take_arm(struct turn *turn, enum lifecycle_transition transition,
         step_succeed(turn, transition, attempt, result, arm);
 }
 
+static bool has_timer(const struct turn *turn, const struct attempt *live, uint32_t *out_arm)
+{
+    str name = turn->event->name;
+
+    *out_arm = memory_find_arm(turn->memory, live->ordinal, true, name);
+    if (*out_arm != UINT32_MAX)
+        return true;
+    if (str_eq(name, TIMER_RETRY))
+        return live->is_backing_off;
+    return str_eq(name, TIMER_TIMEOUT) && !live->is_backing_off && live->status != STEP_READY &&
+           turn->plan->steps[live->plan].timeout_ms > 0;
+}
+
 /* The attempt that has this timer; by the timer's name alone if no ordinal is given. */
 static const struct attempt *find_timed(const struct turn *turn, uint32_t *out_arm)
 {
-    const struct event *event = turn->event;
+    const struct flow_memory *memory = turn->memory;
+    const struct attempt *live = memory_find(memory, turn->event->ordinal);
 
-    for (uint32_t i = 0; i < turn->memory->live_count; i++) {
-        const struct attempt *live = &turn->memory->live[i];
-        uint32_t arm;
-
-        if (event->ordinal && live->ordinal != event->ordinal)
-            continue;
-        arm = memory_find_arm(turn->memory, live->ordinal, true, event->name);
-        *out_arm = arm;
-        if (arm != UINT32_MAX)
-            return live;
-        if ((str_eq(event->name, TIMER_RETRY) && live->is_backing_off) ||
-            (str_eq(event->name, TIMER_TIMEOUT) && !live->is_backing_off &&
-             live->status != STEP_READY && turn->plan->steps[live->plan].timeout_ms > 0))
-            return live;
-    }
+    if (turn->event->ordinal > 0)
+        return live && has_timer(turn, live, out_arm) ? live : NULL;
+    for (uint32_t i = 0; i < memory->live_count; i++)
+        if (has_timer(turn, &memory->live[i], out_arm))
+            return &memory->live[i];
     return NULL;
 }
 
@@ -266,20 +270,21 @@ static void decide_timer(struct turn *turn)
     }
 }
 
-/* The oldest wait for it; live attempts are in the order of their ordinals. */
+/* The oldest wait for it: arms are in the order in which they began to wait. */
 static void decide_signal(struct turn *turn)
 {
+    const struct flow_memory *memory = turn->memory;
     const struct event *event = turn->event;
     str payload = event->payload.data ? event->payload : RESULT_NULL;
 
-    for (uint32_t i = 0; i < turn->memory->live_count; i++) {
-        const struct attempt *live = &turn->memory->live[i];
-        uint32_t arm = memory_find_arm(turn->memory, live->ordinal, false, event->name);
+    for (uint32_t i = 0; i < memory->arm_count; i++) {
+        uint32_t ordinal = memory->arms[i].ordinal;
 
-        if (arm != UINT32_MAX) {
-            take_arm(turn, LIFE_T_SIGNAL, live, arm, payload);
-            return;
-        }
+        if (memory->arms[i].is_timer || !str_eq(memory->arms[i].name, event->name))
+            continue;
+        take_arm(turn, LIFE_T_SIGNAL, memory_find(memory, ordinal),
+                 memory_find_arm(memory, ordinal, false, event->name), payload);
+        return;
     }
     turn->status = scope_fail(turn->scope, PAWL_NOT_AWAITING, "nothing waits for the signal '%.*s'",
                               STR_ARG(words_shown(event->name)));

@@ -218,8 +218,7 @@ static void try_again(struct turn *turn, const struct attempt *failed, enum retr
 static void note_error(struct turn *turn, str error)
 {
     str context = turn->context.data ? turn->context : memory_context(turn->memory);
-    pawl_status status =
-        context_put(turn->scope, context, CONTEXT_LAST_ERROR, error, &turn->context);
+    pawl_status status = context_note_error(turn->scope, context, error, &turn->context);
 
     turn->error = error;
     if (status != PAWL_OK && turn->status == PAWL_OK)

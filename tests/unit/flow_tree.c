@@ -1,4 +1,5 @@
 /* flow_tree.c - trees: do, dopar, try/rescue/finally, the context (seed 002). */
+#include "base/limits.h"
 #include "flow_rig.h"
 #include <stdio.h>
 
@@ -141,6 +142,29 @@ TEST(flow_tree, c24_c27_a_rescue_sees_the_context_and_what_went_wrong)
     rig_fini(&rig);
 }
 
+/* The context is as large as it may be: what went wrong does not fit in, but is recorded. */
+TEST(flow_tree, a_failure_is_recorded_also_where_the_context_is_full)
+{
+    static char big[LIMIT_TEXT - 64];
+    struct rig rig;
+
+    memset(big, 'x', sizeof big - 1);
+    big[0] = big[sizeof big - 2] = '"';
+    rig_init(&rig, &t->scope,
+             "try: [{tool: a, args: {}, augment: {k: identity}}, {tool: F, args: {}}]\n"
+             "rescue: [{tool: r, args: {e: '{{context.exec/last-error}}'}}]\n",
+             NULL);
+    rig_begin(&rig);
+    rig_run(&rig, 1, big);
+    EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 2, NULL));
+    EXPECT_OK(rig_step(&rig, EVENT_STEP_FAILED, 2,
+                       "\"a long story of what went wrong, longer than what is left of the room\""));
+    EXPECT_EQ(rig.state, LIFE_RUNNING);
+    rig_run(&rig, 3, "1");
+    EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    rig_fini(&rig);
+}
+
 TEST(flow_tree, a_step_that_cannot_begin_fails_and_is_rescued_in_the_same_decision)
 {
     struct rig rig;
@@ -198,6 +222,7 @@ TEST(flow_tree, groups_that_make_no_sense_are_refused_with_words)
         { "do: [{tool: a, args: {}, augment: {a..b: c}}]", "dotted paths" },
         { "do: [{tool: a, args: {}, augment: {a: 1}}]", "dotted paths" },
         { "do: [{tool: a, wait: {timer: 1s}}]", "only one" },
+        { "do: [{external: true, wait: {timer: 1s}}]", "only one" },
         { "do: [{tool: a, approval: {count: 2}}]", "only a gate" },
         { "do: [{tool: null, approval: {by: [ann], count: 2}}]", "only 1 may approve" },
         { "do: [{tool: null, retry: {max: 2}}]", "not tried again" },
