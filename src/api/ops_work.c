@@ -59,6 +59,7 @@ static pawl_status read_claim(const struct op_call *call, const struct node *obj
     if (status == PAWL_OK && max && (!node_to_i64(max, &n) || n < 1 || n > CLAIM_MAX))
         status = scope_fail(call->scope, PAWL_INVALID_REQUEST, "max: expected 1..%d", CLAIM_MAX);
     out->max = (uint32_t)n;
+    out->worker = worker ? worker->text : STR_NONE;
     if (status == PAWL_OK)
         status = read_duration(call, object, "wait", &out->wait_ms);
     if (status == PAWL_OK)
@@ -296,9 +297,16 @@ static pawl_status decide(struct op_call *call, enum event_kind kind)
                            .reason = op_ref(call, "reason"),
                            .payload = op_json(call, "payload") };
     const char *defect = ref_defect(call, "actor_ref");
+    bool is_live;
+    pawl_status status = PAWL_OK;
 
-    if (defect)
+    if (defect) /* but first: is there such a step? */
+        status =
+            engine_step_is_live(op_engine(call), call->scope, op_text(call, "step_id"), &is_live);
+    if (defect && status == PAWL_OK)
         return defect_status(call, defect);
+    if (status != PAWL_OK)
+        return status;
     return engine_step_send(op_engine(call), call->scope, op_text(call, "step_id"), STR_NONE,
                             &event, call->key);
 }

@@ -7,7 +7,9 @@
 #include "engine/engine_int.h"
 #include "model/words.h"
 
-#define LEASE_MAX_MS     (INT64_C(7) * 86400 * 1000)
+#define LEASE_MAX_MS (INT64_C(7) * 86400 * 1000)
+#define WAIT_MAX_MS  300000
+#define PARKED_MAX   8u /* each holds a thread of the server; more are answered at once */
 
 /* ---- Queues by tool ---- */
 
@@ -22,22 +24,17 @@ static struct tool_queue *find_queue(struct engine *engine, str tool)
 /* Queues are few, one for each tool that is not here, and stay until the end. */
 static struct tool_queue *add_queue(struct engine *engine, str tool)
 {
+    char *name = heap_new(engine->heap, tool.size);
     struct tool_queue *queues =
-        heap_resize(engine->heap, engine->queues, engine->queue_count * sizeof *queues,
-                    (engine->queue_count + 1) * sizeof *queues);
-    char *name;
+        name ? heap_resize(engine->heap, engine->queues, engine->queue_count * sizeof *queues,
+                           (engine->queue_count + 1) * sizeof *queues)
+             : NULL;
 
-    if (!queues)
-        return NULL;
-    engine->queues = queues;
-    /* The array has room for one more that does not count yet: nothing is lost on failure. */
-    name = heap_new(engine->heap, tool.size);
-    if (!name) {
-        engine->queues =
-            heap_resize(engine->heap, queues, (engine->queue_count + 1) * sizeof *queues,
-                        engine->queue_count * sizeof *queues);
+    if (!queues) {
+        heap_free(engine->heap, name, tool.size);
         return NULL;
     }
+    engine->queues = queues;
     memcpy(name, tool.data, tool.size);
     queues[engine->queue_count] = (struct tool_queue){ .tool = { name, tool.size } };
     return &queues[engine->queue_count++];
@@ -95,10 +92,19 @@ void claims_release(struct engine *engine)
     }
 }
 
-void claims_fini(struct engine *engine)
+/* Before all that is ready is looked up again: nothing waits twice. Lock held. */
+void claims_forget(struct engine *engine)
 {
     for (uint32_t i = 0; i < engine->queue_count; i++) {
         steps_free_list(engine, engine->queues[i].first);
+        engine->queues[i].first = engine->queues[i].last = NULL;
+    }
+}
+
+void claims_fini(struct engine *engine)
+{
+    claims_forget(engine);
+    for (uint32_t i = 0; i < engine->queue_count; i++) {
         heap_free(engine->heap, (char *)(uintptr_t)engine->queues[i].tool.data,
                   engine->queues[i].tool.size);
     }
@@ -110,7 +116,6 @@ void claims_fini(struct engine *engine)
 /* The lease goes into the row that the commit writes. */
 void claim_tell(const struct claimed *claim, const struct decision *decision)
 {
-
     for (uint32_t d = 0; d < decision->count; d++)
         for (uint32_t e = 0; e < decision->drafts[d].effects.count; e++) {
             struct effect *effect = &decision->drafts[d].effects.items[e];
@@ -172,13 +177,13 @@ static pawl_status send_all(struct engine *engine, struct scope *scope, struct c
         scope_init(&mails[i].own, engine->heap, LIMIT_SCOPE);
         mails[i].scope = &mails[i].own;
         mails[i].claim = &claimed[i];
-        mails[i].event = (struct event){ .kind = EVENT_STEP_START, .ordinal = claimed[i].ordinal };
+        mails[i].event = (struct event){ .kind = EVENT_STEP_START,
+                                         .ordinal = claimed[i].ordinal,
+                                         .actor = claimed[i].worker };
+        mails[i].is_done = !actor;
+        mails[i].status = PAWL_NO_MEMORY; /* until it is known */
         if (actor)
             mail_deliver(engine, actor, &mails[i]);
-        else {
-            mails[i].status = PAWL_NO_MEMORY;
-            mails[i].is_done = true;
-        }
     }
     for (uint32_t i = 0; i < count; i++)
         while (!mails[i].is_done)
@@ -222,6 +227,7 @@ static uint32_t take_some(struct engine *engine, const struct claim_args *args, 
         }
         out[count++] = (struct claimed){ .instance = step->instance,
                                          .ordinal = step->ordinal,
+                                         .worker = args->worker,
                                          .lease_ms = args->lease_ms };
         heap_free(engine->heap, step, sizeof *step);
     }
@@ -229,9 +235,11 @@ static uint32_t take_some(struct engine *engine, const struct claim_args *args, 
     return count;
 }
 
-static bool is_gone(pawl_status status) /* cancelled or ended meanwhile: nobody's any more */
+/* Cancelled or ended meanwhile: nobody's any more; or paused: found again when it is resumed. */
+static bool is_gone(pawl_status status)
 {
-    return status == PAWL_LEASE_LOST || status == PAWL_TERMINAL || status == PAWL_NOT_KNOWN;
+    return status == PAWL_LEASE_LOST || status == PAWL_TERMINAL || status == PAWL_NOT_KNOWN ||
+           status == PAWL_PAUSED;
 }
 
 /* Those that were started move to the front; one that met a failing store is found again later
@@ -282,16 +290,13 @@ static bool has_work(struct engine *engine, const struct claim_args *args)
     return false;
 }
 
-/* Each holds a thread of the server while it waits: more than these are answered at once. */
-#define PARKED_MAX 8u
-
 /* Parked until there is something for it, or its time is over: by the real clock. */
 static bool park(struct engine *engine, const struct claim_args *args, int64_t until_ms)
 {
     bool found = false;
 
     pthread_mutex_lock(&engine->lock);
-    if (engine->parked_claims == PARKED_MAX)
+    if (engine->parked_claims >= PARKED_MAX)
         until_ms = 0;
     engine->parked_claims++;
     while (!(found = has_work(engine, args)) && !engine->stopping) {
@@ -310,7 +315,8 @@ pawl_status engine_claim(struct engine *engine, struct scope *scope,
                          const struct claim_args *wanted, struct claimed **out, uint32_t *count)
 {
     struct claim_args args = *wanted;
-    int64_t until_ms = engine->env->tick_ms(engine->env) + args.wait_ms;
+    int64_t wait_ms = args.wait_ms < WAIT_MAX_MS ? args.wait_ms : WAIT_MAX_MS;
+    int64_t until_ms = engine->env->tick_ms(engine->env) + wait_ms;
     struct claimed *claimed = ARENA_ARRAY(&scope->arena, struct claimed, args.max);
     pawl_status status;
 
@@ -325,7 +331,7 @@ pawl_status engine_claim(struct engine *engine, struct scope *scope,
     *count = 0;
     do
         status = claim_now(engine, scope, &args, claimed, count);
-    while (!status && *count == 0 && args.wait_ms > 0 && park(engine, &args, until_ms));
+    while (!status && *count == 0 && wait_ms > 0 && park(engine, &args, until_ms));
     *out = claimed;
     return status;
 }

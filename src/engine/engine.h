@@ -382,13 +382,15 @@ pawl_status engine_steps(struct engine *engine, struct scope *scope, str id,
 struct claim_args {
     const str *tools;
     uint32_t tool_count, max;
-    int64_t wait_ms, lease_ms; /* lease 0: two minutes */
+    str worker;                /* the actor of the entries that start the steps */
+    int64_t wait_ms, lease_ms; /* wait: at most five minutes; lease 0: two, at most seven days */
 };
 struct job;
 struct claimed {
     uint64_t instance;
     uint32_t ordinal;
     int64_t lease_ms, expires_at_ms;
+    str worker;
     char id[ID_SIZE + 1], token[LEASE_TOKEN_SIZE + 1];
     struct flow_call call; /* lives in the scope */
     struct job *job;       /* until it is unpacked */

@@ -167,6 +167,7 @@ void steps_note_ready(struct engine *engine, const struct actor *actor,
 pawl_status steps_check_served(struct engine *engine, const struct actor *actor, uint32_t ordinal,
                                struct scope *scope); /* NOT_AWAITING: no such tool here */
 void steps_leave_unserved(struct engine *engine, const struct actor *actor, uint32_t ordinal);
+void steps_forget_ready(struct engine *engine); /* lock held: all of it is looked up anew */
 void steps_free_list(struct engine *engine, struct ready_step *list);
 
 /* leases.c: lock held, but for lease_is_held() and lease_extend(). */
@@ -182,6 +183,7 @@ void leases_fini(struct engine *engine);
 
 /* claims.c: lock held. */
 bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ordinal);
+void claims_forget(struct engine *engine);
 void claims_release(struct engine *engine);
 void claims_fini(struct engine *engine);
 /* The lease goes into the row that the commit writes; after it the step is the worker's. */

@@ -125,25 +125,37 @@ static bool post_timeout(struct engine *engine, const struct lease *lease)
     return false;
 }
 
-/* Lock held. What has run out is told to its instance; the next end is looked up again. */
-void leases_expire(struct engine *engine)
+/* One lease that has run out, taken away; else the next end is known. Lock held, and not given up
+ * meanwhile: telling an instance does that, and what is here may then be another. */
+static bool take_expired(struct engine *engine, int64_t now_ms, struct lease *out)
 {
-    int64_t now_ms = clock_at(engine), next_ms = INT64_MAX;
+    int64_t next_ms = INT64_MAX;
 
-    if (engine->next_lease_ms > now_ms)
-        return;
-    for (uint32_t i = 0; i < engine->lease_count;) {
-        struct lease lease = engine->leases[i];
-
-        if (lease.expires_at_ms <= now_ms && post_timeout(engine, &lease)) {
-            lease_drop(engine, lease.instance, lease.ordinal);
-            continue;
+    for (uint32_t i = 0; i < engine->lease_count; i++) {
+        if (engine->leases[i].expires_at_ms <= now_ms) {
+            *out = engine->leases[i];
+            engine->leases[i] = engine->leases[--engine->lease_count];
+            return true;
         }
-        if (lease.expires_at_ms < next_ms)
-            next_ms = lease.expires_at_ms;
-        i++;
+        if (engine->leases[i].expires_at_ms < next_ms)
+            next_ms = engine->leases[i].expires_at_ms;
     }
     engine->next_lease_ms = next_ms;
+    return false;
+}
+
+/* Lock held. What has run out is told to its instance; without memory it is tried again. */
+void leases_expire(struct engine *engine)
+{
+    int64_t now_ms = clock_at(engine);
+    struct lease lease;
+
+    while (engine->next_lease_ms <= now_ms && take_expired(engine, now_ms, &lease))
+        if (!post_timeout(engine, &lease)) {
+            lease.length_ms = RETRY_STORE_MS;
+            lease_add(engine, &lease);
+            return;
+        }
 }
 
 void leases_fini(struct engine *engine)

@@ -174,6 +174,9 @@ void recover_ready(struct engine *engine)
     struct scope scope;
 
     scope_init(&scope, engine->heap, LIMIT_SCOPE);
+    pthread_mutex_lock(&engine->lock);
+    steps_forget_ready(engine);
+    pthread_mutex_unlock(&engine->lock);
     if (recover_all(engine, &scope, false) == PAWL_OK)
         engine->ready_lost = false;
     scope_fini(&scope);

@@ -357,6 +357,13 @@ void steps_free_list(struct engine *engine, struct ready_step *list)
     }
 }
 
+void steps_forget_ready(struct engine *engine)
+{
+    steps_free_list(engine, engine->ready);
+    engine->ready = engine->ready_last = NULL;
+    claims_forget(engine);
+}
+
 void steps_fini(struct engine *engine)
 {
     steps_drop(engine, engine->jobs);

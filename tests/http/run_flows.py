@@ -98,6 +98,42 @@ def test_leases_protect_answers_and_are_extended_by_heartbeats(shell):
     assert web.post("/v1/verify").json["valid"]
 
 
+def test_many_leases_that_run_out_together_all_fail_their_attempts(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "fan", "dopar:\n" + "  - {action: far, payload: {}}\n" * 60)
+    instance = web.create(definition="fan")
+    short, longer = claim(web, "far", max=40, lease="10s"), claim(web, "far", max=20, lease="20s")
+    assert (len(short), len(longer)) == (40, 20)
+    web.expect(200, "POST", "/v1/test/advance", {"by": "10s"})
+    over = {s["step_id"]: s["error"] for s in steps(web, instance) if s["status"] == "failed"}
+    assert over == {s["step_id"]: "timeout" for s in short}, over
+    web.expect(200, "POST", "/v1/test/advance", {"by": "10s"})
+    assert state(web, instance) == ("failed", "failed"), "the later ones are not forgotten"
+
+
+def test_a_paused_flow_hands_out_nothing_and_goes_on_when_it_is_resumed(shell):
+    _, web = server(shell)
+    yaml(web, "research", RESEARCH)
+    instance = web.create(definition="research", input={"topic": "x"})
+    web.expect(200, "POST", "/v1/instances/%s/pause" % instance)
+    for _ in range(3):
+        assert claim(web, "knowledge_search") == [], "nothing is handed out, and nothing is refused"
+    web.expect(200, "POST", "/v1/instances/%s/resume" % instance)
+    found = []
+    shell.wait_for(lambda: found.extend(claim(web, "knowledge_search")) or found)
+    assert len(found) == 1 and claim(web, "knowledge_search") == []
+    complete(web, found[0], {"id": 1})
+
+
+def test_who_claimed_a_step_is_told_by_the_entry_that_started_it(shell):
+    _, web = server(shell)
+    yaml(web, "research", RESEARCH)
+    instance = web.create(definition="research", input={"topic": "x"}, actor_ref="ann")
+    claim(web, "knowledge_search", worker="w7")
+    [started] = [e for e in web.get("/v1/instances/%s/history" % instance).json["entries"] if e["action"] == "step.start"]
+    assert started["actor_ref"] == "w7", started
+
+
 def test_a_workers_whole_turn_is_one_request(shell):
     _, web = server(shell)
     yaml(web, "fan", "dopar:\n" + "".join("  - {action: far, payload: {n: %d}}\n" % n for n in range(5)))
@@ -145,6 +181,8 @@ def test_a_gate_waits_for_those_it_names(shell):  # B37, B38, B43
     assert web.get("/v1/instances/%s/why" % instance).json["waiting_for"] == [
         {"kind": "approval", "name": "request_approval"}]
     path = "/v1/steps/%s/" % gate["step_id"]
+    web.refused("not-known", "POST", "/v1/steps/nobody/approve", {"actor_ref": "  "})
+    web.refused("invalid-request", "POST", path + "approve", {"actor_ref": "  "})
     web.refused("forbidden", "POST", path + "approve", {"actor_ref": "eve"})
     assert web.expect(200, "POST", path + "approve", {"actor_ref": "ann"}).json == {"status": "pending"}
     assert web.expect(200, "POST", path + "approve", {"actor_ref": "bob"}).json == {"status": "done"}
