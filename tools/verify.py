@@ -21,12 +21,12 @@ import sys
 import urllib.parse
 
 APPLICATION_ID = 0x7061776C
-TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, NEWEST = range(1, 8)  # migrations: user_version is the last one's
+TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, NEWEST = range(1, 9)  # migrations: user_version is the last one's
 SKIP_EVERY = 64
 NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 STORE_ID_TEXT = "0" * 26
-CREATE, DEFINE, PAUSE, RESUME, ALARM, TOKEN, LAST_CONTROL = -1, -2, -3, -4, -5, -7, -9
+CREATE, DEFINE, PAUSE, RESUME, ALARM, KEEP_SIGNAL, TOKEN, LAST_CONTROL = -1, -2, -3, -4, -5, -6, -7, -9
 KINDS = {1: "machine", 2: "flow", 3: "code"}
 TERMINALS = {None: 0, "plain": 1, "success": 2, "failure": 3, "cancel": 4}
 PENDING, READY, RUNNING = 0, 1, 2
@@ -213,7 +213,8 @@ class Chain:
         self.seq = self.pos = self.skip_pos = 0
         self.state = definition.initial if definition else 0
         self.hash = NO_HASH
-        self.steps, self.timers, self.waits = {}, {}, set()
+        self.steps, self.timers, self.waits, self.children = {}, {}, {}, {}
+        self.kept = []            # signals that nothing has taken yet
         self.paused = None        # the position of the pause in force
         self.snapshot = None      # (seq, hash) that the last entry to speak of one told
         self.flushed = (0, 0, 0)  # (pos, seq, state) at the last position not after `flushed`
@@ -237,23 +238,29 @@ class Chain:
         elif word == "end":
             self.steps.pop(rest[0], None)
             self.timers = {k: v for k, v in self.timers.items() if k[0] != rest[0]}
-            self.waits = {k for k in self.waits if k[0] != rest[0]}
+            self.waits = {k: v for k, v in self.waits.items() if k[0] != rest[0]}
+            self.children.pop(rest[0], None)
         elif word == "arm":
             name, due, ordinal = rest
             self.timers[ordinal, name.encode()] = (due, self.test)
         elif word == "disarm":
             self.timers.pop((rest[1], rest[0].encode()), None)
         elif word == "await":
-            self.waits.add((rest[1], rest[0].encode()))
+            self.waits[rest[1], rest[0].encode()] = json.dumps(rest[2]) if len(rest) > 2 else None
         elif word == "leave":
-            self.waits.discard((rest[1], rest[0].encode()))
+            self.waits.pop((rest[1], rest[0].encode()), None)
+        elif word == "spawn":
+            if rest[1]:  # one that could not be created has no id
+                self.children[rest[0]] = (rest[1], int(rest[2:] == ["abandon"]))
+        elif word == "take":
+            self.kept.remove(rest[0])
         elif word == "snapshot":
             self.snapshot = (self.seq, rest[0])
         elif word != "state":
             raise ValueError(f"unknown effect {word!r}")
 
     def end(self):
-        self.steps, self.timers, self.waits = {}, {}, set()
+        self.steps, self.timers, self.waits, self.children = {}, {}, {}, {}
         self.paused = None
 
 
@@ -641,6 +648,8 @@ class Store:
     def advance(self, chain, record, body):
         chain.pos, chain.seq, chain.hash = record["pos"], record["seq"], record["hash"]
         self.records += 1
+        if record["what"] == KEEP_SIGNAL:
+            self.keep_signal(chain, record, body)
         if record["what"] == CREATE:
             for effect in chain.definition.deadline_effects(None, chain.state, record["at"]):
                 chain.apply(effect)
@@ -653,6 +662,15 @@ class Store:
             if chain.definition.is_terminal(chain.state):
                 chain.end()
         chain.remember(self.flushed)
+
+    @staticmethod
+    def keep_signal(chain, record, body):
+        if record["inst"] == 0 or chain.definition.is_terminal(chain.state):
+            raise Bad("a signal is kept where nothing can take it")
+        try:
+            chain.kept.append(json.loads(body)["name"])
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise Bad(f"a kept signal without a name: {error!r}") from error
 
     @staticmethod
     def apply_effects(chain, body):
@@ -723,7 +741,7 @@ class Store:
         def small(value):
             return number_in(value, "a live row's column", high=0xFFFFFFFF)
 
-        steps, timers, waits = {}, {}, {}
+        steps, timers, waits, children = {}, {}, {}, {}
         for inst, ordinal, plan, attempt, status in self.db.execute(
                 "SELECT inst, ord, plan, attempt, status FROM pawl_step"):
             row = small(plan), small(attempt), small(status)
@@ -731,8 +749,17 @@ class Store:
         for inst, ordinal, name, due, test in self.db.execute(
                 "SELECT inst, ord, name, due, test FROM pawl_timer"):
             timers.setdefault(inst, {})[small(ordinal), name] = (due, small(test))
-        for inst, ordinal, name in self.db.execute("SELECT inst, ord, name FROM pawl_wait"):
-            waits.setdefault(inst, set()).add((small(ordinal), name))
+        column = "value" if self.schema >= NEWEST else "NULL"
+        for inst, ordinal, name, value in self.db.execute(
+                f"SELECT inst, ord, name, {column} FROM pawl_wait"):
+            text = None if value is None else json.dumps(json.loads(value))
+            waits.setdefault(inst, {})[small(ordinal), name] = text
+        for inst, ordinal, child, abandon, ended in [] if self.schema < NEWEST else self.db.execute(
+                "SELECT inst, ord, child, abandon, ended FROM pawl_child"):
+            found = self.chains.get(child)
+            if found is None or bool(ended) != found.definition.is_terminal(found.state):
+                raise Bad(f"the row of child {child} is not what its entries left", number=inst)
+            children.setdefault(inst, {})[small(ordinal)] = (self.id_of(child), small(abandon))
         pauses = {} if self.schema < PAUSES else dict(
             self.db.execute("SELECT inst, pos FROM pawl_pause"))
         for number, chain in self.chains.items():
@@ -740,11 +767,12 @@ class Store:
                 raise Bad("its pause row is not what the log says", number=number, seq=chain.seq)
             for word, found, wanted in (("step", steps.pop(number, {}), chain.steps),
                                         ("timer", timers.pop(number, {}), chain.timers),
-                                        ("wait", waits.pop(number, set()), chain.waits)):
+                                        ("wait", waits.pop(number, {}), chain.waits),
+                                        ("child", children.pop(number, {}), chain.children)):
                 if found != wanted:
                     raise Bad(f"its {word} rows are not what its entries left", number=number,
                               seq=chain.seq)
-        for left in (steps, timers, waits, pauses):
+        for left in (steps, timers, waits, children, pauses):
             for number in left:
                 raise Bad(f"a live row belongs to no instance ({number})")
 

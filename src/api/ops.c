@@ -118,6 +118,14 @@ static const struct op_param signal_params[] = {
     END,
 };
 
+static const struct op_param broadcast_params[] = {
+    { "name", IN_BODY, OP_STRING, true, "the signal" },
+    { "filter", IN_BODY, OP_JSON, false, "only to waits with this value" },
+    { "payload", IN_BODY, OP_JSON, false, "given to what awaits it" },
+    THE_ACTOR,
+    END,
+};
+
 static const struct op_param advance_params[] = {
     { "by", IN_BODY, OP_STRING, true, "a duration: 500ms, 30s, 5m, 72h, 7d" },
     END,
@@ -314,6 +322,8 @@ const struct op ops[] = {
       "Reject a gate: the step fails with the reason", reject_params, op_step_reject, "write" },
     { "signal.send", "POST", "/v1/instances/{instance_id}/signals", OP_WRITES | OP_KEY_IN_RECORD, 202,
       "Send a signal to an instance that awaits it", signal_params, op_signal_send, "write" },
+    { "signal.broadcast", "POST", "/v1/signals", OP_WRITES, 202,
+      "Send a signal to every instance that awaits it", broadcast_params, op_signal_broadcast, "write" },
     { "test.advance", "POST", "/v1/test/advance", OP_WRITES, 200,
       "Move the test clock; answers when nothing more is due", advance_params, op_test_advance, "test" },
     { "test.fire_timer", "POST", "/v1/test/instances/{instance_id}/timers/{name}/fire", OP_WRITES | OP_KEY_IN_RECORD,

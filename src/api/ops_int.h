@@ -106,6 +106,7 @@ pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SH
     X(step_approve)                                                                                \
     X(step_reject)                                                                                 \
     X(instance_verify)                                                                             \
+    X(signal_broadcast)                                                                            \
     X(signal_send)                                                                                 \
     X(test_advance)                                                                                \
     X(test_fire_timer)                                                                             \

@@ -164,6 +164,8 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
         print_text(out, "name", waiting[i].name);
         if (waiting[i].has_until)
             print_time(out, "until", waiting[i].until_ms);
+        if (waiting[i].child)
+            print_text(out, "instance_id", str_of(waiting[i].child_id));
         json_close(out, '}');
     }
     json_close(out, ']');
@@ -174,8 +176,8 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
 pawl_status op_instance_variables(struct op_call *call, struct buf *out)
 {
     str variables;
-    pawl_status status = engine_variables(op_engine(call), call->scope,
-                                          op_text(call, "instance_id"), &variables);
+    pawl_status status =
+        engine_variables(op_engine(call), call->scope, op_text(call, "instance_id"), &variables);
 
     if (status != PAWL_OK)
         return status;

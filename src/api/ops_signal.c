@@ -1,5 +1,7 @@
 /* ops_signal.c - signals, and the operations of the test clock. */
 #include "api/ops_int.h"
+#include "base/limits.h"
+#include "base/node.h"
 #include "base/time.h"
 
 static void print_count(struct buf *out, const char *key, uint64_t count)
@@ -24,6 +26,42 @@ pawl_status op_signal_send(struct op_call *call, struct buf *out)
                            op_ref(call, "actor_ref"), call->key);
     if (status == PAWL_OK)
         print_count(out, "delivered", 1);
+    return status;
+}
+
+/* As it is compared: without white space. */
+static pawl_status filter_of(const struct op_call *call, str *out)
+{
+    str given = op_json(call, "filter");
+    struct node *node = NULL;
+    struct buf buf;
+    pawl_status status;
+
+    *out = STR_NONE;
+    if (!given.data || str_is(given, "null")) /* E15: any */
+        return PAWL_OK;
+    status = node_read_json(call->scope, given, &node);
+    if (status != PAWL_OK)
+        return status;
+    buf_init(&buf, call->scope->arena.heap, LIMIT_TEXT);
+    node_print(node, &buf);
+    *out = buf_keep(&buf, &call->scope->arena);
+    buf_fini(&buf);
+    return out->data ? PAWL_OK : scope_no_memory(call->scope);
+}
+
+pawl_status op_signal_broadcast(struct op_call *call, struct buf *out)
+{
+    const char *defect = ref_defect(call, "actor_ref");
+    uint32_t delivered = 0;
+    str filter;
+    pawl_status status = defect ? defect_status(call, defect) : filter_of(call, &filter);
+
+    if (status == PAWL_OK)
+        status = engine_broadcast(op_engine(call), call->scope, op_text(call, "name"), filter,
+                                  op_json(call, "payload"), op_ref(call, "actor_ref"), &delivered);
+    if (status == PAWL_OK)
+        print_count(out, "delivered", delivered);
     return status;
 }
 

@@ -159,6 +159,8 @@ static pawl_status apply_effect(struct code_memory *memory, const struct effect 
     case EFFECT_READY:
     case EFFECT_RUN:
     case EFFECT_END:
+    case EFFECT_SPAWN:
+    case EFFECT_TAKE:
         return scope_fail(scope, PAWL_STORAGE_FAILURE,
                           "an entry of a code instance carries a flow's effect; look closer with "
                           "'pawl verify'");

@@ -271,6 +271,7 @@ static pawl_status decide(const struct definition *definition, const struct stan
     case EVENT_STEP_TIMEOUT:
     case EVENT_APPROVE:
     case EVENT_REJECT:
+    case EVENT_CHILD:
         break;
     }
     status = fire_check_open(definition, standing, scope);

@@ -91,6 +91,20 @@ void actors_fini(struct engine *engine)
 
 /* ---- restoring ---- */
 
+static pawl_status fold_kept(struct engine *engine, struct scope *scope, struct actor *actor,
+                             const struct record *record)
+{
+    const struct behavior *behavior = behavior_of(actor->definition->kind);
+    str name, payload;
+    pawl_status status = signal_kept_name(scope, record, &name);
+
+    if (!status)
+        status = value_text(engine, scope, record->payload, &payload);
+    return status || !behavior->keep
+               ? status
+               : behavior->keep(actor->memory, name, payload, scope, &actor->arena);
+}
+
 static pawl_status fold(struct engine *engine, struct scope *scope, struct actor *actor,
                         const struct record *record)
 {
@@ -127,7 +141,9 @@ static pawl_status fold_tail(struct engine *engine, struct scope *scope, struct 
         struct record record;
 
         status = store_record(engine->store, scope, pos, &record);
-        if (status || record.seq <= seq)
+        /* A kept signal has the number of the entry before it: what came after the snapshot counts.
+         */
+        if (status || record.seq < seq || (record.seq == seq && record.what >= 0))
             break;
         if (count == capacity) {
             struct record *grown;
@@ -140,12 +156,16 @@ static pawl_status fold_tail(struct engine *engine, struct scope *scope, struct 
                 memcpy(grown, records, sizeof *records * count);
             records = grown;
         }
-        if (record.what >= 0)
+        if (record.what >= 0 || record.what == CONTROL_KEEP_SIGNAL)
             records[count++] = record;
         pos = record.prev;
     }
-    while (count && !status)
-        status = fold(engine, scope, actor, &records[--count]);
+    while (count && !status) {
+        const struct record *record = &records[--count];
+
+        status = record->what >= 0 ? fold(engine, scope, actor, record)
+                                   : fold_kept(engine, scope, actor, record);
+    }
     return status;
 }
 
@@ -248,8 +268,14 @@ static pawl_status restore(struct engine *engine, struct scope *scope, struct ac
     actor->is_test = row.test;
     actor->state = head.state;
     actor->seq = (uint32_t)head.seq;
+    actor->pos = head.pos;
     actor->input = arena_str(&actor->arena, input.data ? input : STR("{}"));
-    if (!actor->input.data)
+    status = value_text(engine, scope, row.creator, &actor->creator);
+    if (status)
+        return status;
+    actor->creator = arena_str(&actor->arena, actor->creator);
+    actor->correlation = arena_str(&actor->arena, row.correlation);
+    if (actor->arena.failed)
         return scope_no_memory(scope);
     return restore_memory(engine, scope, actor, head.pos);
 }

@@ -120,7 +120,7 @@ pawl_status batch_reserve(struct engine *engine, struct scope *scope, uint32_t r
     ROOM(batch, values, value_count, value_capacity, records * 3 + 4);
     ROOM(batch, instances, instance_count, instance_capacity, 1);
     ROOM(batch, definitions, definition_count, definition_capacity, 1);
-    ROOM(batch, live, live_count, live_capacity, live);
+    ROOM(batch, live, live_count, live_capacity, live + 1);
     ROOM(batch, snapshots, snapshot_count, snapshot_capacity, 1);
     ROOM(batch, heads, head_count, head_capacity, 2);
     ROOM(batch, rows, row_count, row_capacity, batch->head_count + 2);
@@ -179,14 +179,14 @@ static pawl_status load_head(struct engine *engine, struct scope *scope, uint64_
                                 "pawl verify",
                                 (unsigned long long)instance)
                    : status;
-    *out =
-        (struct head){ .instance = instance,
-                       .pos = row.pos,
-                       .seq = PLANTED(SEQUENCE_RESET) ? 0 : (uint32_t)row.seq,
-                       .state = (uint16_t)row.state,
-                       .definition = fixed.definition,
-                       .skip = SKIP_UNKNOWN,
-                       .flags = (fixed.test ? HEAD_TEST : 0u) | (row.paused ? HEAD_PAUSED : 0u) };
+    *out = (struct head){ .instance = instance,
+                          .pos = row.pos,
+                          .seq = PLANTED(SEQUENCE_RESET) ? 0 : (uint32_t)row.seq,
+                          .state = (uint16_t)row.state,
+                          .definition = fixed.definition,
+                          .skip = SKIP_UNKNOWN,
+                          .flags = (fixed.test ? HEAD_TEST : 0u) | (row.paused ? HEAD_PAUSED : 0u) |
+                                   (fixed.parent ? HEAD_CHILD : 0u) };
     memcpy(out->hash, record.hash, SHA_SIZE);
     memcpy(out->random, fixed.random, ID_RANDOM_SIZE);
     return PAWL_OK;
@@ -226,7 +226,7 @@ static pawl_status make_whole(struct engine *engine, struct scope *scope, struct
     head->definition = fixed.definition;
     memcpy(head->random, fixed.random, ID_RANDOM_SIZE);
     head->flags = (uint8_t)((head->flags & HEAD_DIRTY) | (fixed.test ? HEAD_TEST : 0u) |
-                            (paused ? HEAD_PAUSED : 0u));
+                            (paused ? HEAD_PAUSED : 0u) | (fixed.parent ? HEAD_CHILD : 0u));
     return PAWL_OK;
 }
 
@@ -315,6 +315,13 @@ pawl_status batch_know_skip(struct engine *engine, struct scope *scope, struct h
         }
     }
     return PAWL_OK;
+}
+
+pawl_status batch_spoil(struct engine *engine, const struct scope *scope, pawl_status status)
+{
+    engine->batch_status = status;
+    engine->scope.error = scope->error;
+    return status;
 }
 
 uint64_t batch_new_value(struct engine *engine, str bytes, bool interned,
@@ -476,5 +483,8 @@ pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head 
     id_print(head->instance, head->random, id);
     batch_seal(engine, head, record, id, body, &commitments);
     head->state = (uint16_t)definition->transitions[draft->transition].to;
+    if ((head->flags & HEAD_CHILD) && definition->states[head->state].terminal != TERMINAL_NOT)
+        engine->batch.live[engine->batch.live_count++] =
+            (struct live_change){ .kind = LIVE_CHILD_ENDED, .instance = head->instance };
     return PAWL_OK;
 }

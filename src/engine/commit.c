@@ -199,6 +199,7 @@ bool commit_accept(struct engine *engine)
     engine->heads.is_whole = engine->heads.is_whole && kept;
     engine->clock_moved = false;
     timers_note(engine, batch);
+    family_note(engine, batch);
     return kept;
 }
 

@@ -75,10 +75,18 @@ static pawl_status check_values(struct engine *engine, struct scope *scope,
     return scope_fail(scope, PAWL_INVALID_REQUEST, "instantiated_at: %s lies in the future", text);
 }
 
+/* What its children will inherit. */
+static bool keep_kin(struct actor *actor, const struct create_args *args)
+{
+    actor->creator = arena_str(&actor->arena, args->actor);
+    actor->correlation = arena_str(&actor->arena, args->correlation);
+    return !actor->arena.failed;
+}
+
 /* Decide `start` with an actor that has no number yet. */
-static pawl_status decide_start(struct engine *engine, struct scope *scope,
-                                const struct create_args *args, struct actor *actor,
-                                int64_t decided_at_ms, struct decision *decision, struct job **jobs)
+pawl_status create_decide(struct engine *engine, struct scope *scope,
+                          const struct create_args *args, struct actor *actor,
+                          int64_t decided_at_ms, struct decision *decision, struct job **jobs)
 {
     const struct behavior *behavior = behavior_of(actor->definition->kind);
     struct event event = { .kind = EVENT_START,
@@ -88,13 +96,32 @@ static pawl_status decide_start(struct engine *engine, struct scope *scope,
 
     actor->input = arena_str(&actor->arena, event.payload);
     actor->memory = behavior->memory_new(actor->definition, actor->input, &actor->arena);
-    if (!actor->memory || !actor->input.data)
+    if (!actor->memory || !actor->input.data || !keep_kin(actor, args))
         return scope_no_memory(scope);
     actor->state = actor->definition->initial;
     actor->is_loaded = true;
     actor->generation = engine->generation;
     actor->is_test = args->test;
     return actor_decide(engine, actor, &event, scope, decision, jobs);
+}
+
+/* After its commit, or its refusal; lock held. */
+void create_over(struct engine *engine, const struct create_request *create, struct actor *actor,
+                 struct job *jobs, bool is_refused)
+{
+    actor->instance = create->number;
+    if (is_refused) {
+        steps_drop(engine, jobs);
+    } else {
+        actor_restamp(actor, create->decision);
+        steps_note_ready(engine, actor, create->decision);
+        steps_act(engine, create->number, jobs);
+    }
+    if (is_refused || map_get(&engine->actor_map, actor->instance) != MAP_NONE ||
+        actor_adopt(engine, actor)) {
+        /* Refused; or somebody was so quick as to send it an event already, which restored it. */
+        actor_free(engine, actor);
+    }
 }
 
 static pawl_status create_actor(struct engine *engine, struct scope *scope,
@@ -108,29 +135,21 @@ static pawl_status create_actor(struct engine *engine, struct scope *scope,
     actor->definition = create->definition;
     create->decided_at_ms = engine_now_ms(engine);
     status =
-        decide_start(engine, scope, create->args, actor, create->decided_at_ms, &decision, &jobs);
+        create_decide(engine, scope, create->args, actor, create->decided_at_ms, &decision, &jobs);
+    if (!status)
+        status = family_conceive(engine, scope, actor, create->decided_at_ms, &decision,
+                                 &create->births);
     create->decision = &decision;
     if (!status)
         status = engine_submit(engine, &request);
     pthread_mutex_lock(&engine->lock);
-    actor->instance = create->number;
-    if (status || create->is_repeat) {
-        steps_drop(engine, jobs);
-    } else {
-        actor_restamp(actor, &decision);
-        steps_note_ready(engine, actor, &decision);
-        steps_act(engine, create->number, jobs);
-    }
-    if (status || create->is_repeat || map_get(&engine->actor_map, actor->instance) != MAP_NONE ||
-        actor_adopt(engine, actor)) {
-        /* Refused; or somebody was so quick as to send it an event already, which restored it. */
-        actor_free(engine, actor);
-    }
+    create_over(engine, create, actor, jobs, status || create->is_repeat);
+    family_over(engine, create->births, status || create->is_repeat);
     pthread_mutex_unlock(&engine->lock);
     return status;
 }
 
-static pawl_status resolve(struct engine *engine, struct scope *scope,
+pawl_status create_resolve(struct engine *engine, struct scope *scope,
                            const struct create_args *args, struct definition_row *row,
                            struct definition **definition)
 {
@@ -160,7 +179,7 @@ static pawl_status create_new(struct engine *engine, struct scope *scope,
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "expected exactly one of definition and declaration, found %s",
                           args->definition.data ? "both" : "neither");
-    status = resolve(engine, scope, args, &row, &create.definition);
+    status = create_resolve(engine, scope, args, &row, &create.definition);
     if (!status)
         status = check_values(engine, scope, args);
     if (status)
@@ -270,6 +289,7 @@ static pawl_status creation_record(struct engine *engine, struct scope *scope, s
         .metadata = row->metadata ? values->metadata : NULL,
         .correlation = row->correlation,
         .labels = row->labels,
+        .parent_id = str_of(create->parent_id),
         .test = row->test,
     };
     struct commitments commitments = { .actor = row->creator ? values->creator : NULL };
@@ -292,44 +312,22 @@ static pawl_status creation_record(struct engine *engine, struct scope *scope, s
     return PAWL_OK;
 }
 
-/* A timer runs from the time its entry is stamped with, not from when it was decided a moment
- * earlier: whoever reads the history must never see one that was early. */
-static void count_from(const struct draft *draft, int64_t decided_at_ms, int64_t at_ms)
+static struct head *creation_head(struct engine *engine, const struct create_request *create,
+                                  const struct instance_row *row)
 {
-    for (uint32_t i = 0; i < draft->effects.count && at_ms > decided_at_ms; i++)
-        if (draft->effects.items[i].kind == EFFECT_ARM)
-            draft->effects.items[i].due_at_ms += at_ms - decided_at_ms;
+    struct head head = { .instance = row->number,
+                         .definition = row->definition,
+                         .flags = (uint8_t)(HEAD_NOW | (row->test ? HEAD_TEST : 0u) |
+                                            (row->parent ? HEAD_CHILD : 0u)),
+                         .state = (uint16_t)create->definition->initial };
+
+    memcpy(head.random, row->random, ID_RANDOM_SIZE);
+    return batch_put(&engine->batch, &head);
 }
 
-/* Entries of a decision and what they cause; a key rides in the last. A failure in the middle
- * fails the whole batch. */
-static pawl_status add_decision(struct engine *engine, struct scope *scope, struct head *head,
-                                const struct definition *definition,
-                                const struct decision *decision, int64_t decided_at_ms,
-                                int64_t at_ms, int64_t fired_at_ms, const uint8_t *key)
+pawl_status create_record(struct engine *engine, struct scope *scope, struct create_request *create,
+                          int64_t at_ms)
 {
-    for (uint32_t i = 0; i < decision->count; i++) {
-        const struct draft *draft = &decision->drafts[i];
-        pawl_status status;
-
-        count_from(draft, decided_at_ms, at_ms);
-        status = batch_entry(engine, scope, head, definition, draft, at_ms, fired_at_ms,
-                             i + 1 == decision->count ? key : NULL);
-
-        if (status) {
-            engine->batch_status = status;
-            engine->scope.error = scope->error;
-            return status;
-        }
-        live_from_draft(engine, head, draft,
-                        definition->states[head->state].terminal != TERMINAL_NOT);
-    }
-    return PAWL_OK;
-}
-
-static pawl_status create_one(struct engine *engine, struct request *request, int64_t at_ms)
-{
-    struct create_request *create = request->create;
     const struct create_args *args = create->args;
     const struct decision none = { 0 }, *decision = create->decision ? create->decision : &none;
     struct instance_row row = { .number =
@@ -337,43 +335,52 @@ static pawl_status create_one(struct engine *engine, struct request *request, in
                                 .definition = create->row->id,
                                 .correlation = args->correlation,
                                 .labels = args->labels,
+                                .parent = create->parent,
                                 .instantiated_at_ms =
                                     args->has_instantiated_at ? args->instantiated_at_ms : at_ms,
                                 .test = args->test };
     struct creation_values values;
     struct head *head;
-    pawl_status status = batch_reserve(engine, request->scope, decision->count + 1,
+    pawl_status status = batch_reserve(engine, scope, decision->count + 1,
                                        live_room(decision) + create->definition->deadline_count);
 
     if (!status && args->declaration.data)
-        status = inline_id(engine, request->scope, create->row, at_ms, &row.definition);
+        status = inline_id(engine, scope, create->row, at_ms, &row.definition);
     if (!status)
-        status = creation_values(engine, request->scope, args, &row, &values);
+        status = creation_values(engine, scope, args, &row, &values);
     if (status)
         return status;
-    engine->env->random(engine->env, row.random, ID_RANDOM_SIZE);
+    ASSERT(!create->parent || create->number == row.number);
+    if (create->parent) /* its parent's entry tells its id already */
+        memcpy(row.random, create->random, ID_RANDOM_SIZE);
+    else
+        engine->env->random(engine->env, row.random, ID_RANDOM_SIZE);
     id_print(row.number, row.random, create->out->id);
-    head =
-        batch_put(&engine->batch, &(struct head){ .instance = row.number,
-                                                  .definition = row.definition,
-                                                  .flags = HEAD_NOW,
-                                                  .state = (uint16_t)create->definition->initial });
-    if (row.test)
-        head->flags |= HEAD_TEST;
-    memcpy(head->random, row.random, ID_RANDOM_SIZE);
-    status = creation_record(engine, request->scope, head, create, &row, &values, at_ms);
-    if (status) {
-        engine->batch_status = status;
-        engine->scope.error = request->scope->error;
-        return status;
-    }
+    head = creation_head(engine, create, &row);
+    status = creation_record(engine, scope, head, create, &row, &values, at_ms);
+    if (status)
+        return batch_spoil(engine, scope, status);
     engine->batch.instances[engine->batch.instance_count++] = row;
     create->number = row.number;
     deadlines_arm(engine, head, create->definition, at_ms);
-    status = add_decision(engine, request->scope, head, create->definition, decision,
-                          create->decided_at_ms, at_ms, at_ms, NULL);
-    create->out->state =
-        arena_str(&request->scope->arena, create->definition->states[head->state].name);
+    if (!create->parent)
+        family_number(engine, create->births, row.number, row.random, decision);
+    status = decision_record(engine, scope, head, create->definition, decision,
+                             create->decided_at_ms, at_ms, at_ms, NULL);
+    create->out->state = arena_str(&scope->arena, create->definition->states[head->state].name);
+    return status;
+}
+
+static pawl_status create_one(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    struct create_request *create = request->create;
+    pawl_status status = create_record(engine, request->scope, create, at_ms);
+
+    if (!status)
+        status = family_bear(engine, request->scope, create->births, at_ms);
+    if (!status && create->decision)
+        status = family_part(engine, request->scope, create->number, create->definition,
+                             create->decision, at_ms);
     return status;
 }
 
@@ -393,70 +400,5 @@ void drain_create(struct engine *engine, struct request *request, int64_t at_ms)
     if (use != KEY_NEW)
         return;
     request->status = create_one(engine, request, at_ms);
-    request->accepted = request->status == PAWL_OK;
-}
-
-/* Is its key new? If not it is answered, or decided again when the commit is over. */
-static pawl_status decision_key(struct engine *engine, struct request *request, int64_t at_ms)
-{
-    struct decision_request *decide = request->decide;
-    struct fired unused;
-    struct record record;
-    enum key_use use;
-    pawl_status status = keys_look(engine, request->scope, decide->key, at_ms, &use, &record);
-
-    if (status)
-        return status;
-    decide->is_repeat = use == KEY_REPEAT;
-    request->is_stale = use == KEY_PENDING;
-    if (request->is_stale)
-        return scope_fail(request->scope, PAWL_CONFLICT, "another call has this key just now");
-    return decide->is_repeat
-               ? keys_fired(engine, request->scope, &record, decide->out ? decide->out : &unused)
-               : PAWL_OK;
-}
-
-static pawl_status decision_one(struct engine *engine, struct request *request, int64_t at_ms)
-{
-    struct decision_request *decide = request->decide;
-    struct head *head;
-    pawl_status status =
-        batch_reserve(engine, request->scope, decide->decision->count, live_room(decide->decision));
-
-    if (!status)
-        status = batch_head(engine, request->scope, decide->instance, &head);
-    if (status)
-        return status;
-    if (head->seq != decide->expected_seq && !PLANTED(STALE_DECISION)) {
-        request->is_stale = true;
-        return scope_fail(request->scope, PAWL_CONFLICT, "decided against entry %u, now at %u",
-                          decide->expected_seq, head->seq);
-    }
-    if ((head->flags & HEAD_PAUSED) && !decide->knew_pause) {
-        request->is_stale = true;
-        return pause_refusal(request->scope);
-    }
-    head->flags |= HEAD_NOW;
-    status = add_decision(engine, request->scope, head, decide->definition, decide->decision,
-                          decide->decided_at_ms, at_ms,
-                          decide->fired_at_ms ? decide->fired_at_ms : at_ms, decide->key);
-    if (status)
-        return status;
-    if (decide->snapshot.data)
-        engine->batch.snapshots[engine->batch.snapshot_count++] =
-            (struct snapshot_row){ .instance = head->instance,
-                                   .seq = head->seq + PLANTED(SNAPSHOT_LATE),
-                                   .text = decide->snapshot };
-    if (decide->out)
-        fired_tell(head, decide->definition, decide->out);
-    return PAWL_OK;
-}
-
-void drain_decision(struct engine *engine, struct request *request, int64_t at_ms)
-{
-    request->status = decision_key(engine, request, at_ms);
-    if (request->status || request->decide->is_repeat)
-        return;
-    request->status = decision_one(engine, request, at_ms);
     request->accepted = request->status == PAWL_OK;
 }

@@ -284,6 +284,7 @@ pawl_status engine_submit(struct engine *engine, struct request *request)
                 engine_drain(engine);
         }
     } while (request->is_again);
+    engine_pass_news(engine);
     pthread_mutex_unlock(&engine->lock);
     pthread_cond_destroy(&request->wake);
     return request->status;

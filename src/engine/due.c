@@ -12,7 +12,8 @@ static int64_t base_ms(struct engine *engine)
 
 static bool has_work(const struct engine *engine)
 {
-    return engine->first || engine->runnable || engine->jobs || engine->ready || engine->ready_lost;
+    return engine->first || engine->runnable || engine->jobs || engine->ready ||
+           engine->ready_lost || engine->ended_count || engine->ended_lost;
 }
 
 /* Milliseconds until rows that lag may be written; -1: none does. A store that fails is left alone

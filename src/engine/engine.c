@@ -92,6 +92,7 @@ static void free_parts(struct engine *engine)
     if (engine->toolbox)
         toolbox_free(engine->toolbox);
     steps_fini(engine);
+    family_fini(engine);
     actors_fini(engine);
     definitions_fini(engine);
     if (engine->heads.heap)

@@ -44,7 +44,7 @@ struct engine_options {
     uint32_t workers; /* threads; 0: the caller drives with engine_run_due() */
     bool test_clock;
     bool allow_exec;
-    bool must_exist; /* do not create the store */
+    bool must_exist;            /* do not create the store */
     struct sqlite3 *connection; /* of the host's: attach to it instead of opening; without `own`,
                                    by one thread at a time */
     void (*log)(void *context, pawl_log_level level, const char *event, const char *text);
@@ -122,7 +122,7 @@ struct compare_row {
 };
 struct comparison {
     str name;
-    uint32_t *versions; /* those that have such instances, ascending */
+    uint32_t *versions;                 /* those that have such instances, ascending */
     struct compare_row *states, *steps; /* by name */
     uint32_t version_count, state_count, step_count;
     bool is_safe;
@@ -161,11 +161,11 @@ struct fire_args {
     int64_t fired_at_ms;
     bool has_expected;
     int64_t expected_sequence; /* one that no entry can have conflicts as well */
-    bool is_cancel;             /* not an action by name but the declared way to cancel */
-    bool is_timer;              /* a deadline's action, if its time is over ... */
-    bool is_forced;             /* ... or a test says so */
-    pawl_status late_status;    /* a defect of attribution or time, found by the caller: reported in
-                                   its    place of the priority (after conflict), with late_words */
+    bool is_cancel;            /* not an action by name but the declared way to cancel */
+    bool is_timer;             /* a deadline's action, if its time is over ... */
+    bool is_forced;            /* ... or a test says so */
+    pawl_status late_status;   /* a defect of attribution or time, found by the caller: reported in
+                                  its    place of the priority (after conflict), with late_words */
     const char *late_words;
     const uint8_t *key;
 };
@@ -216,6 +216,9 @@ struct cancelled {
 };
 pawl_status engine_cancel_many(struct engine *engine, struct scope *scope,
                                const struct cancel_args *args, struct cancelled *out);
+/* To every instance that awaits it; with a filter, JSON, to those whose wait has that value. */
+pawl_status engine_broadcast(struct engine *engine, struct scope *scope, str name, str filter,
+                             str payload, str actor, uint32_t *out);
 pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
                           str actor, const uint8_t *key);
 
@@ -362,6 +365,8 @@ struct waiting {
     str name;
     bool has_until;
     int64_t until_ms;
+    uint64_t child; /* kind child: its number, and its id; 0: none */
+    char child_id[ID_SIZE + 1];
 };
 pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struct waiting **out,
                        uint32_t *count);
@@ -402,8 +407,8 @@ pawl_status engine_claim(struct engine *engine, struct scope *scope, const struc
 /* An event for the step: STEP_DONE, STEP_FAILED, APPROVE, REJECT. LEASE_LOST, NOT_AWAITING. */
 pawl_status engine_step_send(struct engine *engine, struct scope *scope, str step_id, str lease,
                              const struct event *event, const uint8_t *key);
-pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, str step_id, str lease,
-                                  int64_t extend_ms, int64_t *out_expires_at_ms);
+pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, str step_id,
+                                  str lease, int64_t extend_ms, int64_t *out_expires_at_ms);
 /* Instances > after that have a live step, by number. */
 pawl_status engine_stepping(struct engine *engine, struct scope *scope, uint64_t after,
                             uint32_t limit, uint64_t **out, uint32_t *count);

@@ -27,6 +27,11 @@ pawl_status batch_store_head(struct engine *engine, struct scope *scope, struct 
 pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32_t what,
                                int64_t at_ms, str body, str payload, const uint8_t *key);
 bool batch_kept_room(struct batch *batch); /* for one more token or alarm; false: no memory */
+/* Something was half put in: the whole batch fails with `status`, which is returned. */
+pawl_status batch_spoil(struct engine *engine, const struct scope *scope, pawl_status status);
+/* Append the record of a kept signal; space is reserved. */
+pawl_status batch_keep_signal(struct engine *engine, struct scope *scope, struct head *head,
+                              const struct draft *draft, int64_t at_ms, const uint8_t *key);
 void batch_seal(struct engine *engine, struct head *head, struct record *record, const char *id,
                 str body, const struct commitments *commitments);
 uint64_t batch_new_value(struct engine *engine, str bytes, bool interned,
@@ -37,6 +42,9 @@ pawl_status batch_entered_at(struct engine *engine, struct scope *scope, const s
 pawl_status batch_know_skip(struct engine *engine, struct scope *scope, struct head *head);
 pawl_status heads_make_whole(struct engine *engine, struct scope *scope, struct head *head);
 struct record *batch_record(struct engine *engine, int32_t what, struct head *head, int64_t at_ms);
+
+/* signals.c */
+pawl_status signal_kept_name(struct scope *scope, const struct record *record, str *out);
 
 /* keys.c */
 enum key_use { KEY_NEW, KEY_REPEAT, KEY_PENDING };
@@ -106,10 +114,63 @@ void engine_sweep(struct engine *engine); /* an owner's rows, until none lags */
 void engine_mend(struct engine *engine);  /* see whether a store that failed works again */
 void engine_wait_changed(struct engine *engine, int64_t for_ms); /* lock held */
 
-/* fire.c, create.c */
+/* fire.c, create.c, decide.c */
 void drain_fires(struct engine *engine, struct request *request, int64_t at_ms);
 void drain_create(struct engine *engine, struct request *request, int64_t at_ms);
 void drain_decision(struct engine *engine, struct request *request, int64_t at_ms);
+
+/* create.c, for family.c: which version, what START decides, the records, and afterwards. */
+pawl_status create_resolve(struct engine *engine, struct scope *scope,
+                           const struct create_args *args, struct definition_row *row,
+                           struct definition **definition);
+pawl_status create_decide(struct engine *engine, struct scope *scope,
+                          const struct create_args *args, struct actor *actor,
+                          int64_t decided_at_ms, struct decision *decision, struct job **jobs);
+pawl_status create_record(struct engine *engine, struct scope *scope, struct create_request *create,
+                          int64_t at_ms);
+void create_over(struct engine *engine, const struct create_request *create, struct actor *actor,
+                 struct job *jobs, bool is_refused); /* lock held */
+
+/* decide.c: the entries of a decision and what they cause; a key rides in the last. A failure in
+ * the middle fails the whole batch. */
+pawl_status decision_record(struct engine *engine, struct scope *scope, struct head *head,
+                            const struct definition *definition, const struct decision *decision,
+                            int64_t decided_at_ms, int64_t at_ms, int64_t fired_at_ms,
+                            const uint8_t *key);
+
+static inline bool family_is_possible(const struct definition *definition)
+{
+    return definition->kind == KIND_CODE || definition->may_spawn;
+}
+
+/* Did we fail, and not what was asked for? */
+static inline bool family_is_ours(pawl_status status)
+{
+    return status == PAWL_NO_MEMORY || status == PAWL_STORAGE_FAILURE ||
+           status == PAWL_OUTCOME_UNKNOWN;
+}
+
+/* family.c, family_end.c. Before the drain: resolve and start what the decision wants to spawn, on
+ * top of it where that fails. `births` is to be told of by family_over(), whatever happens. */
+pawl_status family_conceive(struct engine *engine, struct scope *scope, struct actor *actor,
+                            int64_t at_ms, struct decision *decision, struct birth **births);
+/* In the drain: give them numbers, so that the decision's entries can tell their ids; record them;
+ * and cancel those whom the decision has left behind. */
+void family_number(struct engine *engine, struct birth *births, uint64_t parent,
+                   const uint8_t random[ID_RANDOM_SIZE], const struct decision *decision);
+pawl_status family_bear(struct engine *engine, struct scope *scope, struct birth *births,
+                        int64_t at_ms);
+pawl_status family_part(struct engine *engine, struct scope *scope, uint64_t parent,
+                        const struct definition *definition, const struct decision *decision,
+                        int64_t at_ms);
+/* Lock held: after the commit, or its refusal; who has ended; and their parents are told, one by
+ * one (false: nobody is left). */
+void family_over(struct engine *engine, struct birth *births, bool is_refused);
+void family_note(struct engine *engine, const struct batch *batch);
+bool family_tell(struct engine *engine);
+void family_fini(struct engine *engine);
+/* Children of `parent` (0: of all) whose end it has not heard of: it could not, or we died. */
+pawl_status family_look(struct engine *engine, struct scope *scope, uint64_t parent);
 
 /* live.c */
 void live_from_draft(struct engine *engine, struct head *head, const struct draft *draft,
@@ -147,8 +208,9 @@ pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_
 struct mail *mail_new(struct engine *engine);
 void mail_free(struct engine *engine, struct mail *mail);
 bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail); /* lock held */
-bool engine_pump(struct engine *engine);   /* lock held: one unit of waiting work, if any */
-void mail_drop_all(struct engine *engine); /* at close: their causes are still in the store */
+void engine_pass_news(struct engine *engine); /* lock held: of children that have ended */
+bool engine_pump(struct engine *engine);      /* lock held: one unit of waiting work, if any */
+void mail_drop_all(struct engine *engine);    /* at close: their causes are still in the store */
 
 /* pause.c */
 pawl_status pause_look(struct engine *engine, struct scope *scope, uint64_t instance, bool *out);
@@ -206,9 +268,9 @@ pawl_status deadlines_fire(struct engine *engine, struct scope *scope, struct li
 /* timers.c */
 pawl_status timers_fire_due(struct engine *engine, struct scope *scope);
 pawl_status timers_look_ahead(struct engine *engine, struct scope *scope); /* as the store knows */
-void timers_look_again(struct engine *engine); /* what could not be fired may be fired now */
+void timers_look_again(struct engine *engine);        /* what could not be fired may be fired now */
 int64_t timers_next_due(const struct engine *engine); /* timers and leases; lock held */
-bool timers_are_due(struct engine *engine);    /* lock held */
+bool timers_are_due(struct engine *engine);           /* lock held */
 void timers_note(struct engine *engine, const struct batch *batch); /* lock held */
 void *timers_thread(void *engine);
 void *drain_thread(void *engine);

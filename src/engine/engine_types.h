@@ -29,6 +29,7 @@ enum request_kind {
 };
 
 struct actor;
+struct birth;
 
 struct create_request {
     const struct create_args *args;
@@ -37,6 +38,10 @@ struct create_request {
     const struct decision *decision; /* what START decided; count 0: a machine */
     int64_t decided_at_ms;
     struct created *out;
+    struct birth *births; /* children that the decision wants, theirs among them (family.c) */
+    uint64_t parent;      /* 0: none; else number and random are given (family_number()) */
+    char parent_id[ID_SIZE + 1];
+    uint8_t random[ID_RANDOM_SIZE];
     uint64_t number; /* out */
     bool is_repeat;  /* out: its key was used for this very call: nothing was created */
 };
@@ -50,6 +55,8 @@ struct define_request {
 struct decision_request {
     uint64_t instance;
     uint32_t expected_seq;
+    uint64_t expected_pos; /* shared: others may have kept a signal, which is no entry; 0: any */
+    struct birth *births;  /* as in a create_request */
     struct definition *definition;
     const struct decision *decision;
     int64_t decided_at_ms;
@@ -162,6 +169,8 @@ struct actor {
     struct arena arena; /* of its memory */
     void *memory;
     str input;
+    str creator, correlation; /* children inherit them; data NULL: none */
+    uint64_t pos;             /* shared: of the last record when it was loaded */
     uint32_t state, seq, snapshot_seq;
     uint32_t generation; /* the engine's, when this was loaded */
     size_t bytes_since_snapshot, snapshot_size;
@@ -263,7 +272,10 @@ struct engine {
     struct lease *leases;
     uint32_t lease_count, lease_capacity;
     int64_t next_lease_ms; /* none ends before; INT64_MAX: none */
-    struct mail *later;    /* events that met a failing store */
+    uint64_t *ended;       /* children that have ended and whose parents have not heard of it */
+    uint32_t ended_count, ended_capacity, ended_told; /* the first of them have been told */
+    bool ended_lost;                                  /* some of them are in the store only: look */
+    struct mail *later;                               /* events that met a failing store */
     uint32_t jobs_under_way, mail_under_way;
     _Atomic bool ready_lost;       /* a ready step could not be remembered: look for it */
     int64_t next_due_ms;           /* as far as known; INT64_MAX: none */

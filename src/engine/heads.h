@@ -11,6 +11,7 @@
 #define HEAD_FRESH   4u  /* RAW, and the last record is no entry: the state is the initial one */
 #define HEAD_NOW     16u /* in a batch: its row is written with this commit, never later */
 #define HEAD_PAUSED  32u /* it is held (pause.c) */
+#define HEAD_CHILD   64u /* it has a parent, which may wait for its end (family.c) */
 #define HEAD_TEST    8u  /* a test instance: its timers never fire by themselves */
 
 struct head {

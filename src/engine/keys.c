@@ -165,8 +165,9 @@ pawl_status keys_fired(struct engine *engine, struct scope *scope, const struct 
 {
     struct definition_slot *slot;
     struct head head;
-    pawl_status status = record->what >= 0 ? stand_after(engine, scope, record, &head, &slot)
-                                           : damaged(scope, record);
+    bool is_call = record->what >= 0 || record->what == CONTROL_KEEP_SIGNAL;
+    pawl_status status =
+        is_call ? stand_after(engine, scope, record, &head, &slot) : damaged(scope, record);
 
     if (!status)
         fired_tell(&head, slot->definition, out);

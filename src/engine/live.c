@@ -43,11 +43,18 @@ static bool live_of(const struct effect *effect, const struct draft *draft, stru
         return !PLANTED(DISARM_LOST);
     case EFFECT_AWAIT:
         out->kind = LIVE_WAIT_PUT;
+        out->value = effect->state;
         return true;
+    case EFFECT_SPAWN:
+        out->kind = LIVE_CHILD_PUT;
+        out->child = effect->child;
+        out->abandon = effect->is_abandoned;
+        return effect->child != 0; /* else it could not be created */
     case EFFECT_LEAVE:
         out->kind = LIVE_WAIT_DELETE;
         return true;
     case EFFECT_STATE:
+    case EFFECT_TAKE:
     case EFFECT_SNAPSHOT:
         break;
     }

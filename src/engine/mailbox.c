@@ -11,6 +11,7 @@ struct turn {
     struct mail *mail;
     struct decision decision;
     struct job *jobs;
+    struct birth *births;
     struct request request;
     struct decision_request decide;
 };
@@ -25,6 +26,7 @@ static pawl_status fold_draft(struct actor *actor, const struct draft *draft, in
                               struct scope *scope)
 {
     const struct definition *definition = actor->definition;
+    const struct behavior *behavior = behavior_of(definition->kind);
     struct entry_view entry = { .transition = draft->transition,
                                 .step = draft->step,
                                 .ordinal = draft->ordinal,
@@ -36,10 +38,11 @@ static pawl_status fold_draft(struct actor *actor, const struct draft *draft, in
                                 .at_ms = at_ms };
 
     actor->bytes_since_snapshot += 64 + draft->payload.size + draft->effects.count * 24;
+    if (draft->keep.data)
+        return behavior->keep(actor->memory, draft->keep, entry.payload, scope, &actor->arena);
     actor->state = definition->transitions[draft->transition].to;
     actor->seq++;
-    return behavior_of(definition->kind)
-        ->apply(definition, actor->memory, &entry, scope, &actor->arena);
+    return behavior->apply(definition, actor->memory, &entry, scope, &actor->arena);
 }
 
 static pawl_status append_drafts(struct scope *scope, struct decision *all,
@@ -171,6 +174,7 @@ static void turn_over(struct engine *engine, struct request *request)
     pawl_status status = request->status;
 
     pthread_mutex_lock(&engine->lock);
+    family_over(engine, turn->births, status || turn->decide.is_repeat);
     if (status || turn->decide.is_repeat) {
         actor->is_loaded = false;
         steps_drop(engine, turn->jobs);
@@ -253,6 +257,7 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     turn->mail->event.at_ms = engine_now_ms(engine);
     turn->decide = (struct decision_request){ .instance = actor->instance,
                                               .expected_seq = actor->seq,
+                                              .expected_pos = engine->options.own ? 0 : actor->pos,
                                               .decided_at_ms = turn->mail->event.at_ms,
                                               .decision = &turn->decision,
                                               .key = turn->mail->key,
@@ -267,6 +272,9 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     if (!status)
         status =
             actor_decide(engine, actor, &turn->mail->event, scope, &turn->decision, &turn->jobs);
+    if (!status)
+        status = family_conceive(engine, scope, actor, turn->mail->event.at_ms, &turn->decision,
+                                 &turn->births);
     if (!status && actor->is_paused && turn->mail->event.kind == EVENT_FIRE)
         status = pause_refusal(scope);
     if (!status && turn->mail->fire)
@@ -275,6 +283,7 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     if (turn->mail->fire && turn->mail->fire->has_fired_at)
         turn->decide.fired_at_ms = turn->mail->fire->fired_at_ms;
     turn->decide.definition = actor->definition;
+    turn->decide.births = turn->births;
     if (turn->jobs && turn->mail->holds_place) { /* the job has it now */
         turn->mail->holds_place = false;
         turn->jobs->holds_place = true;
@@ -291,6 +300,7 @@ static void refuse(struct engine *engine, struct turn *turn, pawl_status status)
     struct actor *actor = turn->actor;
 
     steps_drop(engine, turn->jobs);
+    family_over(engine, turn->births, true);
     if (status == PAWL_NOT_AWAITING && turn->mail->event.kind == EVENT_STEP_START)
         steps_leave_unserved(engine, actor, turn->mail->event.ordinal);
     if (turn->decision.count)
@@ -374,7 +384,14 @@ bool engine_pump(struct engine *engine)
         engine_drain(engine);
         return true;
     }
-    return try_again(engine);
+    return family_tell(engine) || try_again(engine);
+}
+
+/* Without threads of our own nobody else would tell parents of their children's end. */
+void engine_pass_news(struct engine *engine)
+{
+    while (engine->ended_count && !engine->thread_count && engine_pump(engine))
+        continue;
 }
 
 pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t instance,
@@ -400,6 +417,7 @@ pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_
     while (!mail.is_done)
         if (!engine_pump(engine))
             pthread_cond_wait(&engine->changed, &engine->lock);
+    engine_pass_news(engine);
     pthread_mutex_unlock(&engine->lock);
     return mail.status;
 }
@@ -447,39 +465,4 @@ bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail)
     mail_deliver(engine, actor, mail);
     engine_ring(engine);
     return true;
-}
-
-static pawl_status signal_new(struct engine *engine, struct scope *scope, str id,
-                              const struct event *event, const uint8_t *key)
-{
-    struct definition_slot *slot;
-    struct head head;
-    pawl_status status;
-
-    status = engine_locate(engine, scope, id, &head, &slot);
-    if (status)
-        return status;
-    if (slot->definition->states[head.state].terminal != TERMINAL_NOT)
-        return scope_fail(scope, PAWL_TERMINAL, "the instance has ended in '%.*s'",
-                          STR_ARG(slot->definition->states[head.state].name));
-    if (head.flags & HEAD_PAUSED)
-        return pause_refusal(scope);
-    if (slot->definition->kind == KIND_MACHINE)
-        return scope_fail(scope, PAWL_NOT_AWAITING,
-                          "a machine awaits no signals; fire one of its actions");
-    return engine_send_once(engine, scope, head.instance, event, NULL, key, NULL);
-}
-
-pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
-                          str actor, const uint8_t *key)
-{
-    struct event event = { .kind = EVENT_SIGNAL, .name = name, .payload = payload, .actor = actor };
-    struct record record;
-    pawl_status status;
-
-    if (!name.data || str_is_blank(name))
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "name: expected the name of a signal, found nothing");
-    status = signal_new(engine, scope, id, &event, key);
-    return keys_explain(engine, scope, key, &status, &record) ? PAWL_OK : status;
 }

@@ -15,7 +15,7 @@ pawl_status pause_refusal(struct scope *scope)
 bool pause_bars(enum event_kind kind)
 {
     return kind == EVENT_SIGNAL || kind == EVENT_TIMER || kind == EVENT_STEP_START ||
-           kind == EVENT_APPROVE || kind == EVENT_REJECT;
+           kind == EVENT_APPROVE || kind == EVENT_REJECT || kind == EVENT_CHILD;
 }
 
 pawl_status pause_look(struct engine *engine, struct scope *scope, uint64_t instance, bool *out)
@@ -210,6 +210,11 @@ pawl_status engine_pause(struct engine *engine, struct scope *scope, const struc
         if (engine->options.own && recover_instance(engine, scope, pause.instance, false))
             engine->ready_lost = true; /* found again by whoever looks */
         timers_look_again(engine);
+        if (family_look(engine, scope, pause.instance))
+            engine->ended_lost = true;
+        pthread_mutex_lock(&engine->lock);
+        engine_pass_news(engine);
+        pthread_mutex_unlock(&engine->lock);
     }
     return PAWL_OK;
 }

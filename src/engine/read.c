@@ -272,7 +272,16 @@ static const char *why_step(const struct definition *definition, const struct li
         return "step";
     return flow_step_is_gate(definition, step->plan)       ? "approval"
            : flow_step_is_external(definition, step->plan) ? "step"
+           : flow_step_is_spawn(definition, step->plan)    ? "child"
                                                            : NULL;
+}
+
+static uint64_t child_of(const struct live *live, uint32_t ordinal)
+{
+    for (uint32_t i = 0; i < live->child_count; i++)
+        if (live->children[i].ordinal == ordinal)
+            return live->children[i].child;
+    return 0;
 }
 
 static void why_live(const struct definition *definition, const struct live *live,
@@ -284,7 +293,8 @@ static void why_live(const struct definition *definition, const struct live *liv
         if (kind)
             out[(*count)++] =
                 (struct waiting){ .kind = kind,
-                                  .name = flow_step_name(definition, live->steps[i].plan) };
+                                  .name = flow_step_name(definition, live->steps[i].plan),
+                                  .child = child_of(live, live->steps[i].ordinal) };
     }
     for (uint32_t i = 0; i < live->timer_count; i++)
         if (!str_is(live->timers[i].name, "~timeout"))
@@ -335,6 +345,9 @@ pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struc
     if (slot->definition->kind == KIND_MACHINE)
         why_machine(slot->definition, head.state, *out, count);
     why_live(slot->definition, &live, *out, count);
+    for (uint32_t i = 0; i < *count && !status; i++)
+        if ((*out)[i].child)
+            status = engine_id_of(engine, scope, (*out)[i].child, (*out)[i].child_id);
     return status;
 }
 

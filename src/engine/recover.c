@@ -165,6 +165,7 @@ static pawl_status recover_all(struct engine *engine, struct scope *scope, bool 
 
 pawl_status recover_steps(struct engine *engine, struct scope *scope)
 {
+    engine->ended_lost = true; /* parents may not have heard of all that ended */
     return recover_all(engine, scope, true);
 }
 
@@ -193,7 +194,8 @@ pawl_status engine_reopen(struct engine *engine)
     if (!status)
         status = recover(engine, &scope);
     if (!status && engine->options.own)
-        engine->ready_lost = true; /* what the unknown commit started is looked for */
+        engine->ready_lost = engine->ended_lost =
+            true; /* what the unknown commit did is looked for */
     engine_log(engine, status ? PAWL_LOG_ERROR : PAWL_LOG_WARN,
                status ? "store.lost" : "store.reopened",
                status ? scope.error.message : "after an unknown outcome");

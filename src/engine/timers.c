@@ -232,7 +232,8 @@ static bool is_idle(struct engine *engine)
 {
     return !engine->first && !engine->draining && !engine->runnable && !engine->jobs &&
            !engine->ready && !engine->ready_lost && !engine->jobs_under_way &&
-           !engine->mail_under_way && !engine->timers_busy &&
+           !engine->mail_under_way && !engine->ended_count && !engine->ended_lost &&
+           !engine->timers_busy &&
            (timers_next_due(engine) > clock_at(engine) || engine->stuck_timers);
 }
 

@@ -47,14 +47,14 @@ struct rules {
 };
 
 /* One row that effects leave behind. */
-enum live_kind { LIVE_STEP, LIVE_TIMER, LIVE_WAIT };
+enum live_kind { LIVE_STEP, LIVE_TIMER, LIVE_WAIT, LIVE_CHILD };
 struct live_fact {
     enum live_kind kind;
     uint32_t ordinal;
-    str name;               /* timers and waits */
+    str name;               /* timers and waits; of a wait with its value: NAME NUL VALUE */
     uint32_t plan, attempt; /* steps */
     enum step_status status;
-    int64_t due_at_ms; /* timers */
+    int64_t due_at_ms; /* timers; children: the number */
 };
 
 struct fold {
@@ -209,6 +209,14 @@ pawl_status verify_instances_of(struct verify *v, str definition, uint32_t versi
 /* verify_replay.c: flows decided once more. */
 pawl_status verify_plan(struct verify *v, struct rules *rules, str compiled);
 pawl_status verify_replay(struct verify *v, struct chain *chain, const struct record *record);
+/* verify_past.c: an entry as the behavior sees it (`effects` is filled and pointed to), folded; and
+ * a memory that was let go, or of a check that goes on. */
+pawl_status verify_view_entry(struct verify *v, struct scope *scope, const struct record *record,
+                              struct effect_list *effects, struct entry_view *out, bool *is_erased);
+pawl_status verify_fold_entry(struct verify *v, const struct chain *chain, struct scope *scope,
+                              const struct entry_view *entry);
+pawl_status verify_restore(struct verify *v, struct chain *chain);
+pawl_status verify_replay_kept(struct verify *v, struct chain *chain, const struct record *record);
 pawl_status verify_replay_over(struct verify *v, const struct chain *chain);
 pawl_status verify_all_replays_over(struct verify *v);
 void verify_drop_replay(struct verify *v, struct chain *chain);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 static const char *const kind_names[] = {
-    [LIVE_STEP] = "step", [LIVE_TIMER] = "timer", [LIVE_WAIT] = "wait"
+    [LIVE_STEP] = "step", [LIVE_TIMER] = "timer", [LIVE_WAIT] = "wait", [LIVE_CHILD] = "child"
 };
 
 /* Order of kind, ordinal, name: what a row is found by. */
@@ -86,7 +86,7 @@ static void remove_fact(struct verify *v, struct chain *chain, struct live_fact 
         verify_drop_fold(v, chain);
 }
 
-/* A step row goes with its timers and waits. */
+/* A step row goes with its timers, waits and child. */
 static void remove_step(struct verify *v, struct chain *chain, uint32_t ordinal)
 {
     for (uint32_t i = chain->fold ? chain->fold->count : 0; i-- > 0;)
@@ -138,6 +138,32 @@ static pawl_status note_snapshot(struct verify *v, struct chain *chain, str hex)
     return ok ? PAWL_OK : verify_bad(v, "the entry tells of a snapshot, but not its hash");
 }
 
+/* The value of a wait: what differs is seen, what is alike is not copied. */
+static uint32_t digest(str value)
+{
+    uint32_t hash = 2166136261u;
+
+    for (size_t i = 0; i < value.size; i++)
+        hash = (hash ^ (uint8_t)value.data[i]) * 16777619u;
+    return value.data ? hash : 0;
+}
+
+/* Of one that could not be created there is no id, and nothing is left behind. */
+static pawl_status fold_child(struct verify *v, struct chain *chain, const struct effect *effect)
+{
+    struct live_fact fact = { .kind = LIVE_CHILD,
+                              .ordinal = effect->ordinal,
+                              .plan = effect->is_abandoned };
+    uint64_t number;
+
+    if (effect->name.size == 0)
+        return PAWL_OK;
+    if (!id_parse(effect->name, &number, NULL))
+        return verify_bad(v, "the entry tells of a child whose id is none");
+    fact.due_at_ms = (int64_t)number;
+    return verify_put_fact(v, chain, fact);
+}
+
 static pawl_status fold_effect(struct verify *v, struct chain *chain, const struct effect *effect)
 {
     struct live_fact fact = { .kind = LIVE_STEP, .ordinal = effect->ordinal };
@@ -160,7 +186,10 @@ static pawl_status fold_effect(struct verify *v, struct chain *chain, const stru
         fact.due_at_ms = effect->due_at_ms;
         return verify_put_fact(v, chain, fact);
     case EFFECT_AWAIT:
+        fact.plan = digest(effect->state);
         return verify_put_fact(v, chain, fact);
+    case EFFECT_SPAWN:
+        return fold_child(v, chain, effect);
     case EFFECT_END:
         remove_step(v, chain, effect->ordinal);
         return PAWL_OK;
@@ -171,6 +200,7 @@ static pawl_status fold_effect(struct verify *v, struct chain *chain, const stru
     case EFFECT_SNAPSHOT:
         return note_snapshot(v, chain, effect->name);
     case EFFECT_STATE:
+    case EFFECT_TAKE:
         return PAWL_OK;
     }
     return PAWL_OK;
@@ -198,10 +228,15 @@ pawl_status verify_fold(struct verify *v, struct chain *chain, str body)
 
 /* ---- comparing ---- */
 
+static size_t count_facts(const struct live *live)
+{
+    return (size_t)live->step_count + live->timer_count + live->wait_count + live->child_count;
+}
+
 static struct live_fact *list_facts(struct arena *arena, const struct live *live)
 {
-    size_t count = (size_t)live->step_count + live->timer_count + live->wait_count;
-    struct live_fact *facts = ARENA_ARRAY(arena, struct live_fact, count + 1), *next = facts;
+    struct live_fact *facts = ARENA_ARRAY(arena, struct live_fact, count_facts(live) + 1);
+    struct live_fact *next = facts;
 
     for (uint32_t i = 0; facts && i < live->step_count; i++)
         *next++ = (struct live_fact){
@@ -221,7 +256,13 @@ static struct live_fact *list_facts(struct arena *arena, const struct live *live
     for (uint32_t i = 0; facts && i < live->wait_count; i++)
         *next++ = (struct live_fact){ .kind = LIVE_WAIT,
                                       .ordinal = live->waits[i].ordinal,
+                                      .plan = digest(live->waits[i].value),
                                       .name = live->waits[i].name };
+    for (uint32_t i = 0; facts && i < live->child_count; i++)
+        *next++ = (struct live_fact){ .kind = LIVE_CHILD,
+                                      .ordinal = live->children[i].ordinal,
+                                      .plan = live->children[i].abandon,
+                                      .due_at_ms = (int64_t)live->children[i].child };
     return facts;
 }
 
@@ -251,6 +292,21 @@ static pawl_status compare_facts(struct verify *v, const struct live_fact *expec
     return PAWL_OK;
 }
 
+/* A child that is marked has ended, and one that is not has not. */
+static pawl_status check_ended(struct verify *v, const struct live *live)
+{
+    for (uint32_t i = 0; i < live->child_count; i++) {
+        const struct chain *child = verify_find_chain(v, live->children[i].child);
+
+        if (child && live->children[i].ended !=
+                         (v->rules[child->rules].terminal[child->state] != TERMINAL_NOT))
+            return verify_bad(v, "the row of child %llu says that it has %sended",
+                              (unsigned long long)live->children[i].child,
+                              live->children[i].ended ? "" : "not ");
+    }
+    return PAWL_OK;
+}
+
 pawl_status verify_live(struct verify *v, const struct chain *chain)
 {
     struct live live = { 0 };
@@ -264,7 +320,10 @@ pawl_status verify_live(struct verify *v, const struct chain *chain)
         return verify_bad(v, "its pause row names position %llu; the log says %llu",
                           (unsigned long long)live.paused_pos,
                           (unsigned long long)chain->paused_pos);
-    found_count = (size_t)live.step_count + live.timer_count + live.wait_count;
+    status = check_ended(v, &live);
+    if (status != PAWL_OK)
+        return status;
+    found_count = count_facts(&live);
     if (found_count == 0 && expected_count == 0)
         return PAWL_OK;
     found = list_facts(&v->scope.arena, &live);

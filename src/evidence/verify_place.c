@@ -184,7 +184,7 @@ static str take_text(struct reader *reader)
 
 static pawl_status take_fact(struct verify *v, struct reader *reader, struct chain *chain)
 {
-    struct live_fact fact = { .kind = (enum live_kind)take_number(reader, LIVE_WAIT) };
+    struct live_fact fact = { .kind = (enum live_kind)take_number(reader, LIVE_CHILD) };
 
     fact.ordinal = take_u32(reader);
     fact.plan = take_u32(reader);

@@ -219,6 +219,9 @@ static pawl_status check_control(struct verify *v, const struct chain *chain,
         return check_pause(v, chain, record);
     if (record->what == CONTROL_TOKEN || record->what == CONTROL_ALARM)
         return verify_note_kept(v, record);
+    if (record->what == CONTROL_KEEP_SIGNAL &&
+        (record->instance == 0 || v->rules[chain->rules].terminal[chain->state] != TERMINAL_NOT))
+        return verify_bad(v, "a signal is kept where nothing can take it");
     if (!is_control(record->what))
         return verify_bad(v, "there is no control record %d", record->what);
     if (record->what == CONTROL_DEFINE && record->instance != 0)
@@ -318,6 +321,8 @@ pawl_status verify_record(struct verify *v, const struct record *record)
         status = check_meaning(v, chain, record);
     if (status == PAWL_OK && record->what >= 0)
         status = verify_replay(v, chain, record);
+    if (status == PAWL_OK && record->what == CONTROL_KEEP_SIGNAL)
+        status = verify_replay_kept(v, chain, record);
     if (status == PAWL_OK)
         status = apply(v, chain, record);
     if (status == PAWL_OK)

@@ -159,6 +159,9 @@ static const char *const stray_queries[] = {
     " WHERE " IS_NOBODY("inst") " LIMIT 1",
     "SELECT inst, 'a wait row belongs to no instance' FROM pawl_wait"
     " WHERE " IS_NOBODY("inst") " LIMIT 1",
+    "SELECT inst, 'a child row belongs to no instance, or to one of another parent' FROM pawl_child"
+    " LEFT JOIN pawl_instance ON number = child WHERE parent IS NOT inst OR " IS_NOT_32_BIT("ord")
+    " OR " IS_NOT_BETWEEN("abandon", "0", "1") " OR " IS_NOT_BETWEEN("ended", "0", "1") " LIMIT 1",
     "SELECT inst, 'a pause row belongs to no instance' FROM pawl_pause"
     " WHERE " IS_NOBODY("inst") " OR " IS_NOT_COUNT("pos") " LIMIT 1",
     "SELECT inst, 'a timer row belongs to no instance' FROM pawl_timer"

@@ -31,8 +31,9 @@ static struct flow_attempt *find_attempt(const struct flow_attempts *attempts, u
 static pawl_status end_attempt(struct scope *scope, struct flow_attempt *attempt,
                                const struct entry_view *entry)
 {
-    bool is_failure =
-        entry->transition == LIFE_T_STEP_FAIL || entry->transition == LIFE_T_STEP_TIMEOUT;
+    bool is_failure = entry->transition == LIFE_T_STEP_FAIL ||
+                      entry->transition == LIFE_T_STEP_TIMEOUT ||
+                      entry->transition == LIFE_T_GATE_REJECT;
     str payload = arena_str(&scope->arena, entry->payload);
 
     if (entry->payload.data && !payload.data)

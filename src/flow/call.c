@@ -73,6 +73,11 @@ bool flow_step_is_gate(const struct definition *definition, uint32_t plan_index)
     return is_kind(definition, plan_index, STEP_KIND_GATE);
 }
 
+bool flow_step_is_spawn(const struct definition *definition, uint32_t plan_index)
+{
+    return is_kind(definition, plan_index, STEP_KIND_SPAWN);
+}
+
 bool flow_step_is_external(const struct definition *definition, uint32_t plan_index)
 {
     return is_kind(definition, plan_index, STEP_KIND_EXTERNAL);

@@ -108,7 +108,7 @@ bool compile_is_one_of(str key, const char *const *words)
 }
 
 /* What a definition says of itself. */
-static const char *const about_words[] = { "name", "description", "output", NULL };
+static const char *const about_words[] = { "name", "description", "output", "signals", NULL };
 
 static bool is_about(str key)
 {
@@ -151,8 +151,45 @@ static void check_top_keys(struct compilation *compiler, const struct node *docu
 
 /* ---- Beside the steps --------------------------------------------------------------- */
 
+/* signals: {NAME: {buffer: true}} */
+static void read_signal(struct compilation *compiler, const struct node *signal)
+{
+    static const char *const words[] = { "buffer", NULL };
+    const struct node *buffer = node_find(signal, "buffer");
+
+    if (signal->kind != NODE_OBJECT || (buffer && buffer->kind != NODE_BOOL) ||
+        str_is_blank(signal->key) || signal->key.size > LIMIT_ACTION)
+        compile_error(compiler, signal, "signal '%.*s': expected NAME: {buffer: true}",
+                      STR_ARG(words_shown(signal->key)));
+    for (const struct node *node = signal->first; node; node = node->next)
+        if (node != buffer)
+            compile_unknown_key(compiler, node, "signals: unknown key '", words);
+    if (buffer && buffer->truth)
+        compiler->buffered[compiler->buffered_count++] = signal->key;
+}
+
+static void read_signals(struct compilation *compiler, const struct node *signals)
+{
+    if (signals->kind != NODE_OBJECT) {
+        compile_error(compiler, signals, "'signals' must be {NAME: {buffer: true}}, found %s",
+                      node_kind_name(signals->kind));
+        return;
+    }
+    compiler->buffered = ARENA_ARRAY(&compiler->scope->arena, str, signals->count + 1);
+    if (!compiler->buffered) {
+        compile_no_memory(compiler);
+        return;
+    }
+    for (const struct node *signal = signals->first; signal; signal = signal->next)
+        read_signal(compiler, signal);
+}
+
 static void read_about(struct compilation *compiler, const struct node *document)
 {
+    const struct node *signals = node_find(document, "signals");
+
+    if (signals)
+        read_signals(compiler, signals);
     compiler->output = node_find(document, "output");
     if (compiler->output)
         compiler->output_text = compile_print(compiler, compiler->output);
@@ -252,7 +289,9 @@ static str print_plan(struct compilation *compiler)
     struct plan plan = { .is_tree = compiler->is_tree,
                          .first = compiler->first,
                          .count = compiler->count,
-                         .output = compiler->output_text };
+                         .output = compiler->output_text,
+                         .buffered = compiler->buffered,
+                         .buffered_count = compiler->buffered_count };
     struct buf buf;
     str text = STR_NONE;
 

@@ -23,6 +23,8 @@ struct compilation {
     struct buf tree; /* the nodes, as plan_tree.c reads them */
     const struct node *output;
     str output_text;
+    str *buffered; /* signals that are kept */
+    uint32_t buffered_count;
 };
 
 /* compile.c: note a finding at `node`. */

@@ -1,6 +1,7 @@
 /* compile_kind.c - what kind of step it is, and what it takes along.
  *
- * A step is exactly one of: a tool call, a gate (tool null), `external: true`, `wait`, `select`.
+ * A step is exactly one of: a tool call, a gate (tool null), `external: true`, `wait`, `select`,
+ * `spawn`.
  * Whatever it needs when it begins becomes its `args`, so that templates work alike. */
 #include "base/time.h"
 #include "flow/compile.h"
@@ -143,14 +144,14 @@ static const struct node *read_arm(struct compilation *compiler, const struct so
                                    const struct node *arm)
 {
     static const char *const words[] = { "timer", "until", "signal", NULL };
-    const struct node *found = NULL;
+    const struct node *value = node_find(arm, "value"), *found = NULL;
     uint32_t count = 0;
 
     for (const struct node *node = arm->first; node && arm->kind == NODE_OBJECT; node = node->next)
         if (compile_is_one_of(node->key, words)) {
             found = node;
             count++;
-        } else if (!str_is(node->key, "then") && !str_is(node->key, "do")) {
+        } else if (node != value && !str_is(node->key, "then") && !str_is(node->key, "do")) {
             compile_warning(compiler, node, "step '%.*s': unknown key '%.*s'",
                             STR_ARG(shown_name(step)), STR_ARG(words_shown(node->key)));
         }
@@ -161,6 +162,9 @@ static const struct node *read_arm(struct compilation *compiler, const struct so
                       STR_ARG(shown_name(step)), count == 0 ? "none of them" : "several");
         return NULL;
     }
+    if (value && !str_is(found->key, "signal"))
+        compile_error(compiler, value, "step '%.*s': 'value' belongs to a signal",
+                      STR_ARG(shown_name(step)));
     check_value(compiler, step, found);
     return found;
 }
@@ -183,6 +187,10 @@ static void read_arms(struct compilation *compiler, struct source_step *step,
             json_key_str(&buf, value->key);
             node_print(value, &buf);
         }
+        if (value && node_find(arm, "value")) {
+            json_key(&buf, "value");
+            node_print(node_find(arm, "value"), &buf);
+        }
         json_close(&buf, '}');
     }
     json_close(&buf, ']');
@@ -202,6 +210,35 @@ static void read_select(struct compilation *compiler, struct source_step *step,
     else
         read_arms(compiler, step, select->first, false);
     step->plan.args_node = select;
+}
+
+/* ---- A child ----------------------------------------------------------------------------------
+ */
+
+static void read_spawn(struct compilation *compiler, struct source_step *step,
+                       const struct node *spawn)
+{
+    static const char *const words[] = { "definition", "input", "on_parent_end", NULL };
+    const struct node *definition = node_find(spawn, "definition");
+    const struct node *end = node_find(spawn, "on_parent_end");
+
+    step->plan.kind = STEP_KIND_SPAWN;
+    if (spawn->kind != NODE_OBJECT || !definition || definition->kind != NODE_STRING ||
+        str_is_blank(definition->text)) {
+        compile_error(compiler, definition ? definition : spawn,
+                      "step '%.*s': 'spawn' must be {definition: NAME, input}",
+                      STR_ARG(shown_name(step)));
+        return;
+    }
+    if (end && (end->kind != NODE_STRING ||
+                (!str_is(end->text, "abandon") && !str_is(end->text, "cancel"))))
+        compile_error(compiler, end, "step '%.*s': 'on_parent_end' is cancel or abandon",
+                      STR_ARG(shown_name(step)));
+    for (const struct node *node = spawn->first; node; node = node->next)
+        if (!compile_is_one_of(node->key, words))
+            compile_unknown_step_key(compiler, step, node, "spawn.", words);
+    step->plan.args_node = spawn;
+    step->plan.args = compile_print(compiler, spawn);
 }
 
 /* ---- Which of them ------------------------------------------------------------------------------
@@ -228,15 +265,15 @@ static void read_tool_step(struct compilation *compiler, struct source_step *ste
     if (tool && tool->kind != NODE_NULL)
         read_tool(compiler, step, tool);
     else if (!tool && !is_external && !step->is_refused)
-        compile_error(
-            compiler, step->node,
-            "step '%.*s': nothing to do; say 'tool' (null for a gate), 'wait', 'select' or "
-            "'external'",
-            STR_ARG(shown_name(step)));
+        compile_error(compiler, step->node,
+                      "step '%.*s': nothing to do; say 'tool' (null for a gate), 'wait', 'select', "
+                      "'spawn' or "
+                      "'external'",
+                      STR_ARG(shown_name(step)));
     read_args(compiler, step);
 }
 
-/* Only what is taken to a tool is tried again unasked; gates never are. */
+/* Only what is taken to a tool is tried again unasked; gates and children never are. */
 static void limit_attempts(struct compilation *compiler, struct source_step *step)
 {
     const struct node *retry = node_find(step->node, "retry");
@@ -244,7 +281,7 @@ static void limit_attempts(struct compilation *compiler, struct source_step *ste
     if (step->plan.kind == STEP_KIND_TOOL)
         return;
     step->plan.attempt_count_max = 1;
-    if (retry && step->plan.kind == STEP_KIND_GATE)
+    if (retry && (step->plan.kind == STEP_KIND_GATE || step->plan.kind == STEP_KIND_SPAWN))
         compile_error(compiler, retry, "step '%.*s': a %s is not tried again",
                       STR_ARG(shown_name(step)), step_kind_name(step->plan.kind));
 }
@@ -256,10 +293,12 @@ void compile_kind(struct compilation *compiler, struct source_step *step)
     const struct node *select = node_find(step->node, "select");
     const struct node *approval = node_find(step->node, "approval");
     const struct node *external = node_find(step->node, "external");
+    const struct node *spawn = node_find(step->node, "spawn");
 
-    if (!!tool + !!wait + !!select > 1 || (external && (wait || select)))
+    if (!!tool + !!wait + !!select + !!spawn > 1 || (external && (wait || select || spawn)))
         compile_error(compiler, step->node,
-                      "step '%.*s': 'tool', 'wait', 'select' and 'external': it can be only one",
+                      "step '%.*s': 'tool', 'wait', 'select', 'spawn' and 'external': it can be "
+                      "only one",
                       STR_ARG(shown_name(step)));
     else if (wait) {
         step->plan.kind = STEP_KIND_WAIT;
@@ -268,6 +307,8 @@ void compile_kind(struct compilation *compiler, struct source_step *step)
     } else if (select) {
         step->plan.kind = STEP_KIND_SELECT;
         read_select(compiler, step, select);
+    } else if (spawn) {
+        read_spawn(compiler, step, spawn);
     } else {
         read_tool_step(compiler, step, tool);
     }

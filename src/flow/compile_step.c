@@ -11,18 +11,17 @@
 /* Words that later versions will know (DESIGN section 4). */
 bool compile_is_reserved(str key)
 {
-    static const char *const words[] = { "compensate", "saga",    "map", "schedule",
-                                         "spawn",      "signals", NULL };
+    static const char *const words[] = { "compensate", "saga", "map", "schedule", NULL };
 
     return compile_is_one_of(key, words);
 }
 
 static const char *const step_words[] = {
-    "name",    "description", "tool",    "args",     "action", "payload",  "retry",
-    "timeout", "idempotent",  "augment", "wait",     "select", "external", "approval",
-    "next",    "done",        "branch",  "parallel", "join",   NULL,
+    "name",    "description", "tool",    "args",   "action",   "payload",  "retry",
+    "timeout", "idempotent",  "augment", "wait",   "select",   "external", "approval",
+    "spawn",   "next",        "done",    "branch", "parallel", "join",     NULL,
 };
-#define WAY_WORDS (&step_words[14]) /* the last ones: a graph's ways on */
+#define WAY_WORDS (&step_words[15]) /* the last ones: a graph's ways on */
 
 static bool is_way_on(str key)
 {

@@ -27,7 +27,7 @@ static bool read_select(str result, uint32_t *arm, str *payload)
 
 /* The name of what the entry's attempt waited for, and the payload that came with it. */
 static bool arm_event(const struct plan *plan, const struct flow_memory *memory,
-                      const struct entry_view *entry, struct event *out)
+                      const struct entry_view *entry, bool is_filtered, struct event *out)
 {
     const struct attempt *attempt = memory_find(memory, entry->ordinal);
     uint32_t wanted = 0, index = 0;
@@ -38,9 +38,35 @@ static bool arm_event(const struct plan *plan, const struct flow_memory *memory,
     for (uint32_t i = 0; i < memory->arm_count; i++)
         if (memory->arms[i].ordinal == entry->ordinal && index++ == wanted) {
             out->name = memory->arms[i].name;
+            out->filter = is_filtered ? memory->arms[i].value : STR_NONE;
             return true;
         }
     return false;
+}
+
+/* The one it was sent to, or one of those that a broadcast's filter left. */
+static bool signal_event(const struct plan *plan, const struct flow_memory *memory,
+                         const struct entry_view *entry, uint32_t n, struct event *out)
+{
+    out->kind = EVENT_SIGNAL;
+    return n < 2 && arm_event(plan, memory, entry, n == 1, out);
+}
+
+static bool child_event(const struct entry_view *entry, struct event *out)
+{
+    bool ends = false;
+
+    for (uint32_t i = 0; entry->effects && i < entry->effects->count; i++)
+        ends = ends || entry->effects->items[i].kind == EFFECT_END;
+    out->kind = EVENT_CHILD;
+    out->outcome = ends                                     ? TERMINAL_SUCCESS
+                   : str_eq(entry->payload, NOTE_CANCELLED) ? TERMINAL_CANCEL
+                                                            : TERMINAL_FAILURE;
+    if (out->outcome == TERMINAL_FAILURE && str_starts(entry->payload, NOTE_FAILED)) {
+        out->payload = str_from(entry->payload, NOTE_FAILED.size);
+        out->payload.size--;
+    }
+    return true;
 }
 
 /* Whether the tool forbade another attempt is not recorded; a lost one says so. */
@@ -98,14 +124,13 @@ static bool first_event(const struct plan *plan, const struct flow_memory *memor
     case LIFE_T_STEP_RETRY:
         return timer_event(out, TIMER_RETRY);
     case LIFE_T_TIMER:
-        return one(out, EVENT_TIMER) && arm_event(plan, memory, entry, out);
-    case LIFE_T_SIGNAL:
-        return one(out, EVENT_SIGNAL) && arm_event(plan, memory, entry, out);
+        return one(out, EVENT_TIMER) && arm_event(plan, memory, entry, false, out);
     case LIFE_T_GATE_REJECT:
         return one(out, EVENT_REJECT);
     case LIFE_T_CANCEL:
     case LIFE_T_CANCEL_CREATED:
         return one(out, EVENT_CANCEL);
+    case LIFE_T_SIGNAL:
     case LIFE_T_STEP_FAIL:
     case LIFE_T_STEP_TIMEOUT:
     case LIFE_T_GATE_APPROVE:
@@ -135,5 +160,9 @@ bool flow_event_of(const struct definition *definition, const void *memory,
         return timeout_event(n, out);
     if (entry->transition == LIFE_T_GATE_APPROVE)
         return approve_event(n, out);
+    if (entry->transition == LIFE_T_SIGNAL)
+        return signal_event(plan_of(definition), memory, entry, n, out);
+    if (entry->transition == LIFE_T_CHILD)
+        return n == 0 && child_event(entry, out);
     return n == 0 && first_event(plan_of(definition), memory, entry, out);
 }

@@ -31,6 +31,7 @@ str flow_step_name(const struct definition *definition, uint32_t plan_index);
 uint32_t flow_step_count(const struct definition *definition);
 bool flow_has_step(const struct definition *definition, str name);
 bool flow_step_is_gate(const struct definition *definition, uint32_t plan_index);
+bool flow_step_is_spawn(const struct definition *definition, uint32_t plan_index);
 bool flow_step_is_external(const struct definition *definition, uint32_t plan_index);
 bool flow_step_is_idempotent(const struct definition *definition, uint32_t plan_index);
 

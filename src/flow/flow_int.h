@@ -66,7 +66,13 @@ int64_t retry_delay_ms(const struct plan_step *step, uint32_t attempt, uint64_t 
 int64_t *retry_expand(struct arena *arena, int64_t initial_ms, int64_t factor_permille,
                       int64_t max_ms, uint32_t attempt_count_max, uint32_t *out_count);
 
-#define ERROR_LOST STR("\"lost\"") /* of an attempt whose process died */
+/* The entry of a child that did not end well: NOTE_FAILED, its error, "}"; or NOTE_CANCELLED. */
+#define NOTE_FAILED    STR("{\"status\":\"failed\",\"error\":")
+#define NOTE_CANCELLED STR("{\"status\":\"cancelled\"}")
+
+#define RESULT_NULL   STR("null")
+#define ERROR_TIMEOUT STR("\"timeout\"")
+#define ERROR_LOST    STR("\"lost\"") /* of an attempt whose process died */
 
 /* ---- What an entry tells of its event: event.c ------------------------------------ */
 
@@ -78,6 +84,10 @@ bool flow_event_of(const struct definition *definition, const void *memory,
 struct begun {
     struct attempt attempt;
     str error; /* it could not begin; data NULL: it did */
+    /* What it waits for had come already: a signal that was kept. */
+    const struct kept_signal *signal; /* NULL: nothing */
+    uint32_t arm;
+    bool is_over; /* in this very decision */
 };
 
 /* A decision in the making. `status` is sticky: after a failure the rest does nothing. */
@@ -94,6 +104,7 @@ struct turn {
     const struct attempt *ended; /* by this decision */
     struct node_state *nodes;    /* trees: as they will be */
     bool *joins;                 /* graphs: likewise; NULL: as in the memory */
+    bool *taken;                 /* by kept signal: this decision spends it; NULL: none */
     uint32_t fresh_slot;         /* what the ended step brought */
     str fresh, context, error;
     bool is_finished;
@@ -112,6 +123,12 @@ struct template_source turn_source(const struct turn *turn);
 str turn_take_error(struct turn *turn);
 
 str turn_quoted(struct turn *turn, str message); /* as a JSON string */
+
+/* reduce_wait.c: timers, signals and children. */
+void decide_timer(struct turn *turn);
+void decide_signal(struct turn *turn);
+void decide_child(struct turn *turn);
+void take_kept_signal(struct turn *turn, const struct begun *begun); /* ends what has just begun */
 
 /* reduce_gate.c */
 void decide_approve(struct turn *turn);

@@ -86,7 +86,44 @@ bool memory_add_arm(struct flow_memory *memory, const struct live_arm *arm, stru
         return false;
     memory->arms = arms;
     arms[memory->arm_count] = *arm;
+    arms[memory->arm_count].value = arena_str(arena, arm->value);
     arms[memory->arm_count++].name = name;
+    return !arena->failed;
+}
+
+bool memory_add_signal(struct flow_memory *memory, const struct kept_signal *signal,
+                       struct arena *arena)
+{
+    struct kept_signal *signals = grow_array(arena, memory->signals, memory->signal_count,
+                                             &memory->signal_capacity, sizeof *signals);
+
+    if (!signals)
+        return false;
+    memory->signals = signals;
+    signals[memory->signal_count++] =
+        (struct kept_signal){ arena_str(arena, signal->name), arena_str(arena, signal->payload) };
+    return !arena->failed;
+}
+
+pawl_status flow_keep(void *memory, str name, str payload, struct scope *scope, struct arena *arena)
+{
+    struct kept_signal signal = { name, payload.data ? payload : STR("null") };
+
+    return memory_add_signal(memory, &signal, arena) ? PAWL_OK : scope_no_memory(scope);
+}
+
+/* The oldest of this name is spent. */
+static bool drop_signal(struct flow_memory *memory, str name)
+{
+    uint32_t place = 0;
+
+    while (place < memory->signal_count && !str_eq(memory->signals[place].name, name))
+        place++;
+    if (place == memory->signal_count)
+        return false;
+    memmove(&memory->signals[place], &memory->signals[place + 1],
+            (memory->signal_count - place - 1) * sizeof *memory->signals);
+    memory->signal_count--;
     return true;
 }
 
@@ -204,7 +241,8 @@ static pawl_status fold_step(struct fold *fold, const struct effect *effect)
 
 static pawl_status fold_arm(struct fold *fold, struct attempt *live, const struct effect *effect)
 {
-    struct live_arm arm = { effect->ordinal, effect->kind == EFFECT_ARM, effect->name };
+    struct live_arm arm = { effect->ordinal, effect->kind == EFFECT_ARM, effect->name,
+                            effect->state };
 
     if (arm.is_timer && str_eq(arm.name, TIMER_TIMEOUT))
         return PAWL_OK; /* known by its name */
@@ -240,7 +278,10 @@ static pawl_status fold_live(struct fold *fold, const struct effect *effect)
     case EFFECT_DISARM: /* a backoff that is over */
         live->is_backing_off = false;
         return PAWL_OK;
+    case EFFECT_SPAWN: /* the row waits; who it is for is in the store */
+        return PAWL_OK;
     case EFFECT_STEP:
+    case EFFECT_TAKE:
     case EFFECT_LEAVE:
     case EFFECT_STATE:
     case EFFECT_SNAPSHOT:
@@ -259,6 +300,10 @@ static pawl_status fold_effects(struct fold *fold)
 
         if (effect->kind == EFFECT_STEP)
             status = fold_step(fold, effect);
+        else if (effect->kind == EFFECT_TAKE)
+            status = drop_signal(fold->memory, effect->name)
+                         ? PAWL_OK
+                         : fail_damaged(fold, "a signal that was not kept");
         else if (effect->kind != EFFECT_SNAPSHOT) /* says what was kept, changes nothing */
             status = fold_live(fold, effect);
     }

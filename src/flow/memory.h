@@ -24,6 +24,12 @@ struct live_arm {
     uint32_t ordinal;
     bool is_timer;
     str name;
+    str value; /* of a signal, for a broadcast's filter, JSON; data NULL: none */
+};
+
+/* A signal that came before anybody awaited it. */
+struct kept_signal {
+    str name, payload;
 };
 
 struct approval {
@@ -48,6 +54,8 @@ struct flow_memory {
     struct attempt *live; /* by ordinal */
     struct live_arm *arms;
     struct approval *approvals;
+    struct kept_signal *signals; /* oldest first */
+    uint32_t signal_count, signal_capacity;
     uint32_t live_count, live_capacity, arm_count, arm_capacity;
     uint32_t approval_count, approval_capacity;
     struct kept_text *results;   /* by result_slot */
@@ -108,6 +116,8 @@ pawl_status context_augment(struct scope *scope, const struct plan_step *step, s
 void *flow_memory_new(const struct definition *definition, str input, struct arena *arena);
 pawl_status flow_apply(const struct definition *definition, void *memory,
                        const struct entry_view *entry, struct scope *scope, struct arena *arena);
+pawl_status flow_keep(void *memory, str name, str payload, struct scope *scope,
+                      struct arena *arena);
 void flow_memory_print(const struct definition *definition, const void *memory, struct buf *out);
 pawl_status flow_memory_load(const struct definition *definition, str text, str input,
                              struct scope *scope, struct arena *arena, void **out);
@@ -119,5 +129,7 @@ bool memory_add_live(struct flow_memory *memory, const struct attempt *attempt,
 bool memory_add_arm(struct flow_memory *memory, const struct live_arm *arm, struct arena *arena);
 bool memory_add_approval(struct flow_memory *memory, const struct approval *approval,
                          struct arena *arena);
+bool memory_add_signal(struct flow_memory *memory, const struct kept_signal *signal,
+                       struct arena *arena);
 
 #endif

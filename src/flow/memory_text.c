@@ -1,7 +1,8 @@
 /* memory_text.c - the snapshot of a flow's memory: printed, and loaded again.
  *
  *   {"ordinal":3,"live":[[STEP,ORDINAL,ATTEMPT,FIRST,"pending",BACKING_OFF]],
- *    "arms":[[ORDINAL,IS_TIMER,"NAME"]],"approvals":[[ORDINAL,"ann"]],"results":[[STEP,JSON]],
+ *    "arms":[[ORDINAL,IS_TIMER,"NAME",VALUE]],"approvals":[[ORDINAL,"ann"]],
+ *    "signals":[["NAME",PAYLOAD]],"results":[[STEP,JSON]],
  *    "context":{...},"error":JSON,"nodes":[[NODE,AT,HAS_FAILED]],"joins":[STEP]}
  *
  * Members without anything in them are left out. */
@@ -39,6 +40,21 @@ static void print_arms(const struct flow_memory *memory, struct buf *out)
         json_u64(out, memory->arms[i].ordinal);
         json_bool(out, memory->arms[i].is_timer);
         json_str(out, memory->arms[i].name);
+        if (memory->arms[i].value.data)
+            json_raw(out, memory->arms[i].value);
+        json_close(out, ']');
+    }
+    json_close(out, ']');
+}
+
+static void print_signals(const struct flow_memory *memory, struct buf *out)
+{
+    json_key(out, "signals");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < memory->signal_count; i++) {
+        json_open(out, '[');
+        json_str(out, memory->signals[i].name);
+        json_raw(out, memory->signals[i].payload);
         json_close(out, ']');
     }
     json_close(out, ']');
@@ -114,6 +130,8 @@ void flow_memory_print(const struct definition *definition, const void *state, s
         print_arms(memory, out);
     if (memory->approval_count > 0)
         print_approvals(memory, out);
+    if (memory->signal_count > 0)
+        print_signals(memory, out);
     print_results(plan, memory, out);
     if (memory->context.data) {
         json_key(out, "context");
@@ -180,8 +198,9 @@ static bool load_arm(const struct loading *loading, const struct node *row)
 {
     struct live_arm arm = { 0 };
 
-    if (row->count != 3 || !load_u32(node_at(row, 0), UINT32_MAX, &arm.ordinal))
+    if (row->count < 3 || row->count > 4 || !load_u32(node_at(row, 0), UINT32_MAX, &arm.ordinal))
         return false;
+    arm.value = row->count == 4 ? node_at(row, 3)->raw : STR_NONE;
     arm.is_timer = node_at(row, 1)->truth;
     arm.name = node_at(row, 2)->text;
     return arm.name.data && memory_add_arm(loading->memory, &arm, loading->arena);
@@ -195,6 +214,16 @@ static bool load_approval(const struct loading *loading, const struct node *row)
         return false;
     approval.approver = node_at(row, 1)->text;
     return memory_add_approval(loading->memory, &approval, loading->arena);
+}
+
+static bool load_signal(const struct loading *loading, const struct node *row)
+{
+    struct kept_signal signal;
+
+    if (row->count != 2 || row->first->kind != NODE_STRING)
+        return false;
+    signal = (struct kept_signal){ row->first->text, row->first->next->raw };
+    return memory_add_signal(loading->memory, &signal, loading->arena);
 }
 
 static bool load_result(const struct loading *loading, const struct node *row)
@@ -253,6 +282,7 @@ static bool load_all(const struct loading *loading, const struct node *document)
            load_rows(loading, node_find(document, "live"), load_live) &&
            load_rows(loading, node_find(document, "arms"), load_arm) &&
            load_rows(loading, node_find(document, "approvals"), load_approval) &&
+           load_rows(loading, node_find(document, "signals"), load_signal) &&
            load_rows(loading, node_find(document, "results"), load_result) &&
            load_rows(loading, node_find(document, "nodes"), load_node) &&
            load_rows(loading, node_find(document, "joins"), load_join) &&

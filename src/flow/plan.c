@@ -116,5 +116,7 @@ void plan_print(const struct plan *plan, struct buf *out)
         json_key(out, "output");
         json_raw(out, plan->output);
     }
+    if (plan->buffered_count > 0)
+        print_list("buffered", plan->buffered, plan->buffered_count, out);
     json_close(out, '}');
 }

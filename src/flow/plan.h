@@ -20,7 +20,8 @@
     X(GATE, "gate")                                                                                \
     X(EXTERNAL, "external")                                                                        \
     X(WAIT, "wait")                                                                                \
-    X(SELECT, "select")
+    X(SELECT, "select")                                                                            \
+    X(SPAWN, "spawn")
 
 enum step_kind {
 #define X(name, word) STEP_KIND_##name,
@@ -117,6 +118,8 @@ struct plan {
     str output;                     /* a template value, JSON; data NULL: none */
     const struct node *output_node; /* the same, read */
     bool output_has_template;
+    str *buffered; /* signals that are kept until somebody awaits them */
+    uint32_t buffered_count;
     struct plan_name *names; /* sorted */
     uint32_t slot_count;
     uint8_t *
@@ -152,6 +155,15 @@ static inline const struct plan *plan_of(const struct definition *definition)
 static inline bool step_is_sleep(const struct plan_step *step)
 {
     return str_is(step->tool, "sleep");
+}
+
+/* Is a signal of this name kept until somebody awaits it? */
+static inline bool plan_keeps(const struct plan *plan, str signal)
+{
+    for (uint32_t i = 0; i < plan->buffered_count; i++)
+        if (str_eq(plan->buffered[i], signal))
+            return true;
+    return false;
 }
 
 /* Is it taken to a runner? All others wait where they are. */

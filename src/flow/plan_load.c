@@ -199,7 +199,9 @@ static bool read_plan(struct scope *scope, const struct node *document, struct p
     plan->output_node = node_find(document, "output");
     plan->output = plan->output_node ? plan->output_node->raw : STR_NONE;
     plan->tree = tree ? tree->raw : STR_NONE;
-    return read_steps(scope, node_find(document, "steps"), plan) &&
+    return read_texts(scope, node_find(document, "buffered"), &plan->buffered,
+                      &plan->buffered_count) &&
+           read_steps(scope, node_find(document, "steps"), plan) &&
            (plan->is_tree ? plan_load_tree(scope, tree, plan)
                           : read_u32(node_find(document, "first"), plan->count - 1, &plan->first));
 }

@@ -8,9 +8,6 @@
 #include "model/fire.h"
 #include "model/words.h"
 
-#define RESULT_NULL   STR("null")
-#define ERROR_TIMEOUT STR("\"timeout\"")
-
 /* ---- Drafts and their effects -------------------------------------------------------------- */
 
 void turn_draft(struct turn *turn, enum lifecycle_transition transition,
@@ -189,118 +186,20 @@ static void decide_step_end(struct turn *turn)
         step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_LOST, ERROR_LOST);
 }
 
-/* ---- Timers and signals ------------------------------------------------------------------------
- */
-
-/* A wait's result is what it waited for; a select's says which arm it was. */
-static str arm_result(struct turn *turn, const struct plan_step *step, uint32_t arm, str payload)
-{
-    struct buf buf;
-    str kept;
-
-    if (step->kind != STEP_KIND_SELECT)
-        return payload;
-    buf_init(&buf, turn->scope->arena.heap, 2 * (size_t)LIMIT_TEXT);
-    json_open(&buf, '{');
-    json_key(&buf, "arm");
-    json_u64(&buf, arm);
-    json_key(&buf, "payload");
-    json_raw(&buf, payload);
-    json_close(&buf, '}');
-    kept = buf_keep(&buf, &turn->scope->arena);
-    buf_fini(&buf);
-    if (!kept.data)
-        turn->status = scope_no_memory(turn->scope);
-    return kept;
-}
-
-static void take_arm(struct turn *turn, enum lifecycle_transition transition,
-                     const struct attempt *attempt, uint32_t arm, str payload)
-{
-    const struct plan_step *step = &turn->plan->steps[attempt->plan];
-    str result = arm_result(turn, step, arm, payload);
-
-    if (turn->status == PAWL_OK)
-        step_succeed(turn, transition, attempt, result, arm);
-}
-
-static bool has_timer(const struct turn *turn, const struct attempt *live, uint32_t *out_arm)
-{
-    str name = turn->event->name;
-
-    *out_arm = memory_find_arm(turn->memory, live->ordinal, true, name);
-    if (*out_arm != UINT32_MAX)
-        return true;
-    if (str_eq(name, TIMER_RETRY))
-        return live->is_backing_off;
-    return str_eq(name, TIMER_TIMEOUT) && !live->is_backing_off && live->status != STEP_READY &&
-           turn->plan->steps[live->plan].timeout_ms > 0;
-}
-
-/* The attempt that has this timer; by the timer's name alone if no ordinal is given. */
-static const struct attempt *find_timed(const struct turn *turn, uint32_t *out_arm)
-{
-    const struct flow_memory *memory = turn->memory;
-    const struct attempt *live = memory_find(memory, turn->event->ordinal);
-
-    if (turn->event->ordinal > 0)
-        return live && has_timer(turn, live, out_arm) ? live : NULL;
-    for (uint32_t i = 0; i < memory->live_count; i++)
-        if (has_timer(turn, &memory->live[i], out_arm))
-            return &memory->live[i];
-    return NULL;
-}
-
-/* A timer that is not armed now belongs to an attempt that is over. */
-static void decide_timer(struct turn *turn)
-{
-    uint32_t arm;
-    const struct attempt *live = find_timed(turn, &arm);
-
-    if (!live) {
-        turn->status = scope_fail(turn->scope, PAWL_NOT_AWAITING, "no timer '%.*s' is armed",
-                                  STR_ARG(words_shown(turn->event->name)));
-    } else if (arm != UINT32_MAX) {
-        take_arm(turn, LIFE_T_TIMER, live, arm, RESULT_NULL);
-    } else if (!live->is_backing_off) {
-        step_fail(turn, LIFE_T_STEP_TIMEOUT, live, RETRY_TIMEOUT, ERROR_TIMEOUT);
-    } else {
-        turn_draft(turn, LIFE_T_STEP_RETRY, live, STR_NONE);
-        begin_again(turn, live);
-    }
-}
-
-/* The oldest wait for it: arms are in the order in which they began to wait. */
-static void decide_signal(struct turn *turn)
-{
-    const struct flow_memory *memory = turn->memory;
-    const struct event *event = turn->event;
-    str payload = event->payload.data ? event->payload : RESULT_NULL;
-
-    for (uint32_t i = 0; i < memory->arm_count; i++) {
-        uint32_t ordinal = memory->arms[i].ordinal;
-
-        if (memory->arms[i].is_timer || !str_eq(memory->arms[i].name, event->name))
-            continue;
-        take_arm(turn, LIFE_T_SIGNAL, memory_find(memory, ordinal),
-                 memory_find_arm(memory, ordinal, false, event->name), payload);
-        return;
-    }
-    turn->status = scope_fail(turn->scope, PAWL_NOT_AWAITING, "nothing waits for the signal '%.*s'",
-                              STR_ARG(words_shown(event->name)));
-}
-
 /* ---- Events ------------------------------------------------------------------------ */
 
-/* Steps that could not even begin fail in the same decision, one after another; what a failure
- * begins may fail likewise. */
-static void fail_begun(struct turn *turn)
+/* Steps that could not even begin fail in the same decision, those whose signal was kept are over
+ * in it, one after another; what follows them may go the same way. */
+static void settle_begun(struct turn *turn)
 {
     while (turn->status == PAWL_OK && !turn->is_finished && turn->begun_seen < turn->begun_count) {
-        struct begun begun = turn->begun[turn->begun_seen++];
+        struct begun begun = turn->begun[turn->begun_seen];
         struct event event = *turn->event;
         const struct event *kept = turn->event;
 
+        turn->begun[turn->begun_seen++].is_over = begun.signal || begun.error.data;
+        if (begun.signal)
+            take_kept_signal(turn, &begun);
         if (!begun.error.data)
             continue;
         event.no_retry = true; /* the same arguments would fail again */
@@ -324,7 +223,7 @@ static pawl_status run_turn(void (*handle)(struct turn *turn), const struct defi
 
     ASSERT(turn.plan && turn.memory);
     handle(&turn);
-    fail_begun(&turn);
+    settle_begun(&turn);
     if (turn.status != PAWL_OK)
         return turn.status;
     *out = turn.decision;
@@ -367,6 +266,8 @@ static void (*handler_of(enum event_kind kind))(struct turn *turn)
         return decide_approve;
     case EVENT_REJECT:
         return decide_reject;
+    case EVENT_CHILD:
+        return decide_child;
     case EVENT_FIRE:
     case EVENT_CANCEL:
     case EVENT_UNKNOWN:
@@ -399,6 +300,8 @@ static pawl_status prepare(struct definition *definition, struct scope *scope)
     struct plan *plan = NULL;
     pawl_status status = plan_load(scope, definition->plan_text, &plan);
 
+    for (uint32_t i = 0; status == PAWL_OK && i < plan->count; i++)
+        definition->may_spawn = definition->may_spawn || plan->steps[i].kind == STEP_KIND_SPAWN;
     if (status == PAWL_OK)
         definition->plan = plan;
     return status;
@@ -411,6 +314,7 @@ const struct behavior flow_behavior = {
     .memory_new = flow_memory_new,
     .apply = flow_apply,
     .event_of = flow_event_of,
+    .keep = flow_keep,
     .memory_print = flow_memory_print,
     .memory_load = flow_memory_load,
 };

@@ -56,19 +56,42 @@ static pawl_status due_of(const struct turn *turn, const struct node *arm, int64
     return PAWL_OK;
 }
 
-static pawl_status await_signal(struct turn *turn, uint32_t ordinal, const struct node *signal)
+/* The oldest signal of this name that was kept and that this decision has not spent yet. */
+static const struct kept_signal *take_kept(struct turn *turn, str name)
 {
+    const struct flow_memory *memory = turn->memory;
+
+    if (memory->signal_count > 0 && !turn->taken)
+        turn->taken = ARENA_ARRAY(&turn->scope->arena, bool, memory->signal_count);
+    if (memory->signal_count > 0 && !turn->taken)
+        turn->status = scope_no_memory(turn->scope);
+    for (uint32_t i = 0; i < memory->signal_count && turn->taken; i++)
+        if (!turn->taken[i] && str_eq(memory->signals[i].name, name)) {
+            turn->taken[i] = true;
+            return &memory->signals[i];
+        }
+    return NULL;
+}
+
+static pawl_status await_signal(struct turn *turn, uint32_t ordinal, const struct node *arm)
+{
+    const struct node *signal = node_find(arm, "signal"), *value = node_find(arm, "value");
+
     if (signal->kind != NODE_STRING || str_is_blank(signal->text) ||
         signal->text.size > LIMIT_ACTION)
         return bad_value(turn, "signal", "the name of a signal", signal);
-    turn_cause(turn,
-               (struct effect){ .kind = EFFECT_AWAIT, .ordinal = ordinal, .name = signal->text });
+    turn_cause(turn, (struct effect){ .kind = EFFECT_AWAIT,
+                                      .ordinal = ordinal,
+                                      .name = signal->text,
+                                      .state = value ? value->raw : STR_NONE });
     return turn->status;
 }
 
-static pawl_status arm_all(struct turn *turn, const struct plan_step *step, uint32_t ordinal,
+/* Of several arms whose signals were kept the first one is taken. */
+static pawl_status arm_all(struct turn *turn, const struct plan_step *step, struct begun *begun,
                            const struct node *arms)
 {
+    uint32_t ordinal = begun->attempt.ordinal;
     uint32_t index = 0, timer_count = 0;
     pawl_status status = PAWL_OK;
     int64_t due_at_ms = 0;
@@ -76,7 +99,11 @@ static pawl_status arm_all(struct turn *turn, const struct plan_step *step, uint
     for (const struct node *arm = arms->first; arm && status == PAWL_OK; arm = arm->next, index++) {
         const struct node *signal = node_find(arm, "signal");
 
-        status = signal ? await_signal(turn, ordinal, signal) : due_of(turn, arm, &due_at_ms);
+        status = signal ? await_signal(turn, ordinal, arm) : due_of(turn, arm, &due_at_ms);
+        if (status == PAWL_OK && signal && !begun->signal) {
+            begun->signal = take_kept(turn, signal->text);
+            begun->arm = index;
+        }
         if (status == PAWL_OK && !signal)
             turn_arm(turn, ordinal, timer_name(turn, step, index, timer_count++ == 0), due_at_ms);
     }
@@ -96,9 +123,28 @@ static pawl_status arm_sleep(struct turn *turn, const struct plan_step *step, ui
     return turn->status;
 }
 
-static pawl_status begin_waiting(struct turn *turn, const struct plan_step *step, uint32_t ordinal)
+/* Who it is and where it is created is the engine's to know; here it is wanted. */
+static pawl_status begin_child(struct turn *turn, uint32_t ordinal, const struct node *args)
+{
+    const struct node *definition = node_find(args, "definition");
+    const struct node *input = node_find(args, "input"), *end = node_find(args, "on_parent_end");
+
+    if (definition->kind != NODE_STRING || str_is_blank(definition->text))
+        return bad_value(turn, "definition", "the name of a definition", definition);
+    turn_cause(turn, (struct effect){ .kind = EFFECT_SPAWN,
+                                      .ordinal = ordinal,
+                                      .name = STR(""),
+                                      .definition = definition->text,
+                                      .input = input ? input->raw : STR_NONE,
+                                      .is_abandoned = end && str_is(end->text, "abandon") });
+    return turn->status;
+}
+
+static pawl_status begin_waiting(struct turn *turn, const struct plan_step *step,
+                                 struct begun *begun)
 {
     struct template_source source = turn_source(turn);
+    uint32_t ordinal = begun->attempt.ordinal;
     struct node *args = NULL;
     pawl_status status;
     str text;
@@ -112,29 +158,34 @@ static pawl_status begin_waiting(struct turn *turn, const struct plan_step *step
         return status;
     if (step_is_sleep(step))
         return arm_sleep(turn, step, ordinal, args);
-    return arm_all(turn, step, ordinal, node_find(args, "arms"));
+    if (step->kind == STEP_KIND_SPAWN)
+        return begin_child(turn, ordinal, args);
+    return arm_all(turn, step, begun, node_find(args, "arms"));
 }
 
-/* What an attempt that nobody takes needs besides its row. Its error, or data NULL. */
-static str wait_for(struct turn *turn, const struct attempt *attempt)
+/* What an attempt that nobody takes needs besides its row; or why it cannot begin. */
+static void wait_for(struct turn *turn, struct begun *begun)
 {
+    const struct attempt *attempt = &begun->attempt;
     const struct plan_step *step = &turn->plan->steps[attempt->plan];
     pawl_status status;
 
     if (turn->status != PAWL_OK)
-        return STR_NONE;
+        return;
     if (step->timeout_ms > 0)
         turn_arm(turn, attempt->ordinal, TIMER_TIMEOUT, turn->event->at_ms + step->timeout_ms);
-    status = begin_waiting(turn, step, attempt->ordinal);
+    status = begin_waiting(turn, step, begun);
     if (status == PAWL_NO_MEMORY)
         turn->status = status;
-    return status == PAWL_OK || turn->status != PAWL_OK ? STR_NONE : turn_take_error(turn);
+    if (status != PAWL_OK && turn->status == PAWL_OK)
+        begun->error = turn_take_error(turn);
 }
 
 /* ---- The step ------------------------------------------------------------------------------ */
 
-static void note_begun(struct turn *turn, const struct attempt *attempt, str error)
+static void note_begun(struct turn *turn, const struct attempt *attempt, bool is_ready)
 {
+    struct begun noted = { .attempt = *attempt };
     struct begun *begun = grow_array(&turn->scope->arena, turn->begun, turn->begun_count,
                                      &turn->begun_capacity, sizeof *begun);
 
@@ -143,7 +194,9 @@ static void note_begun(struct turn *turn, const struct attempt *attempt, str err
         return;
     }
     turn->begun = begun;
-    begun[turn->begun_count++] = (struct begun){ *attempt, error };
+    if (!is_ready)
+        wait_for(turn, &noted);
+    turn->begun[turn->begun_count++] = noted;
 }
 
 void begin_step(struct turn *turn, uint32_t index)
@@ -151,7 +204,7 @@ void begin_step(struct turn *turn, uint32_t index)
     bool is_ready = step_is_taken(&turn->plan->steps[index]);
     struct attempt attempt = turn_create(turn, index, 1, is_ready ? STEP_READY : STEP_PENDING);
 
-    note_begun(turn, &attempt, is_ready ? STR_NONE : wait_for(turn, &attempt));
+    note_begun(turn, &attempt, is_ready);
 }
 
 void begin_again(struct turn *turn, const struct attempt *attempt)
@@ -162,5 +215,5 @@ void begin_again(struct turn *turn, const struct attempt *attempt)
                          .kind = EFFECT_DISARM, .ordinal = attempt->ordinal, .name = TIMER_RETRY });
     if (is_ready)
         turn_cause(turn, (struct effect){ .kind = EFFECT_READY, .ordinal = attempt->ordinal });
-    note_begun(turn, attempt, is_ready ? STR_NONE : wait_for(turn, attempt));
+    note_begun(turn, attempt, is_ready);
 }

@@ -49,7 +49,8 @@ static bool is_live(const struct turn *turn, uint32_t join)
             return true;
     }
     for (uint32_t i = 0; i < turn->begun_count; i++)
-        if (join == STEP_NONE || plan_can_reach(turn->plan, join, turn->begun[i].attempt.plan))
+        if (!turn->begun[i].is_over &&
+            (join == STEP_NONE || plan_can_reach(turn->plan, join, turn->begun[i].attempt.plan)))
             return true;
     return false;
 }

@@ -28,6 +28,7 @@ enum event_kind {
     EVENT_STEP_TIMEOUT, /* ordinal: whoever works on it was not heard of in time */
     EVENT_APPROVE,     /* ordinal, actor, payload: a gate opens */
     EVENT_REJECT,      /* ordinal, actor, reason: it stays shut for good */
+    EVENT_CHILD,       /* ordinal: of whoever waits; outcome, payload: its result or its error */
 };
 
 struct event {
@@ -40,6 +41,8 @@ struct event {
     bool guard_satisfied, no_retry;
     bool is_leased;     /* STEP_*: by whoever holds the lease, or the engine itself */
     bool is_forced;     /* TIMER: by hand, though it may not be due yet */
+    str filter;         /* SIGNAL: only for a wait with this value, JSON; data NULL: for any */
+    enum terminal_kind outcome; /* CHILD: of the state it ended in */
 };
 
 /* An entry to be: the engine numbers, stamps and chains it. */
@@ -48,6 +51,7 @@ struct draft {
     uint32_t step, ordinal, attempt; /* flows: plan index + 1, ... ; 0: none */
     str payload, reason, actor;      /* data NULL: absent */
     bool guard;
+    str keep; /* no entry, but a kept signal of this name (CONTROL_KEEP_SIGNAL); data NULL: an entry */
     struct effect_list effects;
 };
 
@@ -89,6 +93,10 @@ struct behavior {
     /* The entry was recorded later than it was decided, and its timers count from then: their due
      * times as they stand in the log. NULL where memory holds none. */
     void (*restamp)(void *memory, const struct effect_list *effects);
+    /* A signal that nobody awaits yet is kept; an entry with EFFECT_TAKE spends the oldest of its name.
+     * NULL where none are kept. NO_MEMORY. */
+    pawl_status (*keep)(void *memory, str name, str payload, struct scope *scope,
+                        struct arena *arena);
     void (*memory_print)(const struct definition *definition, const void *memory, struct buf *out);
     pawl_status (*memory_load)(const struct definition *definition, str text, str input,
                                struct scope *scope, struct arena *arena, void **out);

@@ -54,6 +54,7 @@ struct definition {
     uint32_t deadline_count;
     uint32_t *exits;      /* transition indices ordered by (from, index) ... */
     uint32_t *exit_start; /* ... those of state s are exits[exit_start[s] .. exit_start[s + 1]) */
+    bool may_spawn;       /* instances of it may have children; known when its plan is loaded */
     str plan_text;        /* the behavior's part of the compiled text, JSON; data NULL: none */
     void *_Atomic plan;   /* the same, loaded by the behavior; for code: its registration, which may
                              come while others look */

@@ -17,6 +17,7 @@ static const char *const status_words[] = {
 };
 /* clang-format on */
 
+#define WORD_ABANDON "abandon"
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 const char *step_status_name(enum step_status status)
@@ -64,11 +65,20 @@ static void print_effect(const struct effect *effect, struct buf *out)
     case EFFECT_LEAVE:
         json_str(out, effect->name);
         json_u64(out, effect->ordinal);
+        if (effect->state.data)
+            json_raw(out, effect->state);
+        break;
+    case EFFECT_SPAWN:
+        json_u64(out, effect->ordinal);
+        json_str(out, effect->name);
+        if (effect->is_abandoned)
+            json_text(out, WORD_ABANDON);
         break;
     case EFFECT_STATE:
         json_raw(out, effect->state);
         break;
     case EFFECT_SNAPSHOT:
+    case EFFECT_TAKE:
         json_str(out, effect->name);
         break;
     }
@@ -173,6 +183,17 @@ static void take_rest(struct members *members, struct effect *effect)
     case EFFECT_LEAVE:
         effect->name = take_text(members);
         effect->ordinal = take_u32(members);
+        if (effect->kind == EFFECT_AWAIT && members->next) {
+            effect->state = members->next->raw;
+            members->next = members->next->next;
+        }
+        break;
+    case EFFECT_SPAWN:
+        effect->ordinal = take_u32(members);
+        effect->name = take_text(members);
+        effect->is_abandoned = members->next != NULL;
+        if (members->next && !str_is(take_text(members), WORD_ABANDON))
+            members->ok = false;
         break;
     case EFFECT_STATE: {
         const struct node *state = take(members, NODE_OBJECT);
@@ -181,6 +202,7 @@ static void take_rest(struct members *members, struct effect *effect)
         break;
     }
     case EFFECT_SNAPSHOT:
+    case EFFECT_TAKE:
         effect->name = take_text(members);
         break;
     }

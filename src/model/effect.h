@@ -6,15 +6,19 @@
  *                            ["step",ORD,PLAN] is short for attempt 1, ready
  *   ["ready",ORD]            a pending row becomes ready
  *   ["run",ORD]              a ready row is being worked on
- *   ["end",ORD]              the row is spent, and with it its timers and waits
+ *   ["end",ORD]              the row is spent, and with it its timers, waits and child
  *   ["arm","NAME",DUE,ORD]   a timer is armed (ORD 0: the instance's own)
  *   ["disarm","NAME",ORD]    a timer is taken back, or has fired
- *   ["await","NAME",ORD]     a signal is awaited
+ *   ["await","NAME",ORD]     a signal is awaited; ["await","NAME",ORD,VALUE]: VALUE, any JSON, is
+ *                            what a broadcast's filter is compared with
  *   ["leave","NAME",ORD]     it is no longer
+ *   ["spawn",ORD,"ID"]       an instance was created, which the row waits for;
+ *                            ["spawn",ORD,"ID","abandon"]: it outlives this one
+ *   ["take","NAME"]          the oldest kept signal of this name is spent
  *   ["state",{...}]          the new state of a code instance
  *   ["snapshot","HEX"]       after this entry a snapshot was kept, with this SHA-256
- * An entry into a terminal state ends every row, timer and wait of its instance; that is
- * a rule, not listed effects. */
+ * An entry into a terminal state ends every row, timer and wait of its instance, and cancels the
+ * children it waits for, but for those that were abandoned; that is a rule, not listed effects. */
 #ifndef PAWL_MODEL_EFFECT_H
 #define PAWL_MODEL_EFFECT_H
 
@@ -31,7 +35,9 @@
     X(AWAIT, "await")                                                                              \
     X(LEAVE, "leave")                                                                              \
     X(STATE, "state")                                                                              \
-    X(SNAPSHOT, "snapshot")
+    X(SNAPSHOT, "snapshot")                                                                        \
+    X(SPAWN, "spawn")                                                                              \
+    X(TAKE, "take")
 
 enum effect_kind {
 #define X(name, word) EFFECT_##name,
@@ -41,8 +47,8 @@ enum effect_kind {
 
 #define STEP_STATUS_MAP(X)                                                                         \
     X(PENDING, "pending")                                                                          \
-    X(READY, "ready") X(RUNNING, "running") X(DONE, "done") X(FAILED, "failed")                    \
-        X(CANCELLED, "cancelled")
+    X(READY, "ready")                                                                              \
+    X(RUNNING, "running") X(DONE, "done") X(FAILED, "failed") X(CANCELLED, "cancelled")
 
 enum step_status {
 #define X(name, word) STEP_##name,
@@ -55,12 +61,15 @@ struct effect {
     uint32_t ordinal;
     uint32_t plan, attempt;  /* STEP */
     enum step_status status; /* STEP: PENDING or READY */
-    str name;                /* ARM, DISARM, AWAIT, LEAVE; SNAPSHOT: its hash */
-    int64_t due_at_ms;       /* ARM */
-    str state;               /* STATE: JSON */
-    str lease;               /* RUN: the token of a worker elsewhere; only in the live row */
-    int64_t lease_ms;        /* likewise */
-    bool is_bare;            /* END: it has neither timers nor waits, so that nobody need look */
+    str name;              /* ARM, DISARM, AWAIT, LEAVE, TAKE; SNAPSHOT: its hash; SPAWN: the id */
+    int64_t due_at_ms;     /* ARM */
+    str state;             /* STATE: JSON; AWAIT: its value, JSON, or none */
+    str definition, input; /* SPAWN: what is created; told by its own create record */
+    uint64_t child;        /* SPAWN: its number, as the id has it */
+    bool is_abandoned;     /* SPAWN: it outlives its parent */
+    str lease;             /* RUN: the token of a worker elsewhere; only in the live row */
+    int64_t lease_ms;      /* likewise */
+    bool is_bare;          /* END: it has neither timers nor waits, so that nobody need look */
 };
 
 struct effect_list {
@@ -90,13 +99,20 @@ struct live_timer {
 struct live_wait {
     uint32_t ordinal;
     str name;
+    str value; /* JSON; data NULL: none */
+};
+struct live_child {
+    uint64_t child, parent; /* numbers */
+    uint32_t ordinal;
+    bool abandon, ended;
 };
 
 struct live {
     struct live_step *steps;
     struct live_timer *timers;
     struct live_wait *waits;
-    uint32_t step_count, timer_count, wait_count;
+    struct live_child *children;
+    uint32_t step_count, timer_count, wait_count, child_count;
     uint64_t paused_pos; /* of the pause record, while it is held; 0: it is not */
 };
 

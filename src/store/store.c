@@ -280,12 +280,39 @@ pawl_status store_live(struct store *store, struct scope *scope, uint64_t instan
     ASSERT_ROWS(out->steps, out->step_count);
     ASSERT_ROWS(out->timers, out->timer_count);
     ASSERT_ROWS(out->waits, out->wait_count);
+    ASSERT_ROWS(out->children, out->child_count);
     for (uint32_t i = 0; i < out->step_count && status == PAWL_OK; i++)
         status = expect(scope, status, out->steps[i].status <= STEP_RUNNING, "a step");
     for (uint32_t i = 0; i < out->timer_count && status == PAWL_OK; i++)
         status = expect(scope, status, out->timers[i].name.data, "a timer");
     for (uint32_t i = 0; i < out->wait_count && status == PAWL_OK; i++)
         status = expect(scope, status, out->waits[i].name.data, "a wait");
+    return status;
+}
+
+pawl_status store_children(struct store *store, struct scope *scope,
+                           const struct child_query *query, struct live_child **out,
+                           uint32_t *count)
+{
+    pawl_status status;
+
+    ASSERT(out && count && query->limit > 0);
+    status = store->ops->children(store, scope, query, out, count);
+    for (uint32_t i = 0; status == PAWL_OK && i < *count; i++)
+        status = expect(scope, status, is_number((*out)[i].child) && is_number((*out)[i].parent),
+                        "a child");
+    return status;
+}
+
+pawl_status store_waiting(struct store *store, struct scope *scope, str name, str filter,
+                          uint64_t after, uint32_t limit, uint64_t **out, uint32_t *count)
+{
+    pawl_status status;
+
+    ASSERT(out && count && name.data && limit > 0);
+    status = store->ops->waiting(store, scope, name, filter, after, limit, out, count);
+    for (uint32_t i = 0; status == PAWL_OK && i < *count; i++)
+        status = expect(scope, status, is_number((*out)[i]) && (*out)[i] > after, "an instance");
     return status;
 }
 

@@ -48,9 +48,11 @@ struct store_tip {
 };
 
 /* One change to a live row. */
-enum live_change_kind { LIVE_STEP_PUT, LIVE_STEP_DELETE /* with its timers and waits */,
+enum live_change_kind { LIVE_STEP_PUT, LIVE_STEP_DELETE /* with its timers, waits and child */,
                         LIVE_TIMER_PUT, LIVE_TIMER_DELETE, LIVE_WAIT_PUT, LIVE_WAIT_DELETE,
-                        LIVE_PAUSE_PUT, LIVE_PAUSE_DELETE, LIVE_CLEAR /* all of the instance's */ };
+                        LIVE_PAUSE_PUT, LIVE_PAUSE_DELETE, LIVE_CHILD_PUT,
+                        LIVE_CHILD_ENDED /* this instance; nobody may wait for it */,
+                        LIVE_CLEAR /* all of the instance's, but not that it is a child */ };
 struct live_change {
     enum live_change_kind kind;
     uint64_t instance;
@@ -62,6 +64,18 @@ struct live_change {
     bool test;                   /* TIMER_PUT: of a test instance: never due by itself */
     bool is_bare;                /* STEP_DELETE: there are no timers and waits to go with it */
     uint64_t pos;                /* PAUSE_PUT: of its record */
+    str value;                   /* WAIT_PUT: what a broadcast's filter is compared with, or none */
+    uint64_t child;              /* CHILD_PUT: its number; `instance` is its parent's */
+    bool abandon;                /* CHILD_PUT: it outlives its parent */
+};
+
+/* Which children are asked for: all that is not 0 must match. */
+struct child_query {
+    uint64_t parent, child;
+    uint32_t ordinal;
+    bool ended;           /* those that have ended, and whose parent has not heard of it */
+    uint64_t after;       /* numbers above this one */
+    uint32_t limit;
 };
 
 struct snapshot_row {
@@ -205,6 +219,13 @@ struct store_ops {
     /* Numbers of instances > after that have a ready or running step; `pending`: or a pending one. */
     pawl_status (*busy)(struct store *store, struct scope *scope, uint64_t after, bool pending,
                         uint32_t limit, uint64_t **out, uint32_t *count);
+    /* Children that a step still waits for, in order of number. */
+    pawl_status (*children)(struct store *store, struct scope *scope,
+                            const struct child_query *query, struct live_child **out,
+                            uint32_t *count);
+    /* Numbers of instances > after that await this signal; with a filter, by a wait of that value. */
+    pawl_status (*waiting)(struct store *store, struct scope *scope, str name, str filter,
+                           uint64_t after, uint32_t limit, uint64_t **out, uint32_t *count);
     pawl_status (*snapshot)(struct store *store, struct scope *scope, uint64_t instance,
                             struct snapshot_row *out); /* NOT_KNOWN */
     pawl_status (*key)(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
@@ -279,6 +300,10 @@ pawl_status store_due(struct store *store, struct scope *scope, int64_t now_ms, 
                       struct live_timer **out, uint32_t *count, int64_t *next_ms);
 pawl_status store_busy(struct store *store, struct scope *scope, uint64_t after, bool pending,
                        uint32_t limit, uint64_t **out, uint32_t *count);
+pawl_status store_children(struct store *store, struct scope *scope, const struct child_query *query,
+                           struct live_child **out, uint32_t *count);
+pawl_status store_waiting(struct store *store, struct scope *scope, str name, str filter,
+                          uint64_t after, uint32_t limit, uint64_t **out, uint32_t *count);
 pawl_status store_snapshot(struct store *store, struct scope *scope, uint64_t instance,
                            struct snapshot_row *out);
 pawl_status store_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],

@@ -125,6 +125,8 @@ static struct disk *disk_new(const struct heap *heap, struct env *env)
     disk->due = (struct tree){ NULL, 1, compare_due };
     disk->busy = (struct tree){ NULL, 1, compare_keys };
     disk->keys = (struct tree){ NULL, 1, compare_due };
+    disk->waits = (struct tree){ NULL, 1, compare_waits };
+    disk->children = (struct tree){ NULL, 1, compare_children };
     pthread_mutex_init(&disk->lock, NULL); /* neither fails here: no attributes, no system */
     pthread_cond_init(&disk->turn_over, NULL);
     env->random(env, disk->tip.store_id, STORE_ID_SIZE);
@@ -257,6 +259,8 @@ const struct store_ops memory_store_ops = {
     .find_definition = memory_find_definition,
     .definitions = memory_definitions,
     .live = memory_live,
+    .children = memory_children,
+    .waiting = memory_waiting,
     .due = memory_due,
     .busy = memory_busy,
     .key = memory_key,

@@ -24,6 +24,28 @@ static void row_put(struct disk *disk, struct row *row)
         tree_insert(second, row);
 }
 
+/* The rows of a parent's children, or of the one that its step `ordinal` waits for. */
+static void children_clear(struct disk *disk, uint64_t parent, uint32_t ordinal)
+{
+    const struct row first = { .number = parent };
+    struct row *row = tree_seek(&disk->children, &first, false), *next;
+
+    for (; row && row->number == parent; row = next) {
+        next = tree_seek(&disk->children, row, true);
+        if (ordinal == 0 || row->plan == ordinal)
+            row_drop(disk, row);
+    }
+}
+
+static void child_ended(struct disk *disk, uint64_t child)
+{
+    const struct row key = { .instance = child, .kind = ROW_CHILD };
+    struct row *row = tree_seek(&disk->rows, &key, false);
+
+    if (row && compare_keys(row, &key) == 0)
+        row->attempt = 1;
+}
+
 static void rows_clear(struct disk *disk, uint64_t instance)
 {
     const struct row first = { .instance = instance, .kind = ROW_STEP };
@@ -32,9 +54,10 @@ static void rows_clear(struct disk *disk, uint64_t instance)
     while ((row = tree_seek(&disk->rows, &first, false)) && row->instance == instance &&
            row->kind <= ROW_WAIT)
         row_drop(disk, row);
+    children_clear(disk, instance, 0);
 }
 
-/* Timers and waits of one step row. */
+/* Timers, waits and child of one step row. */
 static void rows_clear_step(struct disk *disk, const struct row *step)
 {
     for (enum row_kind kind = ROW_TIMER; kind <= ROW_WAIT; kind++) {
@@ -45,6 +68,7 @@ static void rows_clear_step(struct disk *disk, const struct row *step)
                row->kind == kind && row->ordinal == first.ordinal)
             row_drop(disk, row);
     }
+    children_clear(disk, step->instance, step->ordinal);
 }
 
 /* ---- Applying: from here on nothing can fail ---- */
@@ -76,6 +100,8 @@ static void apply_rows(struct staging *staging)
             row_put(disk, staging->rows[next++]);
         else if (commit->live[i].kind == LIVE_CLEAR)
             rows_clear(disk, key.instance);
+        else if (commit->live[i].kind == LIVE_CHILD_ENDED)
+            child_ended(disk, key.instance);
         else
             row_delete(disk, &key);
         if (commit->live[i].kind == LIVE_STEP_DELETE && !commit->live[i].is_bare)

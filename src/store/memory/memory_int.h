@@ -91,6 +91,8 @@ enum row_kind {
     ROW_TIMER,
     ROW_PAUSE, /* number: the position of its record */
     ROW_WAIT,
+    ROW_CHILD, /* of which it is the row: number: its parent; plan: that one's step row; test: it
+                  outlives it; attempt 1: it has ended */
     ROW_SNAPSHOT,
     ROW_VALUE,  /* name: the bytes of an interned value; number: its id */
     ROW_NAMED,  /* name: of a definition; number: its id; tie: newest version first */
@@ -150,6 +152,21 @@ static inline int compare_due(const struct row *a, const struct row *b)
     int order = (a->due_at_ms > b->due_at_ms) - (a->due_at_ms < b->due_at_ms);
 
     return order ? order : compare_keys(a, b);
+}
+
+static inline int compare_waits(const struct row *a, const struct row *b)
+{
+    int order = str_compare(a->name, b->name);
+
+    order = order ? order : compare_numbers(a->instance, b->instance);
+    return order ? order : compare_numbers(a->ordinal, b->ordinal);
+}
+
+static inline int compare_children(const struct row *a, const struct row *b)
+{
+    int order = compare_numbers(a->number, b->number);
+
+    return order ? order : compare_numbers(a->instance, b->instance);
 }
 
 /* The first row at or after `probe`; with `past`, the first after it. NULL: none. */
@@ -256,8 +273,9 @@ struct disk {
     struct block *blocks; /* bytes that stay for ever */
     struct table records, values, definitions, cells;
     struct tree rows, due, busy;
-    struct tree keys; /* by their time */
-    uint64_t row_number; /* rows made so far */
+    struct tree keys;            /* by their time */
+    struct tree waits, children; /* by signal; by parent */
+    uint64_t row_number;         /* rows made so far */
     struct store_tip tip;
 };
 
@@ -304,6 +322,10 @@ static inline struct tree *second_tree(struct disk *disk, const struct row *row)
         return &disk->due;
     if (row->kind == ROW_KEY)
         return &disk->keys;
+    if (row->kind == ROW_WAIT)
+        return &disk->waits;
+    if (row->kind == ROW_CHILD)
+        return &disk->children;
     return row_is_busy(row) ? &disk->busy : NULL;
 }
 
@@ -386,6 +408,13 @@ pawl_status memory_live(struct store *store, struct scope *scope, uint64_t insta
                         struct live *out);
 pawl_status memory_due(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
                        struct live_timer **out, uint32_t *count, int64_t *next_ms);
+bool list_children(const struct disk *disk, const struct child_query *query, struct arena *arena,
+                   struct live_child **out, uint32_t *count); /* false: no memory */
+pawl_status memory_children(struct store *store, struct scope *scope,
+                            const struct child_query *query, struct live_child **out,
+                            uint32_t *count);
+pawl_status memory_waiting(struct store *store, struct scope *scope, str name, str filter,
+                           uint64_t after, uint32_t limit, uint64_t **out, uint32_t *count);
 pawl_status memory_busy(struct store *store, struct scope *scope, uint64_t after, bool pending,
                         uint32_t limit, uint64_t **out, uint32_t *count);
 pawl_status memory_snapshot(struct store *store, struct scope *scope, uint64_t instance,

@@ -32,7 +32,10 @@ static bool add_wait(struct live *live, uint32_t *capacity, const struct row *ro
     live->waits = grow_array(arena, live->waits, live->wait_count, capacity, sizeof *live->waits);
     if (live->waits)
         live->waits[live->wait_count++] =
-            (struct live_wait){ row->ordinal, arena_str(arena, row->name) };
+            (struct live_wait){ .ordinal = row->ordinal,
+                                .name = arena_str(arena, row->name),
+                                .value =
+                                    row->text.size > 0 ? arena_str(arena, row->text) : STR_NONE };
     return live->waits;
 }
 
@@ -58,6 +61,9 @@ pawl_status memory_live(struct store *store, struct scope *scope, uint64_t insta
             live.paused_pos = row->number;
         else
             added = add_wait(&live, &capacity[ROW_WAIT], row, &scope->arena);
+    added = added &&
+            list_children(disk, &(struct child_query){ .parent = instance, .limit = UINT32_MAX },
+                          &scope->arena, &live.children, &live.child_count);
     status = read_end(disk, scope, true, NULL, 0);
     if (status == PAWL_OK)
         *out = live;

@@ -218,6 +218,7 @@ struct row live_row(const struct live_change *change)
         [LIVE_TIMER_PUT] = ROW_TIMER, [LIVE_TIMER_DELETE] = ROW_TIMER,
         [LIVE_WAIT_PUT] = ROW_WAIT,   [LIVE_WAIT_DELETE] = ROW_WAIT,
         [LIVE_PAUSE_PUT] = ROW_PAUSE, [LIVE_PAUSE_DELETE] = ROW_PAUSE,
+        [LIVE_CHILD_PUT] = ROW_CHILD, [LIVE_CHILD_ENDED] = ROW_CHILD,
         [LIVE_CLEAR] = ROW_STEP,
     };
     struct row row = { .instance = change->instance,
@@ -230,7 +231,15 @@ struct row live_row(const struct live_change *change)
                        .number = change->pos,
                        .test = change->test };
 
-    if (row.kind != ROW_STEP)
+    if (change->kind == LIVE_CHILD_PUT)
+        row = (struct row){ .instance = change->child,
+                            .kind = ROW_CHILD,
+                            .number = change->instance,
+                            .plan = change->ordinal,
+                            .test = change->abandon };
+    else if (row.kind == ROW_WAIT)
+        row.name = change->name, row.text = change->value;
+    else if (row.kind != ROW_STEP)
         row.name = change->name;
     else
         row.text = change->name;
@@ -240,7 +249,8 @@ struct row live_row(const struct live_change *change)
 bool live_is_put(const struct live_change *change)
 {
     return change->kind == LIVE_STEP_PUT || change->kind == LIVE_TIMER_PUT ||
-           change->kind == LIVE_WAIT_PUT || change->kind == LIVE_PAUSE_PUT;
+           change->kind == LIVE_WAIT_PUT || change->kind == LIVE_PAUSE_PUT ||
+           change->kind == LIVE_CHILD_PUT;
 }
 
 static void stage_live(struct staging *staging)

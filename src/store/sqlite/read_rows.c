@@ -60,7 +60,10 @@ static const char select_steps[] = "SELECT ord, plan, attempt, status, lease, le
 static const char select_timers[] =
     "SELECT inst, ord, name, due FROM pawl_timer WHERE inst = ?1 ORDER BY ord, name";
 static const char select_waits[] =
-    "SELECT ord, name FROM pawl_wait WHERE inst = ?1 ORDER BY ord, name";
+    "SELECT ord, name, value FROM pawl_wait WHERE inst = ?1 ORDER BY ord, name";
+
+static const char select_children_of[] =
+    "SELECT child, inst, ord, abandon, ended FROM pawl_child WHERE inst = ?1 ORDER BY ord";
 
 static const char select_pause[] = "SELECT pos FROM pawl_pause WHERE inst = ?1";
 
@@ -91,6 +94,19 @@ static void read_wait(sqlite3_stmt *statement, struct arena *arena, void *out)
     *(struct live_wait *)out = (struct live_wait){
         .ordinal = column_u32(statement, 0),
         .name = column_str(statement, 1, arena),
+        .value = column_str(statement, 2, arena),
+    };
+}
+
+void read_child(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    (void)arena;
+    *(struct live_child *)out = (struct live_child){
+        .child = column_u64(statement, 0),
+        .parent = column_u64(statement, 1),
+        .ordinal = column_u32(statement, 2),
+        .abandon = column_u64(statement, 3) != 0,
+        .ended = column_u64(statement, 4) != 0,
     };
 }
 
@@ -110,7 +126,7 @@ static pawl_status read_of(struct sqlite_store *store, struct scope *scope, enum
 static pawl_status read_live(struct sqlite_store *store, struct scope *scope, uint64_t instance,
                              struct live *out)
 {
-    void *steps = NULL, *timers = NULL, *waits = NULL, *pauses = NULL;
+    void *steps = NULL, *timers = NULL, *waits = NULL, *children = NULL, *pauses = NULL;
     struct live live = { 0 };
     uint32_t pause_count = 0;
     pawl_status status = read_of(store, scope, STATEMENT_LIVE_STEPS, select_steps, instance,
@@ -123,6 +139,9 @@ static pawl_status read_live(struct sqlite_store *store, struct scope *scope, ui
         status = read_of(store, scope, STATEMENT_LIVE_WAITS, select_waits, instance, read_wait,
                          sizeof(struct live_wait), &waits, &live.wait_count);
     if (status == PAWL_OK)
+        status = read_of(store, scope, STATEMENT_CHILDREN_OF, select_children_of, instance,
+                         read_child, sizeof(struct live_child), &children, &live.child_count);
+    if (status == PAWL_OK)
         status = read_of(store, scope, STATEMENT_LIVE_PAUSE, select_pause, instance, read_number,
                          sizeof(uint64_t), &pauses, &pause_count);
     if (status != PAWL_OK)
@@ -131,6 +150,7 @@ static pawl_status read_live(struct sqlite_store *store, struct scope *scope, ui
     live.steps = steps;
     live.timers = timers;
     live.waits = waits;
+    live.children = children;
     *out = live;
     return PAWL_OK;
 }

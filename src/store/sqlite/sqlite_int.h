@@ -41,7 +41,9 @@ enum statement {
     STATEMENT_DEFINITION, STATEMENT_DEFINITION_NEWEST, STATEMENT_DEFINITION_VERSION,
     STATEMENT_DEFINITION_INLINE, STATEMENT_DEFINITIONS,
     STATEMENT_LIVE_STEPS, STATEMENT_LIVE_TIMERS, STATEMENT_LIVE_WAITS, STATEMENT_DUE,
-    STATEMENT_BUSY, STATEMENT_STEPPING,
+    STATEMENT_BUSY, STATEMENT_STEPPING, STATEMENT_PUT_CHILD, STATEMENT_END_CHILD,
+    STATEMENT_CLEAR_CHILDREN, STATEMENT_CLEAR_STEP_CHILD, STATEMENT_CHILD, STATEMENT_CHILDREN,
+    STATEMENT_CHILDREN_OF, STATEMENT_CHILDREN_ENDED, STATEMENT_WAITING, STATEMENT_WAITING_VALUE,
     STATEMENT_PUT_PAUSE, STATEMENT_CLEAR_PAUSE, STATEMENT_LIVE_PAUSE,
     STATEMENT_KEPT, STATEMENT_KEPT_LIST, STATEMENT_PUT_KEPT, STATEMENT_DELETE_KEPT,
     STATEMENT_KEY, STATEMENT_PUT_KEY, STATEMENT_DROP_KEYS,
@@ -259,6 +261,11 @@ pawl_status sqlite_live(struct store *store, struct scope *scope, uint64_t insta
                         struct live *out);
 pawl_status sqlite_due(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
                        struct live_timer **out, uint32_t *count, int64_t *next_ms);
+pawl_status sqlite_children(struct store *base, struct scope *scope,
+                            const struct child_query *query, struct live_child **out,
+                            uint32_t *count);
+pawl_status sqlite_waiting(struct store *base, struct scope *scope, str name, str filter,
+                           uint64_t after, uint32_t limit, uint64_t **out, uint32_t *count);
 pawl_status sqlite_busy(struct store *store, struct scope *scope, uint64_t after, bool pending,
                         uint32_t limit, uint64_t **out, uint32_t *count);
 pawl_status sqlite_snapshot(struct store *store, struct scope *scope, uint64_t instance,

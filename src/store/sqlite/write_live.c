@@ -1,4 +1,5 @@
-/* write_live.c - live rows: steps, timers and waits, changed in the order the commit says. */
+/* write_live.c - live rows: steps, timers, waits and children, changed in the order the commit
+ * says. */
 #include "base/assert.h"
 #include "sqlite_int.h"
 
@@ -11,10 +12,15 @@ static const char put_timer[] =
     "INSERT INTO pawl_timer (inst, ord, name, due, test) VALUES (?1, ?2, ?3, ?4, ?5)"
     " ON CONFLICT (inst, ord, name) DO UPDATE SET due = excluded.due, test = excluded.test";
 static const char put_wait[] =
-    "INSERT INTO pawl_wait (inst, ord, name) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+    "INSERT OR REPLACE INTO pawl_wait (inst, ord, name, value) VALUES (?1, ?2, ?3, ?4)";
+static const char put_child[] =
+    "INSERT OR REPLACE INTO pawl_child (child, inst, ord, abandon, ended)"
+    " VALUES (?1, ?2, ?3, ?4, 0)";
+static const char end_child[] = "UPDATE pawl_child SET ended = 1 WHERE child = ?1";
 static const char delete_step[] = "DELETE FROM pawl_step WHERE inst = ?1 AND ord = ?2";
 static const char clear_step_timers[] = "DELETE FROM pawl_timer WHERE inst = ?1 AND ord = ?2";
 static const char clear_step_waits[] = "DELETE FROM pawl_wait WHERE inst = ?1 AND ord = ?2";
+static const char clear_step_child[] = "DELETE FROM pawl_child WHERE inst = ?1 AND ord = ?2";
 static const char delete_timer[] =
     "DELETE FROM pawl_timer WHERE inst = ?1 AND ord = ?2 AND name = ?3";
 static const char delete_wait[] =
@@ -75,8 +81,9 @@ static pawl_status put_one_timer(struct connection *writer, struct scope *scope,
     return statement_run(statement, scope);
 }
 
-static pawl_status run_ordinal(struct connection *writer, struct scope *scope, enum statement id,
-                               const char *text, const struct live_change *change)
+/* A row that is named by instance and ordinal, and where there is one by a name. */
+static pawl_status run_row(struct connection *writer, struct scope *scope, enum statement id,
+                           const char *text, const struct live_change *change)
 {
     sqlite3_stmt *statement;
     pawl_status status = statement_get(writer, scope, id, text, &statement);
@@ -85,35 +92,52 @@ static pawl_status run_ordinal(struct connection *writer, struct scope *scope, e
         return status;
     bind_u64(statement, 1, change->instance);
     bind_u64(statement, 2, change->ordinal);
+    if (change->name.data)
+        bind_text(statement, 3, change->name);
+    if (change->kind == LIVE_WAIT_PUT)
+        bind_text(statement, 4, change->value);
     return statement_run(statement, scope);
 }
 
-/* A step row goes with its timers and waits, where it may have any. */
+static pawl_status put_one_child(struct connection *writer, struct scope *scope,
+                                 const struct live_change *change)
+{
+    sqlite3_stmt *statement;
+    pawl_status status = statement_get(writer, scope, STATEMENT_PUT_CHILD, put_child, &statement);
+
+    if (status != PAWL_OK)
+        return status;
+    bind_u64(statement, 1, change->child);
+    bind_u64(statement, 2, change->instance);
+    bind_u64(statement, 3, change->ordinal);
+    bind_u64(statement, 4, change->abandon);
+    return statement_run(statement, scope);
+}
+
+static pawl_status end_one_child(struct connection *writer, struct scope *scope, uint64_t child)
+{
+    sqlite3_stmt *statement;
+    pawl_status status = statement_get(writer, scope, STATEMENT_END_CHILD, end_child, &statement);
+
+    if (status != PAWL_OK)
+        return status;
+    bind_u64(statement, 1, child);
+    return statement_run(statement, scope);
+}
+
+/* A step row goes with its timers, waits and child, where it may have any. */
 static pawl_status delete_one_step(struct connection *writer, struct scope *scope,
                                    const struct live_change *change)
 {
-    pawl_status status = run_ordinal(writer, scope, STATEMENT_DELETE_STEP, delete_step, change);
+    pawl_status status = run_row(writer, scope, STATEMENT_DELETE_STEP, delete_step, change);
 
     if (status == PAWL_OK && !change->is_bare)
-        status = run_ordinal(writer, scope, STATEMENT_CLEAR_STEP_TIMERS, clear_step_timers, change);
+        status = run_row(writer, scope, STATEMENT_CLEAR_STEP_TIMERS, clear_step_timers, change);
     if (status == PAWL_OK && !change->is_bare)
-        status = run_ordinal(writer, scope, STATEMENT_CLEAR_STEP_WAITS, clear_step_waits, change);
+        status = run_row(writer, scope, STATEMENT_CLEAR_STEP_WAITS, clear_step_waits, change);
+    if (status == PAWL_OK && !change->is_bare)
+        status = run_row(writer, scope, STATEMENT_CLEAR_STEP_CHILD, clear_step_child, change);
     return status;
-}
-
-/* The others name a row by instance, ordinal and name. */
-static pawl_status run_named(struct connection *writer, struct scope *scope, enum statement id,
-                             const char *text, const struct live_change *change)
-{
-    sqlite3_stmt *statement;
-    pawl_status status = statement_get(writer, scope, id, text, &statement);
-
-    if (status != PAWL_OK)
-        return status;
-    bind_u64(statement, 1, change->instance);
-    bind_u64(statement, 2, change->ordinal);
-    bind_text(statement, 3, change->name);
-    return statement_run(statement, scope);
 }
 
 static pawl_status clear(struct connection *writer, struct scope *scope, uint64_t instance)
@@ -125,6 +149,7 @@ static pawl_status clear(struct connection *writer, struct scope *scope, uint64_
         { STATEMENT_CLEAR_STEPS, "DELETE FROM pawl_step WHERE inst = ?1" },
         { STATEMENT_CLEAR_TIMERS, "DELETE FROM pawl_timer WHERE inst = ?1" },
         { STATEMENT_CLEAR_WAITS, "DELETE FROM pawl_wait WHERE inst = ?1" },
+        { STATEMENT_CLEAR_CHILDREN, "DELETE FROM pawl_child WHERE inst = ?1" },
         { STATEMENT_CLEAR_PAUSE, delete_pause },
     };
     pawl_status status = PAWL_OK;
@@ -152,14 +177,18 @@ static pawl_status write_change(struct connection *writer, struct scope *scope,
     case LIVE_TIMER_PUT:
         return put_one_timer(writer, scope, change);
     case LIVE_TIMER_DELETE:
-        return run_named(writer, scope, STATEMENT_DELETE_TIMER, delete_timer, change);
+        return run_row(writer, scope, STATEMENT_DELETE_TIMER, delete_timer, change);
     case LIVE_WAIT_PUT:
-        return run_named(writer, scope, STATEMENT_PUT_WAIT, put_wait, change);
+        return run_row(writer, scope, STATEMENT_PUT_WAIT, put_wait, change);
     case LIVE_WAIT_DELETE:
-        return run_named(writer, scope, STATEMENT_DELETE_WAIT, delete_wait, change);
+        return run_row(writer, scope, STATEMENT_DELETE_WAIT, delete_wait, change);
     case LIVE_PAUSE_PUT:
     case LIVE_PAUSE_DELETE:
         return run_pause(writer, scope, change);
+    case LIVE_CHILD_PUT:
+        return put_one_child(writer, scope, change);
+    case LIVE_CHILD_ENDED:
+        return end_one_child(writer, scope, change->instance);
     case LIVE_CLEAR:
         return clear(writer, scope, change->instance);
     }

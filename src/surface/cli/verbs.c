@@ -43,6 +43,10 @@ static const struct cli_option fire_options[] = {
     { 0 },
 };
 
+static const struct cli_option broadcast_options[] = {
+    { "filter", "JSON", OPTION_JSON, "filter", "only to waits with this value" },
+    OPTION_PAYLOAD, OPTION_ACTOR, OPTION_KEY, { 0 }
+};
 static const struct cli_option signal_options[] = { OPTION_PAYLOAD, OPTION_ACTOR, OPTION_KEY, { 0 } };
 
 static const struct cli_option approve_options[] = {
@@ -187,6 +191,9 @@ const struct verb verbs[] = {
     { "signal", WORK, "ID NAME", 2, 2, "send a signal to a flow or code instance", signal_options,
       "pawl signal @last add --payload 5\npawl signal @last stop\n",
       "signal.send", { "instance_id", "name" }, .render = render_signalled },
+    { "broadcast", WORK, "NAME", 1, 1, "send a signal to every instance that awaits it", broadcast_options,
+      "pawl broadcast day-over\npawl broadcast kill --filter '\"wolf\"' --payload 1\n",
+      "signal.broadcast", { "name" }, .render = render_signalled },
     { "approve", WORK, "STEP_ID", 1, 1, "approve a gate of a flow", approve_options,
       "pawl approve 00000000070F3K9Q2M5T8V1X4Z.1 --actor ann\n",
       "step.approve", { "step_id" }, .render = render_status },

@@ -1,0 +1,287 @@
+/* family_end.c - parents and children: told of each other's end.
+ *
+ * A child's end is noted in its own last commit (pawl_child.ended) and told to its parent as an
+ * event, until that has been recorded: a death in between loses nothing. The end of a parent, or of
+ * the step that waits, cancels it in that very commit, unless it was to be abandoned; cancelling
+ * needs no reducer, so the drain can do it. */
+#include "engine/engine_int.h"
+#include "model/fire.h"
+
+#define LOOK_AT_ONCE 1000u
+
+/* ---- in the drain: who is left behind ---- */
+
+/* Whose children are to be cancelled: of one step, or of an instance that has ended (0). */
+struct parting {
+    struct parting *next;
+    uint64_t parent;
+    uint32_t ordinal;
+};
+
+static pawl_status add_parting(struct scope *scope, struct parting **list, uint64_t parent,
+                               uint32_t ordinal)
+{
+    struct parting *parting = ARENA_NEW(&scope->arena, struct parting);
+
+    if (!parting)
+        return scope_no_memory(scope);
+    *parting = (struct parting){ .next = *list, .parent = parent, .ordinal = ordinal };
+    *list = parting;
+    return PAWL_OK;
+}
+
+/* Cancelling is a look at its table; where that has no way, it goes on. */
+static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint64_t child,
+                                int64_t at_ms, struct parting **more)
+{
+    struct event event = { .kind = EVENT_CANCEL,
+                           .at_ms = at_ms,
+                           .fired_at_ms = at_ms,
+                           .actor = STR("pawl/parent"),
+                           .reason = STR("What had started it came to its end") };
+    struct decision decision = { 0 };
+    struct standing standing;
+    struct definition_slot *slot;
+    struct head *head;
+    pawl_status status = batch_reserve(engine, scope, 1, 2);
+
+    if (!status)
+        status = batch_head(engine, scope, child, &head);
+    if (!status)
+        status = definitions_of(engine, scope, head, &slot);
+    if (status)
+        return status;
+    standing = (struct standing){ .state = head->state, .seq = head->seq };
+    status = fire_decide_cancel(slot->definition, &standing, &event, scope, &decision);
+    if (status)
+        return family_is_ours(status) ? status : PAWL_OK;
+    head->flags |= HEAD_NOW;
+    status = decision_record(engine, scope, head, slot->definition, &decision, at_ms, at_ms, at_ms,
+                             NULL);
+    return status || !family_is_possible(slot->definition) ? status
+                                                           : add_parting(scope, more, child, 0);
+}
+
+static bool is_left(const struct parting *parting, uint64_t parent, uint32_t ordinal, bool abandon)
+{
+    return parent == parting->parent && !abandon &&
+           (parting->ordinal == 0 || parting->ordinal == ordinal);
+}
+
+/* Those of this very batch, which the store does not know yet. */
+static pawl_status part_new(struct engine *engine, struct scope *scope,
+                            const struct parting *parting, int64_t at_ms, struct parting **more)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; i < engine->batch.live_count && !status; i++) {
+        const struct live_change change = engine->batch.live[i];
+
+        if (change.kind == LIVE_CHILD_PUT &&
+            is_left(parting, change.instance, change.ordinal, change.abandon))
+            status = cancel_child(engine, scope, change.child, at_ms, more);
+    }
+    return status;
+}
+
+static pawl_status part_old(struct engine *engine, struct scope *scope,
+                            const struct parting *parting, int64_t at_ms, struct parting **more)
+{
+    struct child_query query = { .parent = parting->parent,
+                                 .ordinal = parting->ordinal,
+                                 .limit = LOOK_AT_ONCE };
+    struct live_child *rows;
+    uint32_t count;
+    pawl_status status;
+
+    do {
+        status = store_children(engine->store, scope, &query, &rows, &count);
+        for (uint32_t i = 0; !status && i < count; i++) {
+            query.after = rows[i].child;
+            if (is_left(parting, rows[i].parent, rows[i].ordinal, rows[i].abandon))
+                status = cancel_child(engine, scope, rows[i].child, at_ms, more);
+        }
+    } while (!status && count == LOOK_AT_ONCE);
+    return status;
+}
+
+/* Steps that this decision has ended, or the instance itself. */
+static pawl_status find_partings(struct scope *scope, uint64_t parent,
+                                 const struct definition *definition,
+                                 const struct decision *decision, struct parting **out)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t d = 0; d < decision->count && !status; d++) {
+        const struct draft *draft = &decision->drafts[d];
+
+        if (!draft->keep.data &&
+            definition->states[definition->transitions[draft->transition].to].terminal !=
+                TERMINAL_NOT)
+            return add_parting(scope, out, parent, 0);
+        for (uint32_t e = 0; e < draft->effects.count && !status; e++)
+            if (draft->effects.items[e].kind == EFFECT_END && !draft->effects.items[e].is_bare)
+                status = add_parting(scope, out, parent, draft->effects.items[e].ordinal);
+    }
+    return status;
+}
+
+pawl_status family_part(struct engine *engine, struct scope *scope, uint64_t parent,
+                        const struct definition *definition, const struct decision *decision,
+                        int64_t at_ms)
+{
+    struct parting *list = NULL;
+    pawl_status status = PAWL_OK;
+
+    if (!family_is_possible(definition))
+        return PAWL_OK;
+    status = find_partings(scope, parent, definition, decision, &list);
+    while (list && !status) {
+        const struct parting *parting = list;
+
+        list = list->next;
+        status = part_old(engine, scope, parting, at_ms, &list);
+        if (!status)
+            status = part_new(engine, scope, parting, at_ms, &list);
+    }
+    return status ? batch_spoil(engine, scope, status) : PAWL_OK;
+}
+
+/* ---- after the commit ---- */
+
+static void add_ended(struct engine *engine, uint64_t child)
+{
+    if (engine->ended_count == engine->ended_capacity) {
+        uint32_t wanted = engine->ended_capacity ? engine->ended_capacity * 2 : 64;
+        uint64_t *grown =
+            heap_resize(engine->heap, engine->ended, sizeof *grown * engine->ended_capacity,
+                        sizeof *grown * wanted);
+
+        if (!grown) {
+            engine->ended_lost = true;
+            return;
+        }
+        engine->ended = grown;
+        engine->ended_capacity = wanted;
+    }
+    engine->ended[engine->ended_count++] = child;
+}
+
+void family_note(struct engine *engine, const struct batch *batch)
+{
+    uint32_t before = engine->ended_count;
+
+    for (uint32_t i = 0; i < batch->live_count; i++)
+        if (batch->live[i].kind == LIVE_CHILD_ENDED)
+            add_ended(engine, batch->live[i].instance);
+    if (engine->ended_count > before)
+        pthread_cond_broadcast(&engine->changed);
+}
+
+pawl_status family_look(struct engine *engine, struct scope *scope, uint64_t parent)
+{
+    struct child_query query = { .parent = parent, .ended = true, .limit = LOOK_AT_ONCE };
+    struct live_child *rows;
+    uint32_t count;
+    pawl_status status;
+
+    do {
+        status = store_children(engine->store, scope, &query, &rows, &count);
+        pthread_mutex_lock(&engine->lock);
+        for (uint32_t i = 0; !status && i < count; i++)
+            add_ended(engine, query.after = rows[i].child);
+        pthread_mutex_unlock(&engine->lock);
+    } while (!status && count == LOOK_AT_ONCE);
+    return status;
+}
+
+/* How it ended, as whoever waits for it hears of it. */
+static pawl_status read_outcome(struct engine *engine, struct scope *scope, uint64_t child,
+                                struct event *event)
+{
+    struct instance_view view;
+    char id[ID_SIZE + 1];
+    pawl_status status = engine_id_of(engine, scope, child, id);
+
+    if (!status)
+        status = engine_get(engine, scope, str_of(id), &view);
+    if (status)
+        return status;
+    event->outcome = view.status == STATUS_FAILED      ? TERMINAL_FAILURE
+                     : view.status == STATUS_CANCELLED ? TERMINAL_CANCEL
+                                                       : TERMINAL_SUCCESS;
+    event->payload = view.status == STATUS_FAILED ? view.error : view.result;
+    return PAWL_OK;
+}
+
+/* NOT_KNOWN: nobody waits for it any more. */
+static pawl_status make_news(struct engine *engine, struct mail *mail, uint64_t child,
+                             uint64_t *parent)
+{
+    struct child_query query = { .child = child, .ended = true, .limit = 1 };
+    struct live_child *row;
+    uint32_t count;
+    pawl_status status = store_children(engine->store, &mail->own, &query, &row, &count);
+
+    if (status || count == 0)
+        return status ? status : PAWL_NOT_KNOWN;
+    mail->event = (struct event){ .kind = EVENT_CHILD, .ordinal = row->ordinal };
+    *parent = row->parent;
+    return read_outcome(engine, &mail->own, child, &mail->event);
+}
+
+static void look_for_lost(struct engine *engine)
+{
+    struct scope scope;
+
+    engine->ended_lost = false;
+    pthread_mutex_unlock(&engine->lock);
+    scope_init(&scope, engine->heap, LIMIT_SCOPE);
+    if (family_look(engine, &scope, 0))
+        engine_log(engine, PAWL_LOG_WARN, "child.untold", scope.error.message);
+    scope_fini(&scope);
+    pthread_mutex_lock(&engine->lock);
+}
+
+/* In the order in which they ended. */
+static uint64_t next_ended(struct engine *engine)
+{
+    uint64_t child = engine->ended[engine->ended_told++];
+
+    if (engine->ended_told == engine->ended_count)
+        engine->ended_told = engine->ended_count = 0;
+    return child;
+}
+
+void family_fini(struct engine *engine)
+{
+    heap_free(engine->heap, engine->ended, sizeof *engine->ended * engine->ended_capacity);
+}
+
+bool family_tell(struct engine *engine)
+{
+    struct mail *mail;
+    uint64_t child, parent = 0;
+    pawl_status status;
+
+    if (engine->stopping)
+        return false;
+    if (engine->ended_lost && !engine->ended_count)
+        look_for_lost(engine);
+    if (!engine->ended_count)
+        return false;
+    mail = mail_new(engine);
+    if (!mail)
+        return false;
+    child = next_ended(engine);
+    engine->mail_under_way++; /* until it is on its way: a clock that tests move waits for it */
+    pthread_mutex_unlock(&engine->lock);
+    status = make_news(engine, mail, child, &parent);
+    pthread_mutex_lock(&engine->lock);
+    engine->mail_under_way--;
+    if (status && status != PAWL_NOT_KNOWN)
+        engine->ended_lost = true; /* the store failed: it is there to be found again */
+    if (status || !engine_mail(engine, parent, mail))
+        mail_free(engine, mail);
+    return true;
+}

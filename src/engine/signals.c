@@ -1,0 +1,169 @@
+/* signals.c - a signal finds whoever awaits it: one instance, or all that do.
+ *
+ * Where a definition says so, one that nobody awaits is kept: a control record of the instance's
+ * chain, no entry, until a wait takes it. */
+#include "base/node.h"
+#include "engine/engine_int.h"
+
+#define BROADCAST_AT_ONCE 256u
+
+/* ---- kept, in the drain ---- */
+
+static str keep_body(struct engine *engine, struct scope *scope, str name)
+{
+    struct buf body;
+    str kept;
+
+    buf_init(&body, engine->heap, LIMIT_TEXT);
+    json_open(&body, '{');
+    json_key(&body, "name");
+    json_str(&body, name);
+    json_close(&body, '}');
+    kept = buf_keep(&body, &scope->arena);
+    buf_fini(&body);
+    return kept;
+}
+
+pawl_status batch_keep_signal(struct engine *engine, struct scope *scope, struct head *head,
+                              const struct draft *draft, int64_t at_ms, const uint8_t *key)
+{
+    struct commitments commitments = { 0 };
+    struct record *record, ids = { 0 };
+    char id[ID_SIZE + 1];
+    str body = keep_body(engine, scope, draft->keep);
+    pawl_status status = body.data ? PAWL_OK : scope_no_memory(scope);
+
+    if (!status && draft->actor.data)
+        status = intern(engine, scope, draft->actor, &ids.actor, &commitments.actor);
+    if (status)
+        return status;
+    ids.payload = batch_new_value(engine, draft->payload, false, &commitments.payload);
+    record = batch_record(engine, CONTROL_KEEP_SIGNAL, head, at_ms);
+    record->actor = ids.actor;
+    record->payload = ids.payload;
+    record->body = body;
+    record->key = key ? (str){ (const char *)key, KEY_SIZE } : STR_NONE;
+    id_print(head->instance, head->random, id);
+    batch_seal(engine, head, record, id, body, &commitments);
+    return PAWL_OK;
+}
+
+pawl_status signal_kept_name(struct scope *scope, const struct record *record, str *out)
+{
+    struct node *body = NULL;
+    const struct node *name = NULL;
+    pawl_status status = node_read_json(scope, record->body, &body);
+
+    if (status == PAWL_NO_MEMORY)
+        return status;
+    if (!status)
+        name = node_find(body, "name");
+    if (!name || name->kind != NODE_STRING)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "the record at position %llu does not name its signal: run pawl verify",
+                          (unsigned long long)record->pos);
+    *out = name->text;
+    return PAWL_OK;
+}
+
+/* ---- to one ---- */
+
+static pawl_status signal_new(struct engine *engine, struct scope *scope, str id,
+                              const struct event *event, const uint8_t *key)
+{
+    struct definition_slot *slot;
+    struct head head;
+    pawl_status status;
+
+    status = engine_locate(engine, scope, id, &head, &slot);
+    if (status)
+        return status;
+    if (slot->definition->states[head.state].terminal != TERMINAL_NOT)
+        return scope_fail(scope, PAWL_TERMINAL, "the instance has ended in '%.*s'",
+                          STR_ARG(slot->definition->states[head.state].name));
+    if (head.flags & HEAD_PAUSED)
+        return pause_refusal(scope);
+    if (slot->definition->kind == KIND_MACHINE)
+        return scope_fail(scope, PAWL_NOT_AWAITING,
+                          "a machine awaits no signals; fire one of its actions");
+    return engine_send_once(engine, scope, head.instance, event, NULL, key, NULL);
+}
+
+pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
+                          str actor, const uint8_t *key)
+{
+    struct event event = { .kind = EVENT_SIGNAL, .name = name, .payload = payload, .actor = actor };
+    struct record record;
+    pawl_status status;
+
+    if (!name.data || str_is_blank(name))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "name: expected the name of a signal, found nothing");
+    status = signal_new(engine, scope, id, &event, key);
+    return keys_explain(engine, scope, key, &status, &record) ? PAWL_OK : status;
+}
+
+/* ---- to all that await it ---- */
+
+/* Sent to a page of instances at once; each decides by itself whether it still awaits it. */
+static pawl_status broadcast_page(struct engine *engine, const uint64_t *numbers, uint32_t count,
+                                  const struct event *event, struct scope *scope,
+                                  uint32_t *delivered)
+{
+    struct mail_group group = { 0 };
+    uint32_t sent = 0;
+
+    pthread_mutex_lock(&engine->lock);
+    for (; sent < count; sent++) {
+        struct mail *mail = mail_new(engine);
+
+        if (!mail)
+            break;
+        mail->event = *event;
+        mail->group = &group;
+        group.left++;
+        if (engine_mail(engine, numbers[sent], mail))
+            continue;
+        group.left--;
+        mail_free(engine, mail);
+        break;
+    }
+    while (group.left)
+        if (!engine_pump(engine))
+            pthread_cond_wait(&engine->changed, &engine->lock);
+    pthread_mutex_unlock(&engine->lock);
+    *delivered += sent - group.refused;
+    return sent == count ? PAWL_OK : scope_no_memory(scope);
+}
+
+pawl_status engine_broadcast(struct engine *engine, struct scope *scope, str name, str filter,
+                             str payload, str actor, uint32_t *out)
+{
+    struct event event = {
+        .kind = EVENT_SIGNAL, .name = name, .payload = payload, .actor = actor, .filter = filter
+    };
+    struct scope page;
+    uint64_t *numbers, after = 0;
+    uint32_t count, delivered = 0;
+    pawl_status status;
+
+    if (!name.data || str_is_blank(name))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "name: expected the name of a signal, found nothing");
+    scope_init(&page, engine->heap, LIMIT_SCOPE);
+    do {
+        scope_clear(&page);
+        status = store_waiting(engine->store, &page, name, filter, after, BROADCAST_AT_ONCE,
+                               &numbers, &count);
+        if (!status && count > 0) {
+            after = numbers[count - 1];
+            status = broadcast_page(engine, numbers, count, &event, &page, &delivered);
+        }
+    } while (!status && count == BROADCAST_AT_ONCE);
+    if (status)
+        scope->error = page.error;
+    else
+        *out = delivered;
+    scope_fini(&page);
+    return status;
+}

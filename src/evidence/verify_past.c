@@ -1,0 +1,189 @@
+/* verify_past.c - the memory of a flow under check: folded from its entries as the engine does,
+ * anew where it was let go. */
+#include "base/limits.h"
+#include "base/node.h"
+#include "evidence/verify_int.h"
+
+/* The bytes of a value; *is_erased if they are gone. */
+static pawl_status read_text(struct verify *v, struct scope *scope, uint64_t id, str *out,
+                             bool *is_erased)
+{
+    struct value value;
+    pawl_status status;
+
+    *out = STR_NONE;
+    if (id == 0)
+        return PAWL_OK;
+    status = store_value(v->store, scope, id, &value);
+    if (status != PAWL_OK)
+        return status == PAWL_NOT_KNOWN ? verify_bad(v, "a value has gone") : status;
+    *out = value.bytes;
+    *is_erased = *is_erased || !value.bytes.data;
+    return PAWL_OK;
+}
+
+/* An entry as the behavior sees it; `effects` is filled and pointed to. */
+pawl_status verify_view_entry(struct verify *v, struct scope *scope, const struct record *record,
+                              struct effect_list *effects, struct entry_view *out, bool *is_erased)
+{
+    bool is_reason_erased = false; /* nothing is decided by it */
+    pawl_status status;
+
+    *effects = (struct effect_list){ 0 };
+    *out = (struct entry_view){ .transition = (uint32_t)record->what,
+                                .step = record->step,
+                                .ordinal = record->ordinal,
+                                .attempt = record->attempt,
+                                .effects = effects,
+                                .at_ms = record->at_ms };
+    status = read_text(v, scope, record->payload, &out->payload, is_erased);
+    if (status == PAWL_OK)
+        status = read_text(v, scope, record->reason, &out->reason, &is_reason_erased);
+    if (status == PAWL_OK && out->transition == LIFE_T_GATE_APPROVE) /* each approver counts once */
+        status = read_text(v, scope, record->actor, &out->actor, is_erased);
+    if (status == PAWL_OK && out->transition == LIFE_T_GATE_REJECT)
+        status = read_text(v, scope, record->actor, &out->actor, is_erased);
+    if (status == PAWL_OK && record->body.size > 0)
+        status = effects_read(scope, record->body, effects);
+    if (status == PAWL_STORAGE_FAILURE && v->report->valid)
+        return verify_bad(v, "its effects can't be read: %.180s", scope->error.message);
+    return status;
+}
+
+pawl_status verify_fold_entry(struct verify *v, const struct chain *chain, struct scope *scope,
+                              const struct entry_view *entry)
+{
+    const struct definition *definition = v->rules[chain->rules].flow;
+    pawl_status status = v->request->flows->apply(definition, chain->replay->memory, entry, scope,
+                                                  &chain->replay->arena);
+
+    if (status == PAWL_STORAGE_FAILURE)
+        return verify_bad(v, "%.200s", scope->error.message);
+    return status == PAWL_NO_MEMORY ? scope_no_memory(&v->scope) : status;
+}
+
+static pawl_status begin_memory(struct verify *v, struct chain *chain, struct scope *scope)
+{
+    struct replay *replay = chain->replay;
+    struct instance_row row;
+    str input;
+    pawl_status status = store_instance(v->store, scope, chain->number, &row);
+
+    if (status == PAWL_NOT_KNOWN)
+        return verify_bad(v, "the row of the instance has gone");
+    if (status == PAWL_OK)
+        status = read_text(v, scope, row.input, &input, &chain->is_blind);
+    if (status != PAWL_OK || chain->is_blind)
+        return status;
+    replay->input = arena_str(&replay->arena, input.data ? input : STR("{}"));
+    replay->memory =
+        v->request->flows->memory_new(v->rules[chain->rules].flow, replay->input, &replay->arena);
+    return replay->memory ? PAWL_OK : scope_no_memory(&v->scope);
+}
+
+/* ---- a memory that was let go, or of a check that went on ---- */
+
+struct past {
+    uint64_t *positions; /* of entries, the last first */
+    uint32_t count, capacity;
+};
+
+static pawl_status find_past(struct verify *v, struct scope *scope, uint64_t pos, struct past *past)
+{
+    struct record record;
+    pawl_status status = PAWL_OK;
+
+    for (; pos != 0 && status == PAWL_OK; pos = record.prev) {
+        scope_clear(scope);
+        status = store_record(v->store, scope, pos, &record);
+        if (status != PAWL_OK || record.prev >= pos)
+            return status == PAWL_OK || status == PAWL_NOT_KNOWN
+                       ? verify_bad(v, "an earlier record has changed")
+                       : status;
+        if (record.what < 0 && record.what != CONTROL_KEEP_SIGNAL)
+            continue;
+        if (!verify_grow(v->heap, &past->positions, past->count, &past->capacity,
+                         sizeof *past->positions))
+            return scope_no_memory(&v->scope);
+        past->positions[past->count++] = pos;
+    }
+    return status;
+}
+
+/* A kept signal, folded as the engine folds it. */
+static pawl_status fold_kept(struct verify *v, struct chain *chain, struct scope *scope,
+                             const struct record *record)
+{
+    struct node *body = NULL;
+    const struct node *name = NULL;
+    str payload;
+    pawl_status status = read_text(v, scope, record->payload, &payload, &chain->is_blind);
+
+    if (status == PAWL_OK && node_read_json(scope, record->body, &body) == PAWL_OK)
+        name = node_find(body, "name");
+    if (status == PAWL_OK && (!name || name->kind != NODE_STRING))
+        return scope->arena.failed ? scope_no_memory(&v->scope)
+                                   : verify_bad(v, "a kept signal without a name");
+    if (status != PAWL_OK || chain->is_blind)
+        return status;
+    return v->request->flows->keep(chain->replay->memory, name->text, payload, scope,
+                                   &chain->replay->arena);
+}
+
+static pawl_status fold_past(struct verify *v, struct chain *chain, struct scope *scope,
+                             const struct past *past)
+{
+    struct effect_list effects;
+    struct entry_view entry;
+    struct record record;
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = past->count; status == PAWL_OK && !chain->is_blind && i > 0; i--) {
+        scope_clear(scope);
+        status = store_record(v->store, scope, past->positions[i - 1], &record);
+        if (status == PAWL_NOT_KNOWN)
+            return verify_bad(v, "an earlier record has gone");
+        if (status == PAWL_OK && record.what == CONTROL_KEEP_SIGNAL) {
+            status = fold_kept(v, chain, scope, &record);
+            continue;
+        }
+        if (status == PAWL_OK)
+            status = verify_view_entry(v, scope, &record, &effects, &entry, &chain->is_blind);
+        if (status == PAWL_OK && entry.transition >= v->rules[chain->rules].transition_count)
+            return verify_bad(v, "an earlier record has changed");
+        if (status == PAWL_OK && !chain->is_blind)
+            status = verify_fold_entry(v, chain, scope, &entry);
+    }
+    return status;
+}
+
+pawl_status verify_restore(struct verify *v, struct chain *chain)
+{
+    struct past past = { 0 };
+    struct scope scope;
+    pawl_status status;
+
+    scope_init(&scope, v->heap, LIMIT_SCOPE);
+    status = begin_memory(v, chain, &scope);
+    if (status == PAWL_OK && chain->seq > 0)
+        status = find_past(v, &scope, chain->pos, &past);
+    if (status == PAWL_OK)
+        status = fold_past(v, chain, &scope, &past);
+    if (status != PAWL_OK && v->scope.error.status == PAWL_OK)
+        v->scope.error = scope.error;
+    heap_free(v->heap, past.positions, past.capacity * sizeof *past.positions);
+    scope_fini(&scope);
+    return status;
+}
+
+pawl_status verify_replay_kept(struct verify *v, struct chain *chain, const struct record *record)
+{
+    pawl_status status;
+
+    if (!chain->replay) /* read with the rest when it is restored */
+        return PAWL_OK;
+    status = fold_kept(v, chain, &v->scope, record);
+    if (chain->is_blind)
+        verify_drop_replay(v, chain);
+    return status;
+}

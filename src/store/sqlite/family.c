@@ -1,0 +1,100 @@
+/* family.c - children that somebody waits for, and who awaits a signal: found by index alone. */
+#include "read_int.h"
+
+/* What is not asked for is 0. Each text has the column in front by which SQLite is to find rows. */
+#define CHILDREN(found_by)                                                                         \
+    "SELECT child, inst, ord, abandon, ended FROM pawl_child WHERE " found_by                      \
+    " AND (?1 = 0 OR child = ?1) AND (?2 = 0 OR inst = ?2) AND (?3 = 0 OR ord = ?3)"               \
+    " AND (?6 = 0 OR ended = 1) AND child > ?4 ORDER BY child LIMIT ?5"
+
+static const char select_child[] = CHILDREN("child = ?1");
+static const char select_children[] = CHILDREN("inst = ?2");
+static const char select_ended[] = CHILDREN("ended = 1");
+
+static const char select_waiting[] = "SELECT DISTINCT inst FROM pawl_wait WHERE name = ?1"
+                                     " AND inst > ?2 ORDER BY inst LIMIT ?3";
+static const char select_waiting_value[] = "SELECT DISTINCT inst FROM pawl_wait WHERE name = ?1"
+                                           " AND value = ?4 AND inst > ?2 ORDER BY inst LIMIT ?3";
+
+static pawl_status children_statement(struct sqlite_store *store, struct scope *scope,
+                                      const struct child_query *query, sqlite3_stmt **out)
+{
+    if (query->child)
+        return statement_get(&store->reader, scope, STATEMENT_CHILD, select_child, out);
+    if (query->ended)
+        return statement_get(&store->reader, scope, STATEMENT_CHILDREN_ENDED, select_ended, out);
+    return statement_get(&store->reader, scope, STATEMENT_CHILDREN, select_children, out);
+}
+
+static pawl_status read_children(struct sqlite_store *store, struct scope *scope,
+                                 const struct child_query *query, struct live_child **out,
+                                 uint32_t *count)
+{
+    void *rows = NULL;
+    sqlite3_stmt *statement;
+    pawl_status status = children_statement(store, scope, query, &statement);
+
+    if (status != PAWL_OK)
+        return status;
+    bind_u64(statement, 1, query->child);
+    bind_u64(statement, 2, query->parent);
+    bind_u64(statement, 3, query->ordinal);
+    bind_u64(statement, 4, query->after);
+    bind_u64(statement, 5, query->limit);
+    bind_u64(statement, 6, query->ended);
+    status = read_rows(scope, statement, read_child, sizeof **out, query->limit, &rows, count);
+    if (status == PAWL_OK)
+        *out = rows;
+    return status;
+}
+
+pawl_status sqlite_children(struct store *base, struct scope *scope,
+                            const struct child_query *query, struct live_child **out,
+                            uint32_t *count)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    pawl_status status = reader_enter(store, scope);
+
+    if (status != PAWL_OK)
+        return status;
+    status = read_children(store, scope, query, out, count);
+    reader_leave(store);
+    return status;
+}
+
+static pawl_status read_waiting(struct sqlite_store *store, struct scope *scope, str name,
+                                str filter, uint64_t after, uint32_t limit, uint64_t **out,
+                                uint32_t *count)
+{
+    void *rows = NULL;
+    sqlite3_stmt *statement;
+    pawl_status status = filter.data ? statement_get(&store->reader, scope, STATEMENT_WAITING_VALUE,
+                                                     select_waiting_value, &statement)
+                                     : statement_get(&store->reader, scope, STATEMENT_WAITING,
+                                                     select_waiting, &statement);
+
+    if (status != PAWL_OK)
+        return status;
+    bind_text(statement, 1, name);
+    bind_u64(statement, 2, after);
+    bind_u64(statement, 3, limit);
+    if (filter.data)
+        bind_text(statement, 4, filter);
+    status = read_rows(scope, statement, read_number, sizeof **out, limit, &rows, count);
+    if (status == PAWL_OK)
+        *out = rows;
+    return status;
+}
+
+pawl_status sqlite_waiting(struct store *base, struct scope *scope, str name, str filter,
+                           uint64_t after, uint32_t limit, uint64_t **out, uint32_t *count)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    pawl_status status = reader_enter(store, scope);
+
+    if (status != PAWL_OK)
+        return status;
+    status = read_waiting(store, scope, name, filter, after, limit, out, count);
+    reader_leave(store);
+    return status;
+}

@@ -1,0 +1,300 @@
+"""Children, broadcasts and kept signals over HTTP (E9, E14, E15, E16, E26, X13; DESIGN section 5)."""
+import os
+import signal
+
+from run_flows import actions, claim, complete, server, state, steps, yaml
+from web import harness
+
+ORDER = """states: [new, paid, lost, dropped]
+initial_state: new
+terminal_states: [paid, lost, dropped]
+terminal_kinds: {paid: success, lost: failure, dropped: cancel}
+transitions:
+  - {from_state: new, action: pay, to_state: paid}
+  - {from_state: new, action: lose, to_state: lost}
+  - {from_state: new, action: drop, to_state: dropped}
+"""
+STUCK = """states: [new, paid]
+initial_state: new
+terminal_states: [paid]
+terminal_kinds: {paid: success}
+transitions: [{from_state: new, action: pay, to_state: paid}]
+"""
+PARENT = """steps:
+  start: {name: child, spawn: {definition: %s, input: {n: "{{input.n}}"}%s}, next: after}
+  after: {tool: set, args: {got: "{{steps.child.result}}"}, done: true}
+"""
+
+
+def settle(web):
+    web.expect(200, "POST", "/v1/test/advance", {"by": "0s"})
+
+
+def fire(web, instance, action):
+    web.expect(200, "POST", "/v1/instances/%s/fire" % instance, {"action": action})
+
+
+def children(web, instance):
+    found = web.get("/v1/instances?order=oldest&limit=1000").json["instances"]
+    return [i["instance_id"] for i in found if i["parent_id"] == instance]
+
+
+def family(web, child_text, more="", **members):
+    yaml(web, "kid", child_text)
+    yaml(web, "parent", PARENT % ("kid", more))
+    parent = web.create(definition="parent", input={"n": 7}, **members)
+    [child] = children(web, parent)
+    return parent, child
+
+
+def test_a_child_is_created_with_its_parents_entry_and_its_result_is_the_steps(shell):  # E9
+    _, web = server(shell, "--test")
+    parent, child = family(web, "steps: {a: {tool: far, args: {m: '{{input.n}}'}, done: true}}",
+                           actor_ref="ann", correlation_id="c-1")
+    got = web.get("/v1/instances/" + child).json
+    assert (got["parent_id"], got["created_by"], got["correlation_id"]) == (parent, "ann", "c-1"), got
+    assert got["input"] == {"n": 7} and got["status"] == "running", got
+    assert state(web, parent) == ("running", "suspended")
+    [why] = web.get("/v1/instances/%s/why" % parent).json["waiting_for"]
+    assert (why["kind"], why["name"], why["instance_id"]) == ("child", "child", child), why
+    [step] = claim(web, "far")
+    assert step["args"] == {"m": 7} and step["instance_id"] == child
+    complete(web, step, {"sum": 42})
+    settle(web)
+    assert web.get("/v1/instances/" + parent).json["result"] == {"got": {"sum": 42}}
+    assert actions(web, parent) == ["start", "child", "step.start", "step.complete", "finish"]
+    assert [(s["name"], s["status"], s["result"]) for s in steps(web, parent)][0] == ("child", "done", {"sum": 42})
+    assert web.post("/v1/verify").json["valid"]
+
+
+def test_a_child_may_be_a_machine_and_its_kinds_reach_the_parent(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "kid", ORDER)
+    yaml(web, "parent", PARENT % ("kid", ""))
+    for action, error in (("pay", None), ("lose", "child-failed"), ("drop", "child-cancelled")):
+        parent = web.create(definition="parent", input={"n": 1})
+        [child] = children(web, parent)
+        fire(web, child, action)
+        settle(web)
+        got = web.get("/v1/instances/" + parent).json
+        assert got["error"] == error and got["status"] == ("completed" if not error else "failed"), got
+        if error:
+            assert actions(web, parent) == ["start", "child", "step.fail", "fail"], actions(web, parent)
+            assert steps(web, parent)[0]["error"] == error and steps(web, parent)[0]["status"] == "failed"
+    found = web.post("/v1/verify").json
+    assert found["valid"], found
+
+
+def test_a_tree_rescues_a_failed_child_and_sees_what_it_said(shell):  # E26
+    _, web = server(shell, "--test")
+    yaml(web, "kid", "steps: {a: {tool: fail, args: {error: {code: 3}}, retry: {max: 1}, done: true}}")
+    yaml(web, "parent", """try: [{name: c, spawn: {definition: kid}}]
+rescue: [{name: r, tool: set, args: {why: "{{context.exec/last-error}}"}, augment: {said: why}}]
+output: {said: "{{context.said}}"}
+""")
+    parent = web.create(definition="parent")
+    settle(web)
+    assert web.get("/v1/instances/" + parent).json["result"] == {"said": "child-failed"}
+    entries = web.get("/v1/instances/%s/history?action=child" % parent).json["entries"]
+    assert [e["payload"] for e in entries] == [{"status": "failed", "error": {"code": 3}}], entries
+    assert web.post("/v1/verify").json["valid"]
+
+
+def test_any_end_of_the_parent_cancels_its_children_and_theirs_in_that_commit(shell):  # E26
+    _, web = server(shell, "--test")
+    yaml(web, "leaf", "steps: {a: {wait: {signal: never}, done: true}}")
+    yaml(web, "middle", "steps: {a: {spawn: {definition: leaf}, done: true}}")
+    yaml(web, "top", """dopar:
+  - {spawn: {definition: middle}}
+  - {spawn: {definition: leaf}}
+""")
+    top = web.create(definition="top")
+    below = children(web, top) + [c for m in children(web, top) for c in children(web, m)]
+    assert len(below) == 3, below
+    before = web.post("/v1/verify").json["records"]
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % top, {"actor_ref": "ann"})
+    for child in below:
+        assert state(web, child) == ("cancelled", "cancelled"), child
+        last = web.get("/v1/instances/%s/history" % child).json["entries"][-1]
+        assert (last["action"], last["actor_ref"]) == ("cancel", "pawl/parent"), last
+    assert web.post("/v1/verify").json["records"] == before + 4
+
+
+def test_an_abandoned_child_outlives_its_parent_and_so_does_one_without_a_cancel(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "kid", ORDER)
+    yaml(web, "stuck", STUCK)
+    yaml(web, "parent", """dopar:
+  - {spawn: {definition: kid, on_parent_end: abandon}}
+  - {spawn: {definition: stuck}}
+""")
+    parent = web.create(definition="parent")
+    kid, stuck = children(web, parent)
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % parent, {})
+    assert state(web, kid) == ("new", "suspended") == state(web, stuck)
+    fire(web, kid, "pay")
+    fire(web, stuck, "pay")
+    settle(web)
+    assert state(web, parent)[0] == "cancelled" and web.post("/v1/verify").json["valid"]
+
+
+def test_a_step_that_times_out_takes_its_child_with_it(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "kid", ORDER)
+    yaml(web, "parent", "steps: {c: {spawn: {definition: kid}, timeout: 10s, done: true}}")
+    parent = web.create(definition="parent")
+    [kid] = children(web, parent)
+    web.expect(200, "POST", "/v1/test/advance", {"by": "11s"})
+    assert state(web, kid)[0] == "dropped"
+    assert web.get("/v1/instances/" + parent).json["error"] == "timeout"
+    assert web.post("/v1/verify").json["valid"]
+
+
+def test_a_child_that_cannot_be_created_fails_the_step_at_once(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "parent", "steps: {c: {spawn: {definition: '{{input.which}}'}, done: true}}")
+    for which in ("nobody", "parent@9", "", 7):
+        parent = web.create(definition="parent", input={"which": which})
+        got = web.get("/v1/instances/" + parent).json
+        assert got["status"] == "failed", (which, got)
+    assert web.post("/v1/verify").json["valid"]
+
+
+def test_flows_that_spawn_themselves_for_ever_come_to_an_end(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "hydra", """dopar:
+  - {spawn: {definition: hydra}}
+  - {spawn: {definition: hydra}}
+""")
+    hydra = web.create(definition="hydra")
+    settle(web)
+    assert state(web, hydra)[0] == "failed"
+    assert web.post("/v1/verify").json["valid"]
+
+
+def test_a_thousand_children_in_one_flow_are_all_awaited(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "kid", "steps: {a: {tool: set, args: {n: '{{input.n}}'}, done: true}}")
+    yaml(web, "wide", "dopar:\n" + "".join("  - {spawn: {definition: kid, input: {n: %d}}}\n" % n for n in range(1000)))
+    wide = web.create(definition="wide")
+    settle(web)
+    assert state(web, wide)[0] == "completed"
+    assert actions(web, wide).count("child") == 1000
+    assert web.post("/v1/verify").json["valid"]
+
+
+def test_an_end_that_the_parent_had_not_heard_of_is_told_after_a_death(shell):
+    child, web = server(shell, "--test")
+    parent, kid = family(web, ORDER)
+    web.expect(200, "POST", "/v1/instances/%s/pause" % parent, {})
+    fire(web, kid, "pay")
+    settle(web)
+    assert state(web, parent)[1] == "paused", "a paused parent hears nothing"
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    _, web = server(shell, "--test")
+    settle(web)
+    assert state(web, parent)[1] == "paused"
+    web.expect(200, "POST", "/v1/instances/%s/resume" % parent, {})
+    settle(web)
+    assert state(web, parent)[0] == "completed"
+    assert web.post("/v1/verify").json["valid"]
+
+
+WAITER = "steps: {w: {wait: {signal: go%s}, done: true}}"
+
+
+def test_a_broadcast_reaches_each_instance_that_awaits_it_once(shell):  # E14, E15
+    _, web = server(shell, "--test")
+    yaml(web, "plain", WAITER % "")
+    yaml(web, "zone", WAITER % ", value: '{{input.zone}}'")
+    yaml(web, "twice", "dopar: [{wait: {signal: go}}, {wait: {signal: go}}]")
+    plain, twice = web.create(definition="plain"), web.create(definition="twice")
+    north = web.create(definition="zone", input={"zone": "north"})
+    south = web.create(definition="zone", input={"zone": {"s": [1, 2]}})
+    paused = web.create(definition="plain")
+    web.expect(200, "POST", "/v1/instances/%s/pause" % paused, {})
+
+    def broadcast(**body):
+        return web.expect(202, "POST", "/v1/signals", {"name": "go", **body}).json
+
+    assert broadcast(filter="east") == {"delivered": 0}
+    assert broadcast(filter="north", payload=5) == {"delivered": 1}
+    assert web.get("/v1/instances/" + north).json["result"] == 5
+    assert broadcast(filter={"s": [1, 2]}) == {"delivered": 1}
+    assert state(web, south)[0] == "completed" and state(web, plain)[0] == "running"
+    assert broadcast() == {"delivered": 2}, "plain, and one wait of twice"
+    assert state(web, plain)[0] == "completed" and state(web, twice)[0] == "running"
+    assert broadcast(filter=None) == {"delivered": 1}
+    assert state(web, twice)[0] == "completed" and state(web, paused)[1] == "paused"
+    assert broadcast() == {"delivered": 0}
+    web.refused("invalid-request", "POST", "/v1/signals", {})
+    web.refused("invalid-request", "POST", "/v1/signals", {"name": " "})
+    web.refused("invalid-request", "POST", "/v1/signals", {"name": "go", "to": 1})
+    assert web.post("/v1/verify").json["valid"]
+
+
+KEEPER = """signals: {item: {buffer: true}}
+steps:
+  start: {wait: {signal: go}, next: a}
+  a: {wait: {signal: item}, next: b}
+  b: {wait: {signal: item}, next: end}
+  end: {tool: set, args: {got: ["{{steps.a.result}}", "{{steps.b.result}}"]}, done: true}
+"""
+
+
+def test_a_kept_signal_is_consumed_once_and_in_order(shell):  # E16
+    child, web = server(shell, "--test")
+    yaml(web, "keeper", KEEPER)
+    one = web.create(definition="keeper")
+
+    def send(name, status=202, **body):
+        return web.expect(status, "POST", "/v1/instances/%s/signals" % one, {"name": name, **body})
+
+    web.refused("not-awaiting", "POST", "/v1/instances/%s/signals" % one, {"name": "other"})
+    for n in (1, 2, 3):
+        send("item", payload=n)
+    assert actions(web, one) == ["start"], "a kept signal is no entry"
+    assert web.post("/v1/verify").json["valid"]
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    _, web = server(shell, "--test")
+    web.expect(202, "POST", "/v1/instances/%s/signals" % one, {"name": "go"})
+    settle(web)
+    assert web.get("/v1/instances/" + one).json["result"] == {"got": [1, 2]}
+    assert actions(web, one).count("signal") == 3
+    assert web.post("/v1/verify").json["valid"]
+
+
+def test_kept_signals_survive_snapshots_and_are_bounded(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "many", """signals: {item: {buffer: true}}
+steps:
+  start: {wait: {signal: item}, next: work}
+  work: {tool: set, args: {pad: "{{input.pad}}", n: "{{steps.start.result}}"}, next: start}
+""")
+    many = web.create(definition="many", input={"pad": "x" * 3000})
+    path = "/v1/instances/%s/signals" % many
+    for n in range(40):
+        web.expect(202, "POST", path, {"name": "item", "payload": n})
+    settle(web)
+    assert actions(web, many).count("signal") == 40
+    web.expect(200, "POST", "/v1/instances/%s/pause" % many, {})
+    web.refused("paused", "POST", path, {"name": "item"})
+    assert web.post("/v1/verify").json["valid"]
+
+
+def test_a_signal_with_a_key_is_kept_once(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "keeper", KEEPER)
+    one = web.create(definition="keeper")
+    for _ in range(3):
+        web.expect(202, "POST", "/v1/instances/%s/signals" % one, {"name": "item", "payload": 1},
+                   {"Idempotency-Key": "k"})
+    web.expect(202, "POST", "/v1/instances/%s/signals" % one, {"name": "go"})
+    settle(web)
+    assert actions(web, one).count("signal") == 2, "go, and the one item"
+
+
+if __name__ == "__main__":
+    harness.main(globals())
