@@ -177,7 +177,7 @@ void streams_open(int port, int *streams, int count)
         streams[i] = http_connect(port);
         send_all(streams[i], text, (size_t)size);
         if (i % 500 == 499 || i == count - 1)
-            wait_for_word(streams + i / 500 * 500, i % 500 + 1, ":\n\n");
+            wait_for_word(streams + i / 500 * 500, i % 500 + 1, ":\nid: ");
     }
 }
 

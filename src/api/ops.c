@@ -357,6 +357,8 @@ const struct op ops[] = {
       verify_params, op_store_verify, "admin" },
     { "metrics.get", "GET", "/metrics", OP_QUICK | OP_FIGURES, 200,
       "What has been counted, for Prometheus", no_params, op_metrics, "read" },
+    { "openapi.get", "GET", "/openapi.json", OP_FIXED, 200, "All of this, as an OpenAPI document",
+      no_params, op_openapi, "any" },
     { "health.get", "GET", "/healthz", OP_QUICK, 200, "Is it there?", no_params, op_health, "none" },
     { 0 },
 };

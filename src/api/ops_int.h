@@ -43,6 +43,16 @@ pawl_status op_prepare(pawl *p, const struct op *op, struct node *input,
                        const struct op_principal *who, struct scope *scope, struct op_call *out);
 pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *answer);
 
+/* Is the value what the row says? NULL: it is missing. `where` is put before its name.
+ * INVALID_REQUEST. */
+pawl_status op_check_value(struct scope *scope, const struct op_param *param,
+                           const struct node *node, const char *where);
+
+/* An object inside an input, checked as `as` would check its own: types, unknown fields, what is
+ * missing. `where` is put before names: "claim.". INVALID_REQUEST. */
+pawl_status op_check_part(struct scope *scope, const struct op *as, const struct node *part,
+                          const char *where);
+
 struct engine *op_engine(const struct op_call *call);
 pawl_status require_known(const struct op_call *call); /* instance_id names an instance */
 
@@ -123,6 +133,7 @@ pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SH
     X(store_sql)                                                                                   \
     X(store_verify)                                                                                \
     X(metrics)                                                                                     \
+    X(openapi)                                                                                     \
     X(health)
 
 #define X(name) pawl_status op_##name(struct op_call *call, struct buf *out);

@@ -108,63 +108,12 @@ static pawl_status merge_request(struct merge *merge, const struct op_request *r
     return status;
 }
 
-static const char *type_name(enum op_type type)
-{
-    switch (type) {
-    case OP_STRING:
-        return "a string";
-    case OP_INTEGER:
-        return "a whole number";
-    case OP_BOOL:
-        return "true or false";
-    case OP_OBJECT:
-        return "an object";
-    case OP_JSON:
-        return "a JSON value";
-    }
-    return "a value";
-}
-
-static bool has_type(const struct node *node, enum op_type type)
-{
-    int64_t number;
-
-    switch (type) {
-    case OP_STRING:
-        return node->kind == NODE_STRING;
-    case OP_INTEGER:
-        return node_to_i64(node, &number);
-    case OP_BOOL:
-        return node->kind == NODE_BOOL;
-    case OP_OBJECT:
-        return node->kind == NODE_OBJECT;
-    case OP_JSON:
-        return true;
-    }
-    return false;
-}
-
 /* Filters are texts in a URL: what they mean is the handler's, who calls it invalid-query. */
 static pawl_status check_param(struct merge *merge, const struct op_param *param)
 {
-    const struct node *node = node_find(merge->input, param->name);
-
     if (param->place == IN_QUERY)
         return PAWL_OK;
-    if (!node)
-        return param->required ? scope_fail(merge->scope, PAWL_INVALID_REQUEST,
-                                            "'%s' is missing: %s", param->name, param->summary)
-                               : PAWL_OK;
-    if (!has_type(node, param->type))
-        return scope_fail(merge->scope, PAWL_INVALID_REQUEST, "'%s': expected %s, found %s",
-                          param->name, type_name(param->type),
-                          param->type == OP_INTEGER && node->kind == NODE_NUMBER
-                              ? "a number that is not, or is too large"
-                              : node_kind_name(node->kind));
-    if (param->required && param->type == OP_STRING && str_is_blank(node->text))
-        return scope_fail(merge->scope, PAWL_INVALID_REQUEST, "'%s' is blank: %s", param->name,
-                          param->summary);
-    return PAWL_OK;
+    return op_check_value(merge->scope, param, node_find(merge->input, param->name), "");
 }
 
 /* What changes the store must not fail for want of room for its answer afterwards. */

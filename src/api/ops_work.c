@@ -200,28 +200,29 @@ pawl_status op_step_heartbeat(struct op_call *call, struct buf *out)
 
 /* ---- A worker's whole turn ---- */
 
+/* step.complete's row, or step.fail's, with what both take. */
+static const struct op answer_row = {
+    .name = "steps",
+    .params =
+        (const struct op_param[]){
+            { "step_id", IN_BODY, OP_STRING, true, "the step" },
+            { "lease", IN_BODY, OP_STRING, false, "the token that step.claim gave" },
+            { "result", IN_BODY, OP_JSON, false, "what came of it; or else:" },
+            { "error", IN_BODY, OP_JSON, false, "what went wrong" },
+            { "retry", IN_BODY, OP_BOOL, false, "false ends the step's attempts" },
+            { NULL, IN_BODY, OP_STRING, false, NULL },
+        },
+};
+
 static pawl_status check_item(const struct op_call *call, const struct node *item)
 {
-    static const char *const known[] = { "step_id", "lease", "result", "error", "retry" };
-    const struct node *id = node_find(item, "step_id");
-
-    if (item->kind != NODE_OBJECT || !id || id->kind != NODE_STRING)
+    if (item->kind != NODE_OBJECT)
         return scope_fail(call->scope, PAWL_INVALID_REQUEST,
                           "steps: expected {step_id, lease, result} or {step_id, lease, error}");
     if (node_find(item, "result") && node_find(item, "error"))
         return scope_fail(call->scope, PAWL_INVALID_REQUEST,
-                          "steps: %.*s has a result and an error; it can have one",
-                          STR_ARG(id->text));
-    for (const struct node *member = item->first; member; member = member->next) {
-        bool found = false;
-
-        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-            found = found || str_is(member->key, known[i]);
-        if (!found)
-            return scope_fail(call->scope, PAWL_INVALID_REQUEST, "steps: unknown field '%.*s'",
-                              STR_ARG(member->key));
-    }
-    return PAWL_OK;
+                          "steps: one has a result and an error; it can have one");
+    return op_check_part(call->scope, &answer_row, item, "steps.");
 }
 
 /* One that is refused does not hold up the others; its reason stands in its place. */
@@ -261,6 +262,8 @@ static pawl_status read_turn(const struct op_call *call, const struct node **ste
                           "steps: expected a list of at most %d answers", CLAIM_MAX);
     for (const struct node *item = (*steps)->first; item && status == PAWL_OK; item = item->next)
         status = check_item(call, item);
+    if (status == PAWL_OK && *claimed)
+        status = op_check_part(call->scope, op_find(STR("step.claim")), *claimed, "claim.");
     return status == PAWL_OK && *claimed ? read_claim(call, *claimed, args) : status;
 }
 

@@ -188,6 +188,20 @@ def test_a_client_that_left_is_forgotten(shell):
     shell.stop(web.child)
 
 
+def test_a_stream_can_be_resumed_before_its_first_event(shell):
+    """The comment that opens it says where it stands."""
+    web = server(shell)
+    id = wheel(web)
+    turn(web, id)
+    stream = Stream(web)
+    stream.head()
+    comment, cursor = stream.block()
+    stream.close()
+    turn(web, id, 2)
+    assert comment == ":" and cursor.startswith("id: "), (comment, cursor)
+    assert numbers(Stream(web, last=cursor[4:]).open().events(2)) == [2, 3]
+
+
 def resident_kib(pid):
     with open("/proc/%d/status" % pid) as status:
         return int([line for line in status if line.startswith("VmRSS")][0].split()[1])
@@ -207,7 +221,7 @@ def test_one_event_reaches_many_idle_streams(shell):
     for i in range(count):
         streams.append(Stream(web, "/v1/events" if i % 2 else "/v1/instances/%s/events" % id))
         if i % 100 == 99:
-            gather(streams[-100:], lambda s: b":\n\n" in s.raw)
+            gather(streams[-100:], lambda s: b"\n\n" in s.raw)
     each = (resident_kib(web.child.pid) - before) / count
     for stream in streams:
         stream.open()

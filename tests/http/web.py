@@ -1,4 +1,4 @@
-"""web.py - a real server in a folder of its own, and requests to it."""
+"""web.py - a real server in a folder of its own, and requests to it. Every answer is held against /openapi.json."""
 import http.client
 import json
 import pathlib
@@ -6,6 +6,7 @@ import sys
 import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+import described  # noqa: E402
 import harness  # noqa: E402
 
 
@@ -43,6 +44,8 @@ class Web:
         connection.request(method, path, body, names)
         reply = Reply(connection.getresponse())
         connection.close()
+        wrong = described.answer_defects(method, path, reply.status, reply.headers.get("content-type", ""), reply.body)
+        assert not wrong, "the answer is not what src/api/describe/ says: " + "; ".join(wrong)
         return reply
 
     def get(self, path):

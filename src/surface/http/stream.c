@@ -6,7 +6,7 @@
 #define STREAM_BLOCK  512        /* the daemon's buffer where it cannot send chunks */
 #define STREAM_KERNEL (64 << 10) /* what the kernel may keep for a client that does not read */
 
-static const char beat[] = ":\n\n";
+#define BEAT_SIZE (sizeof ":\nid: \n\n" - 1 + ID_SIZE)
 
 /* ---- What comes next; lock held ---- */
 
@@ -55,16 +55,27 @@ static size_t copy_piece(struct stream *stream, char *out, size_t size)
     return size;
 }
 
+/* A comment, and where the stream stands: a client that has seen no event yet can resume as well.
+ */
+static size_t put_beat(const struct stream *stream, char *out)
+{
+    char cursor[ID_SIZE + 1];
+
+    event_cursor_print(stream->position, cursor);
+    memcpy(out, ":\nid: ", 6);
+    memcpy(out + 6, cursor, ID_SIZE);
+    memcpy(out + 6 + ID_SIZE, "\n\n", 2);
+    return BEAT_SIZE;
+}
+
 static size_t fill(struct stream *stream, char *out, size_t size)
 {
     size_t used = 0;
 
     while (used < size && (stream->piece || look_in_window(stream)))
         used += copy_piece(stream, out + used, size - used);
-    if (used == 0 && stream->wants_beat && size >= sizeof beat - 1) {
-        memcpy(out, beat, sizeof beat - 1);
-        used = sizeof beat - 1;
-    }
+    if (used == 0 && stream->wants_beat && size >= BEAT_SIZE)
+        used = put_beat(stream, out);
     if (used > 0) {
         stream->wants_beat = false;
         stream->quiet_s = 0;

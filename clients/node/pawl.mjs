@@ -1,0 +1,730 @@
+// pawl.mjs - a client of pawl, and a worker for the tools of its flows. One file, nothing but Node 18.
+//
+//     import { Pawl, Worker } from "./pawl.mjs";
+//
+//     const pawl = new Pawl("http://127.0.0.1:7295");
+//     const order = await pawl.instanceCreate({ definition: "order", subject_ref: "A-17" });
+//     await pawl.instanceFire(order.instance_id, "pay", { actor_ref: "ann" });
+//     for await (const event of pawl.events({ fromStart: true })) console.log(event.instance_id, event.action);
+//
+//     const worker = new Worker(pawl);
+//     worker.tool("knowledge_search", async (args, step) => ({ hits: args.query.length }));
+//     await worker.run();                  // until SIGTERM; what was begun is finished
+//
+// A call that may have been lost is repeated, with the same Idempotency-Key: it is done once. A rejection is thrown as
+// the class of its reason (Terminal, NotKnown, ...), all of them PawlError.
+
+import http from "node:http";
+import https from "node:https";
+import os from "node:os";
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+
+// ---- What can go wrong ----
+
+/** A rejection. `reason` is the token, `detail` says what was expected and found. */
+export class PawlError extends Error {
+    /** @param {string} reason @param {string} detail @param {number} [status] @param {object} [problem] */
+    constructor(reason, detail, status = 0, problem = {}) {
+        super(`${reason}: ${detail}`);
+        Object.assign(this, { name: new.target.name, reason, detail, status, problem });
+    }
+}
+
+/** There was no answer, after all repetitions. */
+export class Unreachable extends PawlError {}
+
+function errorOf(status, text) {
+    let problem;
+    try {
+        problem = JSON.parse(text);
+    } catch {
+        problem = null;
+    }
+    if (!problem?.reason) return new PawlError("unknown", `HTTP ${status}: ${text.slice(0, 200)}`, status);
+    return new (REASONS[problem.reason] ?? PawlError)(problem.reason, problem.detail ?? "", status, problem);
+}
+
+// ---- Calling ----
+
+const AGAIN = new Set(["overloaded", "storage-failure", "outcome-unknown", "in-use"]); // may be gone in a moment
+
+/** @param {string} duration like 30s @returns {number} */
+function milliseconds(duration) {
+    const found = /^(\d+)(ms|s|m|h|d)$/.exec(duration);
+    if (!found) throw new TypeError(`expected a duration like 30s, found ${duration}`);
+    return Number(found[1]) * { ms: 1, s: 1000, m: 60000, h: 3600000, d: 86400000 }[found[2]];
+}
+
+const labelled = (labels = {}) => Object.fromEntries(Object.entries(labels).map(([name, value]) => ["label." + name, value]));
+const given = (object) => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined && value !== null));
+
+class Calls {
+    /** @param {string} [url] @param {{token?: string, store?: string, timeout?: number, patience?: number}} [options]
+     *  timeout: of one answer; patience: for how long a call that was lost is repeated; both in milliseconds */
+    constructor(url = "http://127.0.0.1:7295", { token, store, timeout = 30000, patience = 30000 } = {}) {
+        this._url = new URL(url);
+        this._web = this._url.protocol === "https:" ? https : http;
+        this._agent = new this._web.Agent({ keepAlive: true, maxSockets: 64 });
+        this._token = token;
+        this._timeout = timeout;
+        this._patience = patience;
+        this._prefix = store ? "/v1/stores/" + encodeURIComponent(store) : "/v1";
+    }
+
+    _target(path, values, query) {
+        let target = path.startsWith("/v1/") ? this._prefix + path.slice(3) : path;
+        for (const [name, value] of Object.entries(values)) target = target.replace(`{${name}}`, encodeURIComponent(value));
+        const asked = new URLSearchParams(given(query)).toString();
+        return asked ? target + "?" + asked : target;
+    }
+
+    /** One request; the response with its body unread. */
+    _open(method, target, body, headers, timeout) {
+        const options = { method, path: target, host: this._url.hostname, port: this._url.port, agent: this._agent, timeout,
+            headers: { ...headers, ...(this._token ? { Authorization: "Bearer " + this._token } : {}) } };
+        return new Promise((resolve, reject) => {
+            const request = this._web.request(options, resolve);
+            request.setNoDelay(true);
+            request.on("timeout", () => request.destroy(new Error("no answer in time")));
+            request.on("error", reject);
+            request.end(body);
+        });
+    }
+
+    async _once(method, target, body, headers, timeout) {
+        const response = await this._open(method, target, body, headers, timeout);
+        const pieces = [];
+        for await (const piece of response) pieces.push(piece);
+        if (!response.complete) throw new Error("the answer was cut off");
+        return { status: response.statusCode, text: Buffer.concat(pieces).toString() };
+    }
+
+    /** One operation. keyed: it takes an Idempotency-Key, and gets one; again: it may be repeated. */
+    async _call(method, path, values, query, body, { media = "application/json", key, keyed = false, again = true, wait = 0, raw = false } = {}) {
+        const headers = body === undefined ? {} : { "Content-Type": media };
+        if (keyed) headers["Idempotency-Key"] = key ?? randomUUID();
+        const data = body === undefined || typeof body === "string" ? body : JSON.stringify(given(body));
+        const answer = await this._patiently(method, this._target(path, values, query), data, headers, again, wait);
+        if (answer.status >= 400) throw errorOf(answer.status, answer.text);
+        return raw ? answer.text : JSON.parse(answer.text);
+    }
+
+    async _patiently(method, target, data, headers, again, wait) {
+        const until = Date.now() + this._patience;
+        for (let pause = 20;; pause = Math.min(pause * 2, 2000)) {
+            try {
+                const answer = await this._once(method, target, data, headers, this._timeout + wait);
+                if (answer.status !== 503 || !again || !AGAIN.has(errorOf(answer.status, answer.text).reason) || Date.now() > until) return answer;
+            } catch (lost) {
+                if (!again || Date.now() > until) throw new Unreachable("unreachable", `${method} ${target} at ${this._url.host}: ${lost.message}`);
+            }
+            await sleep(pause * (0.5 + Math.random()));
+        }
+    }
+
+    /** Connections are closed; a client that is not closed keeps none open for long. */
+    close() {
+        this._agent.destroy();
+    }
+
+    // ---- What is not one question and one answer ----
+
+    /** Many operations in one request. Lines that write are given keys, and so the whole may be repeated.
+     * @param {Array<[string, object]>} calls name and input, which has the path's parameters too
+     * @returns {Promise<Array<{status: number, body: any}>>} */
+    async batch(calls) {
+        const lines = calls.map(([operation, input]) => JSON.stringify({ operation,
+            input: UNKEYED.has(operation) || "idempotency_key" in input ? input : { ...input, idempotency_key: randomUUID() } }));
+        const text = await this._call("POST", "/v1/batch", {}, {}, lines.join("\n"), { media: "application/x-ndjson", raw: true });
+        return text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+    }
+
+    /** Every entry of the store as it is recorded, for ever, without gap or repeat, also across restarts of the server.
+     * @param {{after?: string, fromStart?: boolean}} [from] @returns {AsyncGenerator<Event & {cursor: string}>} */
+    events(from = {}) {
+        return this._events("/v1/events", {}, from);
+    }
+
+    /** The entries of one instance.
+     * @param {string} instance_id @param {{after?: string, fromStart?: boolean}} [from] @returns {AsyncGenerator<Event & {cursor: string}>} */
+    instanceEvents(instance_id, from = {}) {
+        return this._events("/v1/instances/{instance_id}/events", { instance_id }, from);
+    }
+
+    async *_events(path, values, { after, fromStart = false }) {
+        let cursor = after, lostAt = null, pause = 20;
+        for (;;) {
+            try {
+                for await (const block of this._blocks(path, values, cursor, fromStart && !cursor)) {
+                    cursor = block.id ?? cursor;
+                    lostAt = null;
+                    pause = 20;
+                    if (block.data) yield { ...JSON.parse(block.data), cursor };
+                }
+                throw new Error("the stream has ended");
+            } catch (lost) {
+                if (lost instanceof PawlError) throw lost;
+                lostAt ??= Date.now();
+                if (Date.now() - lostAt > this._patience) throw new Unreachable("unreachable", `${path}: ${lost.message}`);
+                await sleep(pause);
+                pause = Math.min(pause * 2, 2000);
+            }
+        }
+    }
+
+    /** {id, data} of each block until the connection ends; a comment has no data. */
+    async *_blocks(path, values, cursor, fromStart) {
+        const headers = cursor ? { "Last-Event-ID": cursor } : {};
+        const target = this._target(path, values, { from: fromStart ? "start" : undefined });
+        const response = await this._open("GET", target, undefined, headers, 60000); // a silence is broken every 15 s
+        try {
+            response.setEncoding("utf8");
+            if (response.statusCode === 503) throw new Error("the server is busy");
+            let text = "";
+            for await (const piece of response) {
+                text += piece;
+                if (response.statusCode !== 200) continue;
+                const blocks = text.split("\n\n");
+                text = blocks.pop();
+                for (const block of blocks) yield Object.fromEntries(block.split("\n").map((line) => line.split(/: (.*)/s, 2)));
+            }
+            if (response.statusCode !== 200) throw errorOf(response.statusCode, text);
+        } finally {
+            response.destroy();
+        }
+    }
+}
+
+// ---- Working ----
+
+/** Thrown by a tool: the step has failed with this error (any JSON); retry: false ends its attempts. */
+export class Fail extends Error {
+    constructor(error, { retry = true } = {}) {
+        super(String(error));
+        Object.assign(this, { error, retry });
+    }
+}
+
+/** Serves tools: claims their steps, keeps their leases, answers in batches.
+ *
+ * At most `places` steps are under way. A tool is called with (args, step); what it returns is the step's result (any JSON), what it throws its
+ * error. A step may be given twice, after a crash or a lost lease: step.idempotency_key is the same then. step.lost() tells a long tool that
+ * its lease is gone. */
+export class Worker {
+    /** @param {Pawl} pawl @param {{name?: string, places?: number, lease?: string, wait?: string}} [options] */
+    constructor(pawl, { name = `${os.hostname()}-${process.pid}`, places = 8, lease = "60s", wait = "5s" } = {}) {
+        Object.assign(this, { pawl, name, places, lease, wait, _tools: new Map(), _held: new Map(), _answers: [], _free: places });
+        this._stopping = false;
+        this._changed = () => {};
+    }
+
+    /** @param {string} name @param {(args: any, step: ClaimedStep & {lost: () => boolean}) => any} run */
+    tool(name, run) {
+        this._tools.set(name, run);
+        return this;
+    }
+
+    stop() {
+        this._stopping = true;
+        this._tell();
+    }
+
+    /** Work until stop(), SIGTERM or SIGINT. What was claimed is finished and answered first. */
+    async run() {
+        const stop = () => this.stop();
+        process.on("SIGTERM", stop).on("SIGINT", stop);
+        const beat = setInterval(() => this._beat(), milliseconds(this.lease) / 3);
+        try {
+            await Promise.all([this._claiming(), this._answering()]);
+        } finally {
+            clearInterval(beat);
+            process.off("SIGTERM", stop).off("SIGINT", stop);
+        }
+    }
+
+    _change() {
+        return new Promise((resolve) => {
+            const before = this._changed;
+            this._changed = () => (before(), resolve());
+        });
+    }
+
+    _tell() {
+        const changed = this._changed;
+        this._changed = () => {};
+        changed();
+    }
+
+    // Places are reserved before they are asked for, so that no more is claimed than can be begun.
+
+    _claim(max, wait) {
+        return { tools: [...this._tools.keys()], worker: this.name, max, lease: this.lease, wait };
+    }
+
+    _take(steps, reserved) {
+        this._free += reserved - steps.length;
+        for (const step of steps) {
+            this._held.set(step.step_id, step);
+            step.lost = () => !this._held.has(step.step_id);
+            this._work(step);
+        }
+        this._tell();
+    }
+
+    /** Parked at the server while there is nothing to do. */
+    async _claiming() {
+        while (!this._stopping) {
+            if (this._free === 0) {
+                await this._change();
+                continue;
+            }
+            const reserved = this._free;
+            this._free = 0;
+            let steps = [];
+            try {
+                ({ steps } = await this.pawl._call("POST", "/v1/steps/claim", {}, {}, this._claim(reserved, this.wait), { wait: milliseconds(this.wait) }));
+            } catch (error) {
+                if (!(error instanceof Unreachable)) throw error;
+            } finally {
+                this._take(steps, reserved);
+            }
+        }
+    }
+
+    async _work(step) {
+        let answer;
+        try {
+            answer = { result: (await this._tools.get(step.tool)(step.args, step)) ?? null };
+        } catch (error) {
+            answer = error instanceof Fail ? { error: error.error, retry: error.retry } : { error: { type: error?.name, message: String(error?.message ?? error) } };
+        }
+        this._answers.push({ step_id: step.step_id, lease: step.lease, ...answer });
+        this._tell();
+    }
+
+    _isOver() {
+        return this._stopping && this._held.size === 0 && this._answers.length === 0 && this._free === this.places;
+    }
+
+    /** All answers that are there go in one request, which brings as many steps back. */
+    async _answering() {
+        while (!this._isOver()) {
+            if (this._answers.length === 0) await this._change();
+            else await this._send(this._answers.splice(0, 1000));
+        }
+    }
+
+    async _send(answers) {
+        const reserved = this._stopping ? 0 : answers.length;
+        let steps = [];
+        try {
+            ({ steps } = await this.pawl._call("POST", "/v1/steps/complete", {}, {}, { steps: answers, claim: reserved ? this._claim(reserved, "0s") : undefined }));
+        } catch (error) { // nobody took them: their leases run out, and they are begun again
+            if (!(error instanceof PawlError)) throw error;
+        }
+        for (const { step_id } of answers) this._held.delete(step_id);
+        this._free += answers.length - reserved;
+        this._take(steps, reserved);
+    }
+
+    async _beat() {
+        for (const step of [...this._held.values()]) {
+            try {
+                await this.pawl._call("POST", "/v1/steps/{step_id}/heartbeat", { step_id: step.step_id }, {}, { lease: step.lease });
+            } catch (error) { // it is somebody else's now
+                if (!(error instanceof Unreachable)) this._held.delete(step.step_id);
+            }
+        }
+    }
+}
+
+// ---- Made from /openapi.json by tools/gen-reference; not to be edited below this line ----
+
+export class InvalidRequest extends PawlError {}
+export class InvalidQuery extends PawlError {}
+export class Unauthenticated extends PawlError {}
+export class Forbidden extends PawlError {}
+export class NotKnown extends PawlError {}
+export class NotAllowed extends PawlError {}
+export class Terminal extends PawlError {}
+export class InvalidTransition extends PawlError {}
+export class ReasonRequired extends PawlError {}
+export class GuardNotSatisfied extends PawlError {}
+export class NoCancelTransition extends PawlError {}
+export class NotAwaiting extends PawlError {}
+export class LeaseLost extends PawlError {}
+export class Conflict extends PawlError {}
+export class Paused extends PawlError {}
+export class TooLarge extends PawlError {}
+export class InvalidDeclaration extends PawlError {}
+export class InvalidDefinition extends PawlError {}
+export class StorageFailure extends PawlError {}
+export class OutcomeUnknown extends PawlError {}
+export class Overloaded extends PawlError {}
+export class InUse extends PawlError {}
+export class NoMemory extends PawlError {}
+
+const REASONS = {"invalid-request": InvalidRequest, "invalid-query": InvalidQuery, "unauthenticated": Unauthenticated, "forbidden": Forbidden, "not-known": NotKnown, "not-allowed": NotAllowed, "terminal": Terminal, "invalid-transition": InvalidTransition, "reason-required": ReasonRequired, "guard-not-satisfied": GuardNotSatisfied, "no-cancel-transition": NoCancelTransition, "not-awaiting": NotAwaiting, "lease-lost": LeaseLost, "conflict": Conflict, "paused": Paused, "too-large": TooLarge, "invalid-declaration": InvalidDeclaration, "invalid-definition": InvalidDefinition, "storage-failure": StorageFailure, "outcome-unknown": OutcomeUnknown, "overloaded": Overloaded, "in-use": InUse, "no-memory": NoMemory};
+const UNKEYED = new Set(["definition.get", "definition.list", "definition.check", "instance.list", "instance.counts", "instance.get", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.verify", "step.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "instance.events", "store.list", "store.verify", "metrics.get", "openapi.get", "health.get"]);
+
+/** @typedef {{action: string, to_state: string, guard?: string, requires_reason?: boolean}} Action */
+/** @typedef {{alarm_id: KeptId, at: Time, operation: string, input: Record<string, any>}} Alarm */
+/** @typedef {{step_id: StepId, status?: StepStatus, reason?: string, detail?: string}} Answered */
+/** @typedef {{tools: Array<string>, worker: string, max?: number, wait?: Duration, lease?: Duration}} Claim */
+/** @typedef {{step_id: StepId, lease: string, instance_id: Id, name: string, tool: string, args: any, attempt: number, idempotency_key: string, lease_expires_at: Time}} ClaimedStep */
+/** @typedef {{state?: string, step?: string, instances: number, verdict: string, missing: Array<string>}} Compared */
+/** @typedef {{name: Name, versions: Array<number>, states: Array<Compared>, steps: Array<Compared>, safe: boolean}} Comparison */
+/** @typedef {string} Cursor */
+/** @typedef {{name: Name, version: number, kind: Kind, sha256: Hash}} Definition */
+/** @typedef {string} Duration */
+/** @typedef {{transition_id: TransitionId, sequence_number: number, from_state: string, to_state: string, action: string, actor_ref?: string, fired_at: Time, guard_satisfied?: boolean, reason?: string, payload?: any, step?: string, attempt?: number, hash: Hash}} Entry */
+/** @typedef {{instance_id: Id, transition_id: TransitionId, sequence_number: number, from_state: string, to_state: string, action: string, actor_ref?: string, fired_at: Time, guard_satisfied?: boolean, reason?: string, payload?: any, step?: string, attempt?: number, hash: Hash}} Event */
+/** @typedef {{message: string, line: number, column: number}} Finding */
+/** @typedef {string} Hash */
+/** @typedef {string} Id */
+/** @typedef {{instance_id: Id, definition: Name|null, version: number|null, kind: Kind, current_state: string, status: Status, terminal_kind: TerminalKind|null, actions: Array<Action>, can_cancel: boolean, next_sequence_number: number, subject_ref: string|null, correlation_id: string|null, labels: Labels|null, parent_id: Id|null, created_by: string|null, instantiated_at: Time, updated_at: Time, input: any, instance_metadata: any, result: any, error: any}} Instance */
+/** @typedef {string} KeptId */
+/** @typedef {("machine"|"flow"|"code")} Kind */
+/** @typedef {Record<string, string>} Labels */
+/** @typedef {string} Name */
+/** @typedef {string} Reference */
+/** @typedef {("running"|"suspended"|"paused"|"completed"|"failed"|"cancelled")} Status */
+/** @typedef {{step_id: StepId, instance_id: Id, name: string, tool: string|null, status: StepStatus, attempt: number, args: any, result: any, error: any, ready_at: Time|null, started_at: Time|null, completed_at: Time|null}} Step */
+/** @typedef {{step_id: StepId, lease?: string, result?: any, error?: any, retry?: boolean}} StepAnswer */
+/** @typedef {string} StepId */
+/** @typedef {("pending"|"ready"|"running"|"done"|"failed"|"cancelled")} StepStatus */
+/** @typedef {("success"|"failure"|"cancel")} TerminalKind */
+/** @typedef {string} Time */
+/** @typedef {{token_id: KeptId, scopes: string, name: string|null, created_at: Time, expires_at: Time}} Token */
+/** @typedef {string} TransitionId */
+/** @typedef {{kind: ("action"|"timer"|"signal"|"child"|"step"|"approval"|"pause"), name: string, until?: Time}} Waiting */
+
+/** Every operation, by its name in camel case. */
+export class Pawl extends Calls {
+    /** Put a definition: a new version unless this very text is the newest.
+     * @param {string} name
+     * @param {string} text
+     * @param {{media?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{name: Name, version: number, kind: Kind, sha256: Hash, warnings: Array<Finding>}>} */
+    definitionPut(name, text, more = {}) {
+        return this._call("PUT", "/v1/definitions/{name}", {name}, {}, text, {media: more.media ?? "application/yaml", key: more.idempotencyKey, keyed: true});
+    }
+
+    /** A definition with its text as supplied.
+     * @param {string} name
+     * @param {{version?: number}} [more]
+     * @returns {Promise<{name: Name, version: number, kind: Kind, sha256: Hash, text: string}>} */
+    definitionGet(name, more = {}) {
+        return this._call("GET", "/v1/definitions/{name}", {name}, {version: more.version}, undefined, {});
+    }
+
+    /** The newest version of every definition.
+     * @param {{limit?: number, after?: Cursor}} [more]
+     * @returns {Promise<{definitions: Array<Definition>, next: Cursor|null}>} */
+    definitionList(more = {}) {
+        return this._call("GET", "/v1/definitions", {}, {limit: more.limit, after: more.after}, undefined, {});
+    }
+
+    /** Errors and warnings of a definition, with line and column; puts nothing.
+     * @param {string} text
+     * @param {{against?: Reference, media?: string}} [more]
+     * @returns {Promise<{errors: Array<Finding>, warnings: Array<Finding>, against?: Comparison|null}>} */
+    definitionCheck(text, more = {}) {
+        return this._call("POST", "/v1/definitions/check", {}, {against: more.against}, text, {media: more.media ?? "application/yaml"});
+    }
+
+    /** Create an instance of a definition or of an inline machine.
+     * @param {{definition?: Reference, declaration?: Record<string, any>, input?: any, actor_ref?: string, subject_ref?: string, correlation_id?: string, labels?: Labels, instance_metadata?: any, instantiated_at?: Time, test?: boolean, idempotencyKey?: string}} [more]
+     * @returns {Promise<{instance_id: Id, current_state: string}>} */
+    instanceCreate(more = {}) {
+        return this._call("POST", "/v1/instances", {}, {}, {definition: more.definition, declaration: more.declaration, input: more.input, actor_ref: more.actor_ref, subject_ref: more.subject_ref, correlation_id: more.correlation_id, labels: more.labels, instance_metadata: more.instance_metadata, instantiated_at: more.instantiated_at, test: more.test}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Instances, filtered; label.K=V filters by a label.
+     * @param {{definition?: Reference, kind?: Kind, state?: string, status?: Status, subject_ref?: string, correlation_id?: string, created_after?: Time, created_before?: Time, order?: ("newest"|"oldest"), limit?: number, after?: Cursor, labels?: Record<string, string>}} [more]
+     * @returns {Promise<{instances: Array<Instance>, next: Cursor|null}>} */
+    instanceList(more = {}) {
+        return this._call("GET", "/v1/instances", {}, {definition: more.definition, kind: more.kind, state: more.state, status: more.status, subject_ref: more.subject_ref, correlation_id: more.correlation_id, created_after: more.created_after, created_before: more.created_before, order: more.order, limit: more.limit, after: more.after, ...labelled(more.labels)}, undefined, {});
+    }
+
+    /** How many instances are in each state and status.
+     * @param {{definition?: Reference}} [more]
+     * @returns {Promise<{by_state: Record<string, number>, by_status: Record<string, number>, total: number}>} */
+    instanceCounts(more = {}) {
+        return this._call("GET", "/v1/instances/counts", {}, {definition: more.definition}, undefined, {});
+    }
+
+    /** Everything about an instance, with what it can do now.
+     * @param {string} instance_id
+     * @returns {Promise<Instance>} */
+    instanceGet(instance_id) {
+        return this._call("GET", "/v1/instances/{instance_id}", {instance_id}, {}, undefined, {});
+    }
+
+    /** The present state.
+     * @param {string} instance_id
+     * @returns {Promise<{current_state: string}>} */
+    instanceCurrent(instance_id) {
+        return this._call("GET", "/v1/instances/{instance_id}/current", {instance_id}, {}, undefined, {});
+    }
+
+    /** Fire an action of a machine.
+     * @param {string} instance_id
+     * @param {string} action
+     * @param {{actor_ref?: string, guard_satisfied?: any, fired_at?: Time, reason?: string, payload?: any, expected_sequence?: number, idempotencyKey?: string}} [more]
+     * @returns {Promise<{new_state: string, sequence_number: number, transition_id: TransitionId}>} */
+    instanceFire(instance_id, action, more = {}) {
+        return this._call("POST", "/v1/instances/{instance_id}/fire", {instance_id}, {}, {action, actor_ref: more.actor_ref, guard_satisfied: more.guard_satisfied, fired_at: more.fired_at, reason: more.reason, payload: more.payload, expected_sequence: more.expected_sequence}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** The entries, oldest first.
+     * @param {string} instance_id
+     * @param {{transition_id?: TransitionId, from_state?: string, to_state?: string, action?: string, actor_ref?: string, sequence_from?: number, sequence_to?: number, fired_after?: Time, fired_before?: Time}} [more]
+     * @returns {Promise<{entries: Array<Entry>}>} */
+    instanceHistory(instance_id, more = {}) {
+        return this._call("GET", "/v1/instances/{instance_id}/history", {instance_id}, {transition_id: more.transition_id, from_state: more.from_state, to_state: more.to_state, action: more.action, actor_ref: more.actor_ref, sequence_from: more.sequence_from, sequence_to: more.sequence_to, fired_after: more.fired_after, fired_before: more.fired_before}, undefined, {});
+    }
+
+    /** The exact bytes that were supplied.
+     * @param {string} instance_id
+     * @returns {Promise<string>} */
+    instanceDeclaration(instance_id) {
+        return this._call("GET", "/v1/instances/{instance_id}/declaration", {instance_id}, {}, undefined, {raw: true});
+    }
+
+    /** What it is waiting for.
+     * @param {string} instance_id
+     * @returns {Promise<{waiting_for: Array<Waiting>}>} */
+    instanceWhy(instance_id) {
+        return this._call("GET", "/v1/instances/{instance_id}/why", {instance_id}, {}, undefined, {});
+    }
+
+    /** The tracked variables of a code instance.
+     * @param {string} instance_id
+     * @returns {Promise<{variables: any}>} */
+    instanceVariables(instance_id) {
+        return this._call("GET", "/v1/instances/{instance_id}/variables", {instance_id}, {}, undefined, {});
+    }
+
+    /** Every attempt of every step, in creation order.
+     * @param {string} instance_id
+     * @returns {Promise<{steps: Array<Step>}>} */
+    instanceSteps(instance_id) {
+        return this._call("GET", "/v1/instances/{instance_id}/steps", {instance_id}, {}, undefined, {});
+    }
+
+    /** Cancel by the declared transition into a cancel terminal.
+     * @param {string} instance_id
+     * @param {{actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{new_state: string, terminal_kind: TerminalKind}>} */
+    instanceCancel(instance_id, more = {}) {
+        return this._call("POST", "/v1/instances/{instance_id}/cancel", {instance_id}, {}, {actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Hold it: it takes nothing but cancel until it is resumed.
+     * @param {string} instance_id
+     * @param {{actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{status: Status}>} */
+    instancePause(instance_id, more = {}) {
+        return this._call("POST", "/v1/instances/{instance_id}/pause", {instance_id}, {}, {actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Let a paused instance go on; what fell due meanwhile happens now.
+     * @param {string} instance_id
+     * @param {{actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{status: Status}>} */
+    instanceResume(instance_id, more = {}) {
+        return this._call("POST", "/v1/instances/{instance_id}/resume", {instance_id}, {}, {actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Cancel every instance with a correlation id; those that cannot be are counted as refused.
+     * @param {string} correlation_id
+     * @param {{actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{cancelled: number, refused: number}>} */
+    instanceCancelMany(correlation_id, more = {}) {
+        return this._call("POST", "/v1/cancel", {}, {}, {correlation_id, actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Check its records, its rows and, for a flow, its decisions.
+     * @param {string} instance_id
+     * @returns {Promise<{valid: boolean, entries: number, first_bad?: number, what?: string}>} */
+    instanceVerify(instance_id) {
+        return this._call("POST", "/v1/instances/{instance_id}/verify", {instance_id}, {}, undefined, {});
+    }
+
+    /** Live steps of all instances, or every step of one.
+     * @param {{status?: StepStatus, tool?: string, instance_id?: Id, limit?: number, after?: Cursor}} [more]
+     * @returns {Promise<{steps: Array<Step>, next: Cursor|null}>} */
+    stepList(more = {}) {
+        return this._call("GET", "/v1/steps", {}, {status: more.status, tool: more.tool, instance_id: more.instance_id, limit: more.limit, after: more.after}, undefined, {});
+    }
+
+    /** Ready steps of some tools, with a lease for each.
+     * @param {Array<string>} tools
+     * @param {string} worker
+     * @param {{max?: number, wait?: Duration, lease?: Duration}} [more]
+     * @returns {Promise<{steps: Array<ClaimedStep>}>} */
+    stepClaim(tools, worker, more = {}) {
+        return this._call("POST", "/v1/steps/claim", {}, {}, {tools, worker, max: more.max, wait: more.wait, lease: more.lease}, {wait: milliseconds(more.wait ?? "0s")});
+    }
+
+    /** A worker's whole turn: answers, and what to work on next.
+     * @param {Array<StepAnswer>} steps
+     * @param {{claim?: Claim}} [more]
+     * @returns {Promise<{results: Array<Answered>, steps: Array<ClaimedStep>}>} */
+    stepCompleteMany(steps, more = {}) {
+        return this._call("POST", "/v1/steps/complete", {}, {}, {steps, claim: more.claim}, {});
+    }
+
+    /** The result of a step, by whoever holds its lease, or of an external step.
+     * @param {string} step_id
+     * @param {{lease?: string, result?: any, idempotencyKey?: string}} [more]
+     * @returns {Promise<{status: StepStatus}>} */
+    stepComplete(step_id, more = {}) {
+        return this._call("POST", "/v1/steps/{step_id}/complete", {step_id}, {}, {lease: more.lease, result: more.result}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** The failure of a step; its retry policy applies.
+     * @param {string} step_id
+     * @param {{lease?: string, error?: any, retry?: boolean, idempotencyKey?: string}} [more]
+     * @returns {Promise<{status: StepStatus}>} */
+    stepFail(step_id, more = {}) {
+        return this._call("POST", "/v1/steps/{step_id}/fail", {step_id}, {}, {lease: more.lease, error: more.error, retry: more.retry}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Still working on it: the lease is extended.
+     * @param {string} step_id
+     * @param {{lease?: string, extend?: Duration}} [more]
+     * @returns {Promise<{status: StepStatus, lease_expires_at: Time}>} */
+    stepHeartbeat(step_id, more = {}) {
+        return this._call("POST", "/v1/steps/{step_id}/heartbeat", {step_id}, {}, {lease: more.lease, extend: more.extend}, {});
+    }
+
+    /** Approve a gate.
+     * @param {string} step_id
+     * @param {{actor_ref?: string, reason?: string, payload?: any, idempotencyKey?: string}} [more]
+     * @returns {Promise<{status: StepStatus}>} */
+    stepApprove(step_id, more = {}) {
+        return this._call("POST", "/v1/steps/{step_id}/approve", {step_id}, {}, {actor_ref: more.actor_ref, reason: more.reason, payload: more.payload}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Reject a gate: the step fails with the reason.
+     * @param {string} step_id
+     * @param {{actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{status: StepStatus}>} */
+    stepReject(step_id, more = {}) {
+        return this._call("POST", "/v1/steps/{step_id}/reject", {step_id}, {}, {actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Send a signal to an instance that awaits it.
+     * @param {string} instance_id
+     * @param {string} name
+     * @param {{payload?: any, actor_ref?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{delivered: number}>} */
+    signalSend(instance_id, name, more = {}) {
+        return this._call("POST", "/v1/instances/{instance_id}/signals", {instance_id}, {}, {name, payload: more.payload, actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Move the test clock; answers when nothing more is due.
+     * @param {Duration} by
+     * @param {{idempotencyKey?: string}} [more]
+     * @returns {Promise<{now: Time}>} */
+    testAdvance(by, more = {}) {
+        return this._call("POST", "/v1/test/advance", {}, {}, {by}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Fire a timer of a test instance.
+     * @param {string} instance_id
+     * @param {string} name
+     * @param {{idempotencyKey?: string}} [more]
+     * @returns {Promise<{fired: number}>} */
+    testFireTimer(instance_id, name, more = {}) {
+        return this._call("POST", "/v1/test/instances/{instance_id}/timers/{name}/fire", {instance_id, name}, {}, undefined, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Send a signal to a test instance.
+     * @param {string} instance_id
+     * @param {string} name
+     * @param {{payload?: any, actor_ref?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{delivered: number}>} */
+    testSignal(instance_id, name, more = {}) {
+        return this._call("POST", "/v1/test/instances/{instance_id}/signals", {instance_id}, {}, {name, payload: more.payload, actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Do an operation later, once.
+     * @param {string} operation
+     * @param {Record<string, any>} input
+     * @param {{at?: Time, after?: Duration, idempotencyKey?: string}} [more]
+     * @returns {Promise<{alarm_id: KeptId}>} */
+    alarmSet(operation, input, more = {}) {
+        return this._call("POST", "/v1/alarms", {}, {}, {operation, input, at: more.at, after: more.after}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Alarms that have not fired, next first.
+     * @returns {Promise<{alarms: Array<Alarm>}>} */
+    alarmList() {
+        return this._call("GET", "/v1/alarms", {}, {}, undefined, {});
+    }
+
+    /** Take an alarm back that has not fired.
+     * @param {string} alarm_id
+     * @param {{idempotencyKey?: string}} [more]
+     * @returns {Promise<{cancelled: boolean}>} */
+    alarmCancel(alarm_id, more = {}) {
+        return this._call("DELETE", "/v1/alarms/{alarm_id}", {alarm_id}, {}, undefined, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Make a token; its secret is told this once.
+     * @param {string} scopes
+     * @param {{expires?: Duration, name?: string}} [more]
+     * @returns {Promise<{token_id: KeptId, token: string, expires_at: Time}>} */
+    tokenCreate(scopes, more = {}) {
+        return this._call("POST", "/v1/tokens", {}, {}, {scopes, expires: more.expires, name: more.name}, {again: false});
+    }
+
+    /** The tokens in force, without their secrets.
+     * @returns {Promise<{tokens: Array<Token>}>} */
+    tokenList() {
+        return this._call("GET", "/v1/tokens", {}, {}, undefined, {});
+    }
+
+    /** End a token, at once.
+     * @param {string} token_id
+     * @param {{idempotencyKey?: string}} [more]
+     * @returns {Promise<{revoked: boolean}>} */
+    tokenRevoke(token_id, more = {}) {
+        return this._call("DELETE", "/v1/tokens/{token_id}", {token_id}, {}, undefined, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** The stores.
+     * @returns {Promise<{stores: Array<string>}>} */
+    storeList() {
+        return this._call("GET", "/v1/stores", {}, {}, undefined, {});
+    }
+
+    /** Check every record of the store, or every instance of a definition.
+     * @param {{definition?: Reference}} [more]
+     * @returns {Promise<{valid?: boolean, records: number, entries: number, instances: number, root?: Hash, first_bad?: number, what?: string, instance_id?: Id, position?: number, stopped_at?: number, last?: number, resumed_at?: number, not_resumed?: string}>} */
+    storeVerify(more = {}) {
+        return this._call("POST", "/v1/verify", {}, {}, {definition: more.definition}, {});
+    }
+
+    /** What has been counted, for Prometheus.
+     * @returns {Promise<string>} */
+    metricsGet() {
+        return this._call("GET", "/metrics", {}, {}, undefined, {raw: true});
+    }
+
+    /** All of this, as an OpenAPI document.
+     * @returns {Promise<Record<string, any>>} */
+    openapiGet() {
+        return this._call("GET", "/openapi.json", {}, {}, undefined, {});
+    }
+
+    /** Is it there?
+     * @returns {Promise<{status: ("ok")}>} */
+    healthGet() {
+        return this._call("GET", "/healthz", {}, {}, undefined, {});
+    }
+}

@@ -1,0 +1,1024 @@
+"""pawl.py - a client of pawl, and a worker for the tools of its flows. One file, nothing but Python 3.11.
+
+    from pawl import Pawl, Worker
+
+    pawl = Pawl("http://127.0.0.1:7295")
+    order = pawl.instance_create(definition="order", subject_ref="A-17")
+    pawl.instance_fire(order["instance_id"], "pay", actor_ref="ann")
+    for event in pawl.events(from_start=True):
+        print(event["instance_id"], event["action"])
+
+    worker = Worker(pawl)
+
+    @worker.tool("knowledge_search")
+    def search(args, step):
+        return {"hits": len(args["query"])}
+
+    worker.run()                      # until SIGTERM; what was begun is finished
+
+A call that may have been lost is repeated, with the same Idempotency-Key: it is done once. A rejection is raised as
+the class of its reason (Terminal, NotKnown, ...), all of them PawlError.
+"""
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import random
+import signal
+import socket
+import threading
+import time
+import urllib.parse
+import uuid
+from typing import Any, Callable, Iterable, Iterator, Literal, NotRequired, TypedDict
+
+__version__ = "0.1.0"
+
+# ---- What can go wrong ----
+
+
+class PawlError(Exception):
+    """A rejection. `reason` is the token, `detail` says what was expected and found."""
+    reason = "unknown"
+
+    def __init__(self, detail: str, status: int = 0, problem: dict[str, Any] | None = None):
+        super().__init__("%s: %s" % (self.reason, detail))
+        self.detail, self.status, self.problem = detail, status, problem or {}
+
+
+class Unreachable(PawlError):
+    """There was no answer, after all repetitions."""
+    reason = "unreachable"
+
+
+def _error_of(status: int, body: bytes) -> PawlError:
+    try:
+        problem = json.loads(body)
+        kind = REASONS.get(problem.get("reason"), PawlError)
+        return kind(problem.get("detail", ""), status, problem)
+    except (ValueError, AttributeError):
+        return PawlError("HTTP %d: %s" % (status, body[:200].decode("utf-8", "replace")), status)
+
+
+# ---- Calling ----
+
+AGAIN = {"overloaded", "storage-failure", "outcome-unknown", "in-use"}  # reasons that may be gone in a moment
+LOST = (OSError, http.client.HTTPException)
+
+
+class _Calls:
+    """Connections, one a thread, and repetition."""
+
+    def __init__(self, url: str = "http://127.0.0.1:7295", *, token: str | None = None, store: str | None = None,
+                 timeout: float = 30.0, patience: float = 30.0):
+        """`patience`: for how many seconds a call that was lost is repeated."""
+        parts = urllib.parse.urlsplit(url)
+        self._secure, self._host = parts.scheme == "https", parts.netloc
+        self._token, self._timeout, self._patience = token, timeout, patience
+        self._prefix = "/v1/stores/" + urllib.parse.quote(store, safe="") if store else "/v1"
+        self._local = threading.local()
+
+    def _connect(self, timeout: float) -> http.client.HTTPConnection:
+        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+        connection = kind(self._host, timeout=timeout)
+        connection.connect()
+        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+
+    def _headers(self, more: dict[str, str]) -> dict[str, str]:
+        return {**({"Authorization": "Bearer " + self._token} if self._token else {}), **more}
+
+    def _target(self, path: str, values: dict[str, Any], query: dict[str, Any]) -> str:
+        if path.startswith("/v1/"):
+            path = self._prefix + path[len("/v1"):]
+        for name, value in values.items():
+            path = path.replace("{%s}" % name, urllib.parse.quote(str(value), safe=""))
+        asked = {name: value for name, value in query.items() if value is not None}
+        return path + ("?" + urllib.parse.urlencode(asked) if asked else "")
+
+    def _once(self, method: str, target: str, body: bytes | None, headers: dict[str, str], timeout: float) -> tuple[int, str, bytes]:
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._connect(timeout)
+        connection.sock.settimeout(timeout)
+        connection.request(method, target, body, headers)
+        response = connection.getresponse()
+        answer = response.status, response.headers.get_content_type(), response.read()
+        if connection.sock is None:  # the server closed it behind its answer
+            self._drop()
+        return answer
+
+    def _drop(self) -> None:
+        connection = getattr(self._local, "connection", None)
+        self._local.connection = None
+        if connection is not None:
+            connection.close()
+
+    def _call(self, method: str, path: str, values: dict[str, Any], query: dict[str, Any], body: Any, *, media: str = "application/json",
+              key: str | None = None, keyed: bool = False, again: bool = True, wait: float = 0.0) -> Any:
+        """One operation. `keyed`: it takes an Idempotency-Key, and gets one; `again`: it may be repeated."""
+        headers = self._headers({"Content-Type": media} if body is not None else {})
+        if keyed:
+            headers["Idempotency-Key"] = key or uuid.uuid4().hex
+        data = json.dumps({k: v for k, v in body.items() if v is not None}).encode() if isinstance(body, dict) and media == "application/json" \
+            else body.encode() if isinstance(body, str) else body
+        status, kind, answer = self._patiently(method, self._target(path, values, query), data, headers, again, wait)
+        if status >= 400:
+            raise _error_of(status, answer)
+        return json.loads(answer) if kind == "application/json" else answer
+
+    def _patiently(self, method: str, target: str, data: bytes | None, headers: dict[str, str], again: bool,
+                   wait: float) -> tuple[int, str, bytes]:
+        until, pause = time.monotonic() + self._patience, 0.02
+        while True:
+            try:
+                answer = self._once(method, target, data, headers, self._timeout + wait)
+                if answer[0] != 503 or not again or _error_of(answer[0], answer[2]).reason not in AGAIN or time.monotonic() > until:
+                    return answer
+            except LOST as lost:
+                self._drop()  # half a request or half an answer: never used again
+                if not again or time.monotonic() > until:
+                    raise Unreachable("%s %s at %s: %s" % (method, target, self._host, lost)) from lost
+            time.sleep(pause * random.uniform(0.5, 1.5))
+            pause = min(pause * 2, 2.0)
+
+    def close(self) -> None:
+        """The connection of this thread; others close when their thread ends."""
+        self._drop()
+
+    # ---- What is not one question and one answer ----
+
+    def batch(self, calls: Iterable[tuple[str, dict[str, Any]]]) -> list[BatchAnswer]:
+        """Many operations in one request: (name, input) each; `input` has the path's parameters too. Lines that write are given keys
+        and so the whole may be repeated."""
+        lines = [json.dumps({"operation": name, "input": {**given} if name in UNKEYED or "idempotency_key" in given
+                             else {**given, "idempotency_key": uuid.uuid4().hex}}) for name, given in calls]
+        text = self._call("POST", "/v1/batch", {}, {}, "\n".join(lines), media="application/x-ndjson")
+        return [json.loads(line) for line in text.splitlines()]
+
+    def events(self, *, after: str | None = None, from_start: bool = False) -> Iterator[Event]:
+        """Every entry of the store as it is recorded, for ever, without gap or repeat, also across restarts of the server."""
+        return self._events("/v1/events", {}, after, from_start)
+
+    def instance_events(self, instance_id: str, *, after: str | None = None, from_start: bool = False) -> Iterator[Event]:
+        """The entries of one instance."""
+        return self._events("/v1/instances/{instance_id}/events", {"instance_id": instance_id}, after, from_start)
+
+    def _events(self, path: str, values: dict[str, Any], after: str | None, from_start: bool) -> Iterator[Event]:
+        cursor, lost_at, pause = after, None, 0.02
+        while True:
+            try:
+                for identity, data in self._stream(path, values, cursor, from_start and cursor is None):
+                    cursor, lost_at, pause = identity or cursor, None, 0.02
+                    if data:
+                        yield {**json.loads(data), "cursor": cursor}
+                raise ConnectionError("the stream has ended")
+            except LOST as lost:
+                lost_at = lost_at or time.monotonic()
+                if time.monotonic() - lost_at > self._patience:
+                    raise Unreachable("%s: %s" % (path, lost)) from lost
+                time.sleep(pause)
+                pause = min(pause * 2, 2.0)
+
+    def _stream(self, path: str, values: dict[str, Any], cursor: str | None, from_start: bool) -> Iterator[tuple[str | None, str]]:
+        """(id, data) of each block until the connection ends; a comment has no data."""
+        connection = self._connect(60.0)  # the server breaks a silence every 15 s
+        try:
+            connection.request("GET", self._target(path, values, {"from": "start" if from_start else None}), None,
+                               self._headers({"Last-Event-ID": cursor} if cursor else {}))
+            response = connection.getresponse()
+            if response.status == 503:
+                raise ConnectionError("the server is busy")
+            if response.status != 200:
+                raise _error_of(response.status, response.read())
+            block: dict[str, str] = {}
+            while line := response.readline():
+                name, _, value = line.decode().rstrip("\n").partition(": ")
+                if not name:
+                    yield block.get("id"), block.get("data", "")
+                    block = {}
+                else:
+                    block[name] = value
+        finally:
+            connection.close()
+
+
+# ---- Working ----
+
+
+class Fail(Exception):
+    """Raised by a tool: the step has failed with this error (any JSON); retry=False ends its attempts."""
+
+    def __init__(self, error: Any, retry: bool = True):
+        super().__init__(str(error))
+        self.error, self.retry = error, retry
+
+
+class Worker:
+    """Serves tools: claims their steps, keeps their leases, answers in batches.
+
+    Tools run on `threads` threads and are called with (args, step); what they return is the step's result (any JSON), what they raise its
+    error. A step may be given twice, after a crash or a lost lease: step["idempotency_key"] is the same then. step["lost"]() tells a long
+    tool that its lease is gone."""
+
+    def __init__(self, pawl: Pawl, *, name: str | None = None, threads: int = 8, lease: str = "60s", wait: float = 5.0):
+        self.pawl, self.name, self.lease, self.wait = pawl, name or "%s-%d" % (socket.gethostname(), os.getpid()), lease, wait
+        self.threads = threads
+        self._tools: dict[str, Callable[[Any, Any], Any]] = {}
+        self._change = threading.Condition()
+        self._free, self._answers, self._todo = threads, [], []       # places; answers to send; steps to begin
+        self._held: dict[str, dict[str, Any]] = {}                     # step_id -> the claimed step
+        self._stopping = self._done = False
+        self._failure: PawlError | None = None                         # what ended the claiming
+
+    def tool(self, name: str) -> Callable[[Callable[[Any, Any], Any]], Callable[[Any, Any], Any]]:
+        def register(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+            self._tools[name] = function
+            return function
+        return register
+
+    def run(self) -> None:
+        """Work until stop() or, in the main thread, SIGTERM or SIGINT. What was claimed is finished and answered first. Raises what the
+        server says if it refuses to let it work."""
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: self.stop())
+        others = [threading.Thread(target=target, daemon=True) for target in
+                  [self._claiming, self._beating] + [self._working] * self.threads]
+        for thread in others:
+            thread.start()
+        self._answering()
+        with self._change:
+            self._done = True
+            self._change.notify_all()
+        if self._failure:
+            raise self._failure
+
+    def stop(self) -> None:
+        self._stopping = True  # no lock: a signal may come while it is held
+
+    # Places are reserved before they are asked for, so that no more is claimed than can be begun.
+
+    def _claim(self, places: int, wait: float) -> dict[str, Any]:
+        return {"tools": list(self._tools), "worker": self.name, "max": places, "lease": self.lease, "wait": "%dms" % (wait * 1000)}
+
+    def _take(self, steps: list[Any], reserved: int) -> None:
+        with self._change:
+            self._free += reserved - len(steps)
+            for step in steps:
+                self._held[step["step_id"]] = step
+                step["lost"] = lambda step_id=step["step_id"]: step_id not in self._held
+            self._todo += steps
+            self._change.notify_all()
+
+    def _reserve(self, block: bool) -> int:
+        with self._change:
+            while block and self._free == 0 and not self._stopping:
+                self._change.wait(0.2)
+            places, self._free = (0, self._free) if self._stopping else (self._free, 0)
+            return places
+
+    def _claiming(self) -> None:
+        """Parked at the server while there is nothing to do."""
+        while places := self._reserve(True):
+            steps: list[Any] = []
+            try:
+                claim = self._claim(places, self.wait)
+                steps = self.pawl._call("POST", "/v1/steps/claim", {}, {}, claim, wait=self.wait)["steps"]
+            except Unreachable:
+                pass
+            except PawlError as failure:
+                self._failure, self._stopping = failure, True
+            finally:
+                self._take(steps, places)
+
+    def _working(self) -> None:
+        while True:
+            with self._change:
+                while not self._todo and not self._done:
+                    self._change.wait(0.2)
+                if not self._todo:
+                    return
+                step = self._todo.pop(0)
+            answer = self._answer(step)
+            with self._change:
+                self._answers.append({"step_id": step["step_id"], "lease": step["lease"], **answer})
+                self._change.notify_all()
+
+    def _answer(self, step: Any) -> dict[str, Any]:
+        try:
+            return {"result": self._tools[step["tool"]](step["args"], step)}
+        except Fail as failed:
+            return {"error": failed.error, "retry": failed.retry}
+        except Exception as error:  # whatever a tool raises is its step's failure
+            return {"error": {"type": type(error).__name__, "message": str(error)}}
+
+    def _is_over(self) -> bool:
+        return self._stopping and not self._held and not self._answers and self._free == self.threads
+
+    def _answering(self) -> None:
+        """All answers that are there go in one request, which brings as many steps back."""
+        while True:
+            with self._change:
+                while not self._answers and not self._is_over():
+                    self._change.wait(0.2)
+                if self._is_over():
+                    return
+                answers, self._answers = self._answers[:1000], self._answers[1000:]
+                reserved = 0 if self._stopping else len(answers)
+            self._send(answers, reserved)
+
+    def _send(self, answers: list[Any], reserved: int) -> None:
+        body = {"steps": answers, "claim": self._claim(reserved, 0) if reserved else None}
+        steps: list[Any] = []
+        try:
+            steps = self.pawl._call("POST", "/v1/steps/complete", {}, {}, body)["steps"]
+        except PawlError:  # nobody took them: their leases run out, and they are begun again
+            pass
+        with self._change:
+            for answer in answers:
+                self._held.pop(answer["step_id"], None)
+            self._free += len(answers) - reserved
+        self._take(steps, reserved)
+
+    def _beating(self) -> None:
+        pause = _seconds(self.lease) / 3
+        due = time.monotonic() + pause
+        while not self._done:
+            with self._change:
+                self._change.wait(min(1.0, pause))
+                held = list(self._held.values()) if time.monotonic() >= due else []
+            due = time.monotonic() + pause if time.monotonic() >= due else due
+            for step in held:
+                self._beat(step)
+
+    def _beat(self, step: Any) -> None:
+        try:
+            self.pawl._call("POST", "/v1/steps/{step_id}/heartbeat", {"step_id": step["step_id"]}, {}, {"lease": step["lease"]})
+        except Unreachable:
+            pass
+        except PawlError:  # it is somebody else's now
+            self._held.pop(step["step_id"], None)
+
+
+def _seconds(duration: str) -> float:
+    for unit, factor in (("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("d", 86400)):
+        if duration.endswith(unit) and duration[:-len(unit)].isdigit():
+            return int(duration[:-len(unit)]) * factor
+    raise ValueError("expected a duration like 30s, found %r" % duration)
+
+
+# ---- Made from /openapi.json by tools/gen-reference; not to be edited below this line ----
+
+
+class InvalidRequest(PawlError):
+    reason = "invalid-request"
+
+
+class InvalidQuery(PawlError):
+    reason = "invalid-query"
+
+
+class Unauthenticated(PawlError):
+    reason = "unauthenticated"
+
+
+class Forbidden(PawlError):
+    reason = "forbidden"
+
+
+class NotKnown(PawlError):
+    reason = "not-known"
+
+
+class NotAllowed(PawlError):
+    reason = "not-allowed"
+
+
+class Terminal(PawlError):
+    reason = "terminal"
+
+
+class InvalidTransition(PawlError):
+    reason = "invalid-transition"
+
+
+class ReasonRequired(PawlError):
+    reason = "reason-required"
+
+
+class GuardNotSatisfied(PawlError):
+    reason = "guard-not-satisfied"
+
+
+class NoCancelTransition(PawlError):
+    reason = "no-cancel-transition"
+
+
+class NotAwaiting(PawlError):
+    reason = "not-awaiting"
+
+
+class LeaseLost(PawlError):
+    reason = "lease-lost"
+
+
+class Conflict(PawlError):
+    reason = "conflict"
+
+
+class Paused(PawlError):
+    reason = "paused"
+
+
+class TooLarge(PawlError):
+    reason = "too-large"
+
+
+class InvalidDeclaration(PawlError):
+    reason = "invalid-declaration"
+
+
+class InvalidDefinition(PawlError):
+    reason = "invalid-definition"
+
+
+class StorageFailure(PawlError):
+    reason = "storage-failure"
+
+
+class OutcomeUnknown(PawlError):
+    reason = "outcome-unknown"
+
+
+class Overloaded(PawlError):
+    reason = "overloaded"
+
+
+class InUse(PawlError):
+    reason = "in-use"
+
+
+class NoMemory(PawlError):
+    reason = "no-memory"
+
+
+REASONS = {kind.reason: kind for kind in PawlError.__subclasses__()}
+UNKEYED = {"definition.get", "definition.list", "definition.check", "instance.list", "instance.counts", "instance.get", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.verify", "step.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "instance.events", "store.list", "store.verify", "metrics.get", "openapi.get", "health.get"}
+
+Time = str
+Duration = str
+Id = str
+StepId = str
+TransitionId = str
+KeptId = str
+Hash = str
+Name = str
+Reference = str
+Cursor = str
+Kind = Literal["machine", "flow", "code"]
+Status = Literal["running", "suspended", "paused", "completed", "failed", "cancelled"]
+StepStatus = Literal["pending", "ready", "running", "done", "failed", "cancelled"]
+TerminalKind = Literal["success", "failure", "cancel"]
+Labels = dict[str, str]
+
+class Finding(TypedDict):
+    message: str
+    line: int
+    column: int
+
+
+class Definition(TypedDict):
+    name: Name
+    version: int
+    kind: Kind
+    sha256: Hash
+
+
+class Action(TypedDict):
+    action: str
+    to_state: str
+    guard: NotRequired[str]
+    requires_reason: NotRequired[bool]
+
+
+class Instance(TypedDict):
+    instance_id: Id
+    definition: Name | None
+    version: int | None
+    kind: Kind
+    current_state: str
+    status: Status
+    terminal_kind: TerminalKind | None
+    actions: list[Action]
+    can_cancel: bool
+    next_sequence_number: int
+    subject_ref: str | None
+    correlation_id: str | None
+    labels: Labels | None
+    parent_id: Id | None
+    created_by: str | None
+    instantiated_at: Time
+    updated_at: Time
+    input: Any
+    instance_metadata: Any
+    result: Any
+    error: Any
+
+
+class Entry(TypedDict):
+    transition_id: TransitionId
+    sequence_number: int
+    from_state: str
+    to_state: str
+    action: str
+    actor_ref: NotRequired[str]
+    fired_at: Time
+    guard_satisfied: NotRequired[bool]
+    reason: NotRequired[str]
+    payload: NotRequired[Any]
+    step: NotRequired[str]
+    attempt: NotRequired[int]
+    hash: Hash
+
+
+class Event(TypedDict):
+    instance_id: Id
+    transition_id: TransitionId
+    sequence_number: int
+    from_state: str
+    to_state: str
+    action: str
+    actor_ref: NotRequired[str]
+    fired_at: Time
+    guard_satisfied: NotRequired[bool]
+    reason: NotRequired[str]
+    payload: NotRequired[Any]
+    step: NotRequired[str]
+    attempt: NotRequired[int]
+    hash: Hash
+    cursor: NotRequired[str]  # where to resume
+
+
+class Step(TypedDict):
+    step_id: StepId
+    instance_id: Id
+    name: str
+    tool: str | None
+    status: StepStatus
+    attempt: int
+    args: Any
+    result: Any
+    error: Any
+    ready_at: Time | None
+    started_at: Time | None
+    completed_at: Time | None
+
+
+class ClaimedStep(TypedDict):
+    step_id: StepId
+    lease: str
+    instance_id: Id
+    name: str
+    tool: str
+    args: Any
+    attempt: int
+    idempotency_key: str
+    lease_expires_at: Time
+
+
+class Claim(TypedDict):
+    tools: list[str]
+    worker: str
+    max: NotRequired[int]
+    wait: NotRequired[Duration]
+    lease: NotRequired[Duration]
+
+
+class Answered(TypedDict):
+    step_id: StepId
+    status: NotRequired[StepStatus]
+    reason: NotRequired[str]
+    detail: NotRequired[str]
+
+
+class StepAnswer(TypedDict):
+    step_id: StepId
+    lease: NotRequired[str]
+    result: NotRequired[Any]
+    error: NotRequired[Any]
+    retry: NotRequired[bool]
+
+
+class Alarm(TypedDict):
+    alarm_id: KeptId
+    at: Time
+    operation: str
+    input: dict[str, Any]
+
+
+class Token(TypedDict):
+    token_id: KeptId
+    scopes: str
+    name: str | None
+    created_at: Time
+    expires_at: Time
+
+
+class Compared(TypedDict):
+    state: NotRequired[str]
+    step: NotRequired[str]
+    instances: int
+    verdict: str
+    missing: list[str]
+
+
+class Comparison(TypedDict):
+    name: Name
+    versions: list[int]
+    states: list[Compared]
+    steps: list[Compared]
+    safe: bool
+
+
+class Waiting(TypedDict):
+    kind: Literal["action", "timer", "signal", "child", "step", "approval", "pause"]
+    name: str
+    until: NotRequired[Time]
+
+
+class DefinitionPutAnswer(TypedDict):
+    name: Name
+    version: int
+    kind: Kind
+    sha256: Hash
+    warnings: list[Finding]
+
+
+class DefinitionGetAnswer(TypedDict):
+    name: Name
+    version: int
+    kind: Kind
+    sha256: Hash
+    text: str
+
+
+class DefinitionListAnswer(TypedDict):
+    definitions: list[Definition]
+    next: Cursor | None
+
+
+class DefinitionCheckAnswer(TypedDict):
+    errors: list[Finding]
+    warnings: list[Finding]
+    against: NotRequired[Comparison | None]
+
+
+class InstanceCreateAnswer(TypedDict):
+    instance_id: Id
+    current_state: str
+
+
+class InstanceListAnswer(TypedDict):
+    instances: list[Instance]
+    next: Cursor | None
+
+
+class InstanceCountsAnswer(TypedDict):
+    by_state: dict[str, int]
+    by_status: dict[str, int]
+    total: int
+
+
+class InstanceCurrentAnswer(TypedDict):
+    current_state: str
+
+
+class InstanceFireAnswer(TypedDict):
+    new_state: str
+    sequence_number: int
+    transition_id: TransitionId
+
+
+class InstanceHistoryAnswer(TypedDict):
+    entries: list[Entry]
+
+
+class InstanceWhyAnswer(TypedDict):
+    waiting_for: list[Waiting]
+
+
+class InstanceVariablesAnswer(TypedDict):
+    variables: Any
+
+
+class InstanceStepsAnswer(TypedDict):
+    steps: list[Step]
+
+
+class InstanceCancelAnswer(TypedDict):
+    new_state: str
+    terminal_kind: TerminalKind
+
+
+class InstancePauseAnswer(TypedDict):
+    status: Status
+
+
+class InstanceResumeAnswer(TypedDict):
+    status: Status
+
+
+class InstanceCancelManyAnswer(TypedDict):
+    cancelled: int
+    refused: int
+
+
+class InstanceVerifyAnswer(TypedDict):
+    valid: bool
+    entries: int
+    first_bad: NotRequired[int]
+    what: NotRequired[str]
+
+
+class StepListAnswer(TypedDict):
+    steps: list[Step]
+    next: Cursor | None
+
+
+class StepClaimAnswer(TypedDict):
+    steps: list[ClaimedStep]
+
+
+class StepCompleteManyAnswer(TypedDict):
+    results: list[Answered]
+    steps: list[ClaimedStep]
+
+
+class StepCompleteAnswer(TypedDict):
+    status: StepStatus
+
+
+class StepFailAnswer(TypedDict):
+    status: StepStatus
+
+
+class StepHeartbeatAnswer(TypedDict):
+    status: StepStatus
+    lease_expires_at: Time
+
+
+class StepApproveAnswer(TypedDict):
+    status: StepStatus
+
+
+class StepRejectAnswer(TypedDict):
+    status: StepStatus
+
+
+class SignalSendAnswer(TypedDict):
+    delivered: int
+
+
+class TestAdvanceAnswer(TypedDict):
+    now: Time
+
+
+class TestFireTimerAnswer(TypedDict):
+    fired: int
+
+
+class TestSignalAnswer(TypedDict):
+    delivered: int
+
+
+class AlarmSetAnswer(TypedDict):
+    alarm_id: KeptId
+
+
+class AlarmListAnswer(TypedDict):
+    alarms: list[Alarm]
+
+
+class AlarmCancelAnswer(TypedDict):
+    cancelled: bool
+
+
+class TokenCreateAnswer(TypedDict):
+    token_id: KeptId
+    token: str
+    expires_at: Time
+
+
+class TokenListAnswer(TypedDict):
+    tokens: list[Token]
+
+
+class TokenRevokeAnswer(TypedDict):
+    revoked: bool
+
+
+class StoreListAnswer(TypedDict):
+    stores: list[str]
+
+
+class StoreVerifyAnswer(TypedDict):
+    valid: NotRequired[bool]
+    records: int
+    entries: int
+    instances: int
+    root: NotRequired[Hash]
+    first_bad: NotRequired[int]
+    what: NotRequired[str]
+    instance_id: NotRequired[Id]
+    position: NotRequired[int]
+    stopped_at: NotRequired[int]
+    last: NotRequired[int]
+    resumed_at: NotRequired[int]
+    not_resumed: NotRequired[str]
+
+
+class HealthGetAnswer(TypedDict):
+    status: Literal["ok"]
+
+
+class BatchAnswer(TypedDict):
+    status: int
+    body: Any
+
+
+class Pawl(_Calls):
+    """Every operation, by its name with an underscore for the dot."""
+
+    def definition_put(self, name: str, text: str, *, media: str = "application/yaml", idempotency_key: str | None = None) -> DefinitionPutAnswer:
+        """Put a definition: a new version unless this very text is the newest."""
+        return self._call("PUT", "/v1/definitions/{name}", {"name": name}, {}, text, media=media, key=idempotency_key, keyed=True)
+
+    def definition_get(self, name: str, *, version: int | None = None) -> DefinitionGetAnswer:
+        """A definition with its text as supplied."""
+        return self._call("GET", "/v1/definitions/{name}", {"name": name}, {"version": version}, None)
+
+    def definition_list(self, *, limit: int | None = None, after: Cursor | None = None) -> DefinitionListAnswer:
+        """The newest version of every definition."""
+        return self._call("GET", "/v1/definitions", {}, {"limit": limit, "after": after}, None)
+
+    def definition_check(self, text: str, *, against: Reference | None = None, media: str = "application/yaml") -> DefinitionCheckAnswer:
+        """Errors and warnings of a definition, with line and column; puts nothing."""
+        return self._call("POST", "/v1/definitions/check", {}, {"against": against}, text, media=media)
+
+    def instance_create(self, *, definition: Reference | None = None, declaration: dict[str, Any] | None = None, input: Any | None = None, actor_ref: str | None = None, subject_ref: str | None = None, correlation_id: str | None = None, labels: Labels | None = None, instance_metadata: Any | None = None, instantiated_at: Time | None = None, test: bool | None = None, idempotency_key: str | None = None) -> InstanceCreateAnswer:
+        """Create an instance of a definition or of an inline machine."""
+        return self._call("POST", "/v1/instances", {}, {}, {"definition": definition, "declaration": declaration, "input": input, "actor_ref": actor_ref, "subject_ref": subject_ref, "correlation_id": correlation_id, "labels": labels, "instance_metadata": instance_metadata, "instantiated_at": instantiated_at, "test": test}, key=idempotency_key, keyed=True)
+
+    def instance_list(self, *, definition: Reference | None = None, kind: Kind | None = None, state: str | None = None, status: Status | None = None, subject_ref: str | None = None, correlation_id: str | None = None, created_after: Time | None = None, created_before: Time | None = None, order: Literal["newest", "oldest"] | None = None, limit: int | None = None, after: Cursor | None = None, labels: dict[str, str] | None = None) -> InstanceListAnswer:
+        """Instances, filtered; label.K=V filters by a label."""
+        return self._call("GET", "/v1/instances", {}, {"definition": definition, "kind": kind, "state": state, "status": status, "subject_ref": subject_ref, "correlation_id": correlation_id, "created_after": created_after, "created_before": created_before, "order": order, "limit": limit, "after": after, **{"label." + name: value for name, value in (labels or {}).items()}}, None)
+
+    def instance_counts(self, *, definition: Reference | None = None) -> InstanceCountsAnswer:
+        """How many instances are in each state and status."""
+        return self._call("GET", "/v1/instances/counts", {}, {"definition": definition}, None)
+
+    def instance_get(self, instance_id: str) -> Instance:
+        """Everything about an instance, with what it can do now."""
+        return self._call("GET", "/v1/instances/{instance_id}", {"instance_id": instance_id}, {}, None)
+
+    def instance_current(self, instance_id: str) -> InstanceCurrentAnswer:
+        """The present state."""
+        return self._call("GET", "/v1/instances/{instance_id}/current", {"instance_id": instance_id}, {}, None)
+
+    def instance_fire(self, instance_id: str, action: str, *, actor_ref: str | None = None, guard_satisfied: Any | None = None, fired_at: Time | None = None, reason: str | None = None, payload: Any | None = None, expected_sequence: int | None = None, idempotency_key: str | None = None) -> InstanceFireAnswer:
+        """Fire an action of a machine."""
+        return self._call("POST", "/v1/instances/{instance_id}/fire", {"instance_id": instance_id}, {}, {"action": action, "actor_ref": actor_ref, "guard_satisfied": guard_satisfied, "fired_at": fired_at, "reason": reason, "payload": payload, "expected_sequence": expected_sequence}, key=idempotency_key, keyed=True)
+
+    def instance_history(self, instance_id: str, *, transition_id: TransitionId | None = None, from_state: str | None = None, to_state: str | None = None, action: str | None = None, actor_ref: str | None = None, sequence_from: int | None = None, sequence_to: int | None = None, fired_after: Time | None = None, fired_before: Time | None = None) -> InstanceHistoryAnswer:
+        """The entries, oldest first."""
+        return self._call("GET", "/v1/instances/{instance_id}/history", {"instance_id": instance_id}, {"transition_id": transition_id, "from_state": from_state, "to_state": to_state, "action": action, "actor_ref": actor_ref, "sequence_from": sequence_from, "sequence_to": sequence_to, "fired_after": fired_after, "fired_before": fired_before}, None)
+
+    def instance_declaration(self, instance_id: str) -> bytes:
+        """The exact bytes that were supplied."""
+        return self._call("GET", "/v1/instances/{instance_id}/declaration", {"instance_id": instance_id}, {}, None)
+
+    def instance_why(self, instance_id: str) -> InstanceWhyAnswer:
+        """What it is waiting for."""
+        return self._call("GET", "/v1/instances/{instance_id}/why", {"instance_id": instance_id}, {}, None)
+
+    def instance_variables(self, instance_id: str) -> InstanceVariablesAnswer:
+        """The tracked variables of a code instance."""
+        return self._call("GET", "/v1/instances/{instance_id}/variables", {"instance_id": instance_id}, {}, None)
+
+    def instance_steps(self, instance_id: str) -> InstanceStepsAnswer:
+        """Every attempt of every step, in creation order."""
+        return self._call("GET", "/v1/instances/{instance_id}/steps", {"instance_id": instance_id}, {}, None)
+
+    def instance_cancel(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceCancelAnswer:
+        """Cancel by the declared transition into a cancel terminal."""
+        return self._call("POST", "/v1/instances/{instance_id}/cancel", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+
+    def instance_pause(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstancePauseAnswer:
+        """Hold it: it takes nothing but cancel until it is resumed."""
+        return self._call("POST", "/v1/instances/{instance_id}/pause", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+
+    def instance_resume(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceResumeAnswer:
+        """Let a paused instance go on; what fell due meanwhile happens now."""
+        return self._call("POST", "/v1/instances/{instance_id}/resume", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+
+    def instance_cancel_many(self, correlation_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceCancelManyAnswer:
+        """Cancel every instance with a correlation id; those that cannot be are counted as refused."""
+        return self._call("POST", "/v1/cancel", {}, {}, {"correlation_id": correlation_id, "actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+
+    def instance_verify(self, instance_id: str) -> InstanceVerifyAnswer:
+        """Check its records, its rows and, for a flow, its decisions."""
+        return self._call("POST", "/v1/instances/{instance_id}/verify", {"instance_id": instance_id}, {}, None)
+
+    def step_list(self, *, status: StepStatus | None = None, tool: str | None = None, instance_id: Id | None = None, limit: int | None = None, after: Cursor | None = None) -> StepListAnswer:
+        """Live steps of all instances, or every step of one."""
+        return self._call("GET", "/v1/steps", {}, {"status": status, "tool": tool, "instance_id": instance_id, "limit": limit, "after": after}, None)
+
+    def step_claim(self, tools: list[str], worker: str, *, max: int | None = None, wait: Duration | None = None, lease: Duration | None = None) -> StepClaimAnswer:
+        """Ready steps of some tools, with a lease for each."""
+        return self._call("POST", "/v1/steps/claim", {}, {}, {"tools": tools, "worker": worker, "max": max, "wait": wait, "lease": lease}, wait=_seconds(wait or "0s"))
+
+    def step_complete_many(self, steps: list[StepAnswer], *, claim: Claim | None = None) -> StepCompleteManyAnswer:
+        """A worker's whole turn: answers, and what to work on next."""
+        return self._call("POST", "/v1/steps/complete", {}, {}, {"steps": steps, "claim": claim})
+
+    def step_complete(self, step_id: str, *, lease: str | None = None, result: Any | None = None, idempotency_key: str | None = None) -> StepCompleteAnswer:
+        """The result of a step, by whoever holds its lease, or of an external step."""
+        return self._call("POST", "/v1/steps/{step_id}/complete", {"step_id": step_id}, {}, {"lease": lease, "result": result}, key=idempotency_key, keyed=True)
+
+    def step_fail(self, step_id: str, *, lease: str | None = None, error: Any | None = None, retry: bool | None = None, idempotency_key: str | None = None) -> StepFailAnswer:
+        """The failure of a step; its retry policy applies."""
+        return self._call("POST", "/v1/steps/{step_id}/fail", {"step_id": step_id}, {}, {"lease": lease, "error": error, "retry": retry}, key=idempotency_key, keyed=True)
+
+    def step_heartbeat(self, step_id: str, *, lease: str | None = None, extend: Duration | None = None) -> StepHeartbeatAnswer:
+        """Still working on it: the lease is extended."""
+        return self._call("POST", "/v1/steps/{step_id}/heartbeat", {"step_id": step_id}, {}, {"lease": lease, "extend": extend})
+
+    def step_approve(self, step_id: str, *, actor_ref: str | None = None, reason: str | None = None, payload: Any | None = None, idempotency_key: str | None = None) -> StepApproveAnswer:
+        """Approve a gate."""
+        return self._call("POST", "/v1/steps/{step_id}/approve", {"step_id": step_id}, {}, {"actor_ref": actor_ref, "reason": reason, "payload": payload}, key=idempotency_key, keyed=True)
+
+    def step_reject(self, step_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> StepRejectAnswer:
+        """Reject a gate: the step fails with the reason."""
+        return self._call("POST", "/v1/steps/{step_id}/reject", {"step_id": step_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+
+    def signal_send(self, instance_id: str, name: str, *, payload: Any | None = None, actor_ref: str | None = None, idempotency_key: str | None = None) -> SignalSendAnswer:
+        """Send a signal to an instance that awaits it."""
+        return self._call("POST", "/v1/instances/{instance_id}/signals", {"instance_id": instance_id}, {}, {"name": name, "payload": payload, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
+
+    def test_advance(self, by: Duration, *, idempotency_key: str | None = None) -> TestAdvanceAnswer:
+        """Move the test clock; answers when nothing more is due."""
+        return self._call("POST", "/v1/test/advance", {}, {}, {"by": by}, key=idempotency_key, keyed=True)
+
+    def test_fire_timer(self, instance_id: str, name: str, *, idempotency_key: str | None = None) -> TestFireTimerAnswer:
+        """Fire a timer of a test instance."""
+        return self._call("POST", "/v1/test/instances/{instance_id}/timers/{name}/fire", {"instance_id": instance_id, "name": name}, {}, None, key=idempotency_key, keyed=True)
+
+    def test_signal(self, instance_id: str, name: str, *, payload: Any | None = None, actor_ref: str | None = None, idempotency_key: str | None = None) -> TestSignalAnswer:
+        """Send a signal to a test instance."""
+        return self._call("POST", "/v1/test/instances/{instance_id}/signals", {"instance_id": instance_id}, {}, {"name": name, "payload": payload, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
+
+    def alarm_set(self, operation: str, input: dict[str, Any], *, at: Time | None = None, after: Duration | None = None, idempotency_key: str | None = None) -> AlarmSetAnswer:
+        """Do an operation later, once."""
+        return self._call("POST", "/v1/alarms", {}, {}, {"at": at, "after": after, "operation": operation, "input": input}, key=idempotency_key, keyed=True)
+
+    def alarm_list(self) -> AlarmListAnswer:
+        """Alarms that have not fired, next first."""
+        return self._call("GET", "/v1/alarms", {}, {}, None)
+
+    def alarm_cancel(self, alarm_id: str, *, idempotency_key: str | None = None) -> AlarmCancelAnswer:
+        """Take an alarm back that has not fired."""
+        return self._call("DELETE", "/v1/alarms/{alarm_id}", {"alarm_id": alarm_id}, {}, None, key=idempotency_key, keyed=True)
+
+    def token_create(self, scopes: str, *, expires: Duration | None = None, name: str | None = None) -> TokenCreateAnswer:
+        """Make a token; its secret is told this once."""
+        return self._call("POST", "/v1/tokens", {}, {}, {"scopes": scopes, "expires": expires, "name": name}, again=False)
+
+    def token_list(self) -> TokenListAnswer:
+        """The tokens in force, without their secrets."""
+        return self._call("GET", "/v1/tokens", {}, {}, None)
+
+    def token_revoke(self, token_id: str, *, idempotency_key: str | None = None) -> TokenRevokeAnswer:
+        """End a token, at once."""
+        return self._call("DELETE", "/v1/tokens/{token_id}", {"token_id": token_id}, {}, None, key=idempotency_key, keyed=True)
+
+    def store_list(self) -> StoreListAnswer:
+        """The stores."""
+        return self._call("GET", "/v1/stores", {}, {}, None)
+
+    def store_verify(self, *, definition: Reference | None = None) -> StoreVerifyAnswer:
+        """Check every record of the store, or every instance of a definition."""
+        return self._call("POST", "/v1/verify", {}, {}, {"definition": definition})
+
+    def metrics_get(self) -> bytes:
+        """What has been counted, for Prometheus."""
+        return self._call("GET", "/metrics", {}, {}, None)
+
+    def openapi_get(self) -> dict[str, Any]:
+        """All of this, as an OpenAPI document."""
+        return self._call("GET", "/openapi.json", {}, {}, None)
+
+    def health_get(self) -> HealthGetAnswer:
+        """Is it there?"""
+        return self._call("GET", "/healthz", {}, {}, None)

@@ -1,0 +1,74 @@
+/* ops_types.c - is a value what its row of the table says? */
+#include "api/ops_int.h"
+
+static const char *type_name(enum op_type type)
+{
+    switch (type) {
+    case OP_STRING:
+        return "a string";
+    case OP_INTEGER:
+        return "a whole number";
+    case OP_BOOL:
+        return "true or false";
+    case OP_OBJECT:
+        return "an object";
+    case OP_JSON:
+        return "a JSON value";
+    }
+    return "a value";
+}
+
+static bool has_type(const struct node *node, enum op_type type)
+{
+    int64_t number;
+
+    switch (type) {
+    case OP_STRING:
+        return node->kind == NODE_STRING;
+    case OP_INTEGER:
+        return node_to_i64(node, &number);
+    case OP_BOOL:
+        return node->kind == NODE_BOOL;
+    case OP_OBJECT:
+        return node->kind == NODE_OBJECT;
+    case OP_JSON:
+        return true;
+    }
+    return false;
+}
+
+pawl_status op_check_value(struct scope *scope, const struct op_param *param,
+                           const struct node *node, const char *where)
+{
+    if (!node)
+        return param->required ? scope_fail(scope, PAWL_INVALID_REQUEST, "'%s%s' is missing: %s",
+                                            where, param->name, param->summary)
+                               : PAWL_OK;
+    if (!has_type(node, param->type))
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "'%s%s': expected %s, found %s", where,
+                          param->name, type_name(param->type),
+                          param->type == OP_INTEGER && node->kind == NODE_NUMBER
+                              ? "a number that is not, or is too large"
+                              : node_kind_name(node->kind));
+    if (param->required && param->type == OP_STRING && str_is_blank(node->text))
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "'%s%s' is blank: %s", where, param->name,
+                          param->summary);
+    return PAWL_OK;
+}
+
+pawl_status op_check_part(struct scope *scope, const struct op *as, const struct node *part,
+                          const char *where)
+{
+    pawl_status status = PAWL_OK;
+
+    for (const struct node *member = part->first; member; member = member->next)
+        if (!op_param_find(as, member->key))
+            return scope_fail(scope, PAWL_INVALID_REQUEST, "unknown field '%s%.*s'", where,
+                              STR_ARG(member->key));
+    for (const struct op_param *param = as->params; param->name && status == PAWL_OK; param++) {
+        const struct node *node = node_find(part, param->name);
+
+        status = op_check_value(scope, param, node && node->kind == NODE_NULL ? NULL : node, where);
+    }
+    return status;
+}

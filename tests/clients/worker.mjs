@@ -1,0 +1,22 @@
+// worker.mjs - a worker of the tests: notes each call in a file.   worker.mjs URL FILE
+import { appendFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Fail, Pawl, Worker } from "../../clients/node/pawl.mjs";
+
+const [url, file] = process.argv.slice(2);
+const worker = new Worker(new Pawl(url), { lease: "1s", wait: "500ms" });
+
+worker.tool("note", (args, step) => {
+    appendFileSync(file, step.idempotency_key + "\n");
+    return { key: step.idempotency_key };
+});
+worker.tool("stumble", (args, step) => {
+    if (step.attempt === 1) throw new TypeError("the first time");
+    throw new Fail({ why: "for good" }, { retry: false });
+});
+worker.tool("long", async (args, step) => {
+    const until = Date.now() + 1500; // longer than a lease
+    while (Date.now() < until && !step.lost()) await sleep(50);
+    return step.lost() ? "lost" : "kept";
+});
+await worker.run();

@@ -1,0 +1,35 @@
+"""worker.py - a worker of the tests: notes each call in a file.   worker.py URL FILE"""
+import os
+import pathlib
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "clients/python"))
+from pawl import Fail, Pawl, Worker  # noqa: E402
+
+worker = Worker(Pawl(sys.argv[1]), lease="1s", wait=0.5)
+notes = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+
+@worker.tool("note")
+def note(args, step):
+    os.write(notes, (step["idempotency_key"] + "\n").encode())
+    return {"key": step["idempotency_key"]}
+
+
+@worker.tool("stumble")
+def stumble(args, step):
+    if step["attempt"] == 1:
+        raise ValueError("the first time")
+    raise Fail({"why": "for good"}, retry=False)
+
+
+@worker.tool("long")
+def long(args, step):
+    until = time.monotonic() + 1.5  # longer than a lease
+    while time.monotonic() < until and not step["lost"]():
+        time.sleep(0.05)
+    return "lost" if step["lost"]() else "kept"
+
+
+worker.run()
