@@ -34,6 +34,7 @@ struct op_param {
 #define OP_QUICK 32u     /* looks at one thing: not worth handing to another thread */
 #define OP_FIXED 64u     /* what is there never changes: worth a tag */
 #define OP_FIGURES 128u  /* what is counted; a surface adds what it has counted itself */
+#define OP_FIRST_STORE 1024u /* about all stores of a server: asked of the first, and of its tokens */
 #define OP_STREAM 16u    /* the answer says where a stream begins; a surface that can, goes on */
 
 /* Who calls. */

@@ -111,6 +111,8 @@ static void add_request(struct buf *line, enum http_log format, const struct req
     add_text(line, format, "trace", (str){ request->trace + 3, request->trace[0] ? 32 : 0 });
     add_text(line, format, "method", request->method);
     add_text(line, format, "path", path_of(request));
+    if (!str_is(request->store, "default"))
+        add_text(line, format, "store", request->store);
     add_text(line, format, "operation", str_of(request->op ? request->op->name : NULL));
 }
 

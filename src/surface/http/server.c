@@ -1,4 +1,5 @@
 /* server.c - the daemon, and the life of a request. */
+#include "api/stores.h"
 #include "api/world.h"
 #include "surface/http/stream_int.h"
 #include <errno.h>
@@ -70,6 +71,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
         return;
     *kept = NULL;
     stream_end(request->stream);
+    store_leave(request->p);
     buf_fini(&request->answer);
     buf_fini(&request->body);
     scope_fini(&request->scope);
@@ -197,8 +199,11 @@ static struct http_server *fail_start(struct http_server *server, pawl_error *er
         hub_end_streams(server->hub);
         hub_free(server->hub);
     }
-    if (server)
+    if (server) {
+        sites_end_streams(server);
+        sites_free(server);
         work_stop(&server->work);
+    }
     if (server && server->idle_event >= 0)
         close(server->idle_event);
     free(server);
@@ -242,7 +247,7 @@ struct http_server *http_start(pawl *p, const struct http_options *options, pawl
     server->port = socket_port(listener);
     pthread_mutex_init(&server->visits.lock, NULL);
     server->idle_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (work_start(&server->work) && server->idle_event >= 0)
+    if (sites_start(server) && work_start(&server->work) && server->idle_event >= 0)
         server->hub = hub_start(p, visits_age, &server->visits);
     if (server->hub)
         server->daemon = start_daemon(server, listener, options);
@@ -276,9 +281,12 @@ void http_stop(struct http_server *server)
         return;
     listener = MHD_quiesce_daemon(server->daemon);
     hub_end_streams(server->hub);
+    atomic_store(&server->is_stopping, true); /* no more hubs */
+    sites_end_streams(server);
     wait_for_active(server);
     MHD_stop_daemon(server->daemon);
     work_stop(&server->work);
+    sites_free(server);
     hub_free(server->hub);
     if (listener != MHD_INVALID_SOCKET)
         close(listener);
