@@ -145,6 +145,7 @@ struct request {
     struct buf body, answer;
     bool has_begun;
     bool is_last;       /* the connection is closed after the answer */
+    bool is_gzip;       /* the answer is compressed */
     pawl_status status; /* how it went; before: a rejection that waits for the body's end */
     uint32_t body_limit;
     size_t received;        /* bytes of the body, kept or not */
@@ -217,6 +218,13 @@ void request_log(const struct request *request, int64_t took_us);
 void count_refused(struct http_server *server, enum http_limit limit);
 void count_answer(struct request *request); /* and log it */
 void figures_print(struct http_server *server, struct buf *out);
+
+/* ---- gzip.c: smaller answers ---- */
+
+bool accepts_gzip(str header); /* Accept-Encoding */
+bool answer_varies(const struct request *request);
+/* If it pays. Whoever serves others meanwhile may not take its time. */
+void answer_compress(struct request *request, bool may_take_time);
 
 /* ---- response.c: the answer ---- */
 

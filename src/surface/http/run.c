@@ -211,6 +211,8 @@ void request_work(struct request *request)
     else
         request->status = run(request);
     request->flight = NULL;
+    if (request->status == PAWL_OK)
+        answer_compress(request, true);
     come_back(request, STAGE_BACK);
 }
 
