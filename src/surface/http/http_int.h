@@ -109,6 +109,7 @@ struct http_server {
     struct visits visits;
     struct hub *hub; /* streams of entries */
     struct MHD_Daemon *daemon;
+    struct porter *porter; /* NULL: with TLS the library accepts connections itself */
     uint16_t port;
     bool needs_token; /* it listens on more than loopback */
     struct work work;
@@ -139,7 +140,8 @@ struct request {
     struct op_flight *flight; /* NULL: none, or it has landed */
     struct op_answer result;
     struct MHD_Connection *connection;
-    char *target; /* as it came: path and query, nothing decoded */
+    char *target;    /* as it came: path and query, nothing decoded */
+    char *authority; /* of a target that names one: it counts instead of Host; NULL: none */
     str method;
     struct scope scope;
     struct buf body, answer;
@@ -212,6 +214,7 @@ void request_work(struct request *request); /* by a worker */
 
 /* ---- log.c, figures.c ---- */
 
+void request_number(struct request *request); /* and an id of ours */
 void request_name(struct request *request);
 void request_trace(struct request *request);
 void request_log(const struct request *request, int64_t took_us);
