@@ -111,7 +111,8 @@ bool op_has_tokens(pawl *p); /* that are in force */
 /* A key that every surface carries unchanged. */
 bool key_is_plain(str key);
 #define KEY_EXPECTED                                                                               \
-    "the idempotency key: expected 1..128 bytes, no control characters, no space at its ends"
+    "the idempotency key: expected 1..128 bytes of UTF-8, no control characters, no space at its "  \
+    "ends"
 
 /* An operation under way that holds no thread. Where op_can_fly() says so it may be prepared
  * (rejections come out here) and launched: `landed` is called once, by a thread that must not be
