@@ -140,6 +140,13 @@ struct sqlite3;
 PAWL_API pawl_status pawl_attach(pawl **out, struct sqlite3 *connection, const pawl_options *options,
                                  pawl_error *error);
 
+/* A store beside this one by its name ("default": this one itself), made before by
+ * pawl_call(p, "store.put", "{\"store\":NAME}"): a file FILE-stores/NAME.db of its own beside sqlite:FILE,
+ * which pawl_open() opens as well; beside memory: it lives as long as `p`. Stores share nothing. It is opened
+ * with the options of `p` (tools and code types are registered for each), driven by itself, and
+ * closed with `p`: pawl_close() lets it be. Fails with NOT_KNOWN, IN_USE, STORAGE_FAILURE, NO_MEMORY. */
+PAWL_API pawl_status pawl_store(pawl *p, const char *name, pawl **out, pawl_error *error);
+
 /* Finish what was accepted, flush, release. NULL is allowed. */
 PAWL_API void pawl_close(pawl *p);
 

@@ -92,7 +92,8 @@ static str member(const struct node *object, const char *name)
     return found && found->kind == NODE_STRING ? found->text : STR_NONE;
 }
 
-pawl_status op_authenticate(pawl *p, struct scope *scope, str bearer, struct op_principal *out)
+static pawl_status authenticate_in(pawl *p, struct scope *scope, str bearer,
+                                   struct op_principal *out)
 {
     static const char nothing[2 * SHA_SIZE + 1] =
         "0000000000000000000000000000000000000000000000000000000000000000";
@@ -119,6 +120,30 @@ pawl_status op_authenticate(pawl *p, struct scope *scope, str bearer, struct op_
     out->scopes = member(node_find(body, "more"), "scopes");
     out->name = arena_str(&scope->arena, (str){ bearer.data, KEPT_ID_SIZE });
     return PAWL_OK;
+}
+
+/* Does a token of the first store count in those beside it? */
+static bool reaches_others(str scopes)
+{
+    str word, definition;
+    bool reaches = false;
+
+    while (!reaches && next_scope(&scopes, &word, &definition))
+        reaches = definition.size == 0 && (str_is(word, "admin") || str_is(word, "all"));
+    return reaches;
+}
+
+/* A token belongs to its store; whoever administers the first one reaches the others. */
+pawl_status op_authenticate(pawl *p, struct scope *scope, str bearer, struct op_principal *out)
+{
+    pawl_status status = authenticate_in(p, scope, bearer, out);
+
+    if (status != PAWL_UNAUTHENTICATED || !p->first)
+        return status;
+    status = authenticate_in(p->first, scope, bearer, out);
+    if (status == PAWL_OK && !reaches_others(out->scopes))
+        return unauthenticated(scope);
+    return status;
 }
 
 bool op_has_tokens(pawl *p)

@@ -5,16 +5,30 @@
 #include "engine/engine.h"
 #include <pawl.h>
 
+struct stores;
+
 struct pawl {
     struct heap heap;
     struct engine *engine;
     struct panic_hook panic;
+    struct stores *stores; /* those beside it; NULL: it is one of them itself, or attached */
+    struct pawl *first;    /* the store that it lies beside; NULL: it is the first */
 };
 
 /* pawl_open() with a world of the caller's choice (tests: env_sim). `env` is the engine's from
  * now on, also on failure; NULL counts as no memory. */
 pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *options, struct env *env,
                           pawl_error *error);
+
+/* Open what `from` says, with the host's choices: a store of its own, or one of those beside another,
+ * which has none. `from.env` is the engine's, also on failure. */
+pawl_status api_open(pawl **out, const char *url, const pawl_options *options,
+                     struct engine_options from, pawl_error *error);
+void api_close(pawl *p);
+
+/* The stores beside `p`, none of them open yet; and their end, before that of `p`. */
+pawl_status stores_begin(pawl *p, const char *url, const pawl_options *options);
+void stores_end(pawl *p);
 
 /* An alarm falls due: ops_alarm.c, called by the engine. */
 pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope,

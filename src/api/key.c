@@ -15,7 +15,7 @@ static int compare_members(const void *a, const void *b)
 bool key_is_plain(str key)
 {
     bool is_plain = key.size > 0 && key.size <= LIMIT_NAME && key.data[0] != ' ' &&
-                    key.data[key.size - 1] != ' ';
+                    key.data[key.size - 1] != ' ' && str_is_utf8(key, false);
 
     for (size_t i = 0; i < key.size && is_plain; i++)
         is_plain = (unsigned char)key.data[i] >= ' ' && key.data[i] != 0x7f;

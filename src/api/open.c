@@ -50,9 +50,8 @@ static struct heap heap_of(const pawl_options *options)
     return heap_libc;
 }
 
-/* Open what `from` says, with the host's choices. `env` is the engine's, also on failure. */
-static pawl_status open_engine(pawl **out, const char *url, const pawl_options *o,
-                               struct engine_options from, pawl_error *error)
+pawl_status api_open(pawl **out, const char *url, const pawl_options *o, struct engine_options from,
+                     pawl_error *error)
 {
     struct heap heap = heap_of(o);
     struct scope scope;
@@ -84,19 +83,44 @@ static pawl_status open_engine(pawl **out, const char *url, const pawl_options *
     return status;
 }
 
+void api_close(pawl *p)
+{
+    const struct panic_hook *outer = panic_set(&p->panic);
+    struct heap heap = p->heap;
+
+    engine_close(p->engine);
+    panic_set(outer);
+    heap_free(&heap, p, sizeof *p);
+}
+
+/* ---- A store of its own ---- */
+
 static const pawl_options defaults = { 0 };
+
+static pawl_status fail_no_memory(pawl **out, pawl_error *error)
+{
+    api_close(*out);
+    *out = NULL;
+    if (error)
+        *error = (pawl_error){ PAWL_NO_MEMORY, "there is no memory for the stores beside it" };
+    return PAWL_NO_MEMORY;
+}
 
 pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *options, struct env *env,
                           pawl_error *error)
 {
     const pawl_options *o = options ? options : &defaults;
+    pawl_status status;
 
     *out = NULL;
-    return open_engine(
-        out, url ? url : "sqlite:pawl.db", o,
-        (struct engine_options){
-            .env = env, .own = o->own, .address = o->address, .workers = o->workers },
-        error);
+    url = url ? url : "sqlite:pawl.db";
+    status = api_open(out, url, o,
+                      (struct engine_options){
+                          .env = env, .own = o->own, .address = o->address, .workers = o->workers },
+                      error);
+    if (status != PAWL_OK)
+        return status;
+    return stores_begin(*out, url, o) == PAWL_OK ? PAWL_OK : fail_no_memory(out, error);
 }
 
 pawl_status pawl_open(pawl **out, const char *url, const pawl_options *options, pawl_error *error)
@@ -121,7 +145,7 @@ pawl_status pawl_attach(pawl **out, struct sqlite3 *connection, const pawl_optio
         return status;
     *out = NULL;
     if (connection && !o->own && !o->workers && !o->address)
-        return open_engine(
+        return api_open(
             out, NULL, o,
             (struct engine_options){ .env = env_os_new(&heap), .connection = connection }, error);
     scope_init(&scope, &heap, LIMIT_SCOPE);
@@ -132,16 +156,11 @@ pawl_status pawl_attach(pawl **out, struct sqlite3 *connection, const pawl_optio
     return api_leave(&scope, PAWL_INVALID_REQUEST, error);
 }
 
+/* A store beside another is the other's to close. */
 void pawl_close(pawl *p)
 {
-    const struct panic_hook *outer;
-    struct heap heap;
-
-    if (!p)
+    if (!p || p->first)
         return;
-    outer = panic_set(&p->panic);
-    heap = p->heap;
-    engine_close(p->engine);
-    panic_set(outer);
-    heap_free(&heap, p, sizeof *p);
+    stores_end(p);
+    api_close(p);
 }

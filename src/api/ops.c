@@ -248,6 +248,11 @@ static const struct op_param reject_params[] = {
     END,
 };
 
+static const struct op_param store_put_params[] = {
+    { "store", IN_PATH, OP_STRING, true, "its name: 1..128 of A-Za-z0-9._-, a letter or digit first" },
+    END,
+};
+
 static const struct op_param no_params[] = { END };
 
 const struct op ops[] = {
@@ -349,7 +354,11 @@ const struct op ops[] = {
     { "instance.events", "GET", "/v1/instances/{instance_id}/events",
       OP_ANY_QUERY | OP_STREAM | OP_QUICK, 200,
       "The entries of one instance as they are recorded", instance_events_params, op_events, "read" },
-    { "store.list", "GET", "/v1/stores", OP_QUICK, 200, "The stores", no_params, op_store_names, "read" },
+    { "store.list", "GET", "/v1/stores", OP_FIRST_STORE, 200, "The stores: default, and those that were put",
+      no_params, op_store_list, "read" },
+    { "store.put", "PUT", "/v1/stores/{store}", OP_WRITES | OP_FIRST_STORE, 201,
+      "Make a store, if there is none of that name: every route is also under /v1/stores/NAME",
+      store_put_params, op_store_put, "admin" },
     { "store.sql", NULL, NULL, 0, 200, "Read-only SQL, for people at the machine itself",
       sql_params, op_store_sql, "admin" },
     { "store.verify", "POST", "/v1/verify", 0, 200,

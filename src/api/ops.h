@@ -34,6 +34,7 @@ struct op_param {
 #define OP_QUICK 32u     /* looks at one thing: not worth handing to another thread */
 #define OP_FIXED 64u     /* what is there never changes: worth a tag */
 #define OP_FIGURES 128u  /* what is counted; a surface adds what it has counted itself */
+#define OP_FIRST_STORE 1024u /* about all stores of a server: asked of the first, and of its tokens */
 #define OP_STREAM 16u    /* the answer says where a stream begins; a surface that can, goes on */
 
 /* Who calls. */
@@ -110,7 +111,8 @@ bool op_has_tokens(pawl *p); /* that are in force */
 /* A key that every surface carries unchanged. */
 bool key_is_plain(str key);
 #define KEY_EXPECTED                                                                               \
-    "the idempotency key: expected 1..128 bytes, no control characters, no space at its ends"
+    "the idempotency key: expected 1..128 bytes of UTF-8, no control characters, no space at its "  \
+    "ends"
 
 /* An operation under way that holds no thread. Where op_can_fly() says so it may be prepared
  * (rejections come out here) and launched: `landed` is called once, by a thread that must not be

@@ -129,7 +129,8 @@ pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SH
     X(token_revoke)                                                                                \
     X(batch)                                                                                       \
     X(events)                                                                                      \
-    X(store_names)                                                                                 \
+    X(store_put)                                                                                   \
+    X(store_list)                                                                                  \
     X(store_sql)                                                                                   \
     X(store_verify)                                                                                \
     X(metrics)                                                                                     \

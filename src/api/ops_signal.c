@@ -121,13 +121,6 @@ pawl_status op_test_advance(struct op_call *call, struct buf *out)
     return PAWL_OK;
 }
 
-pawl_status op_store_names(struct op_call *call, struct buf *out)
-{
-    (void)call;
-    buf_str(out, STR("{\"stores\":[\"default\"]}"));
-    return PAWL_OK;
-}
-
 pawl_status op_health(struct op_call *call, struct buf *out)
 {
     (void)call;

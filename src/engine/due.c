@@ -4,6 +4,8 @@
  * may have become due, by whichever thread: whoever changes the answer calls engine_ring(). */
 #include "engine/engine_int.h"
 
+#define BROKEN_REST_MS 60000 /* a store that failed is tried again so much later */
+
 /* The clock in which due times are told here. */
 static int64_t base_ms(struct engine *engine)
 {
@@ -94,6 +96,25 @@ int64_t engine_next_due_ms(struct engine *engine)
     left_ms = at_ms == BELL_NEVER ? -1 : at_ms == BELL_NOW ? 0 : at_ms - base_ms(engine);
     pthread_mutex_unlock(&engine->lock);
     return left_ms < -1 ? 0 : left_ms;
+}
+
+/* What is known of the future is in the store, and nothing is under way or held in memory alone. A
+ * store that failed is as good as closed. */
+bool engine_is_at_rest(struct engine *engine, int64_t *due_in_ms)
+{
+    bool is_idle, is_broken;
+
+    *due_in_ms = engine_next_due_ms(engine);
+    pthread_mutex_lock(&engine->lock);
+    is_broken = engine->broken;
+    is_idle = *due_in_ms != 0 && !has_work(engine) && !engine->draining && !engine->later &&
+              !engine->timers_busy && !engine->jobs_under_way && !engine->mail_under_way &&
+              !engine->lease_count && !engine->parked_claims && !engine->stuck_timers &&
+              engine->tip.flushed >= engine->tip.pos;
+    pthread_mutex_unlock(&engine->lock);
+    if (is_broken)
+        *due_in_ms = BROKEN_REST_MS;
+    return is_broken || is_idle;
 }
 
 static void run_waiting(struct engine *engine)

@@ -416,6 +416,9 @@ pawl_status engine_step_is_live(struct engine *engine, struct scope *scope, str 
                                 bool *out_live);
 
 int64_t engine_next_due_ms(struct engine *engine); /* from now; 0: at once; -1: never */
+/* Could it be closed now and opened when it is needed again, at the latest in *due_in_ms (-1:
+ * never), without anybody seeing the difference? */
+bool engine_is_at_rest(struct engine *engine, int64_t *due_in_ms);
 /* A descriptor of the engine's, readable while engine_run_due() has something to do; -1: none. */
 int engine_bell(struct engine *engine);
 pawl_status engine_run_due(struct engine *engine, struct scope *scope);

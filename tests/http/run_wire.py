@@ -1,7 +1,9 @@
 """HTTP/1.1 as it is on the wire: keep-alive, methods, tags, limits, slow and broken clients (RELIABILITY.md F19)."""
 import json
 import os
+import re
 import resource
+import socket
 import time
 
 from raw import Raw
@@ -62,6 +64,8 @@ def test_an_absolute_target_is_its_path(shell):
     line = Raw(web)
     line.ask("GET", "http://%s/healthz" % web.host)
     assert line.reply()[0] == 200
+    line.ask("GET", "HTTPS://%s/healthz" % web.host)
+    assert line.reply()[0] == 200
     line.ask("GET", "http://%s" % web.host)
     assert json.loads(line.reply()[2])["reason"] == "not-known"
 
@@ -84,39 +88,88 @@ def test_what_never_changes_has_a_tag_and_is_sent_once(shell):
     web.expect(200, "GET", "/v1/definitions/wheel", headers={"If-None-Match": newest})
 
 
-def test_broken_requests_are_refused_and_their_connections_closed(shell):
+POST = b"POST /v1/instances HTTP/1.1\r\nHost: localhost\r\n"
+GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+BROKEN = {  # what: (reason, bytes)
+    "nothing but bytes": ("invalid-request", b"\0\1\2\r\n\r\n"),
+    "TLS": ("invalid-request", b"\x16\x03\x01\x00\xa5\x01\x00"),
+    "one word": ("invalid-request", b"hello\r\n\r\n"),
+    "HTTP/0.9": ("invalid-request", b"GET /healthz\r\n"),
+    "four words": ("invalid-request", b"GET /healthz /x HTTP/1.1\r\n\r\n"),
+    "two blanks": ("invalid-request", b"GET  /healthz HTTP/1.1\r\n\r\n"),
+    "HTTP/2": ("invalid-request", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+    "HTTP/3": ("invalid-request", b"GET /healthz HTTP/3.0\r\n\r\n"),
+    "another protocol": ("invalid-request", b"GET /healthz HTTQ/1.1\r\n\r\n"),
+    "a version in small letters": ("invalid-request", b"GET /healthz http/1.1\r\n\r\n"),
+    "no method": ("invalid-request", b" /healthz HTTP/1.1\r\n\r\n"),
+    "a method that is no word": ("invalid-request", b"G@T /healthz HTTP/1.1\r\n\r\n"),
+    "NUL in the target": ("invalid-request", b"GET /healthz\0x HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+    "no host": ("invalid-request", b"GET /healthz HTTP/1.1\r\n\r\n"),
+    "an empty host": ("invalid-request", b"GET /healthz HTTP/1.1\r\nHost:\r\n\r\n"),
+    "two hosts": ("invalid-request", GET + b"Host: localhost\r\n\r\n"),
+    "a foreign host": ("forbidden", b"GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n"),
+    "a foreign target": ("forbidden", b"GET http://evil.example/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+    "a foreign target with TLS": ("forbidden", b"GET https://evil.example/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+    "no colon": ("invalid-request", GET + b"no colon\r\n\r\n"),
+    "no name": ("invalid-request", GET + b": x\r\n\r\n"),
+    "a blank in a name": ("invalid-request", GET + b"X : y\r\n\r\n"),
+    "a folded line": ("invalid-request", GET + b"X: y\r\n z\r\n\r\n"),
+    "a first line folded": ("invalid-request", b"GET /healthz HTTP/1.1\r\n X: y\r\nHost: localhost\r\n\r\n"),
+    "NUL in a value": ("invalid-request", GET + b"X: a\0b\r\n\r\n"),
+    "a lone CR in a value": ("invalid-request", GET + b"X: a\rContent-Length: 5\r\n\r\n"),
+    "a long target": ("too-large", b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+    "a line without end": ("too-large", b"A" * 20000),
+    "a long header": ("too-large", GET + b"Cookie: " + b"x" * 9000 + b"\r\n\r\n"),
+    "many headers": ("too-large", GET + b"".join(b"X%d: y\r\n" % i for i in range(2000)) + b"\r\n"),
+    "many cookies": ("too-large", GET + b"Cookie: " + b"a=b; " * 100 + b"\r\n\r\n"),
+    "a length that is no number": ("invalid-request", POST + b"Content-Length: abc\r\n\r\n{}"),
+    "a negative length": ("invalid-request", POST + b"Content-Length: -1\r\n\r\n{}"),
+    "a length with a sign": ("invalid-request", POST + b"Content-Length: +2\r\n\r\n{}"),
+    "an empty length": ("invalid-request", POST + b"Content-Length:\r\n\r\n{}"),
+    "a list of lengths": ("invalid-request", POST + b"Content-Length: 2, 2\r\n\r\n{}"),
+    "a length beyond all": ("too-large", POST + b"Content-Length: 99999999999999999999999\r\n\r\n"),
+    "a length too large to read": ("too-large", POST + b"Content-Length: 9999999999999\r\n\r\n"),
+    "two lengths": ("invalid-request", POST + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}"),
+    "a length beside chunks": ("invalid-request", POST + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}"),
+    "another coding": ("invalid-request", POST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
+    "a chunk without a size": ("invalid-request", CHUNKED + b"ZZ\r\n{}\r\n0\r\n\r\n"),
+    "a chunk of negative size": ("invalid-request", CHUNKED + b"-2\r\n{}\r\n0\r\n\r\n"),
+    "a chunk beyond all": ("too-large", CHUNKED + b"f" * 20 + b"\r\n{}\r\n0\r\n\r\n"),
+    "a chunk longer than it says": ("invalid-request", CHUNKED + b"2\r\n{}x0\r\n\r\n"),
+    "a second chunk that is none": ("invalid-request", CHUNKED + b"2\r\n{}\r\nZZ\r\n\r\n"),
+}
+
+
+def test_every_malformed_request_is_told_what_is_wrong_with_it_in_our_words(shell):
     web = server(shell)
-    start = "POST /v1/instances HTTP/1.1\r\nHost: %s\r\n" % web.host
-    ours = {
-        "two lengths": start + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
-        "length beside chunks": start + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
-        "a blank in a name": "GET /healthz HTTP/1.1\r\nHost: %s\r\nX : y\r\n\r\n" % web.host,
-        "no host": "GET /healthz HTTP/1.1\r\n\r\n",
-    }
-    for what, text in ours.items():
+    status_of = {"invalid-request": 400, "forbidden": 403, "too-large": 413}
+    for what, (reason, data) in BROKEN.items():
         line = Raw(web)
-        line.send(text)
+        line.send(data)
         status, headers, body = line.reply()
-        assert status == 400 and headers["content-type"] == "application/problem+json", (what, status, body)
-        assert json.loads(body)["reason"] == "invalid-request", (what, body)
-    library = {  # answered by libmicrohttpd itself, in HTML: src/surface/http/README.md
-        400: [start + "Content-Length: -1\r\n\r\n", start + "Transfer-Encoding: chunked\r\n\r\nZZ\r\n",
-              "GET /healthz HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n"],
-        413: [start + "Content-Length: 99999999999999999999999\r\n\r\n"],
-        414: ["GET /" + "x" * 9000 + " HTTP/1.1\r\n\r\n"],
-        431: [start + "Cookie: " + "x" * 9000 + "\r\n\r\n"],
-        505: ["GET /healthz HTTP/3.0\r\n\r\n"],
-    }
-    for status, texts in library.items():
-        for text in texts:
+        assert headers["content-type"] == "application/problem+json" and headers["x-request-id"], (what, body)
+        problem = json.loads(body)
+        assert problem["reason"] == reason and problem["status"] == status == status_of[reason] and problem["detail"], (what, body)
+    figures = web.get("/metrics").body.decode()
+    counted = int(re.search(r'^pawl_http_answers_total\{status="413"\} (\d+)', figures, re.M).group(1))
+    assert counted == sum(reason == "too-large" for reason, _ in BROKEN.values()), "refusals are counted like answers"
+
+
+def test_a_request_may_come_in_any_pieces(shell):
+    web = server(shell)
+    for data in (b"\r\n\r\n" + GET + b"\r\n", GET.replace(b"\r\n", b"\n") + b"\n", GET + b"X: " + b"y" * 5000 + b"\r\n\r\n"):
+        for size in (1, 7, 10000):
             line = Raw(web)
-            line.send(text)
-            assert line.reply()[0] == status and line.is_closed(), text[:80]
-    for text in (b"\x16\x03\x01\x00\xa5\x01\x00\r\n\r\n", b"hello\r\n\r\n"):
-        line = Raw(web)
-        line.send(text)
-        assert line.is_closed()
-    Raw(web).send(b"\x00" * 100 + b"\r\n\r\n")  # taken for the beginning of a line: dropped after 10 s
+            line.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for at in range(0, min(len(data), 200), size):
+                line.send(data[at:at + size])
+            line.send(data[at + size:])
+            assert line.reply()[0] == 200, (data[:60], size)
+    line = Raw(web)
+    line.send(GET + b"Content-Le")
+    line.socket.shutdown(socket.SHUT_WR)
+    assert line.is_closed()
     assert web.get("/healthz").status == 200
 
 

@@ -55,12 +55,22 @@ TEST(http_route, a_definition_may_be_called_check)
     expect_route(t, "PUT", "/v1/definitions/check", "definition.put");
 }
 
-TEST(http_route, the_default_store_may_be_named_and_no_other)
+TEST(http_route, every_address_is_also_one_of_each_store)
 {
     expect_route(t, "GET", "/v1/stores/default/instances/a1/why", "instance.why");
     EXPECT_STR(route.pairs[0].value, "a1");
-    EXPECT_EQ(find(t, "GET", "/v1/stores/other/instances"), PAWL_NOT_KNOWN);
-    EXPECT_EQ(find(t, "GET", "/v1/stores/default"), PAWL_NOT_KNOWN);
+    EXPECT_STR(route.store, "default");
+    expect_route(t, "GET", "/v1/stores/oth%65r/instances", "instance.list");
+    EXPECT_STR(route.store, "other");
+    expect_route(t, "GET", "/v1/stores/other/metrics", "metrics.get");
+    EXPECT_STR(route.store, "other");
+    expect_route(t, "PUT", "/v1/stores/other", "store.put");
+    EXPECT_STR(route.pairs[0].value, "other");
+    EXPECT_STR(route.store, "default");
+    EXPECT_EQ(route_body_limit(STR("/v1/stores/other/batch?x")), LIMIT_BATCH_TEXT);
+    EXPECT_EQ(route_body_limit(STR("/v1/stores/batch")), LIMIT_TEXT);
+    EXPECT_EQ(find(t, "GET", "/v1/stores/default"), PAWL_NOT_ALLOWED);
+    EXPECT_EQ(find(t, "GET", "/v1/stores/%zz/instances"), PAWL_INVALID_REQUEST);
     EXPECT_EQ(find(t, "GET", "/v1/stores/default/stores/default/instances"), PAWL_NOT_KNOWN);
 }
 

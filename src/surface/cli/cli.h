@@ -89,7 +89,7 @@ struct target {
     pawl *local;           /* or else: */
     struct client *remote; /* a server, or the owner of the store */
     bool through_owner;
-    char address[256]; /* of the remote */
+    char address[512]; /* of the remote */
 };
 
 struct cli {
@@ -229,6 +229,7 @@ int verb_verify(struct cli *cli);
 int verb_sql(struct cli *cli);
 int verb_serve(struct cli *cli);
 int verb_token(struct cli *cli);
+int verb_stores(struct cli *cli);
 int verb_alarm(struct cli *cli);
 int verb_demo(struct cli *cli);
 

@@ -1,5 +1,6 @@
 /* client.c - one HTTP request over one TCP connection. Knows nothing of operations. */
 #include "surface/cli/client.h"
+#include "api/stores.h"
 #include "base/buf.h"
 #include <errno.h>
 #include <netdb.h>
@@ -12,25 +13,49 @@
 
 #define ANSWER_WAIT_S 120 /* longer than any operation may take */
 
+static pawl_status fail_address(struct scope *scope, const char *url)
+{
+    return scope_fail(scope, PAWL_INVALID_REQUEST,
+                      "expected http://host:port or http://host:port/v1/stores/NAME, found '%s'",
+                      url);
+}
+
+/* The store behind the authority, which it is taken off. */
+static bool take_store(str *rest, struct client *client)
+{
+    const str prefix = STR("/v1/stores/");
+    const char *slash = memchr(rest->data, '/', rest->size);
+    str path = slash ? str_from(*rest, (size_t)(slash - rest->data)) : STR("");
+
+    rest->size -= path.size;
+    if (path.size == 0)
+        return true;
+    if (!str_starts(path, prefix) || path.size >= sizeof client->store ||
+        !store_name_is_valid(str_from(path, prefix.size)))
+        return false;
+    memcpy(client->store, path.data, path.size);
+    return true;
+}
+
 pawl_status client_init(struct client *client, const char *url, struct scope *scope)
 {
     str rest = str_of(url);
     size_t host_size;
     const char *colon;
 
+    *client = (struct client){ .port = "7295" };
     if (!str_starts(rest, STR("http://")))
-        return scope_fail(scope, PAWL_INVALID_REQUEST, "expected http://host:port, found '%s'",
-                          url);
+        return fail_address(scope, url);
     rest = str_from(rest, strlen("http://"));
     while (rest.size > 0 && rest.data[rest.size - 1] == '/')
         rest.size--;
+    if (!take_store(&rest, client))
+        return fail_address(scope, url);
     colon = memrchr(rest.data, ':', rest.size);
     host_size = colon ? (size_t)(colon - rest.data) : rest.size;
-    if (host_size == 0 || host_size >= sizeof client->host || memchr(rest.data, '/', rest.size) ||
+    if (host_size == 0 || host_size >= sizeof client->host ||
         (colon && rest.size - host_size - 1 >= sizeof client->port))
-        return scope_fail(scope, PAWL_INVALID_REQUEST, "expected http://host:port, found '%s'",
-                          url);
-    *client = (struct client){ .port = "7295" };
+        return fail_address(scope, url);
     memcpy(client->host, rest.data, host_size);
     if (colon) {
         memset(client->port, 0, sizeof client->port);

@@ -9,6 +9,7 @@
 
 struct client {
     char host[256], port[8];
+    char store[160]; /* "/v1/stores/NAME"; "": the server's first */
 };
 
 struct http_request {
@@ -24,7 +25,7 @@ struct http_response {
     str content_type, body; /* in the scope */
 };
 
-/* Take an address apart: "http://host[:port]". INVALID_REQUEST. */
+/* Take an address apart: "http://host[:port][/v1/stores/NAME]". INVALID_REQUEST. */
 pawl_status client_init(struct client *client, const char *url, struct scope *scope);
 
 /* Ask, and wait for the answer. STORAGE_FAILURE if the server cannot be reached: nothing was

@@ -65,11 +65,19 @@ static void log_request(void *context, const char *line, size_t size)
     (void)written;
 }
 
+/* Every store of the server has what this binary brings. */
+static pawl_status on_store_opened(void *context, pawl *p, pawl_error *error)
+{
+    (void)context;
+    return countdown_register(p, error);
+}
+
 static pawl_status serve_on(struct cli *cli, const struct host_options *options, struct host *host,
                             int listener)
 {
     struct http_options http = { .socket = listener,
                                  .hosts = options->hosts,
+                                 .opened = on_store_opened,
                                  .tls_cert = options->tls_cert,
                                  .tls_key = options->tls_key };
 

@@ -45,10 +45,14 @@ static enum op_place place_of(const struct op *op, const struct node *member)
     return op->flags & OP_ANY_QUERY ? IN_QUERY : IN_BODY;
 }
 
-static pawl_status put_path(const struct op *op, const struct node *input, struct scope *scope,
-                            struct buf *out)
+/* "/v1/..." of a store is "/v1/stores/NAME/...". */
+static pawl_status put_path(const struct client *client, const struct op *op,
+                            const struct node *input, struct scope *scope, struct buf *out)
 {
-    for (const char *at = op->path; *at; at++) {
+    bool is_inside = client->store[0] && strncmp(op->path, "/v1/", 4) == 0;
+
+    buf_str(out, str_of(is_inside ? client->store : ""));
+    for (const char *at = op->path + (is_inside ? 3 : 0); *at; at++) {
         const char *end = *at == '{' ? strchr(at, '}') : NULL;
         const struct node *member;
 
@@ -164,7 +168,7 @@ static pawl_status send_op(const struct client *client, const struct op *op,
 
     buf_init(&target, scope->arena.heap, TARGET_MAX);
     buf_init(&body, scope->arena.heap, CLIENT_ANSWER_MAX);
-    status = put_path(op, input, scope, &target);
+    status = put_path(client, op, input, scope, &target);
     if (status == PAWL_OK) {
         put_query(op, input, &target);
         put_body(op, input, &body, &request);

@@ -36,15 +36,46 @@ static void pause_ms(long ms)
     nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 }, NULL);
 }
 
+/* FILE-stores/NAME.db is served by whoever owns FILE, also while nobody has it open: "ADDRESS" of
+ * that owner becomes "ADDRESS/v1/stores/NAME". */
+static void find_first_owner(const char *file, char *address, size_t size, int *pid)
+{
+    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : "";
+    str folder = { file, slash ? (size_t)(slash - file) : 0 };
+    size_t name_size = strlen(name), used;
+
+    if (folder.size <= 7 || memcmp(slash - 7, "-stores", 7) != 0 || name_size <= 3 ||
+        strcmp(name + name_size - 3, ".db") != 0)
+        return;
+    folder.size -= 7;
+    if (sqlite_owner(folder, address, size, pid) != PAWL_OK || *pid <= 0 || !address[0])
+        return;
+    used = strlen(address);
+    snprintf(address + used, size - used, "/v1/stores/%.*s", (int)(name_size - 3), name);
+}
+
+/* Who owns it: a process, or 0. */
+static int owner_of(const char *file, char *address, size_t size)
+{
+    int pid = 0;
+
+    if (sqlite_owner(str_of(file), address, size, &pid) != PAWL_OK || pid <= 0) {
+        pid = 0;
+        find_first_owner(file, address, size, &pid);
+    }
+    return pid;
+}
+
 /* Go through the owner of a file, if it has one: *found. An owner takes the store first and
  * listens a moment later, so it is given that moment. */
 static pawl_status try_owner(struct cli *cli, const char *file, bool *found)
 {
     char address[sizeof cli->target.address];
-    int pid = 0;
+    int pid;
 
     for (int waited_ms = 0;; waited_ms += OWNER_PAUSE_MS) {
-        *found = sqlite_owner(str_of(file), address, sizeof address, &pid) == PAWL_OK && pid > 0;
+        pid = owner_of(file, address, sizeof address);
+        *found = pid > 0;
         if (!*found)
             return PAWL_OK;
         if (!address[0])

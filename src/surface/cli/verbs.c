@@ -241,6 +241,11 @@ const struct verb verbs[] = {
     { "token", TRUST, "create|list|revoke [ID]", 1, 2, "who may call the server from elsewhere", token_options,
       "pawl token create --scope read,write:order --expires 30d\npawl token revoke 0123456789abcdef\n",
       .run = verb_token },
+    { "stores", TRUST, "[list | create NAME]", 0, 2, "the stores of a server or a file; make one", NULL,
+      "pawl stores\npawl stores create tenant-7\n"
+      "pawl --store http://127.0.0.1:7295/v1/stores/tenant-7 list    through a server\n"
+      "pawl --store sqlite:pawl.db-stores/tenant-7.db list           its file\n",
+      .run = verb_stores },
     { "serve", TRUST, "", 0, 0, "own the store and serve it over HTTP", serve_options,
       "pawl serve\npawl --store sqlite:orders.db serve --listen 127.0.0.1:8000\n", .run = verb_serve },
     { 0 },

@@ -7,7 +7,7 @@ static bool is_bearer(str header)
     return header.size > 7 && strncasecmp(header.data, "Bearer ", 7) == 0;
 }
 
-pawl_status request_authenticate(struct request *request)
+pawl_status request_authenticate(struct request *request, pawl *p)
 {
     const struct op *op = request->op;
     str header = request_header(request, "Authorization");
@@ -16,6 +16,6 @@ pawl_status request_authenticate(struct request *request)
         return PAWL_OK;
     if (op->scope && strcmp(op->scope, "none") == 0)
         return PAWL_OK;
-    return op_authenticate(request->server->p, &request->scope,
-                           is_bearer(header) ? str_from(header, 7) : STR(""), &request->call.who);
+    return op_authenticate(p, &request->scope, is_bearer(header) ? str_from(header, 7) : STR(""),
+                           &request->call.who);
 }

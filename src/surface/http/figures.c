@@ -1,4 +1,5 @@
 /* figures.c - what the server has counted: answers, times, connections, streams, refusals. */
+#include "api/stores.h"
 #include "api/world.h"
 #include "base/assert.h"
 #include "surface/http/stream_int.h"
@@ -71,7 +72,9 @@ static void print_gauge(struct buf *out, const char *name, const char *help, uin
 void figures_print(struct http_server *server, struct buf *out)
 {
     print_gauge(out, "pawl_http_connections", "Open connections.", server->visits.count);
-    print_gauge(out, "pawl_http_streams", "Open streams of entries.", server->hub->stream_count);
+    print_gauge(out, "pawl_http_streams", "Open streams of entries.", sites_streams(server));
+    print_gauge(out, "pawl_stores_open", "Stores that are open beside the first.",
+                stores_open_count(server->p));
     print_gauge(out, "pawl_http_requests_active", "Requests begun and not yet answered.",
                 server->active);
     print_gauge(out, "pawl_http_requests_away", "Requests that wait for a commit or a worker.",

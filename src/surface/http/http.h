@@ -21,9 +21,12 @@ struct http_options {
     void (*log)(void *context, const char *line, size_t size); /* a line for each request, with its
                            end; from any thread. NULL: none */
     void *log_context;
-    uint32_t threads; /* that read requests and write answers; 0: HTTP_THREADS */
-    const char *hosts;  /* names under which it may be called beside the local ones: "a,b" */
+    uint32_t threads;  /* that read requests and write answers; 0: HTTP_THREADS */
+    const char *hosts; /* names under which it may be called beside the local ones: "a,b" */
     const char *tls_cert, *tls_key; /* PEM texts; NULL: plain HTTP */
+    pawl_status (*opened)(void *context, pawl *p, pawl_error *error); /* a store beside the first is
+                           open: register tools and code; NULL: there are none */
+    void *opened_context;
 };
 
 struct http_server;

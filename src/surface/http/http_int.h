@@ -89,8 +89,19 @@ struct http_figures {
     _Atomic uint64_t refused[HTTP_LIMITS];
 };
 
+/* ---- sites.c: the stores beside the first ---- */
+
+struct sites {
+    pthread_mutex_t lock;
+    struct site *first;
+    pthread_t thread;
+    int stop_event; /* an eventfd */
+    bool is_running;
+};
+
 struct http_server {
-    pawl *p;
+    pawl *p; /* the first store: `default` */
+    struct sites sites;
     struct http_options options; /* as they were given */
     struct http_figures figures;
     uint64_t nonce; /* tells the requests of this server from those of others */
@@ -98,8 +109,9 @@ struct http_server {
     struct visits visits;
     struct hub *hub; /* streams of entries */
     struct MHD_Daemon *daemon;
+    struct porter *porter; /* NULL: with TLS the library accepts connections itself */
     uint16_t port;
-    bool needs_token;   /* it listens on more than loopback */
+    bool needs_token; /* it listens on more than loopback */
     struct work work;
     atomic_uint away;   /* requests whose connection is suspended while they are worked on */
     atomic_uint active; /* requests between their first byte and their last */
@@ -111,7 +123,7 @@ struct http_server {
 #define TRACE_SIZE      56 /* "00-", 32, "-", 16, "-", 2 */
 
 /* Away, it belongs to whoever works on it; else to the thread of its connection. */
-enum request_stage { STAGE_COMING, STAGE_AWAY, STAGE_BACK };
+enum request_stage { STAGE_COMING, STAGE_AWAY, STAGE_OPENED /* its store is */, STAGE_BACK };
 
 struct request {
     struct http_server *server;
@@ -122,16 +134,20 @@ struct request {
     char id[REQUEST_ID_SIZE]; /* the client's, or ours */
     char trace[TRACE_SIZE];   /* "": none */
     const struct op *op;      /* NULL until routed */
+    str store;                /* the name of the store that it is for; data NULL until routed */
+    pawl *p;                  /* that store, in use until the request has ended; NULL: not yet */
     struct op_request call;
     struct op_flight *flight; /* NULL: none, or it has landed */
     struct op_answer result;
     struct MHD_Connection *connection;
-    char *target; /* as it came: path and query, nothing decoded */
+    char *target;    /* as it came: path and query, nothing decoded */
+    char *authority; /* of a target that names one: it counts instead of Host; NULL: none */
     str method;
     struct scope scope;
     struct buf body, answer;
     bool has_begun;
     bool is_last;       /* the connection is closed after the answer */
+    bool is_gzip;       /* the answer is compressed */
     pawl_status status; /* how it went; before: a rejection that waits for the body's end */
     uint32_t body_limit;
     size_t received;        /* bytes of the body, kept or not */
@@ -164,13 +180,20 @@ str request_header(const struct request *request, const char *name);
 
 /* ---- auth.c: who calls ---- */
 
-/* Fill in request->call.who. UNAUTHENTICATED. */
-pawl_status request_authenticate(struct request *request);
+/* Fill in request->call.who, by the tokens that count in `p`. UNAUTHENTICATED. */
+pawl_status request_authenticate(struct request *request, pawl *p);
+
+bool sites_start(struct http_server *server); /* false: errno; sites_free() all the same */
+void sites_end_streams(struct http_server *server);
+void sites_free(struct http_server *server);               /* when there are no streams any more */
+struct hub *site_hub(struct http_server *server, pawl *p); /* NULL: no memory, or it is stopping */
+uint32_t sites_streams(struct http_server *server);
 
 /* ---- route.c: where it goes ---- */
 
 struct route {
     const struct op *op;
+    str store; /* decoded; not yet known to be one */
     struct op_pair pairs[HTTP_PAIRS_MAX];
     uint32_t count;
 };
@@ -191,12 +214,20 @@ void request_work(struct request *request); /* by a worker */
 
 /* ---- log.c, figures.c ---- */
 
+void request_number(struct request *request); /* and an id of ours */
 void request_name(struct request *request);
 void request_trace(struct request *request);
 void request_log(const struct request *request, int64_t took_us);
 void count_refused(struct http_server *server, enum http_limit limit);
 void count_answer(struct request *request); /* and log it */
 void figures_print(struct http_server *server, struct buf *out);
+
+/* ---- gzip.c: smaller answers ---- */
+
+bool accepts_gzip(str header); /* Accept-Encoding */
+bool answer_varies(const struct request *request);
+/* If it pays. Whoever serves others meanwhile may not take its time. */
+void answer_compress(struct request *request, bool may_take_time);
 
 /* ---- response.c: the answer ---- */
 

@@ -293,7 +293,8 @@ static void age(struct hub *hub)
 
     if (read(hub->ticks, &seconds, sizeof seconds) != sizeof seconds)
         return;
-    hub->tick(hub->tick_context, (uint32_t)seconds);
+    if (hub->tick)
+        hub->tick(hub->tick_context, (uint32_t)seconds);
     pthread_mutex_lock(&hub->lock);
     age_list(hub, &hub->idle, (uint32_t)seconds);
     for (uint32_t i = 0; i < HUB_BUCKETS; i++)

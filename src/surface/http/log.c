@@ -17,18 +17,22 @@ static bool is_word(str text)
     return text.size > 0 && text.size < REQUEST_ID_SIZE;
 }
 
-void request_name(struct request *request)
+void request_number(struct request *request)
 {
     struct http_server *server = request->server;
-    str given = request_header(request, "X-Request-Id");
-    uint64_t number = atomic_fetch_add(&server->request_count, 1) + 1;
 
-    request->number = number;
+    request->number = atomic_fetch_add(&server->request_count, 1) + 1;
+    snprintf(request->id, sizeof request->id, "%016llx-%llu", (unsigned long long)server->nonce,
+             (unsigned long long)request->number);
+}
+
+void request_name(struct request *request)
+{
+    str given = request_header(request, "X-Request-Id");
+
+    request_number(request);
     if (given.data && is_word(given))
         memcpy(request->id, given.data, given.size + 1);
-    else
-        snprintf(request->id, sizeof request->id, "%016llx-%llu", (unsigned long long)server->nonce,
-                 (unsigned long long)number);
 }
 
 /* ---- W3C trace context ---- */
@@ -111,6 +115,8 @@ static void add_request(struct buf *line, enum http_log format, const struct req
     add_text(line, format, "trace", (str){ request->trace + 3, request->trace[0] ? 32 : 0 });
     add_text(line, format, "method", request->method);
     add_text(line, format, "path", path_of(request));
+    if (!str_is(request->store, "default"))
+        add_text(line, format, "store", request->store);
     add_text(line, format, "operation", str_of(request->op ? request->op->name : NULL));
 }
 

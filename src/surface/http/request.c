@@ -139,14 +139,16 @@ static pawl_status check_framing(struct request *request, const struct framing *
 
 static pawl_status check_source(struct request *request, const struct framing *framing)
 {
+    str host = request->authority ? str_of(request->authority) : framing->host;
+
     if (framing->host_count != 1 || framing->host.size == 0)
         return scope_fail(&request->scope, PAWL_INVALID_REQUEST, "expected one Host header");
-    if (!host_is_local(framing->host) && !host_is_given(request, framing->host))
+    if (!host_is_local(host) && !host_is_given(request, host))
         return scope_fail(&request->scope, PAWL_FORBIDDEN,
                           "the Host '%.*s' is not a name of this server: use localhost, "
                           "127.0.0.1 or [::1]",
-                          STR_ARG(framing->host));
-    if (framing->origin.data && !origin_is_ours(request, framing->origin, framing->host))
+                          STR_ARG(host));
+    if (framing->origin.data && !origin_is_ours(request, framing->origin, host))
         return scope_fail(&request->scope, PAWL_FORBIDDEN,
                           "pages from '%.*s' may not call this server", STR_ARG(framing->origin));
     return PAWL_OK;

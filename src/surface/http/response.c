@@ -3,7 +3,7 @@
 #include "surface/http/stream_int.h"
 
 #define TAG_BYTES 16
-#define TAG_SIZE  (2 * TAG_BYTES + 3)
+#define TAG_SIZE  (2 * TAG_BYTES + 5) /* with W/ */
 
 /* ---- What never changes ---- */
 
@@ -15,7 +15,8 @@ static bool client_has(const struct request *request, const char *tag)
     return has.data && (str_is(has, "*") || strstr(has.data, tag));
 }
 
-/* The tag of an answer is the hash of its bytes. False: no memory for it, and no harm done. */
+/* The tag of an answer is the hash of its bytes, before they are compressed. False: no memory for
+ * it, and no harm done. */
 static bool print_tag(str body, char out[TAG_SIZE])
 {
     struct sha *sha = sha_new(&heap_libc);
@@ -34,13 +35,22 @@ static bool print_tag(str body, char out[TAG_SIZE])
 static void tag(struct request *request, char out[TAG_SIZE])
 {
     out[0] = 0;
-    if (!request->op || !(request->op->flags & OP_FIXED) || request->result.http_status != 200 ||
-        !print_tag(buf_view(&request->answer), out))
+    if (!request->op || !(request->op->flags & OP_FIXED) || request->is_gzip ||
+        request->result.http_status != 200 || !print_tag(buf_view(&request->answer), out))
         return;
     if (client_has(request, out)) {
         request->result.http_status = 304;
         buf_clear(&request->answer);
     }
+}
+
+/* The same for both codings, so it is no strong one any more. */
+static void weaken(char tag[TAG_SIZE])
+{
+    if (!tag[0])
+        return;
+    memmove(tag + 2, tag, strlen(tag) + 1);
+    memcpy(tag, "W/", 2);
 }
 
 /* ---- Answering ---- */
@@ -53,10 +63,12 @@ static bool add(struct MHD_Response *response, const char *name, const char *val
 static bool describe(const struct request *request, struct MHD_Response *response, const char *tag)
 {
     int http = request->result.http_status;
-    bool names_methods = http == 204 || http == 405;
+    bool names_methods = http == 204 || http == 405, varies = http == 304 || answer_varies(request);
 
     return add(response, "Content-Type", http == 304 ? NULL : request->result.content_type) &&
            add(response, "Allow", names_methods ? request->allow : NULL) &&
+           add(response, "Content-Encoding", request->is_gzip ? "gzip" : NULL) &&
+           add(response, "Vary", varies ? "Accept-Encoding" : NULL) &&
            add(response, "X-Request-Id", request->id) &&
            add(response, "traceparent", request->trace) && add(response, "ETag", tag) &&
            add(response, "WWW-Authenticate", http == 401 ? "Bearer" : NULL) &&
@@ -72,6 +84,9 @@ static enum MHD_Result queue(struct request *request)
     char text[TAG_SIZE];
 
     tag(request, text);
+    answer_compress(request, false);
+    if (request->is_gzip)
+        weaken(text);
     count_answer(request);
     response = MHD_create_response_from_buffer(
         request->answer.size, request->answer.size > 0 ? request->answer.data : NULL,

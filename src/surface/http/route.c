@@ -54,19 +54,29 @@ static bool fits(str template, str path, struct route *out)
     return path.size == 0;
 }
 
-/* "/v1/stores/default/..." is "/v1/..."; any other store is none of ours. */
-static pawl_status strip_store(struct scope *scope, str *path)
+/* "/v1/stores/NAME/..." is "/v1/..." of that store, and so is "/v1/stores/NAME/metrics" its
+ * "/metrics"; "/v1/stores/NAME" alone is an address of its own. */
+static pawl_status strip_store(struct scope *scope, str *path, str *store)
 {
     const str prefix = STR("/v1/stores/");
-    str rest, store;
+    str rest, name;
     char *joined;
+    pawl_status status;
 
+    *store = STR("default");
     if (!str_starts(*path, prefix))
         return PAWL_OK;
     rest = str_from(*path, prefix.size - 1);
-    next_segment(&rest, &store);
-    if (!str_is(store, "default") || rest.size == 0)
-        return scope_fail(scope, PAWL_NOT_KNOWN, "no store '%.*s'", STR_ARG(store));
+    next_segment(&rest, &name);
+    if (rest.size == 0)
+        return PAWL_OK;
+    status = url_decode(scope, name, false, store);
+    if (status != PAWL_OK)
+        return status;
+    if (str_is(rest, "/metrics") || str_is(rest, "/healthz")) {
+        *path = rest;
+        return PAWL_OK;
+    }
     joined = arena_alloc(&scope->arena, rest.size + 3);
     if (!joined)
         return scope_no_memory(scope);
@@ -115,10 +125,15 @@ static str path_of(str target)
 
 uint32_t route_body_limit(str target)
 {
-    str path = path_of(target);
+    const str prefix = STR("/v1/stores/");
+    str path = path_of(target), store;
 
-    return str_is(path, "/v1/batch") || str_is(path, "/v1/stores/default/batch") ? LIMIT_BATCH_TEXT
-                                                                                 : LIMIT_TEXT;
+    if (str_starts(path, prefix)) {
+        path = str_from(path, prefix.size - 1);
+        next_segment(&path, &store);
+        return str_is(path, "/batch") ? LIMIT_BATCH_TEXT : LIMIT_TEXT;
+    }
+    return str_is(path, "/v1/batch") ? LIMIT_BATCH_TEXT : LIMIT_TEXT;
 }
 
 static pawl_status add_query(struct scope *scope, str query, struct route *out)
@@ -166,7 +181,7 @@ pawl_status route_find(struct scope *scope, str method, str target, struct route
     str path = path_of(target);
     str query = path.size < target.size ? str_from(target, path.size + 1) : STR("");
     str wanted = str_is(method, "HEAD") ? STR("GET") : method;
-    pawl_status status = strip_store(scope, &path);
+    pawl_status status = strip_store(scope, &path, &out->store);
 
     allow[0] = 0;
     if (status != PAWL_OK)

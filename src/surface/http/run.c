@@ -1,5 +1,6 @@
 /* run.c - what was asked for is run: here if it is quick, without any thread if it can fly, else
  * by a worker. Meanwhile the connection is suspended and this thread reads other requests. */
+#include "api/stores.h"
 #include "api/world.h"
 #include "surface/http/stream_int.h"
 #include <strings.h>
@@ -69,15 +70,19 @@ static void add_last_event(struct request *request, struct route *route)
 /* What the request held is let go: a stream may last for days. HEAD is told what it would be. */
 static pawl_status become_stream(struct request *request)
 {
+    struct hub *hub;
+
     request->result.content_type = "text/event-stream";
     buf_fini(&request->answer);
     if (str_is(request->method, "HEAD"))
         return PAWL_OK;
-    request->stream =
-        stream_begin(request->server->hub, request->connection, &request->result.stream);
+    hub = site_hub(request->server, request->p);
+    if (hub)
+        request->stream = stream_begin(hub, request->connection, &request->result.stream);
     if (!request->stream)
         return scope_no_memory(&request->scope);
     buf_fini(&request->body);
+    request->store = STR_NONE; /* its name goes with the scope */
     scope_fini(&request->scope);
     scope_init(&request->scope, &heap_libc, LIMIT_SCOPE);
     return PAWL_OK;
@@ -95,6 +100,7 @@ static pawl_status find(struct request *request)
     if (status != PAWL_OK)
         return status;
     request->op = route.op;
+    request->store = route.op->flags & OP_FIRST_STORE ? STR("default") : route.store;
     if (route.op->flags & OP_TEXT_BODY) {
         add_format(request, &route);
         request->call.text = buf_view(&request->body);
@@ -122,7 +128,7 @@ static pawl_status complete(struct request *request)
 
     request->call.key = request_header(request, "Idempotency-Key");
     if (status == PAWL_OK)
-        status = op_authorize(request->server->p, &request->scope, request->op, &request->call);
+        status = op_authorize(request->p, &request->scope, request->op, &request->call);
     return status;
 }
 
@@ -133,8 +139,8 @@ static pawl_status run(struct request *request)
     pawl_status status = complete(request);
 
     if (status == PAWL_OK)
-        status = op_run(request->server->p, request->op, &request->call, &request->scope,
-                        &request->answer, &request->result);
+        status = op_run(request->p, request->op, &request->call, &request->scope, &request->answer,
+                        &request->result);
     if (status == PAWL_OK && (request->op->flags & OP_STREAM))
         status = become_stream(request);
     if (status == PAWL_OK && (request->op->flags & OP_FIGURES))
@@ -160,24 +166,54 @@ static pawl_status go_away(struct request *request, bool *is_away)
 
 /* Once resumed the request may be gone; the count is the last that is touched, because the server
  * may go when it is 0. */
-static void come_back(struct request *request)
+static void come_back(struct request *request, enum request_stage stage)
 {
     struct http_server *server = request->server;
 
-    request->stage = STAGE_BACK;
+    request->stage = stage;
     MHD_resume_connection(request->connection);
     atomic_fetch_sub(&server->away, 1);
+}
+
+/* Who may not ask does not learn which stores there are. */
+static void refuse_stranger(struct request *request)
+{
+    struct http_server *server = request->server;
+    pawl_error error = request->scope.error;
+    pawl_status status = request_authenticate(request, server->p);
+
+    if (status == PAWL_OK)
+        request->scope.error = error;
+    else
+        request->status = status;
+}
+
+/* By a worker: the store is opened, and the connection's own thread goes on from there. */
+static void open_store(struct request *request)
+{
+    request->status = store_enter(request->server->p, &request->scope, request->store, &request->p);
+    if (request->status != PAWL_OK) {
+        request->p = NULL;
+        refuse_stranger(request);
+    }
+    come_back(request, request->status == PAWL_OK ? STAGE_OPENED : STAGE_BACK);
 }
 
 /* By a worker. */
 void request_work(struct request *request)
 {
+    if (!request->p) {
+        open_store(request);
+        return;
+    }
     if (request->flight)
         request->status = op_land(request->flight, &request->answer, &request->result);
     else
         request->status = run(request);
     request->flight = NULL;
-    come_back(request);
+    if (request->status == PAWL_OK)
+        answer_compress(request, true);
+    come_back(request, STAGE_BACK);
 }
 
 /* By the engine's thread: a flow or code has a mailbox, and somebody has to wait for its turn; or
@@ -189,7 +225,7 @@ static void on_landed(void *context, struct op_flight *flight)
     if (op_must_wait(flight))
         work_add(&request->server->work, request);
     else
-        come_back(request);
+        come_back(request, STAGE_BACK);
 }
 
 static pawl_status fly(struct request *request, bool *is_away)
@@ -197,7 +233,7 @@ static pawl_status fly(struct request *request, bool *is_away)
     pawl_status status = complete(request);
 
     if (status == PAWL_OK)
-        status = op_board(request->server->p, request->op, &request->call, &request->scope,
+        status = op_board(request->p, request->op, &request->call, &request->scope,
                           &request->answer, &request->flight);
     if (status == PAWL_OK)
         status = go_away(request, is_away);
@@ -221,12 +257,25 @@ static pawl_status hand_over(struct request *request, bool *is_away)
     return status;
 }
 
-static pawl_status start(struct request *request, bool *is_away)
+/* The store that it is for, if that is open; else a worker opens it. */
+static pawl_status enter(struct request *request, bool *is_away)
 {
     pawl_status status = find(request);
 
+    if (status != PAWL_OK)
+        return status;
+    request->p = store_enter_open(request->server->p, request->store);
+    return request->p ? PAWL_OK : hand_over(request, is_away);
+}
+
+static pawl_status start(struct request *request, bool *is_away)
+{
+    pawl_status status = request->stage == STAGE_OPENED ? PAWL_OK : enter(request, is_away);
+
+    if (*is_away)
+        return status;
     if (status == PAWL_OK) /* before its body is looked at: a stranger learns nothing from that */
-        status = request_authenticate(request);
+        status = request_authenticate(request, request->p);
     if (status != PAWL_OK)
         return status;
     if (op_can_fly(request->op))
@@ -244,7 +293,8 @@ bool request_run(struct request *request)
             request->status = op_land(request->flight, &request->answer, &request->result);
         return false;
     }
-    request->begun_us = world_tick_us(request->server->p);
+    if (request->stage == STAGE_COMING)
+        request->begun_us = world_tick_us(request->server->p);
     if (request->status == PAWL_TOO_LARGE)
         count_refused(request->server, HTTP_LIMIT_BODY);
     if (request->status != PAWL_OK)

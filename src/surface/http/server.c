@@ -1,5 +1,7 @@
 /* server.c - the daemon, and the life of a request. */
+#include "api/stores.h"
 #include "api/world.h"
+#include "surface/http/porter.h"
 #include "surface/http/stream_int.h"
 #include <errno.h>
 #include <poll.h>
@@ -17,16 +19,24 @@
 
 /* ---- The life of a request ---- */
 
-/* "http://HOST/path" is "/path": whose it is, the Host header says. */
-static const char *target_path(const char *target)
+/* "http://HOST/path" is "/path" of HOST, whatever the Host header says. *authority: NULL if it
+ * names none. */
+static const char *target_path(const char *target, char **authority)
 {
-    static const char scheme[] = "http://";
+    static const char *const schemes[] = { "http://", "https://" };
 
-    if (strncasecmp(target, scheme, sizeof scheme - 1) != 0)
-        return target;
-    target += sizeof scheme - 1;
-    target += strcspn(target, "/?");
-    return *target == '/' ? target : "/";
+    *authority = NULL;
+    for (size_t i = 0; i < 2; i++) {
+        size_t size = strlen(schemes[i]);
+
+        if (strncasecmp(target, schemes[i], size) != 0)
+            continue;
+        target += size;
+        size = strcspn(target, "/?");
+        *authority = strndup(target, size);
+        return target[size] == '/' ? target + size : "/";
+    }
+    return target;
 }
 
 /* The target as it came is seen only here: later it is decoded, and leniently. */
@@ -38,7 +48,7 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
     visit_allow(connection, VISIT_HEAD_S);
     if (!request)
         return NULL;
-    target = target_path(target);
+    target = target_path(target, &request->authority);
     request->server = server;
     request->connection = connection;
     request->target = strdup(target);
@@ -70,10 +80,12 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
         return;
     *kept = NULL;
     stream_end(request->stream);
+    store_leave(request->p);
     buf_fini(&request->answer);
     buf_fini(&request->body);
     scope_fini(&request->scope);
     free(request->target);
+    free(request->authority);
     free(request);
     if (atomic_fetch_sub(&server->active, 1) == 1 && atomic_load(&server->is_stopping))
         wake_stopper(server);
@@ -169,21 +181,20 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, int listener,
     struct MHD_OptionItem tls[] = {
         { cert.text ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, cert.value },
         { MHD_OPTION_HTTPS_MEM_KEY, 0, key.value },
+        { MHD_OPTION_LISTEN_SOCKET, listener, NULL },
         { MHD_OPTION_END, 0, NULL },
     };
 
-    if (cert.text)
-        flags |= MHD_USE_TLS;
+    flags |= cert.text ? MHD_USE_TLS : MHD_USE_NO_LISTEN_SOCKET; /* else the porter listens */
 
     /* The logger comes first: it is for what the other options may say. */
     return MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
-        MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_THREAD_POOL_SIZE, threads,
-        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)VISIT_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-        MHD_OPTION_URI_LOG_CALLBACK, on_target, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-        server, MHD_OPTION_NOTIFY_CONNECTION, on_visit, server, MHD_OPTION_ARRAY, tls,
-        MHD_OPTION_END);
+        MHD_OPTION_THREAD_POOL_SIZE, threads, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)VISIT_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_URI_LOG_CALLBACK, on_target, server,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION, on_visit,
+        server, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 static struct http_server *fail_start(struct http_server *server, pawl_error *error)
@@ -197,8 +208,11 @@ static struct http_server *fail_start(struct http_server *server, pawl_error *er
         hub_end_streams(server->hub);
         hub_free(server->hub);
     }
-    if (server)
+    if (server) {
+        sites_end_streams(server);
+        sites_free(server);
         work_stop(&server->work);
+    }
     if (server && server->idle_event >= 0)
         close(server->idle_event);
     free(server);
@@ -242,10 +256,15 @@ struct http_server *http_start(pawl *p, const struct http_options *options, pawl
     server->port = socket_port(listener);
     pthread_mutex_init(&server->visits.lock, NULL);
     server->idle_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (work_start(&server->work) && server->idle_event >= 0)
+    if (sites_start(server) && work_start(&server->work) && server->idle_event >= 0)
         server->hub = hub_start(p, visits_age, &server->visits);
     if (server->hub)
         server->daemon = start_daemon(server, listener, options);
+    if (server->daemon && !options->tls_cert &&
+        !(server->porter = porter_start(server, listener))) {
+        MHD_stop_daemon(server->daemon);
+        server->daemon = NULL;
+    }
     return server->daemon ? server : fail_start(server, error);
 }
 
@@ -274,11 +293,15 @@ void http_stop(struct http_server *server)
 
     if (!server)
         return;
+    porter_stop(server->porter);
     listener = MHD_quiesce_daemon(server->daemon);
     hub_end_streams(server->hub);
+    atomic_store(&server->is_stopping, true); /* no more hubs */
+    sites_end_streams(server);
     wait_for_active(server);
     MHD_stop_daemon(server->daemon);
     work_stop(&server->work);
+    sites_free(server);
     hub_free(server->hub);
     if (listener != MHD_INVALID_SOCKET)
         close(listener);

@@ -69,7 +69,7 @@ struct hub {
 
 /* ---- hub.c ---- */
 
-/* `tick` is called every second, in real time. NULL: errno says why. */
+/* `tick` (may be NULL) is called every second, in real time. NULL: errno says why. */
 struct hub *hub_start(pawl *p, void (*tick)(void *context, uint32_t seconds), void *context);
 void hub_end_streams(struct hub *hub); /* each as soon as it has sent its piece; no new ones */
 void hub_free(struct hub *hub);        /* when there are no streams any more; NULL is allowed */

@@ -1,0 +1,51 @@
+/* ops_store.c - the stores of a server, or of a program: made and listed. */
+#include "api/ops_int.h"
+#include "api/stores.h"
+
+/* What belongs to all stores is asked of the first: a token of one of the others must not reach
+ * its neighbours by a batch or an alarm. */
+static pawl_status check_first(const struct op_call *call)
+{
+    return call->p->first
+               ? scope_fail(call->scope, PAWL_NOT_KNOWN,
+                            "%s is not for a store beside another: ask the first", call->op->name)
+               : PAWL_OK;
+}
+
+pawl_status op_store_put(struct op_call *call, struct buf *out)
+{
+    str name = op_text(call, "store");
+    bool is_new;
+    pawl_status status = check_first(call);
+
+    if (status == PAWL_OK)
+        status = stores_put(call->p, call->scope, name, &is_new);
+    if (status != PAWL_OK)
+        return status;
+    call->http_status = is_new ? 201 : 200;
+    json_open(out, '{');
+    json_key(out, "store");
+    json_str(out, name);
+    json_close(out, '}');
+    return PAWL_OK;
+}
+
+pawl_status op_store_list(struct op_call *call, struct buf *out)
+{
+    str *names;
+    uint32_t count;
+    pawl_status status = check_first(call);
+
+    if (status == PAWL_OK)
+        status = stores_names(call->p, call->scope, &names, &count);
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    json_key(out, "stores");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < count; i++)
+        json_str(out, names[i]);
+    json_close(out, ']');
+    json_close(out, '}');
+    return PAWL_OK;
+}

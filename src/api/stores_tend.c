@@ -1,0 +1,120 @@
+/* stores_tend.c - stores are closed when they rest, and opened before something falls due. */
+#include "api/stores_int.h"
+#include "base/limits.h"
+
+#define NEAR_MS  60000              /* due within that: not worth closing */
+#define LOOK_MS  ((int64_t)3600000) /* a wall clock may be set: look at least so often */
+#define RETRY_MS 60000              /* after it could not be opened */
+
+pawl_status stores_wake(pawl *p, struct scope *scope)
+{
+    struct stores *stores = p->stores;
+    str *names;
+    uint32_t count;
+    pawl_status status;
+
+    if (!stores)
+        return PAWL_OK;
+    status = store_names_beside(scope, stores_url(stores), &names, &count);
+    if (status != PAWL_OK)
+        return status;
+    pthread_mutex_lock(&stores->lock);
+    for (uint32_t i = 0; i < count && status == PAWL_OK; i++) {
+        struct member *member = member_find(stores, names[i]);
+
+        if (!member && !(member = member_add(p, names[i])))
+            status = scope_no_memory(scope);
+        else
+            member->due_at_ms = 0;
+    }
+    pthread_mutex_unlock(&stores->lock);
+    return status;
+}
+
+static bool may_rest(const struct member *member, int64_t now_ms, int64_t rest_ms,
+                     int64_t *due_in_ms)
+{
+    return member->p && !member->is_busy && !member->is_pinned && !member->users &&
+           now_ms - member->left_at_ms >= rest_ms &&
+           engine_is_at_rest(member->p->engine, due_in_ms) &&
+           (*due_in_ms < 0 || *due_in_ms >= NEAR_MS);
+}
+
+/* Nobody uses it, and nobody can while it is busy. */
+static void close_member(pawl *p, struct member *member, int64_t now_ms, int64_t due_in_ms)
+{
+    struct stores *stores = p->stores;
+
+    member->is_busy = true;
+    pthread_mutex_unlock(&stores->lock);
+    if (stores->hooks.closing)
+        stores->hooks.closing(stores->hooks.context, member->p);
+    api_close(member->p);
+    pthread_mutex_lock(&stores->lock);
+    member->p = NULL;
+    stores->open_count--;
+    member->due_at_ms =
+        due_in_ms < 0 ? STORE_NEVER : now_ms + (due_in_ms < LOOK_MS ? due_in_ms : LOOK_MS);
+    member_set_free(stores, member);
+}
+
+void stores_close_resting(pawl *p, int64_t now_ms, int64_t rest_ms)
+{
+    int64_t due_in_ms;
+
+    if (!p->stores->options.own || p->stores->options.test_clock)
+        return; /* the clock of a test stands still: nothing says when it will move */
+    for (struct member *member = p->stores->first; member; member = member->next)
+        if (may_rest(member, now_ms, rest_ms, &due_in_ms))
+            close_member(p, member, now_ms, due_in_ms);
+}
+
+static void open_due(pawl *p, struct scope *scope, struct member *member, int64_t now_ms)
+{
+    const pawl_options *options = &p->stores->options;
+    pawl_status status;
+
+    member->due_at_ms = STORE_NEVER;
+    status = member_use(p, scope, member, true);
+    if (status == PAWL_OK) {
+        member->users--;
+        member->left_at_ms = now_ms - STORE_REST_MS; /* it may go as soon as nothing is due */
+        return;
+    }
+    if (status != PAWL_NOT_KNOWN) /* else somebody has taken its file away */
+        member->due_at_ms = now_ms + RETRY_MS;
+    if (options->log)
+        member_log(member, PAWL_LOG_WARN, "store.closed", scope->error.message);
+    scope_clear(scope);
+}
+
+/* Members are never taken off the list: it may be walked though the lock is given up in between. */
+void stores_tend(pawl *p)
+{
+    struct stores *stores = p->stores;
+    int64_t now_ms = stores_tick_ms(p);
+    struct scope scope;
+
+    if (!stores)
+        return;
+    scope_init(&scope, &p->heap, LIMIT_SCOPE);
+    pthread_mutex_lock(&stores->lock);
+    for (struct member *member = stores->first; member; member = member->next)
+        if (!member->p && !member->is_busy && member->due_at_ms <= now_ms)
+            open_due(p, &scope, member, now_ms);
+    stores_close_resting(p, now_ms, STORE_REST_MS);
+    pthread_mutex_unlock(&stores->lock);
+    scope_fini(&scope);
+}
+
+uint32_t stores_open_count(pawl *p)
+{
+    uint32_t count;
+
+    if (!p->stores)
+        return 0;
+    pthread_mutex_lock(&p->stores->lock);
+    count = p->stores->open_count;
+    pthread_mutex_unlock(&p->stores->lock);
+    return count;
+}

@@ -1,0 +1,185 @@
+/* beside.c - the other stores of a file: FILE-stores/NAME.db, and nothing that lists them but the
+ * folder itself. */
+#include "store/beside.h"
+#include "base/assert.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SCHEME  "sqlite:"
+#define FOLDER  "-stores"
+#define ENDING  ".db"
+#define URL_MAX (PATH_MAX + 256)
+
+static bool is_alphanumeric(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+bool store_name_is_valid(str name)
+{
+    if (name.size == 0 || name.size > STORE_NAME_MAX || !is_alphanumeric(name.data[0]))
+        return false;
+    for (size_t i = 0; i < name.size; i++)
+        if (!is_alphanumeric(name.data[i]) && name.data[i] != '.' && name.data[i] != '_' &&
+            name.data[i] != '-')
+            return false;
+    return true;
+}
+
+static bool is_file(str url)
+{
+    return str_starts(url, STR(SCHEME));
+}
+
+static pawl_status fail(struct scope *scope, const char *doing, const char *path)
+{
+    return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s %s: %s", doing, path, strerror(errno));
+}
+
+/* Beside the file itself, whatever links led to it, as FILE-owner is. */
+static pawl_status find_folder(struct scope *scope, str url, char out[PATH_MAX])
+{
+    char given[PATH_MAX], real[PATH_MAX];
+    str path = str_from(url, strlen(SCHEME));
+
+    ASSERT(is_file(url));
+    if (path.size >= sizeof given)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "the path of the store is too long");
+    snprintf(given, sizeof given, "%.*s", STR_ARG(path));
+    if (!realpath(given, real))
+        return fail(scope, "finding", given);
+    if (snprintf(out, PATH_MAX, "%.*s" FOLDER, PATH_MAX - 512, real) >= PATH_MAX - 256)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "the path of the store is too long");
+    return PAWL_OK;
+}
+
+pawl_status store_beside(struct scope *scope, str url, str name, const char **out)
+{
+    char folder[PATH_MAX], text[URL_MAX];
+    pawl_status status;
+
+    ASSERT(store_name_is_valid(name));
+    if (!is_file(url)) {
+        *out = "memory:";
+        return PAWL_OK;
+    }
+    status = find_folder(scope, url, folder);
+    if (status != PAWL_OK)
+        return status;
+    snprintf(text, sizeof text, SCHEME "%s/%.*s" ENDING, folder, STR_ARG(name));
+    *out = arena_text(&scope->arena, str_of(text));
+    return *out ? PAWL_OK : scope_no_memory(scope);
+}
+
+bool store_is_beside(struct scope *scope, str url, str name)
+{
+    const char *found;
+    struct stat info;
+
+    return is_file(url) && store_beside(scope, url, name, &found) == PAWL_OK &&
+           stat(found + strlen(SCHEME), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+/* A folder is there for good when the one above it has been synced. */
+static pawl_status sync_above(struct scope *scope, const char *folder)
+{
+    char above[PATH_MAX];
+    const char *slash = strrchr(folder, '/');
+    int fd, failed;
+
+    ASSERT(slash); /* the path is absolute */
+    snprintf(above, sizeof above, "%.*s", slash == folder ? 1 : (int)(slash - folder), folder);
+    fd = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return fail(scope, "opening", above);
+    failed = fsync(fd);
+    close(fd);
+    return failed ? fail(scope, "syncing", above) : PAWL_OK;
+}
+
+pawl_status store_make_room_beside(struct scope *scope, str url)
+{
+    char folder[PATH_MAX];
+    pawl_status status;
+
+    if (!is_file(url))
+        return PAWL_OK;
+    status = find_folder(scope, url, folder);
+    if (status != PAWL_OK)
+        return status;
+    if (mkdir(folder, 0755) != 0 && errno != EEXIST)
+        return fail(scope, "making", folder);
+    return sync_above(scope, folder); /* also if it was there: whoever made it may have died */
+}
+
+/* ---- The list ---- */
+
+/* The name in "NAME.db"; data NULL: another kind of file (NAME.db-wal, NAME.db-owner). */
+static str name_of(const char *file)
+{
+    str name = str_of(file);
+
+    if (name.size <= strlen(ENDING) || strcmp(file + name.size - strlen(ENDING), ENDING) != 0)
+        return STR_NONE;
+    name.size -= strlen(ENDING);
+    return store_name_is_valid(name) && !str_is(name, STORE_DEFAULT) ? name : STR_NONE;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return str_compare(*(const str *)a, *(const str *)b);
+}
+
+static pawl_status read_names(struct scope *scope, DIR *folder, str **out, uint32_t *count)
+{
+    uint32_t room = 0;
+    struct dirent *file;
+
+    while ((file = readdir(folder)) != NULL) {
+        str name = name_of(file->d_name), *more = *out;
+
+        if (!name.data)
+            continue;
+        if (*count == room) {
+            room = room ? room * 2 : 16;
+            more = ARENA_ARRAY(&scope->arena, str, room);
+            if (more && *count)
+                memcpy(more, *out, sizeof *more * *count);
+        }
+        name = arena_str(&scope->arena, name);
+        if (!more || !name.data)
+            return scope_no_memory(scope);
+        *out = more;
+        more[(*count)++] = name;
+    }
+    return PAWL_OK;
+}
+
+pawl_status store_names_beside(struct scope *scope, str url, str **out, uint32_t *count)
+{
+    char path[PATH_MAX];
+    pawl_status status;
+    DIR *folder;
+
+    *out = NULL;
+    *count = 0;
+    if (!is_file(url))
+        return PAWL_OK;
+    status = find_folder(scope, url, path);
+    if (status != PAWL_OK)
+        return status;
+    folder = opendir(path);
+    if (!folder)
+        return errno == ENOENT ? PAWL_OK : fail(scope, "reading", path);
+    status = read_names(scope, folder, out, count);
+    closedir(folder);
+    if (status == PAWL_OK && *count > 1)
+        qsort(*out, *count, sizeof **out, compare_names);
+    return status;
+}
