@@ -20,6 +20,15 @@ static const struct op_param definition_get_params[] = {
     END,
 };
 
+#define THE_FORMAT { "format", IN_QUERY, OP_STRING, false, "text (the default), mermaid, dot, svg or json" }
+
+static const struct op_param definition_graph_params[] = {
+    { "name", IN_PATH, OP_STRING, true, "the definition" },
+    { "version", IN_QUERY, OP_INTEGER, false, "which version; without it the newest" },
+    THE_FORMAT,
+    END,
+};
+
 static const struct op_param definition_list_params[] = {
     { "limit", IN_QUERY, OP_INTEGER, false, "rows of a page: 1..1000, default 100" },
     { "after", IN_QUERY, OP_STRING, false, "the page after this one's `next`" },
@@ -74,6 +83,8 @@ static const struct op_param cancel_many_params[] = {
 };
 
 static const struct op_param one_instance_params[] = { THE_INSTANCE, END };
+
+static const struct op_param instance_graph_params[] = { THE_INSTANCE, THE_FORMAT, END };
 
 static const struct op_param history_params[] = {
     THE_INSTANCE,
@@ -249,6 +260,9 @@ const struct op ops[] = {
       definition_put_params, op_definition_put, "define" },
     { "definition.get", "GET", "/v1/definitions/{name}", OP_QUICK | OP_FIXED, 200,
       "A definition with its text as supplied", definition_get_params, op_definition_get, "read" },
+    { "definition.graph", "GET", "/v1/graphs/{name}", OP_RAW_ANSWER | OP_FIXED, 200,
+      "A picture of a definition: text, Mermaid, Graphviz, SVG or JSON",
+      definition_graph_params, op_definition_graph, "read" },
     { "definition.list", "GET", "/v1/definitions", OP_ANY_QUERY, 200,
       "The newest version of every definition", definition_list_params, op_definition_list, "read" },
     { "definition.check", "POST", "/v1/definitions/check", OP_TEXT_BODY, 200,
@@ -279,6 +293,9 @@ const struct op ops[] = {
       "The tracked variables of a code instance", one_instance_params, op_instance_variables, "read" },
     { "instance.steps", "GET", "/v1/instances/{instance_id}/steps", 0, 200,
       "Every attempt of every step, in creation order", one_instance_params, op_instance_steps, "read" },
+    { "instance.graph", "GET", "/v1/instances/{instance_id}/graph", OP_RAW_ANSWER, 200,
+      "A picture of its definition with the way it took and where it stands",
+      instance_graph_params, op_instance_graph, "read" },
     { "instance.cancel", "POST", "/v1/instances/{instance_id}/cancel", OP_WRITES | OP_KEY_IN_RECORD, 200,
       "Cancel by the declared transition into a cancel terminal",
       cancel_params, op_instance_cancel, "write" },

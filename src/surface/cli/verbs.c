@@ -107,6 +107,12 @@ static const struct cli_option history_options[] = {
     { 0 },
 };
 
+static const struct cli_option graph_options[] = {
+    { "instance", "ID", OPTION_TEXT, NULL, "of this instance: the way it took, and where it stands" },
+    { "format", "FORMAT", OPTION_TEXT, NULL, "text (the default), mermaid, dot, svg or json" },
+    { 0 },
+};
+
 static const struct cli_option run_options[] = {
     { "input", "JSON", OPTION_JSON, "input", "what it begins with; @FILE reads a file" },
     { "subject", "REF", OPTION_TEXT, "subject_ref", "what it is about" },
@@ -220,6 +226,9 @@ const struct verb verbs[] = {
       "instance.history", { "instance_id" }, .render = render_history },
     { "why", LOOK, "ID", 1, 1, "ask what an instance waits for", NULL,
       "pawl why @last\n", "instance.why", { "instance_id" }, .render = render_why },
+    { "graph", LOOK, "[NAME|FILE]", 0, 1, "draw a definition, or the way an instance took", graph_options,
+      "pawl graph order\npawl graph examples/order.yaml --format svg > order.svg\n"
+      "pawl graph --instance @last --format mermaid\n", .run = verb_graph },
     { "sql", LOOK, "QUERY", 1, 1, "read the store's tables and views with SQL", NULL,
       "pawl sql 'select name, version from pawl_definitions'\n"
       "pawl sql 'select count(*) from pawl_history'\n",
