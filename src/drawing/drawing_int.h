@@ -27,6 +27,9 @@ void build_tree(struct builder *builder, const struct plan *plan);
 /* "pay [guard QP]": a label with its note. */
 str edge_words(struct scope *scope, const struct drawing_edge *edge);
 
+/* Nodes from top to bottom, as a list tells them. NO_MEMORY. */
+pawl_status drawing_order(struct scope *scope, const struct drawing *drawing, uint32_t **out);
+
 /* ---- layout.c: where everything lies, in pixels ---- */
 
 struct layout_box { /* a node, or a place that an edge passes through */

@@ -196,9 +196,41 @@ static void json_edge(const struct drawing_edge *edge, struct buf *out)
     json_close(out, '}');
 }
 
+static void json_line(uint32_t depth, uint32_t node, str word, struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "depth");
+    json_u64(out, depth);
+    json_key(out, "node");
+    if (node == DRAWING_NONE)
+        json_null(out);
+    else
+        json_u64(out, node);
+    json_key(out, "word");
+    json_str(out, word);
+    json_close(out, '}');
+}
+
+/* How a list tells it: a tree's forms, else the nodes from top to bottom. */
+static pawl_status json_lines(struct scope *scope, const struct drawing *drawing, struct buf *out)
+{
+    uint32_t *order;
+    pawl_status status = drawing_order(scope, drawing, &order);
+
+    if (status != PAWL_OK)
+        return status;
+    for (uint32_t i = 0; i < drawing->line_count; i++)
+        json_line(drawing->lines[i].depth, drawing->lines[i].node, drawing->lines[i].word, out);
+    for (uint32_t i = 0; i < drawing->node_count && drawing->line_count == 0; i++)
+        if (order[i] != drawing->start && order[i] != drawing->end)
+            json_line(0, order[i], STR(""), out);
+    return PAWL_OK;
+}
+
 pawl_status drawing_json(struct scope *scope, const struct drawing *drawing, struct buf *out)
 {
-    (void)scope;
+    pawl_status status;
+
     json_open(out, '{');
     json_key(out, "title");
     json_str(out, drawing->title);
@@ -212,6 +244,10 @@ pawl_status drawing_json(struct scope *scope, const struct drawing *drawing, str
     for (uint32_t i = 0; i < drawing->edge_count; i++)
         json_edge(&drawing->edges[i], out);
     json_close(out, ']');
+    json_key(out, "lines");
+    json_open(out, '[');
+    status = json_lines(scope, drawing, out);
+    json_close(out, ']');
     json_close(out, '}');
-    return PAWL_OK;
+    return status;
 }

@@ -113,7 +113,7 @@ static void put_exits(struct scope *scope, const struct drawing *drawing, uint32
     }
 }
 
-static pawl_status put_nodes(struct scope *scope, const struct drawing *drawing, struct buf *out)
+pawl_status drawing_order(struct scope *scope, const struct drawing *drawing, uint32_t **out)
 {
     uint32_t count = drawing->node_count;
     uint32_t *ranks = ARENA_ARRAY(&scope->arena, uint32_t, count + 1);
@@ -126,15 +126,24 @@ static pawl_status put_nodes(struct scope *scope, const struct drawing *drawing,
     for (uint32_t i = 0; i < count; i++)
         order[i] = (struct ranked){ .node = i, .rank = ranks[i] };
     qsort(order, count, sizeof *order, compare_rank);
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t node = order[i].node;
-
-        if (node == drawing->start || node == drawing->end)
-            continue;
-        put_name(drawing, &drawing->nodes[node], out);
-        put_exits(scope, drawing, node, out);
-    }
+    for (uint32_t i = 0; i < count; i++)
+        ranks[i] = order[i].node;
+    *out = ranks;
     return PAWL_OK;
+}
+
+static pawl_status put_nodes(struct scope *scope, const struct drawing *drawing, struct buf *out)
+{
+    uint32_t *order;
+    pawl_status status = drawing_order(scope, drawing, &order);
+
+    for (uint32_t i = 0; i < drawing->node_count && status == PAWL_OK; i++) {
+        if (order[i] == drawing->start || order[i] == drawing->end)
+            continue;
+        put_name(drawing, &drawing->nodes[order[i]], out);
+        put_exits(scope, drawing, order[i], out);
+    }
+    return status;
 }
 
 pawl_status drawing_text(struct scope *scope, const struct drawing *drawing, struct buf *out)

@@ -262,7 +262,7 @@ def test_run_takes_a_flow_to_its_end(shell):
     steps = shell.json("show", "@last")
     assert steps["status"] == "completed" and steps["result"] == {"b": 2}, steps
     shown = shell.pawl("show", "@last").out
-    assert re.search(r"two +exec +done", shown), shown
+    assert re.search(r"✔ two +exec +\d+ ms", shown), shown
 
 
 def test_run_of_a_flow_that_fails_exits_1_and_says_why(shell):

@@ -27,6 +27,7 @@ void help_overview(const struct term *term)
     fputs("  --store URL   sqlite:FILE (default sqlite:pawl.db, or $PAWL_STORE), memory:,\n"
           "                or http://host:port of a server\n"
           "  --json        print what HTTP would answer\n"
+          "  --color WHEN  always, never, or auto: on a terminal without $NO_COLOR\n"
           "  --help        of pawl, or of a verb: pawl fire --help\n"
           "  --version\n\n"
           "An ID may be any unique prefix of one, or @last. Exit status: 0 done, 1 rejected,\n"

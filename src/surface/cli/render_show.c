@@ -5,10 +5,6 @@
 
 #define PATH_MAX_ENTRIES 24 /* of the newest entries; the rest is in `history` */
 
-struct showing {
-    struct node *instance, *history, *why, *steps, *variables;
-};
-
 bool has_ended(const struct node *instance)
 {
     str status = member_str(instance, "status");
@@ -129,51 +125,6 @@ static void put_path(struct cli *cli, const struct showing *showing)
     }
 }
 
-/* ---- Steps of a flow ---- */
-
-enum { STEP_NAME, STEP_TOOL, STEP_STATUS, STEP_ATTEMPT, STEP_TOOK, STEP_OUTCOME, STEP_COLUMNS };
-static const char *const step_heads[STEP_COLUMNS] = { "STEP",    "TOOL", "STATUS",
-                                                      "ATTEMPT", "TOOK", "RESULT OR ERROR" };
-
-static void fill_step(struct cli *cli, const struct node *step, str *cells, enum style *styles)
-{
-    char *took = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
-    str status = member_str(step, "status"), error = member_json(step, "error");
-
-    if (took)
-        elapsed_print(member_str(step, "started_at"), member_str(step, "completed_at"), took);
-    cells[STEP_NAME] = member_str(step, "name");
-    cells[STEP_TOOL] = member_str(step, "tool");
-    cells[STEP_STATUS] = status;
-    cells[STEP_ATTEMPT] = member_str(step, "attempt");
-    cells[STEP_TOOK] = took && took[0] ? str_of(took + 1) : STR("");
-    cells[STEP_OUTCOME] = error.size > 0 ? error : member_json(step, "result");
-    styles[STEP_STATUS] = status_style(status);
-    styles[STEP_TOOL] = styles[STEP_TOOK] = DIM;
-    styles[STEP_OUTCOME] = error.size > 0 ? BAD : DIM;
-}
-
-static void put_steps(struct cli *cli, const struct node *answer)
-{
-    const struct node *steps = node_find(answer, "steps");
-    uint32_t count = steps ? steps->count : 0, at = 0;
-    str *cells = ARENA_ARRAY(&cli->scope.arena, str, (size_t)count * STEP_COLUMNS + 1);
-    enum style *styles =
-        ARENA_ARRAY(&cli->scope.arena, enum style, (size_t)count * STEP_COLUMNS + 1);
-
-    if (count == 0 || !cells || !styles)
-        return;
-    for (const struct node *step = steps->first; step; step = step->next, at += STEP_COLUMNS)
-        fill_step(cli, step, cells + at, styles + at);
-    fputc('\n', cli->term.out);
-    table_print(&cli->term, &(struct table){ .column_count = STEP_COLUMNS,
-                                             .row_count = count,
-                                             .heads = step_heads,
-                                             .cells = cells,
-                                             .styles = styles,
-                                             .indent = "  " });
-}
-
 /* ---- What may come next ---- */
 
 static void put_action(struct cli *cli, const struct node *action)
@@ -237,17 +188,31 @@ static pawl_status read_path(struct cli *cli, const char *id, const struct node 
                              struct node **out)
 {
     int64_t next = member_int(instance, "next_sequence_number");
+    bool is_whole = args_flag(cli, "timeline");
     struct buf input;
 
     input_init(&input);
     json_key(&input, "instance_id");
     json_text(&input, id);
-    if (next > PATH_MAX_ENTRIES + 1) {
+    if (next > PATH_MAX_ENTRIES + 1 && !is_whole) {
         json_key(&input, "sequence_from");
         json_i64(&input, next - PATH_MAX_ENTRIES);
     }
     json_close(&input, '}');
     return target_ask(cli, &cli->scope, "instance.history", &input, out, NULL);
+}
+
+static pawl_status read_graph(struct cli *cli, const char *id, struct node **out)
+{
+    struct buf input;
+
+    input_init(&input);
+    json_key(&input, "instance_id");
+    json_text(&input, id);
+    json_key(&input, "format");
+    json_text(&input, "json");
+    json_close(&input, '}');
+    return target_ask(cli, &cli->scope, "instance.graph", &input, out, NULL);
 }
 
 static pawl_status read_rest(struct cli *cli, struct showing *showing)
@@ -261,9 +226,11 @@ static pawl_status read_rest(struct cli *cli, struct showing *showing)
         status = target_ask_id(cli, &cli->scope, "instance.why", id, &showing->why, NULL);
     if (status == PAWL_OK && is_flow)
         status = target_ask_id(cli, &cli->scope, "instance.steps", id, &showing->steps, NULL);
+    if (status == PAWL_OK && is_flow)
+        status = read_graph(cli, id, &showing->graph);
     if (status == PAWL_OK && is_code)
-        status = target_ask_id(cli, &cli->scope, "instance.variables", id, &showing->variables,
-                               NULL);
+        status =
+            target_ask_id(cli, &cli->scope, "instance.variables", id, &showing->variables, NULL);
     return status;
 }
 
@@ -286,8 +253,12 @@ int verb_show(struct cli *cli)
         put_fact(cli, "variables", member_json(showing.variables, "variables"));
     put_outcome(cli, showing.instance);
     fputc('\n', cli->term.out);
-    put_path(cli, &showing);
-    put_steps(cli, showing.steps);
+    if (args_flag(cli, "timeline"))
+        put_timeline(cli, &showing);
+    else if (showing.steps)
+        put_steps(cli, &showing);
+    else
+        put_path(cli, &showing);
     put_waits(cli, showing.why);
     put_actions(cli, showing.instance);
     return EXIT_DONE;

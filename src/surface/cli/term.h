@@ -16,6 +16,9 @@ struct term {
 /* Colours only on a terminal and without NO_COLOR. */
 void term_init(struct term *term, FILE *out);
 
+/* "always", "never" or "auto" (as term_init() has it); false: none of them. */
+bool term_set_colour(struct term *term, const char *when);
+
 void term_put(const struct term *term, enum style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

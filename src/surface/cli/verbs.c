@@ -107,6 +107,11 @@ static const struct cli_option history_options[] = {
     { 0 },
 };
 
+static const struct cli_option show_options[] = {
+    { "timeline", NULL, OPTION_FLAG, NULL, "how long each state was held, or each step took, as bars" },
+    { 0 },
+};
+
 static const struct cli_option graph_options[] = {
     { "instance", "ID", OPTION_TEXT, NULL, "of this instance: the way it took, and where it stands" },
     { "format", "FORMAT", OPTION_TEXT, NULL, "text (the default), mermaid, dot, svg or json" },
@@ -218,8 +223,8 @@ const struct verb verbs[] = {
     { "stats", LOOK, "", 0, 0, "count instances by status and by state", stats_options,
       "pawl stats\npawl stats --definition order\n",
       "instance.counts", .render = render_counts },
-    { "show", LOOK, "ID", 1, 1, "see one instance: where it stands, how it came there, what next", NULL,
-      "pawl show @last\npawl show 0000000007\n",
+    { "show", LOOK, "ID", 1, 1, "see one instance: where it stands, how it came there, what next", show_options,
+      "pawl show @last\npawl show 0000000007\npawl show @last --timeline\n",
       "instance.get", { "instance_id" }, .run = verb_show },
     { "history", LOOK, "ID", 1, 1, "read what was recorded", history_options,
       "pawl history @last\npawl history @last --actor ann --since 2026-05-01T00:00:00Z\n",

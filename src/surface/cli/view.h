@@ -4,6 +4,16 @@
 
 #include "surface/cli/cli.h"
 
+struct showing { /* answers; those that do not concern its kind are NULL */
+    struct node *instance, *history, *why, *steps, *graph, *variables;
+};
+
+/* The steps of a flow as its definition has them: what came of each, attempts, how long. */
+void put_steps(struct cli *cli, const struct showing *showing);
+
+/* Bars: a machine's states, a flow's attempts, from beginning to end. */
+void put_timeline(struct cli *cli, const struct showing *showing);
+
 str entry_note(struct cli *cli, const struct node *entry);
 enum style action_style(str action);
 
