@@ -185,18 +185,17 @@ static void put_waits(struct cli *cli, const struct node *why)
 /* ---- All of it ---- */
 
 static pawl_status read_path(struct cli *cli, const char *id, const struct node *instance,
-                             struct node **out)
+                             int64_t entries_max, struct node **out)
 {
     int64_t next = member_int(instance, "next_sequence_number");
-    bool is_whole = args_flag(cli, "timeline");
     struct buf input;
 
     input_init(&input);
     json_key(&input, "instance_id");
     json_text(&input, id);
-    if (next > PATH_MAX_ENTRIES + 1 && !is_whole) {
+    if (entries_max > 0 && next > entries_max + 1) {
         json_key(&input, "sequence_from");
-        json_i64(&input, next - PATH_MAX_ENTRIES);
+        json_i64(&input, next - entries_max);
     }
     json_close(&input, '}');
     return target_ask(cli, &cli->scope, "instance.history", &input, out, NULL);
@@ -220,7 +219,8 @@ static pawl_status read_rest(struct cli *cli, struct showing *showing)
     const char *id = member_str(showing->instance, "instance_id").data;
     bool is_flow = str_is(member_str(showing->instance, "kind"), "flow");
     bool is_code = str_is(member_str(showing->instance, "kind"), "code");
-    pawl_status status = read_path(cli, id, showing->instance, &showing->history);
+    pawl_status status =
+        read_path(cli, id, showing->instance, showing->entries_max, &showing->history);
 
     if (status == PAWL_OK)
         status = target_ask_id(cli, &cli->scope, "instance.why", id, &showing->why, NULL);
@@ -234,9 +234,42 @@ static pawl_status read_rest(struct cli *cli, struct showing *showing)
     return status;
 }
 
+static void put_body(struct cli *cli, const struct showing *showing)
+{
+    if (args_flag(cli, "timeline"))
+        put_timeline(cli, showing);
+    else if (showing->steps)
+        put_steps(cli, showing);
+    else
+        put_path(cli, showing);
+    put_waits(cli, showing->why);
+    put_actions(cli, showing->instance);
+}
+
+pawl_status view_draw(struct cli *cli, const char *id, int rows, struct node **instance)
+{
+    struct showing showing = { .lines_max = rows > 12 ? (uint32_t)rows - 8 : 4 };
+    pawl_status status =
+        target_ask_id(cli, &cli->scope, "instance.get", id, &showing.instance, NULL);
+
+    showing.entries_max = showing.lines_max / 2;
+    if (status == PAWL_OK)
+        status = read_rest(cli, &showing);
+    if (status != PAWL_OK)
+        return status;
+    put_title(cli, showing.instance);
+    put_body(cli, &showing);
+    if (showing.variables)
+        put_fact(cli, "variables", member_json(showing.variables, "variables"));
+    put_outcome(cli, showing.instance);
+    *instance = showing.instance;
+    return PAWL_OK;
+}
+
 int verb_show(struct cli *cli)
 {
-    struct showing showing = { 0 };
+    bool is_timeline = args_flag(cli, "timeline");
+    struct showing showing = { .entries_max = is_timeline ? 0 : PATH_MAX_ENTRIES };
     str text;
 
     if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
@@ -253,13 +286,6 @@ int verb_show(struct cli *cli)
         put_fact(cli, "variables", member_json(showing.variables, "variables"));
     put_outcome(cli, showing.instance);
     fputc('\n', cli->term.out);
-    if (args_flag(cli, "timeline"))
-        put_timeline(cli, &showing);
-    else if (showing.steps)
-        put_steps(cli, &showing);
-    else
-        put_path(cli, &showing);
-    put_waits(cli, showing.why);
-    put_actions(cli, showing.instance);
+    put_body(cli, &showing);
     return EXIT_DONE;
 }

@@ -120,11 +120,12 @@ static int put_branches(struct cli *cli, const struct node *line)
     return 2 + (int)depth * 3;
 }
 
-static bool is_worth_a_line(const struct node *node, uint32_t count)
+static bool is_worth_a_line(const struct showing *showing, const struct node *node, uint32_t count)
 {
     str mark = member_str(node, "mark");
 
-    return count <= LINES_MAX || str_is(mark, "present") || str_is(mark, "failed");
+    return count <= (showing->lines_max ? showing->lines_max : LINES_MAX) ||
+           str_is(mark, "present") || str_is(mark, "failed");
 }
 
 void put_steps(struct cli *cli, const struct showing *showing)
@@ -140,7 +141,7 @@ void put_steps(struct cli *cli, const struct showing *showing)
 
         if (at && at->kind == NODE_NUMBER)
             node = node_at(nodes, (uint32_t)member_int(line, "node"));
-        if (!is_worth_a_line(node, lines->count)) {
+        if (!is_worth_a_line(showing, node, lines->count)) {
             hidden++;
             continue;
         }

@@ -39,6 +39,11 @@ void term_init(struct term *term, FILE *out)
     term->width = width_of(out);
 }
 
+void term_measure(struct term *term)
+{
+    term->width = width_of(term->out);
+}
+
 bool term_set_colour(struct term *term, const char *when)
 {
     if (!when)

@@ -1,6 +1,6 @@
 /* verb_instance.c - start, fire, signal, cancel, list, why: one operation each. */
 #include "base/limits.h"
-#include "surface/cli/cli.h"
+#include "surface/cli/view.h"
 
 /* Steps and timers move only while somebody owns the store: say how, if nobody does. */
 static void hint_started(struct cli *cli, str id)
@@ -163,7 +163,7 @@ static void fill_row(struct cli *cli, const struct node *row, str *cells, enum s
 
     if (moment)
         moment_print(member_str(row, "updated_at"), moment);
-    cells[LIST_ID] = member_str(row, "instance_id");
+    cells[LIST_ID] = short_id(&cli->term, member_str(row, "instance_id"));
     cells[LIST_DEFINITION] = definition_of(cli, row);
     cells[LIST_STATE] = member_str(row, "current_state");
     cells[LIST_STATUS] = status;
@@ -173,14 +173,13 @@ static void fill_row(struct cli *cli, const struct node *row, str *cells, enum s
     styles[LIST_UPDATED] = DIM;
 }
 
-void render_list(struct cli *cli, const struct node *answer)
+void put_list(struct cli *cli, const struct node *answer)
 {
     const struct node *rows = node_find(answer, "instances");
     uint32_t count = rows ? rows->count : 0, at = 0;
     str *cells = ARENA_ARRAY(&cli->scope.arena, str, (size_t)count * LIST_COLUMNS + 1);
     enum style *styles =
         ARENA_ARRAY(&cli->scope.arena, enum style, (size_t)count * LIST_COLUMNS + 1);
-    str next = member_str(answer, "next");
 
     if (count == 0 || !cells || !styles) {
         fputs("no instances\n", cli->term.out);
@@ -193,6 +192,13 @@ void render_list(struct cli *cli, const struct node *answer)
                                              .heads = list_heads,
                                              .cells = cells,
                                              .styles = styles });
+}
+
+void render_list(struct cli *cli, const struct node *answer)
+{
+    str next = member_str(answer, "next");
+
+    put_list(cli, answer);
     if (next.size > 0)
         term_put(&cli->term, DIM, "more: %s list --after %.*s\n", cli->command, STR_ARG(next));
 }

@@ -231,6 +231,11 @@ const struct verb verbs[] = {
       "instance.history", { "instance_id" }, .render = render_history },
     { "why", LOOK, "ID", 1, 1, "ask what an instance waits for", NULL,
       "pawl why @last\n", "instance.why", { "instance_id" }, .render = render_why },
+    { "watch", LOOK, "[ID]", 0, 1, "see what happens as it happens, of all instances or of one", NULL,
+      "pawl watch                    until Ctrl-C or q\n"
+      "pawl watch @last              until it ends: exit 0 by success, 1 otherwise\n"
+      "pawl watch | grep pay         off a terminal: a line for each entry\n",
+      .run = verb_watch },
     { "graph", LOOK, "[NAME|FILE]", 0, 1, "draw a definition, or the way an instance took", graph_options,
       "pawl graph order\npawl graph examples/order.yaml --format svg > order.svg\n"
       "pawl graph --instance @last --format mermaid\n", .run = verb_graph },
