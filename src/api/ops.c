@@ -357,6 +357,8 @@ const struct op ops[] = {
       OP_ANY_QUERY | OP_STREAM | OP_QUICK, 200,
       "The entries of one instance as they are recorded", instance_events_params, op_events, "read" },
     { "store.list", "GET", "/v1/stores", OP_QUICK, 200, "The stores", no_params, op_store_names, "read" },
+    { "store.info", "GET", "/v1/info", 0, 200,
+      "What the store is: versions, records, clock, what is overdue", no_params, op_store_info, "read" },
     { "store.sql", NULL, NULL, 0, 200, "Read-only SQL, for people at the machine itself",
       sql_params, op_store_sql, "admin" },
     { "store.verify", "POST", "/v1/verify", 0, 200,

@@ -123,6 +123,7 @@ pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SH
     X(batch)                                                                                       \
     X(events)                                                                                      \
     X(store_names)                                                                                 \
+    X(store_info)                                                                                  \
     X(store_sql)                                                                                   \
     X(store_verify)                                                                                \
     X(metrics)                                                                                     \

@@ -225,6 +225,7 @@ int verb_cancel(struct cli *cli);
 int verb_show(struct cli *cli);
 int verb_graph(struct cli *cli);
 int verb_watch(struct cli *cli);
+int verb_doctor(struct cli *cli);
 int verb_run(struct cli *cli);
 int verb_resume(struct cli *cli);
 int verb_verify(struct cli *cli);

@@ -156,6 +156,12 @@ static const struct cli_option alarm_options[] = {
     { 0 },
 };
 
+static const struct cli_option doctor_options[] = {
+    { "full", NULL, OPTION_FLAG, NULL, "read the whole file, however large it is" },
+    { "rebuild", NULL, OPTION_FLAG, NULL, "make the rows that follow from the history anew; nobody may own the store" },
+    { 0 },
+};
+
 static const struct cli_option token_options[] = {
     { "scope", "LIST", OPTION_TEXT, "scopes", "read, write, work, define, test, admin, all; write:order: of order only" },
     { "expires", "DURATION", OPTION_TEXT, "expires", "after this; default 90d" },
@@ -250,6 +256,8 @@ const struct verb verbs[] = {
       "pawl verify --resume               after Ctrl-C, or a kill\n"
       "pawl verify --resume --limit 100000    a slice a night: 0 valid, 1 not, 4 not yet\n",
       NULL, { "instance_id" }, .run = verb_verify },
+    { "doctor", TRUST, "", 0, 0, "look after the store: owner, disk, clock, versions, integrity", doctor_options,
+      "pawl doctor\npawl doctor --rebuild\n", .run = verb_doctor },
     { "token", TRUST, "create|list|revoke [ID]", 1, 2, "who may call the server from elsewhere", token_options,
       "pawl token create --scope read,write:order --expires 30d\npawl token revoke 0123456789abcdef\n",
       .run = verb_token },
