@@ -116,6 +116,11 @@ static const struct op_param list_params[] = {
     END,
 };
 
+static const struct op_param find_params[] = {
+    { "prefix", IN_QUERY, OP_STRING, false, "how its id begins; without it the newest instance" },
+    END,
+};
+
 static const struct op_param counts_params[] = {
     { "definition", IN_QUERY, OP_STRING, false, "of this name, or name@version" },
     END,
@@ -273,6 +278,8 @@ const struct op ops[] = {
       create_params, op_instance_create, "write" },
     { "instance.list", "GET", "/v1/instances", OP_ANY_QUERY, 200,
       "Instances, filtered; label.K=V filters by a label", list_params, op_instance_list, "read" },
+    { "instance.find", "GET", "/v1/instances/find", OP_QUICK, 200,
+      "Which instance's id begins so, if only one does; or the newest", find_params, op_instance_find, "read" },
     { "instance.counts", "GET", "/v1/instances/counts", OP_ANY_QUERY, 200,
       "How many instances are in each state and status", counts_params, op_instance_counts, "read" },
     { "instance.get", "GET", "/v1/instances/{instance_id}", OP_QUICK, 200,

@@ -95,6 +95,7 @@ pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SH
     X(instance_resume)                                                                             \
     X(instance_get)                                                                                \
     X(instance_list)                                                                               \
+    X(instance_find)                                                                               \
     X(instance_counts)                                                                             \
     X(instance_history)                                                                            \
     X(instance_variables)                                                                          \

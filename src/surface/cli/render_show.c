@@ -54,16 +54,21 @@ static void put_moment(struct cli *cli, const char *name, str at, str who)
     fputc('\n', cli->term.out);
 }
 
-static void put_header(struct cli *cli, const struct node *instance)
+static void put_standing(struct cli *cli, const struct node *instance)
 {
     str status = member_str(instance, "status"), state = member_str(instance, "current_state");
 
-    put_title(cli, instance);
     term_put(&cli->term, DIM, "  %-12s", "state");
     term_cell(&cli->term, status_style(status), state, LIMIT_ACTION, 0);
     if (!str_eq(state, status))
         term_put(&cli->term, DIM, "  %.*s", STR_ARG(status));
     fputc('\n', cli->term.out);
+}
+
+static void put_header(struct cli *cli, const struct node *instance)
+{
+    put_title(cli, instance);
+    put_standing(cli, instance);
     put_fact(cli, "kind", member_str(instance, "kind"));
     put_fact(cli, "subject", member_str(instance, "subject_ref"));
     put_fact(cli, "correlation", member_str(instance, "correlation_id"));
@@ -219,9 +224,10 @@ static pawl_status read_rest(struct cli *cli, struct showing *showing)
     const char *id = member_str(showing->instance, "instance_id").data;
     bool is_flow = str_is(member_str(showing->instance, "kind"), "flow");
     bool is_code = str_is(member_str(showing->instance, "kind"), "code");
-    pawl_status status =
-        read_path(cli, id, showing->instance, showing->entries_max, &showing->history);
+    pawl_status status = PAWL_OK;
 
+    if (!is_flow)
+        status = read_path(cli, id, showing->instance, showing->entries_max, &showing->history);
     if (status == PAWL_OK)
         status = target_ask_id(cli, &cli->scope, "instance.why", id, &showing->why, NULL);
     if (status == PAWL_OK && is_flow)
@@ -258,9 +264,13 @@ pawl_status view_draw(struct cli *cli, const char *id, int rows, struct node **i
     if (status != PAWL_OK)
         return status;
     put_title(cli, showing.instance);
+    put_standing(cli, showing.instance);
+    fputc('\n', cli->term.out);
     put_body(cli, &showing);
     if (showing.variables)
         put_fact(cli, "variables", member_json(showing.variables, "variables"));
+    if (has_ended(showing.instance))
+        fputc('\n', cli->term.out);
     put_outcome(cli, showing.instance);
     *instance = showing.instance;
     return PAWL_OK;

@@ -155,6 +155,8 @@ void put_steps(struct cli *cli, const struct showing *showing)
     if (hidden > 0)
         term_put(&cli->term, DIM, "  ⋮ %u lines more: %s graph --instance %.10s\n", hidden,
                  cli->command, member_str(showing->instance, "instance_id").data);
+    if (showing->lines_max > 0) /* a frame: no room for hints */
+        return;
     term_put(&cli->term, DIM, "\n  %lld entries: %s history %.10s\n",
              (long long)member_int(showing->instance, "next_sequence_number") - 1, cli->command,
              member_str(showing->instance, "instance_id").data);

@@ -19,22 +19,17 @@ static void hint_started(struct cli *cli, str id)
                  cli->command, id.data);
 }
 
-int verb_start(struct cli *cli)
+static void render_started(struct cli *cli, const struct node *answer)
 {
-    struct node *answer;
-    str text, id;
+    str id = member_str(answer, "instance_id");
 
-    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
-        verb_call(cli, &answer, &text) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    if (cli->json) {
-        print_json(cli, text);
-        return EXIT_DONE;
-    }
-    id = member_str(answer, "instance_id");
     fprintf(cli->term.out, "%.*s\n", STR_ARG(id));
     hint_started(cli, id);
-    return EXIT_DONE;
+}
+
+int verb_start(struct cli *cli)
+{
+    return verb_do(cli, USE_EXISTING, cli->verb->operation, render_started);
 }
 
 static enum style kind_style(str terminal_kind)
@@ -62,28 +57,21 @@ void render_status(struct cli *cli, const struct node *answer)
     term_put(&cli->term, status_style(status), "%.*s\n", STR_ARG(status));
 }
 
+static void render_cancelled(struct cli *cli, const struct node *answer)
+{
+    fprintf(cli->term.out, "cancelled %lld, refused %lld\n",
+            (long long)member_int(answer, "cancelled"), (long long)member_int(answer, "refused"));
+}
+
 /* One by its id, or all that belong together. */
 int verb_cancel(struct cli *cli)
 {
     bool many = args_option(cli, "correlation") != NULL;
-    struct node *answer;
-    str text;
 
     if (many == (cli->operand_count == 1))
         return usage_fail(cli, "cancel needs an ID or --correlation ID, and not both");
-    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
-        verb_call_as(cli, many ? "instance.cancel_many" : "instance.cancel", &answer, &text) !=
-            PAWL_OK)
-        return report(cli, &cli->scope.error);
-    if (cli->json)
-        print_json(cli, text);
-    else if (many)
-        fprintf(cli->term.out, "cancelled %lld, refused %lld\n",
-                (long long)member_int(answer, "cancelled"),
-                (long long)member_int(answer, "refused"));
-    else
-        render_fired(cli, answer);
-    return EXIT_DONE;
+    return many ? verb_do(cli, USE_EXISTING, "instance.cancel_many", render_cancelled)
+                : verb_do(cli, USE_EXISTING, "instance.cancel", render_fired);
 }
 
 void render_signalled(struct cli *cli, const struct node *answer)
@@ -107,6 +95,18 @@ void render_why(struct cli *cli, const struct node *answer)
         term_cell(&cli->term, BOLD, member_str(item, "name"), LIMIT_ACTION, 0);
         if (moment[0])
             fprintf(cli->term.out, "  %s (%s)", moment, distance);
+        fputc('\n', cli->term.out);
+    }
+}
+
+void render_stores(struct cli *cli, const struct node *answer)
+{
+    const struct node *list = node_find(answer, "stores");
+
+    for (const struct node *one = list ? list->first : NULL; one; one = one->next) {
+        str name = one->kind == NODE_STRING ? one->text : member_str(one, "store");
+
+        term_cell(&cli->term, PLAIN, name, LIMIT_ACTION, 0);
         fputc('\n', cli->term.out);
     }
 }
