@@ -84,4 +84,16 @@ def test_colours_only_on_a_terminal_unless_asked_for(shell):
     assert "always, never or auto" in shell.pawl("list", "--color", "blue", expect=2).err
 
 
+def test_sql_is_read_only_and_goes_through_a_pager_where_it_is_longer_than_the_terminal(shell):
+    shell.pawl("init")
+    query = "with recursive n(i) as (select 1 union all select i + 1 from n where i < %d) select i from n"
+    for count, env, paged in ((50, {}, True), (3, {}, False), (50, {"PAGER": "cat"}, False)):
+        seen = Terminal(shell, "sql", query % count, env={"PAGER": "sed 's/^/> /'", **env})
+        assert seen.end() == 0
+        assert ("> %d" % count in seen.text()) == paged, (count, env, seen.text())
+    assert ">" not in shell.pawl("sql", query % 50, env={"PAGER": "sed 's/^/> /'"}).out
+    for text in ("delete from pawl_log", "pragma user_version = 9", "attach 'x' as y", "select 1; select 2"):
+        assert "invalid-request" in shell.pawl("sql", text, expect=1).err, text
+
+
 main(globals())

@@ -10,7 +10,7 @@ static void put_groups(const struct term *term)
         if (strcmp(verb->group, group) != 0)
             term_put(term, BOLD, "\n%s\n", verb->group);
         group = verb->group;
-        term_put(term, ACCENT, "  %-8s", verb->name);
+        term_put(term, ACCENT, "  %-10s", verb->name);
         term_put(term, DIM, " %-11s", verb->operands);
         fprintf(term->out, " %s\n", verb->summary);
     }

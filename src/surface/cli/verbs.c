@@ -263,6 +263,9 @@ const struct verb verbs[] = {
     { "token", TRUST, "create|list|revoke [ID]", 1, 2, "who may call the server from elsewhere", token_options,
       "pawl token create --scope read,write:order --expires 30d\npawl token revoke 0123456789abcdef\n",
       .run = verb_token },
+    { "completion", TRUST, "bash|zsh|fish", 1, MANY, "a script that completes verbs, options, names and ids", NULL,
+      "eval \"$(pawl completion bash)\"\npawl completion zsh > ~/.zsh/functions/_pawl\n"
+      "pawl completion fish > ~/.config/fish/completions/pawl.fish\n", .run = verb_completion },
     { "serve", TRUST, "", 0, 0, "own the store and serve it over HTTP", serve_options,
       "pawl serve\npawl --store sqlite:orders.db serve --listen 127.0.0.1:8000\n", .run = verb_serve },
     { 0 },
