@@ -16,6 +16,7 @@ check:
 	@if [ -x tools/tidy ]; then tools/tidy; fi
 
 install: all
+	@meson compile -C $(BUILD) completion_bash completion_zsh completion_fish
 	@meson install -C $(BUILD) --no-rebuild
 
 clean:

@@ -20,6 +20,15 @@ static const struct op_param definition_get_params[] = {
     END,
 };
 
+#define THE_FORMAT { "format", IN_QUERY, OP_STRING, false, "text (the default), mermaid, dot, svg or json" }
+
+static const struct op_param definition_graph_params[] = {
+    { "name", IN_PATH, OP_STRING, true, "the definition" },
+    { "version", IN_QUERY, OP_INTEGER, false, "which version; without it the newest" },
+    THE_FORMAT,
+    END,
+};
+
 static const struct op_param definition_list_params[] = {
     { "limit", IN_QUERY, OP_INTEGER, false, "rows of a page: 1..1000, default 100" },
     { "after", IN_QUERY, OP_STRING, false, "the page after this one's `next`" },
@@ -75,6 +84,8 @@ static const struct op_param cancel_many_params[] = {
 
 static const struct op_param one_instance_params[] = { THE_INSTANCE, END };
 
+static const struct op_param instance_graph_params[] = { THE_INSTANCE, THE_FORMAT, END };
+
 static const struct op_param history_params[] = {
     THE_INSTANCE,
     { "transition_id", IN_QUERY, OP_STRING, false, "the one entry with this id" },
@@ -102,6 +113,11 @@ static const struct op_param list_params[] = {
     { "order", IN_QUERY, OP_STRING, false, "newest (default) or oldest" },
     { "limit", IN_QUERY, OP_INTEGER, false, "rows of a page: 1..1000, default 100" },
     { "after", IN_QUERY, OP_STRING, false, "the page after this one's `next`" },
+    END,
+};
+
+static const struct op_param find_params[] = {
+    { "prefix", IN_QUERY, OP_STRING, false, "how its id begins; without it the newest instance" },
     END,
 };
 
@@ -262,6 +278,9 @@ const struct op ops[] = {
       definition_put_params, op_definition_put, "define" },
     { "definition.get", "GET", "/v1/definitions/{name}", OP_QUICK | OP_FIXED, 200,
       "A definition with its text as supplied", definition_get_params, op_definition_get, "read" },
+    { "definition.graph", "GET", "/v1/graphs/{name}", OP_RAW_ANSWER | OP_FIXED, 200,
+      "A picture of a definition: text, Mermaid, Graphviz, SVG or JSON",
+      definition_graph_params, op_definition_graph, "read" },
     { "definition.list", "GET", "/v1/definitions", OP_ANY_QUERY, 200,
       "The newest version of every definition", definition_list_params, op_definition_list, "read" },
     { "definition.check", "POST", "/v1/definitions/check", OP_TEXT_BODY, 200,
@@ -272,6 +291,8 @@ const struct op ops[] = {
       create_params, op_instance_create, "write" },
     { "instance.list", "GET", "/v1/instances", OP_ANY_QUERY, 200,
       "Instances, filtered; label.K=V filters by a label", list_params, op_instance_list, "read" },
+    { "instance.find", "GET", "/v1/instances/find", OP_QUICK, 200,
+      "Which instance's id begins so, if only one does; or the newest", find_params, op_instance_find, "read" },
     { "instance.counts", "GET", "/v1/instances/counts", OP_ANY_QUERY, 200,
       "How many instances are in each state and status", counts_params, op_instance_counts, "read" },
     { "instance.get", "GET", "/v1/instances/{instance_id}", OP_QUICK, 200,
@@ -292,6 +313,9 @@ const struct op ops[] = {
       "The tracked variables of a code instance", one_instance_params, op_instance_variables, "read" },
     { "instance.steps", "GET", "/v1/instances/{instance_id}/steps", 0, 200,
       "Every attempt of every step, in creation order", one_instance_params, op_instance_steps, "read" },
+    { "instance.graph", "GET", "/v1/instances/{instance_id}/graph", OP_RAW_ANSWER, 200,
+      "A picture of its definition with the way it took and where it stands",
+      instance_graph_params, op_instance_graph, "read" },
     { "instance.cancel", "POST", "/v1/instances/{instance_id}/cancel", OP_WRITES | OP_KEY_IN_RECORD, 200,
       "Cancel by the declared transition into a cancel terminal",
       cancel_params, op_instance_cancel, "write" },
@@ -359,6 +383,8 @@ const struct op ops[] = {
     { "store.put", "PUT", "/v1/stores/{store}", OP_WRITES | OP_FIRST_STORE, 201,
       "Make a store, if there is none of that name: every route is also under /v1/stores/NAME",
       store_put_params, op_store_put, "admin" },
+    { "store.info", "GET", "/v1/info", 0, 200,
+      "What the store is: versions, records, clock, what is overdue", no_params, op_store_info, "read" },
     { "store.sql", NULL, NULL, 0, 200, "Read-only SQL, for people at the machine itself",
       sql_params, op_store_sql, "admin" },
     { "store.verify", "POST", "/v1/verify", 0, 200,

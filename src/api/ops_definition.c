@@ -181,7 +181,7 @@ pawl_status definition_resolve(const struct op_call *call, str reference,
                                  out);
 }
 
-static pawl_status find_asked(const struct op_call *call, struct definition_row *out)
+pawl_status definition_asked(const struct op_call *call, struct definition_row *out)
 {
     str name = op_text(call, "name"), wanted = op_text(call, "version");
     uint64_t version = 0;
@@ -201,7 +201,7 @@ static pawl_status find_asked(const struct op_call *call, struct definition_row 
 pawl_status op_definition_get(struct op_call *call, struct buf *out)
 {
     struct definition_row row;
-    pawl_status status = find_asked(call, &row);
+    pawl_status status = definition_asked(call, &row);
 
     if (status != PAWL_OK)
         return status;

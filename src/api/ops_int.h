@@ -59,6 +59,8 @@ pawl_status require_known(const struct op_call *call); /* instance_id names an i
 /* "name" or "name@version" as the store has it; NOT_KNOWN. */
 pawl_status definition_resolve(const struct op_call *call, str reference,
                                struct definition_row *out);
+/* The members `name` and `version`; NOT_KNOWN, INVALID_REQUEST. */
+pawl_status definition_asked(const struct op_call *call, struct definition_row *out);
 bool definition_reference(str reference, str *name, uint32_t *version); /* version 0: none given */
 
 /* The member `against` of definition.check: what engine_compare() says, null if the text has
@@ -92,6 +94,7 @@ pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SH
     X(definition_get)                                                                              \
     X(definition_list)                                                                             \
     X(definition_check)                                                                            \
+    X(definition_graph)                                                                            \
     X(instance_create)                                                                             \
     X(instance_fire)                                                                               \
     X(instance_cancel)                                                                             \
@@ -102,11 +105,13 @@ pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SH
     X(instance_resume)                                                                             \
     X(instance_get)                                                                                \
     X(instance_list)                                                                               \
+    X(instance_find)                                                                               \
     X(instance_counts)                                                                             \
     X(instance_history)                                                                            \
     X(instance_variables)                                                                          \
     X(instance_why)                                                                                \
     X(instance_steps)                                                                              \
+    X(instance_graph)                                                                              \
     X(step_list)                                                                                   \
     X(step_claim)                                                                                  \
     X(step_heartbeat)                                                                              \
@@ -131,6 +136,7 @@ pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SH
     X(events)                                                                                      \
     X(store_put)                                                                                   \
     X(store_list)                                                                                  \
+    X(store_info)                                                                                  \
     X(store_sql)                                                                                   \
     X(store_verify)                                                                                \
     X(metrics)                                                                                     \

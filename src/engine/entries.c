@@ -67,14 +67,27 @@ void engine_tell_watcher(struct engine *engine)
         engine->committed(engine->committed_context, engine->tip.pos);
 }
 
+/* Others write too: what they have committed is in the store, and durable. */
+static uint64_t shared_position(struct engine *engine)
+{
+    struct store_tip tip = { 0 };
+    struct scope scope;
+
+    scope_init(&scope, engine->heap, LIMIT_SCOPE);
+    if (store_tip(engine->store, &scope, &tip) != PAWL_OK)
+        tip.pos = 0;
+    scope_fini(&scope);
+    return tip.pos;
+}
+
 uint64_t engine_position(struct engine *engine)
 {
-    uint64_t position;
+    uint64_t position, shared = engine->options.own ? 0 : shared_position(engine);
 
     pthread_mutex_lock(&engine->lock);
     position = engine->tip.pos;
     pthread_mutex_unlock(&engine->lock);
-    return position;
+    return shared > position ? shared : position;
 }
 
 struct following {

@@ -55,6 +55,16 @@ struct behavior;
 
 enum verify_part { VERIFY_RECORDS, VERIFY_INSTANCES, VERIFY_VALUES }; /* what is being counted */
 
+/* Rows that follow from the log, written anew; what differed is counted and the first told. */
+#define REBUILD_TOLD_MAX   20
+#define REBUILD_WORDS_SIZE 320
+struct rebuild_report {
+    uint64_t heads, steps, timers, waits, pauses, kept, keys; /* rows that are there now */
+    uint64_t differences;
+    uint32_t told;
+    char what[REBUILD_TOLD_MAX][REBUILD_WORDS_SIZE];
+};
+
 /* What to check, and who is to be told on the way. All zero: the whole store, quietly. */
 struct verify_request {
     uint64_t instance;            /* this one alone; 0: not by number */
@@ -66,6 +76,7 @@ struct verify_request {
     bool (*progress)(void *context, enum verify_part part, uint64_t done, uint64_t all);
 
     /* The rest is for a whole store. */
+    struct rebuild_report *rebuild; /* if the log is valid: write its rows anew. For an owner. */
     uint64_t limit;      /* stop at the first end of a commit after so many records; 0: none */
     str place;           /* go on from here: what `keep` was given once; data NULL: begin */
     uint64_t keep_every; /* records; 0: as often as costs little */

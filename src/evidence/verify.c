@@ -270,16 +270,22 @@ static pawl_status begin(struct verify *v)
     return status;
 }
 
+typedef pawl_status (*check_fn)(struct verify *v);
+
 static pawl_status verify_whole(struct verify *v)
 {
-    static pawl_status (*const checks[])(struct verify *) = {
-        check_log,         check_tip,       verify_all_definitions, verify_all_rows,
-        verify_all_values, verify_all_keys, verify_all_kept,        verify_tables,
+    static const check_fn checks[] = {
+        check_log,       check_tip,         verify_all_definitions,
+        verify_all_rows, verify_all_values, verify_all_keys,
+        verify_all_kept, verify_tables,     NULL,
     };
+    static const check_fn rebuild[] = { check_log, verify_all_definitions, verify_all_values,
+                                        verify_rebuild, NULL };
     pawl_status status = begin(v);
 
-    for (size_t i = 0; status == PAWL_OK && i < sizeof checks / sizeof *checks; i++)
-        status = checks[i](v);
+    for (const check_fn *check = v->request->rebuild ? rebuild : checks;
+         status == PAWL_OK && *check; check++)
+        status = (*check)(v);
     if (status == VERIFY_STOPPED && v->request->keep)
         verify_keep_place(v);
     return status;

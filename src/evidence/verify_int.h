@@ -202,6 +202,9 @@ pawl_status verify_tables(struct verify *v);
 /* verify_label.c */
 pawl_status verify_labels(struct verify *v);
 
+/* rebuild.c: after the log was read */
+pawl_status verify_rebuild(struct verify *v);
+
 /* verify_instance.c */
 pawl_status verify_one_instance(struct verify *v, uint64_t number);
 pawl_status verify_instances_of(struct verify *v, str definition, uint32_t version);

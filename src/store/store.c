@@ -452,6 +452,16 @@ pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn
     return store->ops->sql(store, scope, text, fn, context);
 }
 
+pawl_status store_rebuild(struct store *store, struct scope *scope, const struct commit *commit)
+{
+    ASSERT(commit->record_count == 0 && commit->instance_count == 0 && commit->value_count == 0);
+    if (store->ops->rebuild)
+        return store->ops->rebuild(store, scope, commit);
+    store_rollback(store);
+    return scope_fail(scope, PAWL_INVALID_REQUEST,
+                      "expected a store in a file, found one without rows to rebuild");
+}
+
 uint64_t store_wal_bytes(struct store *store)
 {
     return store->ops->wal_bytes ? store->ops->wal_bytes(store) : 0;

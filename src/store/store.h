@@ -250,6 +250,10 @@ struct store_ops {
 
     /* Read-only SQL over the pawl_... views, for people. May be NULL. */
     pawl_status (*sql)(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
+    /* All rows that follow from the log (heads, live rows, keys, what is kept) are thrown away, and
+     * those of the commit, which has no records, are there in their place; a snapshot without a
+     * text goes. Ends the turn as commit() does. May be NULL. */
+    pawl_status (*rebuild)(struct store *store, struct scope *scope, const struct commit *commit);
     /* Bytes of a write-ahead log in use. May be NULL. */
     uint64_t (*wal_bytes)(struct store *store);
 };
@@ -318,6 +322,8 @@ pawl_status store_counts(struct store *store, struct scope *scope, str name, uin
                          struct state_count **out, uint32_t *count);
 pawl_status store_step_counts(struct store *store, struct scope *scope, str name,
                               struct step_count **out, uint32_t *count);
+/* INVALID_REQUEST where there is nothing to rebuild: rows are in memory alone. */
+pawl_status store_rebuild(struct store *store, struct scope *scope, const struct commit *commit);
 uint64_t store_wal_bytes(struct store *store); /* 0: none */
 pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
 

@@ -3,14 +3,19 @@
 A test is a function whose name is a sentence; it is given a Shell and asserts. main() runs
 those of the calling module and ends with "N passed, M failed".
 """
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import re
+import select
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import traceback
 
@@ -92,6 +97,55 @@ class Shell:
         while not what():
             assert time.monotonic() < until, "waited %d s in vain" % seconds
             time.sleep(0.02)
+
+
+class Terminal:
+    """A command on a terminal of its own, `columns` wide; text() is all it has written."""
+
+    def __init__(self, shell, *words, columns=80, rows=24, env=None):
+        self.columns, self.bytes, self.code = columns, b"", None
+        pid, self.fd = pty.fork()
+        if pid == 0:
+            os.chdir(shell.folder)
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+            os.execve(os.path.abspath(PAWL), [PAWL, *words],
+                      shell.environment({"TERM": "xterm", **(env or {})}))
+        self.pid = pid
+
+    def read(self, seconds=60):
+        """What comes next; False at its end."""
+        ready, _, _ = select.select([self.fd], [], [], seconds)
+        assert ready, "nothing was written for %d s; so far: %r" % (seconds, self.bytes)
+        try:
+            got = os.read(self.fd, 65536)
+        except OSError:
+            got = b""
+        self.bytes += got
+        return bool(got)
+
+    def wait_for(self, pattern):
+        while not re.search(pattern, self.text()):
+            assert self.read(), "it ended without %r: %r" % (pattern, self.bytes)
+
+    def press(self, text):
+        os.write(self.fd, text.encode())
+
+    def end(self):
+        """Read to its end: the exit status."""
+        while self.read():
+            pass
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self.fd)
+        self.code = os.waitstatus_to_exitcode(status)
+        assert "Sanitizer" not in self.text(), self.text()
+        return self.code
+
+    def text(self):
+        """Without colours and movements."""
+        return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", self.bytes.decode(errors="replace")).replace("\r", "")
+
+    def widest(self):
+        return max(len(line) for line in self.text().split("\n"))
 
 
 def main(tests):

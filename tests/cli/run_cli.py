@@ -150,6 +150,48 @@ def test_an_id_may_be_a_prefix_or_last(shell):
     assert "not-known" in shell.pawl("show", "Z" * 26, expect=1).err
 
 
+def test_a_prefix_that_ends_within_the_random_part_must_fit_it(shell):
+    id = order(shell)
+    other = id[:11] + ("0" if id[11] != "0" else "1")
+    assert "not-known" in shell.pawl("show", other, expect=1).err
+    assert "not-known" in shell.pawl("show", "0000000001!", expect=1).err
+    assert shell.json("show", id[:25])["instance_id"] == id
+
+
+def test_a_rejection_tells_what_to_try_next(shell):
+    order(shell)
+    for words, hint in ((["start", "oder"], "there are: countdown, order\n  try: pawl define FILE"),
+                        (["show", "ZZZ"], "try: pawl list"), (["fire", "@last", "ship"], "try: pawl show @last"),
+                        (["list", "--limit", "0"], "see: pawl list --help"),
+                        (["signal", "@last", "x"], "try: pawl why @last")):
+        found = shell.pawl(*words, expect=1)
+        assert hint in found.err, (words, hint, found)
+    (shell.folder / "no.db").write_text("no store " * 300)
+    assert "try: pawl --store sqlite:no.db doctor" in shell.pawl("--store", "sqlite:no.db", "list", expect=3).err
+
+
+def test_stores_are_listed(shell):
+    shell.pawl("init")
+    assert shell.pawl("stores").out == "default\n"
+
+
+def test_run_of_a_machine_ends_where_somebody_has_to_fire(shell):
+    found = shell.pawl("run", str(EXAMPLES / "order.yaml"), expect=1)
+    id = found.out.splitlines()[0]
+    assert "pay → paid" in found.out, found
+    assert "suspended in 'new': it waits for somebody to fire" in found.err, found
+    assert "pawl fire %s pay" % id[:10] in found.out, found
+    shell.pawl("fire", id, "pay")
+    assert "suspended in 'paid'" in shell.pawl("resume", id, expect=1).err
+
+
+def test_run_of_a_machine_waits_for_its_deadlines(shell):
+    shell.write("offer.yaml", "name: offer\nstates: [open, gone]\ninitial_state: open\nterminal_states: [gone]\n"
+                "terminal_kinds: {gone: success}\ntransitions:\n  - {from_state: open, action: expire, to_state: gone}\n"
+                "deadlines:\n  - {state: open, after: 50ms, action: expire}\n")
+    assert "✔ gone" in shell.pawl("run", "offer.yaml").out
+
+
 def test_last_of_an_empty_store_is_not_known(shell):
     shell.pawl("init")
     assert "not-known" in shell.pawl("show", "@last", expect=1).err
@@ -262,7 +304,7 @@ def test_run_takes_a_flow_to_its_end(shell):
     steps = shell.json("show", "@last")
     assert steps["status"] == "completed" and steps["result"] == {"b": 2}, steps
     shown = shell.pawl("show", "@last").out
-    assert re.search(r"two +exec +done", shown), shown
+    assert re.search(r"✔ two +exec +\d+ ms", shown), shown
 
 
 def test_run_of_a_flow_that_fails_exits_1_and_says_why(shell):

@@ -139,16 +139,11 @@ def test_escape_sequences_of_stored_texts_never_reach_the_terminal(shell):
     assert "\x1b" not in found.out and "red" in found.out, found
 
 
-def test_a_prefix_is_looked_up_newest_first(shell):
-    rows = [{"instance_id": "000000000%d" % n + "ABCDEFGHJKMNPQRS"} for n in (3, 2, 1)]
-    page = answer({"instances": rows, "next": None})
-    server = Server(page, answer({"waiting_for": []}))
+def test_a_prefix_is_one_question_however_many_instances_there_are(shell):
+    server = Server(answer({"instance_id": "0000000002ABCDEFGHJKMNPQRS"}), answer({"waiting_for": []}))
     shell.pawl("--store", server.url, "why", "0000000002a")
-    assert server.asked[1][0].startswith("GET /v1/instances/0000000002ABCDEFGHJKMNPQRS/why ")
-    server = Server(page)
-    assert "more than one" in shell.pawl("--store", server.url, "why", "000000000", expect=1).err
-    server = Server(page)
-    assert "not-known" in shell.pawl("--store", server.url, "why", "0000000009", expect=1).err
+    assert server.asked[0][0].startswith("GET /v1/instances/find?prefix=0000000002A "), server.asked
+    assert server.asked[1][0].startswith("GET /v1/instances/0000000002ABCDEFGHJKMNPQRS/why "), server.asked
 
 
 main(globals())

@@ -8,7 +8,7 @@ import tempfile
 from sentences import BUILD, ROOT, main, need, sh
 
 OBJECTS = BUILD / "libpawl_core.a.p"
-BEHAVIORS = ("base", "model", "machine", "flow", "code")
+BEHAVIORS = ("base", "model", "machine", "flow", "code", "drawing")
 REDUCERS = ("model", "machine", "flow", "code")
 
 # What a behavior may ask of the world. Nothing here knows the time, a file or a thread.

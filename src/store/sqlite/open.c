@@ -358,5 +358,6 @@ const struct store_ops sqlite_store_ops = {
     .counts = sqlite_counts,
     .step_counts = sqlite_step_counts,
     .sql = sqlite_sql,
+    .rebuild = sqlite_rebuild,
     .wal_bytes = sqlite_wal_bytes,
 };

@@ -7,15 +7,23 @@
 #include "base/limits.h"
 #include "sqlite_int.h"
 
-static bool is_harmless_pragma(const char *name)
+static bool is_among(const char *name, const char *const *names)
 {
-    static const char *const harmless[] = { "table_info", "table_xinfo", "table_list",
-                                            "index_list", "index_info",  "index_xinfo" };
-
-    for (size_t i = 0; name && i < sizeof harmless / sizeof *harmless; i++)
-        if (sqlite3_stricmp(name, harmless[i]) == 0)
+    for (; name && *names; names++)
+        if (sqlite3_stricmp(name, *names) == 0)
             return true;
     return false;
+}
+
+/* Those that tell what is there; of some only without a value, which would set them. */
+static bool is_harmless_pragma(const char *name, const char *value)
+{
+    static const char *const harmless[] = { "table_info", "table_xinfo", "table_list", "index_list",
+                                            "index_info", "index_xinfo", NULL };
+    static const char *const asking[] = { "user_version", "page_count",  "freelist_count",
+                                          "page_size",    "quick_check", NULL };
+
+    return is_among(name, harmless) || (!value && is_among(name, asking));
 }
 
 static int authorize(void *context, int action, const char *first, const char *second,
@@ -32,7 +40,7 @@ static int authorize(void *context, int action, const char *first, const char *s
     case SQLITE_FUNCTION:
         return sqlite3_stricmp(second, "load_extension") == 0 ? SQLITE_DENY : SQLITE_OK;
     case SQLITE_PRAGMA:
-        return is_harmless_pragma(first) ? SQLITE_OK : SQLITE_DENY;
+        return is_harmless_pragma(first, second) ? SQLITE_OK : SQLITE_DENY;
     default:
         return SQLITE_DENY;
     }

@@ -219,6 +219,7 @@ void reader_end(struct sqlite_store *store);
 pawl_status sqlite_begin(struct store *store, struct scope *scope, struct store_tip *out);
 pawl_status sqlite_commit(struct store *store, struct scope *scope, const struct commit *commit);
 void sqlite_rollback(struct store *store);
+pawl_status sqlite_rebuild(struct store *store, struct scope *scope, const struct commit *commit);
 
 pawl_status sqlite_tip(struct store *store, struct scope *scope, struct store_tip *out);
 /* Make store->tip right. Only in the writer's transaction. */

@@ -45,6 +45,9 @@ static int take_global(struct reader *reader, str name, const char *equals, bool
         cli->store = take_value(reader, equals);
         if (!cli->store || !*cli->store)
             return usage_fail(cli, "--store needs a URL, e.g. --store sqlite:pawl.db");
+    } else if (str_is(name, "color")) {
+        if (!term_set_colour(&cli->term, take_value(reader, equals)))
+            return usage_fail(cli, "--color needs a word: always, never or auto");
     } else
         *taken = false;
     return EXIT_DONE;

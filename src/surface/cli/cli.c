@@ -29,19 +29,43 @@ pawl_status verb_call_as(struct cli *cli, const char *operation, struct node **a
     return target_ask(cli, &cli->scope, operation, &input, answer, text);
 }
 
-static int verb_default(struct cli *cli)
+int verb_conclude(struct cli *cli, pawl_status status, const struct node *answer, str text,
+                  render_fn render)
 {
-    struct node *answer;
-    str text;
-
-    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
-        verb_call(cli, &answer, &text) != PAWL_OK)
+    if (status != PAWL_OK)
         return report(cli, &cli->scope.error);
     if (cli->json)
         print_json(cli, text);
     else
-        cli->verb->render(cli, answer);
+        render(cli, answer);
     return EXIT_DONE;
+}
+
+int verb_ask(struct cli *cli, const char *operation, struct buf *input, render_fn render)
+{
+    struct node *answer = NULL;
+    str text = STR_NONE;
+    pawl_status status;
+
+    json_close(input, '}');
+    status = target_ask(cli, &cli->scope, operation, input, &answer, &text);
+    return verb_conclude(cli, status, answer, text, render);
+}
+
+int verb_do(struct cli *cli, enum target_use use, const char *operation, render_fn render)
+{
+    struct node *answer = NULL;
+    str text = STR_NONE;
+    pawl_status status = target_open(cli, use, NULL);
+
+    if (status == PAWL_OK)
+        status = verb_call_as(cli, operation, &answer, &text);
+    return verb_conclude(cli, status, answer, text, render);
+}
+
+static int verb_default(struct cli *cli)
+{
+    return verb_do(cli, USE_EXISTING, cli->verb->operation, cli->verb->render);
 }
 
 static int run_verb(struct cli *cli)

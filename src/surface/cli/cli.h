@@ -51,6 +51,7 @@ struct cli_option {
 };
 
 struct cli;
+typedef void (*render_fn)(struct cli *cli, const struct node *answer);
 
 struct verb {
     const char *name;
@@ -62,7 +63,7 @@ struct verb {
     const char *examples;
     const char *operation;  /* what it calls; NULL: more than one, or none */
     const char *members[2]; /* of the input, one for each operand */
-    void (*render)(struct cli *cli, const struct node *answer);
+    render_fn render;
     int (*run)(struct cli *cli); /* NULL: call `operation`, then render */
 };
 
@@ -172,6 +173,16 @@ pawl_status id_resolve(struct cli *cli, const char *text, const char **out);
 pawl_status verb_call(struct cli *cli, struct node **answer, str *text);
 /* The same with another operation. */
 pawl_status verb_call_as(struct cli *cli, const char *operation, struct node **answer, str *text);
+
+/* The end of nearly every verb: the answer as JSON or rendered, or the rejection. The exit
+ * status. */
+int verb_conclude(struct cli *cli, pawl_status status, const struct node *answer, str text,
+                  render_fn render);
+/* Ask with this input, whose brace is still open, and conclude. */
+int verb_ask(struct cli *cli, const char *operation, struct buf *input, render_fn render);
+/* Open, ask with what the command line says, and conclude. */
+int verb_do(struct cli *cli, enum target_use use, const char *operation, render_fn render);
+
 void print_json(struct cli *cli, str answer);
 void input_init(struct buf *input); /* an empty input */
 
@@ -223,6 +234,9 @@ int verb_check(struct cli *cli);
 int verb_start(struct cli *cli);
 int verb_cancel(struct cli *cli);
 int verb_show(struct cli *cli);
+int verb_graph(struct cli *cli);
+int verb_watch(struct cli *cli);
+int verb_doctor(struct cli *cli);
 int verb_run(struct cli *cli);
 int verb_resume(struct cli *cli);
 int verb_verify(struct cli *cli);
@@ -232,6 +246,7 @@ int verb_token(struct cli *cli);
 int verb_stores(struct cli *cli);
 int verb_alarm(struct cli *cli);
 int verb_demo(struct cli *cli);
+int verb_completion(struct cli *cli);
 
 /* ---- Renderings ---- */
 
@@ -243,5 +258,6 @@ void render_list(struct cli *cli, const struct node *answer);
 void render_history(struct cli *cli, const struct node *answer);
 void render_why(struct cli *cli, const struct node *answer);
 void render_rows(struct cli *cli, const struct node *answer);
+void render_stores(struct cli *cli, const struct node *answer);
 
 #endif

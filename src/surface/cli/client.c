@@ -190,6 +190,33 @@ pawl_status client_send(const struct client *client, const struct http_request *
     return status;
 }
 
+/* By HTTP/1.0, whose answers come as they are and not in chunks. */
+pawl_status client_stream(const struct client *client, const char *target, const char *last,
+                          struct scope *scope, int *fd)
+{
+    struct buf sent;
+    bool is_sent;
+    pawl_status status = dial(client, scope, fd);
+
+    if (status != PAWL_OK)
+        return status;
+    buf_init(&sent, scope->arena.heap, CLIENT_ANSWER_MAX);
+    buf_fmt(&sent, "GET %s HTTP/1.0\r\nHost: %s:%s\r\nUser-Agent: pawl/" PAWL_VERSION "\r\n", target,
+            client->host, client->port);
+    if (getenv("PAWL_TOKEN"))
+        buf_fmt(&sent, "Authorization: Bearer %s\r\n", getenv("PAWL_TOKEN"));
+    if (*last)
+        buf_fmt(&sent, "Last-Event-ID: %s\r\n", last);
+    buf_str(&sent, STR("\r\n"));
+    is_sent = !sent.failed && write_all(*fd, buf_view(&sent));
+    buf_fini(&sent);
+    if (is_sent)
+        return PAWL_OK;
+    close(*fd);
+    return scope_fail(scope, PAWL_STORAGE_FAILURE, "cannot ask http://%s:%s: %s", client->host,
+                      client->port, strerror(errno));
+}
+
 /* ---- The answer ---- */
 
 static bool take_line(str *rest, str *line)

@@ -33,6 +33,11 @@ pawl_status client_init(struct client *client, const char *url, struct scope *sc
 pawl_status client_send(const struct client *client, const struct http_request *request,
                         struct scope *scope, struct http_response *out);
 
+/* Ask for a stream of events; what comes is read from *fd as it comes, its head with it.
+ * `last`: the id of the last event seen, or "". STORAGE_FAILURE. */
+pawl_status client_stream(const struct client *client, const char *target, const char *last,
+                          struct scope *scope, int *fd);
+
 /* Does anybody listen there? */
 bool client_reaches(const struct client *client);
 

@@ -10,7 +10,7 @@ static void put_groups(const struct term *term)
         if (strcmp(verb->group, group) != 0)
             term_put(term, BOLD, "\n%s\n", verb->group);
         group = verb->group;
-        term_put(term, ACCENT, "  %-8s", verb->name);
+        term_put(term, ACCENT, "  %-10s", verb->name);
         term_put(term, DIM, " %-11s", verb->operands);
         fprintf(term->out, " %s\n", verb->summary);
     }
@@ -27,6 +27,7 @@ void help_overview(const struct term *term)
     fputs("  --store URL   sqlite:FILE (default sqlite:pawl.db, or $PAWL_STORE), memory:,\n"
           "                or http://host:port of a server\n"
           "  --json        print what HTTP would answer\n"
+          "  --color WHEN  always, never, or auto: on a terminal without $NO_COLOR\n"
           "  --help        of pawl, or of a verb: pawl fire --help\n"
           "  --version\n\n"
           "An ID may be any unique prefix of one, or @last. Exit status: 0 done, 1 rejected,\n"

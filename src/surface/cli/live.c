@@ -1,6 +1,8 @@
 /* live.c - an instance as it goes on: each entry as it is recorded, and below them, on a
- * terminal, one line that says what it is doing now. */
+ * terminal, one line that says what it is doing now; a flow on a terminal as its steps, drawn anew
+ * in place. */
 #include "base/limits.h"
+#include "surface/cli/follow.h"
 #include "surface/cli/host.h"
 #include "surface/cli/view.h"
 
@@ -16,7 +18,8 @@ struct live {
     int64_t actions_seq; /* for which the legal actions were drawn; -1: never */
     char before[64];     /* when the entry before happened */
     uint32_t frame;
-    struct scope scope; /* of one look */
+    struct watching watching; /* a flow on a terminal */
+    struct scope scope;       /* of one look */
 };
 
 static void clear_line(const struct live *live)
@@ -97,25 +100,55 @@ static void put_waits(struct live *live, const struct node *list)
     }
 }
 
-static pawl_status draw_line(struct live *live, const struct node *instance)
+static void put_spinner(struct live *live, const struct node *instance)
 {
     static const char *const frames[] = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧" };
     struct term *term = &live->cli->term;
     str status = member_str(instance, "status");
-    struct node *why;
 
-    if (!term->tty || live->cli->json)
-        return PAWL_OK;
-    if (target_ask_id(live->cli, &live->scope, "instance.why", live->id, &why, NULL) != PAWL_OK)
-        return live->scope.error.status;
-    clear_line(live);
-    fputs("\033[?7l", term->out); /* a line that is too long must not wrap */
     term_put(term, LIVE, "  %s ", frames[live->frame++ % 8]);
     term_put(term, status_style(status), "%.*s", STR_ARG(status));
+}
+
+static void draw_line(struct live *live, const struct node *instance, const struct node *why)
+{
+    struct term *term = &live->cli->term;
+
+    if (!term->tty || live->cli->json)
+        return;
+    clear_line(live);
+    fputs("\033[?7l", term->out); /* a line that is too long must not wrap */
+    put_spinner(live, instance);
     put_waits(live, node_find(why, "waiting_for"));
     fputs("\033[?7h", term->out);
     fflush(term->out);
-    return PAWL_OK;
+}
+
+/* ---- A machine that nothing but people will move ---- */
+
+static bool waits_for_people(const struct node *instance, const struct node *why)
+{
+    const struct node *list = node_find(why, "waiting_for");
+
+    if (!str_is(member_str(instance, "kind"), "machine") || has_ended(instance))
+        return false;
+    for (const struct node *item = list ? list->first : NULL; item; item = item->next)
+        if (str_is(member_str(item, "kind"), "timer"))
+            return false;
+    return true;
+}
+
+static int leave_to_people(struct live *live, const struct node *instance, str text)
+{
+    str state = member_str(instance, "current_state");
+
+    clear_line(live);
+    if (live->cli->json)
+        print_json(live->cli, text);
+    fflush(live->cli->term.out);
+    fprintf(stderr, "  suspended in '%.*s': it waits for somebody to fire; see: %s show %.10s\n",
+            STR_ARG(state), live->cli->command, live->id);
+    return EXIT_REJECTED;
 }
 
 /* A machine waits for people: say once in each state what they may do. */
@@ -165,7 +198,7 @@ static int leave(struct live *live)
 
 static int look(struct live *live, bool *over)
 {
-    struct node *instance;
+    struct node *instance, *why = NULL;
     str text;
     pawl_status status;
 
@@ -173,31 +206,82 @@ static int look(struct live *live, bool *over)
     status = target_ask_id(live->cli, &live->scope, "instance.get", live->id, &instance, &text);
     if (status == PAWL_OK)
         status = draw_news(live, has_ended(instance));
+    if (status == PAWL_OK)
+        status = target_ask_id(live->cli, &live->scope, "instance.why", live->id, &why, NULL);
+    *over = true;
+    if (status != PAWL_OK) {
+        clear_line(live);
+        return report(live->cli, &live->scope.error);
+    }
+    if (has_ended(instance))
+        return finish(live, instance, text);
+    draw_actions(live, instance);
+    if (waits_for_people(instance, why))
+        return leave_to_people(live, instance, text);
+    draw_line(live, instance, why);
+    fflush(live->cli->term.out);
+    *over = false;
+    return EXIT_DONE;
+}
+
+/* ---- A flow on a terminal ---- */
+
+/* What a frame needs goes with it; the verb's own scope stays as it is. */
+static int look_at_tree(struct live *live, bool *over)
+{
+    struct cli *cli = live->cli;
+    struct watching *watching = &live->watching;
+    struct scope kept = cli->scope;
+    struct node *instance = NULL;
+    char span[MOMENT_SIZE];
+    pawl_status status;
+    int code = EXIT_DONE;
+
+    scope_init(&cli->scope, &heap_libc, CLI_MEMORY_MAX);
+    term_measure(&cli->term);
+    frame_begin(watching);
+    status = view_draw(cli, live->id, frame_rows(watching), &instance);
+    if (status == PAWL_OK && !has_ended(instance)) {
+        live->seq = member_int(instance, "next_sequence_number") - 1;
+        put_spinner(live, instance);
+        distance_print(member_str(instance, "instantiated_at"), span);
+        term_put(&cli->term, DIM, "  begun %s\n", span);
+    }
+    frame_end(watching);
     *over = status != PAWL_OK || has_ended(instance);
     if (status == PAWL_OK && *over)
-        return finish(live, instance, text);
-    if (status == PAWL_OK) {
-        draw_actions(live, instance);
-        status = draw_line(live, instance);
-        fflush(live->cli->term.out);
-    }
-    if (status == PAWL_OK)
-        return EXIT_DONE;
-    clear_line(live);
-    *over = true;
-    return report(live->cli, &live->scope.error);
+        code = str_is(member_str(instance, "terminal_kind"), "success") ? EXIT_DONE : EXIT_REJECTED;
+    kept.error = cli->scope.error;
+    scope_fini(&cli->scope);
+    cli->scope = kept;
+    return status == PAWL_OK ? code : report(cli, &cli->scope.error);
+}
+
+/* ---- The loop ---- */
+
+static bool is_flow(struct live *live)
+{
+    struct node *instance;
+
+    return target_ask_id(live->cli, &live->scope, "instance.get", live->id, &instance, NULL) ==
+               PAWL_OK &&
+           str_is(member_str(instance, "kind"), "flow");
 }
 
 int live_follow(struct cli *cli, struct host *host, const char *id, int64_t after_seq)
 {
     struct live live = { .cli = cli, .host = host, .id = id, .seq = after_seq, .actions_seq = -1 };
     int64_t wait_ms = POLL_MIN_MS;
+    int (*look_on)(struct live *, bool *) = look;
     bool over = false;
     int code;
 
     scope_init(&live.scope, &heap_libc, CLI_MEMORY_MAX);
+    live.watching.term = &cli->term;
+    if (cli->term.tty && !cli->json && is_flow(&live))
+        look_on = look_at_tree;
     for (;;) {
-        code = look(&live, &over);
+        code = look_on(&live, &over);
         if (over)
             break;
         if (host_wait(host, wait_ms)) {

@@ -5,10 +5,6 @@
 
 #define PATH_MAX_ENTRIES 24 /* of the newest entries; the rest is in `history` */
 
-struct showing {
-    struct node *instance, *history, *why, *steps, *variables;
-};
-
 bool has_ended(const struct node *instance)
 {
     str status = member_str(instance, "status");
@@ -58,16 +54,21 @@ static void put_moment(struct cli *cli, const char *name, str at, str who)
     fputc('\n', cli->term.out);
 }
 
-static void put_header(struct cli *cli, const struct node *instance)
+static void put_standing(struct cli *cli, const struct node *instance)
 {
     str status = member_str(instance, "status"), state = member_str(instance, "current_state");
 
-    put_title(cli, instance);
     term_put(&cli->term, DIM, "  %-12s", "state");
     term_cell(&cli->term, status_style(status), state, LIMIT_ACTION, 0);
     if (!str_eq(state, status))
         term_put(&cli->term, DIM, "  %.*s", STR_ARG(status));
     fputc('\n', cli->term.out);
+}
+
+static void put_header(struct cli *cli, const struct node *instance)
+{
+    put_title(cli, instance);
+    put_standing(cli, instance);
     put_fact(cli, "kind", member_str(instance, "kind"));
     put_fact(cli, "subject", member_str(instance, "subject_ref"));
     put_fact(cli, "correlation", member_str(instance, "correlation_id"));
@@ -127,51 +128,6 @@ static void put_path(struct cli *cli, const struct showing *showing)
         else if (moved)
             put_state(cli, DIM, "○", member_str(entry, "to_state"));
     }
-}
-
-/* ---- Steps of a flow ---- */
-
-enum { STEP_NAME, STEP_TOOL, STEP_STATUS, STEP_ATTEMPT, STEP_TOOK, STEP_OUTCOME, STEP_COLUMNS };
-static const char *const step_heads[STEP_COLUMNS] = { "STEP",    "TOOL", "STATUS",
-                                                      "ATTEMPT", "TOOK", "RESULT OR ERROR" };
-
-static void fill_step(struct cli *cli, const struct node *step, str *cells, enum style *styles)
-{
-    char *took = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
-    str status = member_str(step, "status"), error = member_json(step, "error");
-
-    if (took)
-        elapsed_print(member_str(step, "started_at"), member_str(step, "completed_at"), took);
-    cells[STEP_NAME] = member_str(step, "name");
-    cells[STEP_TOOL] = member_str(step, "tool");
-    cells[STEP_STATUS] = status;
-    cells[STEP_ATTEMPT] = member_str(step, "attempt");
-    cells[STEP_TOOK] = took && took[0] ? str_of(took + 1) : STR("");
-    cells[STEP_OUTCOME] = error.size > 0 ? error : member_json(step, "result");
-    styles[STEP_STATUS] = status_style(status);
-    styles[STEP_TOOL] = styles[STEP_TOOK] = DIM;
-    styles[STEP_OUTCOME] = error.size > 0 ? BAD : DIM;
-}
-
-static void put_steps(struct cli *cli, const struct node *answer)
-{
-    const struct node *steps = node_find(answer, "steps");
-    uint32_t count = steps ? steps->count : 0, at = 0;
-    str *cells = ARENA_ARRAY(&cli->scope.arena, str, (size_t)count * STEP_COLUMNS + 1);
-    enum style *styles =
-        ARENA_ARRAY(&cli->scope.arena, enum style, (size_t)count * STEP_COLUMNS + 1);
-
-    if (count == 0 || !cells || !styles)
-        return;
-    for (const struct node *step = steps->first; step; step = step->next, at += STEP_COLUMNS)
-        fill_step(cli, step, cells + at, styles + at);
-    fputc('\n', cli->term.out);
-    table_print(&cli->term, &(struct table){ .column_count = STEP_COLUMNS,
-                                             .row_count = count,
-                                             .heads = step_heads,
-                                             .cells = cells,
-                                             .styles = styles,
-                                             .indent = "  " });
 }
 
 /* ---- What may come next ---- */
@@ -234,7 +190,7 @@ static void put_waits(struct cli *cli, const struct node *why)
 /* ---- All of it ---- */
 
 static pawl_status read_path(struct cli *cli, const char *id, const struct node *instance,
-                             struct node **out)
+                             int64_t entries_max, struct node **out)
 {
     int64_t next = member_int(instance, "next_sequence_number");
     struct buf input;
@@ -242,12 +198,25 @@ static pawl_status read_path(struct cli *cli, const char *id, const struct node 
     input_init(&input);
     json_key(&input, "instance_id");
     json_text(&input, id);
-    if (next > PATH_MAX_ENTRIES + 1) {
+    if (entries_max > 0 && next > entries_max + 1) {
         json_key(&input, "sequence_from");
-        json_i64(&input, next - PATH_MAX_ENTRIES);
+        json_i64(&input, next - entries_max);
     }
     json_close(&input, '}');
     return target_ask(cli, &cli->scope, "instance.history", &input, out, NULL);
+}
+
+static pawl_status read_graph(struct cli *cli, const char *id, struct node **out)
+{
+    struct buf input;
+
+    input_init(&input);
+    json_key(&input, "instance_id");
+    json_text(&input, id);
+    json_key(&input, "format");
+    json_text(&input, "json");
+    json_close(&input, '}');
+    return target_ask(cli, &cli->scope, "instance.graph", &input, out, NULL);
 }
 
 static pawl_status read_rest(struct cli *cli, struct showing *showing)
@@ -255,21 +224,62 @@ static pawl_status read_rest(struct cli *cli, struct showing *showing)
     const char *id = member_str(showing->instance, "instance_id").data;
     bool is_flow = str_is(member_str(showing->instance, "kind"), "flow");
     bool is_code = str_is(member_str(showing->instance, "kind"), "code");
-    pawl_status status = read_path(cli, id, showing->instance, &showing->history);
+    pawl_status status = PAWL_OK;
 
+    if (!is_flow)
+        status = read_path(cli, id, showing->instance, showing->entries_max, &showing->history);
     if (status == PAWL_OK)
         status = target_ask_id(cli, &cli->scope, "instance.why", id, &showing->why, NULL);
     if (status == PAWL_OK && is_flow)
         status = target_ask_id(cli, &cli->scope, "instance.steps", id, &showing->steps, NULL);
+    if (status == PAWL_OK && is_flow)
+        status = read_graph(cli, id, &showing->graph);
     if (status == PAWL_OK && is_code)
-        status = target_ask_id(cli, &cli->scope, "instance.variables", id, &showing->variables,
-                               NULL);
+        status =
+            target_ask_id(cli, &cli->scope, "instance.variables", id, &showing->variables, NULL);
     return status;
+}
+
+static void put_body(struct cli *cli, const struct showing *showing)
+{
+    if (args_flag(cli, "timeline"))
+        put_timeline(cli, showing);
+    else if (showing->steps)
+        put_steps(cli, showing);
+    else
+        put_path(cli, showing);
+    put_waits(cli, showing->why);
+    put_actions(cli, showing->instance);
+}
+
+pawl_status view_draw(struct cli *cli, const char *id, int rows, struct node **instance)
+{
+    struct showing showing = { .lines_max = rows > 12 ? (uint32_t)rows - 8 : 4 };
+    pawl_status status =
+        target_ask_id(cli, &cli->scope, "instance.get", id, &showing.instance, NULL);
+
+    showing.entries_max = showing.lines_max / 2;
+    if (status == PAWL_OK)
+        status = read_rest(cli, &showing);
+    if (status != PAWL_OK)
+        return status;
+    put_title(cli, showing.instance);
+    put_standing(cli, showing.instance);
+    fputc('\n', cli->term.out);
+    put_body(cli, &showing);
+    if (showing.variables)
+        put_fact(cli, "variables", member_json(showing.variables, "variables"));
+    if (has_ended(showing.instance))
+        fputc('\n', cli->term.out);
+    put_outcome(cli, showing.instance);
+    *instance = showing.instance;
+    return PAWL_OK;
 }
 
 int verb_show(struct cli *cli)
 {
-    struct showing showing = { 0 };
+    bool is_timeline = args_flag(cli, "timeline");
+    struct showing showing = { .entries_max = is_timeline ? 0 : PATH_MAX_ENTRIES };
     str text;
 
     if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
@@ -286,9 +296,6 @@ int verb_show(struct cli *cli)
         put_fact(cli, "variables", member_json(showing.variables, "variables"));
     put_outcome(cli, showing.instance);
     fputc('\n', cli->term.out);
-    put_path(cli, &showing);
-    put_steps(cli, showing.steps);
-    put_waits(cli, showing.why);
-    put_actions(cli, showing.instance);
+    put_body(cli, &showing);
     return EXIT_DONE;
 }

@@ -2,6 +2,8 @@
 #include "api/ops.h"
 #include "surface/cli/cli.h"
 
+#define NAMES_MAX 8
+
 int exit_of(pawl_status status)
 {
     switch (status) {
@@ -65,29 +67,93 @@ static const char *advice(const struct cli *cli, pawl_status status)
     return NULL;
 }
 
-static void hint(const struct cli *cli, pawl_status status)
+static bool names_a_definition(const struct cli *cli)
+{
+    return cli->verb && cli->operand_count > 0 &&
+           (strcmp(cli->verb->name, "start") == 0 || strcmp(cli->verb->name, "graph") == 0);
+}
+
+/* A name that is not known: those that are, and how to make another. */
+static void hint_definitions(struct cli *cli)
+{
+    struct scope scope;
+    struct node *answer = NULL;
+    const struct node *list, *one;
+
+    scope_init(&scope, &heap_libc, CLI_MEMORY_MAX);
+    if ((cli->target.local || cli->target.remote) &&
+        target_ask_id(cli, &scope, "definition.list", NULL, &answer, NULL) == PAWL_OK) {
+        list = node_find(answer, "definitions");
+        one = list ? list->first : NULL;
+        for (int i = 0; one && i < NAMES_MAX; i++, one = one->next)
+            fprintf(stderr, "%s%.*s%s",
+                    i ? ", " : "  there are: ", STR_ARG(member_str(one, "name")),
+                    one->next && i + 1 < NAMES_MAX ? ""
+                    : one->next                    ? ", ...\n"
+                                                   : "\n");
+    }
+    fprintf(stderr, "  try: %s define FILE\n", cli->command);
+    scope_fini(&scope);
+}
+
+struct words {
+    pawl_status status;
+    const char *verb, *words; /* the next command, if there is one; else what to do */
+};
+
+static const struct words general[] = {
+    { PAWL_REASON_REQUIRED, NULL, "add a reason: --reason TEXT" },
+    { PAWL_GUARD_NOT_SATISFIED, NULL, "if its guard is satisfied, say so: --guard" },
+    { PAWL_UNAUTHENTICATED, NULL,
+      "export PAWL_TOKEN=ID.SECRET; made at the store's machine by: pawl token create --scope "
+      "LIST" },
+    { PAWL_FORBIDDEN, NULL,
+      "its token needs another scope: pawl token create --scope LIST (pawl token --help)" },
+    { PAWL_IN_USE, "doctor", NULL },
+    { PAWL_STORAGE_FAILURE, "doctor", NULL },
+    { PAWL_OVERLOADED, NULL, "try again in a moment" },
+    { PAWL_OUTCOME_UNKNOWN, "doctor", NULL },
+};
+
+static bool hint_general(const struct cli *cli, pawl_status status)
+{
+    for (size_t i = 0; i < sizeof general / sizeof general[0]; i++) {
+        if (general[i].status != status)
+            continue;
+        if (general[i].verb)
+            fprintf(stderr, "  try: %s %s\n", cli->command, general[i].verb);
+        else
+            fprintf(stderr, "  %s\n", general[i].words);
+        return true;
+    }
+    return false;
+}
+
+static void hint(struct cli *cli, pawl_status status)
 {
     const char *verb = advice(cli, status);
 
-    if (status == PAWL_REASON_REQUIRED)
-        fputs("  add a reason: --reason TEXT\n", stderr);
-    else if (status == PAWL_GUARD_NOT_SATISFIED)
-        fputs("  if its guard is satisfied, say so: --guard\n", stderr);
-    else if (verb && status == PAWL_NOT_KNOWN)
+    if (verb && status == PAWL_NOT_KNOWN)
         fprintf(stderr, "  try: %s list\n", cli->command);
     else if (verb)
         fprintf(stderr, "  try: %s %s %s\n", cli->command, verb, cli->operands[0]);
+    else if (status == PAWL_NOT_KNOWN && names_a_definition(cli))
+        hint_definitions(cli);
+    else if (!hint_general(cli, status) && cli->verb &&
+             (status == PAWL_INVALID_REQUEST || status == PAWL_INVALID_QUERY))
+        fprintf(stderr, "  see: pawl %s --help\n", cli->verb->name);
 }
 
 int report(struct cli *cli, const pawl_error *error)
 {
+    pawl_status status = error->status; /* of the words, which a hint may overwrite */
     struct buf problem;
 
     fflush(stdout);
-    fprintf(stderr, "pawl: %s: %s\n", pawl_status_name(error->status), error->message);
+    fprintf(stderr, "pawl: %s: %s\n", pawl_status_name(status), error->message);
     if (!cli->json) {
-        hint(cli, error->status);
-        return exit_of(error->status);
+        hint(cli, status);
+        return exit_of(status);
     }
     buf_init(&problem, &heap_libc, CLI_ANSWER_MAX);
     op_problem(error->status, error->message, &problem);

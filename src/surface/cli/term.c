@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #define WIDTH_DEFAULT 80
-#define WIDTH_MIN     40
+#define WIDTH_MIN     20
 
 static const char *const style_codes[] = {
     [PLAIN] = "",       [BOLD] = "\033[1m",  [DIM] = "\033[2m",   [GOOD] = "\033[32m",
@@ -37,6 +37,22 @@ void term_init(struct term *term, FILE *out)
     term->tty = isatty(fileno(out)) == 1;
     term->colour = term->tty && !(no_color && *no_color) && !(name && strcmp(name, "dumb") == 0);
     term->width = width_of(out);
+}
+
+void term_measure(struct term *term)
+{
+    term->width = width_of(term->out);
+}
+
+bool term_set_colour(struct term *term, const char *when)
+{
+    if (!when)
+        return false;
+    if (strcmp(when, "always") == 0 || strcmp(when, "never") == 0)
+        term->colour = strcmp(when, "always") == 0;
+    else if (strcmp(when, "auto") != 0)
+        return false;
+    return true;
 }
 
 void term_put(const struct term *term, enum style style, const char *format, ...)

@@ -16,6 +16,11 @@ struct term {
 /* Colours only on a terminal and without NO_COLOR. */
 void term_init(struct term *term, FILE *out);
 
+void term_measure(struct term *term); /* its width, anew */
+
+/* "always", "never" or "auto" (as term_init() has it); false: none of them. */
+bool term_set_colour(struct term *term, const char *when);
+
 void term_put(const struct term *term, enum style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -48,6 +53,9 @@ void until_print(str rfc3339, char out[MOMENT_SIZE]); /* "in 5 min", "overdue by
 void elapsed_print(str before, str after, char out[MOMENT_SIZE]);
 void span_print(int64_t ms, char out[MOMENT_SIZE]); /* "1.2 s", "3 min", "2 d" */
 int64_t now_ms(void);
+
+/* On a narrow terminal only the number in an id: that is unique, and can be typed. */
+str short_id(const struct term *term, str id);
 
 /* ---- Tables ---- */
 

@@ -25,9 +25,7 @@ int verb_alarm(struct cli *cli)
     static const char *const operations[] = { "alarm.set", "alarm.list", "alarm.cancel" };
     static const char *const members[] = { "operation", NULL, "alarm_id" };
     struct buf input;
-    struct node *answer;
     size_t which = 0;
-    str text;
 
     while (which < 3 && strcmp(cli->operands[0], words[which]) != 0)
         which++;
@@ -42,12 +40,5 @@ int verb_alarm(struct cli *cli)
         json_key(&input, members[which]);
         json_text(&input, cli->operands[1]);
     }
-    json_close(&input, '}');
-    if (target_ask(cli, &cli->scope, operations[which], &input, &answer, &text) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    if (cli->json)
-        print_json(cli, text);
-    else
-        render(cli, answer);
-    return EXIT_DONE;
+    return verb_ask(cli, operations[which], &input, render);
 }

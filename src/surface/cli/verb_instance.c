@@ -1,6 +1,6 @@
 /* verb_instance.c - start, fire, signal, cancel, list, why: one operation each. */
 #include "base/limits.h"
-#include "surface/cli/cli.h"
+#include "surface/cli/view.h"
 
 /* Steps and timers move only while somebody owns the store: say how, if nobody does. */
 static void hint_started(struct cli *cli, str id)
@@ -19,22 +19,17 @@ static void hint_started(struct cli *cli, str id)
                  cli->command, id.data);
 }
 
-int verb_start(struct cli *cli)
+static void render_started(struct cli *cli, const struct node *answer)
 {
-    struct node *answer;
-    str text, id;
+    str id = member_str(answer, "instance_id");
 
-    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
-        verb_call(cli, &answer, &text) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    if (cli->json) {
-        print_json(cli, text);
-        return EXIT_DONE;
-    }
-    id = member_str(answer, "instance_id");
     fprintf(cli->term.out, "%.*s\n", STR_ARG(id));
     hint_started(cli, id);
-    return EXIT_DONE;
+}
+
+int verb_start(struct cli *cli)
+{
+    return verb_do(cli, USE_EXISTING, cli->verb->operation, render_started);
 }
 
 static enum style kind_style(str terminal_kind)
@@ -62,28 +57,21 @@ void render_status(struct cli *cli, const struct node *answer)
     term_put(&cli->term, status_style(status), "%.*s\n", STR_ARG(status));
 }
 
+static void render_cancelled(struct cli *cli, const struct node *answer)
+{
+    fprintf(cli->term.out, "cancelled %lld, refused %lld\n",
+            (long long)member_int(answer, "cancelled"), (long long)member_int(answer, "refused"));
+}
+
 /* One by its id, or all that belong together. */
 int verb_cancel(struct cli *cli)
 {
     bool many = args_option(cli, "correlation") != NULL;
-    struct node *answer;
-    str text;
 
     if (many == (cli->operand_count == 1))
         return usage_fail(cli, "cancel needs an ID or --correlation ID, and not both");
-    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
-        verb_call_as(cli, many ? "instance.cancel_many" : "instance.cancel", &answer, &text) !=
-            PAWL_OK)
-        return report(cli, &cli->scope.error);
-    if (cli->json)
-        print_json(cli, text);
-    else if (many)
-        fprintf(cli->term.out, "cancelled %lld, refused %lld\n",
-                (long long)member_int(answer, "cancelled"),
-                (long long)member_int(answer, "refused"));
-    else
-        render_fired(cli, answer);
-    return EXIT_DONE;
+    return many ? verb_do(cli, USE_EXISTING, "instance.cancel_many", render_cancelled)
+                : verb_do(cli, USE_EXISTING, "instance.cancel", render_fired);
 }
 
 void render_signalled(struct cli *cli, const struct node *answer)
@@ -107,6 +95,18 @@ void render_why(struct cli *cli, const struct node *answer)
         term_cell(&cli->term, BOLD, member_str(item, "name"), LIMIT_ACTION, 0);
         if (moment[0])
             fprintf(cli->term.out, "  %s (%s)", moment, distance);
+        fputc('\n', cli->term.out);
+    }
+}
+
+void render_stores(struct cli *cli, const struct node *answer)
+{
+    const struct node *list = node_find(answer, "stores");
+
+    for (const struct node *one = list ? list->first : NULL; one; one = one->next) {
+        str name = one->kind == NODE_STRING ? one->text : member_str(one, "store");
+
+        term_cell(&cli->term, PLAIN, name, LIMIT_ACTION, 0);
         fputc('\n', cli->term.out);
     }
 }
@@ -163,7 +163,7 @@ static void fill_row(struct cli *cli, const struct node *row, str *cells, enum s
 
     if (moment)
         moment_print(member_str(row, "updated_at"), moment);
-    cells[LIST_ID] = member_str(row, "instance_id");
+    cells[LIST_ID] = short_id(&cli->term, member_str(row, "instance_id"));
     cells[LIST_DEFINITION] = definition_of(cli, row);
     cells[LIST_STATE] = member_str(row, "current_state");
     cells[LIST_STATUS] = status;
@@ -173,14 +173,13 @@ static void fill_row(struct cli *cli, const struct node *row, str *cells, enum s
     styles[LIST_UPDATED] = DIM;
 }
 
-void render_list(struct cli *cli, const struct node *answer)
+void put_list(struct cli *cli, const struct node *answer)
 {
     const struct node *rows = node_find(answer, "instances");
     uint32_t count = rows ? rows->count : 0, at = 0;
     str *cells = ARENA_ARRAY(&cli->scope.arena, str, (size_t)count * LIST_COLUMNS + 1);
     enum style *styles =
         ARENA_ARRAY(&cli->scope.arena, enum style, (size_t)count * LIST_COLUMNS + 1);
-    str next = member_str(answer, "next");
 
     if (count == 0 || !cells || !styles) {
         fputs("no instances\n", cli->term.out);
@@ -193,6 +192,13 @@ void render_list(struct cli *cli, const struct node *answer)
                                              .heads = list_heads,
                                              .cells = cells,
                                              .styles = styles });
+}
+
+void render_list(struct cli *cli, const struct node *answer)
+{
+    str next = member_str(answer, "next");
+
+    put_list(cli, answer);
     if (next.size > 0)
         term_put(&cli->term, DIM, "more: %s list --after %.*s\n", cli->command, STR_ARG(next));
 }

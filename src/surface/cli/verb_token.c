@@ -30,9 +30,7 @@ int verb_token(struct cli *cli)
     static const char *const words[] = { "create", "list", "revoke" };
     static const char *const operations[] = { "token.create", "token.list", "token.revoke" };
     struct buf input;
-    struct node *answer;
     size_t which = 0;
-    str text;
 
     while (which < 3 && strcmp(cli->operands[0], words[which]) != 0)
         which++;
@@ -47,12 +45,5 @@ int verb_token(struct cli *cli)
         json_key(&input, "token_id");
         json_text(&input, cli->operands[1]);
     }
-    json_close(&input, '}');
-    if (target_ask(cli, &cli->scope, operations[which], &input, &answer, &text) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    if (cli->json)
-        print_json(cli, text);
-    else
-        render(cli, answer);
-    return EXIT_DONE;
+    return verb_ask(cli, operations[which], &input, render);
 }

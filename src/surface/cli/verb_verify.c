@@ -1,5 +1,6 @@
 /* verb_verify.c - verify, sql: the store itself. */
 #include "api/verify_all.h"
+#include "surface/cli/pager.h"
 #include "surface/cli/place.h"
 #include <errno.h>
 #include <signal.h>
@@ -309,12 +310,17 @@ static void put_paragraphs(const struct term *term, const struct table *table)
     }
 }
 
-static void put_rows(const struct term *term, const struct table *table)
+static void put_rows_paged(struct term *term, const struct table *table)
 {
-    if (term->tty && (int)table->column_count * READABLE_COLUMNS > term->width)
+    bool is_wide = term->tty && (int)table->column_count * READABLE_COLUMNS > term->width;
+    uint32_t lines = is_wide ? table->row_count * (table->column_count + 1) : table->row_count + 1;
+    bool is_paged = pager_begin(term, lines);
+
+    if (is_wide)
         put_paragraphs(term, table);
     else
         table_print(term, table);
+    pager_end(term, is_paged);
 }
 
 void render_rows(struct cli *cli, const struct node *answer)
@@ -336,22 +342,13 @@ void render_rows(struct cli *cli, const struct node *answer)
         for (const struct node *cell = row->first; cell; cell = cell->next)
             cells[at++] = cell->kind == NODE_NULL ? STR("") : cell->text; /* of a number as well */
     if (cells)
-        put_rows(&cli->term, &(struct table){ .column_count = count,
-                                              .row_count = rows->count,
-                                              .heads = heads,
-                                              .cells = cells });
+        put_rows_paged(&cli->term, &(struct table){ .column_count = count,
+                                                    .row_count = rows->count,
+                                                    .heads = heads,
+                                                    .cells = cells });
 }
 
 int verb_sql(struct cli *cli)
 {
-    struct node *answer;
-    str text;
-
-    if (target_open(cli, USE_READ, NULL) != PAWL_OK || verb_call(cli, &answer, &text) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    if (cli->json)
-        print_json(cli, text);
-    else
-        render_rows(cli, answer);
-    return EXIT_DONE;
+    return verb_do(cli, USE_READ, cli->verb->operation, render_rows);
 }

@@ -111,6 +111,17 @@ static const struct cli_option history_options[] = {
     { 0 },
 };
 
+static const struct cli_option show_options[] = {
+    { "timeline", NULL, OPTION_FLAG, NULL, "how long each state was held, or each step took, as bars" },
+    { 0 },
+};
+
+static const struct cli_option graph_options[] = {
+    { "instance", "ID", OPTION_TEXT, NULL, "of this instance: the way it took, and where it stands" },
+    { "format", "FORMAT", OPTION_TEXT, NULL, "text (the default), mermaid, dot, svg or json" },
+    { 0 },
+};
+
 static const struct cli_option run_options[] = {
     { "input", "JSON", OPTION_JSON, "input", "what it begins with; @FILE reads a file" },
     { "subject", "REF", OPTION_TEXT, "subject_ref", "what it is about" },
@@ -146,6 +157,12 @@ static const struct cli_option alarm_options[] = {
     { "after", "DURATION", OPTION_TEXT, "after", "or how long from now: 30s, 5m, 7d" },
     { "input", "JSON", OPTION_JSON, "input", "the operation's input, instance_id and all" },
     OPTION_KEY,
+    { 0 },
+};
+
+static const struct cli_option doctor_options[] = {
+    { "full", NULL, OPTION_FLAG, NULL, "read the whole file, however large it is" },
+    { "rebuild", NULL, OPTION_FLAG, NULL, "make the rows that follow from the history anew; nobody may own the store" },
     { 0 },
 };
 
@@ -219,14 +236,22 @@ const struct verb verbs[] = {
     { "stats", LOOK, "", 0, 0, "count instances by status and by state", stats_options,
       "pawl stats\npawl stats --definition order\n",
       "instance.counts", .render = render_counts },
-    { "show", LOOK, "ID", 1, 1, "see one instance: where it stands, how it came there, what next", NULL,
-      "pawl show @last\npawl show 0000000007\n",
+    { "show", LOOK, "ID", 1, 1, "see one instance: where it stands, how it came there, what next", show_options,
+      "pawl show @last\npawl show 0000000007\npawl show @last --timeline\n",
       "instance.get", { "instance_id" }, .run = verb_show },
     { "history", LOOK, "ID", 1, 1, "read what was recorded", history_options,
       "pawl history @last\npawl history @last --actor ann --since 2026-05-01T00:00:00Z\n",
       "instance.history", { "instance_id" }, .render = render_history },
     { "why", LOOK, "ID", 1, 1, "ask what an instance waits for", NULL,
       "pawl why @last\n", "instance.why", { "instance_id" }, .render = render_why },
+    { "watch", LOOK, "[ID]", 0, 1, "see what happens as it happens, of all instances or of one", NULL,
+      "pawl watch                    until Ctrl-C or q\n"
+      "pawl watch @last              until it ends: exit 0 by success, 1 otherwise\n"
+      "pawl watch | grep pay         off a terminal: a line for each entry\n",
+      .run = verb_watch },
+    { "graph", LOOK, "[NAME|FILE]", 0, 1, "draw a definition, or the way an instance took", graph_options,
+      "pawl graph order\npawl graph examples/order.yaml --format svg > order.svg\n"
+      "pawl graph --instance @last --format mermaid\n", .run = verb_graph },
     { "sql", LOOK, "QUERY", 1, 1, "read the store's tables and views with SQL", NULL,
       "pawl sql 'select name, version from pawl_definitions'\n"
       "pawl sql 'select count(*) from pawl_history'\n",
@@ -238,6 +263,10 @@ const struct verb verbs[] = {
       "pawl verify --resume               after Ctrl-C, or a kill\n"
       "pawl verify --resume --limit 100000    a slice a night: 0 valid, 1 not, 4 not yet\n",
       NULL, { "instance_id" }, .run = verb_verify },
+    { "stores", TRUST, "", 0, 0, "the stores that a server has", NULL,
+      "pawl stores\npawl --store http://127.0.0.1:7295 stores\n", "store.list", .render = render_stores },
+    { "doctor", TRUST, "", 0, 0, "look after the store: owner, disk, clock, versions, integrity", doctor_options,
+      "pawl doctor\npawl doctor --rebuild\n", .run = verb_doctor },
     { "token", TRUST, "create|list|revoke [ID]", 1, 2, "who may call the server from elsewhere", token_options,
       "pawl token create --scope read,write:order --expires 30d\npawl token revoke 0123456789abcdef\n",
       .run = verb_token },
@@ -246,6 +275,9 @@ const struct verb verbs[] = {
       "pawl --store http://127.0.0.1:7295/v1/stores/tenant-7 list    through a server\n"
       "pawl --store sqlite:pawl.db-stores/tenant-7.db list           its file\n",
       .run = verb_stores },
+    { "completion", TRUST, "bash|zsh|fish", 1, MANY, "a script that completes verbs, options, names and ids", NULL,
+      "eval \"$(pawl completion bash)\"\npawl completion zsh > ~/.zsh/functions/_pawl\n"
+      "pawl completion fish > ~/.config/fish/completions/pawl.fish\n", .run = verb_completion },
     { "serve", TRUST, "", 0, 0, "own the store and serve it over HTTP", serve_options,
       "pawl serve\npawl --store sqlite:orders.db serve --listen 127.0.0.1:8000\n", .run = verb_serve },
     { 0 },

@@ -4,6 +4,24 @@
 
 #include "surface/cli/cli.h"
 
+struct showing { /* answers; those that do not concern its kind are NULL */
+    struct node *instance, *history, *why, *steps, *graph, *variables;
+    int64_t entries_max; /* of the newest; 0: all */
+    uint32_t lines_max;  /* of steps; 0: the usual */
+};
+
+/* One instance in about so many rows; *instance as it was read. For views that are drawn anew. */
+pawl_status view_draw(struct cli *cli, const char *id, int rows, struct node **instance);
+
+/* The rows of instance.list as a table. */
+void put_list(struct cli *cli, const struct node *answer);
+
+/* The steps of a flow as its definition has them: what came of each, attempts, how long. */
+void put_steps(struct cli *cli, const struct showing *showing);
+
+/* Bars: a machine's states, a flow's attempts, from beginning to end. */
+void put_timeline(struct cli *cli, const struct showing *showing);
+
 str entry_note(struct cli *cli, const struct node *entry);
 enum style action_style(str action);
 

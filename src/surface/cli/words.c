@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#define NARROW      100 /* columns */
+#define NUMBER_SIZE 10
+
 #define SECOND 1000
 #define MINUTE (60 * SECOND)
 #define HOUR   (60 * MINUTE)
@@ -76,6 +79,13 @@ int64_t now_ms(void)
 
     clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * SECOND + now.tv_nsec / 1000000;
+}
+
+str short_id(const struct term *term, str id)
+{
+    if (term->tty && term->width < NARROW && id.size > NUMBER_SIZE)
+        id.size = NUMBER_SIZE;
+    return id;
 }
 
 static bool same_day(const struct tm *a, const struct tm *b)

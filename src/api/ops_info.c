@@ -1,0 +1,86 @@
+/* ops_info.c - store.info: what a store is and how it stands, for who looks after it. */
+#include "api/ops_int.h"
+#include "base/limits.h"
+
+static void print_number(struct buf *out, const char *key, uint64_t number)
+{
+    json_key(out, key);
+    json_u64(out, number);
+}
+
+/* The only cell of the only row. */
+static pawl_status take_cell(void *context, uint32_t column_count, const str *names,
+                             const str *values, const bool *are_numbers)
+{
+    struct buf *out = context;
+
+    (void)names, (void)are_numbers;
+    if (column_count > 0)
+        buf_str(out, values[0]);
+    return PAWL_OK;
+}
+
+/* What a store that speaks SQL says of itself; null for any other. */
+static void print_asked(const struct op_call *call, const char *key, const char *query,
+                        struct buf *out)
+{
+    struct buf cell;
+    pawl_status status;
+
+    buf_init(&cell, call->scope->arena.heap, LIMIT_NAME);
+    status = store_sql(engine_store(op_engine(call)), call->scope, str_of(query), take_cell, &cell);
+    json_key(out, key);
+    json_str(out, status == PAWL_OK && cell.size > 0 ? buf_view(&cell) : STR_NONE);
+    buf_fini(&cell);
+}
+
+static pawl_status print_overdue(const struct op_call *call, int64_t now_ms, struct buf *out)
+{
+    struct live_timer *timers;
+    uint32_t count = 0;
+    int64_t next_ms;
+    pawl_status status = store_due(engine_store(op_engine(call)), call->scope, now_ms, LIMIT_LIST,
+                                   &timers, &count, &next_ms);
+
+    print_number(out, "timers_overdue", count);
+    json_key(out, "oldest_overdue");
+    if (count > 0)
+        json_time(out, timers[0].due_at_ms);
+    else
+        json_null(out);
+    return status;
+}
+
+pawl_status op_store_info(struct op_call *call, struct buf *out)
+{
+    struct engine *engine = op_engine(call);
+    struct store_tip tip = { 0 };
+    int64_t now_ms = engine_now_ms(engine);
+    pawl_status status = store_tip(engine_store(engine), call->scope, &tip);
+
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    json_key(out, "version");
+    json_text(out, PAWL_VERSION);
+    print_asked(call, "sqlite", "SELECT sqlite_version()", out);
+    print_asked(call, "format", "SELECT value FROM pawl_meta WHERE key = 'format'", out);
+    print_asked(call, "migrations", "PRAGMA user_version", out);
+    print_number(out, "records", tip.pos);
+    print_number(out, "rows_behind", tip.pos > tip.flushed ? tip.pos - tip.flushed : 0);
+    print_number(out, "instances", tip.last_instance);
+    print_number(out, "definitions", tip.last_definition);
+    print_number(out, "wal_bytes", store_wal_bytes(engine_store(engine)));
+    json_key(out, "now");
+    json_time(out, now_ms);
+    json_key(out, "last_record_at");
+    if (tip.pos > 0)
+        json_time(out, tip.at_ms);
+    else
+        json_null(out);
+    json_key(out, "test_clock");
+    json_bool(out, engine_has_test_clock(engine));
+    status = print_overdue(call, now_ms, out);
+    json_close(out, '}');
+    return status;
+}

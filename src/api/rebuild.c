@@ -1,0 +1,94 @@
+/* rebuild.c - a store taken without an engine, and its derived rows made from its log. */
+#include "api/rebuild.h"
+#include "api/api.h"
+#include "base/limits.h"
+#include "evidence/evidence.h"
+#include "flow/flow.h"
+
+static bool tell(void *context, enum verify_part part, uint64_t done, uint64_t all)
+{
+    static const char *const words[] = {
+        [VERIFY_RECORDS] = "records", [VERIFY_INSTANCES] = "instances", [VERIFY_VALUES] = "values"
+    };
+    const struct rebuild_options *options = context;
+
+    if (options->progress)
+        (void)options->progress(options->context, words[part], done, all);
+    return true; /* half of it would be nothing: it is not stopped */
+}
+
+static void put_number(struct buf *out, const char *key, uint64_t number)
+{
+    json_key(out, key);
+    json_u64(out, number);
+}
+
+static void put_rebuilt(const struct rebuild_report *report, struct buf *out)
+{
+    json_key(out, "rebuilt");
+    json_bool(out, true);
+    put_number(out, "heads", report->heads);
+    put_number(out, "steps", report->steps);
+    put_number(out, "timers", report->timers);
+    put_number(out, "waits", report->waits);
+    put_number(out, "pauses", report->pauses);
+    put_number(out, "kept", report->kept);
+    put_number(out, "keys", report->keys);
+    put_number(out, "differences", report->differences);
+    json_key(out, "what");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < report->told; i++)
+        json_text(out, report->what[i]);
+    json_close(out, ']');
+}
+
+static pawl_status rebuild(struct store *store, const struct rebuild_options *options,
+                           struct rebuild_report *rebuilt, struct buf *out, pawl_error *error)
+{
+    struct rebuild_options asked = *options;
+    struct verify_request request = {
+        .flows = &flow_behavior, .progress = tell, .context = &asked, .rebuild = rebuilt
+    };
+    struct verify_report report;
+    pawl_status status = verify_run(store, &heap_libc, &request, &report, error);
+
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    if (report.valid) {
+        put_rebuilt(rebuilt, out);
+    } else {
+        json_key(out, "rebuilt");
+        json_bool(out, false);
+        json_key(out, "what");
+        json_text(out, report.what);
+        put_number(out, "position", report.bad_pos);
+    }
+    json_close(out, '}');
+    return PAWL_OK;
+}
+
+pawl_status rebuild_store(const char *url, const struct rebuild_options *options, struct buf *out,
+                          pawl_error *error)
+{
+    struct env *env = env_os_new(&heap_libc);
+    struct store_options open = { .own = true, .env = env, .heap = &heap_libc };
+    struct rebuild_report *report;
+    struct store *store = NULL;
+    struct scope scope;
+    pawl_status status;
+
+    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    report = ARENA_NEW(&scope.arena, struct rebuild_report);
+    status =
+        env && report ? store_open(str_of(url), &open, &scope, &store) : scope_no_memory(&scope);
+    if (status == PAWL_OK)
+        status = rebuild(store, options, report, out, &scope.error);
+    store_close(store);
+    if (env)
+        env->close(env);
+    if (status != PAWL_OK)
+        *error = scope.error;
+    scope_fini(&scope);
+    return status;
+}

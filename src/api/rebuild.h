@@ -1,0 +1,20 @@
+/* rebuild.h - the rows of a store that follow from its log, made anew from it. */
+#ifndef PAWL_API_REBUILD_H
+#define PAWL_API_REBUILD_H
+
+#include "base/buf.h"
+#include <pawl.h>
+
+struct rebuild_options {
+    bool (*progress)(void *context, const char *what, uint64_t done, uint64_t all);
+    void *context;
+};
+
+/* Open the store at `url` as its owner, without an engine (which would act on what its rows say),
+ * check the log, and write the rows anew. IN_USE while somebody owns it; if the log itself is not
+ * valid nothing is written. Into `out`: {rebuilt, heads, steps, timers, waits, pauses, kept, keys,
+ * differences, what: [...]}, or {rebuilt: false, what} . */
+pawl_status rebuild_store(const char *url, const struct rebuild_options *options, struct buf *out,
+                          pawl_error *error);
+
+#endif

@@ -1,0 +1,233 @@
+/* build.c - the picture of a definition, piece by piece. */
+#include "base/time.h"
+#include "drawing/drawing_int.h"
+#include "model/grow.h"
+#include <stdio.h>
+
+uint32_t build_node(struct builder *builder, struct drawing_node node)
+{
+    struct drawing *drawing = builder->drawing;
+    struct drawing_node *nodes =
+        grow_array(&builder->scope->arena, drawing->nodes, drawing->node_count,
+                   &drawing->node_capacity, sizeof *nodes);
+
+    if (!nodes) {
+        builder->failed = true;
+        return DRAWING_NONE;
+    }
+    drawing->nodes = nodes;
+    nodes[drawing->node_count] = node;
+    return drawing->node_count++;
+}
+
+uint32_t build_edge(struct builder *builder, struct drawing_edge edge)
+{
+    struct drawing *drawing = builder->drawing;
+    struct drawing_edge *edges;
+
+    if (edge.from == DRAWING_NONE || edge.to == DRAWING_NONE)
+        return DRAWING_NONE;
+    edges = grow_array(&builder->scope->arena, drawing->edges, drawing->edge_count,
+                       &drawing->edge_capacity, sizeof *edges);
+    if (!edges) {
+        builder->failed = true;
+        return DRAWING_NONE;
+    }
+    drawing->edges = edges;
+    edges[drawing->edge_count] = edge;
+    return drawing->edge_count++;
+}
+
+str build_text(struct builder *builder, const char *format, ...)
+{
+    struct buf text;
+    va_list arguments;
+    char line[512];
+    str kept;
+
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    buf_init(&text, builder->scope->arena.heap, sizeof line);
+    buf_str(&text, str_of(line));
+    kept = buf_keep(&text, &builder->scope->arena);
+    buf_fini(&text);
+    if (!kept.data)
+        builder->failed = true;
+    return kept;
+}
+
+/* ---- A machine, and the life of code ---- */
+
+static str transition_note(struct builder *builder, const struct definition *definition,
+                           uint32_t index)
+{
+    const struct transition *transition = &definition->transitions[index];
+    str note = STR("");
+
+    for (uint32_t i = 0; i < definition->deadline_count; i++)
+        if (definition->deadlines[i].transition == index) {
+            char span[TIME_TEXT_SIZE];
+
+            duration_print(definition->deadlines[i].after_ms, span);
+            note = build_text(builder, "after %s", span);
+        }
+    if (transition->guard.data)
+        note = build_text(builder, "%.*s%sguard %.*s", STR_ARG(note), note.size ? ", " : "",
+                          STR_ARG(transition->guard));
+    if (transition->requires_reason)
+        note = build_text(builder, "%.*s%sreason", STR_ARG(note), note.size ? ", " : "");
+    return note;
+}
+
+static bool has_deadline(const struct definition *definition, uint32_t transition)
+{
+    for (uint32_t i = 0; i < definition->deadline_count; i++)
+        if (definition->deadlines[i].transition == transition)
+            return true;
+    return false;
+}
+
+void build_machine(struct builder *builder, const struct definition *definition)
+{
+    struct drawing *drawing = builder->drawing;
+    uint32_t first = drawing->node_count; /* of the states */
+
+    drawing->of_transition =
+        ARENA_ARRAY(&builder->scope->arena, uint32_t, definition->transition_count + 1);
+    builder->failed = builder->failed || !drawing->of_transition;
+    for (uint32_t i = 0; i < definition->state_count && !builder->failed; i++)
+        build_node(builder, (struct drawing_node){ .shape = SHAPE_STATE,
+                                                   .name = definition->states[i].name,
+                                                   .note = STR(""),
+                                                   .terminal = definition->states[i].terminal });
+    drawing->start = build_node(
+        builder, (struct drawing_node){ .shape = SHAPE_START, .name = STR(""), .note = STR("") });
+    build_edge(builder, (struct drawing_edge){ .from = drawing->start,
+                                               .to = first + definition->initial,
+                                               .label = STR(""),
+                                               .note = STR("") });
+    for (uint32_t i = 0; i < definition->transition_count && !builder->failed; i++) {
+        const struct transition *transition = &definition->transitions[i];
+        /* Flows and code go on inside `running`: a loop for each word would say nothing. */
+        bool is_inner = definition->kind != KIND_MACHINE && transition->from == transition->to;
+
+        drawing->of_transition[i] = DRAWING_NONE;
+        if (is_inner)
+            continue;
+        drawing->of_transition[i] = build_edge(
+            builder, (struct drawing_edge){ .from = first + transition->from,
+                                            .to = first + transition->to,
+                                            .label = transition->action,
+                                            .note = transition_note(builder, definition, i),
+                                            .is_by_fault = has_deadline(definition, i) });
+    }
+}
+
+/* ---- All kinds ---- */
+
+static pawl_status build_flow(struct builder *builder, const struct definition *definition)
+{
+    struct drawing *drawing = builder->drawing;
+    struct plan *plan = NULL;
+    pawl_status status = plan_load(builder->scope, definition->plan_text, &plan);
+
+    if (status != PAWL_OK)
+        return status;
+    drawing->of_step = ARENA_ARRAY(&builder->scope->arena, uint32_t, plan->count + 1);
+    if (!drawing->of_step)
+        return scope_no_memory(builder->scope);
+    drawing->step_count = plan->count;
+    drawing->start = build_node(
+        builder, (struct drawing_node){ .shape = SHAPE_START, .name = STR(""), .note = STR("") });
+    for (uint32_t i = 0; i < plan->count && !builder->failed; i++)
+        drawing->of_step[i] = build_step(builder, &plan->steps[i]);
+    drawing->end = build_node(builder, (struct drawing_node){ .shape = SHAPE_END,
+                                                              .name = STR(""),
+                                                              .note = STR(""),
+                                                              .terminal = TERMINAL_SUCCESS });
+    if (plan->is_tree)
+        build_tree(builder, plan);
+    else
+        build_graph(builder, plan);
+    return PAWL_OK;
+}
+
+pawl_status drawing_of(struct scope *scope, const struct definition *definition, str title,
+                       struct drawing *out)
+{
+    struct builder builder = { .scope = scope, .drawing = out };
+    pawl_status status = PAWL_OK;
+
+    *out = (struct drawing){ .title = title, .start = DRAWING_NONE, .end = DRAWING_NONE };
+    if (definition->kind == KIND_FLOW)
+        status = build_flow(&builder, definition);
+    else
+        build_machine(&builder, definition);
+    if (status == PAWL_OK && builder.failed)
+        status = scope_no_memory(scope);
+    return status;
+}
+
+/* ---- Names ---- */
+
+const char *drawing_shape_name(enum drawing_shape shape)
+{
+    static const char *const names[] = {
+#define X(name, word) [SHAPE_##name] = word,
+        DRAWING_SHAPE_MAP(X)
+#undef X
+    };
+
+    return names[shape];
+}
+
+const char *drawing_mark_name(enum drawing_mark mark)
+{
+    static const char *const names[] = {
+#define X(name, word, sign) [MARK_##name] = word,
+        DRAWING_MARK_MAP(X)
+#undef X
+    };
+
+    return names[mark];
+}
+
+const char *drawing_mark_sign(enum drawing_mark mark)
+{
+    static const char *const signs[] = {
+#define X(name, word, sign) [MARK_##name] = sign,
+        DRAWING_MARK_MAP(X)
+#undef X
+    };
+
+    return signs[mark];
+}
+
+bool drawing_find_format(str name, drawing_print_fn *print, const char **content_type)
+{
+#define X(format, type)                                                                            \
+    if (str_is(name, #format)) {                                                                   \
+        *print = drawing_##format;                                                                 \
+        *content_type = type;                                                                      \
+        return true;                                                                               \
+    }
+    DRAWING_FORMAT_MAP(X)
+#undef X
+    return false;
+}
+
+str edge_words(struct scope *scope, const struct drawing_edge *edge)
+{
+    size_t size = edge->label.size + edge->note.size + 4;
+    char *text;
+
+    if (edge->note.size == 0)
+        return edge->label;
+    text = arena_alloc(&scope->arena, size);
+    if (!text)
+        return edge->label;
+    snprintf(text, size, "%.*s%s[%.*s]", STR_ARG(edge->label), edge->label.size ? " " : "",
+             STR_ARG(edge->note));
+    return str_of(text);
+}

@@ -1,0 +1,281 @@
+/* build_flow.c - the steps of a flow, and the ways between them: of a graph as they are written,
+ * of a tree as its forms imply. */
+#include "drawing/drawing_int.h"
+#include "model/grow.h"
+
+/* What arm number `arm` of a wait or select waits for: "signal paid", "timer 3d". */
+str build_arm(struct builder *builder, const struct plan_step *step, uint32_t arm)
+{
+    const struct node *one = node_at(node_find(step->args_node, "arms"), arm);
+
+    if (!one || !one->first || one->first->kind != NODE_STRING)
+        return STR("");
+    return build_text(builder, "%.*s %.200s", STR_ARG(one->first->key), one->first->text.data);
+}
+
+static str step_note(struct builder *builder, const struct plan_step *step)
+{
+    if (step->kind == STEP_KIND_WAIT)
+        return build_arm(builder, step, 0);
+    if (step->kind == STEP_KIND_GATE && step->approver_count > 0)
+        return build_text(builder, "approval, %u of %u", step->approval_count,
+                          step->approver_count);
+    if (step->kind == STEP_KIND_GATE)
+        return STR("approval");
+    return step->tool.data ? step->tool : str_of(step_kind_name(step->kind));
+}
+
+uint32_t build_step(struct builder *builder, const struct plan_step *step)
+{
+    enum drawing_shape shape = SHAPE_STEP;
+
+    if (step->kind == STEP_KIND_GATE || step->kind == STEP_KIND_EXTERNAL)
+        shape = SHAPE_GATE;
+    else if (step->kind == STEP_KIND_WAIT || step->kind == STEP_KIND_SELECT)
+        shape = SHAPE_WAIT;
+    return build_node(builder, (struct drawing_node){ .shape = shape,
+                                                      .name = step->name,
+                                                      .note = step_note(builder, step) });
+}
+
+/* ---- A graph ---- */
+
+static str way_label(struct builder *builder, const struct plan_step *step, uint32_t target)
+{
+    if (step->way == WAY_BRANCH)
+        return step->targets[target].condition.data ? step->targets[target].condition : STR("");
+    if (step->way == WAY_ARMS)
+        return build_arm(builder, step, target);
+    return step->way == WAY_JOIN ? STR("join") : STR("");
+}
+
+void build_graph(struct builder *builder, const struct plan *plan)
+{
+    struct drawing *drawing = builder->drawing;
+
+    build_edge(builder, (struct drawing_edge){ .from = drawing->start,
+                                               .to = drawing->of_step[plan->first],
+                                               .label = STR(""),
+                                               .note = STR("") });
+    for (uint32_t i = 0; i < plan->count && !builder->failed; i++) {
+        const struct plan_step *step = &plan->steps[i];
+
+        for (uint32_t j = 0; j < step->target_count && !builder->failed; j++)
+            build_edge(builder,
+                       (struct drawing_edge){ .from = drawing->of_step[i],
+                                              .to = drawing->of_step[step->targets[j].step],
+                                              .label = way_label(builder, step, j),
+                                              .note = STR("") });
+        if (step->way == WAY_DONE)
+            build_edge(builder, (struct drawing_edge){ .from = drawing->of_step[i],
+                                                       .to = drawing->end,
+                                                       .label = STR(""),
+                                                       .note = STR("") });
+    }
+}
+
+/* ---- A tree ---- */
+
+/* Ways that lead out of what was drawn so far, into whatever comes next. */
+struct loose_end {
+    uint32_t from;
+    str label;
+    bool is_by_fault;
+};
+struct ends {
+    struct loose_end *items;
+    uint32_t count, capacity;
+};
+
+static void add_end(struct builder *builder, struct ends *ends, struct loose_end end)
+{
+    struct loose_end *items = grow_array(&builder->scope->arena, ends->items, ends->count,
+                                         &ends->capacity, sizeof *items);
+
+    if (!items) {
+        builder->failed = true;
+        return;
+    }
+    ends->items = items;
+    items[ends->count++] = end;
+}
+
+static void tie(struct builder *builder, const struct ends *in, uint32_t node)
+{
+    for (uint32_t i = 0; i < in->count && !builder->failed; i++)
+        build_edge(builder, (struct drawing_edge){ .from = in->items[i].from,
+                                                   .to = node,
+                                                   .label = in->items[i].label,
+                                                   .note = STR(""),
+                                                   .is_by_fault = in->items[i].is_by_fault });
+}
+
+static struct ends one_end(struct builder *builder, uint32_t from, str label, bool is_by_fault)
+{
+    struct ends ends = { 0 };
+
+    add_end(builder, &ends,
+            (struct loose_end){ .from = from, .label = label, .is_by_fault = is_by_fault });
+    return ends;
+}
+
+static void join_ends(struct builder *builder, struct ends *ends, const struct ends *more)
+{
+    for (uint32_t i = 0; i < more->count; i++)
+        add_end(builder, ends, more->items[i]);
+}
+
+static void add_line(struct builder *builder, struct drawing_line line)
+{
+    struct drawing *drawing = builder->drawing;
+    struct drawing_line *lines =
+        grow_array(&builder->scope->arena, drawing->lines, drawing->line_count,
+                   &drawing->line_capacity, sizeof *lines);
+
+    if (!lines) {
+        builder->failed = true;
+        return;
+    }
+    drawing->lines = lines;
+    lines[drawing->line_count++] = line;
+}
+
+struct walk { /* through a tree, at one node */
+    const struct plan *plan;
+    uint32_t depth;
+    const char *word; /* of the line; NULL: the form's own */
+};
+
+static struct ends build_form(struct builder *builder, struct walk walk, uint32_t index,
+                              struct ends in);
+
+static struct walk inner(struct walk walk, const char *word)
+{
+    walk.depth++;
+    walk.word = word;
+    return walk;
+}
+
+static uint32_t build_fork(struct builder *builder, const struct ends *in, const char *word)
+{
+    uint32_t fork = build_node(
+        builder,
+        (struct drawing_node){ .shape = SHAPE_FORK, .name = str_of(word), .note = STR("") });
+
+    tie(builder, in, fork);
+    return fork;
+}
+
+/* Many into many would be a thicket: they meet in one place first. */
+static struct ends build_dopar(struct builder *builder, struct walk walk,
+                               const struct plan_node *node, struct ends in)
+{
+    struct ends out = { 0 };
+
+    if (in.count > 1 && node->child_count > 1)
+        in = one_end(builder, build_fork(builder, &in, "all"), STR(""), false);
+    for (uint32_t i = 0; i < node->child_count && !builder->failed; i++) {
+        struct ends ends = build_form(builder, inner(walk, NULL), node->children[i], in);
+
+        join_ends(builder, &out, &ends);
+    }
+    return out;
+}
+
+/* Its parts are lines side by side. */
+static struct ends build_try(struct builder *builder, struct walk walk,
+                             const struct plan_node *node, struct ends in)
+{
+    static const char *const words[TRY_PART_COUNT] = { "try", "rescue", "finally" };
+    uint32_t fork = build_fork(builder, &in, "try");
+    struct ends out = { 0 };
+
+    for (uint32_t i = 0; i < node->child_count && i < TRY_PART_COUNT && !builder->failed; i++) {
+        bool is_rescue = i == TRY_RESCUE;
+        struct ends from =
+            one_end(builder, fork, is_rescue ? STR("on failure") : STR(""), is_rescue);
+        struct ends ends;
+
+        if (walk.plan->nodes[node->children[i]].is_empty)
+            continue;
+        walk.word = words[i];
+        ends = build_form(builder, walk, node->children[i], i == TRY_FINALLY ? out : from);
+        if (i == TRY_FINALLY)
+            out = ends;
+        else
+            join_ends(builder, &out, &ends);
+    }
+    return out;
+}
+
+static struct ends build_select(struct builder *builder, struct walk walk,
+                                const struct plan_node *node)
+{
+    const struct plan_step *step = &walk.plan->steps[node->step];
+    uint32_t select = builder->drawing->of_step[node->step];
+    struct ends out = { 0 };
+
+    for (uint32_t i = 0; i < node->child_count && !builder->failed; i++) {
+        str label = build_arm(builder, step, i);
+        struct ends ends = build_form(builder, inner(walk, label.data), node->children[i],
+                                      one_end(builder, select, label, false));
+
+        join_ends(builder, &out, &ends);
+    }
+    return out;
+}
+
+static struct ends build_do(struct builder *builder, struct walk walk, const struct plan_node *node,
+                            struct ends in)
+{
+    for (uint32_t i = 0; i < node->child_count && !builder->failed; i++)
+        in = build_form(builder, inner(walk, NULL), node->children[i], in);
+    return in;
+}
+
+/* A part of a try, or an arm, is most often a `do`: its own word says enough. */
+static str line_word(struct builder *builder, struct walk walk, const struct plan_node *node)
+{
+    const char *kind = plan_node_kind_name(node->kind);
+
+    if (!walk.word)
+        return str_of(kind);
+    if (node->kind == PLAN_DO || node->kind == PLAN_LEAF)
+        return str_of(walk.word);
+    return build_text(builder, "%s: %s", walk.word, kind);
+}
+
+static struct ends build_form(struct builder *builder, struct walk walk, uint32_t index,
+                              struct ends in)
+{
+    const struct plan_node *node = &walk.plan->nodes[index];
+    uint32_t step = node->step == STEP_NONE ? DRAWING_NONE : builder->drawing->of_step[node->step];
+
+    if (node->kind != PLAN_TRY)
+        add_line(builder, (struct drawing_line){ .depth = walk.depth,
+                                                 .node = step,
+                                                 .word = line_word(builder, walk, node) });
+    if (step != DRAWING_NONE) {
+        tie(builder, &in, step);
+        in = one_end(builder, step, STR(""), false);
+    }
+    if (builder->failed || node->kind == PLAN_LEAF)
+        return in;
+    if (node->kind == PLAN_ARMS)
+        return build_select(builder, walk, node);
+    if (node->kind == PLAN_TRY)
+        return build_try(builder, walk, node, in);
+    return node->kind == PLAN_DOPAR ? build_dopar(builder, walk, node, in)
+                                    : build_do(builder, walk, node, in);
+}
+
+void build_tree(struct builder *builder, const struct plan *plan)
+{
+    struct ends in = one_end(builder, builder->drawing->start, STR(""), false);
+    struct walk walk = { .plan = plan };
+    struct ends out = { 0 };
+
+    if (plan->node_count > 0)
+        out = build_form(builder, walk, 0, in);
+    tie(builder, &out, builder->drawing->end);
+}

@@ -1,0 +1,74 @@
+/* drawing_int.h - private to src/drawing: building a picture, and its layout. */
+#ifndef PAWL_DRAWING_DRAWING_INT_H
+#define PAWL_DRAWING_DRAWING_INT_H
+
+#include "drawing/drawing.h"
+#include "flow/plan.h"
+
+/* ---- build.c ---- */
+
+struct builder {
+    struct scope *scope;
+    struct drawing *drawing;
+    bool failed; /* no memory: nothing more is added */
+};
+
+uint32_t build_node(struct builder *builder, struct drawing_node node);
+uint32_t build_edge(struct builder *builder, struct drawing_edge edge);
+str build_text(struct builder *builder, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+uint32_t build_step(struct builder *builder, const struct plan_step *step);
+str build_arm(struct builder *builder, const struct plan_step *step, uint32_t arm);
+
+void build_machine(struct builder *builder, const struct definition *definition);
+void build_graph(struct builder *builder, const struct plan *plan);
+void build_tree(struct builder *builder, const struct plan *plan);
+
+/* "pay [guard QP]": a label with its note. */
+str edge_words(struct scope *scope, const struct drawing_edge *edge);
+
+/* Nodes from top to bottom, as a list tells them. NO_MEMORY. */
+pawl_status drawing_order(struct scope *scope, const struct drawing *drawing, uint32_t **out);
+
+/* ---- layout.c: where everything lies, in pixels ---- */
+
+struct layout_box { /* a node, or a place that an edge passes through */
+    uint32_t rank, order;
+    uint32_t node, edge; /* one of them DRAWING_NONE */
+    double x, y;         /* of its middle */
+    double width, height;
+    double wish; /* where it would like to be */
+    uint32_t *above, *below;
+    uint32_t above_count, below_count;
+};
+
+struct layout_edge {
+    uint32_t *boxes; /* from its upper end to its lower one, ends included */
+    uint32_t count;
+    uint32_t label; /* the box whose middle its label has; DRAWING_NONE: none */
+    bool is_turned; /* drawn against its direction */
+    bool is_loop;   /* from a node to itself */
+};
+
+struct layout {
+    struct layout_box *boxes;
+    uint32_t box_count, box_capacity;
+    uint32_t **ranks; /* boxes of each rank, in order */
+    uint32_t *rank_sizes;
+    uint32_t rank_count;
+    struct layout_edge *edges; /* as those of the drawing */
+    double width, height;
+};
+
+pawl_status layout_make(struct scope *scope, const struct drawing *drawing, struct layout *out);
+
+/* layout_rank.c: which rank each node has; edges that would go up are turned. NO_MEMORY. */
+pawl_status layout_rank(struct scope *scope, const struct drawing *drawing, uint32_t *ranks,
+                        struct layout_edge *edges);
+/* layout_place.c: the order in each rank, then the places. NO_MEMORY. */
+pawl_status layout_order(struct scope *scope, struct layout *layout);
+pawl_status layout_place(struct scope *scope, struct layout *layout);
+
+double text_width(str text); /* as the letters of the picture are wide */
+
+#endif

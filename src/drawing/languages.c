@@ -1,0 +1,253 @@
+/* languages.c - a picture for Mermaid, for Graphviz, and as JSON. */
+#include "drawing/drawing_int.h"
+#include <stdio.h>
+
+/* What a label's quotes would end, or a language would take for its own. */
+static void put_quoted(struct buf *out, str text, bool is_mermaid)
+{
+    buf_byte(out, '"');
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned char byte = (unsigned char)text.data[i];
+
+        if (is_mermaid && strchr("\"#<>&;`", byte) && byte)
+            buf_fmt(out, "#%u;", byte);
+        else if (byte == '\\' || byte == '"')
+            buf_fmt(out, "\\%c", byte);
+        else
+            buf_byte(out, byte < 0x20 || byte == 0x7F ? ' ' : byte);
+    }
+    buf_byte(out, '"');
+}
+
+static str node_words(struct scope *scope, const struct drawing_node *node, const char *line_end)
+{
+    size_t size = node->name.size + node->note.size + 64;
+    char *text = arena_alloc(&scope->arena, size), times[24] = "";
+    const char *sign = drawing_mark_sign(node->mark);
+
+    if (!text)
+        return node->name;
+    if (node->count > 1)
+        snprintf(times, sizeof times, " ×%u", node->count);
+    snprintf(text, size, "%s%s%.*s%s%s%.*s", sign, *sign ? " " : "", STR_ARG(node->name), times,
+             node->note.size ? line_end : "", STR_ARG(node->note));
+    return str_of(text);
+}
+
+/* ---- Mermaid ---- */
+
+struct brackets {
+    const char *left, *right;
+};
+
+static struct brackets mermaid_brackets(const struct drawing_node *node)
+{
+    if (node->shape == SHAPE_GATE)
+        return (struct brackets){ "{{", "}}" };
+    if (node->shape == SHAPE_WAIT)
+        return (struct brackets){ "([", "])" };
+    if (node->shape == SHAPE_FORK)
+        return (struct brackets){ "{", "}" };
+    if (node->shape == SHAPE_STATE && node->terminal == TERMINAL_NOT)
+        return (struct brackets){ "(", ")" };
+    return node->shape == SHAPE_STATE ? (struct brackets){ "[[", "]]" }
+                                      : (struct brackets){ "[", "]" };
+}
+
+static void mermaid_node(struct scope *scope, const struct drawing *drawing, uint32_t index,
+                         struct buf *out)
+{
+    const struct drawing_node *node = &drawing->nodes[index];
+    struct brackets brackets = mermaid_brackets(node);
+
+    if (node->shape == SHAPE_START || node->shape == SHAPE_END) {
+        buf_fmt(out, "    n%u%s\n", index,
+                node->shape == SHAPE_START ? "((\" \"))" : "(((\" \")))");
+    } else {
+        buf_fmt(out, "    n%u%s", index, brackets.left);
+        put_quoted(out, node_words(scope, node, " · "), true);
+        buf_fmt(out, "%s\n", brackets.right);
+    }
+    if (node->mark != MARK_NONE)
+        buf_fmt(out, "    class n%u %s\n", index, drawing_mark_name(node->mark));
+}
+
+static void mermaid_edge(struct scope *scope, const struct drawing_edge *edge, struct buf *out)
+{
+    str words = edge_words(scope, edge);
+    const char *line = edge->is_by_fault ? "-.->" : "-->";
+
+    buf_fmt(out, "    n%u %s", edge->from, edge->taken ? "==>" : line);
+    if (words.size > 0) {
+        buf_byte(out, '|');
+        put_quoted(out, words, true);
+        buf_byte(out, '|');
+    }
+    buf_fmt(out, " n%u\n", edge->to);
+}
+
+pawl_status drawing_mermaid(struct scope *scope, const struct drawing *drawing, struct buf *out)
+{
+    buf_fmt(out, "%%%% %.*s\nflowchart TD\n", STR_ARG(drawing->title));
+    for (uint32_t i = 0; i < drawing->node_count; i++)
+        mermaid_node(scope, drawing, i, out);
+    for (uint32_t i = 0; i < drawing->edge_count; i++)
+        mermaid_edge(scope, &drawing->edges[i], out);
+    if (drawing->is_marked)
+        buf_str(out, STR("    classDef passed stroke:#2b6cb0,stroke-width:2px\n"
+                         "    classDef present fill:#fef3c7,stroke:#b45309,stroke-width:3px\n"
+                         "    classDef done fill:#d1fae5,stroke:#047857,stroke-width:2px\n"
+                         "    classDef failed fill:#fee2e2,stroke:#b91c1c,stroke-width:2px\n"
+                         "    classDef cancelled fill:#e5e7eb,stroke:#6b7280,stroke-width:2px\n"));
+    return PAWL_OK;
+}
+
+/* ---- Graphviz ---- */
+
+static const char *dot_shape(const struct drawing_node *node)
+{
+    if (node->shape == SHAPE_START)
+        return "shape=point,width=0.15";
+    if (node->shape == SHAPE_END)
+        return "shape=doublecircle,width=0.2";
+    if (node->shape == SHAPE_GATE)
+        return "shape=hexagon";
+    if (node->shape == SHAPE_FORK)
+        return "shape=diamond";
+    if (node->shape == SHAPE_WAIT)
+        return "shape=box,style=\"rounded,dashed\"";
+    return node->terminal == TERMINAL_NOT ? "shape=box,style=rounded"
+                                          : "shape=box,style=rounded,peripheries=2";
+}
+
+static const char *dot_colour(enum drawing_mark mark)
+{
+    static const char *const colours[] = {
+        [MARK_NONE] = "",
+        [MARK_PASSED] = ",color=\"#2b6cb0\",penwidth=2",
+        [MARK_PRESENT] = ",color=\"#b45309\",penwidth=3",
+        [MARK_DONE] = ",color=\"#047857\",penwidth=2",
+        [MARK_FAILED] = ",color=\"#b91c1c\",penwidth=2",
+        [MARK_CANCELLED] = ",color=\"#6b7280\",penwidth=2",
+    };
+
+    return colours[mark];
+}
+
+pawl_status drawing_dot(struct scope *scope, const struct drawing *drawing, struct buf *out)
+{
+    buf_str(out, STR("digraph "));
+    put_quoted(out, drawing->title, false);
+    buf_str(out, STR(" {\n  node [fontname=\"Helvetica\"];\n  edge [fontname=\"Helvetica\"];\n"));
+    for (uint32_t i = 0; i < drawing->node_count; i++) {
+        const struct drawing_node *node = &drawing->nodes[i];
+
+        buf_fmt(out, "  n%u [label=", i);
+        put_quoted(out, node_words(scope, node, ", "), false);
+        buf_fmt(out, ",%s%s];\n", dot_shape(node), dot_colour(node->mark));
+    }
+    for (uint32_t i = 0; i < drawing->edge_count; i++) {
+        const struct drawing_edge *edge = &drawing->edges[i];
+
+        buf_fmt(out, "  n%u -> n%u [label=", edge->from, edge->to);
+        put_quoted(out, edge_words(scope, edge), false);
+        buf_fmt(out, "%s%s];\n", edge->is_by_fault ? ",style=dashed" : "",
+                edge->taken ? ",color=\"#2b6cb0\",penwidth=2" : "");
+    }
+    buf_str(out, STR("}\n"));
+    return PAWL_OK;
+}
+
+/* ---- JSON ---- */
+
+static void json_node(const struct drawing_node *node, uint32_t index, struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "id");
+    json_u64(out, index);
+    json_key(out, "shape");
+    json_text(out, drawing_shape_name(node->shape));
+    json_key(out, "name");
+    json_str(out, node->name);
+    json_key(out, "note");
+    json_str(out, node->note);
+    json_key(out, "terminal_kind");
+    json_text(out, terminal_kind_name(node->terminal));
+    json_key(out, "mark");
+    json_text(out, node->mark == MARK_NONE ? NULL : drawing_mark_name(node->mark));
+    json_key(out, "count");
+    json_u64(out, node->count);
+    json_close(out, '}');
+}
+
+static void json_edge(const struct drawing_edge *edge, struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "from");
+    json_u64(out, edge->from);
+    json_key(out, "to");
+    json_u64(out, edge->to);
+    json_key(out, "label");
+    json_str(out, edge->label);
+    json_key(out, "note");
+    json_str(out, edge->note);
+    json_key(out, "taken");
+    json_u64(out, edge->taken);
+    json_close(out, '}');
+}
+
+static void json_line(uint32_t depth, uint32_t node, str word, struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "depth");
+    json_u64(out, depth);
+    json_key(out, "node");
+    if (node == DRAWING_NONE)
+        json_null(out);
+    else
+        json_u64(out, node);
+    json_key(out, "word");
+    json_str(out, word);
+    json_close(out, '}');
+}
+
+/* How a list tells it: a tree's forms, else the nodes from top to bottom. */
+static pawl_status json_lines(struct scope *scope, const struct drawing *drawing, struct buf *out)
+{
+    uint32_t *order;
+    pawl_status status = drawing_order(scope, drawing, &order);
+
+    if (status != PAWL_OK)
+        return status;
+    for (uint32_t i = 0; i < drawing->line_count; i++)
+        json_line(drawing->lines[i].depth, drawing->lines[i].node, drawing->lines[i].word, out);
+    for (uint32_t i = 0; i < drawing->node_count && drawing->line_count == 0; i++)
+        if (order[i] != drawing->start && order[i] != drawing->end)
+            json_line(0, order[i], STR(""), out);
+    return PAWL_OK;
+}
+
+pawl_status drawing_json(struct scope *scope, const struct drawing *drawing, struct buf *out)
+{
+    pawl_status status;
+
+    json_open(out, '{');
+    json_key(out, "title");
+    json_str(out, drawing->title);
+    json_key(out, "nodes");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < drawing->node_count; i++)
+        json_node(&drawing->nodes[i], i, out);
+    json_close(out, ']');
+    json_key(out, "edges");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < drawing->edge_count; i++)
+        json_edge(&drawing->edges[i], out);
+    json_close(out, ']');
+    json_key(out, "lines");
+    json_open(out, '[');
+    status = json_lines(scope, drawing, out);
+    json_close(out, ']');
+    json_close(out, '}');
+    return status;
+}

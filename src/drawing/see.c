@@ -1,0 +1,143 @@
+/* see.c - what an instance did, marked in the picture of its definition. */
+#include "drawing/drawing_int.h"
+
+static struct drawing_node *node_at_index(struct drawing *drawing, uint32_t index)
+{
+    return index < drawing->node_count ? &drawing->nodes[index] : NULL;
+}
+
+/* ---- Machines, and the life of code ---- */
+
+void drawing_see_entry(struct drawing *drawing, uint32_t transition)
+{
+    uint32_t edge = drawing->of_transition ? drawing->of_transition[transition] : DRAWING_NONE;
+    struct drawing_node *to, *from;
+
+    drawing->is_marked = true;
+    if (edge == DRAWING_NONE)
+        return;
+    drawing->edges[edge].taken++;
+    from = node_at_index(drawing, drawing->edges[edge].from);
+    to = node_at_index(drawing, drawing->edges[edge].to);
+    from->mark = MARK_PASSED;
+    to->mark = MARK_PASSED;
+    to->count++;
+}
+
+static enum drawing_mark mark_of_terminal(enum terminal_kind terminal)
+{
+    if (terminal == TERMINAL_NOT)
+        return MARK_PRESENT;
+    if (terminal == TERMINAL_FAILURE)
+        return MARK_FAILED;
+    return terminal == TERMINAL_CANCEL ? MARK_CANCELLED : MARK_DONE;
+}
+
+void drawing_see_state(struct drawing *drawing, const struct definition *definition, uint32_t state)
+{
+    struct drawing_node *node = node_at_index(drawing, state); /* states come first */
+
+    drawing->is_marked = true;
+    if (node)
+        node->mark = mark_of_terminal(definition->states[state].terminal);
+    if (definition->initial < drawing->node_count)
+        drawing->nodes[definition->initial].count++; /* it was created there */
+    for (uint32_t i = 0; i < drawing->edge_count; i++)
+        if (drawing->edges[i].from == drawing->start)
+            drawing->edges[i].taken = 1;
+}
+
+/* ---- Flows ---- */
+
+static enum drawing_mark mark_of_step(enum step_status status)
+{
+    if (status == STEP_DONE)
+        return MARK_DONE;
+    if (status == STEP_FAILED)
+        return MARK_FAILED;
+    return status == STEP_CANCELLED ? MARK_CANCELLED : MARK_PRESENT;
+}
+
+void drawing_see_step(struct drawing *drawing, uint32_t plan, uint32_t attempt,
+                      enum step_status status)
+{
+    struct drawing_node *node =
+        plan < drawing->step_count ? node_at_index(drawing, drawing->of_step[plan]) : NULL;
+
+    drawing->is_marked = true;
+    if (!node)
+        return;
+    node->mark = mark_of_step(status);
+    node->count = attempt > node->count ? attempt : node->count + 1;
+}
+
+void drawing_see_way(struct drawing *drawing, uint32_t cause, uint32_t plan)
+{
+    if (cause >= drawing->step_count || plan >= drawing->step_count)
+        return;
+    for (uint32_t i = 0; i < drawing->edge_count; i++)
+        if (drawing->edges[i].from == drawing->of_step[cause] &&
+            drawing->edges[i].to == drawing->of_step[plan]) {
+            drawing->edges[i].taken++;
+            return;
+        }
+}
+
+/* Can something have gone on from here? A failure goes on only where there is a way for it. */
+static bool was_left(const struct drawing *drawing, const struct drawing_edge *edge)
+{
+    const struct drawing_node *from = &drawing->nodes[edge->from];
+
+    if (from->shape == SHAPE_START)
+        return true;
+    return from->mark == MARK_DONE || from->mark == MARK_PASSED;
+}
+
+static bool was_begun(const struct drawing_node *node)
+{
+    return node->mark != MARK_NONE;
+}
+
+/* Forks are no steps: one was passed if what leads to it was left and what it leads to begun. */
+static bool pass_forks(struct drawing *drawing)
+{
+    bool has_changed = false;
+
+    for (uint32_t i = 0; i < drawing->edge_count; i++) {
+        const struct drawing_edge *edge = &drawing->edges[i];
+        struct drawing_node *from = &drawing->nodes[edge->from];
+
+        if (from->shape == SHAPE_FORK && !was_begun(from) && was_begun(&drawing->nodes[edge->to])) {
+            from->mark = MARK_PASSED;
+            has_changed = true;
+        }
+    }
+    return has_changed;
+}
+
+/* In a tree every step that was begun was begun by those before it; in a graph a join is begun by
+ * the last that arrives, and the others led there too. Where a branch was not taken nothing is
+ * marked: its way would be among those seen. */
+static bool is_implied(const struct drawing *drawing, const struct drawing_edge *edge)
+{
+    const struct drawing_node *to = &drawing->nodes[edge->to];
+
+    if (edge->taken > 0 || !was_left(drawing, edge) || !was_begun(to))
+        return false;
+    return drawing->line_count > 0 || edge->from == drawing->start || edge->to == drawing->end ||
+           str_is(edge->label, "join");
+}
+
+void drawing_see_end(struct drawing *drawing, enum terminal_kind terminal)
+{
+    struct drawing_node *end = node_at_index(drawing, drawing->end);
+
+    drawing->is_marked = true;
+    if (end && terminal == TERMINAL_SUCCESS)
+        end->mark = MARK_DONE;
+    while (pass_forks(drawing))
+        ;
+    for (uint32_t i = 0; i < drawing->edge_count; i++)
+        if (is_implied(drawing, &drawing->edges[i]))
+            drawing->edges[i].taken = 1;
+}

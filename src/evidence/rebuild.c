@@ -1,0 +1,305 @@
+/* rebuild.c - the rows that follow from the log, made from the log.
+ *
+ * A check has read the log to its end and found nothing wrong with it: what it has folded for each
+ * instance is what the rows should be. They are compared, so that it can be told what differed,
+ * and then written anew, all of them. Leases are no history: a row that is there keeps its own. */
+#include "base/assert.h"
+#include "evidence/verify_int.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+struct rebuilding {
+    struct verify *v;
+    struct arena arena; /* all rows until they are written */
+    struct rebuild_report *report;
+    struct head_row *heads;
+    struct live_change *live;
+    struct snapshot_row *snapshots;
+    struct kept_change *kept;
+    struct key_row *keys;
+    uint32_t head_count, head_capacity, live_count, live_capacity, snapshot_count,
+        snapshot_capacity, key_count;
+};
+
+/* ---- What differs ---- */
+
+static void note(struct rebuild_report *report, const char *where, const char *words)
+{
+    report->differences++;
+    if (report->told < REBUILD_TOLD_MAX)
+        snprintf(report->what[report->told++], REBUILD_WORDS_SIZE, "%s: %s", where, words);
+}
+
+/* A finding of the check becomes a difference, and the check goes on. */
+static pawl_status take_finding(struct rebuilding *work, pawl_status status, const char *where)
+{
+    struct verify *v = work->v;
+
+    if (status != PAWL_STORAGE_FAILURE || v->report->valid)
+        return status;
+    note(work->report, where, v->report->what);
+    v->report->valid = true;
+    return PAWL_OK;
+}
+
+/* The check stops at the first thing that is wrong with an instance: its head. */
+static pawl_status compare_live(struct rebuilding *work, const struct chain *chain, const char *id)
+{
+    struct verify *v = work->v;
+    char head_words[sizeof v->report->what];
+    pawl_status status;
+
+    memcpy(head_words, v->report->what, sizeof head_words);
+    scope_clear(&v->scope);
+    status = verify_live(v, chain);
+    if (status == PAWL_STORAGE_FAILURE && !v->report->valid &&
+        strcmp(head_words, v->report->what) == 0) {
+        v->report->valid = true; /* it was that already */
+        return PAWL_OK;
+    }
+    return take_finding(work, status, id);
+}
+
+static pawl_status compare_chain(struct rebuilding *work, uint32_t index)
+{
+    const struct chain *chain = &work->v->chains[index];
+    uint64_t before = work->report->differences;
+    char id[ID_SIZE + 1] = "the store";
+    pawl_status status;
+
+    if (chain->number != 0)
+        id_print(chain->number, chain->random, id);
+    status = take_finding(work, verify_rows_of(work->v, index), id);
+    if (status == PAWL_OK && chain->number != 0 && work->report->differences > before)
+        status = compare_live(work, chain, id);
+    return status;
+}
+
+static pawl_status compare_rest(struct rebuilding *work)
+{
+    struct verify *v = work->v;
+    pawl_status status;
+
+    verify_at(v, 0, 0, 0);
+    status = take_finding(work, verify_all_keys(v), "the store");
+    if (status == PAWL_OK)
+        status = take_finding(work, verify_all_kept(v), "the store");
+    if (status == PAWL_OK)
+        status = take_finding(work, verify_tables(v), "the store");
+    return status;
+}
+
+/* ---- The rows ---- */
+
+static pawl_status add_live(struct rebuilding *work, struct live_change change)
+{
+    if (!verify_grow(work->v->heap, &work->live, work->live_count, &work->live_capacity,
+                     sizeof *work->live))
+        return scope_no_memory(&work->v->scope);
+    work->live[work->live_count++] = change;
+    return PAWL_OK;
+}
+
+static const struct live_step *find_step(const struct live *live, uint32_t ordinal)
+{
+    for (uint32_t i = 0; i < live->step_count; i++)
+        if (live->steps[i].ordinal == ordinal)
+            return &live->steps[i];
+    return NULL;
+}
+
+static pawl_status add_fact(struct rebuilding *work, uint64_t number, const struct live_fact *fact,
+                            const struct live *there, bool is_test)
+{
+    static const enum live_change_kind kinds[] = {
+        [LIVE_STEP] = LIVE_STEP_PUT, [LIVE_TIMER] = LIVE_TIMER_PUT, [LIVE_WAIT] = LIVE_WAIT_PUT
+    };
+    const struct live_step *step = fact->kind == LIVE_STEP ? find_step(there, fact->ordinal) : NULL;
+    struct live_change change = { .kind = kinds[fact->kind],
+                                  .instance = number,
+                                  .ordinal = fact->ordinal,
+                                  .plan = fact->plan,
+                                  .attempt = fact->attempt,
+                                  .status = fact->status,
+                                  .name = fact->name,
+                                  .due_at_ms = fact->due_at_ms,
+                                  .test = is_test };
+
+    if (step && fact->status == STEP_RUNNING && step->lease.data) {
+        change.name = arena_str(&work->arena, step->lease);
+        change.due_at_ms = step->lease_ms;
+    }
+    return work->arena.failed ? scope_no_memory(&work->v->scope) : add_live(work, change);
+}
+
+static pawl_status add_live_rows(struct rebuilding *work, const struct chain *chain)
+{
+    struct verify *v = work->v;
+    struct instance_row row = { 0 };
+    struct live there = { 0 };
+    pawl_status status = PAWL_OK;
+
+    if (chain->fold) {
+        scope_clear(&v->scope);
+        status = store_instance(v->store, &v->scope, chain->number, &row);
+        if (status == PAWL_OK)
+            status = store_live(v->store, &v->scope, chain->number, &there);
+    }
+    for (uint32_t i = 0; status == PAWL_OK && chain->fold && i < chain->fold->count; i++)
+        status = add_fact(work, chain->number, &chain->fold->facts[i], &there, row.test);
+    if (status == PAWL_OK && chain->paused_pos > 0)
+        status = add_live(work, (struct live_change){ .kind = LIVE_PAUSE_PUT,
+                                                      .instance = chain->number,
+                                                      .pos = chain->paused_pos });
+    return status;
+}
+
+static pawl_status add_head(struct rebuilding *work, const struct chain *chain)
+{
+    if (chain->pos == 0)
+        return PAWL_OK;
+    if (!verify_grow(work->v->heap, &work->heads, work->head_count, &work->head_capacity,
+                     sizeof *work->heads))
+        return scope_no_memory(&work->v->scope);
+    work->heads[work->head_count++] = (struct head_row){
+        .instance = chain->number, .seq = chain->seq, .pos = chain->pos, .state = chain->state
+    };
+    return PAWL_OK;
+}
+
+/* One that no entry tells of would not be used; it can be thrown away. */
+static pawl_status drop_snapshot(struct rebuilding *work, const struct chain *chain)
+{
+    struct verify *v = work->v;
+    struct snapshot_row row;
+    uint8_t sha[SHA_SIZE];
+    pawl_status status;
+
+    scope_clear(&v->scope);
+    status = store_snapshot(v->store, &v->scope, chain->number, &row);
+    if (status != PAWL_OK)
+        return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+    sha_once(v->sha, row.text, sha);
+    if (row.seq == chain->snapshot_seq && memcmp(sha, chain->snapshot_sha, SHA_SIZE) == 0)
+        return PAWL_OK;
+    if (!verify_grow(v->heap, &work->snapshots, work->snapshot_count, &work->snapshot_capacity,
+                     sizeof *work->snapshots))
+        return scope_no_memory(&v->scope);
+    work->snapshots[work->snapshot_count++] = (struct snapshot_row){ .instance = chain->number };
+    return PAWL_OK;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const struct head_row *left = a, *right = b;
+
+    return (left->instance > right->instance) - (left->instance < right->instance);
+}
+
+static pawl_status collect_chains(struct rebuilding *work)
+{
+    struct verify *v = work->v;
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; status == PAWL_OK && i < v->chain_count; i++) {
+        status = compare_chain(work, i);
+        if (status == PAWL_OK)
+            status = add_head(work, &v->chains[i]);
+        if (status == PAWL_OK && v->chains[i].number != 0)
+            status = add_live_rows(work, &v->chains[i]);
+        if (status == PAWL_OK && v->chains[i].number != 0)
+            status = drop_snapshot(work, &v->chains[i]);
+        if (status == PAWL_OK && i % BATCH_SIZE == 0)
+            status = verify_tell(v, VERIFY_INSTANCES, i, v->chain_count - 1);
+    }
+    if (work->head_count > 1)
+        qsort(work->heads, work->head_count, sizeof *work->heads, compare_numbers);
+    return status;
+}
+
+/* verify_all_keys() has sorted them by id and position: the last of each counts. */
+static pawl_status collect_kept(struct rebuilding *work)
+{
+    struct verify *v = work->v;
+
+    work->kept = ARENA_ARRAY(&work->arena, struct kept_change, v->standing_count + 1);
+    work->keys = ARENA_ARRAY(&work->arena, struct key_row, v->key_count + 1);
+    if (!work->kept || !work->keys)
+        return scope_no_memory(&v->scope);
+    for (uint32_t i = 0; i < v->standing_count; i++)
+        work->kept[i] = (struct kept_change){ .row = v->standing[i], .is_put = true };
+    for (uint32_t i = 0; i < v->key_count; i++)
+        if (i + 1 == v->key_count || memcmp(v->keys[i].id, v->keys[i + 1].id, KEY_ID_SIZE) != 0)
+            work->keys[work->key_count++] = v->keys[i];
+    return PAWL_OK;
+}
+
+static void count_rows(struct rebuilding *work)
+{
+    struct rebuild_report *report = work->report;
+
+    report->heads = work->head_count;
+    report->keys = work->key_count;
+    report->kept = work->v->standing_count;
+    for (uint32_t i = 0; i < work->live_count; i++) {
+        enum live_change_kind kind = work->live[i].kind;
+
+        report->steps += kind == LIVE_STEP_PUT;
+        report->timers += kind == LIVE_TIMER_PUT;
+        report->waits += kind == LIVE_WAIT_PUT;
+        report->pauses += kind == LIVE_PAUSE_PUT;
+    }
+}
+
+/* Nobody has written since: the store is ours alone, and its turn says so. */
+static pawl_status write_rows(struct rebuilding *work)
+{
+    struct verify *v = work->v;
+    struct store_tip tip;
+    struct commit commit = {
+        .heads = work->heads,
+        .head_count = work->head_count,
+        .live = work->live,
+        .live_count = work->live_count,
+        .snapshots = work->snapshots,
+        .snapshot_count = work->snapshot_count,
+        .keys = work->keys,
+        .key_count = work->key_count,
+        .kept = work->kept,
+        .kept_count = v->standing_count,
+        .flushed = v->pos,
+    };
+    pawl_status status = store_begin(v->store, &v->scope, &tip);
+
+    if (status != PAWL_OK)
+        return status;
+    if (tip.pos != v->pos) {
+        store_rollback(v->store);
+        return scope_fail(&v->scope, PAWL_CONFLICT, "somebody wrote meanwhile: try again");
+    }
+    return store_rebuild(v->store, &v->scope, &commit);
+}
+
+pawl_status verify_rebuild(struct verify *v)
+{
+    struct rebuilding work = { .v = v, .report = v->request->rebuild };
+    pawl_status status;
+
+    arena_init(&work.arena, v->heap, SIZE_MAX);
+    status = collect_chains(&work);
+    if (status == PAWL_OK)
+        status = compare_rest(&work);
+    if (status == PAWL_OK)
+        status = collect_kept(&work);
+    v->report->what[0] = '\0'; /* a difference is no finding */
+    if (status == PAWL_OK) {
+        count_rows(&work);
+        scope_clear(&v->scope);
+        status = write_rows(&work);
+    }
+    heap_free(v->heap, work.heads, work.head_capacity * sizeof *work.heads);
+    heap_free(v->heap, work.live, work.live_capacity * sizeof *work.live);
+    heap_free(v->heap, work.snapshots, work.snapshot_capacity * sizeof *work.snapshots);
+    arena_fini(&work.arena);
+    return status;
+}

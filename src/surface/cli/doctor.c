@@ -1,0 +1,148 @@
+/* doctor.c - what was found, told; and --rebuild. */
+#include "surface/cli/doctor.h"
+#include "api/rebuild.h"
+#include "api/verify_all.h"
+#include <unistd.h>
+
+static const char *const verdict_words[] = {
+    [DOCTOR_GOOD] = "good", [DOCTOR_WARN] = "warning", [DOCTOR_BAD] = "bad"
+};
+
+static void print_findings_json(const struct doctor *doctor)
+{
+    struct buf out;
+
+    buf_init(&out, &heap_libc, CLI_ANSWER_MAX);
+    json_open(&out, '{');
+    json_key(&out, "healthy");
+    json_bool(&out, doctor->worst != DOCTOR_BAD);
+    json_key(&out, "checks");
+    json_open(&out, '[');
+    for (uint32_t i = 0; i < doctor->count; i++) {
+        const struct doctor_finding *finding = &doctor->findings[i];
+
+        json_open(&out, '{');
+        json_key(&out, "name");
+        json_text(&out, finding->name);
+        json_key(&out, "verdict");
+        json_text(&out, verdict_words[finding->verdict]);
+        json_key(&out, "what");
+        json_text(&out, finding->words);
+        json_key(&out, "try");
+        json_text(&out, finding->advice[0] ? finding->advice : NULL);
+        json_close(&out, '}');
+    }
+    json_close(&out, ']');
+    json_close(&out, '}');
+    print_json(doctor->cli, buf_view(&out));
+    buf_fini(&out);
+}
+
+void doctor_print(const struct doctor *doctor)
+{
+    static const char *const marks[] = { "✔", "!", "✘" };
+    static const enum style styles[] = { GOOD, WARN, BAD };
+    struct cli *cli = doctor->cli;
+    struct term *term = &cli->term;
+
+    if (cli->json) {
+        print_findings_json(doctor);
+        return;
+    }
+    for (uint32_t i = 0; i < doctor->count; i++) {
+        const struct doctor_finding *finding = &doctor->findings[i];
+
+        term_put(term, styles[finding->verdict], "%s ", marks[finding->verdict]);
+        fprintf(term->out, "%-10s ", finding->name);
+        term_cell(term, PLAIN, str_of(finding->words), TABLE_CELL_MAX, 0);
+        fputc('\n', term->out);
+        if (finding->advice[0])
+            term_put(term, DIM, "             try: %s\n", finding->advice);
+    }
+}
+
+/* ---- --rebuild ---- */
+
+static bool show_progress(void *context, const char *what, uint64_t done, uint64_t all)
+{
+    const struct term *term = context;
+
+    if (term->tty && all > 0) {
+        fprintf(term->out, "\r\033[K  %s %llu of %llu", what, (unsigned long long)done,
+                (unsigned long long)all);
+        fflush(term->out);
+    }
+    return true;
+}
+
+static void put_rebuilt(struct cli *cli, const struct node *answer)
+{
+    const struct node *what = node_find(answer, "what");
+    long long differences = (long long)member_int(answer, "differences");
+    struct term *term = &cli->term;
+
+    term_put(term, GOOD, "✔ rebuilt");
+    fprintf(
+        term->out,
+        "  %lld heads, %lld steps, %lld timers, %lld waits, %lld pauses, %lld tokens and alarms, "
+        "%lld keys\n",
+        (long long)member_int(answer, "heads"), (long long)member_int(answer, "steps"),
+        (long long)member_int(answer, "timers"), (long long)member_int(answer, "waits"),
+        (long long)member_int(answer, "pauses"), (long long)member_int(answer, "kept"),
+        (long long)member_int(answer, "keys"));
+    fprintf(term->out, differences ? "  what differed: %lld\n" : "  nothing differed\n",
+            differences);
+    for (const struct node *one = what ? what->first : NULL; one; one = one->next) {
+        fputs("    ", term->out);
+        term_cell(term, WARN, one->text, TABLE_CELL_MAX, 0);
+        fputc('\n', term->out);
+    }
+    term_put(term, DIM, "  now: %s verify\n", cli->command);
+}
+
+static pawl_status rebuild(struct cli *cli, str *text, struct node **answer)
+{
+    struct term errors;
+    struct rebuild_options options = { .progress = show_progress, .context = &errors };
+    struct buf out;
+    pawl_status status;
+
+    term_init(&errors, stderr);
+    buf_init(&out, &heap_libc, CLI_ANSWER_MAX);
+    status = rebuild_store(cli->store, &options, &out, &cli->scope.error);
+    if (errors.tty)
+        fputs("\r\033[K", stderr);
+    if (status == PAWL_OK) {
+        *text = buf_keep(&out, &cli->scope.arena);
+        status = node_read_json(&cli->scope, *text, answer);
+    }
+    buf_fini(&out);
+    return status;
+}
+
+int doctor_rebuild(struct cli *cli)
+{
+    const char *file = store_file(cli->store);
+    struct node *answer;
+    str text;
+
+    if (!file || !*file)
+        return usage_fail(cli, "--rebuild works on a store's file here: --store sqlite:FILE");
+    if (access(file, F_OK) != 0) {
+        scope_fail(&cli->scope, PAWL_NOT_KNOWN, "there is no store at '%s'", file);
+        return report(cli, &cli->scope.error);
+    }
+    if (rebuild(cli, &text, &answer) != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    if (cli->json)
+        print_json(cli, text);
+    else if (member_true(answer, "rebuilt"))
+        put_rebuilt(cli, answer);
+    else
+        fprintf(stderr,
+                "pawl: storage-failure: nothing was rebuilt: the log itself is not valid at "
+                "position %lld: %.*s\n  try: %s verify\n",
+                (long long)member_int(answer, "position"), STR_ARG(member_str(answer, "what")),
+                cli->command);
+    return member_true(answer, "rebuilt") ? EXIT_DONE : EXIT_REJECTED;
+}

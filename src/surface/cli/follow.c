@@ -1,0 +1,205 @@
+/* follow.c - the entries of a store as they are recorded: a server's stream of events, or, where
+ * nobody owns the file, the file itself, looked at from time to time. */
+#include "surface/cli/follow.h"
+#include "api/events.h"
+#include "surface/cli/client.h"
+#include <errno.h>
+#include <unistd.h>
+
+#define LOOK_MS    100 /* how often a file is looked at */
+#define PAGE       1000
+#define AWAY_MS    10000 /* how long a server may be away */
+#define AGAIN_MS   200
+#define STREAM_MAX ((size_t)8 << 20) /* of one event */
+
+/* ---- A server's stream ---- */
+
+static pawl_status open_stream(struct follow *follow, bool from_start)
+{
+    char target[128];
+
+    snprintf(target, sizeof target, follow->id ? "/v1/instances/%.26s/events%s" : "/v1/%.6s%s",
+             follow->id ? follow->id : "events", from_start ? "?from=start" : "");
+    buf_clear(&follow->bytes);
+    follow->has_head = false;
+    return client_stream(follow->cli->target.remote, target, follow->cursor, &follow->cli->scope,
+                         &follow->fd);
+}
+
+/* "HTTP/1.1 200 OK": anything else is a refusal, whose words are in the problem behind it. */
+static pawl_status read_head(struct follow *follow, str bytes, size_t *used)
+{
+    const char *end = memmem(bytes.data, bytes.size, "\r\n\r\n", 4);
+    struct http_response response;
+
+    if (!end)
+        return PAWL_OK;
+    *used = (size_t)(end - bytes.data) + 4;
+    follow->has_head = true;
+    if (bytes.size > 12 && memcmp(bytes.data + 9, "200", 3) == 0)
+        return PAWL_OK;
+    if (http_parse(&follow->cli->scope, bytes, &response))
+        return scope_fail(&follow->cli->scope, PAWL_STORAGE_FAILURE,
+                          "expected a stream of events, found HTTP %d: %.300s", response.status,
+                          response.body.data);
+    return scope_fail(&follow->cli->scope, PAWL_STORAGE_FAILURE,
+                      "expected a stream of events, found '%.12s'", bytes.data);
+}
+
+/* One event: lines "id: ...", "data: ..."; comments are beats. */
+static bool tell_event(struct follow *follow, str event, follow_fn fn, void *context)
+{
+    str data = STR_NONE;
+
+    while (event.size > 0) {
+        const char *end = memchr(event.data, '\n', event.size);
+        size_t size = end ? (size_t)(end - event.data) : event.size;
+        str line = { event.data, size };
+
+        if (str_starts(line, STR("id: ")))
+            snprintf(follow->cursor, sizeof follow->cursor, "%.*s", (int)size - 4, line.data + 4);
+        if (str_starts(line, STR("data: ")))
+            data = str_from(line, 6);
+        event = str_from(event, end ? size + 1 : size);
+    }
+    if (data.data)
+        fn(context, data);
+    return data.data != NULL;
+}
+
+static pawl_status tell_events(struct follow *follow, follow_fn fn, void *context, uint32_t *count)
+{
+    str bytes = buf_view(&follow->bytes), rest;
+    size_t used = 0;
+    const char *end;
+
+    if (!follow->has_head && read_head(follow, bytes, &used) != PAWL_OK)
+        return follow->cli->scope.error.status;
+    rest = str_from(bytes, used);
+    while (follow->has_head && rest.size > 1 && (end = memmem(rest.data, rest.size, "\n\n", 2))) {
+        size_t size = (size_t)(end - rest.data);
+
+        *count += tell_event(follow, (str){ rest.data, size }, fn, context);
+        rest = str_from(rest, size + 2);
+    }
+    memmove(follow->bytes.data, rest.data, rest.size);
+    follow->bytes.size = rest.size;
+    return PAWL_OK;
+}
+
+/* The server ended, or the connection did: whoever serves the store next is asked to go on. */
+static pawl_status find_again(struct follow *follow, struct watching *watching)
+{
+    struct cli *cli = follow->cli;
+    pawl_status status = PAWL_STORAGE_FAILURE;
+
+    close(follow->fd);
+    follow->fd = -1;
+    for (int64_t waited_ms = 0; waited_ms < AWAY_MS && !watching_is_over(); waited_ms += AGAIN_MS) {
+        watching_wait(watching, -1, AGAIN_MS);
+        target_close(cli);
+        status = target_open(cli, USE_EXISTING, NULL);
+        if (status == PAWL_OK && !cli->target.remote) {
+            if (!event_cursor_parse(str_of(follow->cursor), &follow->position))
+                follow->position = events_position(cli->target.local);
+            return PAWL_OK;
+        }
+        if (status == PAWL_OK)
+            status = open_stream(follow, false);
+        if (status == PAWL_OK)
+            return PAWL_OK;
+    }
+    return watching_is_over() ? PAWL_OK : status;
+}
+
+static pawl_status read_stream(struct follow *follow, struct watching *watching, int64_t wait_ms,
+                               follow_fn fn, void *context, uint32_t *count)
+{
+    char block[65536];
+    ssize_t size;
+
+    if (!watching_wait(watching, follow->fd, wait_ms))
+        return PAWL_OK;
+    size = read(follow->fd, block, sizeof block);
+    if (size < 0 && (errno == EINTR || errno == EAGAIN))
+        return PAWL_OK;
+    if (size <= 0)
+        return find_again(follow, watching);
+    buf_add(&follow->bytes, block, (size_t)size);
+    if (follow->bytes.failed)
+        return scope_fail(&follow->cli->scope, PAWL_TOO_LARGE, "an event is larger than 8 MiB");
+    return tell_events(follow, fn, context, count);
+}
+
+/* ---- A file that nobody owns ---- */
+
+struct telling {
+    follow_fn fn;
+    void *context;
+    uint32_t count;
+};
+
+static pawl_status tell_entry(void *context, uint64_t position, uint64_t instance, str entry)
+{
+    struct telling *telling = context;
+
+    (void)position;
+    (void)instance;
+    telling->fn(telling->context, entry);
+    telling->count++;
+    return PAWL_OK;
+}
+
+static pawl_status read_file(struct follow *follow, struct watching *watching, int64_t wait_ms,
+                             follow_fn fn, void *context, uint32_t *count)
+{
+    struct telling telling = { .fn = fn, .context = context };
+    struct scope scope;
+    pawl_status status = PAWL_OK;
+
+    scope_init(&scope, &heap_libc, CLI_MEMORY_MAX);
+    for (int64_t waited_ms = 0; status == PAWL_OK && !watching_is_over(); waited_ms += LOOK_MS) {
+        uint64_t reached = follow->position;
+
+        scope_clear(&scope);
+        status = events_read(follow->cli->target.local, &scope, follow->id ? follow->id : "",
+                             follow->position, PAGE, tell_entry, &telling, &reached);
+        follow->position = reached;
+        if (telling.count > 0 || waited_ms >= wait_ms)
+            break;
+        watching_wait(watching, -1, LOOK_MS);
+    }
+    if (status != PAWL_OK)
+        follow->cli->scope.error = scope.error;
+    scope_fini(&scope);
+    *count += telling.count;
+    return status;
+}
+
+/* ---- Either ---- */
+
+pawl_status follow_begin(struct follow *follow, struct cli *cli, const char *id, bool from_start)
+{
+    *follow = (struct follow){ .cli = cli, .id = id, .fd = -1 };
+    buf_init(&follow->bytes, &heap_libc, STREAM_MAX);
+    if (cli->target.remote)
+        return open_stream(follow, from_start);
+    if (!from_start)
+        follow->position = events_position(cli->target.local);
+    return PAWL_OK;
+}
+
+void follow_end(struct follow *follow)
+{
+    if (follow->fd >= 0)
+        close(follow->fd);
+    buf_fini(&follow->bytes);
+}
+
+pawl_status follow_read(struct follow *follow, struct watching *watching, int64_t wait_ms,
+                        follow_fn fn, void *context, uint32_t *count)
+{
+    *count = 0;
+    return follow->fd >= 0 ? read_stream(follow, watching, wait_ms, fn, context, count)
+                           : read_file(follow, watching, wait_ms, fn, context, count);
+}

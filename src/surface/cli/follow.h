@@ -1,0 +1,62 @@
+/* follow.h - private to the command line: the entries of a store as they are recorded, whether by
+ * a server's stream or by looking into the file; and a terminal that is drawn anew with them. */
+#ifndef PAWL_SURFACE_CLI_FOLLOW_H
+#define PAWL_SURFACE_CLI_FOLLOW_H
+
+#include "surface/cli/cli.h"
+#include <signal.h>
+#include <termios.h>
+
+/* ---- watching: signals and keys ---- */
+
+struct watching {
+    sigset_t usual;      /* signals as they were: let through while we wait */
+    struct termios keys; /* of the terminal, to be put back */
+    bool has_keys;       /* standard input is a terminal, and ours for the time being */
+    struct term *term;
+    int lines;   /* drawn, and to be drawn over */
+    FILE *frame; /* what is being drawn */
+    char *text;
+    size_t size;
+};
+
+/* From now on SIGINT, SIGTERM and the key q are a wish to stop; nothing typed is shown. */
+void watching_begin(struct watching *watching, struct term *term);
+/* The terminal as it was; what was drawn last stays. */
+void watching_end(struct watching *watching);
+bool watching_is_over(void);
+
+/* Wait until fd (-1: none) can be read, somebody wants to stop or the terminal has another size,
+ * at most wait_ms. True: fd can be read. */
+bool watching_wait(struct watching *watching, int fd, int64_t wait_ms);
+
+/* Draw: what is written to term->out in between takes the place of what was there before. Only on
+ * a terminal; else it is written as it is. */
+void frame_begin(struct watching *watching);
+void frame_end(struct watching *watching);
+int frame_rows(const struct watching *watching); /* lines there is room for */
+
+/* ---- following ---- */
+
+struct follow {
+    struct cli *cli;
+    const char *id;    /* of one instance; NULL: all */
+    int fd;            /* a server's stream; -1: the file is looked at */
+    uint64_t position; /* the last that was told, of a file */
+    char cursor[64];   /* the same, of a stream */
+    struct buf bytes;  /* of a stream, not yet understood */
+    bool has_head;
+};
+
+typedef void (*follow_fn)(void *context, str entry); /* JSON */
+
+/* Begin behind what is there (or with the first entry). */
+pawl_status follow_begin(struct follow *follow, struct cli *cli, const char *id, bool from_start);
+void follow_end(struct follow *follow);
+
+/* What was recorded since, at most wait_ms later. *count: how many were told. A server that went
+ * away is looked for again; STORAGE_FAILURE if it stays away. */
+pawl_status follow_read(struct follow *follow, struct watching *watching, int64_t wait_ms,
+                        follow_fn fn, void *context, uint32_t *count);
+
+#endif

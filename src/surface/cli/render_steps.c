@@ -1,0 +1,163 @@
+/* render_steps.c - the steps of a flow in the shape of its definition: a tree as a tree, a graph
+ * from top to bottom; beside each what came of it. */
+#include "base/limits.h"
+#include "base/time.h"
+#include "surface/cli/view.h"
+
+#define LINES_MAX        200 /* beyond this only steps under way and failed ones are shown */
+#define NAME_MAX_COLUMNS 40
+
+struct step_sum { /* all attempts of one step */
+    const struct node *last;
+    uint32_t attempts;
+    str started, ended;
+};
+
+static struct step_sum sum_step(const struct node *steps, str name)
+{
+    struct step_sum sum = { .started = STR(""), .ended = STR("") };
+
+    for (const struct node *step = steps ? steps->first : NULL; step; step = step->next) {
+        if (!str_eq(member_str(step, "name"), name))
+            continue;
+        sum.last = step;
+        sum.attempts++;
+        if (sum.started.size == 0)
+            sum.started = member_str(step, "started_at");
+        sum.ended = member_str(step, "completed_at");
+    }
+    return sum;
+}
+
+/* "1.2 s" for what has ended, "1.2 s so far" for what has not. */
+static void print_took(const struct step_sum *sum, char out[MOMENT_SIZE])
+{
+    int64_t from, to;
+    char span[MOMENT_SIZE];
+
+    out[0] = '\0';
+    if (!time_parse(sum->started, &from))
+        return;
+    if (time_parse(sum->ended, &to)) {
+        span_print(to > from ? to - from : 0, out);
+        return;
+    }
+    to = now_ms();
+    span_print(to > from ? to - from : 0, span);
+    snprintf(out, MOMENT_SIZE, "%.25s so far", span);
+}
+
+static void put_outcome_of(struct cli *cli, const struct step_sum *sum, int columns)
+{
+    str error = member_json(sum->last, "error"), result = member_json(sum->last, "result");
+    str shown = error.size > 0 ? error : result;
+    int room = cli->term.tty ? cli->term.width - columns - 2 : TABLE_CELL_MAX;
+
+    if (shown.size == 0 || room < 8)
+        return;
+    fputs("  ", cli->term.out);
+    term_cell(&cli->term, error.size > 0 ? BAD : DIM, shown, room, 0);
+}
+
+static int put_facts(struct cli *cli, const struct node *node, const struct step_sum *sum)
+{
+    char took[MOMENT_SIZE];
+    int columns = 0;
+    str note = member_str(node, "note");
+
+    if (note.size > 0) {
+        fputs("  ", cli->term.out);
+        term_cell(&cli->term, DIM, note, NAME_MAX_COLUMNS, 0);
+        columns += 2 + term_columns(note);
+    }
+    if (!sum->last)
+        return columns;
+    if (sum->attempts > 1) {
+        term_put(&cli->term, WARN, "  attempt %lld", (long long)member_int(sum->last, "attempt"));
+        columns += 12;
+    }
+    print_took(sum, took);
+    if (took[0])
+        term_put(&cli->term, DIM, "  %s", took);
+    return columns + 2 + (int)strlen(took);
+}
+
+static void put_step(struct cli *cli, const struct showing *showing, const struct node *node,
+                     int columns)
+{
+    str name = member_str(node, "name");
+    struct step_sum sum = sum_step(node_find(showing->steps, "steps"), name);
+    str status = sum.last ? member_str(sum.last, "status") : STR("");
+    const char *mark = sum.last ? status_mark(status) : "·";
+
+    term_put(&cli->term, sum.last ? status_style(status) : DIM, "%s ", mark);
+    term_cell(&cli->term, sum.last ? PLAIN : DIM, name,
+              cli->term.tty ? NAME_MAX_COLUMNS : TABLE_CELL_MAX, 0);
+    columns += 2 + term_columns(name);
+    columns += put_facts(cli, node, &sum);
+    if (sum.last)
+        put_outcome_of(cli, &sum, columns);
+}
+
+/* Does another line follow at this depth before one that is less deep? */
+static bool has_sibling(const struct node *line, int64_t depth)
+{
+    for (line = line->next; line; line = line->next)
+        if (member_int(line, "depth") <= depth)
+            return member_int(line, "depth") == depth;
+    return false;
+}
+
+static int put_branches(struct cli *cli, const struct node *line)
+{
+    int64_t depth = member_int(line, "depth");
+
+    fputs("  ", cli->term.out);
+    for (int64_t i = 1; i < depth; i++)
+        term_put(&cli->term, DIM, has_sibling(line, i) ? "│  " : "   ");
+    if (depth > 0)
+        term_put(&cli->term, DIM, has_sibling(line, depth) ? "├─ " : "└─ ");
+    return 2 + (int)depth * 3;
+}
+
+static bool is_worth_a_line(const struct showing *showing, const struct node *node, uint32_t count)
+{
+    str mark = member_str(node, "mark");
+
+    return count <= (showing->lines_max ? showing->lines_max : LINES_MAX) ||
+           str_is(mark, "present") || str_is(mark, "failed");
+}
+
+void put_steps(struct cli *cli, const struct showing *showing)
+{
+    const struct node *lines = node_find(showing->graph, "lines");
+    const struct node *nodes = node_find(showing->graph, "nodes");
+    uint32_t hidden = 0;
+
+    for (const struct node *line = lines ? lines->first : NULL; line; line = line->next) {
+        const struct node *at = node_find(line, "node"), *node = NULL;
+        str word = member_str(line, "word");
+        int columns;
+
+        if (at && at->kind == NODE_NUMBER)
+            node = node_at(nodes, (uint32_t)member_int(line, "node"));
+        if (!is_worth_a_line(showing, node, lines->count)) {
+            hidden++;
+            continue;
+        }
+        columns = put_branches(cli, line);
+        if (node)
+            put_step(cli, showing, node, columns);
+        else
+            term_cell(&cli->term, DIM, word, LIMIT_ACTION, 0);
+        fputc('\n', cli->term.out);
+    }
+    if (hidden > 0)
+        term_put(&cli->term, DIM, "  ⋮ %u lines more: %s graph --instance %.10s\n", hidden,
+                 cli->command, member_str(showing->instance, "instance_id").data);
+    if (showing->lines_max > 0) /* a frame: no room for hints */
+        return;
+    term_put(&cli->term, DIM, "\n  %lld entries: %s history %.10s\n",
+             (long long)member_int(showing->instance, "next_sequence_number") - 1, cli->command,
+             member_str(showing->instance, "instance_id").data);
+}

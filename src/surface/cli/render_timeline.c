@@ -1,0 +1,223 @@
+/* render_timeline.c - bars over time: how long each state was held, how long each attempt took. */
+#include "base/time.h"
+#include "surface/cli/view.h"
+
+#define NAME_COLUMNS 24
+#define SPAN_COLUMNS 10
+#define BAR_MIN      10
+#define BAR_MAX      1000
+#define BARS_MAX     400 /* of the newest */
+
+struct bar {
+    str name, note; /* note: who, or which attempt */
+    int64_t from_ms, to_ms;
+    bool is_open; /* it has not ended */
+    enum style style;
+};
+
+struct timeline {
+    struct bar *bars;
+    uint32_t count, first; /* the first that is drawn */
+    int64_t from_ms, to_ms;
+    int name_columns, bar_columns;
+};
+
+static int64_t moment_of(const struct node *object, const char *member, int64_t otherwise)
+{
+    int64_t at_ms;
+
+    return time_parse(member_str(object, member), &at_ms) ? at_ms : otherwise;
+}
+
+/* ---- States of a machine (and of code) ---- */
+
+static void end_bar(struct timeline *timeline, int64_t at_ms)
+{
+    struct bar *last = &timeline->bars[timeline->count - 1];
+
+    last->to_ms = at_ms > last->from_ms ? at_ms : last->from_ms;
+    last->is_open = false;
+}
+
+static void collect_states(const struct showing *showing, struct timeline *timeline)
+{
+    const struct node *entries = node_find(showing->history, "entries");
+    const struct node *entry = entries ? entries->first : NULL;
+    int64_t at_ms = moment_of(showing->instance, "instantiated_at", 0);
+    str status = member_str(showing->instance, "status");
+
+    timeline->bars[timeline->count++] = (struct bar){
+        .name =
+            member_str(entry ? entry : showing->instance, entry ? "from_state" : "current_state"),
+        .note = member_str(showing->instance, "created_by"),
+        .from_ms = at_ms,
+        .is_open = true,
+    };
+    for (; entry; entry = entry->next) {
+        at_ms = moment_of(entry, "fired_at", at_ms);
+        if (str_eq(member_str(entry, "from_state"), member_str(entry, "to_state")))
+            continue;
+        end_bar(timeline, at_ms);
+        timeline->bars[timeline->count++] = (struct bar){ .name = member_str(entry, "to_state"),
+                                                          .note = member_str(entry, "actor_ref"),
+                                                          .from_ms = at_ms,
+                                                          .to_ms = at_ms,
+                                                          .is_open = true };
+    }
+    timeline->bars[timeline->count - 1].style = status_style(status);
+    if (has_ended(showing->instance))
+        end_bar(timeline, at_ms);
+}
+
+/* ---- Attempts of a flow ---- */
+
+static str attempt_note(struct cli *cli, const struct node *step)
+{
+    char *text = arena_alloc(&cli->scope.arena, 32);
+
+    if (!text || member_int(step, "attempt") < 2)
+        return STR("");
+    snprintf(text, 32, "attempt %lld", (long long)member_int(step, "attempt"));
+    return str_of(text);
+}
+
+static void collect_attempts(struct cli *cli, const struct showing *showing,
+                             struct timeline *timeline)
+{
+    const struct node *steps = node_find(showing->steps, "steps");
+    int64_t before_ms = moment_of(showing->instance, "instantiated_at", 0);
+
+    for (const struct node *step = steps ? steps->first : NULL; step; step = step->next) {
+        struct bar bar = { .name = member_str(step, "name"), .note = attempt_note(cli, step) };
+
+        /* What waits where it is (a sleep, a gate) is never taken up: it began when the last one
+         * before it ended. */
+        bar.from_ms = moment_of(step, "started_at", moment_of(step, "ready_at", before_ms));
+        bar.to_ms = moment_of(step, "completed_at", -1);
+        bar.is_open = bar.to_ms < 0;
+        bar.style = status_style(member_str(step, "status"));
+        if (bar.to_ms > before_ms)
+            before_ms = bar.to_ms;
+        timeline->bars[timeline->count++] = bar;
+    }
+}
+
+/* ---- Drawing ---- */
+
+static void measure(const struct term *term, struct timeline *timeline)
+{
+    int64_t now = now_ms();
+
+    timeline->from_ms = timeline->bars[timeline->first].from_ms;
+    for (uint32_t i = timeline->first; i < timeline->count; i++) {
+        struct bar *bar = &timeline->bars[i];
+        int columns = term_columns(bar->name);
+
+        if (bar->is_open)
+            bar->to_ms = now > bar->from_ms ? now : bar->from_ms;
+        if (bar->from_ms < timeline->from_ms)
+            timeline->from_ms = bar->from_ms;
+        if (bar->to_ms > timeline->to_ms)
+            timeline->to_ms = bar->to_ms;
+        if (columns > timeline->name_columns)
+            timeline->name_columns = columns;
+    }
+    if (timeline->name_columns > NAME_COLUMNS)
+        timeline->name_columns = NAME_COLUMNS;
+    if (timeline->name_columns > term->width / 3)
+        timeline->name_columns = term->width / 3;
+    timeline->bar_columns = term->width - timeline->name_columns - SPAN_COLUMNS - 6;
+    if (timeline->bar_columns > BAR_MAX)
+        timeline->bar_columns = BAR_MAX;
+    if (timeline->bar_columns < BAR_MIN)
+        timeline->bar_columns = BAR_MIN;
+}
+
+static void fill(char *text, size_t size, const char *block, int count)
+{
+    size_t used = 0, width = strlen(block);
+
+    for (; count > 0 && used + width < size; count--, used += width)
+        memcpy(text + used, block, width);
+    text[used] = '\0';
+}
+
+static void put_bar(const struct term *term, const struct timeline *timeline, const struct bar *bar)
+{
+    int64_t whole = timeline->to_ms > timeline->from_ms ? timeline->to_ms - timeline->from_ms : 1;
+    int columns = timeline->bar_columns;
+    int from = (int)((bar->from_ms - timeline->from_ms) * columns / whole);
+    int to = (int)((bar->to_ms - timeline->from_ms) * columns / whole);
+    enum style style = bar->style == PLAIN ? LIVE : bar->style;
+    char text[4096];
+
+    if (from >= columns)
+        from = columns - 1;
+    if (to <= from)
+        to = from;
+    fprintf(term->out, "%*s", from, "");
+    if (to == from) {
+        term_put(term, style, "▏");
+        to++;
+    } else {
+        fill(text, sizeof text, bar->is_open ? "▒" : "█", to - from);
+        term_put(term, style, "%s", text);
+    }
+    fprintf(term->out, "%*s", to < columns ? columns - to : 0, "");
+}
+
+static void put_row(const struct term *term, const struct timeline *timeline, const struct bar *bar)
+{
+    char span[MOMENT_SIZE];
+    int room;
+
+    span_print(bar->to_ms - bar->from_ms, span);
+    fputs("  ", term->out);
+    term_cell(term, bar->is_open ? BOLD : PLAIN, bar->name,
+              term->tty ? timeline->name_columns : TABLE_CELL_MAX, timeline->name_columns + 2);
+    put_bar(term, timeline, bar);
+    term_put(term, DIM, " %*s", SPAN_COLUMNS - 2, span);
+    room = term->tty
+               ? term->width - timeline->name_columns - timeline->bar_columns - SPAN_COLUMNS - 4 - 2
+               : TABLE_CELL_MAX;
+    if (bar->note.size > 0 && room > 4) {
+        fputs("  ", term->out);
+        term_cell(term, DIM, bar->note, room, 0);
+    }
+    fputc('\n', term->out);
+}
+
+static void put_bars(struct cli *cli, struct timeline *timeline)
+{
+    char moment[MOMENT_SIZE], span[MOMENT_SIZE], text[TIME_TEXT_SIZE];
+
+    timeline->first = timeline->count > BARS_MAX ? timeline->count - BARS_MAX : 0;
+    measure(&cli->term, timeline);
+    time_print(timeline->from_ms, text);
+    moment_print(str_of(text), moment);
+    span_print(timeline->to_ms - timeline->from_ms, span);
+    term_put(&cli->term, DIM, "  from %s, %s in all\n", moment, span);
+    if (timeline->first > 0)
+        term_put(&cli->term, DIM, "  ⋮ %u earlier\n", timeline->first);
+    for (uint32_t i = timeline->first; i < timeline->count; i++)
+        put_row(&cli->term, timeline, &timeline->bars[i]);
+}
+
+void put_timeline(struct cli *cli, const struct showing *showing)
+{
+    const struct node *entries = node_find(showing->history, "entries");
+    const struct node *steps = node_find(showing->steps, "steps");
+    uint32_t most = (entries ? entries->count : 0) + (steps ? steps->count : 0) + 1;
+    struct timeline timeline = { .bars = ARENA_ARRAY(&cli->scope.arena, struct bar, most) };
+
+    if (!timeline.bars)
+        return;
+    if (showing->steps)
+        collect_attempts(cli, showing, &timeline);
+    else
+        collect_states(showing, &timeline);
+    if (timeline.count == 0)
+        fputs("  nothing has begun yet\n", cli->term.out);
+    else
+        put_bars(cli, &timeline);
+}

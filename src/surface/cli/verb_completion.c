@@ -1,0 +1,333 @@
+/* verb_completion.c - completion: a script for bash, zsh or fish; and what the scripts ask for: the
+ * words that may come next, read off the table of verbs and, for names and ids, off the store. */
+#include "surface/cli/cli.h"
+
+#define IDS_MAX 50 /* of the newest */
+
+/* Each asks `pawl completion candidates -- WORDS`: lines "WORD<tab>WHAT", or ":files". */
+static const char bash_script[] =
+    "# bash completion for pawl: eval \"$(pawl completion bash)\"\n"
+    "_pawl() {\n"
+    "    local line=\"${COMP_LINE:0:COMP_POINT}\" word about\n"
+    "    local -a words\n"
+    "    read -ra words <<< \"$line\"\n"
+    "    [[ \"$line\" == *[[:space:]] ]] && words+=(\"\")\n"
+    "    # bash breaks words at '@' and ':'; what stands before the break is not replaced\n"
+    "    local whole=\"${words[${#words[@]}-1]}\" part=\"${COMP_WORDS[COMP_CWORD]}\"\n"
+    "    local skip=$(( ${#whole} > ${#part} ? ${#whole} - ${#part} : 0 ))\n"
+    "    COMPREPLY=()\n"
+    "    while IFS=$'\\t' read -r word about; do\n"
+    "        if [[ \"$word\" == \":files\" ]]; then\n"
+    "            compopt -o filenames 2>/dev/null\n"
+    "            while IFS= read -r word; do COMPREPLY+=(\"$word\"); done < <(compgen -f -- "
+    "\"$part\")\n"
+    "        else\n"
+    "            COMPREPLY+=(\"${word:skip}\")\n"
+    "        fi\n"
+    "    done < <(\"${words[0]}\" completion candidates -- \"${words[@]:1}\" 2>/dev/null)\n"
+    "}\n"
+    "complete -F _pawl pawl\n";
+
+static const char zsh_script[] =
+    "#compdef pawl\n"
+    "# zsh completion for pawl: eval \"$(pawl completion zsh)\"\n"
+    "_pawl() {\n"
+    "    local -a lines described\n"
+    "    local line\n"
+    "    lines=(\"${(@f)$(\"${words[1]}\" completion candidates -- \"${(@)words[2,CURRENT]}\" "
+    "2>/dev/null)}\")\n"
+    "    for line in $lines; do\n"
+    "        if [[ \"$line\" == \":files\"* ]]; then\n"
+    "            _files\n"
+    "        elif [[ -n \"$line\" ]]; then\n"
+    "            described+=(\"${${line%%$'\\t'*}//:/\\\\:}:${line#*$'\\t'}\")\n"
+    "        fi\n"
+    "    done\n"
+    "    (( ${#described} )) && _describe -V 'pawl' described\n"
+    "}\n"
+    "if [[ \"$funcstack[1]\" == \"_pawl\" ]]; then _pawl \"$@\"; else compdef _pawl pawl; fi\n";
+
+static const char fish_script[] =
+    "# fish completion for pawl: pawl completion fish | source\n"
+    "function __pawl_candidates\n"
+    "    set -l words (commandline -opc) (commandline -ct)\n"
+    "    for line in ($words[1] completion candidates -- $words[2..-1] 2>/dev/null)\n"
+    "        if string match -q ':files*' -- $line\n"
+    "            __fish_complete_path (commandline -ct)\n"
+    "        else\n"
+    "            echo $line\n"
+    "        end\n"
+    "    end\n"
+    "end\n"
+    "complete -c pawl -f -k -a '(__pawl_candidates)'\n";
+
+/* ---- Candidates ---- */
+
+struct typed {
+    struct cli *cli;
+    const char *const *words; /* without the program's name; the last is being typed */
+    uint32_t count;
+    const struct verb *verb;
+    uint32_t operand;                /* which one is being typed */
+    const char *operands[3];         /* that were typed before it */
+    const struct cli_option *option; /* whose value is being typed */
+};
+
+static const char *last_word(const struct typed *typed)
+{
+    return typed->words[typed->count - 1];
+}
+
+static void offer(const struct typed *typed, const char *word, const char *about)
+{
+    const char *begun = last_word(typed);
+
+    if (strncmp(word, begun, strlen(begun)) == 0)
+        fprintf(typed->cli->term.out, "%s\t%s\n", word, about);
+}
+
+/* "a|b|c", "[a|b]": words that stand for themselves. */
+static void offer_choices(const struct typed *typed, const char *choices)
+{
+    while (*choices) {
+        size_t size = strcspn(choices, "|[] ");
+        char word[64];
+
+        if (size > 0 && size < sizeof word && choices[0] >= 'a' && choices[0] <= 'z') {
+            snprintf(word, sizeof word, "%.*s", (int)size, choices);
+            offer(typed, word, "");
+        }
+        choices += size + (choices[size] != '\0');
+    }
+}
+
+static const struct node *ask_list(const struct typed *typed, const char *operation,
+                                   const char *member)
+{
+    struct cli *cli = typed->cli;
+    struct node *answer = NULL;
+    struct buf input;
+
+    if (!cli->target.local && !cli->target.remote &&
+        target_open(cli, USE_EXISTING, NULL) != PAWL_OK)
+        return NULL;
+    input_init(&input);
+    if (strcmp(operation, "instance.list") == 0) {
+        json_key(&input, "limit");
+        json_u64(&input, IDS_MAX);
+    }
+    json_close(&input, '}');
+    if (target_ask(cli, &cli->scope, operation, &input, &answer, NULL) != PAWL_OK)
+        return NULL;
+    answer = node_find(answer, member);
+    return answer ? answer->first : NULL;
+}
+
+static void offer_definitions(const struct typed *typed)
+{
+    const struct node *one = ask_list(typed, "definition.list", "definitions");
+
+    for (; one; one = one->next)
+        offer(typed, member_str(one, "name").data, member_str(one, "kind").data);
+}
+
+static void offer_ids(const struct typed *typed)
+{
+    const struct node *one = ask_list(typed, "instance.list", "instances");
+
+    offer(typed, "@last", "the newest instance");
+    for (; one; one = one->next) {
+        char about[256];
+
+        snprintf(about, sizeof about, "%.*s %.*s", STR_ARG(member_str(one, "definition")),
+                 STR_ARG(member_str(one, "current_state")));
+        offer(typed, member_str(one, "instance_id").data, about);
+    }
+}
+
+/* What the instance that was named before allows, or awaits. */
+static void offer_of_instance(const struct typed *typed, const char *operation, const char *list,
+                              const char *kind, const char *name)
+{
+    struct cli *cli = typed->cli;
+    struct node *answer;
+    const char *id;
+
+    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
+        id_resolve(cli, typed->operands[0], &id) != PAWL_OK ||
+        target_ask_id(cli, &cli->scope, operation, id, &answer, NULL) != PAWL_OK)
+        return;
+    answer = node_find(answer, list);
+    for (const struct node *one = answer ? answer->first : NULL; one; one = one->next)
+        if (!kind || str_is(member_str(one, "kind"), kind))
+            offer(typed, member_str(one, name).data,
+                  member_str(one, "to_state").size ? member_str(one, "to_state").data : "");
+}
+
+static void offer_steps(const struct typed *typed)
+{
+    const struct node *one = ask_list(typed, "step.list", "steps");
+
+    for (; one; one = one->next)
+        offer(typed, member_str(one, "step_id").data, member_str(one, "name").data);
+}
+
+/* By what help calls it. */
+static void offer_value(const struct typed *typed, const char *what)
+{
+    if (strstr(what, "FILE"))
+        fputs(":files\n", typed->cli->term.out);
+    if (strcmp(what, "STEP_ID") == 0)
+        offer_steps(typed);
+    else if (strcmp(what, "ID") == 0 || strcmp(what, "[ID]") == 0)
+        offer_ids(typed);
+    else if (strcmp(what, "ACTION") == 0)
+        offer_of_instance(typed, "instance.get", "actions", NULL, "action");
+    else if (strcmp(what, "NAME") == 0 && strcmp(typed->verb->name, "signal") == 0)
+        offer_of_instance(typed, "instance.why", "waiting_for", "signal", "name");
+    else if (strcmp(what, "DEFINITION") == 0 || strstr(what, "NAME"))
+        offer_definitions(typed);
+    else
+        offer_choices(typed, what);
+}
+
+static void offer_option_value(const struct typed *typed)
+{
+    static const struct {
+        const char *value, *choices;
+    } known[] = {
+        { "STATUS", "running|suspended|paused|completed|failed|cancelled" },
+        { "KIND", "machine|flow|code" },
+        { "ORDER", "newest|oldest" },
+        { "WHEN", "always|never|auto" },
+    };
+    const struct cli_option *option = typed->option;
+
+    if (strcmp(option->name, "format") == 0)
+        offer_choices(typed, "text|mermaid|dot|svg|json");
+    else if (strcmp(option->name, "log-format") == 0)
+        offer_choices(typed, "logfmt|json");
+    else if (strcmp(option->name, "instance") == 0)
+        offer_ids(typed);
+    else if (strcmp(option->name, "definition") == 0 || strcmp(option->name, "against") == 0)
+        offer_definitions(typed);
+    else if (strstr(option->value, "FILE"))
+        fputs(":files\n", typed->cli->term.out);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(option->value, known[i].value) == 0)
+            offer_choices(typed, known[i].choices);
+}
+
+static void offer_option(const struct typed *typed, const struct cli_option *option)
+{
+    char word[64];
+
+    snprintf(word, sizeof word, "--%s", option->name);
+    offer(typed, word, option->summary);
+}
+
+static const struct cli_option global_options[] = {
+    { "store", "URL", OPTION_TEXT, NULL, "sqlite:FILE, memory: or http://host:port" },
+    { "json", NULL, OPTION_FLAG, NULL, "print what HTTP would answer" },
+    { "color", "WHEN", OPTION_TEXT, NULL, "always, never or auto" },
+    { "help", NULL, OPTION_FLAG, NULL, "options and examples" },
+    { 0 },
+};
+
+static void offer_options(const struct typed *typed)
+{
+    for (const struct cli_option *option = typed->verb ? typed->verb->options : NULL;
+         option && option->name; option++)
+        offer_option(typed, option);
+    for (const struct cli_option *option = global_options; option->name; option++)
+        offer_option(typed, option);
+}
+
+/* The operand's name in the usage line: the last one if it may be repeated. */
+static void offer_operand(const struct typed *typed)
+{
+    const char *at = typed->verb->operands;
+    char what[64] = "";
+
+    for (uint32_t i = 0; *at && i <= typed->operand; i++) {
+        size_t size = strcspn(at, " ");
+
+        snprintf(what, sizeof what, "%.*s", (int)size, at);
+        at += size + (at[size] == ' ');
+        if (i < typed->operand && !strstr(what, "..."))
+            what[0] = '\0';
+    }
+    if (what[0] && typed->operand < typed->verb->operand_max)
+        offer_value(typed, what);
+}
+
+/* ---- What was typed ---- */
+
+static const struct cli_option *find_in(const struct cli_option *options, const char *word)
+{
+    for (; options && options->name; options++)
+        if (strcmp(options->name, word) == 0)
+            return options;
+    return NULL;
+}
+
+static void read_word(struct typed *typed, const char *word)
+{
+    const char *before = typed->option ? typed->option->name : NULL;
+
+    if (before) {
+        if (strcmp(before, "store") == 0)
+            typed->cli->store = word;
+        typed->option = NULL;
+    } else if (strncmp(word, "--", 2) == 0) {
+        const struct cli_option *option = find_in(global_options, word + 2);
+
+        if (!option && typed->verb)
+            option = find_in(typed->verb->options, word + 2);
+        typed->option = option && option->value ? option : NULL;
+    } else if (!typed->verb) {
+        typed->verb = verb_find(word);
+    } else {
+        if (typed->operand < sizeof typed->operands / sizeof typed->operands[0])
+            typed->operands[typed->operand] = word;
+        typed->operand++;
+    }
+}
+
+static int print_candidates(struct cli *cli)
+{
+    struct typed typed = { .cli = cli,
+                           .words = cli->operands + 1,
+                           .count = cli->operand_count - 1 };
+
+    if (typed.count == 0)
+        return EXIT_DONE;
+    for (uint32_t i = 0; i + 1 < typed.count; i++)
+        read_word(&typed, typed.words[i]);
+    if (typed.option)
+        offer_option_value(&typed);
+    else if (last_word(&typed)[0] == '-')
+        offer_options(&typed);
+    else if (typed.verb)
+        offer_operand(&typed);
+    else
+        for (const struct verb *verb = verbs; verb->name; verb++)
+            offer(&typed, verb->name, verb->summary);
+    return EXIT_DONE;
+}
+
+int verb_completion(struct cli *cli)
+{
+    static const struct {
+        const char *shell, *script;
+    } scripts[] = { { "bash", bash_script }, { "zsh", zsh_script }, { "fish", fish_script } };
+
+    if (strcmp(cli->operands[0], "candidates") == 0)
+        return print_candidates(cli);
+    for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++)
+        if (strcmp(cli->operands[0], scripts[i].shell) == 0 && cli->operand_count == 1) {
+            fputs(scripts[i].script, cli->term.out);
+            return EXIT_DONE;
+        }
+    return usage_fail(cli, "expected bash, zsh or fish, found '%s'", cli->operands[0]);
+}

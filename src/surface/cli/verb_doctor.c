@@ -1,0 +1,298 @@
+/* verb_doctor.c - doctor: is everything about a store as it should be, and if not, what to try;
+ * --rebuild: the rows that follow from the log, made anew. */
+#include "api/rebuild.h"
+#include "base/time.h"
+#include "store/owner.h"
+#include "surface/cli/client.h"
+#include "surface/cli/doctor.h"
+#include <stdarg.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define MIB             ((uint64_t)1 << 20)
+#define DISK_WARN       (512 * MIB)
+#define DISK_BAD        (64 * MIB)
+#define WAL_WARN        (256 * MIB)
+#define FILES_WARN      1024
+#define CLOCK_WARN_MS   5000
+#define OVERDUE_WARN_MS 60000
+#define QUICK_MAX       (256 * MIB) /* a file that is larger is read whole only with --full */
+
+void doctor_say(struct doctor *doctor, enum doctor_verdict verdict, const char *name,
+                const char *advice, const char *format, ...)
+{
+    struct doctor_finding *finding = &doctor->findings[doctor->count];
+    va_list arguments;
+
+    if (doctor->count == DOCTOR_FINDINGS_MAX)
+        return;
+    doctor->count++;
+    doctor->worst = verdict > doctor->worst ? verdict : doctor->worst;
+    finding->verdict = verdict;
+    finding->name = name;
+    va_start(arguments, format);
+    vsnprintf(finding->words, sizeof finding->words, format, arguments);
+    va_end(arguments);
+    snprintf(finding->advice, sizeof finding->advice, "%s", advice ? advice : "");
+}
+
+static const char *size_words(uint64_t bytes, char out[MOMENT_SIZE])
+{
+    if (bytes < 10 * MIB)
+        snprintf(out, MOMENT_SIZE, "%llu KiB", (unsigned long long)(bytes / 1024));
+    else if (bytes < 10240 * MIB)
+        snprintf(out, MOMENT_SIZE, "%llu MiB", (unsigned long long)(bytes / MIB));
+    else
+        snprintf(out, MOMENT_SIZE, "%llu GiB", (unsigned long long)(bytes / MIB / 1024));
+    return out;
+}
+
+/* "pawl --store URL VERB": the next command to try. */
+static const char *command(struct doctor *doctor, const char *words)
+{
+    snprintf(doctor->advice, sizeof doctor->advice, "%.400s %s", doctor->cli->command, words);
+    return doctor->advice;
+}
+
+/* ---- The file ---- */
+
+static uint64_t file_bytes(const char *file, const char *ending)
+{
+    char path[4096];
+    struct stat info;
+
+    if (snprintf(path, sizeof path, "%s%s", file, ending) >= (int)sizeof path ||
+        stat(path, &info) != 0)
+        return 0;
+    return (uint64_t)info.st_size;
+}
+
+static void check_file(struct doctor *doctor, const char *file)
+{
+    char size[MOMENT_SIZE];
+    bool can_write = access(file, W_OK) == 0;
+
+    doctor_say(doctor, can_write ? DOCTOR_GOOD : DOCTOR_WARN, "file",
+               can_write ? NULL : "chmod u+w, or be who owns it", "%s, %s%s", file,
+               size_words(file_bytes(file, ""), size),
+               can_write ? "" : "; it may be read, but not written, by you");
+}
+
+static void check_wal(struct doctor *doctor, const char *file)
+{
+    uint64_t bytes = file_bytes(file, "-wal");
+    char size[MOMENT_SIZE];
+
+    doctor_say(doctor, bytes > WAL_WARN ? DOCTOR_WARN : DOCTOR_GOOD, "wal",
+               bytes > WAL_WARN ? "end readers that stay open for long; it shrinks by itself then"
+                                : NULL,
+               "%s write-ahead log", size_words(bytes, size));
+}
+
+static void check_disk(struct doctor *doctor, const char *file)
+{
+    struct statvfs info;
+    uint64_t bytes;
+    char size[MOMENT_SIZE];
+    enum doctor_verdict verdict = DOCTOR_GOOD;
+
+    if (statvfs(file, &info) != 0)
+        return;
+    bytes = (uint64_t)info.f_bavail * info.f_frsize;
+    if (bytes < DISK_WARN)
+        verdict = bytes < DISK_BAD ? DOCTOR_BAD : DOCTOR_WARN;
+    doctor_say(doctor, verdict, "disk",
+               verdict == DOCTOR_GOOD ? NULL : "make room: nothing can be recorded on a full disk",
+               "%s free", size_words(bytes, size));
+}
+
+static void check_owner(struct doctor *doctor, const char *file)
+{
+    struct cli *cli = doctor->cli;
+    char address[256] = "";
+    int pid = 0;
+    struct client client;
+
+    if (sqlite_owner(str_of(file), address, sizeof address, &pid) != PAWL_OK) {
+        doctor_say(doctor, DOCTOR_WARN, "owner", NULL, "%s-owner cannot be read", file);
+    } else if (pid <= 0) {
+        doctor_say(doctor, DOCTOR_GOOD, "owner", NULL,
+                   "nobody; steps and timers wait until somebody serves, runs or resumes");
+    } else if (!address[0]) {
+        doctor_say(doctor, DOCTOR_WARN, "owner", "end it, or go through it",
+                   "process %d, which has no address: commands cannot go through it", pid);
+    } else if (client_init(&client, address, &cli->scope) != PAWL_OK || !client_reaches(&client)) {
+        doctor_say(doctor, DOCTOR_BAD, "owner", "look at that process, and end it if it hangs",
+                   "process %d, which does not answer at %s", pid, address);
+    } else {
+        doctor_say(doctor, DOCTOR_GOOD, "owner", NULL, "process %d at %s", pid, address);
+    }
+}
+
+static void check_files_limit(struct doctor *doctor)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    doctor_say(doctor, limit.rlim_max < FILES_WARN ? DOCTOR_WARN : DOCTOR_GOOD, "limits",
+               limit.rlim_max < FILES_WARN ? "ulimit -n 65536" : NULL,
+               "%llu open files at most: a server has as many connections",
+               (unsigned long long)limit.rlim_max);
+}
+
+/* ---- What the store says ---- */
+
+static void check_versions(struct doctor *doctor, const struct node *info)
+{
+    str version = member_str(info, "version"), sqlite = member_str(info, "sqlite");
+    str format = member_str(info, "format"), migrations = member_str(info, "migrations");
+    bool is_same = str_is(version, PAWL_VERSION);
+
+    doctor_say(doctor, is_same ? DOCTOR_GOOD : DOCTOR_WARN, "version",
+               is_same ? NULL : "use one version on both sides", "pawl %.*s, SQLite %.*s%s%s",
+               STR_ARG(version), STR_ARG(sqlite), is_same ? "" : "; this command line is pawl ",
+               is_same ? "" : PAWL_VERSION);
+    doctor_say(doctor, DOCTOR_GOOD, "format", NULL, "%.*s, with %.*s migrations", STR_ARG(format),
+               STR_ARG(migrations));
+    doctor_say(doctor, DOCTOR_GOOD, "content", NULL,
+               "%lld records, %lld instances, %lld definitions, %lld records ahead of their rows",
+               (long long)member_int(info, "records"), (long long)member_int(info, "instances"),
+               (long long)member_int(info, "definitions"),
+               (long long)member_int(info, "rows_behind"));
+}
+
+static void check_clock(struct doctor *doctor, const struct node *info)
+{
+    int64_t there = 0, last = 0, here = now_ms();
+    char span[MOMENT_SIZE];
+
+    if (!time_parse(member_str(info, "now"), &there))
+        return;
+    if (member_true(info, "test_clock")) {
+        doctor_say(doctor, DOCTOR_GOOD, "clock", NULL, "virtual: only test.advance moves it");
+        return;
+    }
+    if (time_parse(member_str(info, "last_record_at"), &last) && last - here > CLOCK_WARN_MS) {
+        span_print(last - here, span);
+        doctor_say(doctor, DOCTOR_WARN, "clock", "set this machine's clock; or wait",
+                   "the last record is %s ahead of this machine's clock: times stand still until "
+                   "then",
+                   span);
+        return;
+    }
+    span_print(there > here ? there - here : here - there, span);
+    if (there - here > CLOCK_WARN_MS || here - there > CLOCK_WARN_MS)
+        doctor_say(doctor, DOCTOR_WARN, "clock", "set the clocks of both machines",
+                   "the server's clock and this one's differ by %s", span);
+    else
+        doctor_say(doctor, DOCTOR_GOOD, "clock", NULL, "right");
+}
+
+static void check_timers(struct doctor *doctor, const struct node *info)
+{
+    long long count = (long long)member_int(info, "timers_overdue");
+    int64_t oldest = 0;
+    char span[MOMENT_SIZE];
+
+    if (!time_parse(member_str(info, "oldest_overdue"), &oldest) ||
+        now_ms() - oldest < OVERDUE_WARN_MS) {
+        doctor_say(doctor, DOCTOR_GOOD, "timers", NULL, "none is overdue");
+        return;
+    }
+    span_print(now_ms() - oldest, span);
+    doctor_say(doctor, DOCTOR_WARN, "timers", command(doctor, "serve"),
+               "%lld%s overdue, the first by %s: nobody has owned the store since", count,
+               count == 1000 ? " or more" : "", span);
+}
+
+/* ---- Is the file whole? ---- */
+
+static void check_integrity(struct doctor *doctor, const char *file)
+{
+    struct cli *cli = doctor->cli;
+    struct node *answer;
+    struct buf input;
+    str first;
+
+    if (file_bytes(file, "") > QUICK_MAX && !args_flag(cli, "full")) {
+        doctor_say(doctor, DOCTOR_GOOD, "integrity", command(doctor, "doctor --full"),
+                   "not looked at: the file is large");
+        return;
+    }
+    input_init(&input);
+    json_key(&input, "text");
+    json_text(&input, "PRAGMA quick_check");
+    json_close(&input, '}');
+    if (target_ask(cli, &cli->scope, "store.sql", &input, &answer, NULL) != PAWL_OK) {
+        doctor_say(doctor, DOCTOR_BAD, "integrity", command(doctor, "verify"), "%.200s",
+                   cli->scope.error.message);
+        return;
+    }
+    answer = node_at(node_at(node_find(answer, "rows"), 0), 0);
+    first = answer ? answer->text : STR("nothing");
+    if (str_is(first, "ok"))
+        doctor_say(doctor, DOCTOR_GOOD, "integrity", command(doctor, "verify"),
+                   "SQLite finds no fault; whether the history is what it was, verify tells");
+    else
+        doctor_say(doctor, DOCTOR_BAD, "integrity", "keep a copy of the file before all else",
+                   "SQLite: %.*s", STR_ARG(first));
+}
+
+/* ---- All of it ---- */
+
+static pawl_status ask_store(struct doctor *doctor)
+{
+    struct cli *cli = doctor->cli;
+    struct node *info;
+    const char *file = store_file(cli->store);
+    bool is_file = file && *file;
+    pawl_status status = target_open(cli, USE_READ, NULL);
+
+    if (status == PAWL_OK)
+        status = target_ask_id(cli, &cli->scope, "store.info", NULL, &info, NULL);
+    if (status != PAWL_OK) {
+        doctor_say(doctor, DOCTOR_BAD, "store",
+                   status == PAWL_NOT_KNOWN ? command(doctor, "init") : NULL, "%.300s",
+                   cli->scope.error.message);
+        return status;
+    }
+    check_versions(doctor, info);
+    check_clock(doctor, info);
+    check_timers(doctor, info);
+    if (is_file)
+        check_integrity(doctor, file);
+    return PAWL_OK;
+}
+
+static int examine(struct cli *cli)
+{
+    struct doctor *doctor = ARENA_NEW(&cli->scope.arena, struct doctor);
+    const char *file = store_file(cli->store);
+    pawl_status status;
+
+    if (!doctor) {
+        scope_no_memory(&cli->scope);
+        return report(cli, &cli->scope.error);
+    }
+    doctor->cli = cli;
+    if (file && access(file, F_OK) == 0) {
+        check_file(doctor, file);
+        check_wal(doctor, file);
+        check_disk(doctor, file);
+        check_owner(doctor, file);
+        check_files_limit(doctor);
+    }
+    status = ask_store(doctor);
+    doctor_print(doctor);
+    if (status != PAWL_OK)
+        return exit_of(status);
+    return doctor->worst == DOCTOR_BAD ? EXIT_REJECTED : EXIT_DONE;
+}
+
+int verb_doctor(struct cli *cli)
+{
+    return args_flag(cli, "rebuild") ? doctor_rebuild(cli) : examine(cli);
+}

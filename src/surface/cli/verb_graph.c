@@ -1,0 +1,106 @@
+/* verb_graph.c - graph: a picture of a definition in the store or in a file, or of an instance. */
+#include "surface/cli/cli.h"
+#include <unistd.h>
+
+static void put_format(struct cli *cli, struct buf *input)
+{
+    const char *format = args_option(cli, "format");
+
+    if (cli->json)
+        format = "json";
+    if (!format)
+        return;
+    json_key(input, "format");
+    json_text(input, format);
+}
+
+static int ask(struct cli *cli, const char *operation, struct buf *input)
+{
+    str text;
+
+    put_format(cli, input);
+    json_close(input, '}');
+    if (target_call(cli, &cli->scope, operation, input, &text) != PAWL_OK) {
+        buf_fini(input);
+        return report(cli, &cli->scope.error);
+    }
+    buf_fini(input);
+    fwrite(text.data, 1, text.size, cli->term.out);
+    if (text.size > 0 && text.data[text.size - 1] != '\n')
+        fputc('\n', cli->term.out);
+    return EXIT_DONE;
+}
+
+static int graph_instance(struct cli *cli)
+{
+    struct buf input;
+    const char *id;
+
+    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
+        id_resolve(cli, args_option(cli, "instance"), &id) != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    input_init(&input);
+    json_key(&input, "instance_id");
+    json_text(&input, id);
+    return ask(cli, "instance.graph", &input);
+}
+
+static int graph_named(struct cli *cli, const char *name)
+{
+    const char *at = strchr(name, '@');
+    struct buf input;
+
+    input_init(&input);
+    json_key(&input, "name");
+    json_str(&input, at ? (str){ name, (size_t)(at - name) } : str_of(name));
+    if (at) {
+        uint64_t version;
+
+        json_key(&input, "version");
+        if (str_to_u64(str_of(at + 1), &version))
+            json_u64(&input, version);
+        else
+            json_text(&input, at + 1);
+    }
+    return ask(cli, "definition.graph", &input);
+}
+
+/* A file needs no store: it is put into one that is forgotten. */
+static int graph_file(struct cli *cli, const char *path)
+{
+    struct put put;
+
+    if (!file_is_readable(path))
+        return EXIT_USAGE;
+    cli->store = "memory:";
+    if (target_open(cli, USE_CREATE, NULL) != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    if (define_file(cli, path, NULL, &put) != PAWL_OK)
+        return report_definition(cli, path, &put);
+    return graph_named(cli, put.name);
+}
+
+/* A path is told from a name by what is there; a name with an ending is meant as a path. */
+static bool is_file(const char *word)
+{
+    const char *dot = strrchr(word, '.');
+
+    return strcmp(word, "-") == 0 || access(word, F_OK) == 0 ||
+           (dot &&
+            (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 || strcmp(dot, ".json") == 0));
+}
+
+int verb_graph(struct cli *cli)
+{
+    bool is_instance = args_option(cli, "instance") != NULL;
+
+    if (is_instance == (cli->operand_count == 1))
+        return usage_fail(cli, "graph needs a NAME, a FILE or --instance ID, and not both");
+    if (is_instance)
+        return graph_instance(cli);
+    if (is_file(cli->operands[0]))
+        return graph_file(cli, cli->operands[0]);
+    if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    return graph_named(cli, cli->operands[0]);
+}

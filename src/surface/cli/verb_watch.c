@@ -1,0 +1,262 @@
+/* verb_watch.c - watch: all instances, or one, as it happens. On a terminal a view that is drawn
+ * anew, else a line for each entry. */
+#include "base/limits.h"
+#include "surface/cli/follow.h"
+#include "surface/cli/view.h"
+#include <stdlib.h>
+
+#define TICK_MS     1000 /* times that pass are drawn anew at least this often */
+#define RECENT      6    /* entries below the list */
+#define RECENT_SIZE 512
+#define CALM_MS     80 /* between two frames */
+
+struct watch {
+    struct cli *cli;
+    struct watching watching;
+    struct follow follow;
+    const char *id; /* NULL: all */
+    char recent[RECENT][RECENT_SIZE];
+    uint32_t recent_count;
+    bool has_ended;
+    int64_t told_seq, end_seq; /* of the last entry told; of the one that ended it */
+    int code;
+};
+
+/* ---- An entry as a line ---- */
+
+static void put_line(struct cli *cli, const struct node *entry, bool with_id)
+{
+    struct term *term = &cli->term;
+    str from = member_str(entry, "from_state"), to = member_str(entry, "to_state");
+    str actor = member_str(entry, "actor_ref"), note = entry_note(cli, entry);
+    str id = short_id(term, member_str(entry, "instance_id"));
+    char moment[MOMENT_SIZE];
+
+    moment_print(member_str(entry, "fired_at"), moment);
+    term_put(term, DIM, "%s  ", moment);
+    if (with_id)
+        fprintf(term->out, "%.*s  ", STR_ARG(id));
+    term_put(term, DIM, "#%lld  ", (long long)member_int(entry, "sequence_number"));
+    if (!str_eq(from, to)) {
+        term_cell(term, PLAIN, from, LIMIT_ACTION, 0);
+        fputs(" → ", term->out);
+    }
+    term_cell(term, PLAIN, to, LIMIT_ACTION, 0);
+    fputs("  ", term->out);
+    term_cell(term, action_style(member_str(entry, "action")), member_str(entry, "action"),
+              LIMIT_ACTION, 0);
+    if (actor.size > 0) {
+        fputs("  by ", term->out);
+        term_cell(term, PLAIN, actor, LIMIT_ACTION, 0);
+    }
+    if (note.size > 0) {
+        fputs("  ", term->out);
+        term_cell(term, DIM, note, term->tty ? term->width : TABLE_CELL_MAX, 0);
+    }
+    fputc('\n', term->out);
+}
+
+/* What a frame needs goes with it. */
+static struct scope take_scope(struct cli *cli)
+{
+    struct scope kept = cli->scope;
+
+    scope_init(&cli->scope, &heap_libc, CLI_MEMORY_MAX);
+    return kept;
+}
+
+static void give_scope(struct cli *cli, struct scope kept)
+{
+    kept.error = cli->scope.error;
+    scope_fini(&cli->scope);
+    cli->scope = kept;
+}
+
+static void print_line(struct watch *watch, str entry)
+{
+    struct cli *cli = watch->cli;
+    struct scope kept = take_scope(cli);
+    struct node *node;
+
+    if (node_read_json(&cli->scope, entry, &node) == PAWL_OK) {
+        if (cli->json)
+            print_json(cli, entry);
+        else
+            put_line(cli, node, !watch->id);
+        watch->told_seq = member_int(node, "sequence_number");
+    }
+    give_scope(cli, kept);
+}
+
+/* The newest last; drawn below the list. */
+static void remember(struct watch *watch, str entry)
+{
+    FILE *out = watch->cli->term.out;
+    char *text = NULL;
+    size_t size = 0;
+
+    if (watch->recent_count == RECENT) {
+        memmove(watch->recent[0], watch->recent[1], sizeof watch->recent - RECENT_SIZE);
+        watch->recent_count--;
+    }
+    watch->cli->term.out = open_memstream(&text, &size);
+    if (watch->cli->term.out) {
+        print_line(watch, entry);
+        fclose(watch->cli->term.out);
+        snprintf(watch->recent[watch->recent_count++], RECENT_SIZE, "%.*s", RECENT_SIZE - 1, text);
+    }
+    watch->cli->term.out = out;
+    free(text);
+}
+
+static void hear(void *context, str entry)
+{
+    struct watch *watch = context;
+
+    if (!watch->cli->term.tty || watch->cli->json)
+        print_line(watch, entry);
+    else if (!watch->id)
+        remember(watch, entry);
+}
+
+/* ---- Frames ---- */
+
+static pawl_status draw_list(struct watch *watch)
+{
+    struct cli *cli = watch->cli;
+    int rows = frame_rows(&watch->watching) - RECENT - 4;
+    struct node *answer;
+    struct buf input;
+    pawl_status status;
+
+    input_init(&input);
+    json_key(&input, "limit");
+    json_u64(&input, rows > 1 ? (uint64_t)rows : 1);
+    json_close(&input, '}');
+    status = target_ask(cli, &cli->scope, "instance.list", &input, &answer, NULL);
+    if (status != PAWL_OK)
+        return status;
+    term_put(&cli->term, BOLD, "%s", cli->store);
+    term_put(&cli->term, DIM, "  newest first; q ends\n");
+    put_list(cli, answer);
+    if (watch->recent_count > 0)
+        fputc('\n', cli->term.out);
+    for (uint32_t i = 0; i < watch->recent_count; i++)
+        fputs(watch->recent[i], cli->term.out);
+    return PAWL_OK;
+}
+
+static void note_end(struct watch *watch, const struct node *instance)
+{
+    bool is_success = str_is(member_str(instance, "terminal_kind"), "success");
+
+    watch->has_ended = has_ended(instance);
+    watch->end_seq = member_int(instance, "next_sequence_number") - 1;
+    watch->code = is_success ? EXIT_DONE : EXIT_REJECTED;
+}
+
+static pawl_status draw_one(struct watch *watch)
+{
+    struct node *instance;
+    pawl_status status = view_draw(watch->cli, watch->id, frame_rows(&watch->watching), &instance);
+
+    if (status == PAWL_OK)
+        note_end(watch, instance);
+    return status;
+}
+
+static pawl_status draw(struct watch *watch)
+{
+    struct scope kept = take_scope(watch->cli);
+    pawl_status status;
+
+    frame_begin(&watch->watching);
+    status = watch->id ? draw_one(watch) : draw_list(watch);
+    frame_end(&watch->watching);
+    give_scope(watch->cli, kept);
+    return status;
+}
+
+/* Off a terminal nothing is drawn; but whether it has ended must be known. */
+static pawl_status look_for_end(struct watch *watch)
+{
+    struct scope kept = take_scope(watch->cli);
+    struct node *instance;
+    pawl_status status =
+        target_ask_id(watch->cli, &watch->cli->scope, "instance.get", watch->id, &instance, NULL);
+
+    if (status == PAWL_OK)
+        note_end(watch, instance);
+    give_scope(watch->cli, kept);
+    return status;
+}
+
+/* ---- The loop ---- */
+
+static pawl_status show_news(struct watch *watch, uint32_t count)
+{
+    if (watch->cli->term.tty && !watch->cli->json)
+        return draw(watch);
+    fflush(watch->cli->term.out);
+    return watch->id && count > 0 ? look_for_end(watch) : PAWL_OK;
+}
+
+/* Off a terminal it is over when the last entry has been told. */
+static bool is_over(const struct watch *watch)
+{
+    bool is_view = watch->cli->term.tty && !watch->cli->json;
+
+    return watching_is_over() ||
+           (watch->has_ended && (is_view || watch->told_seq >= watch->end_seq));
+}
+
+static pawl_status watch_on(struct watch *watch)
+{
+    pawl_status status = PAWL_OK;
+
+    while (status == PAWL_OK && !is_over(watch)) {
+        uint32_t count;
+
+        status = follow_read(&watch->follow, &watch->watching, TICK_MS, hear, watch, &count);
+        if (status == PAWL_OK)
+            status = show_news(watch, count);
+        if (watch->cli->term.tty && count > 0 && !watch->has_ended)
+            watching_wait(&watch->watching, -1, CALM_MS);
+    }
+    return status;
+}
+
+/* One instance is told from its beginning, so that off a terminal its whole story is there. */
+static pawl_status watch_begin(struct watch *watch)
+{
+    struct cli *cli = watch->cli;
+    bool is_view = cli->term.tty && !cli->json;
+    pawl_status status;
+
+    if (cli->operand_count == 1 && id_resolve(cli, cli->operands[0], &watch->id) != PAWL_OK)
+        return cli->scope.error.status;
+    if (watch->id && look_for_end(watch) != PAWL_OK)
+        return cli->scope.error.status;
+    status = follow_begin(&watch->follow, cli, watch->id, watch->id && !is_view);
+    if (status == PAWL_OK && is_view)
+        status = draw(watch);
+    return status;
+}
+
+int verb_watch(struct cli *cli)
+{
+    struct watch watch = { .cli = cli, .code = EXIT_DONE, .follow.fd = -1 };
+    pawl_status status = target_open(cli, USE_EXISTING, NULL);
+
+    if (status != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    watching_begin(&watch.watching, &cli->term);
+    status = watch_begin(&watch);
+    if (status == PAWL_OK)
+        status = watch_on(&watch);
+    follow_end(&watch.follow);
+    watching_end(&watch.watching);
+    if (status != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    return watch.has_ended ? watch.code : EXIT_DONE;
+}

@@ -1,0 +1,178 @@
+/* watching.c - a terminal for as long as something is watched: drawn over in place, silent keys,
+ * and as it was afterwards. */
+#include "surface/cli/follow.h"
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ROWS_DEFAULT 24
+#define HIDE_CURSOR  "\033[?25l"
+#define SHOW_CURSOR  "\033[?25h"
+#define NO_WRAP      "\033[?7l"
+#define WRAP         "\033[?7h"
+
+static volatile sig_atomic_t wants_stop, has_resized;
+
+static void note_signal(int number)
+{
+    if (number == SIGWINCH)
+        has_resized = 1;
+    else
+        wants_stop = 1;
+}
+
+bool watching_is_over(void)
+{
+    return wants_stop != 0;
+}
+
+/* Held back but while we wait, so that none is missed between a look and a wait. */
+static void take_signals(struct watching *watching)
+{
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGWINCH };
+    struct sigaction action = { .sa_handler = note_signal };
+    sigset_t held;
+
+    sigemptyset(&held);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        sigaction(numbers[i], &action, NULL);
+        sigaddset(&held, numbers[i]);
+    }
+    sigprocmask(SIG_BLOCK, &held, &watching->usual);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        sigdelset(&watching->usual, numbers[i]);
+}
+
+static void take_keys(struct watching *watching)
+{
+    struct termios quiet;
+
+    if (!isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &watching->keys) != 0)
+        return;
+    quiet = watching->keys;
+    quiet.c_lflag &= ~(tcflag_t)(ECHO | ICANON);
+    watching->has_keys = tcsetattr(STDIN_FILENO, TCSANOW, &quiet) == 0;
+}
+
+void watching_begin(struct watching *watching, struct term *term)
+{
+    *watching = (struct watching){ .term = term };
+    wants_stop = 0;
+    take_signals(watching);
+    if (!term->tty)
+        return;
+    take_keys(watching);
+    fputs(HIDE_CURSOR, term->out);
+    fflush(term->out);
+}
+
+void watching_end(struct watching *watching)
+{
+    if (watching->term->tty) {
+        fputs(WRAP SHOW_CURSOR, watching->term->out);
+        fflush(watching->term->out);
+    }
+    if (watching->has_keys)
+        tcsetattr(STDIN_FILENO, TCSANOW, &watching->keys);
+    sigprocmask(SIG_SETMASK, &watching->usual, NULL);
+}
+
+static void read_keys(void)
+{
+    char keys[64];
+    ssize_t count = read(STDIN_FILENO, keys, sizeof keys);
+
+    for (ssize_t i = 0; i < count; i++)
+        if (keys[i] == 'q' || keys[i] == 'Q' || keys[i] == 4) /* 4: Ctrl-D */
+            wants_stop = 1;
+}
+
+bool watching_wait(struct watching *watching, int fd, int64_t wait_ms)
+{
+    struct pollfd ends[2] = { { .fd = fd, .events = POLLIN },
+                              { .fd = watching->has_keys ? STDIN_FILENO : -1, .events = POLLIN } };
+    struct timespec most = { .tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000 };
+
+    if (ppoll(ends, 2, &most, &watching->usual) <= 0)
+        return false;
+    if (ends[1].revents & POLLIN)
+        read_keys();
+    else if (ends[1].revents)
+        watching->has_keys = false; /* it was closed */
+    return ends[0].revents != 0;
+}
+
+/* ---- Frames ---- */
+
+static int rows_of(const struct term *term)
+{
+    struct winsize size;
+
+    if (ioctl(fileno(term->out), TIOCGWINSZ, &size) == 0 && size.ws_row > 0)
+        return size.ws_row;
+    return ROWS_DEFAULT;
+}
+
+int frame_rows(const struct watching *watching)
+{
+    struct term term = *watching->term;
+
+    if (watching->frame)
+        term.out = stdout;
+    return rows_of(&term) - 1; /* the cursor stands below */
+}
+
+/* After a change of size lines may have been broken anew: what was there cannot be found. */
+void frame_begin(struct watching *watching)
+{
+    struct term *term = watching->term;
+
+    if (!term->tty)
+        return;
+    if (has_resized) {
+        has_resized = 0;
+        watching->lines = 0;
+        fputs("\033[H\033[2J", term->out);
+        term_measure(term);
+    }
+    watching->frame = open_memstream(&watching->text, &watching->size);
+    if (watching->frame)
+        term->out = watching->frame;
+}
+
+/* Line by line over what is there; what is longer than the terminal is cut by it. */
+static void put_frame(struct watching *watching, FILE *out)
+{
+    const char *line = watching->text;
+    int rows = rows_of(watching->term), count = 0;
+
+    fputs(NO_WRAP, out);
+    if (watching->lines > 0)
+        fprintf(out, "\033[%dA\r", watching->lines);
+    for (; *line && count + 1 < rows; count++) {
+        int size = (int)strcspn(line, "\n");
+
+        fprintf(out, "%.*s\033[K\n", size, line);
+        line += size + (line[size] == '\n');
+    }
+    fputs("\033[J" WRAP, out);
+    fflush(out);
+    watching->lines = count;
+}
+
+void frame_end(struct watching *watching)
+{
+    if (!watching->frame) {
+        fflush(watching->term->out);
+        return;
+    }
+    fclose(watching->frame);
+    watching->frame = NULL;
+    watching->term->out = stdout;
+    put_frame(watching, stdout);
+    free(watching->text);
+    watching->text = NULL;
+}

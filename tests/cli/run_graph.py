@@ -1,0 +1,131 @@
+"""Pictures of definitions and of what instances did: `pawl graph`."""
+import re
+import xml.etree.ElementTree as xml
+
+from harness import EXAMPLES, main
+
+CLAIM = """name: claim
+states: [draft, 'a<b & "c"', review, paid, gone]
+initial_state: draft
+terminal_states: [paid, gone]
+terminal_kinds: {paid: success, gone: cancel}
+transitions:
+  - {from_state: draft, action: edit, to_state: draft}
+  - {from_state: draft, action: submit, to_state: review}
+  - {from_state: review, action: back, to_state: draft, requires_reason: true}
+  - {from_state: review, action: ask, to_state: 'a<b & "c"'}
+  - {from_state: 'a<b & "c"', action: answer, to_state: review}
+  - {from_state: review, action: pay, to_state: paid, guard: four-eyes}
+  - {from_state: review, action: drop, to_state: gone}
+  - {from_state: draft, action: drop, to_state: gone}
+  - {from_state: 'a<b & "c"', action: drop, to_state: gone}
+"""
+FAN = """name: fan
+steps:
+  start: {name: split, tool: log, args: {message: x}, parallel: [a, b]}
+  a: {tool: set, args: {x: 1}, join: meet}
+  b: {tool: set, args: {x: 1}, join: meet}
+  meet: {tool: set, args: {}, branch: [{if: "result == null", then: no_}, {if: "result != null", then: yes_}]}
+  yes_: {tool: set, args: {}, done: true}
+  no_: {tool: null, done: true}
+"""
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(svg):
+    return ["".join(t.itertext()) for t in xml.fromstring(svg).iter(SVG + "text")]
+
+
+def boxes(svg):
+    for rect in xml.fromstring(svg).iter(SVG + "rect"):
+        if rect.get("class") == "box":
+            x, y, w, h = (float(rect.get(k)) for k in ("x", "y", "width", "height"))
+            yield x, y, x + w, y + h
+
+
+def test_a_machine_is_drawn_with_every_state_and_transition_in_every_format(shell):
+    shell.write("claim.yaml", CLAIM)
+    for form in ("text", "mermaid", "dot"):
+        found = shell.pawl("graph", "claim.yaml", "--format", form).out
+        for word in ("draft", "review", "paid", "gone", "edit", "submit", "back", "ask", "answer",
+                     "guard four-eyes", "reason"):
+            assert word in found, (form, word, found)
+    drawn = shell.json("graph", "claim.yaml")
+    assert len([e for e in drawn["edges"] if e["label"]]) == 9, drawn
+    assert shell.pawl("graph", "claim.yaml").out == shell.pawl("graph", "claim.yaml", "--format", "text").out
+
+
+def test_the_picture_is_well_formed_and_no_two_boxes_overlap(shell):
+    shell.write("claim.yaml", CLAIM)
+    for path in ["claim.yaml", *map(str, sorted(EXAMPLES.glob("*.yaml")))]:
+        svg = shell.pawl("graph", path, "--format", "svg").out
+        found = sorted(boxes(svg))
+        for i, a in enumerate(found):
+            for b in found[i + 1:]:
+                assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1], (path, a, b)
+        root = xml.fromstring(svg)
+        width, height = float(root.get("width")), float(root.get("height"))
+        assert all(0 <= x and 0 <= y and r <= width and d <= height for x, y, r, d in found), path
+    assert 'a<b & "c"' in texts(shell.pawl("graph", "claim.yaml", "--format", "svg").out)
+
+
+def test_an_instance_shows_its_way_and_where_it_stands(shell):
+    shell.write("claim.yaml", CLAIM)
+    shell.pawl("define", "claim.yaml")
+    shell.pawl("start", "claim")
+    for words in (["edit"], ["submit"], ["back", "--reason", "x"], ["submit"]):
+        shell.pawl("fire", "@last", *words)
+    found = shell.pawl("graph", "--instance", "@last").out
+    assert "○ draft ×3\n" in found and "● review ×2\n" in found and "· paid" in found, found
+    assert "━ submit → review  ×2" in found and "━ back" in found and "─ pay" in found, found
+    drawn = shell.json("graph", "--instance", "@last")
+    assert [n["name"] for n in drawn["nodes"] if n["mark"] == "present"] == ["review"], drawn
+    shell.pawl("fire", "@last", "pay", "--guard")
+    drawn = shell.json("graph", "--instance", "@last")
+    assert {n["name"]: n["mark"] for n in drawn["nodes"] if n["mark"]} == \
+        {"draft": "passed", "review": "passed", "paid": "done"}, drawn
+
+
+def test_a_graph_shows_which_branch_was_taken_and_that_all_arms_joined(shell):
+    shell.write("fan.yaml", FAN)
+    shell.pawl("run", "fan.yaml")
+    drawn = shell.json("graph", "--instance", "@last")
+    name = {n["id"]: n["name"] or n["shape"] for n in drawn["nodes"]}
+    taken = {(name[e["from"]], name[e["to"]]) for e in drawn["edges"] if e["taken"]}
+    assert taken == {("start", "split"), ("split", "a"), ("split", "b"), ("a", "meet"), ("b", "meet"),
+                     ("meet", "yes_"), ("yes_", "end")}, taken
+
+
+def test_a_tree_is_drawn_as_a_tree_with_what_came_of_each_step(shell):
+    shell.pawl("run", str(EXAMPLES / "create-deployable.yaml"), "--input", '{"name": "shop"}')
+    found = shell.pawl("graph", "--instance", "@last").out.splitlines()[1:]
+    assert found == ["do", "├─ ✔ repository  set", "├─ try", "│  ├─ dopar", "│  │  ├─ ✔ build  set",
+                     "│  │  └─ ✔ project  set", "│  └─ ✘ smoke-test  fail", "├─ rescue",
+                     "│  └─ ✔ roll-back  log", "└─ finally", "   └─ ✔ tidy-up  log"], found
+
+
+def test_a_server_draws_the_same(shell):
+    shell.pawl("define", str(EXAMPLES / "order.yaml"))
+    shell.pawl("start", "order")
+    here = [shell.pawl("graph", "order@1", "--format", f).out for f in ("text", "svg")]
+    here.append(shell.pawl("graph", "--instance", "@last").out)
+    child, address = shell.serve()
+    there = [shell.pawl("--store", address, "graph", "order@1", "--format", f).out for f in ("text", "svg")]
+    there.append(shell.pawl("--store", address, "graph", "--instance", "@last").out)
+    shell.stop(child)
+    assert here == there
+
+
+def test_what_cannot_be_drawn_is_said(shell):
+    shell.pawl("define", str(EXAMPLES / "order.yaml"))
+    assert "not-known" in shell.pawl("graph", "nobody", expect=1).err
+    assert "not-known" in shell.pawl("graph", "order@7", expect=1).err
+    found = shell.pawl("graph", "order", "--format", "png", expect=1).err
+    assert "expected text, mermaid, dot, svg or json, found 'png'" in found, found
+    shell.pawl("graph", expect=2)
+    shell.pawl("graph", "missing.yaml", expect=2)
+    shell.write("broken.yaml", "name: x\nstates: 3\n")
+    assert "broken.yaml" in shell.pawl("graph", "broken.yaml", expect=1).err
+
+
+main(globals())

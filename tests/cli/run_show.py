@@ -1,0 +1,99 @@
+"""`pawl show`: the path, the tree of steps, the timeline; colours and widths."""
+import re
+
+from harness import EXAMPLES, Terminal, main
+
+LONG = "name: long\nsteps:\n  start: {name: a-step-with-quite-a-long-name, tool: set, args: {words: '%s'}, done: true}\n" % ("x" * 200)
+
+
+REPORT = """name: report
+steps:
+  start: {name: collect, tool: exec, args: {argv: [echo, '{"orders": 12}']}, next: rest}
+  rest: {tool: sleep, args: {for: 300ms}, next: deliver}
+  deliver: {tool: exec, retry: {max: 2, backoff: [1ms]}, args: {argv: [sh, -c, "mkdir once && exit 1; rmdir once; echo 1"]}, next: file}
+  file: {tool: set, args: {}, done: true}
+"""
+
+
+def report(shell):
+    shell.write("report.yaml", REPORT)
+    shell.pawl("run", "report.yaml")
+
+
+def test_a_flow_is_drawn_as_its_steps_with_marks_attempts_and_results(shell):
+    report(shell)
+    found = shell.pawl("show", "@last").out
+    assert re.search(r'✔ collect  exec  \d+ ms  {"orders": 12', found), found
+    assert re.search(r"✔ deliver  exec  attempt 2  \d+", found), found
+    assert "12 entries: pawl history" in found, found
+    shell.pawl("run", str(EXAMPLES / "create-deployable.yaml"), "--input", '{"name": "s"}')
+    assert re.search(r'│  └─ ✘ smoke-test  fail  \d+ ms  "the smoke test', shell.pawl("show", "@last").out)
+
+
+def test_a_step_that_has_not_begun_is_there_without_a_mark(shell):
+    shell.pawl("define", str(EXAMPLES / "approval.yaml"))
+    shell.pawl("start", "approval", "--input", '{"what": "x"}')
+    found = shell.pawl("show", "@last").out
+    assert re.search(r"○ request_approval  approval, 2 of 3\n  · execute_write  set\n", found), found
+
+
+def test_a_machine_is_drawn_with_times_actors_and_what_may_come_next(shell):
+    shell.pawl("define", str(EXAMPLES / "order.yaml"))
+    shell.pawl("start", "order")
+    shell.pawl("fire", "@last", "pay", "--actor", "ann")
+    found = shell.pawl("show", "@last").out
+    assert re.search(r"○ new\n  │ +1  \d\d:\d\d:\d\d +\+\d+ m?s +pay +by ann *\n  ● paid\n", found) or \
+        re.search(r"○ new\n  │ +1 .*pay +by ann *\n  ● paid\n", found), found
+    assert "ship → shipped" in found, found
+
+
+def test_the_timeline_has_a_bar_for_each_state_and_for_each_attempt(shell):
+    report(shell)
+    rows = shell.pawl("show", "@last", "--timeline").out.splitlines()
+    bars = [row for row in rows if re.search("[█▒▏]", row)]
+    assert [bar.split()[0] for bar in bars] == ["collect", "rest", "deliver", "deliver", "file"], rows
+    rest = next(bar for bar in bars if "rest" in bar)
+    assert rest.count("█") == max(bar.count("█") for bar in bars), rows  # it slept
+    shell.pawl("define", str(EXAMPLES / "order.yaml"))
+    shell.pawl("start", "order")
+    shell.pawl("fire", "@last", "pay")
+    bars = [row for row in shell.pawl("show", "@last", "--timeline").out.splitlines() if re.search("[█▒▏]", row)]
+    assert [bar.split()[0] for bar in bars] == ["new", "paid"], bars
+
+
+def test_nothing_is_wider_than_the_terminal(shell):
+    shell.write("long.yaml", LONG)
+    shell.pawl("run", "long.yaml")
+    for columns in (60, 100):
+        for words in (["show", "@last"], ["show", "@last", "--timeline"], ["list"]):
+            seen = Terminal(shell, *words, columns=columns)
+            assert seen.end() == 0
+            assert seen.widest() <= columns, (columns, words, seen.text())
+
+
+def test_colours_only_on_a_terminal_unless_asked_for(shell):
+    report(shell)
+    assert "\x1b" not in shell.pawl("show", "@last").out
+    assert "\x1b[32m" in shell.pawl("show", "@last", "--color", "always").out
+    assert "\x1b[32m" in shell.pawl("show", "@last", "--color=always", env={"NO_COLOR": "1"}).out
+    for env, words, coloured in (({}, [], True), ({"NO_COLOR": "1"}, [], False),
+                                 ({}, ["--color", "never"], False), ({"TERM": "dumb"}, [], False)):
+        seen = Terminal(shell, "show", "@last", *words, env=env)
+        assert seen.end() == 0
+        assert (b"\x1b[32m" in seen.bytes) == coloured, (env, words)
+    assert "always, never or auto" in shell.pawl("list", "--color", "blue", expect=2).err
+
+
+def test_sql_is_read_only_and_goes_through_a_pager_where_it_is_longer_than_the_terminal(shell):
+    shell.pawl("init")
+    query = "with recursive n(i) as (select 1 union all select i + 1 from n where i < %d) select i from n"
+    for count, env, paged in ((50, {}, True), (3, {}, False), (50, {"PAGER": "cat"}, False)):
+        seen = Terminal(shell, "sql", query % count, env={"PAGER": "sed 's/^/> /'", **env})
+        assert seen.end() == 0
+        assert ("> %d" % count in seen.text()) == paged, (count, env, seen.text())
+    assert ">" not in shell.pawl("sql", query % 50, env={"PAGER": "sed 's/^/> /'"}).out
+    for text in ("delete from pawl_log", "pragma user_version = 9", "attach 'x' as y", "select 1; select 2"):
+        assert "invalid-request" in shell.pawl("sql", text, expect=1).err, text
+
+
+main(globals())

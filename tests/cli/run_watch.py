@@ -1,0 +1,107 @@
+"""`pawl watch`: lines for each entry off a terminal, a live view on one; on a file and on a server."""
+import json
+import os
+import re
+import signal
+
+from harness import EXAMPLES, Terminal, main
+
+CLEAN = b"\x1b[?7h\x1b[?25h"  # wrapping and the cursor are back
+
+
+def order(shell, *store):
+    shell.pawl(*store, "define", str(EXAMPLES / "order.yaml"))
+    return shell.pawl(*store, "start", "order").out.strip()
+
+
+def story(shell, *store):
+    """An order watched to its end; what was printed."""
+    id = order(shell, *store)
+    shell.pawl(*store, "fire", id, "pay", "--actor", "ann")
+    child = shell.begin(*store, "watch", id)
+    first = child.stdout.readline().decode()
+    assert re.search(r"#1  new → paid  pay  by ann$", first), first
+    shell.pawl(*store, "fire", id, "ship", "--reason", "there it goes")
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 0 and re.search("#2  paid → shipped  ship  “there it goes”$", out.decode().strip()), (out, err)
+
+
+def test_watching_an_instance_tells_its_story_and_ends_with_it(shell):
+    story(shell)
+
+
+def test_a_server_is_watched_the_same(shell):
+    child, address = shell.serve()
+    story(shell, "--store", address)
+    shell.stop(child)
+
+
+def test_an_end_that_is_no_success_is_exit_1_and_one_that_ended_is_told_at_once(shell):
+    id = order(shell)
+    shell.pawl("fire", id, "drop")
+    found = shell.pawl("watch", id, expect=1)
+    assert "new → dropped  drop" in found.out, found
+    entry = json.loads(shell.pawl("watch", id, "--json", expect=1).out)
+    assert entry["instance_id"] == id and entry["action"] == "drop", entry
+
+
+def test_all_instances_are_watched_until_interrupted(shell):
+    child, address = shell.serve()
+    order(shell)
+    watcher = shell.begin("--store", address, "watch")
+    # The stream may have begun after the first fire: fire until something is heard.
+    os.set_blocking(watcher.stdout.fileno(), False)
+    heard = b""
+
+    def hears():
+        nonlocal heard
+        shell.pawl("start", "order")
+        shell.pawl("fire", "@last", "pay", "--actor", "bob")
+        heard += watcher.stdout.read() or b""
+        return b"new \xe2\x86\x92 paid  pay  by bob" in heard
+    shell.wait_for(hears)
+    shell.stop(watcher, signal.SIGINT)
+    shell.stop(child)
+
+
+def test_a_live_view_is_drawn_over_and_leaves_the_terminal_clean(shell):
+    id = order(shell)
+    for columns in (40, 120):
+        seen = Terminal(shell, "watch", id, columns=columns)
+        seen.wait_for("● new")
+        assert seen.widest() <= columns, seen.text()
+        seen.press("\x03" if columns == 40 else "q")
+        assert seen.end() == 0 and seen.bytes.endswith(CLEAN), seen.bytes[-80:]
+    seen = Terminal(shell, "watch", id)
+    seen.wait_for("● new")
+    shell.pawl("fire", id, "pay")
+    seen.wait_for("● paid")
+    shell.pawl("fire", id, "ship")
+    assert seen.end() == 0 and "✔ shipped" in seen.text() and seen.bytes.endswith(CLEAN), seen.text()
+
+
+def test_the_live_list_shows_new_instances_and_what_happened(shell):
+    child, address = shell.serve()
+    id = order(shell)
+    seen = Terminal(shell, "--store", address, "watch", columns=100)
+    seen.wait_for(id)
+    shell.pawl("fire", id, "pay", "--actor", "ann")
+    seen.wait_for("new → paid  pay  by ann")
+    seen.press("q")
+    assert seen.end() == 0 and seen.bytes.endswith(CLEAN)
+    shell.stop(child)
+
+
+def test_a_server_that_is_started_again_is_found_again(shell):
+    child, address = shell.serve()
+    id = order(shell)
+    watcher = shell.begin("watch", id)
+    shell.pawl("fire", id, "pay")
+    assert "pay" in watcher.stdout.readline().decode()
+    shell.stop(child)
+    shell.pawl("fire", id, "ship")  # into the file itself
+    out, err = watcher.communicate(timeout=60)
+    assert watcher.returncode == 0 and "paid → shipped" in out.decode(), (out, err)
+
+
+main(globals())
