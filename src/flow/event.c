@@ -47,7 +47,7 @@ static bool arm_event(const struct plan *plan, const struct flow_memory *memory,
 static bool fail_event(const struct entry_view *entry, uint32_t n, struct event *out)
 {
     static const enum event_kind kinds[] = { EVENT_STEP_FAILED, EVENT_STEP_FAILED,
-                                             EVENT_STEP_LOST };
+                                             EVENT_STEP_SPOILED, EVENT_STEP_LOST };
 
     if (n >= sizeof kinds / sizeof kinds[0])
         return false;

@@ -49,10 +49,15 @@ pawl_status template_expand(const struct template_source *source, const struct p
 pawl_status template_expand_output(const struct template_source *source, struct scope *scope,
                                    str *out);
 
-/* ---- Conditions: condition.c ----------------------------------------------------- */
+/* ---- Conditions: condition.c, condition_expr.c ------------------------------------- */
 
 bool condition_is_pattern(str text); /* one of the six forms */
-bool condition_holds(str text, const struct node *result);
+bool condition_matches(str text, const struct node *result); /* of those */
+
+/* Does it hold, whichever kind it is? What an expression cannot tell is INVALID_REQUEST with the
+ * reason, and the step's failure; NO_MEMORY. `result` is that of the step which branches. */
+pawl_status condition_holds(struct scope *scope, const struct template_source *source, str text,
+                            const struct node *result, bool *out);
 
 /* ---- Retries: retry.c ---------------------------------------------------------- */
 
@@ -96,7 +101,9 @@ struct turn {
     bool *joins;                 /* graphs: likewise; NULL: as in the memory */
     uint32_t fresh_slot;         /* what the ended step brought */
     str fresh, context, error;
+    uint32_t branch; /* which target the ended step takes; STEP_NONE: no condition holds */
     bool is_finished;
+    bool is_hopeless; /* the step fails, and another attempt would fail likewise */
 };
 
 /* reduce.c: drafts and their effects. */

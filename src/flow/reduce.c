@@ -189,6 +189,18 @@ static void decide_step_end(struct turn *turn)
         step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_LOST, ERROR_LOST);
 }
 
+/* What came for a wait or a gate was no use (a condition that cannot be told). Told by its entry
+ * alone: nobody sends this, a check of the history finds it. */
+static void decide_spoiled(struct turn *turn)
+{
+    const struct attempt *attempt = expect(turn, STEP_PENDING);
+
+    if (!attempt)
+        return;
+    turn->is_hopeless = true;
+    step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_FAILED, turn->event->payload);
+}
+
 /* ---- Timers and signals ------------------------------------------------------------------------
  */
 
@@ -363,6 +375,8 @@ static void (*handler_of(enum event_kind kind))(struct turn *turn)
     case EVENT_STEP_TIMEOUT:
     case EVENT_STEP_LOST:
         return decide_step_end;
+    case EVENT_STEP_SPOILED:
+        return decide_spoiled;
     case EVENT_APPROVE:
         return decide_approve;
     case EVENT_REJECT:
