@@ -272,6 +272,7 @@ static pawl_status decide(const struct definition *definition, const struct stan
     case EVENT_STEP_TIMEOUT:
     case EVENT_APPROVE:
     case EVENT_REJECT:
+    case EVENT_AMEND:
         break;
     }
     status = fire_check_open(definition, standing, scope);

@@ -24,8 +24,8 @@ static pawl_status split_version(struct scope *scope, str text, str *name, uint3
     return PAWL_OK;
 }
 
-static pawl_status find_registered(struct engine *engine, struct scope *scope, str text,
-                                   struct definition_row *row)
+pawl_status definition_find_registered(struct engine *engine, struct scope *scope, str text,
+                                       struct definition_row *row)
 {
     uint32_t version;
     str name;
@@ -139,7 +139,7 @@ static pawl_status resolve(struct engine *engine, struct scope *scope,
 
     if (args->declaration.data)
         return find_inline(engine, scope, args->declaration, row, definition);
-    status = find_registered(engine, scope, args->definition, row);
+    status = definition_find_registered(engine, scope, args->definition, row);
     if (!status)
         status = definitions_get(engine, scope, row->id, &slot);
     if (!status)
@@ -315,7 +315,8 @@ static pawl_status add_decision(struct engine *engine, struct scope *scope, stru
         count_from(draft, decided_at_ms, at_ms);
         status = batch_entry(engine, scope, head, definition, draft, at_ms, fired_at_ms,
                              i + 1 == decision->count ? key : NULL);
-
+        if (!status && definition->kind == KIND_FLOW && draft->transition == LIFE_T_AMEND)
+            status = amend_note(engine, scope, head);
         if (status) {
             engine->batch_status = status;
             engine->scope.error = scope->error;

@@ -48,6 +48,7 @@ static bool live_of(const struct effect *effect, const struct draft *draft, stru
         out->kind = LIVE_WAIT_DELETE;
         return true;
     case EFFECT_STATE:
+    case EFFECT_PLAN:
     case EFFECT_SNAPSHOT:
         break;
     }

@@ -222,6 +222,8 @@ pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
     id_print(head.instance, head.random, out->id);
     out->status = status_of(slot->definition, head.state, head.flags & HEAD_PAUSED, &live);
     status = read_fixed(engine, scope, head.instance, out);
+    if (!status && out->kind == KIND_FLOW)
+        status = amended_name(engine, scope, &head, &out->definition_name, &out->version);
     return status ? status : read_end(engine, scope, &head, out);
 }
 
@@ -316,12 +318,17 @@ static pawl_status why_paused(struct engine *engine, struct scope *scope, const 
 pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struct waiting **out,
                        uint32_t *count)
 {
+    const struct definition *definition;
     struct definition_slot *slot;
     struct live live;
     struct head head;
     size_t room;
     pawl_status status = read_moment(engine, scope, id, &head, &slot, &live);
 
+    if (status)
+        return status;
+    definition = slot->definition;
+    status = amended_definition(engine, scope, &head, &definition);
     if (status)
         return status;
     room = (size_t)slot->definition->transition_count + live.step_count + live.timer_count +
@@ -334,7 +341,7 @@ pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struc
         status = why_paused(engine, scope, &head, *out, count);
     if (slot->definition->kind == KIND_MACHINE)
         why_machine(slot->definition, head.state, *out, count);
-    why_live(slot->definition, &live, *out, count);
+    why_live(definition, &live, *out, count);
     return status;
 }
 

@@ -318,6 +318,9 @@ pawl_status verify_record(struct verify *v, const struct record *record)
         status = check_meaning(v, chain, record);
     if (status == PAWL_OK && record->what >= 0)
         status = verify_replay(v, chain, record);
+    if (status == PAWL_OK && record->what == LIFE_T_AMEND &&
+        v->rules[chain->rules].kind == KIND_FLOW)
+        status = verify_amend(v, chain, record);
     if (status == PAWL_OK)
         status = apply(v, chain, record);
     if (status == PAWL_OK)

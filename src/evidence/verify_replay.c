@@ -367,6 +367,7 @@ static void keep_texts(struct replay *replay, struct event *event)
     event->payload = event->kind == EVENT_START ? replay->input : arena_str(arena, event->payload);
     event->name = arena_str(arena, event->name);
     event->reason = arena_str(arena, event->reason);
+    event->given = arena_str(arena, event->given);
 }
 
 /* Decide one event that may have been; *out_is_it if the entry is what it gives. */

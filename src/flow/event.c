@@ -106,11 +106,13 @@ static bool first_event(const struct plan *plan, const struct flow_memory *memor
     case LIFE_T_CANCEL:
     case LIFE_T_CANCEL_CREATED:
         return one(out, EVENT_CANCEL);
+    case LIFE_T_AMEND:
+        out->given = amend_plan_text(entry->effects);
+        return one(out, EVENT_AMEND);
     case LIFE_T_STEP_FAIL:
     case LIFE_T_STEP_TIMEOUT:
     case LIFE_T_GATE_APPROVE:
     case LIFE_T_CHILD:
-    case LIFE_T_AMEND:
     case LIFE_T_FINISH:
     case LIFE_T_FAIL:
     case LIFE_T_COUNT:
@@ -135,5 +137,6 @@ bool flow_event_of(const struct definition *definition, const void *memory,
         return timeout_event(n, out);
     if (entry->transition == LIFE_T_GATE_APPROVE)
         return approve_event(n, out);
-    return n == 0 && first_event(plan_of(definition), memory, entry, out);
+    (void)definition;
+    return n == 0 && first_event(((const struct flow_memory *)memory)->plan, memory, entry, out);
 }

@@ -34,6 +34,15 @@ bool flow_step_is_gate(const struct definition *definition, uint32_t plan_index)
 bool flow_step_is_external(const struct definition *definition, uint32_t plan_index);
 bool flow_step_is_idempotent(const struct definition *definition, uint32_t plan_index);
 
+/* After an amend: the definition as it is in force, its plan being that of `definition` and the
+ * amend's (whose entry has these effects) together. Indices of steps mean the same in both. */
+pawl_status flow_amended(struct scope *scope, const struct definition *definition,
+                         const struct effect_list *effects, struct definition **out);
+/* The name of a step by the plan that a memory goes by. */
+str flow_step_name_now(const void *memory, uint32_t plan_index);
+/* Does anything in it ask for the result of this step? */
+bool flow_wants_result(const struct definition *definition, str name);
+
 /* Every attempt in creation order, for instance.steps, folded from the history by the
  * caller: it feeds entries in order. */
 struct flow_attempt {

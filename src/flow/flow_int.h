@@ -120,6 +120,10 @@ str turn_take_error(struct turn *turn);
 
 str turn_quoted(struct turn *turn, str message); /* as a JSON string */
 
+/* amend.c */
+void decide_amend(struct turn *turn);
+str amend_plan_text(const struct effect_list *effects); /* data NULL: none */
+
 /* reduce_gate.c */
 void decide_approve(struct turn *turn);
 void decide_reject(struct turn *turn);

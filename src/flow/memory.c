@@ -13,6 +13,7 @@ void *flow_memory_new(const struct definition *definition, str input, struct are
 
     if (!memory)
         return NULL;
+    memory->plan = plan;
     memory->results = ARENA_ARRAY(arena, struct kept_text, plan->slot_count + 1);
     memory->nodes = ARENA_ARRAY(arena, struct node_state, plan->node_count + 1);
     memory->joins = ARENA_ARRAY(arena, bool, plan->is_tree ? 1 : plan->count);
@@ -244,6 +245,7 @@ static pawl_status fold_live(struct fold *fold, const struct effect *effect)
     case EFFECT_LEAVE:
     case EFFECT_STATE:
     case EFFECT_SNAPSHOT:
+    case EFFECT_PLAN:
         break;
     }
     return fail_damaged(fold, "an effect that flows do not have");
@@ -399,7 +401,7 @@ pawl_status flow_apply(const struct definition *definition, void *state,
                        const struct entry_view *entry, struct scope *scope, struct arena *arena)
 {
     struct fold fold = { .definition = definition,
-                         .plan = plan_of(definition),
+                         .plan = ((struct flow_memory *)state)->plan,
                          .memory = state,
                          .entry = entry,
                          .scope = scope,
@@ -407,6 +409,8 @@ pawl_status flow_apply(const struct definition *definition, void *state,
     pawl_status status;
 
     ASSERT(entry->transition < definition->transition_count);
+    if (entry->transition == LIFE_T_AMEND)
+        return memory_amend(state, entry, scope, arena);
     fold_begin(&fold);
     status = fold_subject(&fold);
     if (status == PAWL_OK)

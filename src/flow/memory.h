@@ -43,6 +43,8 @@ struct node_state {
 };
 
 struct flow_memory {
+    const struct plan *plan; /* in force: the definition's, or what an amend made of it */
+    bool is_amended;
     str input; /* JSON; data NULL: none */
     uint32_t ordinal_last;
     struct attempt *live; /* by ordinal */
@@ -111,6 +113,14 @@ pawl_status flow_apply(const struct definition *definition, void *memory,
 void flow_memory_print(const struct definition *definition, const void *memory, struct buf *out);
 pawl_status flow_memory_load(const struct definition *definition, str text, str input,
                              struct scope *scope, struct arena *arena, void **out);
+
+/* amend.c: another plan is in force from now on. */
+pawl_status memory_amend(struct flow_memory *memory, const struct entry_view *entry,
+                         struct scope *scope, struct arena *arena);
+/* Results by step name that nobody had asked for before. */
+pawl_status memory_take_results(struct flow_memory *memory, const struct node *results,
+                                struct scope *scope, struct arena *arena);
+pawl_status plan_load_into(struct arena *arena, str text, struct scope *scope, struct plan **out);
 
 /* What memory.c and memory_text.c share. */
 bool memory_keep(struct kept_text *kept, str json, struct arena *arena);

@@ -322,12 +322,11 @@ static void fail_begun(struct turn *turn)
     }
 }
 
-static pawl_status run_turn(void (*handle)(struct turn *turn), const struct definition *definition,
-                            const struct standing *standing, const struct event *event,
-                            struct scope *scope, struct decision *out)
+static pawl_status run_turn(void (*handle)(struct turn *turn), const struct standing *standing,
+                            const struct event *event, struct scope *scope, struct decision *out)
 {
     const struct flow_memory *memory = standing->memory;
-    struct turn turn = { .plan = plan_of(definition),
+    struct turn turn = { .plan = memory->plan,
                          .memory = memory,
                          .event = event,
                          .scope = scope,
@@ -356,7 +355,8 @@ static pawl_status refuse_start(const struct definition *definition,
 /* What comes from outside and is not about one attempt's lease: an ended instance says so. */
 static bool is_from_outside(enum event_kind kind)
 {
-    return kind == EVENT_SIGNAL || kind == EVENT_APPROVE || kind == EVENT_REJECT;
+    return kind == EVENT_SIGNAL || kind == EVENT_APPROVE || kind == EVENT_REJECT ||
+           kind == EVENT_AMEND;
 }
 
 static void (*handler_of(enum event_kind kind))(struct turn *turn)
@@ -377,6 +377,8 @@ static void (*handler_of(enum event_kind kind))(struct turn *turn)
         return decide_step_end;
     case EVENT_STEP_SPOILED:
         return decide_spoiled;
+    case EVENT_AMEND:
+        return decide_amend;
     case EVENT_APPROVE:
         return decide_approve;
     case EVENT_REJECT:
@@ -403,9 +405,11 @@ static pawl_status decide(const struct definition *definition, const struct stan
         return refuse_start(definition, standing, scope);
     if (!handle)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "a flow does not know this event");
+    if (event->expected_seq && event->expected_seq != standing->seq)
+        return scope_fail(scope, PAWL_CONFLICT, "the instance has gone on meanwhile");
     if (is_from_outside(event->kind))
         status = fire_check_open(definition, standing, scope);
-    return status == PAWL_OK ? run_turn(handle, definition, standing, event, scope, out) : status;
+    return status == PAWL_OK ? run_turn(handle, standing, event, scope, out) : status;
 }
 
 static pawl_status prepare(struct definition *definition, struct scope *scope)

@@ -65,6 +65,7 @@ static pawl_status decide_event(const struct definition *definition,
     case EVENT_STEP_TIMEOUT:
     case EVENT_APPROVE:
     case EVENT_REJECT:
+    case EVENT_AMEND:
         break;
     }
     status = fire_check_open(definition, standing, scope);

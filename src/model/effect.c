@@ -66,6 +66,7 @@ static void print_effect(const struct effect *effect, struct buf *out)
         json_u64(out, effect->ordinal);
         break;
     case EFFECT_STATE:
+    case EFFECT_PLAN:
         json_raw(out, effect->state);
         break;
     case EFFECT_SNAPSHOT:
@@ -174,7 +175,8 @@ static void take_rest(struct members *members, struct effect *effect)
         effect->name = take_text(members);
         effect->ordinal = take_u32(members);
         break;
-    case EFFECT_STATE: {
+    case EFFECT_STATE:
+    case EFFECT_PLAN: {
         const struct node *state = take(members, NODE_OBJECT);
 
         effect->state = state ? state->raw : STR_NONE;

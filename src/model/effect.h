@@ -13,6 +13,7 @@
  *   ["leave","NAME",ORD]     it is no longer
  *   ["state",{...}]          the new state of a code instance
  *   ["snapshot","HEX"]       after this entry a snapshot was kept, with this SHA-256
+ *   ["plan",{...}]           a flow goes on by this plan (amend)
  * An entry into a terminal state ends every row, timer and wait of its instance; that is
  * a rule, not listed effects. */
 #ifndef PAWL_MODEL_EFFECT_H
@@ -31,7 +32,8 @@
     X(AWAIT, "await")                                                                              \
     X(LEAVE, "leave")                                                                              \
     X(STATE, "state")                                                                              \
-    X(SNAPSHOT, "snapshot")
+    X(SNAPSHOT, "snapshot")                                                                        \
+    X(PLAN, "plan")
 
 enum effect_kind {
 #define X(name, word) EFFECT_##name,
@@ -57,7 +59,7 @@ struct effect {
     enum step_status status; /* STEP: PENDING or READY */
     str name;                /* ARM, DISARM, AWAIT, LEAVE; SNAPSHOT: its hash */
     int64_t due_at_ms;       /* ARM */
-    str state;               /* STATE: JSON */
+    str state;               /* STATE, PLAN: JSON */
     str lease;               /* RUN: the token of a worker elsewhere; only in the live row */
     int64_t lease_ms;        /* likewise */
     bool is_bare;            /* END: it has neither timers nor waits, so that nobody need look */

@@ -235,6 +235,7 @@ int verb_demo(struct cli *cli);
 /* ---- Renderings ---- */
 
 void render_fired(struct cli *cli, const struct node *answer);
+void render_amended(struct cli *cli, const struct node *answer);
 void render_signalled(struct cli *cli, const struct node *answer);
 void render_status(struct cli *cli, const struct node *answer);
 void render_counts(struct cli *cli, const struct node *answer);
