@@ -95,6 +95,9 @@ void print_instance(const struct instance_view *view, struct buf *out)
     print_raw(out, "instance_metadata", view->metadata);
     print_raw(out, "result", view->result);
     print_raw(out, "error", view->error);
+    if (view->retry_of
+            .data) /* the contract lists the others; this one only where it says something */
+        print_text(out, "retry_of", view->retry_of);
     json_close(out, '}');
 }
 
@@ -174,8 +177,8 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
 pawl_status op_instance_variables(struct op_call *call, struct buf *out)
 {
     str variables;
-    pawl_status status = engine_variables(op_engine(call), call->scope,
-                                          op_text(call, "instance_id"), &variables);
+    pawl_status status =
+        engine_variables(op_engine(call), call->scope, op_text(call, "instance_id"), &variables);
 
     if (status != PAWL_OK)
         return status;

@@ -84,6 +84,7 @@ static pawl_status decide_start(struct engine *engine, struct scope *scope,
     struct event event = { .kind = EVENT_START,
                            .at_ms = decided_at_ms,
                            .payload = args->input.data ? args->input : STR("{}"),
+                           .given = args->given,
                            .actor = args->actor };
 
     actor->input = arena_str(&actor->arena, event.payload);

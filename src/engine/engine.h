@@ -139,6 +139,7 @@ struct create_args {
     str definition, declaration; /* exactly one */
     str input, metadata, labels; /* JSON */
     str actor, subject, correlation;
+    str given; /* flows: what an instance leaves that is run again; data NULL: nothing */
     bool has_instantiated_at;
     int64_t instantiated_at_ms;
     bool test;
@@ -311,6 +312,7 @@ struct instance_view {
     enum instance_status status;
     str subject, correlation, labels, created_by, input, metadata; /* data NULL: absent */
     char parent_id[ID_SIZE + 1];                                   /* "": none */
+    str retry_of; /* the instance that this one runs again; data NULL: none */
     int64_t instantiated_at_ms, updated_at_ms;
     str result, error; /* JSON; data NULL: none */
     bool test;

@@ -3,6 +3,7 @@
  * An owner answers from its memory where that is newer than the rows; everybody else reads
  * rows and tail. Nothing that is not yet durable is ever shown: pending heads live in the
  * batch and reach the cache after the commit. */
+#include "base/node.h"
 #include "engine/engine_int.h"
 
 static const char *const status_names[] = {
@@ -157,6 +158,27 @@ static pawl_status read_end(struct engine *engine, struct scope *scope, const st
     return PAWL_OK;
 }
 
+/* Whether it runs another one again stands in its first entry, right behind its creation. */
+static pawl_status read_retry_of(struct engine *engine, struct scope *scope, uint64_t created_pos,
+                                 struct instance_view *out)
+{
+    struct node *payload = NULL, *id;
+    struct record record;
+    str text = STR_NONE;
+    pawl_status status = store_record(engine->store, scope, created_pos + 1, &record);
+
+    if (status == PAWL_NOT_KNOWN || (!status && (record.what != LIFE_T_START || !record.payload)))
+        return PAWL_OK;
+    if (!status)
+        status = value_text(engine, scope, record.payload, &text);
+    if (!status && text.data)
+        status = node_read_json(scope, text, &payload);
+    id = status ? NULL : node_find(payload, "retry_of");
+    if (id && id->kind == NODE_STRING)
+        out->retry_of = id->text;
+    return status;
+}
+
 static pawl_status read_fixed(struct engine *engine, struct scope *scope, uint64_t number,
                               struct instance_view *out)
 {
@@ -179,7 +201,7 @@ static pawl_status read_fixed(struct engine *engine, struct scope *scope, uint64
     out->labels = row.labels;
     out->instantiated_at_ms = row.instantiated_at_ms;
     out->test = row.test;
-    return PAWL_OK;
+    return out->kind == KIND_FLOW ? read_retry_of(engine, scope, row.created_pos, out) : PAWL_OK;
 }
 
 /* Head and live rows of one moment: read again if the instance moved in between. */

@@ -90,6 +90,7 @@ static bool first_event(const struct plan *plan, const struct flow_memory *memor
 {
     switch ((enum lifecycle_transition)entry->transition) {
     case LIFE_T_START:
+        out->given = entry->payload;
         return one(out, EVENT_START);
     case LIFE_T_STEP_START:
         return one(out, EVENT_STEP_START);

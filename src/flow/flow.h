@@ -43,6 +43,13 @@ str flow_step_name_now(const void *memory, uint32_t plan_index);
 /* Does anything in it ask for the result of this step? */
 bool flow_wants_result(const struct definition *definition, str name);
 
+/* What a new instance is given (`event.given` of its START) to run one again that has failed or was
+ * cancelled: `memory` and `attempts` are that one's at its end, `before` what it was given itself.
+ * CONFLICT: nothing is left to do; TOO_LARGE. */
+struct flow_attempts;
+pawl_status flow_redrive(struct scope *scope, const void *memory,
+                         const struct flow_attempts *attempts, str retry_of, str before, str *out);
+
 /* Every attempt in creation order, for instance.steps, folded from the history by the
  * caller: it feeds entries in order. */
 struct flow_attempt {

@@ -124,6 +124,9 @@ str turn_quoted(struct turn *turn, str message); /* as a JSON string */
 void decide_amend(struct turn *turn);
 str amend_plan_text(const struct effect_list *effects); /* data NULL: none */
 
+/* redrive.c */
+void decide_restart(struct turn *turn);
+
 /* reduce_gate.c */
 void decide_approve(struct turn *turn);
 void decide_reject(struct turn *turn);
@@ -133,7 +136,7 @@ void begin_step(struct turn *turn, uint32_t step);
 void begin_again(struct turn *turn, const struct attempt *attempt); /* after its backoff */
 
 /* reduce_end.c: a step is over: what follows, or the end of the flow. */
-void flow_begin(struct turn *turn);
+void flow_begin(struct turn *turn, const struct tree_redo *redo); /* NULL: from the beginning */
 void step_succeed(struct turn *turn, enum lifecycle_transition transition,
                   const struct attempt *attempt, str result, uint32_t arm);
 void step_fail(struct turn *turn, enum lifecycle_transition transition,

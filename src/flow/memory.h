@@ -81,6 +81,15 @@ uint32_t memory_find_arm(const struct flow_memory *memory, uint32_t ordinal, boo
 
 enum settled { TREE_GOES_ON, TREE_SUCCEEDED, TREE_FAILED };
 
+/* What is not begun again when a flow is run once more: redrive.c. */
+enum redo_outcome { REDO_OPEN, REDO_DONE, REDO_FAILED };
+struct tree_redo {
+    uint8_t *outcomes; /* by node: enum redo_outcome */
+    uint32_t *arms;    /* by node: of a select that had its arm; else NODE_NONE */
+};
+pawl_status redo_read(struct scope *scope, const struct plan *plan, const struct node *given,
+                      struct tree_redo **out);
+
 /* One walk serves deciding (on a copy of the states, beginning steps) and folding (on the
  * memory itself, where the steps are told by the entries): both see the same tree. */
 struct tree_walk {
@@ -88,6 +97,7 @@ struct tree_walk {
     struct node_state *states;
     void (*begin)(void *context, uint32_t step); /* NULL: only the states count */
     void *context;
+    const struct tree_redo *redo; /* NULL: everything is to be done */
 };
 
 enum settled tree_begin(const struct tree_walk *walk, uint32_t node);
@@ -113,6 +123,11 @@ pawl_status flow_apply(const struct definition *definition, void *memory,
 void flow_memory_print(const struct definition *definition, const void *memory, struct buf *out);
 pawl_status flow_memory_load(const struct definition *definition, str text, str input,
                              struct scope *scope, struct arena *arena, void **out);
+
+struct flow_memory *memory_of_plan(const struct plan *plan, str input, struct arena *arena);
+/* redrive.c: what an instance is given that runs another one again. */
+pawl_status memory_begin(struct flow_memory *memory, const struct node *given, struct scope *scope,
+                         struct arena *arena);
 
 /* amend.c: another plan is in force from now on. */
 pawl_status memory_amend(struct flow_memory *memory, const struct entry_view *entry,

@@ -137,8 +137,12 @@ static const struct attempt *expect(struct turn *turn, enum step_status status)
 
 static void decide_start(struct turn *turn)
 {
+    if (turn->event->given.data) {
+        decide_restart(turn);
+        return;
+    }
     turn_draft(turn, LIFE_T_START, NULL, STR_NONE);
-    flow_begin(turn);
+    flow_begin(turn, NULL);
 }
 
 static void decide_step_start(struct turn *turn)

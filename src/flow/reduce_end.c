@@ -162,9 +162,11 @@ static void tree_goes_on(struct turn *turn, const struct plan_step *step, bool i
 /* ---- Begin, succeed, fail
  * ------------------------------------------------------------------------ */
 
-void flow_begin(struct turn *turn)
+void flow_begin(struct turn *turn, const struct tree_redo *redo)
 {
-    struct tree_walk walk = { .plan = turn->plan, .begin = begin_leaf, .context = turn };
+    struct tree_walk walk = {
+        .plan = turn->plan, .begin = begin_leaf, .context = turn, .redo = redo
+    };
 
     if (!turn->plan->is_tree) {
         begin_step(turn, turn->plan->first);

@@ -38,7 +38,7 @@ struct event {
     int64_t fired_at_ms; /* FIRE: what the caller says, else at_ms */
     str name, payload;  /* payload: JSON text; data NULL: none */
     str actor, reason;  /* data NULL: not supplied */
-    str given;          /* AMEND: the plan; data NULL: nothing */
+    str given;          /* AMEND: the plan; START: what another instance leaves; data NULL: nothing */
     uint64_t expected_seq; /* AMEND: refused unless this is the last entry; 0: whatever */
     uint32_t ordinal;
     bool guard_satisfied, no_retry;

@@ -208,6 +208,9 @@ const struct verb verbs[] = {
       "pawl amend @last research\npawl amend @last research@3 --actor ann\n",
       "instance.amend", { "instance_id", "definition" }, .render = render_amended },
 
+    { "redrive", WORK, "ID", 1, 1, "run a failed flow again from where it failed", amend_options,
+      "pawl redrive @last\n", "instance.redrive", { "instance_id" }, .run = verb_start },
+
     { "alarm", WORK, "set|list|cancel [OPERATION|ID]", 1, 2, "do an operation later, once", alarm_options,
       "pawl alarm set instance.fire --after 5m --input '{\"instance_id\":\"0000...\",\"action\":\"pay\"}'\n"
       "pawl alarm list\n", .run = verb_alarm },
