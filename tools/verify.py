@@ -27,6 +27,7 @@ NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 STORE_ID_TEXT = "0" * 26
 CREATE, DEFINE, PAUSE, RESUME, ALARM, KEEP_SIGNAL, TOKEN, LAST_CONTROL = -1, -2, -3, -4, -5, -6, -7, -9
+AMEND = 11  # the transition of a flow that goes on by another plan
 KINDS = {1: "machine", 2: "flow", 3: "code"}
 TERMINALS = {None: 0, "plain": 1, "success": 2, "failure": 3, "cancel": 4}
 PENDING, READY, RUNNING = 0, 1, 2
@@ -254,6 +255,8 @@ class Chain:
                 self.children[rest[0]] = (rest[1], int(rest[2:] == ["abandon"]))
         elif word == "take":
             self.kept.remove(rest[0])
+        elif word == "plan":
+            pass  # what it goes on by; verified by whoever decides again
         elif word == "snapshot":
             self.snapshot = (self.seq, rest[0])
         elif word != "state":
@@ -581,6 +584,8 @@ class Store:
         if requires_reason and record["reason"] == 0:
             raise Bad("the transition requires a reason, and the entry has none")
         self.check_deadlines(chain, record, body)
+        if chain.definition.kind == "flow" and what == AMEND:
+            self.kept[what, chain.id.encode()] = (0, record["pos"])
 
     @staticmethod
     def check_deadlines(chain, record, body):
@@ -616,7 +621,7 @@ class Store:
             (what, id_): (due, pos) for what, id_, due, pos in self.db.execute(
                 "SELECT what, id, due, pos FROM pawl_kept")}
         if rows != self.kept:
-            raise Bad("the rows of tokens and alarms are not what the log says")
+            raise Bad("the rows of tokens, alarms and amends are not what the log says")
 
     def check_pause(self, chain, record):
         if chain.number == 0:

@@ -75,6 +75,15 @@ static const struct op_param cancel_params[] = {
     END,
 };
 
+static const struct op_param amend_params[] = {
+    THE_INSTANCE,
+    { "definition", IN_BODY, OP_STRING, true, "what it goes on by: name (newest version) or name@version" },
+    THE_ACTOR,
+    END,
+};
+
+static const struct op_param redrive_params[] = { THE_INSTANCE, THE_ACTOR, END };
+
 static const struct op_param cancel_many_params[] = {
     { "correlation_id", IN_BODY, OP_STRING, true, "all instances with this correlation id" },
     THE_ACTOR,
@@ -325,6 +334,12 @@ const struct op ops[] = {
     { "instance.resume", "POST", "/v1/instances/{instance_id}/resume", OP_WRITES | OP_KEY_IN_RECORD,
       200, "Let a paused instance go on; what fell due meanwhile happens now", cancel_params,
       op_instance_resume, "write" },
+    { "instance.amend", "POST", "/v1/instances/{instance_id}/amend", OP_WRITES | OP_KEY_IN_RECORD,
+      200, "A flow under way goes on by another definition from its next step", amend_params,
+      op_instance_amend, "write" },
+    { "instance.redrive", "POST", "/v1/instances/{instance_id}/redrive", OP_WRITES | OP_KEY_IN_RECORD,
+      201, "Run a failed or cancelled flow again from where it failed, as a new instance",
+      redrive_params, op_instance_redrive, "write" },
     { "instance.cancel_many", "POST", "/v1/cancel", OP_WRITES, 200,
       "Cancel every instance with a correlation id; those that cannot be are counted as refused",
       cancel_many_params, op_instance_cancel_many, "write" },

@@ -98,6 +98,8 @@ pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SH
     X(instance_create)                                                                             \
     X(instance_fire)                                                                               \
     X(instance_cancel)                                                                             \
+    X(instance_amend)                                                                              \
+    X(instance_redrive)                                                                            \
     X(instance_cancel_many)                                                                        \
     X(instance_current)                                                                            \
     X(instance_declaration)                                                                        \

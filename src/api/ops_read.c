@@ -95,6 +95,9 @@ void print_instance(const struct instance_view *view, struct buf *out)
     print_raw(out, "instance_metadata", view->metadata);
     print_raw(out, "result", view->result);
     print_raw(out, "error", view->error);
+    if (view->retry_of
+            .data) /* the contract lists the others; this one only where it says something */
+        print_text(out, "retry_of", view->retry_of);
     json_close(out, '}');
 }
 

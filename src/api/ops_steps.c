@@ -100,7 +100,7 @@ static void print_step(const struct fold *fold, const struct flow_attempt *attem
     json_key(out, "instance_id");
     json_str(out, id);
     json_key(out, "name");
-    json_str(out, flow_step_name(fold->definition, attempt->plan));
+    json_str(out, flow_step_name_now(fold->memory, attempt->plan));
     json_key(out, "tool");
     json_str(out, given->tool);
     json_key(out, "status");

@@ -148,6 +148,7 @@ static pawl_status apply_effect(struct code_memory *memory, const struct effect 
         ok = set_state(memory, effect->state, arena);
         break;
     case EFFECT_SNAPSHOT:
+    case EFFECT_PLAN:
         break;
     case EFFECT_DISARM:
         disarm(memory, effect->name);

@@ -268,10 +268,12 @@ static pawl_status decide(const struct definition *definition, const struct stan
     case EVENT_STEP_DONE:
     case EVENT_STEP_FAILED:
     case EVENT_STEP_LOST:
+    case EVENT_STEP_SPOILED:
     case EVENT_STEP_TIMEOUT:
     case EVENT_APPROVE:
     case EVENT_REJECT:
     case EVENT_CHILD:
+    case EVENT_AMEND:
         break;
     }
     status = fire_check_open(definition, standing, scope);

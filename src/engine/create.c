@@ -24,8 +24,8 @@ static pawl_status split_version(struct scope *scope, str text, str *name, uint3
     return PAWL_OK;
 }
 
-static pawl_status find_registered(struct engine *engine, struct scope *scope, str text,
-                                   struct definition_row *row)
+pawl_status definition_find_registered(struct engine *engine, struct scope *scope, str text,
+                                       struct definition_row *row)
 {
     uint32_t version;
     str name;
@@ -92,6 +92,7 @@ pawl_status create_decide(struct engine *engine, struct scope *scope,
     struct event event = { .kind = EVENT_START,
                            .at_ms = decided_at_ms,
                            .payload = args->input.data ? args->input : STR("{}"),
+                           .given = args->given,
                            .actor = args->actor };
 
     actor->input = arena_str(&actor->arena, event.payload);
@@ -158,7 +159,7 @@ pawl_status create_resolve(struct engine *engine, struct scope *scope,
 
     if (args->declaration.data)
         return find_inline(engine, scope, args->declaration, row, definition);
-    status = find_registered(engine, scope, args->definition, row);
+    status = definition_find_registered(engine, scope, args->definition, row);
     if (!status)
         status = definitions_get(engine, scope, row->id, &slot);
     if (!status)

@@ -29,6 +29,9 @@ pawl_status decision_record(struct engine *engine, struct scope *scope, struct h
         status = draft->keep.data ? batch_keep_signal(engine, scope, head, draft, at_ms, its_key)
                                   : batch_entry(engine, scope, head, definition, draft, at_ms,
                                                 fired_at_ms, its_key);
+        if (!status && !draft->keep.data && definition->kind == KIND_FLOW &&
+            draft->transition == LIFE_T_AMEND)
+            status = amend_note(engine, scope, head);
         if (status)
             return batch_spoil(engine, scope, status);
         if (!draft->keep.data)

@@ -139,6 +139,7 @@ struct create_args {
     str definition, declaration; /* exactly one */
     str input, metadata, labels; /* JSON */
     str actor, subject, correlation;
+    str given; /* flows: what an instance leaves that is run again; data NULL: nothing */
     bool has_instantiated_at;
     int64_t instantiated_at_ms;
     bool test;
@@ -222,6 +223,28 @@ pawl_status engine_broadcast(struct engine *engine, struct scope *scope, str nam
 pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
                           str actor, const uint8_t *key);
 
+/* ---- Flows under way: amend.c ---- */
+
+struct amend_args {
+    str instance, definition; /* name, or name@version */
+    str actor;
+    str results; /* JSON object by step name: what the new plan asks for and the old one forgot */
+    uint64_t seq; /* those are as of this entry, and it is still the last; 0: whatever */
+    const uint8_t *key;
+};
+struct amended {
+    str definition;
+    uint32_t version;
+    uint64_t sequence_number;
+};
+/* TERMINAL, INVALID_TRANSITION (no flow), NOT_KNOWN, INVALID_REQUEST (the other is no flow),
+ * CONFLICT: names the live step that has no place in it. */
+pawl_status engine_amend(struct engine *engine, struct scope *scope, const struct amend_args *args,
+                         struct amended *out);
+/* A registered flow by name or name@version, and its row. */
+pawl_status engine_find_flow(struct engine *engine, struct scope *scope, str text,
+                             struct definition_row *row, const struct definition **out);
+
 /* ---- Idempotency keys ---- */
 
 /* For calls whose key does not ride in a record of their own. The body that was kept with it;
@@ -292,6 +315,7 @@ struct instance_view {
     enum instance_status status;
     str subject, correlation, labels, created_by, input, metadata; /* data NULL: absent */
     char parent_id[ID_SIZE + 1];                                   /* "": none */
+    str retry_of; /* the instance that this one runs again; data NULL: none */
     int64_t instantiated_at_ms, updated_at_ms;
     str result, error; /* JSON; data NULL: none */
     bool test;

@@ -301,6 +301,19 @@ pawl_status entry_fill(struct engine *engine, struct scope *scope, struct value_
                        struct entry *entry);
 void engine_tell_watcher(struct engine *engine); /* lock held */
 
+/* amend.c: in the drain, an entry that amends is the head's last one. */
+pawl_status amend_note(struct engine *engine, struct scope *scope, const struct head *head);
+/* What an amended flow goes on by: the definition with its plan in force, and its name. Left as
+ * they are where nothing was amended. */
+pawl_status amended_definition(struct engine *engine, struct scope *scope, const struct head *head,
+                               const struct definition **definition);
+pawl_status amended_name(struct engine *engine, struct scope *scope, const struct head *head,
+                         str *name, uint32_t *version);
+
+/* create.c: by name or name@version. NOT_KNOWN. */
+pawl_status definition_find_registered(struct engine *engine, struct scope *scope, str text,
+                                       struct definition_row *row);
+
 /* read.c */
 bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows);
 pawl_status value_text(struct engine *engine, struct scope *scope, uint64_t id, str *out);

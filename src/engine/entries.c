@@ -101,6 +101,7 @@ struct following {
     bool is_full;
     uint64_t instance; /* the last one met: entries come in runs */
     char id[ID_SIZE + 1];
+    struct head head; /* its number and random bits */
     const struct definition *definition;
 };
 
@@ -129,6 +130,8 @@ static pawl_status meet(struct following *following, uint64_t instance)
     id_print(instance, head.random, following->id);
     following->definition = slot->definition;
     following->instance = instance;
+    following->head.instance = instance;
+    memcpy(following->head.random, head.random, ID_RANDOM_SIZE);
     return PAWL_OK;
 }
 
@@ -137,6 +140,9 @@ static pawl_status tell_entry(struct following *following, const struct record *
     struct entry entry;
     pawl_status status = meet(following, record->instance);
 
+    if (!status && record->step && record->step > flow_step_count(following->definition))
+        status = amended_definition(following->engine, following->scope, &following->head,
+                                    &following->definition);
     if (!status)
         status = entry_open(following->engine, following->scope, following->definition, record,
                             &following->texts, &entry);

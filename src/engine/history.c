@@ -12,6 +12,7 @@ struct walk {
     struct entry *entries;
     size_t count, capacity;
     struct value_texts texts;
+    const struct head *head;
 };
 
 static bool is_wanted(const struct history_query *query, const struct entry *entry)
@@ -51,9 +52,13 @@ static pawl_status room_for_one(struct walk *walk)
 static pawl_status add(struct walk *walk, const struct record *record)
 {
     struct entry entry;
-    pawl_status status =
-        entry_open(walk->engine, walk->scope, walk->definition, record, &walk->texts, &entry);
+    pawl_status status = PAWL_OK;
 
+    if (record->step && record->step > flow_step_count(walk->definition)) /* of an amend */
+        status = amended_definition(walk->engine, walk->scope, walk->head, &walk->definition);
+    if (!status)
+        status =
+            entry_open(walk->engine, walk->scope, walk->definition, record, &walk->texts, &entry);
     if (status || !is_wanted(walk->query, &entry))
         return status;
     status = entry_fill(walk->engine, walk->scope, &walk->texts, &entry);
@@ -129,6 +134,7 @@ pawl_status engine_history(struct engine *engine, struct scope *scope, str id,
         return status;
     id_print(head.instance, head.random, text);
     walk.definition = slot->definition;
+    walk.head = &head;
     if (narrow(walk.query, text, &first, &last))
         status = walk_back(&walk, head.pos, first, last);
     if (status)

@@ -55,6 +55,7 @@ static bool live_of(const struct effect *effect, const struct draft *draft, stru
         return true;
     case EFFECT_STATE:
     case EFFECT_TAKE:
+    case EFFECT_PLAN:
     case EFFECT_SNAPSHOT:
         break;
     }

@@ -3,6 +3,7 @@
  * An owner answers from its memory where that is newer than the rows; everybody else reads
  * rows and tail. Nothing that is not yet durable is ever shown: pending heads live in the
  * batch and reach the cache after the commit. */
+#include "base/node.h"
 #include "engine/engine_int.h"
 
 static const char *const status_names[] = {
@@ -157,6 +158,27 @@ static pawl_status read_end(struct engine *engine, struct scope *scope, const st
     return PAWL_OK;
 }
 
+/* Whether it runs another one again stands in its first entry, right behind its creation. */
+static pawl_status read_retry_of(struct engine *engine, struct scope *scope, uint64_t created_pos,
+                                 struct instance_view *out)
+{
+    struct node *payload = NULL, *id;
+    struct record record;
+    str text = STR_NONE;
+    pawl_status status = store_record(engine->store, scope, created_pos + 1, &record);
+
+    if (status == PAWL_NOT_KNOWN || (!status && (record.what != LIFE_T_START || !record.payload)))
+        return PAWL_OK;
+    if (!status)
+        status = value_text(engine, scope, record.payload, &text);
+    if (!status && text.data)
+        status = node_read_json(scope, text, &payload);
+    id = status ? NULL : node_find(payload, "retry_of");
+    if (id && id->kind == NODE_STRING)
+        out->retry_of = id->text;
+    return status;
+}
+
 static pawl_status read_fixed(struct engine *engine, struct scope *scope, uint64_t number,
                               struct instance_view *out)
 {
@@ -179,7 +201,7 @@ static pawl_status read_fixed(struct engine *engine, struct scope *scope, uint64
     out->labels = row.labels;
     out->instantiated_at_ms = row.instantiated_at_ms;
     out->test = row.test;
-    return PAWL_OK;
+    return out->kind == KIND_FLOW ? read_retry_of(engine, scope, row.created_pos, out) : PAWL_OK;
 }
 
 /* Head and live rows of one moment: read again if the instance moved in between. */
@@ -222,6 +244,8 @@ pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
     id_print(head.instance, head.random, out->id);
     out->status = status_of(slot->definition, head.state, head.flags & HEAD_PAUSED, &live);
     status = read_fixed(engine, scope, head.instance, out);
+    if (!status && out->kind == KIND_FLOW)
+        status = amended_name(engine, scope, &head, &out->definition_name, &out->version);
     return status ? status : read_end(engine, scope, &head, out);
 }
 
@@ -326,12 +350,17 @@ static pawl_status why_paused(struct engine *engine, struct scope *scope, const 
 pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struct waiting **out,
                        uint32_t *count)
 {
+    const struct definition *definition;
     struct definition_slot *slot;
     struct live live;
     struct head head;
     size_t room;
     pawl_status status = read_moment(engine, scope, id, &head, &slot, &live);
 
+    if (status)
+        return status;
+    definition = slot->definition;
+    status = amended_definition(engine, scope, &head, &definition);
     if (status)
         return status;
     room = (size_t)slot->definition->transition_count + live.step_count + live.timer_count +
@@ -344,7 +373,7 @@ pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struc
         status = why_paused(engine, scope, &head, *out, count);
     if (slot->definition->kind == KIND_MACHINE)
         why_machine(slot->definition, head.state, *out, count);
-    why_live(slot->definition, &live, *out, count);
+    why_live(definition, &live, *out, count);
     for (uint32_t i = 0; i < *count && !status; i++)
         if ((*out)[i].child)
             status = engine_id_of(engine, scope, (*out)[i].child, (*out)[i].child_id);

@@ -172,10 +172,15 @@ pawl_status verify_all_keys(struct verify *v);
 
 /* verify_kept.c */
 pawl_status verify_note_kept(struct verify *v, const struct record *record);
+pawl_status verify_note_amend(struct verify *v, const struct chain *chain,
+                              const struct record *record);
 pawl_status verify_all_kept(struct verify *v);
 /* One more that is in force; its id is copied. */
 pawl_status verify_put_kept(struct verify *v, const struct kept_row *row);
 void verify_drop_kept(struct verify *v);
+
+/* verify_amend.c: a flow goes on by another definition. */
+pawl_status verify_amend(struct verify *v, const struct chain *chain, const struct record *record);
 
 /* verify_live.c */
 pawl_status verify_put_fact(struct verify *v, struct chain *chain, struct live_fact fact);

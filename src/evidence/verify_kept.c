@@ -1,4 +1,5 @@
-/* verify_kept.c - tokens and alarms: what the log's records leave in force, against the rows. */
+/* verify_kept.c - tokens, alarms and amends: what the log's records leave in force, against the
+ * rows. */
 #include "base/assert.h"
 #include "base/node.h"
 #include "evidence/verify_int.h"
@@ -81,6 +82,24 @@ pawl_status verify_note_kept(struct verify *v, const struct record *record)
     return PAWL_OK;
 }
 
+/* An amend stands until the next one of its instance: readers find the last by its row. */
+pawl_status verify_note_amend(struct verify *v, const struct chain *chain,
+                              const struct record *record)
+{
+    struct kept_row row = { .what = record->what, .pos = record->pos };
+    char id[ID_SIZE + 1];
+    uint32_t index;
+
+    if (!v->whole)
+        return PAWL_OK;
+    id_print(chain->number, chain->random, id);
+    row.id = str_of(id);
+    index = find(v, row.what, row.id);
+    if (index < v->standing_count)
+        drop(v, index);
+    return verify_put_kept(v, &row);
+}
+
 static pawl_status check_kind(struct verify *v, int32_t what)
 {
     struct kept_row *rows = NULL;
@@ -94,18 +113,18 @@ static pawl_status check_kind(struct verify *v, int32_t what)
 
         if (index == v->standing_count || v->standing[index].pos != rows[i].pos ||
             v->standing[index].due_at_ms != rows[i].due_at_ms)
-            return verify_bad(v, "the row of a token or alarm is not what the log says: %.*s",
+            return verify_bad(v, "the row of a token, alarm or amend is not what the log says: %.*s",
                               STR_ARG(rows[i].id));
     }
     if (status == PAWL_OK && count != expected)
-        return verify_bad(v, "the row of a token or alarm is missing");
+        return verify_bad(v, "the row of a token, alarm or amend is missing");
     return status;
 }
 
 /* Again, if the log went on meanwhile: a row may belong to a later commit. */
 pawl_status verify_all_kept(struct verify *v)
 {
-    static const int32_t kinds[] = { CONTROL_TOKEN, CONTROL_ALARM };
+    static const int32_t kinds[] = { CONTROL_TOKEN, CONTROL_ALARM, LIFE_T_AMEND };
     pawl_status status = PAWL_OK;
 
     for (size_t i = 0; status == PAWL_OK && i < sizeof kinds / sizeof *kinds; i++) {

@@ -323,6 +323,9 @@ pawl_status verify_record(struct verify *v, const struct record *record)
         status = verify_replay(v, chain, record);
     if (status == PAWL_OK && record->what == CONTROL_KEEP_SIGNAL)
         status = verify_replay_kept(v, chain, record);
+    if (status == PAWL_OK && record->what == LIFE_T_AMEND &&
+        v->rules[chain->rules].kind == KIND_FLOW)
+        status = verify_amend(v, chain, record);
     if (status == PAWL_OK)
         status = apply(v, chain, record);
     if (status == PAWL_OK)

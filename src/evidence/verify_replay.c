@@ -224,6 +224,7 @@ static void keep_texts(struct replay *replay, struct event *event)
     event->name = arena_str(arena, event->name);
     event->filter = arena_str(arena, event->filter);
     event->reason = arena_str(arena, event->reason);
+    event->given = arena_str(arena, event->given);
 }
 
 /* Decide one event that may have been; *out_is_it if the entry is what it gives. */

@@ -6,13 +6,14 @@
 pawl_status flow_call(const struct definition *definition, const void *state, uint32_t ordinal,
                       struct scope *scope, struct flow_call *out)
 {
-    const struct plan *plan = plan_of(definition);
     const struct flow_memory *memory = state;
+    const struct plan *plan = memory->plan;
     const struct attempt *attempt = memory_find(memory, ordinal);
     const struct plan_step *step;
     pawl_status status;
     str args;
 
+    (void)definition;
     if (!attempt)
         return scope_fail(scope, PAWL_LEASE_LOST, "attempt %u is over", ordinal);
     step = &plan->steps[attempt->plan];
@@ -33,8 +34,11 @@ pawl_status flow_call(const struct definition *definition, const void *state, ui
 
 str flow_tool_of(const struct definition *definition, const void *memory, uint32_t ordinal)
 {
+    const struct plan *plan = ((const struct flow_memory *)memory)->plan;
     const struct attempt *attempt = memory_find(memory, ordinal);
-    const struct plan_step *step = attempt ? &plan_of(definition)->steps[attempt->plan] : NULL;
+    const struct plan_step *step = attempt ? &plan->steps[attempt->plan] : NULL;
+
+    (void)definition;
 
     return step && step_is_taken(step) ? step->tool : STR_NONE;
 }
@@ -44,6 +48,13 @@ str flow_step_name(const struct definition *definition, uint32_t plan_index)
     /* The index may come from the rows of a damaged store. */
     return plan_index < plan_of(definition)->count ? plan_of(definition)->steps[plan_index].name
                                                    : STR("?");
+}
+
+str flow_step_name_now(const void *memory, uint32_t plan_index)
+{
+    const struct plan *plan = ((const struct flow_memory *)memory)->plan;
+
+    return plan_index < plan->count ? plan->steps[plan_index].name : STR("?");
 }
 
 uint32_t flow_step_count(const struct definition *definition)

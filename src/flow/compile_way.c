@@ -1,5 +1,6 @@
 /* compile_way.c - how a graph goes on after a step: exactly one of next, branch, parallel,
  * join and done; a select's arms are its way on. */
+#include "expr/expr.h"
 #include "flow/compile.h"
 #include "model/words.h"
 
@@ -10,6 +11,38 @@ static str shown_name(const struct source_step *step)
 
 /* ---- What is written ------------------------------------------------------------------------ */
 
+/* What reads like an expression and is not one (B19). */
+static bool looks_composed(str text)
+{
+    return memmem(text.data, text.size, " and ", 5) || memmem(text.data, text.size, " or ", 4);
+}
+
+static void check_condition(struct compilation *compiler, const struct source_step *step,
+                            const struct node *condition)
+{
+    pawl_status status;
+
+    if (condition_is_pattern(condition->text)) {
+        if (looks_composed(condition->text))
+            compile_warning(compiler, condition,
+                            "step '%.*s': the result is compared with all that follows; for an "
+                            "expression begin with a parenthesis",
+                            STR_ARG(shown_name(step)));
+        return;
+    }
+    if (str_is_blank(condition->text)) {
+        compile_error(compiler, condition, "step '%.*s': 'if' is empty", STR_ARG(shown_name(step)));
+        return;
+    }
+    status = expr_check(compiler->scope, condition->text);
+    if (status == PAWL_NO_MEMORY)
+        compile_no_memory(compiler);
+    else if (status != PAWL_OK)
+        compile_error(compiler, condition, "step '%.*s': '%.*s' is no expression: %s",
+                      STR_ARG(shown_name(step)), STR_ARG(words_shown(condition->text)),
+                      compiler->scope->error.message);
+}
+
 static void check_branch(struct compilation *compiler, const struct source_step *step,
                          const struct node *item)
 {
@@ -18,12 +51,8 @@ static void check_branch(struct compilation *compiler, const struct source_step 
     if (!condition || condition->kind != NODE_STRING || !then || then->kind != NODE_STRING)
         compile_error(compiler, item, "step '%.*s': a branch is {if: CONDITION, then: STEP}",
                       STR_ARG(shown_name(step)));
-    else if (!condition_is_pattern(condition->text))
-        compile_error(
-            compiler, condition,
-            "step '%.*s': expected 'result == V' or 'result != V' (V: true, false, nil or "
-            "a text), found '%.*s'",
-            STR_ARG(shown_name(step)), STR_ARG(words_shown(condition->text)));
+    else
+        check_condition(compiler, step, condition);
 }
 
 static void check_way(struct compilation *compiler, const struct source_step *step)
@@ -132,6 +161,22 @@ static const struct node *target_name(const struct source_step *step, const stru
                                                                       : item;
 }
 
+/* An expression names steps that are there: a slip of the pen is not left for the run. */
+static void check_named(struct compilation *compiler, const struct source_step *step,
+                        const struct plan_name *names, const struct node *condition)
+{
+    size_t at = 0;
+    str name;
+
+    if (condition_is_pattern(condition->text))
+        return;
+    while (expr_next_step(condition->text, &at, &name))
+        if (!plan_find_name(names, compiler->count, name))
+            compile_error(compiler, condition,
+                          "step '%.*s': the condition names steps.%.*s, and there is no such step",
+                          STR_ARG(shown_name(step)), STR_ARG(words_shown(name)));
+}
+
 static void link_one(struct compilation *compiler, struct source_step *step,
                      const struct plan_name *keys, const struct plan_name *names,
                      const struct node *item)
@@ -142,8 +187,10 @@ static void link_one(struct compilation *compiler, struct source_step *step,
     if (!name || name->kind != NODE_STRING)
         return; /* said already */
     target->step = find_step(compiler, keys, names, name->text);
-    if (step->plan.way == WAY_BRANCH && node_find(item, "if"))
+    if (step->plan.way == WAY_BRANCH && node_find(item, "if")) {
         target->condition = node_find(item, "if")->text;
+        check_named(compiler, step, names, node_find(item, "if"));
+    }
     if (target->step == STEP_NONE)
         compile_error(compiler, name, "step '%.*s': '%.*s' names '%.*s', and there is no such step",
                       STR_ARG(shown_name(step)), STR_ARG(step->way->key),

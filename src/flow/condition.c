@@ -37,7 +37,7 @@ static bool equals(const struct node *result, str value)
 }
 
 /* The special forms come before the general ones: `!= true` is a general one. */
-bool condition_holds(str text, const struct node *result)
+bool condition_matches(str text, const struct node *result)
 {
     str value = str_from(text, EQUAL.size);
 

@@ -73,7 +73,7 @@ static bool child_event(const struct entry_view *entry, struct event *out)
 static bool fail_event(const struct entry_view *entry, uint32_t n, struct event *out)
 {
     static const enum event_kind kinds[] = { EVENT_STEP_FAILED, EVENT_STEP_FAILED,
-                                             EVENT_STEP_LOST };
+                                             EVENT_STEP_SPOILED, EVENT_STEP_LOST };
 
     if (n >= sizeof kinds / sizeof kinds[0])
         return false;
@@ -116,6 +116,7 @@ static bool first_event(const struct plan *plan, const struct flow_memory *memor
 {
     switch ((enum lifecycle_transition)entry->transition) {
     case LIFE_T_START:
+        out->given = entry->payload;
         return one(out, EVENT_START);
     case LIFE_T_STEP_START:
         return one(out, EVENT_STEP_START);
@@ -131,11 +132,13 @@ static bool first_event(const struct plan *plan, const struct flow_memory *memor
     case LIFE_T_CANCEL_CREATED:
         return one(out, EVENT_CANCEL);
     case LIFE_T_SIGNAL:
+    case LIFE_T_AMEND:
+        out->given = amend_plan_text(entry->effects);
+        return one(out, EVENT_AMEND);
     case LIFE_T_STEP_FAIL:
     case LIFE_T_STEP_TIMEOUT:
     case LIFE_T_GATE_APPROVE:
     case LIFE_T_CHILD:
-    case LIFE_T_AMEND:
     case LIFE_T_FINISH:
     case LIFE_T_FAIL:
     case LIFE_T_COUNT:
@@ -147,6 +150,8 @@ static bool first_event(const struct plan *plan, const struct flow_memory *memor
 bool flow_event_of(const struct definition *definition, const void *memory,
                    const struct entry_view *entry, uint32_t n, struct event *out)
 {
+    const struct plan *plan = ((const struct flow_memory *)memory)->plan;
+
     *out = (struct event){ .at_ms = entry->at_ms,
                            .fired_at_ms = entry->at_ms,
                            .payload = entry->payload,
@@ -160,9 +165,10 @@ bool flow_event_of(const struct definition *definition, const void *memory,
         return timeout_event(n, out);
     if (entry->transition == LIFE_T_GATE_APPROVE)
         return approve_event(n, out);
+    (void)definition;
     if (entry->transition == LIFE_T_SIGNAL)
-        return signal_event(plan_of(definition), memory, entry, n, out);
+        return signal_event(plan, memory, entry, n, out);
     if (entry->transition == LIFE_T_CHILD)
         return n == 0 && child_event(entry, out);
-    return n == 0 && first_event(plan_of(definition), memory, entry, out);
+    return n == 0 && first_event(plan, memory, entry, out);
 }

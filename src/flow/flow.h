@@ -35,6 +35,22 @@ bool flow_step_is_spawn(const struct definition *definition, uint32_t plan_index
 bool flow_step_is_external(const struct definition *definition, uint32_t plan_index);
 bool flow_step_is_idempotent(const struct definition *definition, uint32_t plan_index);
 
+/* After an amend: the definition as it is in force, its plan being that of `definition` and the
+ * amend's (whose entry has these effects) together. Indices of steps mean the same in both. */
+pawl_status flow_amended(struct scope *scope, const struct definition *definition,
+                         const struct effect_list *effects, struct definition **out);
+/* The name of a step by the plan that a memory goes by. */
+str flow_step_name_now(const void *memory, uint32_t plan_index);
+/* Does anything in it ask for the result of this step? */
+bool flow_wants_result(const struct definition *definition, str name);
+
+/* What a new instance is given (`event.given` of its START) to run one again that has failed or was
+ * cancelled: `memory` and `attempts` are that one's at its end, `before` what it was given itself.
+ * CONFLICT: nothing is left to do; TOO_LARGE. */
+struct flow_attempts;
+pawl_status flow_redrive(struct scope *scope, const void *memory,
+                         const struct flow_attempts *attempts, str retry_of, str before, str *out);
+
 /* Every attempt in creation order, for instance.steps, folded from the history by the
  * caller: it feeds entries in order. */
 struct flow_attempt {

@@ -49,10 +49,15 @@ pawl_status template_expand(const struct template_source *source, const struct p
 pawl_status template_expand_output(const struct template_source *source, struct scope *scope,
                                    str *out);
 
-/* ---- Conditions: condition.c ----------------------------------------------------- */
+/* ---- Conditions: condition.c, condition_expr.c ------------------------------------- */
 
 bool condition_is_pattern(str text); /* one of the six forms */
-bool condition_holds(str text, const struct node *result);
+bool condition_matches(str text, const struct node *result); /* of those */
+
+/* Does it hold, whichever kind it is? What an expression cannot tell is INVALID_REQUEST with the
+ * reason, and the step's failure; NO_MEMORY. `result` is that of the step which branches. */
+pawl_status condition_holds(struct scope *scope, const struct template_source *source, str text,
+                            const struct node *result, bool *out);
 
 /* ---- Retries: retry.c ---------------------------------------------------------- */
 
@@ -107,7 +112,9 @@ struct turn {
     bool *taken;                 /* by kept signal: this decision spends it; NULL: none */
     uint32_t fresh_slot;         /* what the ended step brought */
     str fresh, context, error;
+    uint32_t branch; /* which target the ended step takes; STEP_NONE: no condition holds */
     bool is_finished;
+    bool is_hopeless; /* the step fails, and another attempt would fail likewise */
 };
 
 /* reduce.c: drafts and their effects. */
@@ -130,6 +137,13 @@ void decide_signal(struct turn *turn);
 void decide_child(struct turn *turn);
 void take_kept_signal(struct turn *turn, const struct begun *begun); /* ends what has just begun */
 
+/* amend.c */
+void decide_amend(struct turn *turn);
+str amend_plan_text(const struct effect_list *effects); /* data NULL: none */
+
+/* redrive.c */
+void decide_restart(struct turn *turn);
+
 /* reduce_gate.c */
 void decide_approve(struct turn *turn);
 void decide_reject(struct turn *turn);
@@ -139,7 +153,7 @@ void begin_step(struct turn *turn, uint32_t step);
 void begin_again(struct turn *turn, const struct attempt *attempt); /* after its backoff */
 
 /* reduce_end.c: a step is over: what follows, or the end of the flow. */
-void flow_begin(struct turn *turn);
+void flow_begin(struct turn *turn, const struct tree_redo *redo); /* NULL: from the beginning */
 void step_succeed(struct turn *turn, enum lifecycle_transition transition,
                   const struct attempt *attempt, str result, uint32_t arm);
 void step_fail(struct turn *turn, enum lifecycle_transition transition,

@@ -6,18 +6,23 @@
 
 #define KEPT_CAPACITY_MIN 64
 
-void *flow_memory_new(const struct definition *definition, str input, struct arena *arena)
+struct flow_memory *memory_of_plan(const struct plan *plan, str input, struct arena *arena)
 {
-    const struct plan *plan = plan_of(definition);
     struct flow_memory *memory = ARENA_NEW(arena, struct flow_memory);
 
     if (!memory)
         return NULL;
+    memory->plan = plan;
     memory->results = ARENA_ARRAY(arena, struct kept_text, plan->slot_count + 1);
     memory->nodes = ARENA_ARRAY(arena, struct node_state, plan->node_count + 1);
     memory->joins = ARENA_ARRAY(arena, bool, plan->is_tree ? 1 : plan->count);
     memory->input = arena_str(arena, input);
     return arena->failed ? NULL : memory;
+}
+
+void *flow_memory_new(const struct definition *definition, str input, struct arena *arena)
+{
+    return memory_of_plan(plan_of(definition), input, arena);
 }
 
 /* ---- What is live ------------------------------------------------------------------ */
@@ -285,6 +290,7 @@ static pawl_status fold_live(struct fold *fold, const struct effect *effect)
     case EFFECT_LEAVE:
     case EFFECT_STATE:
     case EFFECT_SNAPSHOT:
+    case EFFECT_PLAN:
         break;
     }
     return fail_damaged(fold, "an effect that flows do not have");
@@ -432,19 +438,41 @@ static pawl_status fold_subject(struct fold *fold)
     return ends_subject(fold, &is_retried) && !is_retried ? fold_outcome(fold) : PAWL_OK;
 }
 
-static void fold_begin(const struct fold *fold)
+/* What it was given if it runs another one again, and where that begins. */
+static pawl_status fold_given(const struct fold *fold, struct tree_walk *walk)
+{
+    struct tree_redo *redo = NULL;
+    struct node *given = NULL;
+    pawl_status status = node_read_json(fold->scope, fold->entry->payload, &given);
+
+    if (status == PAWL_OK)
+        status = memory_begin(fold->memory, given, fold->scope, fold->arena);
+    if (status == PAWL_OK && fold->plan->is_tree)
+        status = redo_read(fold->scope, fold->plan, given, &redo);
+    walk->redo = redo;
+    return status == PAWL_INVALID_REQUEST ? fail_damaged(fold, "a start that cannot be read")
+                                          : status;
+}
+
+static pawl_status fold_begin(const struct fold *fold)
 {
     struct tree_walk walk = { .plan = fold->plan, .states = fold->memory->nodes };
+    pawl_status status = PAWL_OK;
 
-    if (fold->entry->transition == LIFE_T_START && fold->plan->is_tree)
+    if (fold->entry->transition != LIFE_T_START)
+        return PAWL_OK;
+    if (fold->entry->payload.data)
+        status = fold_given(fold, &walk);
+    if (status == PAWL_OK && fold->plan->is_tree)
         (void)tree_begin(&walk, 0);
+    return status;
 }
 
 pawl_status flow_apply(const struct definition *definition, void *state,
                        const struct entry_view *entry, struct scope *scope, struct arena *arena)
 {
     struct fold fold = { .definition = definition,
-                         .plan = plan_of(definition),
+                         .plan = ((struct flow_memory *)state)->plan,
                          .memory = state,
                          .entry = entry,
                          .scope = scope,
@@ -452,8 +480,11 @@ pawl_status flow_apply(const struct definition *definition, void *state,
     pawl_status status;
 
     ASSERT(entry->transition < definition->transition_count);
-    fold_begin(&fold);
-    status = fold_subject(&fold);
+    if (entry->transition == LIFE_T_AMEND)
+        return memory_amend(state, entry, scope, arena);
+    status = fold_begin(&fold);
+    if (status == PAWL_OK)
+        status = fold_subject(&fold);
     if (status == PAWL_OK)
         status = fold_effects(&fold);
     /* An entry into a terminal state ends every row, timer and wait (model/effect.h). */

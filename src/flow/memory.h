@@ -49,6 +49,8 @@ struct node_state {
 };
 
 struct flow_memory {
+    const struct plan *plan; /* in force: the definition's, or what an amend made of it */
+    bool is_amended;
     str input; /* JSON; data NULL: none */
     uint32_t ordinal_last;
     struct attempt *live; /* by ordinal */
@@ -87,6 +89,15 @@ uint32_t memory_find_arm(const struct flow_memory *memory, uint32_t ordinal, boo
 
 enum settled { TREE_GOES_ON, TREE_SUCCEEDED, TREE_FAILED };
 
+/* What is not begun again when a flow is run once more: redrive.c. */
+enum redo_outcome { REDO_OPEN, REDO_DONE, REDO_FAILED };
+struct tree_redo {
+    uint8_t *outcomes; /* by node: enum redo_outcome */
+    uint32_t *arms;    /* by node: of a select that had its arm; else NODE_NONE */
+};
+pawl_status redo_read(struct scope *scope, const struct plan *plan, const struct node *given,
+                      struct tree_redo **out);
+
 /* One walk serves deciding (on a copy of the states, beginning steps) and folding (on the
  * memory itself, where the steps are told by the entries): both see the same tree. */
 struct tree_walk {
@@ -94,6 +105,7 @@ struct tree_walk {
     struct node_state *states;
     void (*begin)(void *context, uint32_t step); /* NULL: only the states count */
     void *context;
+    const struct tree_redo *redo; /* NULL: everything is to be done */
 };
 
 enum settled tree_begin(const struct tree_walk *walk, uint32_t node);
@@ -121,6 +133,19 @@ pawl_status flow_keep(void *memory, str name, str payload, struct scope *scope,
 void flow_memory_print(const struct definition *definition, const void *memory, struct buf *out);
 pawl_status flow_memory_load(const struct definition *definition, str text, str input,
                              struct scope *scope, struct arena *arena, void **out);
+
+struct flow_memory *memory_of_plan(const struct plan *plan, str input, struct arena *arena);
+/* redrive.c: what an instance is given that runs another one again. */
+pawl_status memory_begin(struct flow_memory *memory, const struct node *given, struct scope *scope,
+                         struct arena *arena);
+
+/* amend.c: another plan is in force from now on. */
+pawl_status memory_amend(struct flow_memory *memory, const struct entry_view *entry,
+                         struct scope *scope, struct arena *arena);
+/* Results by step name that nobody had asked for before. */
+pawl_status memory_take_results(struct flow_memory *memory, const struct node *results,
+                                struct scope *scope, struct arena *arena);
+pawl_status plan_load_into(struct arena *arena, str text, struct scope *scope, struct plan **out);
 
 /* What memory.c and memory_text.c share. */
 bool memory_keep(struct kept_text *kept, str json, struct arena *arena);

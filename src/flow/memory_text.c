@@ -1,11 +1,11 @@
 /* memory_text.c - the snapshot of a flow's memory: printed, and loaded again.
  *
- *   {"ordinal":3,"live":[[STEP,ORDINAL,ATTEMPT,FIRST,"pending",BACKING_OFF]],
+ *   {"plan":{...},"ordinal":3,"live":[[STEP,ORDINAL,ATTEMPT,FIRST,"pending",BACKING_OFF]],
  *    "arms":[[ORDINAL,IS_TIMER,"NAME",VALUE]],"approvals":[[ORDINAL,"ann"]],
  *    "signals":[["NAME",PAYLOAD]],"results":[[STEP,JSON]],
  *    "context":{...},"error":JSON,"nodes":[[NODE,AT,HAS_FAILED]],"joins":[STEP]}
  *
- * Members without anything in them are left out. */
+ * Members without anything in them are left out; the plan is there after an amend. */
 #include "base/node.h"
 #include "flow/flow_int.h"
 #include "flow/memory.h"
@@ -119,10 +119,15 @@ static void print_joins(const struct plan *plan, const struct flow_memory *memor
 
 void flow_memory_print(const struct definition *definition, const void *state, struct buf *out)
 {
-    const struct plan *plan = plan_of(definition);
     const struct flow_memory *memory = state;
+    const struct plan *plan = memory->plan;
 
+    (void)definition;
     json_open(out, '{');
+    if (memory->is_amended) {
+        json_key(out, "plan");
+        plan_print(plan, out);
+    }
     json_key(out, "ordinal");
     json_u64(out, memory->ordinal_last);
     print_live(memory, out);
@@ -290,15 +295,40 @@ static bool load_all(const struct loading *loading, const struct node *document)
            (!error || memory_keep(&memory->last_error, error->raw, loading->arena));
 }
 
+/* A memory by the plan that the snapshot says, if it says one. */
+static pawl_status begin_loading(const struct definition *definition, const struct node *document,
+                                 str input, struct scope *scope, struct loading *loading)
+{
+    const struct node *text = node_find(document, "plan");
+    struct definition amended = *definition;
+    struct plan *plan = NULL;
+    pawl_status status = PAWL_OK;
+
+    if (text) {
+        status = plan_load_into(loading->arena, text->raw, scope, &plan);
+        amended.plan = plan;
+    }
+    if (status != PAWL_OK)
+        return status;
+    loading->memory = flow_memory_new(text ? &amended : definition, input, loading->arena);
+    if (!loading->memory)
+        return scope_no_memory(scope);
+    loading->memory->is_amended = text != NULL;
+    loading->plan = loading->memory->plan;
+    return PAWL_OK;
+}
+
 pawl_status flow_memory_load(const struct definition *definition, str text, str input,
                              struct scope *scope, struct arena *arena, void **out)
 {
-    struct loading loading = { .plan = plan_of(definition),
-                               .memory = flow_memory_new(definition, input, arena),
-                               .arena = arena };
+    struct loading loading = { .arena = arena };
     struct node *document = NULL;
-    pawl_status status = loading.memory ? node_read_json(scope, text, &document) : PAWL_NO_MEMORY;
-    bool is_loaded = status == PAWL_OK && load_all(&loading, document);
+    pawl_status status = node_read_json(scope, text, &document);
+    bool is_loaded;
+
+    if (status == PAWL_OK)
+        status = begin_loading(definition, document, input, scope, &loading);
+    is_loaded = status == PAWL_OK && load_all(&loading, document);
 
     if (status == PAWL_NO_MEMORY || arena->failed)
         return scope_no_memory(scope);

@@ -14,14 +14,15 @@
 #define NODE_NONE UINT32_MAX
 
 /* TOOL is taken to a runner; the others wait where they are. SELECT is a WAIT with several
- * arms and ways of their own. */
+ * arms and ways of their own. GONE is of a plan before an amend: nobody begins it again. */
 #define STEP_KIND_MAP(X)                                                                           \
     X(TOOL, "tool")                                                                                \
     X(GATE, "gate")                                                                                \
     X(EXTERNAL, "external")                                                                        \
     X(WAIT, "wait")                                                                                \
     X(SELECT, "select")                                                                            \
-    X(SPAWN, "spawn")
+    X(SPAWN, "spawn")                                                                              \
+    X(GONE, "gone")
 
 enum step_kind {
 #define X(name, word) STEP_KIND_##name,

@@ -1,5 +1,6 @@
 /* plan_load.c - a printed plan, read back and made ready to run. */
 #include "base/node.h"
+#include "expr/expr.h"
 #include "flow/flow_int.h"
 
 /* ---- What templates ask for ------------------------------------------------------ */
@@ -33,6 +34,25 @@ static bool scan_templates(struct plan *plan, const struct node *node)
     for (const struct node *child = node->first; child; child = child->next)
         found = scan_templates(plan, child) || found;
     return found;
+}
+
+static void want_named(struct plan *plan, str condition)
+{
+    size_t at = 0;
+    str name;
+
+    while (!condition_is_pattern(condition) && expr_next_step(condition, &at, &name)) {
+        uint32_t index = plan_find(plan, name);
+
+        if (index != STEP_NONE && plan->steps[index].result_slot == STEP_NONE)
+            plan->steps[index].result_slot = plan->slot_count++;
+    }
+}
+
+static void scan_conditions(struct plan *plan, const struct plan_step *step)
+{
+    for (uint32_t i = 0; step->way == WAY_BRANCH && i < step->target_count; i++)
+        want_named(plan, step->targets[i].condition);
 }
 
 /* ---- Members --------------------------------------------------------------------- */
@@ -227,6 +247,8 @@ static pawl_status make_ready(struct scope *scope, struct plan *plan)
         plan->steps[i].has_template = scan_templates(plan, plan->steps[i].args_node);
     if (plan->output_node)
         plan->output_has_template = scan_templates(plan, plan->output_node);
+    for (uint32_t i = 0; i < plan->count; i++)
+        scan_conditions(plan, &plan->steps[i]);
     return plan->is_tree ? PAWL_OK : plan_find_reach(scope, plan);
 }
 

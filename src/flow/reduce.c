@@ -134,8 +134,12 @@ static const struct attempt *expect(struct turn *turn, enum step_status status)
 
 static void decide_start(struct turn *turn)
 {
+    if (turn->event->given.data) {
+        decide_restart(turn);
+        return;
+    }
     turn_draft(turn, LIFE_T_START, NULL, STR_NONE);
-    flow_begin(turn);
+    flow_begin(turn, NULL);
 }
 
 static void decide_step_start(struct turn *turn)
@@ -186,6 +190,18 @@ static void decide_step_end(struct turn *turn)
         step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_LOST, ERROR_LOST);
 }
 
+/* What came for a wait or a gate was no use (a condition that cannot be told). Told by its entry
+ * alone: nobody sends this, a check of the history finds it. */
+static void decide_spoiled(struct turn *turn)
+{
+    const struct attempt *attempt = expect(turn, STEP_PENDING);
+
+    if (!attempt)
+        return;
+    turn->is_hopeless = true;
+    step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_FAILED, turn->event->payload);
+}
+
 /* ---- Events ------------------------------------------------------------------------ */
 
 /* Steps that could not even begin fail in the same decision, those whose signal was kept are over
@@ -209,12 +225,11 @@ static void settle_begun(struct turn *turn)
     }
 }
 
-static pawl_status run_turn(void (*handle)(struct turn *turn), const struct definition *definition,
-                            const struct standing *standing, const struct event *event,
-                            struct scope *scope, struct decision *out)
+static pawl_status run_turn(void (*handle)(struct turn *turn), const struct standing *standing,
+                            const struct event *event, struct scope *scope, struct decision *out)
 {
     const struct flow_memory *memory = standing->memory;
-    struct turn turn = { .plan = plan_of(definition),
+    struct turn turn = { .plan = memory->plan,
                          .memory = memory,
                          .event = event,
                          .scope = scope,
@@ -243,7 +258,8 @@ static pawl_status refuse_start(const struct definition *definition,
 /* What comes from outside and is not about one attempt's lease: an ended instance says so. */
 static bool is_from_outside(enum event_kind kind)
 {
-    return kind == EVENT_SIGNAL || kind == EVENT_APPROVE || kind == EVENT_REJECT;
+    return kind == EVENT_SIGNAL || kind == EVENT_APPROVE || kind == EVENT_REJECT ||
+           kind == EVENT_AMEND;
 }
 
 static void (*handler_of(enum event_kind kind))(struct turn *turn)
@@ -262,6 +278,10 @@ static void (*handler_of(enum event_kind kind))(struct turn *turn)
     case EVENT_STEP_TIMEOUT:
     case EVENT_STEP_LOST:
         return decide_step_end;
+    case EVENT_STEP_SPOILED:
+        return decide_spoiled;
+    case EVENT_AMEND:
+        return decide_amend;
     case EVENT_APPROVE:
         return decide_approve;
     case EVENT_REJECT:
@@ -290,9 +310,11 @@ static pawl_status decide(const struct definition *definition, const struct stan
         return refuse_start(definition, standing, scope);
     if (!handle)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "a flow does not know this event");
+    if (event->expected_seq && event->expected_seq != standing->seq)
+        return scope_fail(scope, PAWL_CONFLICT, "the instance has gone on meanwhile");
     if (is_from_outside(event->kind))
         status = fire_check_open(definition, standing, scope);
-    return status == PAWL_OK ? run_turn(handle, definition, standing, event, scope, out) : status;
+    return status == PAWL_OK ? run_turn(handle, standing, event, scope, out) : status;
 }
 
 static pawl_status prepare(struct definition *definition, struct scope *scope)

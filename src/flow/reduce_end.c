@@ -78,20 +78,23 @@ static void load_joins(struct turn *turn, const struct plan_step *step)
         turn->joins[step->targets[0].step] = true;
 }
 
-static void take_branch(struct turn *turn, const struct plan_step *step, str result)
+/* Found before anything is drafted: a condition that cannot be told is the step's failure. */
+static pawl_status choose_branch(struct turn *turn, const struct plan_step *step, str result)
 {
+    struct template_source source = turn_source(turn);
     struct node *value = NULL;
-    pawl_status status = node_read_json(turn->scope, result, &value);
+    pawl_status status = PAWL_OK;
+    bool holds = false;
 
-    if (status != PAWL_OK) {
-        turn->status = status;
-        return;
+    turn->branch = STEP_NONE;
+    if (step->way == WAY_BRANCH)
+        status = node_read_json(turn->scope, result, &value);
+    for (uint32_t i = 0; value && i < step->target_count && status == PAWL_OK && !holds; i++) {
+        status = condition_holds(turn->scope, &source, step->targets[i].condition, value, &holds);
+        if (status == PAWL_OK && holds)
+            turn->branch = step->targets[i].step;
     }
-    for (uint32_t i = 0; i < step->target_count; i++)
-        if (condition_holds(step->targets[i].condition, value)) {
-            begin_step(turn, step->targets[i].step);
-            return;
-        }
+    return status;
 }
 
 static void graph_goes_on(struct turn *turn, const struct plan_step *step, str result, uint32_t arm)
@@ -105,8 +108,8 @@ static void graph_goes_on(struct turn *turn, const struct plan_step *step, str r
     }
     if (step->way == WAY_NEXT)
         begin_step(turn, step->targets[0].step);
-    else if (step->way == WAY_BRANCH)
-        take_branch(turn, step, result);
+    else if (step->way == WAY_BRANCH && turn->branch != STEP_NONE)
+        begin_step(turn, turn->branch);
     else if (step->way == WAY_ARMS)
         begin_step(turn, step->targets[arm].step);
     for (uint32_t i = 0; step->way == WAY_PARALLEL && i < step->target_count; i++)
@@ -160,9 +163,11 @@ static void tree_goes_on(struct turn *turn, const struct plan_step *step, bool i
 /* ---- Begin, succeed, fail
  * ------------------------------------------------------------------------ */
 
-void flow_begin(struct turn *turn)
+void flow_begin(struct turn *turn, const struct tree_redo *redo)
 {
-    struct tree_walk walk = { .plan = turn->plan, .begin = begin_leaf, .context = turn };
+    struct tree_walk walk = {
+        .plan = turn->plan, .begin = begin_leaf, .context = turn, .redo = redo
+    };
 
     if (!turn->plan->is_tree) {
         begin_step(turn, turn->plan->first);
@@ -174,27 +179,44 @@ void flow_begin(struct turn *turn)
     end_tree(turn, tree_begin(&walk, 0));
 }
 
-void step_succeed(struct turn *turn, enum lifecycle_transition transition,
-                  const struct attempt *attempt, str result, uint32_t arm)
+/* What the step brings, and where it leads. */
+static pawl_status take_result(struct turn *turn, const struct plan_step *step, str result)
 {
-    const struct plan_step *step = step_of(turn, attempt);
     pawl_status status = PAWL_OK;
 
     if (step->augment_count > 0)
         status = context_augment(turn->scope, step, memory_context(turn->memory), result,
                                  &turn->context);
+    turn->fresh_slot = step->result_slot;
+    turn->fresh = result;
+    return status == PAWL_OK ? choose_branch(turn, step, result) : status;
+}
+
+/* A context past all bounds, or a condition that cannot be told. */
+static void fail_result(struct turn *turn, const struct attempt *attempt, pawl_status status)
+{
     if (status == PAWL_NO_MEMORY) {
         turn->status = status;
         return;
     }
-    if (status != PAWL_OK) { /* a context past all bounds */
-        step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_FAILED, turn_take_error(turn));
+    turn->context = turn->fresh = STR_NONE;
+    turn->fresh_slot = STEP_NONE;
+    turn->is_hopeless = true;
+    step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_FAILED, turn_take_error(turn));
+}
+
+void step_succeed(struct turn *turn, enum lifecycle_transition transition,
+                  const struct attempt *attempt, str result, uint32_t arm)
+{
+    const struct plan_step *step = step_of(turn, attempt);
+    pawl_status status = take_result(turn, step, result);
+
+    if (status != PAWL_OK) {
+        fail_result(turn, attempt, status);
         return;
     }
     turn_draft(turn, transition, attempt, result);
     turn_end(turn, attempt);
-    turn->fresh_slot = step->result_slot;
-    turn->fresh = result;
     if (turn->plan->is_tree)
         tree_goes_on(turn, step, true, arm);
     else
@@ -233,7 +255,7 @@ void step_fail(struct turn *turn, enum lifecycle_transition transition,
 
     turn_draft(turn, transition, attempt, error);
     turn_end(turn, attempt);
-    if (!turn->event->no_retry && transition != LIFE_T_GATE_REJECT &&
+    if (!turn->event->no_retry && !turn->is_hopeless && transition != LIFE_T_GATE_REJECT &&
         retry_is_due(step, attempt->attempt, cause)) {
         try_again(turn, attempt, cause);
     } else if (turn->plan->is_tree) {

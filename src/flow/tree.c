@@ -11,11 +11,18 @@ static struct node_state *open_node(const struct tree_walk *walk, uint32_t node,
     return &walk->states[node];
 }
 
+/* Nothing to do there: it is empty, or was done by another instance already. */
+static bool is_idle(const struct tree_walk *walk, uint32_t node)
+{
+    return walk->plan->nodes[node].is_empty ||
+           (walk->redo && walk->redo->outcomes[node] == REDO_DONE);
+}
+
 /* The first child at or after `from` that has something to do; child_count: none. */
 static uint32_t next_child(const struct tree_walk *walk, const struct plan_node *node,
                            uint32_t from)
 {
-    while (from < node->child_count && walk->plan->nodes[node->children[from]].is_empty)
+    while (from < node->child_count && is_idle(walk, node->children[from]))
         from++;
     return from;
 }
@@ -31,18 +38,36 @@ static void begin_all(const struct tree_walk *walk, const struct plan_node *node
     struct node_state *state = open_node(walk, index, 0);
 
     for (uint32_t i = 0; i < node->child_count; i++)
-        state->at += !walk->plan->nodes[node->children[i]].is_empty;
+        state->at += !is_idle(walk, node->children[i]);
     for (uint32_t i = 0; i < node->child_count; i++)
-        if (!walk->plan->nodes[node->children[i]].is_empty)
+        if (!is_idle(walk, node->children[i]))
             (void)tree_begin(walk, node->children[i]);
 }
 
 /* Forms, then finally: the rescue is begun only by forms that failed. */
 static uint32_t first_part(const struct tree_walk *walk, const struct plan_node *node)
 {
-    bool has_forms = !walk->plan->nodes[node->children[TRY_FORMS]].is_empty;
+    uint32_t rescue = node->children[TRY_RESCUE];
+    bool is_rescued = walk->redo && !walk->plan->nodes[rescue].is_empty &&
+                      walk->redo->outcomes[node->children[TRY_FORMS]] == REDO_FAILED &&
+                      walk->redo->outcomes[rescue] == REDO_DONE;
 
-    return has_forms ? TRY_FORMS : TRY_FINALLY;
+    return is_idle(walk, node->children[TRY_FORMS]) || is_rescued ? TRY_FINALLY : TRY_FORMS;
+}
+
+/* A select that had its arm goes on below that arm. */
+static enum settled begin_arms(const struct tree_walk *walk, const struct plan_node *node,
+                               uint32_t index)
+{
+    uint32_t arm = walk->redo ? walk->redo->arms[index] : NODE_NONE;
+
+    open_node(walk, index, 0);
+    if (arm != NODE_NONE && !is_idle(walk, node->children[arm])) {
+        walk->states[index].at = arm;
+        return tree_begin(walk, node->children[arm]);
+    }
+    begin_step(walk, node);
+    return TREE_GOES_ON;
 }
 
 enum settled tree_begin(const struct tree_walk *walk, uint32_t index)
@@ -50,11 +75,12 @@ enum settled tree_begin(const struct tree_walk *walk, uint32_t index)
     const struct plan_node *node = &walk->plan->nodes[index];
     uint32_t at;
 
-    if (node->is_empty)
+    if (is_idle(walk, index))
         return TREE_SUCCEEDED;
     switch (node->kind) {
-    case PLAN_LEAF:
     case PLAN_ARMS:
+        return begin_arms(walk, node, index);
+    case PLAN_LEAF:
         open_node(walk, index, 0);
         begin_step(walk, node);
         return TREE_GOES_ON;

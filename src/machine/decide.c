@@ -61,10 +61,12 @@ static pawl_status decide_event(const struct definition *definition,
     case EVENT_STEP_DONE:
     case EVENT_STEP_FAILED:
     case EVENT_STEP_LOST:
+    case EVENT_STEP_SPOILED:
     case EVENT_STEP_TIMEOUT:
     case EVENT_APPROVE:
     case EVENT_REJECT:
     case EVENT_CHILD:
+    case EVENT_AMEND:
         break;
     }
     status = fire_check_open(definition, standing, scope);

@@ -25,10 +25,12 @@ enum event_kind {
     EVENT_STEP_DONE,   /* ordinal, payload: the result */
     EVENT_STEP_FAILED, /* ordinal, payload: the error; no_retry: its attempts end */
     EVENT_STEP_LOST,   /* ordinal: it ran in a process that died */
+    EVENT_STEP_SPOILED, /* ordinal, payload: what it waited for came and cannot be used */
     EVENT_STEP_TIMEOUT, /* ordinal: whoever works on it was not heard of in time */
     EVENT_APPROVE,     /* ordinal, actor, payload: a gate opens */
     EVENT_REJECT,      /* ordinal, actor, reason: it stays shut for good */
     EVENT_CHILD,       /* ordinal: of whoever waits; outcome, payload: its result or its error */
+    EVENT_AMEND,       /* payload: which definition; given: its plan */
 };
 
 struct event {
@@ -37,6 +39,8 @@ struct event {
     int64_t fired_at_ms; /* FIRE: what the caller says, else at_ms */
     str name, payload;  /* payload: JSON text; data NULL: none */
     str actor, reason;  /* data NULL: not supplied */
+    str given;          /* AMEND: the plan; START: what another instance leaves; data NULL: nothing */
+    uint64_t expected_seq; /* AMEND: refused unless this is the last entry; 0: whatever */
     uint32_t ordinal;
     bool guard_satisfied, no_retry;
     bool is_leased;     /* STEP_*: by whoever holds the lease, or the engine itself */

@@ -75,6 +75,7 @@ static void print_effect(const struct effect *effect, struct buf *out)
             json_text(out, WORD_ABANDON);
         break;
     case EFFECT_STATE:
+    case EFFECT_PLAN:
         json_raw(out, effect->state);
         break;
     case EFFECT_SNAPSHOT:
@@ -195,7 +196,8 @@ static void take_rest(struct members *members, struct effect *effect)
         if (members->next && !str_is(take_text(members), WORD_ABANDON))
             members->ok = false;
         break;
-    case EFFECT_STATE: {
+    case EFFECT_STATE:
+    case EFFECT_PLAN: {
         const struct node *state = take(members, NODE_OBJECT);
 
         effect->state = state ? state->raw : STR_NONE;

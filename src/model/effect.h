@@ -17,6 +17,7 @@
  *   ["take","NAME"]          the oldest kept signal of this name is spent
  *   ["state",{...}]          the new state of a code instance
  *   ["snapshot","HEX"]       after this entry a snapshot was kept, with this SHA-256
+ *   ["plan",{...}]           a flow goes on by this plan (amend)
  * An entry into a terminal state ends every row, timer and wait of its instance, and cancels the
  * children it waits for, but for those that were abandoned; that is a rule, not listed effects. */
 #ifndef PAWL_MODEL_EFFECT_H
@@ -37,7 +38,8 @@
     X(STATE, "state")                                                                              \
     X(SNAPSHOT, "snapshot")                                                                        \
     X(SPAWN, "spawn")                                                                              \
-    X(TAKE, "take")
+    X(TAKE, "take")                                                                                \
+    X(PLAN, "plan")
 
 enum effect_kind {
 #define X(name, word) EFFECT_##name,
@@ -63,7 +65,7 @@ struct effect {
     enum step_status status; /* STEP: PENDING or READY */
     str name;              /* ARM, DISARM, AWAIT, LEAVE, TAKE; SNAPSHOT: its hash; SPAWN: the id */
     int64_t due_at_ms;     /* ARM */
-    str state;             /* STATE: JSON; AWAIT: its value, JSON, or none */
+    str state;             /* STATE, PLAN: JSON; AWAIT: its value, JSON, or none */
     str definition, input; /* SPAWN: what is created; told by its own create record */
     uint64_t child;        /* SPAWN: its number, as the id has it */
     bool is_abandoned;     /* SPAWN: it outlives its parent */

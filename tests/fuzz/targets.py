@@ -6,7 +6,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 CORPUS = HERE / "corpus"
-LIBRARIES = ["-lsqlite3", "-lcrypto", "-lyaml", "-lpthread"]
+LIBRARIES = ["-lsqlite3", "-lcrypto", "-lyaml", "-llua5.4", "-lpthread"]
 FLAGS = ["-std=c11", "-g", "-O1", "-D_GNU_SOURCE", "-DPAWL_BUILD", "-I" + str(ROOT / "include"),
          "-I" + str(ROOT / "src"), "-I" + str(HERE)]
 # What a target needs beside the core: sources of the binary, and their libraries.

@@ -13,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("PAWL_BUILD", ROOT / "build")).resolve()
-LIBRARIES = ["-lsqlite3", "-lcrypto", "-lyaml", "-lpthread"]
+LIBRARIES = ["-lsqlite3", "-lcrypto", "-lyaml", "-llua5.4", "-lpthread"]
 TIMEOUT_S = 300
 
 

@@ -251,6 +251,7 @@ int verb_completion(struct cli *cli);
 /* ---- Renderings ---- */
 
 void render_fired(struct cli *cli, const struct node *answer);
+void render_amended(struct cli *cli, const struct node *answer);
 void render_signalled(struct cli *cli, const struct node *answer);
 void render_status(struct cli *cli, const struct node *answer);
 void render_counts(struct cli *cli, const struct node *answer);

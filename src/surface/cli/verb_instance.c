@@ -74,6 +74,14 @@ int verb_cancel(struct cli *cli)
                 : verb_do(cli, USE_EXISTING, "instance.cancel", render_fired);
 }
 
+void render_amended(struct cli *cli, const struct node *answer)
+{
+    str name = member_str(answer, "definition");
+
+    fprintf(cli->term.out, "goes on by %.*s@%lld\n", STR_ARG(name),
+            (long long)member_int(answer, "version"));
+}
+
 void render_signalled(struct cli *cli, const struct node *answer)
 {
     fprintf(cli->term.out, "delivered to %lld\n", (long long)member_int(answer, "delivered"));

@@ -49,6 +49,8 @@ static const struct cli_option broadcast_options[] = {
 };
 static const struct cli_option signal_options[] = { OPTION_PAYLOAD, OPTION_ACTOR, OPTION_KEY, { 0 } };
 
+static const struct cli_option amend_options[] = { OPTION_ACTOR, OPTION_KEY, { 0 } };
+
 static const struct cli_option approve_options[] = {
     { "reason", "TEXT", OPTION_TEXT, "reason", "why; kept word for word" },
     { "payload", "JSON", OPTION_JSON, "payload", "the step's result; @FILE reads a file" },
@@ -225,6 +227,13 @@ const struct verb verbs[] = {
       "instance.pause", { "instance_id" }, .render = render_status },
     { "resume", WORK, "ID", 1, 1, "clear a pause, go on and run it to its end here", held_options,
       "pawl resume @last\n", NULL, { "instance_id" }, .run = verb_resume },
+
+    { "amend", WORK, "ID DEFINITION", 2, 2, "let a running flow go on by another version", amend_options,
+      "pawl amend @last research\npawl amend @last research@3 --actor ann\n",
+      "instance.amend", { "instance_id", "definition" }, .render = render_amended },
+
+    { "redrive", WORK, "ID", 1, 1, "run a failed flow again from where it failed", amend_options,
+      "pawl redrive @last\n", "instance.redrive", { "instance_id" }, .run = verb_start },
 
     { "alarm", WORK, "set|list|cancel [OPERATION|ID]", 1, 2, "do an operation later, once", alarm_options,
       "pawl alarm set instance.fire --after 5m --input '{\"instance_id\":\"0000...\",\"action\":\"pay\"}'\n"

@@ -1,0 +1,209 @@
+/* amend.c - a flow under way goes on by another definition (B42, X2).
+ *
+ * The entry says all: its payload which definition, its effect which plan. A row in `kept`, under
+ * the instance's id, tells readers where the last such entry is. */
+#include "base/node.h"
+#include "engine/engine_int.h"
+
+/* ---- in the drain ---- */
+
+pawl_status amend_note(struct engine *engine, struct scope *scope, const struct head *head)
+{
+    struct batch *batch = &engine->batch;
+    char *id = arena_alloc(&engine->scope.arena, ID_SIZE + 1);
+
+    if (!id || (batch->kept_count == batch->kept_capacity && !batch_kept_room(batch)))
+        return scope_no_memory(scope);
+    id_print(head->instance, head->random, id);
+    batch->kept[batch->kept_count++] =
+        (struct kept_change){ .row = { .what = LIFE_T_AMEND, .id = str_of(id), .pos = head->pos },
+                              .is_put = true };
+    return PAWL_OK;
+}
+
+/* ---- reading ---- */
+
+/* The position of the last amend, 0 if there was none. */
+static pawl_status last_amend(struct engine *engine, struct scope *scope, const struct head *head,
+                              uint64_t *pos)
+{
+    char id[ID_SIZE + 1];
+    struct kept_row row;
+    pawl_status status;
+
+    id_print(head->instance, head->random, id);
+    status = store_kept(engine->store, scope, LIFE_T_AMEND, str_of(id), &row);
+    *pos = status ? 0 : row.pos;
+    return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+}
+
+/* Plans build on those before them: from the first amend to the one at `pos`. */
+static pawl_status fold_amends(struct engine *engine, struct scope *scope, uint64_t pos,
+                               const struct definition **definition)
+{
+    struct effect_list effects = { 0 };
+    struct definition *amended = NULL;
+    struct record record;
+    uint64_t before;
+    pawl_status status = store_record(engine->store, scope, pos, &record);
+
+    for (before = record.prev; !status && before;) {
+        struct record earlier;
+
+        status = store_record(engine->store, scope, before, &earlier);
+        if (!status && earlier.what == LIFE_T_AMEND)
+            break;
+        before = status ? 0 : earlier.prev;
+    }
+    if (!status && before)
+        status = fold_amends(engine, scope, before, definition);
+    if (!status)
+        status = effects_read(scope, record.body, &effects);
+    if (!status)
+        status = flow_amended(scope, *definition, &effects, &amended);
+    if (!status)
+        *definition = amended;
+    return status;
+}
+
+pawl_status amended_definition(struct engine *engine, struct scope *scope, const struct head *head,
+                               const struct definition **definition)
+{
+    uint64_t pos = 0;
+    pawl_status status = PAWL_OK;
+
+    if ((*definition)->kind == KIND_FLOW)
+        status = last_amend(engine, scope, head, &pos);
+    return status || !pos ? status : fold_amends(engine, scope, pos, definition);
+}
+
+/* {"definition":NAME,"version":N,...} */
+static pawl_status read_name(struct scope *scope, str payload, str *name, uint32_t *version)
+{
+    struct node *document = NULL, *found;
+    int64_t number = 0;
+    pawl_status status =
+        payload.data ? node_read_json(scope, payload, &document) : PAWL_STORAGE_FAILURE;
+
+    if (status)
+        return payload.data ? status : PAWL_OK; /* erased: only the first name is left */
+    found = node_find(document, "definition");
+    if (found && found->kind == NODE_STRING &&
+        node_to_i64(node_find(document, "version"), &number)) {
+        *name = found->text;
+        *version = (uint32_t)number;
+    }
+    return PAWL_OK;
+}
+
+pawl_status amended_name(struct engine *engine, struct scope *scope, const struct head *head,
+                         str *name, uint32_t *version)
+{
+    struct record record;
+    uint64_t pos;
+    str payload;
+    pawl_status status = last_amend(engine, scope, head, &pos);
+
+    if (status || !pos)
+        return status;
+    status = store_record(engine->store, scope, pos, &record);
+    if (!status)
+        status = value_text(engine, scope, record.payload, &payload);
+    return status ? status : read_name(scope, payload, name, version);
+}
+
+/* ---- amending ---- */
+
+static pawl_status check_instance(struct scope *scope, const struct definition *definition,
+                                  uint32_t state)
+{
+    if (definition->states[state].terminal != TERMINAL_NOT)
+        return scope_fail(scope, PAWL_TERMINAL, "the instance has ended in '%.*s'",
+                          STR_ARG(definition->states[state].name));
+    if (definition->kind != KIND_FLOW)
+        return scope_fail(scope, PAWL_INVALID_TRANSITION,
+                          "only a flow can be amended; this is a %s, and its declaration is fixed",
+                          definition_kind_name(definition->kind));
+    return PAWL_OK;
+}
+
+static str print_payload(struct engine *engine, struct scope *scope,
+                         const struct definition_row *row, str results)
+{
+    struct buf buf;
+    str kept;
+
+    buf_init(&buf, engine->heap, 2 * (size_t)LIMIT_TEXT);
+    json_open(&buf, '{');
+    json_key(&buf, "definition");
+    json_str(&buf, row->name);
+    json_key(&buf, "version");
+    json_u64(&buf, row->version);
+    if (results.data) {
+        json_key(&buf, "results");
+        json_raw(&buf, results);
+    }
+    json_close(&buf, '}');
+    kept = buf_keep(&buf, &scope->arena);
+    buf_fini(&buf);
+    return kept;
+}
+
+pawl_status engine_find_flow(struct engine *engine, struct scope *scope, str text,
+                             struct definition_row *row, const struct definition **out)
+{
+    struct definition_slot *slot;
+    pawl_status status = definition_find_registered(engine, scope, text, row);
+
+    if (!status)
+        status = definitions_get(engine, scope, row->id, &slot);
+    if (!status && slot->definition->kind != KIND_FLOW)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "definition: expected a flow, found the %s '%.*s'",
+                          definition_kind_name(slot->definition->kind), STR_ARG(text));
+    if (!status)
+        *out = slot->definition;
+    return status;
+}
+
+static pawl_status amend_new(struct engine *engine, struct scope *scope,
+                             const struct amend_args *args, struct amended *out)
+{
+    const struct definition *definition = NULL;
+    struct definition_row row;
+    struct definition_slot *slot;
+    struct fired fired = { 0 };
+    struct event event = { .kind = EVENT_AMEND, .actor = args->actor, .expected_seq = args->seq };
+    struct head head;
+    pawl_status status = engine_locate(engine, scope, args->instance, &head, &slot);
+
+    if (!status)
+        status = check_instance(scope, slot->definition, head.state);
+    if (!status)
+        status = engine_find_flow(engine, scope, args->definition, &row, &definition);
+    if (status)
+        return status;
+    event.payload = print_payload(engine, scope, &row, args->results);
+    event.given = definition->plan_text;
+    if (!event.payload.data)
+        return scope_no_memory(scope);
+    status = engine_send_once(engine, scope, head.instance, &event, NULL, args->key, &fired);
+    *out = (struct amended){ .definition = row.name,
+                             .version = row.version,
+                             .sequence_number = fired.seq };
+    return status;
+}
+
+pawl_status engine_amend(struct engine *engine, struct scope *scope, const struct amend_args *args,
+                         struct amended *out)
+{
+    struct record record;
+    str payload;
+    pawl_status status = amend_new(engine, scope, args, out);
+
+    if (!keys_explain(engine, scope, args->key, &status, &record))
+        return status;
+    status = value_text(engine, scope, record.payload, &payload);
+    out->sequence_number = record.seq;
+    return status ? status : read_name(scope, payload, &out->definition, &out->version);
+}

@@ -1,0 +1,39 @@
+/* expr.h - conditions written in Lua, evaluated where they can do no harm.
+ *
+ * Pure: the same text and the same values give the same answer, live and when a history is
+ * checked years later. So every limit counts (operations, bytes) and none measures time; they are
+ * chosen so small that no text takes 10 ms. A new Lua state is made for each evaluation and
+ * forgotten after it: one expression cannot leave anything behind for the next. */
+#ifndef PAWL_EXPR_EXPR_H
+#define PAWL_EXPR_EXPR_H
+
+#include "base/node.h"
+#include "base/scope.h"
+
+#define EXPR_TEXT_MAX      4096u             /* of an expression: bytes */
+#define EXPR_OPERATION_MAX 50000u            /* of one evaluation; long texts cost more */
+#define EXPR_MEMORY_MAX    ((size_t)1 << 20) /* asked for in one evaluation, all together */
+#define EXPR_STRING_MAX    ((size_t)256 << 10)
+
+/* What an expression sees. Asked for when it is looked at, and once. A failure of the caller's
+ * own (no memory) is kept in *status and ends the evaluation with it. */
+struct expr_world {
+    /* result, input, context, instance; NULL: nil. */
+    const struct node *(*global)(void *context, str name, pawl_status *status);
+    /* The result of a step; false: there is no such step, or its result is not kept. */
+    bool (*step)(void *context, str name, const struct node **out, pawl_status *status);
+    void *context;
+};
+
+/* Does it compile? INVALID_DEFINITION with Lua's words, NO_MEMORY. */
+pawl_status expr_check(struct scope *scope, str text);
+
+/* Is it true? (Lua's sense: anything but false and nil.) INVALID_REQUEST with the reason if it
+ * cannot be told: a mistake at run time, or a limit. NO_MEMORY, or the world's own status. */
+pawl_status expr_holds(struct scope *scope, str text, const struct expr_world *world, bool *out);
+
+/* The next NAME in `steps.NAME` or `steps["NAME"]`, from *at on; false: no more. What is named
+ * otherwise (`steps["a" .. x]`) is not seen, and its result need not be there. */
+bool expr_next_step(str text, size_t *at, str *out);
+
+#endif

@@ -1,0 +1,405 @@
+/* amend.c - a flow under way goes on by another plan (B42, X2).
+ *
+ * Both plans become one: every step of the old keeps its index, so that whatever was recorded
+ * still means what it meant; steps that the new one has besides come behind them, and those it no
+ * longer has are `gone`. What is live must be in the new plan, and in a tree under the same groups.
+ */
+#include "base/node.h"
+#include "flow/flow_int.h"
+#include "model/words.h"
+
+/* ---- Two plans become one ------------------------------------------------------------------- */
+
+struct merge {
+    struct scope *scope;
+    const struct plan *old, *new;
+    uint32_t *places; /* of each new step in the merged plan */
+    struct plan merged;
+    struct buf tree;
+};
+
+static void find_places(struct merge *merge)
+{
+    merge->merged.count = merge->old->count;
+    for (uint32_t i = 0; i < merge->new->count; i++) {
+        uint32_t place = plan_find(merge->old, merge->new->steps[i].name);
+
+        merge->places[i] = place != STEP_NONE ? place : merge->merged.count++;
+    }
+}
+
+static bool place_step(struct merge *merge, uint32_t index)
+{
+    const struct plan_step *step = &merge->new->steps[index];
+    struct plan_step *placed = &merge->merged.steps[merge->places[index]];
+
+    *placed = *step;
+    placed->targets = ARENA_ARRAY(&merge->scope->arena, struct plan_target, step->target_count + 1);
+    for (uint32_t i = 0; placed->targets && i < step->target_count; i++) {
+        placed->targets[i] = step->targets[i];
+        placed->targets[i].step = merge->places[step->targets[i].step];
+    }
+    return placed->targets != NULL;
+}
+
+/* The tree as plan_tree.c reads it, with the merged indices. */
+static void print_node(struct merge *merge, uint32_t index)
+{
+    const struct plan_node *node = &merge->new->nodes[index];
+
+    if (node->kind == PLAN_LEAF) {
+        json_u64(&merge->tree, merge->places[node->step]);
+        return;
+    }
+    json_open(&merge->tree, '[');
+    json_text(&merge->tree, plan_node_kind_name(node->kind));
+    if (node->kind == PLAN_ARMS)
+        json_u64(&merge->tree, merge->places[node->step]);
+    for (uint32_t i = 0; i < node->child_count; i++)
+        print_node(merge, node->children[i]);
+    json_close(&merge->tree, ']');
+}
+
+static bool place_all(struct merge *merge)
+{
+    struct arena *arena = &merge->scope->arena;
+    struct plan *merged = &merge->merged;
+
+    find_places(merge);
+    merged->steps = ARENA_ARRAY(arena, struct plan_step, merged->count + 1);
+    if (!merged->steps)
+        return false;
+    for (uint32_t i = 0; i < merge->old->count; i++) {
+        merged->steps[i] = merge->old->steps[i];
+        merged->steps[i].kind = STEP_KIND_GONE;
+        merged->steps[i].way = merge->new->is_tree ? WAY_TREE : WAY_DONE;
+        merged->steps[i].target_count = 0;
+    }
+    for (uint32_t i = 0; i < merge->new->count; i++)
+        if (!place_step(merge, i))
+            return false;
+    merged->is_tree = merge->new->is_tree;
+    merged->first = merged->is_tree ? 0 : merge->places[merge->new->first];
+    merged->output = merge->new->output;
+    if (merged->is_tree)
+        print_node(merge, 0);
+    merged->tree = merged->is_tree ? buf_keep(&merge->tree, arena) : STR_NONE;
+    return !merged->is_tree || merged->tree.data;
+}
+
+/* The text of both together. */
+static pawl_status merge_plans(struct scope *scope, const struct plan *old, const struct plan *new,
+                               str *out)
+{
+    struct merge merge = { .scope = scope, .old = old, .new = new };
+    struct buf text;
+    bool is_placed;
+
+    buf_init(&merge.tree, scope->arena.heap, LIMIT_SCOPE);
+    buf_init(&text, scope->arena.heap, LIMIT_SCOPE);
+    merge.places = ARENA_ARRAY(&scope->arena, uint32_t, new->count + 1);
+    is_placed = merge.places && place_all(&merge);
+    if (is_placed)
+        plan_print(&merge.merged, &text);
+    *out = is_placed ? buf_keep(&text, &scope->arena) : STR_NONE;
+    buf_fini(&text);
+    buf_fini(&merge.tree);
+    return out->data ? PAWL_OK : scope_no_memory(scope);
+}
+
+/* Load a plan into the arena of a memory, which outlives the scope. */
+pawl_status plan_load_into(struct arena *arena, str text, struct scope *scope, struct plan **out)
+{
+    struct scope lasting = { .arena = *arena };
+    str kept = arena_str(&lasting.arena, text);
+    pawl_status status = kept.data ? plan_load(&lasting, kept, out) : PAWL_NO_MEMORY;
+
+    *arena = lasting.arena;
+    if (status != PAWL_OK)
+        scope->error = lasting.error;
+    return status == PAWL_NO_MEMORY ? scope_no_memory(scope) : status;
+}
+
+/* ---- Where a tree stands, in the other one --------------------------------------------------- */
+
+struct move_over {
+    const struct plan *from, *to;
+    const struct node_state *states; /* by node of `from` */
+    struct node_state *moved;        /* by node of `to` */
+    uint32_t *origin;                /* by node of `to`: + 1; 0: not open yet */
+};
+
+/* `child` is open below `to`: what `to` knows of it. False: it cannot be. */
+static bool note_child(struct move_over *over, uint32_t to, uint32_t from_place, uint32_t place,
+                       bool is_new)
+{
+    struct node_state *state = &over->moved[to];
+
+    switch (over->to->nodes[to].kind) {
+    case PLAN_DOPAR:
+        state->at += is_new;
+        return true;
+    case PLAN_DO:
+        if (state->at != UINT32_MAX && state->at != place)
+            return false;
+        state->at = place;
+        return true;
+    case PLAN_TRY:
+    case PLAN_ARMS:
+        state->at = place;
+        return from_place == place;
+    case PLAN_LEAF:
+        break;
+    }
+    return false;
+}
+
+static bool open_over(struct move_over *over, uint32_t from, uint32_t to)
+{
+    if (over->origin[to] != 0)
+        return over->origin[to] == from + 1;
+    over->origin[to] = from + 1;
+    over->moved[to] = over->states[from];
+    if (over->to->nodes[to].kind == PLAN_DOPAR)
+        over->moved[to].at = 0; /* counted anew */
+    if (over->to->nodes[to].kind == PLAN_DO)
+        over->moved[to].at = UINT32_MAX;
+    return over->from->nodes[from].kind == over->to->nodes[to].kind;
+}
+
+/* From a live step up to the root: the same groups, the same part of each try. */
+static bool move_step(struct move_over *over, uint32_t step)
+{
+    uint32_t from = over->from->steps[step].node, to = over->to->steps[step].node;
+    bool is_new = over->origin[to] == 0;
+
+    if (!open_over(over, from, to))
+        return false;
+    for (;;) {
+        const struct plan_node *a = &over->from->nodes[from], *b = &over->to->nodes[to];
+        bool is_parent_new;
+
+        if (a->parent == NODE_NONE || b->parent == NODE_NONE)
+            return a->parent == b->parent;
+        is_parent_new = over->origin[b->parent] == 0;
+        if (!open_over(over, a->parent, b->parent) ||
+            !note_child(over, b->parent, a->place, b->place, is_new))
+            return false;
+        from = a->parent;
+        to = b->parent;
+        is_new = is_parent_new;
+    }
+}
+
+/* The states of `to` where the memory stands in its own plan. STEP_NONE, or the step that has no
+ * such place. *out NULL: no memory. */
+static uint32_t move_states(const struct flow_memory *memory, const struct plan *to,
+                            struct arena *arena, struct node_state **out)
+{
+    struct move_over over = { memory->plan, to, memory->nodes, NULL, NULL };
+
+    over.moved = ARENA_ARRAY(arena, struct node_state, to->node_count + 1);
+    over.origin = ARENA_ARRAY(arena, uint32_t, to->node_count + 1);
+    *out = over.origin ? over.moved : NULL;
+    for (uint32_t i = 0; *out && i < memory->live_count; i++)
+        if (!move_step(&over, memory->live[i].plan))
+            return memory->live[i].plan;
+    return STEP_NONE;
+}
+
+/* ---- Deciding -------------------------------------------------------------------------------- */
+
+static str step_name(const struct turn *turn, uint32_t step)
+{
+    return words_shown(turn->plan->steps[step].name);
+}
+
+static void refuse(struct turn *turn, uint32_t step, const char *why)
+{
+    turn->status = scope_fail(turn->scope, PAWL_CONFLICT, "the live step '%.*s' %s",
+                              STR_ARG(step_name(turn, step)), why);
+}
+
+static void check_live(struct turn *turn, const struct plan *new)
+{
+    const struct flow_memory *memory = turn->memory;
+
+    for (uint32_t i = 0; turn->status == PAWL_OK && i < memory->live_count; i++) {
+        const struct plan_step *step = &turn->plan->steps[memory->live[i].plan];
+        uint32_t found = plan_find(new, step->name);
+
+        if (found == STEP_NONE)
+            refuse(turn, memory->live[i].plan, "does not exist in the other definition");
+        else if (new->steps[found].kind != step->kind ||
+                 step_is_taken(&new->steps[found]) != step_is_taken(step))
+            refuse(turn, memory->live[i].plan, "is of another kind in the other definition");
+    }
+    for (uint32_t i = 0; turn->status == PAWL_OK && !turn->plan->is_tree && i < turn->plan->count;
+         i++)
+        if (memory->joins[i] && plan_find(new, turn->plan->steps[i].name) == STEP_NONE)
+            refuse(turn, i, "is being joined at and does not exist in the other definition");
+}
+
+static void check_groups(struct turn *turn, const struct plan *merged)
+{
+    struct node_state *states;
+    uint32_t step;
+
+    if (!merged->is_tree || turn->status != PAWL_OK)
+        return;
+    step = move_states(turn->memory, merged, &turn->scope->arena, &states);
+    if (!states)
+        turn->status = scope_no_memory(turn->scope);
+    else if (step != STEP_NONE)
+        refuse(turn, step, "stands under other groups in the other definition");
+}
+
+/* Its payload says which definition, its effect which plan: a history that is read years later
+ * needs nothing else. */
+void decide_amend(struct turn *turn)
+{
+    struct plan *new = NULL, *merged = NULL;
+    str text = STR_NONE;
+
+    turn->status = plan_load(turn->scope, turn->event->given, &new);
+    if (turn->status == PAWL_OK && new->is_tree != turn->plan->is_tree)
+        turn->status =
+            scope_fail(turn->scope, PAWL_CONFLICT, "a %s cannot go on as a %s",
+                       turn->plan->is_tree ? "tree" : "graph", new->is_tree ? "tree" : "graph");
+    if (turn->status == PAWL_OK)
+        check_live(turn, new);
+    if (turn->status == PAWL_OK)
+        turn->status = merge_plans(turn->scope, turn->plan, new, &text);
+    if (turn->status == PAWL_OK)
+        turn->status = plan_load(turn->scope, text, &merged);
+    if (turn->status == PAWL_OK)
+        check_groups(turn, merged);
+    turn_draft(turn, LIFE_T_AMEND, NULL, turn->event->payload);
+    turn_cause(turn, (struct effect){ .kind = EFFECT_PLAN, .state = turn->event->given });
+}
+
+/* ---- Folding --------------------------------------------------------------------------------- */
+
+str amend_plan_text(const struct effect_list *effects)
+{
+    for (uint32_t i = 0; effects && i < effects->count; i++)
+        if (effects->items[i].kind == EFFECT_PLAN)
+            return effects->items[i].state;
+    return STR_NONE;
+}
+
+/* Results by the slots of the other plan. */
+static bool move_results(struct flow_memory *memory, const struct plan *merged, struct arena *arena)
+{
+    struct kept_text *results = ARENA_ARRAY(arena, struct kept_text, merged->slot_count + 1);
+
+    for (uint32_t i = 0; results && i < memory->plan->count; i++) {
+        uint32_t from = memory->plan->steps[i].result_slot, to = merged->steps[i].result_slot;
+
+        if (from != STEP_NONE && to != STEP_NONE)
+            results[to] = memory->results[from];
+    }
+    memory->results = results;
+    return results != NULL;
+}
+
+static bool move_joins(struct flow_memory *memory, const struct plan *merged, struct arena *arena)
+{
+    bool *joins = ARENA_ARRAY(arena, bool, merged->is_tree ? 1 : merged->count);
+
+    if (joins && !merged->is_tree)
+        memcpy(joins, memory->joins, memory->plan->count * sizeof *joins);
+    memory->joins = joins;
+    return joins != NULL;
+}
+
+static bool move_memory(struct flow_memory *memory, const struct plan *merged, struct arena *arena)
+{
+    struct node_state *states = memory->nodes;
+
+    if (merged->is_tree)
+        (void)move_states(memory, merged, arena, &states);
+    memory->nodes = states;
+    if (!states || !move_results(memory, merged, arena) || !move_joins(memory, merged, arena))
+        return false;
+    memory->plan = merged;
+    memory->is_amended = true;
+    return true;
+}
+
+/* What the new plan asks for and the old one had forgotten comes with the entry. */
+pawl_status memory_take_results(struct flow_memory *memory, const struct node *results,
+                                struct scope *scope, struct arena *arena)
+{
+    for (const struct node *item = results ? results->first : NULL; item; item = item->next) {
+        uint32_t step = plan_find(memory->plan, item->key);
+        uint32_t slot = step == STEP_NONE ? STEP_NONE : memory->plan->steps[step].result_slot;
+
+        if (slot != STEP_NONE && !memory->results[slot].data &&
+            !memory_keep(&memory->results[slot], item->raw, arena))
+            return scope_no_memory(scope);
+    }
+    return PAWL_OK;
+}
+
+pawl_status memory_amend(struct flow_memory *memory, const struct entry_view *entry,
+                         struct scope *scope, struct arena *arena)
+{
+    str text = amend_plan_text(entry->effects), merged_text = STR_NONE;
+    struct plan *new = NULL, *merged = NULL;
+    struct node *payload = NULL;
+    pawl_status status = PAWL_STORAGE_FAILURE;
+
+    if (text.data)
+        status = plan_load(scope, text, &new);
+    if (status == PAWL_OK && new->is_tree != memory->plan->is_tree)
+        status = PAWL_STORAGE_FAILURE;
+    if (status == PAWL_OK)
+        status = merge_plans(scope, memory->plan, new, &merged_text);
+    if (status == PAWL_OK)
+        status = plan_load_into(arena, merged_text, scope, &merged);
+    if (status == PAWL_OK && !move_memory(memory, merged, arena))
+        status = scope_no_memory(scope);
+    if (status == PAWL_OK && entry->payload.data)
+        status = node_read_json(scope, entry->payload, &payload);
+    if (status != PAWL_OK)
+        return status == PAWL_NO_MEMORY
+                   ? status
+                   : scope_fail(scope, PAWL_STORAGE_FAILURE,
+                                "the plan of an amend cannot be read; verify the store");
+    return memory_take_results(memory, payload ? node_find(payload, "results") : NULL, scope,
+                               arena);
+}
+
+/* ---- For readers ------------------------------------------------------------------------------
+ */
+
+pawl_status flow_amended(struct scope *scope, const struct definition *definition,
+                         const struct effect_list *effects, struct definition **out)
+{
+    struct definition *amended = ARENA_NEW(&scope->arena, struct definition);
+    struct plan *new = NULL, *merged = NULL;
+    str text = STR_NONE;
+    pawl_status status = amended ? PAWL_OK : scope_no_memory(scope);
+
+    if (status == PAWL_OK)
+        status = plan_load(scope, amend_plan_text(effects), &new);
+    if (status == PAWL_OK)
+        status = merge_plans(scope, plan_of(definition), new, &text);
+    if (status == PAWL_OK)
+        status = plan_load(scope, text, &merged);
+    if (status != PAWL_OK)
+        return status;
+    *amended = *definition;
+    amended->plan_text = text;
+    amended->plan = merged;
+    *out = amended;
+    return PAWL_OK;
+}
+
+bool flow_wants_result(const struct definition *definition, str name)
+{
+    uint32_t step = plan_find(plan_of(definition), name);
+
+    return step != STEP_NONE && plan_of(definition)->steps[step].result_slot != STEP_NONE;
+}

@@ -1,0 +1,60 @@
+/* condition_expr.c - conditions beyond the six: Lua expressions (src/expr), and what they see. */
+#include "expr/expr.h"
+#include "flow/flow_int.h"
+
+struct view {
+    struct scope *scope;
+    const struct template_source *source;
+    const struct node *result;
+};
+
+static const struct node *read_value(const struct view *view, str json, pawl_status *status)
+{
+    struct node *node = NULL;
+
+    if (json.data && *status == PAWL_OK)
+        *status = node_read_json(view->scope, json, &node);
+    return node;
+}
+
+static const struct node *find_global(void *context, str name, pawl_status *status)
+{
+    const struct view *view = context;
+    const struct template_source *source = view->source;
+
+    if (str_is(name, "result"))
+        return view->result;
+    if (str_is(name, "input"))
+        return read_value(view, source->memory->input, status);
+    if (str_is(name, "context"))
+        return read_value(
+            view, source->context.data ? source->context : memory_context(source->memory), status);
+    return NULL;
+}
+
+static bool find_step(void *context, str name, const struct node **out, pawl_status *status)
+{
+    const struct view *view = context;
+    const struct template_source *source = view->source;
+    uint32_t step = plan_find(source->plan, name);
+    uint32_t slot = step == STEP_NONE ? STEP_NONE : source->plan->steps[step].result_slot;
+
+    if (slot == STEP_NONE)
+        return false;
+    *out = slot == source->fresh_slot
+               ? view->result
+               : read_value(view, kept_view(&source->memory->results[slot]), status);
+    return true;
+}
+
+pawl_status condition_holds(struct scope *scope, const struct template_source *source, str text,
+                            const struct node *result, bool *out)
+{
+    struct view view = { scope, source, result };
+    struct expr_world world = { find_global, find_step, &view };
+
+    if (!condition_is_pattern(text))
+        return expr_holds(scope, text, &world, out);
+    *out = condition_matches(text, result);
+    return PAWL_OK;
+}

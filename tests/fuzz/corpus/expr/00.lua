@@ -1,0 +1,3 @@
+
+  result >= 1
+  and result <= 2 -- in between

@@ -1,0 +1,1 @@
+  if result then return 1 end

@@ -1,0 +1,1 @@
+#result == 3 and result[4] == nil

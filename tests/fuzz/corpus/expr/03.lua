@@ -1,0 +1,1 @@
+#result > 100 and result:find('xx') == 1

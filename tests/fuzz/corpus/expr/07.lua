@@ -1,0 +1,1 @@
+('x'):rep(math.floor(2^62))

@@ -1,0 +1,1 @@
+(function() result.a = 2 end)()

@@ -1,0 +1,1 @@
+(result == 5) and input.n == 5

@@ -1,0 +1,1 @@
+b c" ].result or x.steps.no or mysteps.no or 

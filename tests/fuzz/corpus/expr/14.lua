@@ -1,0 +1,1 @@
+for i = 1, 1e15 do end

@@ -1,0 +1,1 @@
+for i = 1, 1e9 do for j, v in ipairs(result) do end end

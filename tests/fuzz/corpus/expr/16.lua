@@ -1,0 +1,1 @@
+for i = 1, 1e9 do local s = ('x'):rep(250000) end

@@ -1,0 +1,1 @@
+for i = 1, 1e9 do local x = result[1000] local y = result[1] end

@@ -1,0 +1,1 @@
+local a, b = ('a'):rep(200000), ('a'):rep(199999) .. 'b' for i = 1, 1e9 do if a < b then 

@@ -1,0 +1,1 @@
+local a, t = ('a'):rep(200000), {} for i = 1, 1e9 do t[('a'):rep(199999) .. 'a'] = 1 end

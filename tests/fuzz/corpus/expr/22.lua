@@ -1,0 +1,1 @@
+local n = 0; for i, v in ipairs(result) do n = n + i * v end; return n == 14

@@ -1,0 +1,1 @@
+local s = ('a'):rep(200000) for i = 1, 1e9 do s:find('b') end

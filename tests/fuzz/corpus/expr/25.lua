@@ -1,0 +1,1 @@
+local s = ('x'):rep(1000) for i = 1, 1e9 do s:upper() end

@@ -1,0 +1,1 @@
+result.big > 1e300

@@ -1,0 +1,1 @@
+result[2] == 2 and ('x'):rep(100000) ~= '' and steps.a

@@ -1,0 +1,1 @@
+steps . d . result > steps['e'].result or steps[f] or stepsg.h

@@ -1,0 +1,1 @@
+steps.a.result.b[1] + steps.a.result.b[2] == 3

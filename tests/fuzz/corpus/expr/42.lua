@@ -1,0 +1,1 @@
+steps['not-yet'].result == nil

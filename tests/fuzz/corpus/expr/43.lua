@@ -1,0 +1,1 @@
+string.rep(result, 3) == 'ababab' and ('x'):rep(0) == ''

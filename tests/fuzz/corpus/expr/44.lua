@@ -1,0 +1,1 @@
+tonumber(result) == 12 and tostring(12) == result and tonumber('x') == nil

@@ -1,0 +1,1 @@
+type(result) == 'table' and type(result.a) == 'number' and type(nil) == 'nil'

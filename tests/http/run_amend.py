@@ -1,0 +1,182 @@
+"""A flow under way goes on by another definition (B42, X2; DESIGN section 5, instance.amend)."""
+import signal
+import subprocess
+import sys
+
+from run_flows import actions, claim, complete, server, state, steps, yaml
+from web import harness
+
+ONE = """steps:
+  start: {name: search, tool: find, next: ask}
+  ask: {tool: ask, next: notify}
+  notify: {tool: push, args: {text: old}, done: true}
+"""
+# `ask` goes on to a step that was not there, which asks for a result that nobody had asked for.
+TWO = """steps:
+  start: {name: search, tool: find, next: ask}
+  ask: {tool: ask, next: check}
+  check: {tool: check, args: {seen: "{{steps.search.result.id}}"}, branch: [{if: "result > 3", then: notify}]}
+  notify: {tool: push, args: {text: new}, done: true}
+"""
+
+
+def amend(web, instance, definition, **members):
+    return web.expect(200, "POST", "/v1/instances/%s/amend" % instance, {"definition": definition, **members}).json
+
+
+def begin(web):
+    """An instance of ONE whose `ask` is being worked on; TWO is there as the second version."""
+    yaml(web, "research", ONE)
+    instance = web.create(definition="research")
+    [step] = claim(web, "find")
+    complete(web, step, {"id": 7})
+    [asked] = claim(web, "ask")
+    yaml(web, "research", TWO)
+    return instance, asked
+
+
+def verify_twice(shell, web):
+    assert web.post("/v1/verify").json["valid"], web.post("/v1/verify").json
+    tool = str(harness.ROOT / "tools" / "verify.py")
+    done = subprocess.run([sys.executable, tool, str(shell.folder / "pawl.db")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_b42_x2_a_running_flow_goes_on_by_another_version_from_its_next_step(shell):
+    _, web = server(shell)
+    instance, asked = begin(web)
+    before = web.get("/v1/instances/%s/declaration" % instance).body
+    got = amend(web, instance, "research", actor_ref="ann")
+    assert got == {"definition": "research", "version": 2, "sequence_number": 5}, got
+    entry = web.get("/v1/instances/%s/history" % instance).json["entries"][-1]
+    assert (entry["action"], entry["from_state"], entry["to_state"], entry["actor_ref"]) == \
+        ("amend", "running", "running", "ann"), entry
+    assert entry["payload"]["definition"] == "research" and entry["payload"]["version"] == 2, entry
+    assert web.get("/v1/instances/" + instance).json["version"] == 2
+    assert web.get("/v1/instances/%s/declaration" % instance).body == before, "what was supplied stays"
+    complete(web, asked, "yes")  # a step that was live goes on
+    [check] = claim(web, "check")
+    assert check["args"] == {"seen": 7}, "the result was not kept by the first plan: %s" % check
+    assert [s["name"] for s in steps(web, instance)] == ["search", "ask", "check"]
+    assert web.get("/v1/instances/%s/why" % instance).json["waiting_for"][0]["name"] == "check"
+    complete(web, check, 4)
+    [push] = claim(web, "push")
+    assert push["args"] == {"text": "new"}
+    complete(web, push, "sent")
+    assert state(web, instance) == ("completed", "completed")
+    names = [e.get("step") for e in web.get("/v1/instances/%s/history" % instance).json["entries"]]
+    assert names == [None, "search", "search", "ask", None, "ask", "check", "check", "notify", "notify", None], names
+    assert web.get("/v1/instances/" + instance).json["version"] == 2
+    verify_twice(shell, web)
+
+
+def test_an_amended_flow_survives_a_kill_and_a_restart(shell):
+    child, web = server(shell)
+    instance, asked = begin(web)
+    amend(web, instance, "research@2")
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    _, web = server(shell)
+    complete(web, asked, "yes")  # leases of workers elsewhere live on
+    [check] = claim(web, "check")
+    assert check["args"] == {"seen": 7}, check
+    verify_twice(shell, web)
+
+
+def test_what_cannot_be_amended_is_refused_and_named(shell):
+    _, web = server(shell)
+    instance, asked = begin(web)
+    path = "/v1/instances/%s/amend" % instance
+    yaml(web, "other", "steps: {start: {tool: find, done: true}}")
+    yaml(web, "tree", "do: [{name: ask, action: ask, payload: {}}]")
+    yaml(web, "gate", "steps: {start: {name: ask, tool: null, done: true}}")
+    web.expect(201, "PUT", "/v1/definitions/machine", {"states": ["a", "b"], "initial_state": "a", "terminal_states": ["b"],
+               "terminal_kinds": {"b": "success"}, "transitions": [{"from_state": "a", "action": "go", "to_state": "b"}]})
+    assert "'ask' does not exist" in web.refused("conflict", "POST", path, {"definition": "other"}).json["detail"]
+    assert "a graph cannot go on as a tree" in web.refused("conflict", "POST", path, {"definition": "tree"}).json["detail"]
+    assert "'ask' is of another kind" in web.refused("conflict", "POST", path, {"definition": "gate"}).json["detail"]
+    web.refused("invalid-request", "POST", path, {"definition": "machine"})
+    web.refused("not-known", "POST", path, {"definition": "nosuch"})
+    web.refused("not-known", "POST", path, {"definition": "research@9"})
+    web.refused("invalid-request", "POST", path, {})
+    web.refused("not-known", "POST", "/v1/instances/%s/amend" % ("0" * 26), {"definition": "other"})
+    web.refused("invalid-transition", "POST", "/v1/instances/%s/fire" % instance, {"action": "amend"})
+    machine = web.create(definition="machine")
+    web.refused("invalid-transition", "POST", "/v1/instances/%s/amend" % machine, {"definition": "research"})
+    assert "amend" not in actions(web, instance), "nothing was recorded"
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % instance)
+    web.refused("terminal", "POST", path, {"definition": "research"})
+    verify_twice(shell, web)
+
+
+def test_a_key_amends_once_and_a_paused_flow_can_be_amended(shell):
+    _, web = server(shell)
+    instance, _ = begin(web)
+    web.expect(200, "POST", "/v1/instances/%s/pause" % instance)
+    path, key = "/v1/instances/%s/amend" % instance, {"Idempotency-Key": "k1"}
+    first = web.expect(200, "POST", path, {"definition": "research"}, key).json
+    assert web.expect(200, "POST", path, {"definition": "research"}, key).json == first
+    assert actions(web, instance).count("amend") == 1
+    verify_twice(shell, web)
+
+
+def test_amends_build_on_each_other(shell):
+    _, web = server(shell)
+    instance, asked = begin(web)
+    amend(web, instance, "research@2")
+    amend(web, instance, "research@1")
+    assert web.get("/v1/instances/" + instance).json["version"] == 1
+    yaml(web, "third", TWO.replace("check", "look"))
+    amend(web, instance, "third")
+    complete(web, asked, 1)
+    [look] = claim(web, "look")
+    assert look["name"] == "look" and look["args"] == {"seen": 7}, look
+    assert web.get("/v1/instances/" + instance).json["definition"] == "third"
+    complete(web, look, 9)
+    complete(web, claim(web, "push")[0], 1)
+    assert state(web, instance)[0] == "completed"
+    verify_twice(shell, web)
+
+
+TREE = """do:
+  - {name: a, action: a, payload: {}}
+  - try:
+      - dopar: [{name: b, action: b, payload: {}}, {name: c, action: c, payload: {}}]
+      %s
+    rescue: [{name: r, action: r, payload: {}}]
+    finally: [{name: f, action: f, payload: {}}]
+"""
+
+
+def test_a_tree_goes_on_under_the_same_groups(shell):
+    _, web = server(shell)
+    yaml(web, "tree", TREE % "")
+    instance = web.create(definition="tree")
+    complete(web, claim(web, "a")[0], 1)
+    [b], [c] = claim(web, "b"), claim(web, "c")
+    yaml(web, "tree", TREE % "- {name: d, action: d, payload: {}}")
+    yaml(web, "moved", "do: [{name: b, action: b, payload: {}}, {name: c, action: c, payload: {}}]")
+    path = "/v1/instances/%s/amend" % instance
+    assert "under other groups" in web.refused("conflict", "POST", path, {"definition": "moved"}).json["detail"]
+    complete(web, b, 1)
+    amend(web, instance, "tree")
+    complete(web, c, 1)
+    complete(web, claim(web, "d")[0], 1)
+    assert claim(web, "r") == []
+    complete(web, claim(web, "f")[0], 1)
+    assert state(web, instance)[0] == "completed", steps(web, instance)
+    verify_twice(shell, web)
+
+
+def test_the_command_line_amends_too(shell):
+    shell.write("one.yaml", ONE)
+    shell.write("two.yaml", TWO)
+    shell.pawl("define", "one.yaml", "--name", "research")
+    shell.pawl("start", "research")
+    shell.pawl("define", "two.yaml", "--name", "research")
+    assert "research@2" in shell.pawl("amend", "@last", "research", "--actor", "ann").out
+    assert "amend" in shell.pawl("history", "@last").out
+
+
+if __name__ == "__main__":
+    harness.main(globals())

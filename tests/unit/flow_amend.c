@@ -1,0 +1,140 @@
+/* flow_amend.c - a flow under way goes on by another plan (B42, X2). The rig prints and loads the
+ * memory after every event, so each of these is also a restart from a snapshot. */
+#include "flow_rig.h"
+
+static pawl_status amend(struct rig *rig, const char *text)
+{
+    struct definition *next = rig_compile(rig->scope, text, NULL);
+
+    return rig_do(rig, (struct event){ .kind = EVENT_AMEND,
+                                       .payload = STR("{\"definition\":\"d\",\"version\":2}"),
+                                       .given = next->plan_text });
+}
+
+static void expect_call(struct rig *rig, uint32_t ordinal, const char *step, const char *args)
+{
+    struct flow_call call;
+
+    EXPECT_OK(flow_call(rig->definition, rig->memory, ordinal, rig->scope, &call));
+    EXPECT_STR(call.step, step);
+    EXPECT_STR(call.args, args);
+}
+
+#define OLD "steps: {a: {tool: x, next: b}, b: {tool: x, next: c}, c: {tool: x, done: true}}"
+
+TEST(flow_amend, b42_the_next_step_is_that_of_the_new_plan)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, OLD, NULL);
+    rig_begin(&rig);
+    EXPECT_OK(amend(&rig, "steps: {z: {tool: x, next: a}, a: {tool: x, args: {n: 1}, next: d}, d: "
+                          "{tool: x, args: {r: '{{steps.a.result}}'}, done: true}}"));
+    expect_call(&rig, 1, "a", "{\"n\":1}");
+    rig_run(&rig, 1, "7");
+    expect_call(&rig, 2, "d", "{\"r\":7}");
+    rig_run(&rig, 2, "8");
+    EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    EXPECT_STR(rig.last_payload, "8");
+    rig_fini(&rig);
+}
+
+/* Steps keep their index for ever: what was recorded means what it meant. */
+TEST(flow_amend, a_step_that_goes_and_comes_back_is_the_same)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, OLD, NULL);
+    rig_begin(&rig);
+    EXPECT_OK(amend(&rig, "steps: {a: {tool: x, next: e}, e: {tool: x, done: true}}"));
+    EXPECT_OK(amend(&rig, OLD));
+    rig_run(&rig, 1, "1");
+    EXPECT_STORY(&rig, "step.complete a.1#1 1 [[\"end\",1],[\"step\",2,1]]\n");
+    rig_fini(&rig);
+}
+
+TEST(flow_amend, live_steps_that_have_no_place_are_named)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, OLD, NULL);
+    rig_begin(&rig);
+    EXPECT_EQ(amend(&rig, "steps: {b: {tool: x, done: true}}"), PAWL_CONFLICT);
+    EXPECT_HAS(rig.scope->error.message, "the live step 'a' does not exist");
+    EXPECT_EQ(amend(&rig, "steps: {a: {wait: {signal: s}, done: true}}"), PAWL_CONFLICT);
+    EXPECT_HAS(rig.scope->error.message, "'a' is of another kind");
+    EXPECT_EQ(amend(&rig, "steps: {a: {tool: sleep, args: {for: 1s}, done: true}}"), PAWL_CONFLICT);
+    EXPECT_EQ(amend(&rig, "do: [{name: a, action: x, payload: {}}]"), PAWL_CONFLICT);
+    EXPECT_HAS(rig.scope->error.message, "a graph cannot go on as a tree");
+    EXPECT_EQ(rig.seq, 1);
+    rig_fini(&rig);
+}
+
+#define FAN(end)                                                                                   \
+    "steps: {s: {tool: x, parallel: [a, b]}, a: {tool: x, join: " end "}, b: {tool: x, join: " end \
+    "}, " end ": {tool: x, done: true}}"
+
+TEST(flow_amend, a_join_that_waits_goes_on_waiting)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, FAN("end"), NULL);
+    rig_begin(&rig);
+    rig_run(&rig, 1, "1");
+    rig_run(&rig, 2, "1");
+    EXPECT_EQ(amend(&rig, FAN("other")), PAWL_CONFLICT);
+    EXPECT_HAS(rig.scope->error.message, "'end' is being joined at");
+    EXPECT_OK(amend(&rig,
+                    "steps: {n: {tool: x, next: s}, s: {tool: x, parallel: [a, b]}, b: {tool: "
+                    "x, join: end}, a: {tool: x, join: end}, end: {tool: y, done: true}}"));
+    rig_run(&rig, 3, "1");
+    EXPECT_STORY(&rig, "step.complete b.3#1 1 [[\"end\",3],[\"step\",4,3]]\n");
+    rig_fini(&rig);
+}
+
+#define TREE(more)                                                                                 \
+    "do: [{try: [{dopar: [{name: a, action: x, payload: {}}, {do: [{name: b, action: x, payload: " \
+    "{}}" more                                                                                     \
+    "]}]}], rescue: [{name: r, action: x, payload: {}}], finally: [{name: f, action: x, "          \
+    "payload: {}}]}]"
+
+TEST(flow_amend, a_tree_stands_where_it_stood_and_knows_what_failed)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, TREE(""), NULL);
+    rig_begin(&rig);
+    EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 1, NULL));
+    EXPECT_OK(rig_step(&rig, EVENT_STEP_FAILED, 1, "\"no\"")); /* the dopar will have failed */
+    EXPECT_OK(amend(&rig, TREE(", {name: c, action: x, payload: {}}")));
+    rig_run(&rig, 2, "1");
+    EXPECT_STORY(&rig, "step.complete b.2#1 1 [[\"end\",2],[\"step\",3,4]]\n");
+    rig_run(&rig, 3, "1"); /* c, which is new; then the rescue, for a failed */
+    EXPECT_STORY(&rig, "step.complete ?.3#1 1 [[\"end\",3],[\"step\",4,2]]\n");
+    rig_run(&rig, 4, "1");
+    EXPECT_STORY(&rig, "step.complete r.4#1 1 [[\"end\",4],[\"step\",5,3]]\n");
+    rig_run(&rig, 5, "1");
+    EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    rig_fini(&rig);
+}
+
+TEST(flow_amend, a_tree_under_other_groups_is_refused)
+{
+    static const char *const texts[] = {
+        "do: [{name: a, action: x, payload: {}}, {name: b, action: x, payload: {}}]",
+        "do: [{try: [], finally: [{dopar: [{name: a, action: x, payload: {}}, {do: [{name: b, "
+        "action: x, payload: {}}]}]}]}]",
+        "do: [{do: [{dopar: [{name: a, action: x, payload: {}}, {do: [{name: b, action: x, "
+        "payload: {}}]}]}]}]",
+        "dopar: [{name: a, action: x, payload: {}}, {do: [{name: b, action: x, payload: {}}]}]",
+    };
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, TREE(""), NULL);
+    rig_begin(&rig);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        EXPECT_EQ(amend(&rig, texts[i]), PAWL_CONFLICT);
+        EXPECT_HAS(rig.scope->error.message, "stands under other groups");
+    }
+    rig_fini(&rig);
+}

@@ -1,0 +1,147 @@
+/* flow_expr.c - branches whose condition is an expression (DESIGN.md, section 4). */
+#include "flow_rig.h"
+#include <stdio.h>
+
+#define FLOW                                                                                       \
+    "steps:\n"                                                                                     \
+    "  start: {tool: x, augment: {seen: identity}, next: check}\n"                                 \
+    "  check: {tool: x, branch: [{if: 'result > 3', then: high}, {if: "                            \
+    "'steps.start.result.ok and context.seen.ok and result == input.limit', then: "                \
+    "equal}, {if: '#steps.check.result > 1', then: long}]}\n"                                      \
+    "  high: {tool: x, done: true}\n  equal: {tool: x, done: true}\n  long: {tool: x, done: "      \
+    "true}\n"
+
+static void expect_step(struct rig *rig, uint32_t ordinal, const char *name)
+{
+    struct flow_call call;
+
+    EXPECT_OK(flow_call(rig->definition, rig->memory, ordinal, rig->scope, &call));
+    EXPECT_STR(call.step, name);
+}
+
+TEST(flow_expr, an_expression_sees_result_input_context_and_steps)
+{
+    static const char *const results[][2] = { { "4", "high" }, { "3", "equal" }, { "1", NULL } };
+
+    for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
+        struct rig rig;
+
+        rig_init(&rig, &t->scope, FLOW, "{\"limit\":3}");
+        rig_begin(&rig);
+        rig_run(&rig, 1, "{\"ok\":true}");
+        rig_run(&rig, 2, results[i][0]);
+        if (results[i][1])
+            expect_step(&rig, 3, results[i][1]);
+        else
+            EXPECT_EQ(rig.state, LIFE_FAILED); /* the length of a number */
+        rig_fini(&rig);
+    }
+}
+
+/* The rig finds each decision again from its entries alone, so verify would. */
+TEST(flow_expr, a_condition_that_cannot_be_told_fails_the_step_at_once)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, FLOW, NULL);
+    rig_begin(&rig);
+    rig_run(&rig, 1, "{\"ok\":true}");
+    rig_run(&rig, 2, "\"text\"");
+    EXPECT_EQ(rig.state, LIFE_FAILED);
+    EXPECT_EQ(rig.attempts.items[1].status, STEP_FAILED);
+    EXPECT_HAS(rig.attempts.items[1].error.data, "attempt to compare");
+    EXPECT_EQ(rig.attempts.count, 2); /* no other attempt: it would be told no better */
+    rig_fini(&rig);
+}
+
+TEST(flow_expr, a_condition_without_end_fails_the_step)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, "steps: {a: {tool: x, branch: [{if: 'while true do end', then: a}]}}",
+             NULL);
+    rig_begin(&rig);
+    rig_run(&rig, 1, "1");
+    EXPECT_EQ(rig.state, LIFE_FAILED);
+    EXPECT_HAS(rig.last_payload.data, "50000 operations");
+    rig_fini(&rig);
+}
+
+/* What was awaited came, but cannot be used: an entry of a wait that only a check finds again. */
+TEST(flow_expr, a_wait_and_a_gate_fail_alike)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope,
+             "steps: {a: {wait: {signal: s}, branch: [{if: 'result > 3', then: b}]}, b: {tool: "
+             "null, branch: [{if: 'result > 3', then: b}]}}",
+             NULL);
+    rig_begin(&rig);
+    EXPECT_OK(rig_do(
+        &rig, (struct event){ .kind = EVENT_SIGNAL, .name = STR("s"), .payload = STR("4") }));
+    EXPECT_OK(rig_do(&rig, (struct event){ .kind = EVENT_APPROVE, .ordinal = 2 }));
+    EXPECT_EQ(rig.state, LIFE_FAILED);
+    rig_fini(&rig);
+    rig_init(&rig, &t->scope,
+             "steps: {a: {wait: {signal: s}, branch: [{if: 'result > 3', then: b}]}, b: {tool: x, "
+             "done: true}}",
+             NULL);
+    rig_begin(&rig);
+    EXPECT_OK(rig_do(&rig, (struct event){ .kind = EVENT_SIGNAL, .name = STR("s") }));
+    EXPECT_EQ(rig.state, LIFE_FAILED);
+    EXPECT_EQ(rig.attempts.items[0].status, STEP_FAILED);
+    rig_fini(&rig);
+}
+
+static void expect_refused(struct test *t, const char *condition, const char *words)
+{
+    struct findings findings = { 0 };
+    struct definition *definition;
+    struct node *document;
+    char text[400];
+
+    (void)snprintf(
+        text, sizeof text,
+        "steps:\n  a: {tool: x, branch: [{if: \"%s\", then: a}]}\n  b-c: {tool: x, done: "
+        "true}",
+        condition);
+    EXPECT_OK(node_read(&t->scope, str_of(text), &document));
+    EXPECT_EQ(flow_compile(&t->scope, document, &findings, &definition), PAWL_INVALID_DEFINITION);
+    EXPECT(findings.count > 0);
+    EXPECT_HAS(findings.items[0].message, words);
+    EXPECT_EQ(findings.items[0].line, 2);
+    EXPECT_EQ(findings.items[0].column, 30);
+}
+
+TEST(flow_expr, what_does_not_compile_is_refused_with_line_and_column)
+{
+    expect_refused(t, "result >", "is no expression: condition:1:");
+    expect_refused(t, "result ==", "is no expression");
+    expect_refused(t, "", "'if' is empty");
+    expect_refused(t, "(result", "is no expression");
+    expect_refused(t, "steps.nosuch.result > 1", "names steps.nosuch");
+    expect_refused(t, "steps['b-d'].result > 1", "names steps.b-d");
+}
+
+TEST(flow_expr, the_six_forms_stay_what_they_are_and_a_misreading_is_warned_of)
+{
+    struct findings findings = { 0 };
+    struct definition *definition;
+    struct rig rig;
+
+    definition = rig_compile(&t->scope,
+                             "steps: {a: {tool: x, branch: [{if: 'result == 5 and input.x', then: "
+                             "b}]}, b: {tool: x, done: true}}",
+                             &findings);
+    EXPECT(definition != NULL);
+    EXPECT_EQ(findings.count, 1);
+    EXPECT_HAS(findings.items[0].message, "begin with a parenthesis");
+    rig_init(&rig, &t->scope,
+             "steps: {a: {tool: x, branch: [{if: 'result == 5 and input.x', then: b}]}, b: {tool: "
+             "x, done: true}}",
+             NULL);
+    rig_begin(&rig);
+    rig_run(&rig, 1, "\"5 and input.x\"");
+    expect_step(&rig, 2, "b");
+    rig_fini(&rig);
+}
