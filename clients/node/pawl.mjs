@@ -366,7 +366,7 @@ export class InUse extends PawlError {}
 export class NoMemory extends PawlError {}
 
 const REASONS = {"invalid-request": InvalidRequest, "invalid-query": InvalidQuery, "unauthenticated": Unauthenticated, "forbidden": Forbidden, "not-known": NotKnown, "not-allowed": NotAllowed, "terminal": Terminal, "invalid-transition": InvalidTransition, "reason-required": ReasonRequired, "guard-not-satisfied": GuardNotSatisfied, "no-cancel-transition": NoCancelTransition, "not-awaiting": NotAwaiting, "lease-lost": LeaseLost, "conflict": Conflict, "paused": Paused, "too-large": TooLarge, "invalid-declaration": InvalidDeclaration, "invalid-definition": InvalidDefinition, "storage-failure": StorageFailure, "outcome-unknown": OutcomeUnknown, "overloaded": Overloaded, "in-use": InUse, "no-memory": NoMemory};
-const UNKEYED = new Set(["definition.get", "definition.list", "definition.check", "instance.list", "instance.counts", "instance.get", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.verify", "step.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "instance.events", "store.list", "store.verify", "metrics.get", "openapi.get", "health.get"]);
+const UNKEYED = new Set(["definition.get", "definition.graph", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.verify", "step.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "instance.events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"]);
 
 /** @typedef {{action: string, to_state: string, guard?: string, requires_reason?: boolean}} Action */
 /** @typedef {{alarm_id: KeptId, at: Time, operation: string, input: Record<string, any>}} Alarm */
@@ -383,6 +383,7 @@ const UNKEYED = new Set(["definition.get", "definition.list", "definition.check"
 /** @typedef {{message: string, line: number, column: number}} Finding */
 /** @typedef {string} Hash */
 /** @typedef {string} Id */
+/** @typedef {string} IdPrefix */
 /** @typedef {{instance_id: Id, definition: Name|null, version: number|null, kind: Kind, current_state: string, status: Status, terminal_kind: TerminalKind|null, actions: Array<Action>, can_cancel: boolean, next_sequence_number: number, subject_ref: string|null, correlation_id: string|null, labels: Labels|null, parent_id: Id|null, created_by: string|null, instantiated_at: Time, updated_at: Time, input: any, instance_metadata: any, result: any, error: any}} Instance */
 /** @typedef {string} KeptId */
 /** @typedef {("machine"|"flow"|"code")} Kind */
@@ -394,6 +395,7 @@ const UNKEYED = new Set(["definition.get", "definition.list", "definition.check"
 /** @typedef {{step_id: StepId, lease?: string, result?: any, error?: any, retry?: boolean}} StepAnswer */
 /** @typedef {string} StepId */
 /** @typedef {("pending"|"ready"|"running"|"done"|"failed"|"cancelled")} StepStatus */
+/** @typedef {string} StoreName */
 /** @typedef {("success"|"failure"|"cancel")} TerminalKind */
 /** @typedef {string} Time */
 /** @typedef {{token_id: KeptId, scopes: string, name: string|null, created_at: Time, expires_at: Time}} Token */
@@ -417,6 +419,14 @@ export class Pawl extends Calls {
      * @returns {Promise<{name: Name, version: number, kind: Kind, sha256: Hash, text: string}>} */
     definitionGet(name, more = {}) {
         return this._call("GET", "/v1/definitions/{name}", {name}, {version: more.version}, undefined, {});
+    }
+
+    /** A picture of a definition: text, Mermaid, Graphviz, SVG or JSON.
+     * @param {string} name
+     * @param {{version?: number, format?: ("text"|"mermaid"|"dot"|"svg"|"json")}} [more]
+     * @returns {Promise<string>} */
+    definitionGraph(name, more = {}) {
+        return this._call("GET", "/v1/graphs/{name}", {name}, {version: more.version, format: more.format}, undefined, {raw: true});
     }
 
     /** The newest version of every definition.
@@ -446,6 +456,13 @@ export class Pawl extends Calls {
      * @returns {Promise<{instances: Array<Instance>, next: Cursor|null}>} */
     instanceList(more = {}) {
         return this._call("GET", "/v1/instances", {}, {definition: more.definition, kind: more.kind, state: more.state, status: more.status, subject_ref: more.subject_ref, correlation_id: more.correlation_id, created_after: more.created_after, created_before: more.created_before, order: more.order, limit: more.limit, after: more.after, ...labelled(more.labels)}, undefined, {});
+    }
+
+    /** Which instance's id begins so, if only one does; or the newest.
+     * @param {{prefix?: IdPrefix}} [more]
+     * @returns {Promise<{instance_id: Id}>} */
+    instanceFind(more = {}) {
+        return this._call("GET", "/v1/instances/find", {}, {prefix: more.prefix}, undefined, {});
     }
 
     /** How many instances are in each state and status.
@@ -512,6 +529,14 @@ export class Pawl extends Calls {
      * @returns {Promise<{steps: Array<Step>}>} */
     instanceSteps(instance_id) {
         return this._call("GET", "/v1/instances/{instance_id}/steps", {instance_id}, {}, undefined, {});
+    }
+
+    /** A picture of its definition with the way it took and where it stands.
+     * @param {string} instance_id
+     * @param {{format?: ("text"|"mermaid"|"dot"|"svg"|"json")}} [more]
+     * @returns {Promise<string>} */
+    instanceGraph(instance_id, more = {}) {
+        return this._call("GET", "/v1/instances/{instance_id}/graph", {instance_id}, {format: more.format}, undefined, {raw: true});
     }
 
     /** Cancel by the declared transition into a cancel terminal.
@@ -626,6 +651,14 @@ export class Pawl extends Calls {
         return this._call("POST", "/v1/instances/{instance_id}/signals", {instance_id}, {}, {name, payload: more.payload, actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
     }
 
+    /** Send a signal to every instance that awaits it.
+     * @param {string} name
+     * @param {{filter?: any, payload?: any, actor_ref?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{delivered: number}>} */
+    signalBroadcast(name, more = {}) {
+        return this._call("POST", "/v1/signals", {}, {}, {name, filter: more.filter, payload: more.payload, actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
+    }
+
     /** Move the test clock; answers when nothing more is due.
      * @param {Duration} by
      * @param {{idempotencyKey?: string}} [more]
@@ -697,10 +730,24 @@ export class Pawl extends Calls {
         return this._call("DELETE", "/v1/tokens/{token_id}", {token_id}, {}, undefined, {key: more.idempotencyKey, keyed: true});
     }
 
-    /** The stores.
+    /** The stores: default, and those that were put.
      * @returns {Promise<{stores: Array<string>}>} */
     storeList() {
         return this._call("GET", "/v1/stores", {}, {}, undefined, {});
+    }
+
+    /** Make a store, if there is none of that name: every route is also under /v1/stores/NAME.
+     * @param {string} store
+     * @param {{idempotencyKey?: string}} [more]
+     * @returns {Promise<{store: string}>} */
+    storePut(store, more = {}) {
+        return this._call("PUT", "/v1/stores/{store}", {store}, {}, undefined, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** What the store is: versions, records, clock, what is overdue.
+     * @returns {Promise<{version: string, sqlite: string|null, format: string|null, migrations: string|null, records: number, rows_behind: number, instances: number, definitions: number, wal_bytes: number, now: Time, last_record_at: Time|null, test_clock: boolean, timers_overdue: number, oldest_overdue: Time|null}>} */
+    storeInfo() {
+        return this._call("GET", "/v1/info", {}, {}, undefined, {});
     }
 
     /** Check every record of the store, or every instance of a definition.

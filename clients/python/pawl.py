@@ -465,7 +465,7 @@ class NoMemory(PawlError):
 
 
 REASONS = {kind.reason: kind for kind in PawlError.__subclasses__()}
-UNKEYED = {"definition.get", "definition.list", "definition.check", "instance.list", "instance.counts", "instance.get", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.verify", "step.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "instance.events", "store.list", "store.verify", "metrics.get", "openapi.get", "health.get"}
+UNKEYED = {"definition.get", "definition.graph", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.verify", "step.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "instance.events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"}
 
 Time = str
 Duration = str
@@ -482,6 +482,8 @@ Status = Literal["running", "suspended", "paused", "completed", "failed", "cance
 StepStatus = Literal["pending", "ready", "running", "done", "failed", "cancelled"]
 TerminalKind = Literal["success", "failure", "cancel"]
 Labels = dict[str, str]
+IdPrefix = str
+StoreName = str
 
 class Finding(TypedDict):
     message: str
@@ -685,6 +687,10 @@ class InstanceListAnswer(TypedDict):
     next: Cursor | None
 
 
+class InstanceFindAnswer(TypedDict):
+    instance_id: Id
+
+
 class InstanceCountsAnswer(TypedDict):
     by_state: dict[str, int]
     by_status: dict[str, int]
@@ -781,6 +787,10 @@ class SignalSendAnswer(TypedDict):
     delivered: int
 
 
+class SignalBroadcastAnswer(TypedDict):
+    delivered: int
+
+
 class TestAdvanceAnswer(TypedDict):
     now: Time
 
@@ -823,6 +833,27 @@ class StoreListAnswer(TypedDict):
     stores: list[str]
 
 
+class StorePutAnswer(TypedDict):
+    store: str
+
+
+class StoreInfoAnswer(TypedDict):
+    version: str
+    sqlite: str | None
+    format: str | None
+    migrations: str | None
+    records: int
+    rows_behind: int
+    instances: int
+    definitions: int
+    wal_bytes: int
+    now: Time
+    last_record_at: Time | None
+    test_clock: bool
+    timers_overdue: int
+    oldest_overdue: Time | None
+
+
 class StoreVerifyAnswer(TypedDict):
     valid: NotRequired[bool]
     records: int
@@ -859,6 +890,10 @@ class Pawl(_Calls):
         """A definition with its text as supplied."""
         return self._call("GET", "/v1/definitions/{name}", {"name": name}, {"version": version}, None)
 
+    def definition_graph(self, name: str, *, version: int | None = None, format: Literal["text", "mermaid", "dot", "svg", "json"] | None = None) -> Any:
+        """A picture of a definition: text, Mermaid, Graphviz, SVG or JSON."""
+        return self._call("GET", "/v1/graphs/{name}", {"name": name}, {"version": version, "format": format}, None)
+
     def definition_list(self, *, limit: int | None = None, after: Cursor | None = None) -> DefinitionListAnswer:
         """The newest version of every definition."""
         return self._call("GET", "/v1/definitions", {}, {"limit": limit, "after": after}, None)
@@ -874,6 +909,10 @@ class Pawl(_Calls):
     def instance_list(self, *, definition: Reference | None = None, kind: Kind | None = None, state: str | None = None, status: Status | None = None, subject_ref: str | None = None, correlation_id: str | None = None, created_after: Time | None = None, created_before: Time | None = None, order: Literal["newest", "oldest"] | None = None, limit: int | None = None, after: Cursor | None = None, labels: dict[str, str] | None = None) -> InstanceListAnswer:
         """Instances, filtered; label.K=V filters by a label."""
         return self._call("GET", "/v1/instances", {}, {"definition": definition, "kind": kind, "state": state, "status": status, "subject_ref": subject_ref, "correlation_id": correlation_id, "created_after": created_after, "created_before": created_before, "order": order, "limit": limit, "after": after, **{"label." + name: value for name, value in (labels or {}).items()}}, None)
+
+    def instance_find(self, *, prefix: IdPrefix | None = None) -> InstanceFindAnswer:
+        """Which instance's id begins so, if only one does; or the newest."""
+        return self._call("GET", "/v1/instances/find", {}, {"prefix": prefix}, None)
 
     def instance_counts(self, *, definition: Reference | None = None) -> InstanceCountsAnswer:
         """How many instances are in each state and status."""
@@ -910,6 +949,10 @@ class Pawl(_Calls):
     def instance_steps(self, instance_id: str) -> InstanceStepsAnswer:
         """Every attempt of every step, in creation order."""
         return self._call("GET", "/v1/instances/{instance_id}/steps", {"instance_id": instance_id}, {}, None)
+
+    def instance_graph(self, instance_id: str, *, format: Literal["text", "mermaid", "dot", "svg", "json"] | None = None) -> Any:
+        """A picture of its definition with the way it took and where it stands."""
+        return self._call("GET", "/v1/instances/{instance_id}/graph", {"instance_id": instance_id}, {"format": format}, None)
 
     def instance_cancel(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceCancelAnswer:
         """Cancel by the declared transition into a cancel terminal."""
@@ -967,6 +1010,10 @@ class Pawl(_Calls):
         """Send a signal to an instance that awaits it."""
         return self._call("POST", "/v1/instances/{instance_id}/signals", {"instance_id": instance_id}, {}, {"name": name, "payload": payload, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
 
+    def signal_broadcast(self, name: str, *, filter: Any | None = None, payload: Any | None = None, actor_ref: str | None = None, idempotency_key: str | None = None) -> SignalBroadcastAnswer:
+        """Send a signal to every instance that awaits it."""
+        return self._call("POST", "/v1/signals", {}, {}, {"name": name, "filter": filter, "payload": payload, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
+
     def test_advance(self, by: Duration, *, idempotency_key: str | None = None) -> TestAdvanceAnswer:
         """Move the test clock; answers when nothing more is due."""
         return self._call("POST", "/v1/test/advance", {}, {}, {"by": by}, key=idempotency_key, keyed=True)
@@ -1004,8 +1051,16 @@ class Pawl(_Calls):
         return self._call("DELETE", "/v1/tokens/{token_id}", {"token_id": token_id}, {}, None, key=idempotency_key, keyed=True)
 
     def store_list(self) -> StoreListAnswer:
-        """The stores."""
+        """The stores: default, and those that were put."""
         return self._call("GET", "/v1/stores", {}, {}, None)
+
+    def store_put(self, store: str, *, idempotency_key: str | None = None) -> StorePutAnswer:
+        """Make a store, if there is none of that name: every route is also under /v1/stores/NAME."""
+        return self._call("PUT", "/v1/stores/{store}", {"store": store}, {}, None, key=idempotency_key, keyed=True)
+
+    def store_info(self) -> StoreInfoAnswer:
+        """What the store is: versions, records, clock, what is overdue."""
+        return self._call("GET", "/v1/info", {}, {}, None)
 
     def store_verify(self, *, definition: Reference | None = None) -> StoreVerifyAnswer:
         """Check every record of the store, or every instance of a definition."""

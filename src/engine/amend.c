@@ -14,6 +14,7 @@ pawl_status amend_note(struct engine *engine, struct scope *scope, const struct 
 
     if (!id || (batch->kept_count == batch->kept_capacity && !batch_kept_room(batch)))
         return scope_no_memory(scope);
+    engine->has_amends = true;
     id_print(head->instance, head->random, id);
     batch->kept[batch->kept_count++] =
         (struct kept_change){ .row = { .what = LIFE_T_AMEND, .id = str_of(id), .pos = head->pos },

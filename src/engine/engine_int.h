@@ -138,9 +138,12 @@ pawl_status decision_record(struct engine *engine, struct scope *scope, struct h
                             int64_t decided_at_ms, int64_t at_ms, int64_t fired_at_ms,
                             const uint8_t *key);
 
-static inline bool family_is_possible(const struct definition *definition)
+/* An amended flow goes on by a plan that its definition does not know. */
+static inline bool family_is_possible(const struct engine *engine,
+                                      const struct definition *definition)
 {
-    return definition->kind == KIND_CODE || definition->may_spawn;
+    return definition->kind == KIND_CODE || definition->may_spawn ||
+           (definition->kind == KIND_FLOW && engine->has_amends);
 }
 
 /* Did we fail, and not what was asked for? */

@@ -274,6 +274,7 @@ struct engine {
     int64_t next_lease_ms; /* none ends before; INT64_MAX: none */
     uint64_t *ended;       /* children that have ended and whose parents have not heard of it */
     uint32_t ended_count, ended_capacity, ended_told; /* the first of them have been told */
+    _Atomic bool has_amends; /* some flow may have been amended; shared: always */
     bool ended_lost;                                  /* some of them are in the store only: look */
     struct mail *later;                               /* events that met a failing store */
     uint32_t jobs_under_way, mail_under_way;

@@ -160,7 +160,7 @@ pawl_status family_conceive(struct engine *engine, struct scope *scope, struct a
     pawl_status status;
 
     *births = NULL;
-    if (!family_is_possible(actor->definition))
+    if (!family_is_possible(engine, actor->definition))
         return PAWL_OK;
     status = conceive_of(&conception, NULL, actor, decision);
     for (struct birth *birth = *births; birth && !status; birth = birth->next)

@@ -58,7 +58,7 @@ static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint
     head->flags |= HEAD_NOW;
     status = decision_record(engine, scope, head, slot->definition, &decision, at_ms, at_ms, at_ms,
                              NULL);
-    return status || !family_is_possible(slot->definition) ? status
+    return status || !family_is_possible(engine, slot->definition) ? status
                                                            : add_parting(scope, more, child, 0);
 }
 
@@ -133,7 +133,7 @@ pawl_status family_part(struct engine *engine, struct scope *scope, uint64_t par
     struct parting *list = NULL;
     pawl_status status = PAWL_OK;
 
-    if (!family_is_possible(definition))
+    if (!family_is_possible(engine, definition))
         return PAWL_OK;
     status = find_partings(scope, parent, definition, decision, &list);
     while (list && !status) {

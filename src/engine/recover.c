@@ -61,6 +61,16 @@ void engine_set_tip(struct engine *engine, const struct store_tip *tip)
     pthread_mutex_unlock(&engine->lock);
 }
 
+static pawl_status look_for_amends(struct engine *engine, struct scope *scope)
+{
+    struct kept_row *rows;
+    uint32_t count = 0;
+    pawl_status status = store_kept_list(engine->store, scope, LIFE_T_AMEND, 1, &rows, &count);
+
+    engine->has_amends = engine->has_amends || count > 0 || !engine->options.own;
+    return status;
+}
+
 pawl_status recover(struct engine *engine, struct scope *scope)
 {
     struct store_tip tip;
@@ -74,7 +84,8 @@ pawl_status recover(struct engine *engine, struct scope *scope)
         engine->test_now_ms = tip.test_now_ms;
     engine->next_due_ms = INT64_MIN; /* not known: look */
     pthread_mutex_unlock(&engine->lock);
-    return recover_tail(engine, scope);
+    status = look_for_amends(engine, scope);
+    return status ? status : recover_tail(engine, scope);
 }
 
 /* Its worker lives on and gets a full period; and what was started by a commit of which we did

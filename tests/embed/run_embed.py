@@ -60,11 +60,9 @@ def c_block(page):
     return next((block for block in blocks if "pawl_open" in block), None)
 
 
-def test_the_readme_shows_that_very_program():
-    page = ROOT / "README.md"
-    if not page.exists() or c_block(page) is None:
-        raise Skip("README.md shows no program with pawl_open")
-    assert c_block(page) == EMBED.read_text(), "README.md and examples/embed.c differ"
+def test_the_page_about_embedding_shows_that_very_program():
+    page = ROOT / "docs/embedding.md"
+    assert c_block(page) == EMBED.read_text(), "docs/embedding.md and examples/embed.c differ"
 
 
 def expect_loop(library):

@@ -34,7 +34,7 @@ def test_every_operation_and_every_verb_has_its_place():
     rows = [name for name, _, _, _ in TOOL.operations(TOOL.ask_document(PAWL))]
     assert len(rows) > 40 and all("\n## %s\n" % name in pages for name in rows)
     verbs = [line.split()[0] for line in TOOL.ask_help(PAWL).split("\nEverywhere")[0].split("\n") if line.startswith("  ")][1:]
-    assert len(verbs) > 20, verbs
+    assert len(verbs) > 20 and len(verbs) == len(set(verbs)), "a verb is there twice: %s" % sorted(verbs)
     for verb in verbs:
         assert "man/pawl-%s.1" % verb in MADE and "\n### %s\n" % verb in pages, verb
 

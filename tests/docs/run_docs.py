@@ -1,0 +1,207 @@
+"""The pages of docs/: what they tell people to type is typed, what they promise is proved by a test that exists, and
+no link leads nowhere.
+
+A page's blocks are one session, in a folder of its own:
+
+    ```sh       typed into a shell; its status is that of its last command, 0 unless it says `# exit status N`
+    ```text     what the block before it printed, lines in this order; `…` stands for anything
+    ```FORMAT   (yaml, json, python, ...) a file, named `so.yaml` in the paragraph before it, which ends in a colon
+"""
+import os
+import pathlib
+import re
+import selectors
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "cli"))
+import harness  # noqa: E402
+
+ROOT = harness.ROOT
+PAGES = [ROOT / "docs/tutorial.md"] + [ROOT / "docs/howto" / name for name in
+                                       ("workers.md", "safe-calls.md", "time.md", "approvals.md", "events.md")]
+BLOCK = re.compile(r"(?:`([\w/-]+\.\w+)`(?:(?!\n\n)[^`])*:\n\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
+MARK = "<<<a block has ended: %d>>>"
+PATIENCE_S = 60
+
+
+class Session:
+    """One shell, a block at a time."""
+
+    def __init__(self, shell):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = str(free.getsockname()[1])
+        (shell.folder / "bin").mkdir()
+        (shell.folder / "bin/pawl").symlink_to(os.path.abspath(harness.PAWL))
+        (shell.folder / "work").mkdir()
+        environment = shell.environment({"PATH": "%s:%s" % (shell.folder / "bin", os.environ["PATH"]), "PAWL_SOURCE": str(ROOT), "NO_COLOR": "1"})
+        self.folder = shell.folder / "work"
+        self.shell = subprocess.Popen(["bash"], cwd=self.folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, start_new_session=True)
+        self.read, self.ready = b"", selectors.DefaultSelector()
+        self.ready.register(self.shell.stdout, selectors.EVENT_READ)
+
+    def type(self, text):
+        """(status, what it printed)"""
+        self.shell.stdin.write((text.replace("7295", self.port) + "\nprintf '\\n" + MARK + "\\n' $?\n").encode())
+        self.shell.stdin.flush()
+        out = ""
+        while True:
+            line = self.line()
+            assert line is not None, "no end after %d s of\n%s\n%s" % (PATIENCE_S, text, out)
+            assert line, "the shell has ended after:\n" + out
+            found = re.fullmatch(r"<<<a block has ended: (\d+)>>>\n", line)
+            if found:
+                return int(found.group(1)), out.replace(self.port, "7295")
+            out += line
+
+    def line(self):
+        """The next one; None: it does not come."""
+        while b"\n" not in self.read:
+            if not self.ready.select(PATIENCE_S):
+                return None
+            piece = os.read(self.shell.stdout.fileno(), 65536)
+            if not piece:
+                return ""
+            self.read += piece
+        line, _, self.read = self.read.partition(b"\n")
+        return line.decode() + "\n"
+
+    def end(self):
+        """By its group: servers and workers that a page began end with it."""
+        os.killpg(self.shell.pid, signal.SIGKILL)
+        self.shell.communicate()
+
+
+def expect_text(page, wanted, found):
+    rest = found.split("\n")
+    for line in wanted.rstrip("\n").split("\n"):
+        pattern = ".*".join(re.escape(part) for part in line.rstrip().split("…"))
+        while rest and not re.fullmatch(pattern, rest[0].rstrip()):
+            rest.pop(0)
+        assert rest, "%s promises the line\n  %s\nwhich is not (there) in\n%s" % (page, line, found)
+        rest.pop(0)
+
+
+def play(shell, page):
+    session, out, count = Session(shell), "", 0
+    try:
+        for name, kind, text in BLOCK.findall(page.read_text()):
+            if kind == "sh":
+                wanted = re.search(r"# exit status (\d+)", text)
+                status, out = session.type(text)
+                assert status == int(wanted.group(1) if wanted else 0), "%s: exit status %d of\n%s%s" % (page.name, status, text, out)
+                assert "Sanitizer" not in out, out
+            elif kind == "text":
+                expect_text(page.name, text, out)
+            else:
+                assert name, "%s: a block of %s that is no file:\n%s" % (page.name, kind, text)
+                (session.folder / name).write_text(text.replace("7295", session.port))
+            count += 1
+    finally:
+        session.end()
+    assert count > 2, "%s: there is nothing to type" % page.name
+
+
+def page_test(page):
+    def test(shell):
+        for program in ("bash", "curl"):
+            if not shutil.which(program):
+                raise harness.Skip("there is no %s here" % program)
+        play(shell, page)
+    return test
+
+
+for one in PAGES:
+    globals()["test_what_%s_says_to_type_does_what_it_says" % one.stem.replace("-", "_")] = page_test(one)
+
+
+def test_the_player_would_see_a_wrong_promise(shell):
+    page = shell.folder / "page.md"
+    for text in ("```sh\nfalse\n```\n```sh\ntrue\n```\n```sh\ntrue\n```\n", "```sh\necho a\n```\n```text\nb\n```\n```sh\ntrue\n```\n",
+                 "```sh\necho a; echo b\n```\n```text\nb\na\n```\n```sh\ntrue\n```\n", "```yaml\na: 1\n```\n```sh\ntrue\n```\n```sh\ntrue\n```\n"):
+        page.write_text(text)
+        for left in ("bin", "work"):
+            shutil.rmtree(shell.folder / left, ignore_errors=True)
+        try:
+            play(shell, page)
+        except AssertionError:
+            continue
+        assert False, "not seen: " + text
+
+
+# ---- What is promised, and what proves it ----
+
+def has_test(path, sentence):
+    """Is there a test of this name in this file?"""
+    name, text = re.sub(r"[ -]", "_", sentence), (ROOT / path).read_text()
+    pattern = r"^\s*(?:WORLD_)?TEST\(\w+,\s+%s\)" if path.endswith(".c") else r"^def test_%s\("
+    return re.search(pattern % re.escape(name), text, re.M) is not None
+
+
+PROOF = re.compile(r"`(tests/[\w./-]+)`: ((?:\*[^*]+\*(?:, )?)+)")
+
+
+def proofs(text):
+    for path, sentences in PROOF.findall(text):
+        for sentence in re.findall(r"\*([^*]+)\*", sentences):
+            yield path, sentence
+
+
+def test_every_guarantee_names_tests_that_exist(shell):
+    text = (ROOT / "docs/guarantees.md").read_text()
+    found = list(proofs(text))
+    for path, sentence in found:
+        assert (ROOT / path).exists(), "docs/guarantees.md names %s, which is not there" % path
+        assert has_test(path, sentence), "docs/guarantees.md: %s has no test '%s'" % (path, sentence)
+    headings = re.split(r"^## ", text, flags=re.M)[1:]
+    bare = [part.split("\n")[0] for part in headings if not list(proofs(part))]
+    assert len(headings) >= 7 and not bare, "promised without a proof: %s" % bare
+    assert not has_test("tests/fault/promises.c", "pigs can fly") and not has_test("tests/race/run_race.py", "pigs can fly")
+
+
+def test_every_limit_of_the_page_is_the_one_in_the_code(shell):
+    page, code = (ROOT / "docs/limits.md").read_text(), (ROOT / "src/base/limits.h").read_text()
+    for name in re.findall(r"#define (LIMIT_\w+)", code):
+        assert "`%s`" % name in page, "docs/limits.md does not tell %s" % name
+    for name in re.findall(r"`(LIMIT_\w+)`", page):
+        assert "#define %s " % name in code, "docs/limits.md tells %s, which is no limit" % name
+
+
+# ---- Links ----
+
+def anchors(text):
+    """As a forge makes them of headings."""
+    for heading in re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.S), re.M):
+        yield re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def test_no_link_leads_nowhere(shell):
+    pages = [p for p in ROOT.glob("*.md")] + [p for top in ("docs", "examples", "clients", "src", "tests") for p in (ROOT / top).rglob("*.md")]
+    assert len(pages) > 30
+    for page in pages:
+        text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.S)
+        for target in re.findall(r"\]\(([^)\s]+)\)", text):
+            path, _, anchor = target.partition("#")
+            if re.match(r"\w+:", target):
+                continue
+            there = (page.parent / path).resolve() if path else page
+            assert there.exists(), "%s links to %s" % (page.relative_to(ROOT), target)
+            assert not anchor or anchor in anchors(there.read_text()), "%s links to %s: no such heading" % (page.relative_to(ROOT), target)
+
+
+def test_every_page_is_on_the_index(shell):
+    index = (ROOT / "docs/README.md").read_text()
+    linked = {(ROOT / "docs" / target.partition("#")[0]).resolve() for target in re.findall(r"\]\(([^)\s]+)\)", index)}
+    pages = {p.resolve() for p in (ROOT / "docs").rglob("*.md")} - {(ROOT / "docs/README.md").resolve()}
+    lost = [str(p.relative_to(ROOT)) for p in pages - linked if p.parent.name != "reference"]
+    assert not lost, "docs/README.md does not name %s" % sorted(lost)
+
+
+if __name__ == "__main__":
+    harness.main(globals())
