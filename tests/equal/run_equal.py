@@ -101,6 +101,7 @@ class Cli:
         "instance.cancel_many": ("cancel", [], {"correlation_id": "correlation", "actor_ref": "actor", "reason": "reason", "idempotency_key": "key"}),
         "instance.pause": ("pause", ["instance_id"], {"actor_ref": "actor", "reason": "reason"}),
         "signal.send": ("signal", ["instance_id", "name"], {"payload": "payload", "actor_ref": "actor", "idempotency_key": "key"}),
+        "signal.broadcast": ("broadcast", ["name"], {"payload": "payload", "actor_ref": "actor"}),
         "step.approve": ("approve", ["step_id"], {"actor_ref": "actor", "reason": "reason", "payload": "payload"}),
         "step.reject": ("reject", ["step_id"], {"actor_ref": "actor", "reason": "reason"}),
         "instance.get": ("show", ["instance_id"], {}),
@@ -297,6 +298,7 @@ MACHINE = [
     ("instance.list", {"created_after": "x"}), ("instance.list", {"label.k": "v"}), ("instance.list", {"kind": "code"}), ("instance.list", {"kind": "x"}),
     ("instance.counts", {}), ("instance.counts", {"definition": "order"}), ("instance.counts", {"definition": "none"}),
     ("instance.verify", {"instance_id": "$1"}), ("instance.declaration", {"instance_id": "none"}), ("definition.get", {"name": "order"}), ("definition.get", {"name": "none"}),
+    ("instance.find", {"prefix": "$1"}), ("instance.find", {"prefix": "none"}), ("instance.find", {}),
     ("definition.get", {"name": "order", "version": "9"}), ("definition.list", {}), ("definition.list", {"limit": "0"}), ("store.verify", {}), ("store.verify", {"definition": "none"}),
 ]
 FLOW = [
@@ -309,6 +311,8 @@ FLOW = [
     ("signal.send", {"instance_id": "$1", "name": "go"}), look("$1"), ("instance.steps", {"instance_id": "$1"}), ("instance.get", {"instance_id": "$1"}),
     make(definition="ask"), ("step.reject", {"step_id": "$2.1", "actor_ref": "ann", "reason": "no"}), ("instance.get", {"instance_id": "$2"}), look("$2"),
     make(definition="ask"), ("instance.cancel", {"instance_id": "$3", "reason": "why"}), look("$3"), ("step.list", {}), ("step.list", {"instance_id": "$3"}), ("step.list", {"status": "x"}),
+    ("signal.broadcast", {"name": "go"}), ("signal.broadcast", {"name": BLANK}), ("signal.broadcast", {"name": "go", "actor_ref": BLANK}), ("signal.broadcast", {}),
+    make(definition="ask"), ("step.approve", {"step_id": "$4.1"}), ("signal.broadcast", {"name": "go", "payload": 5, "actor_ref": "ann"}), look("$4"),
     ("instance.variables", {"instance_id": "$1"}), ("instance.list", {"kind": "flow"}), ("store.verify", {}),
 ]
 ALARMS = [
@@ -350,7 +354,8 @@ def test_what_the_command_line_has_no_words_for_is_equal_in_c_and_over_http(shel
 def test_every_operation_stands_in_the_table_or_says_why_not(shell):
     told = {operation for steps in (MACHINE, FLOW, ALARMS, INLINES) for operation, _ in steps}
     elsewhere = {"batch": "run_batch.py", "token.list": "run_tokens.py: secrets differ", "store.put": "run_stores.py", "store.list": "run_stores.py",
-                 "metrics.get": "each surface counts its own", "test.signal": "as signal.send", "instance.resume": "the command line runs the instance"}
+                 "metrics.get": "each surface counts its own", "store.info": "each store is another", "openapi.get": "run_openapi.py", "definition.graph": "a picture: run_graph.py",
+                 "instance.graph": "a picture: run_graph.py", "test.signal": "as signal.send", "instance.resume": "the command line runs the instance"}
     assert sorted(set(OPS) - told - set(elsewhere)) == [], sorted(set(OPS) - told - set(elsewhere))
 
 

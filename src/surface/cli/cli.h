@@ -258,6 +258,5 @@ void render_list(struct cli *cli, const struct node *answer);
 void render_history(struct cli *cli, const struct node *answer);
 void render_why(struct cli *cli, const struct node *answer);
 void render_rows(struct cli *cli, const struct node *answer);
-void render_stores(struct cli *cli, const struct node *answer);
 
 #endif

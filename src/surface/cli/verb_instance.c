@@ -99,18 +99,6 @@ void render_why(struct cli *cli, const struct node *answer)
     }
 }
 
-void render_stores(struct cli *cli, const struct node *answer)
-{
-    const struct node *list = node_find(answer, "stores");
-
-    for (const struct node *one = list ? list->first : NULL; one; one = one->next) {
-        str name = one->kind == NODE_STRING ? one->text : member_str(one, "store");
-
-        term_cell(&cli->term, PLAIN, name, LIMIT_ACTION, 0);
-        fputc('\n', cli->term.out);
-    }
-}
-
 /* ---- counts ---- */
 
 static void put_counts(struct cli *cli, const struct node *counts)

@@ -263,8 +263,6 @@ const struct verb verbs[] = {
       "pawl verify --resume               after Ctrl-C, or a kill\n"
       "pawl verify --resume --limit 100000    a slice a night: 0 valid, 1 not, 4 not yet\n",
       NULL, { "instance_id" }, .run = verb_verify },
-    { "stores", TRUST, "", 0, 0, "the stores that a server has", NULL,
-      "pawl stores\npawl --store http://127.0.0.1:7295 stores\n", "store.list", .render = render_stores },
     { "doctor", TRUST, "", 0, 0, "look after the store: owner, disk, clock, versions, integrity", doctor_options,
       "pawl doctor\npawl doctor --rebuild\n", .run = verb_doctor },
     { "token", TRUST, "create|list|revoke [ID]", 1, 2, "who may call the server from elsewhere", token_options,
