@@ -185,26 +185,6 @@ pawl_status op_instance_fire(struct op_call *call, struct buf *out)
 
 /* ---- cancel ---- */
 
-/* A value is bad; but what keeps the instance from being cancelled is told first. */
-static pawl_status refuse_cancel(const struct op_call *call, const char *defect)
-{
-    struct instance_view view;
-    str id = op_text(call, "instance_id");
-    pawl_status status = engine_get(op_engine(call), call->scope, id, &view);
-    const struct state *state;
-
-    if (status != PAWL_OK)
-        return status;
-    state = &view.definition->states[view.state];
-    if (state->terminal != TERMINAL_NOT)
-        return scope_fail(call->scope, PAWL_TERMINAL, "%.*s has ended in '%.*s'", STR_ARG(id),
-                          STR_ARG(state->name));
-    if (!definition_find_cancel(view.definition, view.state))
-        return scope_fail(call->scope, PAWL_NO_CANCEL_TRANSITION, "no way to cancel from '%.*s'",
-                          STR_ARG(state->name));
-    return defect_status(call, defect);
-}
-
 pawl_status op_instance_cancel_many(struct op_call *call, struct buf *out)
 {
     const char *defect = ref_defect(call, "correlation_id");
@@ -234,6 +214,7 @@ pawl_status op_instance_cancel_many(struct op_call *call, struct buf *out)
     return PAWL_OK;
 }
 
+/* A bad value is told after what keeps the instance from being cancelled. */
 pawl_status op_instance_cancel(struct op_call *call, struct buf *out)
 {
     const char *defect = ref_defect(call, "actor_ref");
@@ -242,15 +223,16 @@ pawl_status op_instance_cancel(struct op_call *call, struct buf *out)
 
     if (!defect)
         defect = ref_defect(call, "reason");
-    if (defect)
-        return refuse_cancel(call, defect);
-    status = engine_fire(op_engine(call), call->scope,
-                         &(struct fire_args){ .id = op_text(call, "instance_id"),
-                                              .actor = op_ref(call, "actor_ref"),
-                                              .reason = op_ref(call, "reason"),
-                                              .is_cancel = true,
-                                              .key = call->key },
-                         &fired);
+    status =
+        engine_fire(op_engine(call), call->scope,
+                    &(struct fire_args){ .id = op_text(call, "instance_id"),
+                                         .actor = op_ref(call, "actor_ref"),
+                                         .reason = op_ref(call, "reason"),
+                                         .is_cancel = true,
+                                         .late_status = defect ? PAWL_INVALID_REQUEST : PAWL_OK,
+                                         .late_words = defect,
+                                         .key = call->key },
+                    &fired);
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');

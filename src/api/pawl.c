@@ -2,11 +2,8 @@
  *
  * Nothing is decided here. Texts that end in NUL become views; results become texts that live
  * as long as the header says. */
-#include "api/api.h"
-#include "api/key.h"
+#include "api/args.h"
 #include "base/limits.h"
-#include "base/node.h"
-#include "base/time.h"
 #include "tool/tool.h"
 #include <stdio.h>
 
@@ -33,177 +30,11 @@ pawl_status pawl_define(pawl *p, const char *text, size_t size, pawl_defined *ou
 
 /* ---- Instances ---- */
 
-/* null, missing and "" count as not supplied (D27). */
-static str supplied(const char *text)
+/* White space tells nothing: a reason that is required is missed in its own place; where it is not,
+ * it is a bad value, told last. */
+static str told(str reason)
 {
-    return text && *text ? str_of(text) : STR_NONE;
-}
-
-static pawl_status check_utf8(struct scope *scope, const char *what, str text)
-{
-    if (!text.data || str_is_utf8(text, false))
-        return PAWL_OK;
-    return scope_fail(scope, PAWL_INVALID_REQUEST, "%s: expected UTF-8, found other bytes", what);
-}
-
-static pawl_status check_ref(struct scope *scope, const char *what, str text)
-{
-    pawl_status status = check_utf8(scope, what, text);
-
-    if (status || !text.data)
-        return status;
-    if (str_is_blank(text))
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "%s: expected a name, found only white space", what);
-    return PAWL_OK;
-}
-
-static pawl_status check_json(struct scope *scope, const char *what, str text, bool is_object)
-{
-    struct node *node;
-    pawl_status status = PAWL_OK;
-
-    if (!text.data)
-        return PAWL_OK;
-    status = node_read_json(scope, text, &node);
-    if (status == PAWL_INVALID_REQUEST) {
-        char words[300];
-
-        snprintf(words, sizeof words, "%.*s", 280, scope->error.message);
-        return scope_fail(scope, PAWL_INVALID_REQUEST, "%s: %s", what, words);
-    }
-    if (!status && is_object && node->kind != NODE_OBJECT)
-        return scope_fail(scope, PAWL_INVALID_REQUEST, "%s: expected an object, found %s", what,
-                          node_kind_name(node->kind));
-    return status;
-}
-
-static pawl_status check_labels(struct scope *scope, str text)
-{
-    struct node *node, *member;
-    pawl_status status = check_json(scope, "labels", text, true);
-
-    if (status || !text.data)
-        return status;
-    status = node_read_json(scope, text, &node);
-    for (member = status ? NULL : node->first; member; member = member->next)
-        if (member->kind != NODE_STRING)
-            return scope_fail(scope, PAWL_INVALID_REQUEST,
-                              "labels.%.*s: expected a string, found %s", STR_ARG(member->key),
-                              node_kind_name(member->kind));
-    return status;
-}
-
-/* Metadata that says nothing is a mistake (D5). */
-static pawl_status check_metadata(struct scope *scope, str text)
-{
-    struct node *node;
-    pawl_status status = check_json(scope, "instance_metadata", text, false);
-
-    if (status || !text.data)
-        return status;
-    status = node_read_json(scope, text, &node);
-    if (!status && !node->first &&
-        (node->kind == NODE_OBJECT || node->kind == NODE_ARRAY ||
-         (node->kind == NODE_STRING && node->text.size == 0)))
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "instance_metadata is empty: leave it out, or say something");
-    return status;
-}
-
-static pawl_status read_time(struct scope *scope, const char *what, const char *text, bool *has,
-                             int64_t *out)
-{
-    *has = text && *text;
-    if (*has && !time_parse(str_of(text), out))
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "%s: expected a time like 2026-05-01T00:00:00Z, found '%.40s'", what,
-                          text);
-    return PAWL_OK;
-}
-
-/* A bad value is reported in its place: after a bad declaration (D14). */
-static void create_args_of(struct scope *scope, const pawl_create_args *from,
-                           struct create_args *out)
-{
-    pawl_status status;
-
-    *out = (struct create_args){ .definition = str_of(from->definition),
-                                 .declaration = str_of(from->declaration),
-                                 .input = supplied(from->input),
-                                 .labels = supplied(from->labels),
-                                 .metadata = supplied(from->instance_metadata),
-                                 .actor = supplied(from->actor_ref),
-                                 .subject = supplied(from->subject_ref),
-                                 .correlation = supplied(from->correlation_id),
-                                 .test = from->test };
-    status = check_json(scope, "input", out->input, false);
-    if (!status)
-        status = check_metadata(scope, out->metadata);
-    if (!status)
-        status = check_labels(scope, out->labels);
-    if (!status)
-        status = check_ref(scope, "actor_ref", out->actor);
-    if (!status)
-        status = check_ref(scope, "subject_ref", out->subject);
-    if (!status)
-        status = check_ref(scope, "correlation_id", out->correlation);
-    if (!status)
-        status = read_time(scope, "instantiated_at", from->instantiated_at,
-                           &out->has_instantiated_at, &out->instantiated_at_ms);
-    out->late_status = status;
-    out->late_words = status ? arena_text(&scope->arena, str_of(scope->error.message)) : NULL;
-}
-
-#define TEXT_MEMBER(name, text)                                                                    \
-    {                                                                                              \
-        STR_INIT(name), supplied(text), true                                                       \
-    }
-#define JSON_MEMBER(name, text)                                                                    \
-    {                                                                                              \
-        STR_INIT(name), supplied(text), false                                                      \
-    }
-#define MEMBER_COUNT(members) (uint32_t)(sizeof(members) / sizeof *(members))
-
-static pawl_status create_key(struct scope *scope, const pawl_create_args *args,
-                              struct create_args *out)
-{
-    struct key_member members[] = {
-        TEXT_MEMBER("definition", args->definition),
-        JSON_MEMBER("declaration", args->declaration),
-        JSON_MEMBER("input", args->input),
-        TEXT_MEMBER("actor_ref", args->actor_ref),
-        TEXT_MEMBER("subject_ref", args->subject_ref),
-        TEXT_MEMBER("correlation_id", args->correlation_id),
-        JSON_MEMBER("labels", args->labels),
-        JSON_MEMBER("instance_metadata", args->instance_metadata),
-        TEXT_MEMBER("instantiated_at", args->instantiated_at),
-        JSON_MEMBER("test", args->test ? "true" : NULL),
-    };
-
-    if (!args->idempotency_key)
-        return PAWL_OK;
-    return key_of_members(scope, STR_NONE, str_of(args->idempotency_key), "instance.create",
-                          members, MEMBER_COUNT(members), &out->key);
-}
-
-pawl_status pawl_create(pawl *p, const pawl_create_args *args, pawl_id *out, pawl_error *error)
-{
-    struct scope scope;
-    struct create_args create;
-    struct created created;
-    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(args), GIVEN(out));
-
-    if (status)
-        return status;
-    api_enter(p, &scope);
-    create_args_of(&scope, args, &create);
-    status = create_key(&scope, args, &create);
-    if (!status)
-        status = engine_create(p->engine, &scope, &create, &created);
-    if (!status)
-        memcpy(out->text, created.id, sizeof out->text);
-    return api_leave(&scope, status, error);
+    return reason.data && str_is_utf8(reason, false) && str_is_blank(reason) ? STR_NONE : reason;
 }
 
 static pawl_status fire_key(struct scope *scope, const char *id, const pawl_fire_args *args,
@@ -233,23 +64,22 @@ static pawl_status fire_key(struct scope *scope, const char *id, const pawl_fire
 static void fire_args_of(struct scope *scope, const char *id, const pawl_fire_args *from,
                          struct fire_args *out)
 {
+    str reason = supplied(from->reason);
     pawl_status status;
 
     *out = (struct fire_args){ .id = str_of(id),
                                .action = str_of(from->action),
                                .actor = supplied(from->actor_ref),
-                               .reason = supplied(from->reason),
+                               .reason = told(reason),
                                .payload = supplied(from->payload),
                                .guard_satisfied = from->guard_satisfied,
                                .has_expected = from->expected_sequence != 0,
                                .expected_sequence = from->expected_sequence > INT64_MAX
                                                         ? INT64_MAX
                                                         : (int64_t)from->expected_sequence };
-    if (out->reason.data && str_is_blank(out->reason))
-        out->reason = STR_NONE;
     status = check_ref(scope, "actor_ref", out->actor);
     if (!status)
-        status = check_utf8(scope, "reason", out->reason);
+        status = check_ref(scope, "reason", reason);
     if (!status)
         status =
             read_time(scope, "fired_at", from->fired_at, &out->has_fired_at, &out->fired_at_ms);
@@ -338,12 +168,13 @@ static void cancel_args_of(struct scope *scope, const char *id, const char *acto
 {
     pawl_status status;
 
-    *out = (struct fire_args){ .id = str_of(id), .actor = supplied(actor_ref), .is_cancel = true };
-    if (reason && !str_is_blank(str_of(reason)))
-        out->reason = str_of(reason);
+    *out = (struct fire_args){ .id = str_of(id),
+                               .actor = supplied(actor_ref),
+                               .reason = told(supplied(reason)),
+                               .is_cancel = true };
     status = check_ref(scope, "actor_ref", out->actor);
     if (!status)
-        status = check_utf8(scope, "reason", out->reason);
+        status = check_ref(scope, "reason", supplied(reason));
     out->late_status = status;
     out->late_words = status ? arena_text(&scope->arena, str_of(scope->error.message)) : NULL;
 }
@@ -366,6 +197,23 @@ pawl_status pawl_cancel(pawl *p, const char *id, const char *actor_ref, const ch
     return api_leave(&scope, status, error);
 }
 
+/* A bad actor; but first: is there such an instance? */
+static pawl_status check_actor_of(pawl *p, struct scope *scope, const char *id, str actor)
+{
+    struct scope inner;
+    str state;
+    pawl_status status = check_ref(scope, "actor_ref", actor), known;
+
+    if (!status)
+        return PAWL_OK;
+    scope_init(&inner, &p->heap, LIMIT_SCOPE);
+    known = engine_current(p->engine, &inner, str_of(id), &state);
+    if (known)
+        scope->error = inner.error;
+    scope_fini(&inner);
+    return known ? known : status;
+}
+
 pawl_status pawl_signal(pawl *p, const char *id, const char *name, const char *payload,
                         const char *actor_ref, pawl_error *error)
 {
@@ -376,6 +224,10 @@ pawl_status pawl_signal(pawl *p, const char *id, const char *name, const char *p
         return status;
     api_enter(p, &scope);
     status = check_json(&scope, "payload", supplied(payload), false);
+    if (!status)
+        status = check_utf8(&scope, "name", str_of(name));
+    if (!status)
+        status = check_actor_of(p, &scope, id, supplied(actor_ref));
     if (!status)
         status = engine_signal(p->engine, &scope, str_of(id), str_of(name), supplied(payload),
                                supplied(actor_ref), NULL);

@@ -3,6 +3,7 @@
 web.py holds every answer of every test against it. validate() knows as much of JSON Schema as the document
 uses, and refuses to guess about the rest.
 """
+import gzip
 import json
 import os
 import pathlib
@@ -143,6 +144,8 @@ def answer_defects(method, target, status, content_type, body, root=None):
     if not found or status in (204, 405):
         return []
     name, operation = found
+    if body[:2] == b"\x1f\x8b":  # its Content-Encoding is no part of what it says
+        body = gzip.decompress(body)
     described = operation["responses"].get(str(status))
     if not described:
         return ["%s: the status %d is not described (%s)" % (name, status, body[:200])]

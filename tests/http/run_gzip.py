@@ -63,6 +63,8 @@ def test_a_head_a_tag_and_a_batch_go_with_it(shell):
         for more in (GZIP, {}):
             again = web.expect(304, "GET", path, None, {"If-None-Match": tag, **more})
             assert again.body == b"" and again.headers["vary"] == "Accept-Encoding" and "content-encoding" not in again.headers
+    plain, small = web.get("/openapi.json"), web.ask("GET", "/openapi.json", None, GZIP)  # made by a worker
+    assert small.headers["etag"] == "W/" + plain.headers["etag"] and gzip.decompress(small.body) == plain.body
     lines = "\n".join(json.dumps({"operation": "instance.get", "input": {"instance_id": i}}) for i in web.ids)
     both = [web.ask("POST", "/v1/batch", lines, headers) for headers in ({}, GZIP)]
     assert gzip.decompress(both[1].body) == both[0].body

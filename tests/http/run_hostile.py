@@ -165,7 +165,8 @@ def throw_queries(world):
     for op in OPS:
         for p in op.fields("query") if op.name != "definition.check" else ():  # which tells errors of the text first
             numbers = ("x", "-1", "1.5", "", " ", "99999999999999999999", "0x10", "1e3")
-            for value in numbers if p.kind == "integer" else ("", "%20") if "STREAM" not in op.flags else ("", "%20", "nonsense"):
+            texts = ("", "%20") if "ANY_QUERY" in op.flags else ("%20",)  # elsewhere nothing is as good as not supplied
+            for value in numbers if p.kind == "integer" else texts + (("nonsense",) if "STREAM" in op.flags else ()):
                 path = world.path(op) + "?%s=%s" % (p.name, urllib.parse.quote(value, safe="%"))
                 reason = world.line.refused((op, p.name, value), op.method, path)
                 wanted = ("invalid-query",) if "ANY_QUERY" in op.flags else ("invalid-request", "not-known")

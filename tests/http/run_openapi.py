@@ -348,6 +348,8 @@ def test_the_real_answers_of_every_operation_are_as_described(shell):
     web.expect(200, "POST", "/v1/instances/%s/cancel" % web.create(definition="order"), {"reason": "r"})
     web.expect(200, "POST", "/v1/cancel", {"correlation_id": "C"})
     alarm = web.expect(201, "POST", "/v1/alarms", {"after": "1h", "operation": "instance.fire", "input": {"instance_id": machine, "action": "ship"}}).json
+    web.expect(201, "PUT", "/v1/stores/other")
+    web.expect(200, "PUT", "/v1/stores/other")
     token = web.expect(201, "POST", "/v1/tokens", {"scopes": "read", "name": "ci"}).json
     for path in ("/v1/instances?limit=2", "/v1/instances?label.a=b", "/v1/instances/counts", "/v1/definitions", "/v1/definitions/flow",
                  "/v1/graphs/flow?format=svg", "/v1/instances/%s/graph" % machine, "/v1/instances/find", "/v1/info",

@@ -34,7 +34,8 @@ pawl_status id_resolve(struct cli *cli, const char *text, const char **out)
         return find(cli, NULL, out);
     for (char *at = upper; *at; at++)
         *at = (char)toupper((unsigned char)*at);
-    if (size == 0 || size >= ID_SIZE) {
+    if (str_is_blank(str_of(text)) ||
+        size >= ID_SIZE) { /* the operation says what it thinks of it */
         *out = size == ID_SIZE ? upper : text;
         return PAWL_OK;
     }

@@ -92,8 +92,7 @@ void answer_compress(struct request *request, bool may_take_time)
 {
     struct buf smaller;
 
-    if (request->is_gzip || request->stream || request->answer.failed ||
-        request->answer.size < GZIP_MIN || request->answer.size > UINT32_MAX ||
+    if (request->answer.size < GZIP_MIN || request->answer.size > UINT32_MAX ||
         (!may_take_time && request->answer.size > GZIP_QUICK) ||
         !accepts_gzip(request_header(request, "Accept-Encoding")))
         return;

@@ -120,6 +120,7 @@ struct http_server {
 };
 
 #define REQUEST_ID_SIZE 65
+#define TAG_SIZE        40
 #define TRACE_SIZE      56 /* "00-", 32, "-", 16, "-", 2 */
 
 /* Away, it belongs to whoever works on it; else to the thread of its connection. */
@@ -146,8 +147,10 @@ struct request {
     struct scope scope;
     struct buf body, answer;
     bool has_begun;
-    bool is_last;       /* the connection is closed after the answer */
-    bool is_gzip;       /* the answer is compressed */
+    bool is_last;     /* the connection is closed after the answer */
+    bool is_prepared; /* the answer is tagged, and compressed if it shall be: */
+    bool is_gzip;
+    char tag[TAG_SIZE]; /* ETag; "": none */
     pawl_status status; /* how it went; before: a rejection that waits for the body's end */
     uint32_t body_limit;
     size_t received;        /* bytes of the body, kept or not */
@@ -230,6 +233,9 @@ bool answer_varies(const struct request *request);
 void answer_compress(struct request *request, bool may_take_time);
 
 /* ---- response.c: the answer ---- */
+
+/* Tag it and compress it; once. */
+void answer_prepare(struct request *request, bool may_take_time);
 
 /* Run what was asked for and queue the answer, or the rejection in request->status. */
 enum MHD_Result respond(struct request *request);

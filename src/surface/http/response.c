@@ -3,7 +3,7 @@
 #include "surface/http/stream_int.h"
 
 #define TAG_BYTES 16
-#define TAG_SIZE  (2 * TAG_BYTES + 5) /* with W/ */
+_Static_assert(TAG_SIZE >= 2 * TAG_BYTES + 5, "with W/, quotes and NUL");
 
 /* ---- What never changes ---- */
 
@@ -32,13 +32,12 @@ static bool print_tag(str body, char out[TAG_SIZE])
     return true;
 }
 
-static void tag(struct request *request, char out[TAG_SIZE])
+static void tag(struct request *request)
 {
-    out[0] = 0;
-    if (!request->op || !(request->op->flags & OP_FIXED) || request->is_gzip ||
-        request->result.http_status != 200 || !print_tag(buf_view(&request->answer), out))
+    if (!request->op || !(request->op->flags & OP_FIXED) || request->result.http_status != 200 ||
+        !print_tag(buf_view(&request->answer), request->tag))
         return;
-    if (client_has(request, out)) {
+    if (client_has(request, request->tag)) {
         request->result.http_status = 304;
         buf_clear(&request->answer);
     }
@@ -47,10 +46,20 @@ static void tag(struct request *request, char out[TAG_SIZE])
 /* The same for both codings, so it is no strong one any more. */
 static void weaken(char tag[TAG_SIZE])
 {
-    if (!tag[0])
-        return;
     memmove(tag + 2, tag, strlen(tag) + 1);
     memcpy(tag, "W/", 2);
+}
+
+/* By the worker that made the answer, else by the thread that sends it. */
+void answer_prepare(struct request *request, bool may_take_time)
+{
+    if (request->is_prepared || request->stream || request->answer.failed)
+        return;
+    request->is_prepared = true;
+    tag(request);
+    answer_compress(request, may_take_time);
+    if (request->is_gzip && request->tag[0])
+        weaken(request->tag);
 }
 
 /* ---- Answering ---- */
@@ -60,7 +69,7 @@ static bool add(struct MHD_Response *response, const char *name, const char *val
     return !value || !value[0] || MHD_add_response_header(response, name, value) == MHD_YES;
 }
 
-static bool describe(const struct request *request, struct MHD_Response *response, const char *tag)
+static bool describe(const struct request *request, struct MHD_Response *response)
 {
     int http = request->result.http_status;
     bool names_methods = http == 204 || http == 405, varies = http == 304 || answer_varies(request);
@@ -70,7 +79,7 @@ static bool describe(const struct request *request, struct MHD_Response *respons
            add(response, "Content-Encoding", request->is_gzip ? "gzip" : NULL) &&
            add(response, "Vary", varies ? "Accept-Encoding" : NULL) &&
            add(response, "X-Request-Id", request->id) &&
-           add(response, "traceparent", request->trace) && add(response, "ETag", tag) &&
+           add(response, "traceparent", request->trace) && add(response, "ETag", request->tag) &&
            add(response, "WWW-Authenticate", http == 401 ? "Bearer" : NULL) &&
            add(response, "Retry-After", http == 503 ? "1" : NULL) &&
            add(response, "Connection", request->is_last ? "close" : NULL);
@@ -81,19 +90,15 @@ static enum MHD_Result queue(struct request *request)
 {
     struct MHD_Response *response;
     enum MHD_Result result = MHD_NO;
-    char text[TAG_SIZE];
 
-    tag(request, text);
-    answer_compress(request, false);
-    if (request->is_gzip)
-        weaken(text);
+    answer_prepare(request, false);
     count_answer(request);
     response = MHD_create_response_from_buffer(
         request->answer.size, request->answer.size > 0 ? request->answer.data : NULL,
         MHD_RESPMEM_PERSISTENT);
     if (!response)
         return MHD_NO;
-    if (describe(request, response, text))
+    if (describe(request, response))
         result = MHD_queue_response(request->connection, (unsigned)request->result.http_status,
                                     response);
     MHD_destroy_response(response);

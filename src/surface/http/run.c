@@ -212,7 +212,7 @@ void request_work(struct request *request)
         request->status = run(request);
     request->flight = NULL;
     if (request->status == PAWL_OK)
-        answer_compress(request, true);
+        answer_prepare(request, true);
     come_back(request, STAGE_BACK);
 }
 
