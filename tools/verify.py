@@ -256,7 +256,7 @@ class Chain:
             self.kept.remove(rest[0])
         elif word == "snapshot":
             self.snapshot = (self.seq, rest[0])
-        elif word != "state":
+        elif word not in ("state", "call", "version"):
             raise ValueError(f"unknown effect {word!r}")
 
     def end(self):

@@ -79,7 +79,6 @@ pawl_status definitions_get(struct engine *engine, struct scope *scope, uint32_t
  * STORAGE_FAILURE: the store is damaged. */
 pawl_status definitions_of(struct engine *engine, struct scope *scope, const struct head *head,
                            struct definition_slot **out);
-const struct behavior *behavior_of(enum definition_kind kind);
 pawl_status definition_compile(struct scope *scope, str text, bool is_inline,
                                struct findings *findings, struct definition **out, str *name);
 pawl_status definition_row_make(struct engine *engine, struct scope *scope, str source,

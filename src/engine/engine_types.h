@@ -257,7 +257,7 @@ struct engine {
     uint64_t seen_pos; /* attached: the end of the log when the last definition was loaded */
     uint8_t seen_root[SHA_SIZE];
     struct arena code_arena; /* holds the copies below, until close */
-    const pawl_code_type **code_types;
+    const struct code_binding **code_types;
     uint32_t code_count;
 
     struct map actor_map;

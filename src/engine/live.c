@@ -55,6 +55,8 @@ static bool live_of(const struct effect *effect, const struct draft *draft, stru
         return true;
     case EFFECT_STATE:
     case EFFECT_TAKE:
+    case EFFECT_CALL:
+    case EFFECT_VERSION:
     case EFFECT_SNAPSHOT:
         break;
     }

@@ -81,7 +81,7 @@ pawl_status actor_decide(struct engine *engine, struct actor *actor, const struc
 {
     pawl_status status = actor_step(actor, event, scope, out);
 
-    if (!status && actor->definition->kind == KIND_FLOW)
+    if (!status)
         status = steps_chain(engine, actor, scope, event, out, jobs);
     return status;
 }

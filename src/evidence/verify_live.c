@@ -201,6 +201,8 @@ static pawl_status fold_effect(struct verify *v, struct chain *chain, const stru
         return note_snapshot(v, chain, effect->name);
     case EFFECT_STATE:
     case EFFECT_TAKE:
+    case EFFECT_CALL:
+    case EFFECT_VERSION:
         return PAWL_OK;
     }
     return PAWL_OK;

@@ -16,6 +16,8 @@
  *                            ["spawn",ORD,"ID","abandon"]: it outlives this one
  *   ["take","NAME"]          the oldest kept signal of this name is spent
  *   ["state",{...}]          the new state of a code instance
+ *   ["call",ORD,ARGS]        what the code instance's attempt ORD is given: any JSON
+ *   ["version",N]            the state is now one of version N of the code type
  *   ["snapshot","HEX"]       after this entry a snapshot was kept, with this SHA-256
  * An entry into a terminal state ends every row, timer and wait of its instance, and cancels the
  * children it waits for, but for those that were abandoned; that is a rule, not listed effects. */
@@ -37,7 +39,9 @@
     X(STATE, "state")                                                                              \
     X(SNAPSHOT, "snapshot")                                                                        \
     X(SPAWN, "spawn")                                                                              \
-    X(TAKE, "take")
+    X(TAKE, "take")                                                                                \
+    X(CALL, "call")                                                                                \
+    X(VERSION, "version")
 
 enum effect_kind {
 #define X(name, word) EFFECT_##name,
@@ -59,11 +63,11 @@ enum step_status {
 struct effect {
     enum effect_kind kind;
     uint32_t ordinal;
-    uint32_t plan, attempt;  /* STEP */
+    uint32_t plan, attempt;  /* STEP; VERSION: attempt is the number */
     enum step_status status; /* STEP: PENDING or READY */
     str name;              /* ARM, DISARM, AWAIT, LEAVE, TAKE; SNAPSHOT: its hash; SPAWN: the id */
     int64_t due_at_ms;     /* ARM */
-    str state;             /* STATE: JSON; AWAIT: its value, JSON, or none */
+    str state;             /* STATE: JSON; CALL: its arguments; AWAIT: its value, JSON, or none */
     str definition, input; /* SPAWN: what is created; told by its own create record */
     uint64_t child;        /* SPAWN: its number, as the id has it */
     bool is_abandoned;     /* SPAWN: it outlives its parent */
