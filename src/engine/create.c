@@ -93,6 +93,8 @@ pawl_status create_decide(struct engine *engine, struct scope *scope,
                            .at_ms = decided_at_ms,
                            .payload = args->input.data ? args->input : STR("{}"),
                            .actor = args->actor };
+    pawl_error words;
+    pawl_status status;
 
     actor->input = arena_str(&actor->arena, event.payload);
     actor->memory = behavior->memory_new(actor->definition, actor->input, &actor->arena);
@@ -102,7 +104,12 @@ pawl_status create_decide(struct engine *engine, struct scope *scope,
     actor->is_loaded = true;
     actor->generation = engine->generation;
     actor->is_test = args->test;
-    return actor_decide(engine, actor, &event, scope, decision, jobs);
+    status = actor_decide(engine, actor, &event, scope, decision, jobs);
+    words = scope->error;
+    /* There is nothing to hold yet: what cannot begin is not created. */
+    return status == PAWL_PAUSED
+               ? scope_fail(scope, PAWL_INVALID_REQUEST, "it cannot begin: %.400s", words.message)
+               : status;
 }
 
 /* After its commit, or its refusal; lock held. */

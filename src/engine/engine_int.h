@@ -213,7 +213,9 @@ void mail_drop_all(struct engine *engine);    /* at close: their causes are stil
 
 /* pause.c */
 pawl_status pause_look(struct engine *engine, struct scope *scope, uint64_t instance, bool *out);
-bool pause_bars(enum event_kind kind); /* does a paused instance refuse it? */
+bool pause_bars(enum event_kind kind);
+/* Hold an instance whose code ends its process, with the scope's error as the reason. */
+void pause_poisoned(struct engine *engine, struct scope *scope, uint64_t instance); /* does a paused instance refuse it? */
 pawl_status pause_refusal(struct scope *scope);
 
 /* steps.c */

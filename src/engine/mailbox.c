@@ -12,6 +12,7 @@ struct turn {
     struct decision decision;
     struct job *jobs;
     struct birth *births;
+    bool is_poison; /* its code ended its process, more than once */
     struct request request;
     struct decision_request decide;
 };
@@ -272,6 +273,7 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     if (!status)
         status =
             actor_decide(engine, actor, &turn->mail->event, scope, &turn->decision, &turn->jobs);
+    turn->is_poison = status == PAWL_PAUSED && !actor->is_paused;
     if (!status)
         status = family_conceive(engine, scope, actor, turn->mail->event.at_ms, &turn->decision,
                                  &turn->births);
@@ -326,6 +328,8 @@ static void take_turn(struct engine *engine, struct actor *actor)
     *turn = (struct turn){ .actor = actor, .mail = mail };
     pthread_mutex_unlock(&engine->lock);
     status = decide_mail(engine, turn, scope);
+    if (turn->is_poison)
+        pause_poisoned(engine, scope, actor->instance);
     turn->request = (struct request){ .kind = REQUEST_DECISION,
                                       .scope = scope,
                                       .decide = &turn->decide,
