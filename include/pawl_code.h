@@ -92,6 +92,9 @@
         return;                                                                                    \
     } while (0)
 
+/* Do something in the same transaction as this turn (pawl_reduce_register()); does not wait. */
+#define PAWL_REDUCE(name, args) pawl_turn_reduce(turn, #name, (args))
+
 /* PAWL_SELECT(place) { arms } PAWL_AWAIT; : the first of the arms, and only that one. An arm may break
  * out of the loop around the select, or continue it. */
 #define PAWL_SELECT(label)                                                                         \

@@ -96,6 +96,17 @@ typedef struct pawl_code_type {
  * Fails with INVALID_REQUEST (names what is wrong), and the store's failures. */
 PAWL_API pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, pawl_error *error);
 
+/* A reduce: the host's own rows, in the same transaction as the turn that asked for it, in the same
+ * file: both are there, or neither. `db` may do anything but touch pawl's tables, transactions, PRAGMA
+ * and ATTACH; of a store in memory it is NULL. Return false, with words, to undo it all. It is called by whoever
+ * commits, and must be short. Not in an attachment: there the transaction is the host's anyway.
+ * Fails with INVALID_REQUEST, NO_MEMORY. */
+struct sqlite3;
+typedef bool (*pawl_reduce_fn)(void *context, struct sqlite3 *db, const char *args, char *words,
+                               size_t words_size);
+PAWL_API pawl_status pawl_reduce_register(pawl *p, const char *name, pawl_reduce_fn fn,
+                                          void *context, pawl_error *error);
+
 /* Say what happens next: wait for any of the armed timers and awaited signals, the call or the child
  * (the first wins, the others are disarmed with it), or end. A turn that does
  * neither has failed. Timers are armed afresh by each turn, for at least a millisecond. */
@@ -104,6 +115,10 @@ PAWL_API void pawl_turn_signal(pawl_turn *turn, const char *name);
 PAWL_API void pawl_turn_call(pawl_turn *turn, const char *name, const char *args_json);
 PAWL_API void pawl_turn_complete(pawl_turn *turn, const char *result_json);
 PAWL_API void pawl_turn_fail(pawl_turn *turn, const char *error_json);
+
+/* Do something of the host's own with the commit of this turn: see pawl_reduce_register(). Nothing
+ * comes back. If it fails, the instance fails with its words, and nothing of the turn is kept. */
+PAWL_API void pawl_turn_reduce(pawl_turn *turn, const char *name, const char *args_json);
 
 /* Name the place where the instance waits; the next event brings it back. */
 PAWL_API void pawl_turn_phase(pawl_turn *turn, const char *phase);

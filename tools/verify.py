@@ -256,7 +256,7 @@ class Chain:
             self.kept.remove(rest[0])
         elif word == "snapshot":
             self.snapshot = (self.seq, rest[0])
-        elif word not in ("state", "call", "version"):
+        elif word not in ("state", "call", "version", "reduce"):
             raise ValueError(f"unknown effect {word!r}")
 
     def end(self):

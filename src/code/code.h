@@ -28,6 +28,7 @@ struct turn_answer {
     str migrated; /* JSON after migrating, before the turn; data NULL: it was not */
     struct effect_list timers, signals; /* ARM and AWAIT */
     str call, args;                     /* what is called, and its JSON; data NULL: nothing */
+    struct effect_list reduces;         /* REDUCE: done with the commit */
 };
 
 /* A handler, here or elsewhere. `run` fails with NOT_KNOWN if it cannot hold the stored state,

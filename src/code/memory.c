@@ -173,6 +173,7 @@ static pawl_status apply_effect(const struct definition *definition, struct code
     case EFFECT_STATE:
         ok = set_text(&memory->state, effect->state, arena);
         break;
+    case EFFECT_REDUCE:
     case EFFECT_SNAPSHOT:
         break;
     case EFFECT_DISARM:

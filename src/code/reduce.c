@@ -113,6 +113,8 @@ static pawl_status add_effects(struct work *work, struct effect_list *effects)
 
     if (status == PAWL_OK)
         status = add_state(work, effects);
+    if (status == PAWL_OK && work->answer.end != TURN_FAILS)
+        status = add_waits(work, effects, &work->answer.reduces);
     if (status != PAWL_OK || work->answer.end != TURN_WAITS)
         return status;
     status = add_waits(work, effects, &work->answer.timers);
@@ -190,9 +192,12 @@ static pawl_status take_turn(struct work *work, const struct cause *cause)
     pawl_status status;
     struct draft *draft;
 
-    if (!binding)
-        return fail_no_handler(work);
-    status = run_handler(work, binding, cause);
+    if (work->event->failure.data) { /* the turn was taken, and could not be committed */
+        work->answer = (struct turn_answer){ .end = TURN_FAILS, .value = work->event->failure };
+        status = PAWL_OK;
+    } else {
+        status = binding ? run_handler(work, binding, cause) : fail_no_handler(work);
+    }
     if (status != PAWL_OK)
         return status;
     draft = decision_add(work->scope, &work->decision, cause->transition);

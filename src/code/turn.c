@@ -144,6 +144,24 @@ void pawl_turn_call(pawl_turn *turn, const char *name, const char *args_json)
                      name ? name : "");
 }
 
+void pawl_turn_reduce(pawl_turn *turn, const char *name, const char *args_json)
+{
+    str args = str_of(args_json ? args_json : "null");
+    struct effect effect = { .kind = EFFECT_REDUCE };
+
+    if (!turn)
+        return;
+    if (!name || !str_is_utf8(str_of(name), false) || str_is_blank(str_of(name))) {
+        turn_problem(turn, "the handler asked for a reduce without a name");
+        return;
+    }
+    check_json(turn, "arguments", args);
+    effect.name = keep(turn, str_of(name));
+    effect.state = keep(turn, args);
+    if (turn->status == PAWL_OK)
+        turn->status = effect_add(turn->scope, &turn->answer->reduces, effect);
+}
+
 void pawl_turn_phase(pawl_turn *turn, const char *phase)
 {
     unsigned at = turn ? names_find(turn->type->phases, phase) : 0;

@@ -139,6 +139,9 @@ struct code_binding;
 pawl_status engine_code_bind(struct engine *engine, const struct code_binding *binding, str source,
                              struct scope *scope);
 
+pawl_status engine_reduce_register(struct engine *engine, struct scope *scope, str name,
+                                   pawl_reduce_fn run, void *context);
+
 /* ---- Steps of flows and calls of code (work.c) ---- */
 
 pawl_status work_call(const struct definition *definition, const void *memory, uint32_t ordinal,

@@ -191,6 +191,12 @@ static void turn_over(struct engine *engine, struct request *request)
         else
             steps_act(engine, actor->instance, turn->jobs);
     }
+    if (status && reduces_failed(request)) { /* decide again, to fail with its words */
+        struct scope *scope = turn->mail->scope ? turn->mail->scope : &turn->mail->own;
+
+        turn->mail->event.failure = reduces_error(engine, scope);
+        request->is_stale = turn->mail->event.failure.data != NULL;
+    }
     if (request->is_stale) { /* decided against an older entry: decide again */
         turn->mail->holds_place = turn->mail->event.kind == EVENT_STEP_START && !turn->mail->claim;
         engine->jobs_under_way += turn->mail->holds_place;
@@ -335,6 +341,8 @@ static void take_turn(struct engine *engine, struct actor *actor)
                                       .decide = &turn->decide,
                                       .after = turn_over,
                                       .context = turn };
+    if (!status)
+        status = reduces_of(engine, scope, &turn->decision, turn->births, &turn->request);
     if (!status)
         engine_post_request(engine, &turn->request);
     pthread_mutex_lock(&engine->lock);

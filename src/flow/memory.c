@@ -286,6 +286,7 @@ static pawl_status fold_live(struct fold *fold, const struct effect *effect)
     case EFFECT_STATE:
     case EFFECT_CALL:
     case EFFECT_VERSION:
+    case EFFECT_REDUCE:
     case EFFECT_SNAPSHOT:
         break;
     }

@@ -38,6 +38,7 @@ struct event {
     str name, payload;  /* payload: JSON text; data NULL: none */
     str actor, reason;  /* data NULL: not supplied */
     uint32_t ordinal;
+    str failure;        /* JSON; what this event did could not be committed: fail with it */
     bool guard_satisfied, no_retry;
     bool is_leased;     /* STEP_*: by whoever holds the lease, or the engine itself */
     bool is_forced;     /* TIMER: by hand, though it may not be due yet */

@@ -84,6 +84,10 @@ static void print_effect(const struct effect *effect, struct buf *out)
     case EFFECT_VERSION:
         json_u64(out, effect->attempt);
         break;
+    case EFFECT_REDUCE:
+        json_str(out, effect->name);
+        json_raw(out, effect->state);
+        break;
     case EFFECT_SNAPSHOT:
     case EFFECT_TAKE:
         json_str(out, effect->name);
@@ -226,6 +230,10 @@ static void take_rest(struct members *members, struct effect *effect)
         break;
     case EFFECT_VERSION:
         effect->attempt = take_u32(members);
+        break;
+    case EFFECT_REDUCE:
+        effect->name = take_text(members);
+        effect->state = take_any(members);
         break;
     case EFFECT_SNAPSHOT:
     case EFFECT_TAKE:

@@ -18,6 +18,7 @@
  *   ["state",{...}]          the new state of a code instance
  *   ["call",ORD,ARGS]        what the code instance's attempt ORD is given: any JSON
  *   ["version",N]            the state is now one of version N of the code type
+ *   ["reduce","NAME",ARGS]   the host's NAME was done with ARGS in the same commit
  *   ["snapshot","HEX"]       after this entry a snapshot was kept, with this SHA-256
  * An entry into a terminal state ends every row, timer and wait of its instance, and cancels the
  * children it waits for, but for those that were abandoned; that is a rule, not listed effects. */
@@ -41,7 +42,8 @@
     X(SPAWN, "spawn")                                                                              \
     X(TAKE, "take")                                                                                \
     X(CALL, "call")                                                                                \
-    X(VERSION, "version")
+    X(VERSION, "version")                                                                          \
+    X(REDUCE, "reduce")
 
 enum effect_kind {
 #define X(name, word) EFFECT_##name,
@@ -65,9 +67,9 @@ struct effect {
     uint32_t ordinal;
     uint32_t plan, attempt;  /* STEP; VERSION: attempt is the number */
     enum step_status status; /* STEP: PENDING or READY */
-    str name;              /* ARM, DISARM, AWAIT, LEAVE, TAKE; SNAPSHOT: its hash; SPAWN: the id */
+    str name;              /* ARM, DISARM, AWAIT, LEAVE, TAKE, REDUCE; SNAPSHOT: its hash; SPAWN: the id */
     int64_t due_at_ms;     /* ARM */
-    str state;             /* STATE: JSON; CALL: its arguments; AWAIT: its value, JSON, or none */
+    str state;             /* STATE: JSON; CALL, REDUCE: arguments; AWAIT: its value, JSON, or none */
     str definition, input; /* SPAWN: what is created; told by its own create record */
     uint64_t child;        /* SPAWN: its number, as the id has it */
     bool is_abandoned;     /* SPAWN: it outlives its parent */

@@ -5,7 +5,7 @@
  * then each request of ours gets one answer:
  *   {"type":NAME,"kind":N,"at":MS,"from":N,"name":S,"payload":JSON,"state":JSON}
  *   {"end":N,"value":JSON,"state":JSON,"migrated":JSON,"timers":[[S,MS]],"signals":[S],"call":S,
- *    "args":JSON}                             or {"status":N,"message":S}
+ *    "args":JSON,"reduces":EFFECTS}          or {"status":N,"message":S}
  * Members that are absent are left out. */
 #ifndef PAWL_MODULE_MODULE_INT_H
 #define PAWL_MODULE_MODULE_INT_H

@@ -89,6 +89,8 @@ static void print_waits(const struct turn_answer *answer, struct buf *out)
     for (uint32_t i = 0; i < answer->signals.count; i++)
         json_str(out, answer->signals.items[i].name);
     json_close(out, ']');
+    json_key(out, "reduces");
+    effects_print(&answer->reduces, out);
 }
 
 void wire_print_answer(const struct turn_answer *answer, struct buf *out)
@@ -173,6 +175,8 @@ pawl_status wire_read_answer(struct scope *scope, str text, struct turn_answer *
     answer.call = text_of(root, "call");
     answer.args = raw_of(root, "args");
     status = read_waits(scope, root, &answer, &ok);
+    if (status == PAWL_OK && ok)
+        status = effects_read(scope, raw_of(root, "reduces"), &answer.reduces);
     if (status == PAWL_OK && !ok)
         status = fail_garbled(scope);
     if (status == PAWL_OK)
