@@ -280,7 +280,7 @@ PAWL_API bool pawl_history_next(pawl_history *history, pawl_entry *out);
 /* Close, and tell whether all was read without an error. NULL is allowed. */
 PAWL_API pawl_status pawl_history_close(pawl_history *history, pawl_error *error);
 
-/* ---- Tools of flows, and code ------------------------------------------ */
+/* ---- Tools ------------------------------------------------------------- */
 
 /* What a tool is given. All of it is borrowed for the call. */
 typedef struct pawl_tool_call {
@@ -302,57 +302,6 @@ typedef void (*pawl_tool_fn)(void *context, const pawl_tool_call *call, pawl_too
  * Fails with INVALID_REQUEST (a bad or taken name), NO_MEMORY. */
 PAWL_API pawl_status pawl_tool_register(pawl *p, const char *name, pawl_tool_fn fn, void *context,
                                         pawl_error *error);
-
-/* A code type: a process written in C. Its handler is given the stored state and
- * one event, and says through the turn what happens next. It must hold no state
- * of its own and read no clock: the same arguments, the same turn. */
-typedef struct pawl_turn pawl_turn;
-
-typedef enum pawl_event_kind { PAWL_EVENT_START = 1, PAWL_EVENT_TIMER, PAWL_EVENT_SIGNAL } pawl_event_kind;
-
-typedef struct pawl_event {
-    pawl_event_kind kind;
-    const char *name;    /* of the timer or signal */
-    const char *payload; /* JSON: the input at the start, a signal's payload; "null" if none */
-    int64_t at_ms;       /* when it happened, by the store's clock */
-} pawl_event;
-
-/* A tracked variable: where it lies in the state struct. Text is a char array. */
-typedef enum pawl_var_type { PAWL_VAR_INT64 = 1, PAWL_VAR_DOUBLE, PAWL_VAR_BOOL, PAWL_VAR_TEXT } pawl_var_type;
-
-typedef struct pawl_var {
-    const char *name;
-    pawl_var_type type;
-    size_t offset, size;
-} pawl_var;
-
-#define PAWL_VAR(struct_name, field, kind) \
-    { #field, kind, offsetof(struct_name, field), sizeof(((struct_name *)0)->field) }
-
-typedef struct pawl_code_type {
-    const char *name;
-    uint32_t version;             /* 0 counts as 1 */
-    const char *const *timers;    /* names it may arm, ending in NULL */
-    const char *const *signals;   /* names it may await, ending in NULL */
-    const pawl_var *vars;         /* tracked variables, ending in a zero row */
-    size_t state_size;            /* of the struct that `vars` describes */
-    /* Handle one event. `state` holds the tracked variables as the last turn left
-     * them (zeroed at the start) and is stored again after the call. */
-    void (*handle)(void *context, pawl_turn *turn, void *state, const pawl_event *event);
-    void *context;
-} pawl_code_type;
-
-/* Register a code type; it can then be created like any definition.
- * Fails with INVALID_REQUEST (names what is wrong), and the store's failures. */
-PAWL_API pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, pawl_error *error);
-
-/* Say what happens next: wait for any of the armed timers and awaited signals
- * (the first wins, the others are disarmed with it), or end. A turn that does
- * neither has failed. Timers are armed afresh by each turn, for at least a millisecond. */
-PAWL_API void pawl_turn_timer(pawl_turn *turn, const char *name, int64_t after_ms);
-PAWL_API void pawl_turn_signal(pawl_turn *turn, const char *name);
-PAWL_API void pawl_turn_complete(pawl_turn *turn, const char *result_json);
-PAWL_API void pawl_turn_fail(pawl_turn *turn, const char *error_json);
 
 /* ---- A host with its own loop, and tests ------------------------------- */
 
@@ -388,4 +337,7 @@ PAWL_API pawl_status pawl_call(pawl *p, const char *operation, const char *input
 #ifdef __cplusplus
 }
 #endif
+
+#include <pawl_turn.h> /* code: processes written in C */
+
 #endif

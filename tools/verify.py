@@ -259,7 +259,7 @@ class Chain:
             pass  # what it goes on by; verified by whoever decides again
         elif word == "snapshot":
             self.snapshot = (self.seq, rest[0])
-        elif word != "state":
+        elif word not in ("state", "call", "version", "reduce"):
             raise ValueError(f"unknown effect {word!r}")
 
     def end(self):

@@ -13,6 +13,8 @@ struct pawl {
     struct panic_hook panic;
     struct stores *stores; /* those beside it; NULL: it is one of them itself, or attached */
     struct pawl *first;    /* the store that it lies beside; NULL: it is the first */
+    struct module **modules; /* loaded by the command line, until it closes */
+    uint32_t module_count;
 };
 
 /* pawl_open() with a world of the caller's choice (tests: env_sim). `env` is the engine's from
@@ -29,6 +31,8 @@ void api_close(pawl *p);
 /* The stores beside `p`, none of them open yet; and their end, before that of `p`. */
 pawl_status stores_begin(pawl *p, const char *url, const pawl_options *options);
 void stores_end(pawl *p);
+
+void api_modules_close(pawl *p);
 
 /* An alarm falls due: ops_alarm.c, called by the engine. */
 pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope,

@@ -89,6 +89,7 @@ void api_close(pawl *p)
     struct heap heap = p->heap;
 
     engine_close(p->engine);
+    api_modules_close(p);
     panic_set(outer);
     heap_free(&heap, p, sizeof *p);
 }

@@ -26,7 +26,7 @@ static pawl_status read_given(struct fold *fold, const struct effect_list *effec
 
         if (effect->kind != EFFECT_STEP || effect->ordinal == 0 || effect->ordinal > fold->count)
             continue;
-        status = flow_call(fold->definition, fold->memory, effect->ordinal, scope,
+        status = work_call(fold->definition, fold->memory, effect->ordinal, scope,
                            &fold->given[effect->ordinal - 1]);
         if (status != PAWL_OK && status != PAWL_LEASE_LOST)
             return status;
@@ -54,7 +54,8 @@ static pawl_status apply_entry(struct fold *fold, const struct entry *entry)
     if (record->body.data)
         status = effects_read(scope, record->body, &effects);
     if (status == PAWL_OK)
-        status = flow_behavior.apply(fold->definition, fold->memory, &view, scope, &scope->arena);
+        status = behavior_of(fold->definition->kind)
+                     ->apply(fold->definition, fold->memory, &view, scope, &scope->arena);
     return status == PAWL_OK ? read_given(fold, &effects) : status;
 }
 
@@ -72,7 +73,8 @@ static pawl_status fold_history(struct fold *fold)
     if (status != PAWL_OK)
         return status;
     fold->given = ARENA_ARRAY(&scope->arena, struct flow_call, fold->count);
-    fold->memory = flow_behavior.memory_new(fold->definition, view.input, &scope->arena);
+    fold->memory = behavior_of(fold->definition->kind)
+                       ->memory_new(fold->definition, view.input, &scope->arena);
     if (!fold->given || !fold->memory)
         return scope_no_memory(scope);
     for (size_t i = 0; i < history.count && status == PAWL_OK; i++)
@@ -100,7 +102,9 @@ static void print_step(const struct fold *fold, const struct flow_attempt *attem
     json_key(out, "instance_id");
     json_str(out, id);
     json_key(out, "name");
-    json_str(out, flow_step_name_now(fold->memory, attempt->plan));
+    json_str(out, fold->definition->kind == KIND_FLOW
+                      ? flow_step_name_now(fold->memory, attempt->plan)
+                      : work_step_name(fold->definition, attempt->plan));
     json_key(out, "tool");
     json_str(out, given->tool);
     json_key(out, "status");

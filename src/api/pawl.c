@@ -249,7 +249,7 @@ pawl_status pawl_current(pawl *p, const char *id, const char **out, pawl_error *
     return api_leave(&scope, status, error);
 }
 
-/* ---- Tools, code, time ---- */
+/* ---- Tools, time ---- */
 
 pawl_status pawl_tool_register(pawl *p, const char *name, pawl_tool_fn fn, void *context,
                                pawl_error *error)
@@ -263,17 +263,6 @@ pawl_status pawl_tool_register(pawl *p, const char *name, pawl_tool_fn fn, void 
     if (!status)
         engine_tools_changed(p->engine);
     return status;
-}
-
-pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, pawl_error *error)
-{
-    struct scope scope;
-    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(type));
-
-    if (status)
-        return status;
-    api_enter(p, &scope);
-    return api_leave(&scope, engine_code_register(p->engine, type, &scope), error);
 }
 
 int64_t pawl_next_due(pawl *p)

@@ -1,20 +1,80 @@
 /* code.h - the behavior whose turns are a C function's.
  *
- * The port is model/decision.h. A definition's plan is the registration itself; rebuilding
- * and verifying never run a handler, because each entry carries the resulting state. */
+ * The port is model/decision.h. A definition's plan is what its registration printed, and the
+ * handler that is bound to it; rebuilding and verifying never run a handler, because each entry
+ * carries the resulting state. */
 #ifndef PAWL_CODE_CODE_H
 #define PAWL_CODE_CODE_H
 
 #include "model/decision.h"
 #include <pawl.h>
 
+/* ---- One turn, from texts to texts: what may happen in another process ---- */
+
+struct turn_request {
+    pawl_event_kind kind;
+    str name, payload; /* of the event; payload: JSON, data NULL: none */
+    int64_t at_ms;
+    str state;             /* JSON as stored; data NULL: the first turn */
+    uint32_t from_version; /* of that state, if the type is to migrate it; 0: it is not */
+};
+
+enum turn_end { TURN_WAITS, TURN_COMPLETES, TURN_FAILS };
+
+struct turn_answer {
+    enum turn_end end;
+    str value;    /* JSON: the result or the error; data NULL: none */
+    str state;    /* JSON after the turn; data NULL: it cannot be printed, keep the old */
+    str migrated; /* JSON after migrating, before the turn; data NULL: it was not */
+    struct effect_list timers, signals; /* ARM and AWAIT */
+    str call, args;                     /* what is called, and its JSON; data NULL: nothing */
+    struct effect_list reduces;         /* REDUCE: done with the commit */
+};
+
+/* A handler, here or elsewhere. `run` fails with NOT_KNOWN if it cannot hold the stored state,
+ * INVALID_REQUEST if the payload is not as the type says, and what its way may fail with. */
+struct code_binding {
+    const pawl_code_type
+        *type; /* its names and version; of a handler elsewhere no more than that */
+    pawl_status (*run)(const struct code_binding *binding, const struct turn_request *request,
+                       struct scope *scope, struct turn_answer *out);
+    void *context; /* of `run` */
+};
+
+/* `run` of a handler in this process. */
+pawl_status code_run(const struct code_binding *binding, const struct turn_request *request,
+                     struct scope *scope, struct turn_answer *out);
+
+/* ---- Registration ---- */
+
 /* The canonical print of a registration: the source of its definition. JSON:
- * {"code":NAME,"version":V,"timers":[...],"signals":[...],"vars":[{"name":N,"type":"int64"}]} */
+ * {"code":NAME,"version":V,"timers":[...],"signals":[...],"vars":[{"name":N,"type":"int64"}]}, then
+ * calls, externals, phases, payloads and result, where there are any. */
 pawl_status code_source(struct scope *scope, const pawl_code_type *type, str *out);
 
-/* Check a registration and make its definition; plan is `type`. INVALID_REQUEST names what
- * is wrong (no name, bad or doubled timer, signal or variable, no handler, a size that does
- * not fit its type). */
-pawl_status code_compile(struct scope *scope, const pawl_code_type *type, struct definition **out);
+/* A copy of a registration that lives as long as the arena, with the names as they are called
+ * outside (StartPatrol: start_patrol). Fails with NO_MEMORY. */
+const pawl_code_type *code_copy(struct arena *arena, const pawl_code_type *type);
+
+/* Check a registration and make its definition. INVALID_REQUEST names what is wrong (no name, bad
+ * or doubled timer, signal or variable, no handler, a size that does not fit its type). The binding
+ * must live as long as the definition. */
+pawl_status code_compile(struct scope *scope, const struct code_binding *binding,
+                         struct definition **out);
+
+/* From now on `binding` takes the turns of this definition's instances. */
+void code_bind(struct definition *definition, const struct code_binding *binding);
+
+/* ---- What a runner and a reader ask of a call ---- */
+
+struct code_call {
+    str name, args;
+    uint32_t attempt, first_ordinal;
+};
+pawl_status code_call(const struct definition *definition, const void *memory, uint32_t ordinal,
+                      struct scope *scope, struct code_call *out); /* LEASE_LOST: it is over */
+str code_tool_of(const struct definition *definition, const void *memory, uint32_t ordinal);
+str code_step_name(const struct definition *definition, uint32_t plan_index);
+bool code_step_is_external(const struct definition *definition, uint32_t plan_index);
 
 #endif

@@ -2,9 +2,28 @@
 #ifndef PAWL_CODE_CODE_INT_H
 #define PAWL_CODE_CODE_INT_H
 
+#include "base/node.h"
 #include "code/code.h"
 
 #define LIMIT_DECLARED 1024u /* timers, signals or variables of one type */
+#define LIMIT_PARTS    8u    /* structs inside structs */
+
+/* ---- plan.c: a definition's plan, as its registration was printed ---- */
+
+struct code_plan {
+    str name;
+    uint32_t version; /* of the type; what new instances begin with */
+    str *steps;       /* calls, then externals */
+    uint32_t call_count, step_count;
+    const struct code_binding *_Atomic binding; /* may come while others look; NULL: none yet */
+};
+
+pawl_status code_prepare(struct definition *definition, struct scope *scope);
+
+static inline const struct code_plan *plan_of(const struct definition *definition)
+{
+    return definition->plan;
+}
 
 /* ---- memory.c: what an instance remembers between turns ---- */
 
@@ -13,15 +32,30 @@ struct code_timer {
     int64_t due_at_ms;
 };
 
+/* What it has called and waits for; ordinal 0: nothing. */
+struct code_attempt {
+    uint32_t ordinal, plan, attempt, first_ordinal;
+    enum step_status status;
+};
+
+/* A text that is changed in place. */
+struct code_text {
+    char *data; /* NULL: none */
+    size_t size, capacity;
+};
+
 /* Lives in one arena and is changed in place: an instance of many turns must not grow it. */
 struct code_memory {
-    char *state; /* JSON of the tracked variables; NULL before the first turn */
-    size_t state_size, state_capacity;
+    struct code_text state;    /* JSON of the tracked variables; NULL before the first turn */
     struct code_timer *timers; /* in the order they were armed */
     str *signals;              /* in the order they were awaited */
     uint32_t timer_count, timer_capacity, signal_count, signal_capacity;
     str *names; /* each name once, however often it is armed */
     uint32_t name_count, name_capacity;
+    struct code_attempt call;
+    struct code_text args; /* of the call */
+    uint32_t ordinals;     /* of attempts so far */
+    uint32_t version;      /* of the type that wrote the state; 0: the definition's own */
 };
 
 void *code_memory_new(const struct definition *definition, str input, struct arena *arena);
@@ -39,17 +73,18 @@ bool code_memory_has_signal(const struct code_memory *memory, str name);
 
 /* ---- turn.c: what the handler said ---- */
 
-enum turn_end { TURN_WAITS, TURN_COMPLETES, TURN_FAILS };
-
 struct pawl_turn {
     struct scope *scope;
     const pawl_code_type *type;
-    int64_t at_ms;
-    struct effect_list timers, signals; /* ARM and AWAIT */
-    enum turn_end end;
-    str value;          /* JSON: the result or the error; data NULL: none */
+    const pawl_event *event;
+    struct turn_answer *answer;
+    str phase;          /* where it waits; data NULL: nowhere by name */
+    unsigned label;     /* sequence.c: of the place that is being armed, from 1 */
+    bool is_waking;     /* the arms look for the event; else they are armed */
+    bool is_taken;      /* an arm has had it */
+    bool is_done;       /* the code came to its end */
     str problem;        /* words for a turn that cannot stand; data NULL: none */
-    pawl_status status; /* NO_MEMORY sticks */
+    pawl_status status; /* NO_MEMORY and NOT_KNOWN stick */
 };
 
 /* The handler asked for something impossible: its turn has failed. The first one counts. */
@@ -59,21 +94,51 @@ void turn_problem(struct pawl_turn *turn, const char *format, ...)
 /* Settle how the turn ends, once the handler has returned. Fails with NO_MEMORY. */
 pawl_status turn_settle(struct pawl_turn *turn);
 
-/* ---- state.c: the tracked variables, struct <-> JSON ---- */
+/* By the index in the type's list. */
+void say_timer(struct pawl_turn *turn, unsigned timer, int64_t after_ms);
+void say_signal(struct pawl_turn *turn, unsigned signal);
+void say_call(struct pawl_turn *turn, const char *declared, const char *args_json);
+void say_end(struct pawl_turn *turn, enum turn_end how, const char *what, const char *json);
 
-/* Fill the zeroed `state` from `text` (data NULL: leave it). Fields the text does not have
- * stay zero, fields the type does not have are passed over. NOT_KNOWN if a value does not fit
- * the variable: this program cannot run the instance, another build might. */
-pawl_status state_load(struct scope *scope, const pawl_code_type *type, str text, void *state);
+unsigned names_count(const char *const *names);
+unsigned names_find(const char *const *names,
+                    const char *name); /* wire names count too; or count */
 
-/* Print the variables; what cannot be printed is the turn's problem, and *out stays. */
-void state_print(struct pawl_turn *turn, const void *state, str *out);
+/* ---- state.c, state_print.c: variables, struct <-> JSON ---- */
+
+/* Where variables are read to or printed from, and what to call them in words. */
+struct var_place {
+    struct scope *scope;
+    const pawl_var *vars;
+    void *base;
+    const char *bad; /* out: the variable that did not fit, and ... */
+    const pawl_var *bad_var;
+    const struct node *bad_node; /* ... what was found */
+};
+
+/* Fill from an object. Members it does not have stay, others are passed over. False: `bad`. */
+bool vars_load(struct var_place *place, const struct node *object, bool inputs_only);
+bool var_load(struct var_place *place, const pawl_var *var, const struct node *node);
+
+/* Fill `state`, which holds the first values, from `text` (data NULL: leave it). Fields the text
+ * does not have stay, fields the type does not have are passed over. NOT_KNOWN if a value does not
+ * fit the variable or the phase is not the type's: this program cannot run the instance, another
+ * build might. */
+pawl_status state_load(struct scope *scope, const pawl_code_type *type, str text, void *state,
+                       str *phase);
+
+/* Print variables; what cannot be printed is the turn's problem, and *out stays. A phase with data
+ * comes first. */
+void vars_print(struct pawl_turn *turn, const pawl_var *vars, const void *base, str phase,
+                str *out);
 
 const char *var_type_name(pawl_var_type type); /* "int64", ...; NULL if it is none */
+size_t var_type_size(pawl_var_type type);      /* 0: it has no size of its own */
+bool vars_is_end(const pawl_var *var);
 
-/* ---- registration.c ---- */
+/* ---- number.c: JSON numbers, whatever the host's locale ---- */
 
-/* The type's name in the plan's text: "code". For messages when no handler is registered. */
-str code_name(const struct definition *definition, struct scope *scope);
+bool number_read_double(str text, double *out);
+void number_print_double(double value, bool is_float, struct buf *out);
 
 #endif

@@ -13,7 +13,7 @@ void *code_memory_new(const struct definition *definition, str input, struct are
 
 str code_memory_state(const struct code_memory *memory)
 {
-    return (str){ memory->state, memory->state_size };
+    return (str){ memory->state.data, memory->state.size };
 }
 
 static uint32_t find_timer(const struct code_memory *memory, str name)
@@ -115,25 +115,51 @@ static void leave(struct code_memory *memory, str name)
             (memory->signal_count - at) * sizeof *memory->signals);
 }
 
-static bool set_state(struct code_memory *memory, str state, struct arena *arena)
+static bool set_text(struct code_text *text, str value, struct arena *arena)
 {
-    if (!memory->state || state.size > memory->state_capacity) {
-        size_t capacity = state.size * 2;
+    if (!text->data || value.size > text->capacity) {
+        size_t capacity = value.size * 2;
         char *bigger = arena_alloc(arena, capacity);
 
         if (!bigger)
             return false;
-        memory->state = bigger;
-        memory->state_capacity = capacity;
+        text->data = bigger;
+        text->capacity = capacity;
     }
-    if (state.size > 0)
-        memcpy(memory->state, state.data, state.size);
-    memory->state_size = state.size;
+    if (value.size > 0)
+        memcpy(text->data, value.data, value.size);
+    text->size = value.size;
     return true;
 }
 
-static pawl_status apply_effect(struct code_memory *memory, const struct effect *effect,
-                                struct scope *scope, struct arena *arena)
+/* A later attempt of the same call keeps its arguments and its idempotency key. */
+static void begin_attempt(struct code_memory *memory, const struct effect *effect)
+{
+    uint32_t first = effect->attempt > 1 ? memory->call.first_ordinal : effect->ordinal;
+
+    memory->call = (struct code_attempt){ .ordinal = effect->ordinal,
+                                          .plan = effect->plan,
+                                          .attempt = effect->attempt,
+                                          .first_ordinal = first ? first : effect->ordinal,
+                                          .status = effect->status };
+    memory->ordinals = effect->ordinal > memory->ordinals ? effect->ordinal : memory->ordinals;
+}
+
+static void set_attempt(struct code_memory *memory, const struct effect *effect)
+{
+    struct code_attempt *call = &memory->call;
+
+    if (call->ordinal != effect->ordinal)
+        return;
+    if (effect->kind == EFFECT_END)
+        call->ordinal = 0;
+    else
+        call->status = effect->kind == EFFECT_RUN ? STEP_RUNNING : STEP_READY;
+}
+
+static pawl_status apply_effect(const struct definition *definition, struct code_memory *memory,
+                                const struct effect *effect, struct scope *scope,
+                                struct arena *arena)
 {
     bool ok = true;
 
@@ -145,8 +171,9 @@ static pawl_status apply_effect(struct code_memory *memory, const struct effect 
         ok = await(memory, effect->name, arena);
         break;
     case EFFECT_STATE:
-        ok = set_state(memory, effect->state, arena);
+        ok = set_text(&memory->state, effect->state, arena);
         break;
+    case EFFECT_REDUCE:
     case EFFECT_SNAPSHOT:
     case EFFECT_PLAN:
         break;
@@ -157,14 +184,26 @@ static pawl_status apply_effect(struct code_memory *memory, const struct effect 
         leave(memory, effect->name);
         break;
     case EFFECT_STEP:
+        if (effect->ordinal == 0 || effect->plan >= plan_of(definition)->step_count)
+            return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                              "an entry of a code instance begins a call that its type does not "
+                              "have; look closer with 'pawl verify'");
+        begin_attempt(memory, effect);
+        break;
+    case EFFECT_CALL:
+        ok = set_text(&memory->args, effect->state, arena);
+        break;
     case EFFECT_READY:
     case EFFECT_RUN:
     case EFFECT_END:
+        set_attempt(memory, effect);
+        break;
+    case EFFECT_VERSION:
+        memory->version = effect->attempt;
+        break;
     case EFFECT_SPAWN:
     case EFFECT_TAKE:
-        return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                          "an entry of a code instance carries a flow's effect; look closer with "
-                          "'pawl verify'");
+        break;
     }
     return ok ? PAWL_OK : scope_no_memory(scope);
 }
@@ -189,13 +228,14 @@ pawl_status code_memory_apply(const struct definition *definition, void *memory,
                           "with 'pawl verify'",
                           entry->transition, definition->transition_count);
     for (uint32_t i = 0; i < count; i++) {
-        pawl_status status = apply_effect(mine, &entry->effects->items[i], scope, arena);
+        pawl_status status =
+            apply_effect(definition, mine, &entry->effects->items[i], scope, arena);
 
         if (status != PAWL_OK)
             return status;
     }
     if (is_last(definition, entry))
-        mine->timer_count = mine->signal_count = 0;
+        mine->timer_count = mine->signal_count = mine->call.ordinal = 0;
     return PAWL_OK;
 }
 
@@ -208,6 +248,25 @@ void code_memory_restamp(void *memory, const struct effect_list *effects)
             if (effects->items[i].kind == EFFECT_ARM &&
                 str_eq(effects->items[i].name, mine->timers[at].name))
                 mine->timers[at].due_at_ms = effects->items[i].due_at_ms;
+}
+
+/* "call":[ORDINALS,ORD,PLAN,ATTEMPT,FIRST,STATUS,ARGS], if it ever called anything. */
+static void print_call(const struct code_memory *memory, struct buf *out)
+{
+    const struct code_attempt *call = &memory->call;
+
+    if (memory->ordinals == 0)
+        return;
+    json_key(out, "call");
+    json_open(out, '[');
+    json_u64(out, memory->ordinals);
+    json_u64(out, call->ordinal);
+    json_u64(out, call->plan);
+    json_u64(out, call->attempt);
+    json_u64(out, call->first_ordinal);
+    json_u64(out, call->status);
+    json_raw(out, (str){ memory->args.data, memory->args.size });
+    json_close(out, ']');
 }
 
 void code_memory_print(const struct definition *definition, const void *memory, struct buf *out)
@@ -232,5 +291,10 @@ void code_memory_print(const struct definition *definition, const void *memory, 
     for (uint32_t i = 0; i < mine->signal_count; i++)
         json_str(out, mine->signals[i]);
     json_close(out, ']');
+    print_call(mine, out);
+    if (mine->version > 0) {
+        json_key(out, "version");
+        json_u64(out, mine->version);
+    }
     json_close(out, '}');
 }

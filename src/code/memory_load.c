@@ -2,6 +2,12 @@
 #include "base/node.h"
 #include "code/code_int.h"
 
+struct loading {
+    struct effect_list effects;
+    uint32_t ordinals;
+    struct code_attempt call;
+};
+
 /* A snapshot holds what effects once set, so it is read as a list of effects. */
 static pawl_status add_state(struct scope *scope, const struct node *state,
                              struct effect_list *effects, bool *ok)
@@ -35,9 +41,54 @@ static pawl_status add_signal(struct scope *scope, const struct node *signal,
                       (struct effect){ .kind = EFFECT_AWAIT, .name = signal->text });
 }
 
-static pawl_status read_snapshot(struct scope *scope, const struct node *root,
-                                 struct effect_list *effects, bool *ok)
+static bool read_u32(const struct node *node, uint32_t *out)
 {
+    int64_t n;
+
+    if (!node || !node_to_i64(node, &n) || n < 0 || n > UINT32_MAX)
+        return false;
+    *out = (uint32_t)n;
+    return true;
+}
+
+/* As print_call() wrote it; what the effects could not tell is set when they are folded. */
+static pawl_status add_call(struct scope *scope, const struct node *list, struct loading *loading,
+                            bool *ok)
+{
+    uint32_t numbers[6] = { 0 };
+    const struct node *node = list ? list->first : NULL;
+
+    if (!list)
+        return PAWL_OK;
+    *ok = *ok && list->kind == NODE_ARRAY && list->count == 7;
+    for (uint32_t i = 0; i < 6 && *ok; i++, node = node->next)
+        *ok = read_u32(node, &numbers[i]);
+    if (!*ok || numbers[5] > STEP_RUNNING) {
+        *ok = false;
+        return PAWL_OK;
+    }
+    loading->ordinals = numbers[0];
+    loading->call = (struct code_attempt){ numbers[1], numbers[2], numbers[3], numbers[4],
+                                           (enum step_status)numbers[5] };
+    return effect_add(scope, &loading->effects,
+                      (struct effect){ .kind = EFFECT_CALL, .state = node->raw });
+}
+
+static pawl_status add_version(struct scope *scope, const struct node *node,
+                               struct effect_list *effects, bool *ok)
+{
+    struct effect effect = { .kind = EFFECT_VERSION };
+
+    if (!node)
+        return PAWL_OK;
+    *ok = *ok && read_u32(node, &effect.attempt);
+    return effect_add(scope, effects, effect);
+}
+
+static pawl_status read_snapshot(struct scope *scope, const struct node *root,
+                                 struct loading *loading, bool *ok)
+{
+    struct effect_list *effects = &loading->effects;
     const struct node *timers = node_find(root, "timers"), *signals = node_find(root, "signals");
     pawl_status status = add_state(scope, node_find(root, "state"), effects, ok);
 
@@ -49,6 +100,10 @@ static pawl_status read_snapshot(struct scope *scope, const struct node *root,
         status = add_timer(scope, node, effects, ok);
     for (const struct node *node = signals->first; node && status == PAWL_OK; node = node->next)
         status = add_signal(scope, node, effects, ok);
+    if (status == PAWL_OK)
+        status = add_call(scope, node_find(root, "call"), loading, ok);
+    if (status == PAWL_OK)
+        status = add_version(scope, node_find(root, "version"), effects, ok);
     return status;
 }
 
@@ -62,9 +117,9 @@ static pawl_status fail_damaged(struct scope *scope)
 pawl_status code_memory_load(const struct definition *definition, str text, str input,
                              struct scope *scope, struct arena *arena, void **out)
 {
-    void *memory = code_memory_new(definition, input, arena);
-    struct effect_list effects = { 0 };
-    struct entry_view view = { .transition = LIFE_T_START, .effects = &effects };
+    struct code_memory *memory = code_memory_new(definition, input, arena);
+    struct loading loading = { { 0 }, 0, { 0 } };
+    struct entry_view view = { .transition = LIFE_T_START, .effects = &loading.effects };
     struct node *root;
     bool ok = true;
     pawl_status status;
@@ -74,12 +129,15 @@ pawl_status code_memory_load(const struct definition *definition, str text, str 
     status = node_read_json(scope, text, &root);
     if (status != PAWL_OK)
         return status == PAWL_NO_MEMORY ? status : fail_damaged(scope);
-    status = read_snapshot(scope, root, &effects, &ok);
+    status = read_snapshot(scope, root, &loading, &ok);
     if (status == PAWL_OK && !ok)
         status = fail_damaged(scope);
     if (status == PAWL_OK)
         status = code_memory_apply(definition, memory, &view, scope, arena);
-    if (status == PAWL_OK)
-        *out = memory;
-    return status;
+    if (status != PAWL_OK)
+        return status;
+    memory->call = loading.call;
+    memory->ordinals = loading.ordinals;
+    *out = memory;
+    return PAWL_OK;
 }

@@ -1,7 +1,8 @@
 /* reduce.c - (memory, event) -> one turn of the handler -> drafts of entries.
  *
  * The entry of the event comes first and carries all that the turn changed; the end, if the
- * turn ended, is a second entry of the same commit. */
+ * turn ended, is a second entry of the same commit. A state that another version wrote is migrated
+ * by an entry before both. */
 #include "base/limits.h"
 #include "base/planted.h"
 #include "code/code_int.h"
@@ -16,45 +17,30 @@ struct work {
     const struct code_memory *memory;
     const struct event *event;
     struct scope *scope;
-    struct pawl_turn turn;
-    str state; /* the variables after the turn; data NULL: they cannot be printed */
+    struct turn_answer answer;
+    str before; /* the state that the turn began with */
     struct decision decision;
+};
+
+/* What is recorded of the event: the transition, its payload, and the attempt it was of. */
+struct cause {
+    uint32_t transition;
+    pawl_event_kind kind;
+    str name, payload; /* for the handler */
+    str recorded;      /* payload of the entry */
+    const struct code_attempt *attempt;
 };
 
 static pawl_status fail_no_handler(const struct work *work)
 {
-    str name = code_name(work->definition, work->scope);
-
     return scope_fail(work->scope, PAWL_NOT_KNOWN,
-                      "no handler registered for code type '%.*s' in this program", STR_ARG(name));
+                      "no handler registered for code type '%.*s' in this program",
+                      STR_ARG(words_shown(plan_of(work->definition)->name)));
 }
 
-static pawl_event_kind handler_kind(enum event_kind kind)
+static pawl_status add(struct work *work, struct effect_list *effects, struct effect effect)
 {
-    return kind == EVENT_TIMER    ? PAWL_EVENT_TIMER
-           : kind == EVENT_SIGNAL ? PAWL_EVENT_SIGNAL
-                                  : PAWL_EVENT_START;
-}
-
-/* Call the handler on a fresh, zeroed, aligned copy of the variables. */
-static pawl_status run_handler(struct work *work)
-{
-    const pawl_code_type *type = work->turn.type;
-    struct arena *arena = &work->scope->arena;
-    void *state = arena_alloc(arena, type->state_size);
-    pawl_event event = { .kind = handler_kind(work->event->kind), .at_ms = work->event->at_ms };
-    pawl_status status;
-
-    event.name = work->event->name.data ? arena_text(arena, work->event->name) : NULL;
-    event.payload = work->event->payload.data ? arena_text(arena, work->event->payload) : "null";
-    if (arena->failed)
-        return scope_no_memory(work->scope);
-    status = state_load(work->scope, type, code_memory_state(work->memory), state);
-    if (status != PAWL_OK)
-        return status;
-    type->handle(type->context, &work->turn, state, &event);
-    state_print(&work->turn, state, &work->state);
-    return turn_settle(&work->turn);
+    return effect_add(work->scope, effects, effect);
 }
 
 /* The first of several waits wins and takes the others with it (E11, E12). */
@@ -63,24 +49,24 @@ static pawl_status add_spent(struct work *work, struct effect_list *effects)
     const struct code_memory *memory = work->memory;
     pawl_status status = PAWL_OK;
 
+    if (memory->call.ordinal > 0)
+        status = add(work, effects,
+                     (struct effect){
+                         .kind = EFFECT_END, .ordinal = memory->call.ordinal, .is_bare = true });
     for (uint32_t i = 0; i < memory->timer_count && status == PAWL_OK; i++)
-        status =
-            effect_add(work->scope, effects,
-                       (struct effect){ .kind = EFFECT_DISARM, .name = memory->timers[i].name });
+        status = add(work, effects,
+                     (struct effect){ .kind = EFFECT_DISARM, .name = memory->timers[i].name });
     for (uint32_t i = 0; i < memory->signal_count && status == PAWL_OK; i++)
-        status = effect_add(work->scope, effects,
-                            (struct effect){ .kind = EFFECT_LEAVE, .name = memory->signals[i] });
+        status =
+            add(work, effects, (struct effect){ .kind = EFFECT_LEAVE, .name = memory->signals[i] });
     return status;
 }
 
 static pawl_status add_state(struct work *work, struct effect_list *effects)
 {
-    str before = code_memory_state(work->memory);
-
-    if (!work->state.data || (before.data && str_eq(before, work->state)))
+    if (!work->answer.state.data || (work->before.data && str_eq(work->before, work->answer.state)))
         return PAWL_OK;
-    return effect_add(work->scope, effects,
-                      (struct effect){ .kind = EFFECT_STATE, .state = work->state });
+    return add(work, effects, (struct effect){ .kind = EFFECT_STATE, .state = work->answer.state });
 }
 
 static pawl_status add_waits(struct work *work, struct effect_list *effects,
@@ -88,10 +74,36 @@ static pawl_status add_waits(struct work *work, struct effect_list *effects,
 {
     pawl_status status = PAWL_OK;
 
-    if (work->turn.end != TURN_WAITS)
-        return PAWL_OK;
     for (uint32_t i = 0; i < waits->count && status == PAWL_OK; i++)
-        status = effect_add(work->scope, effects, waits->items[i]);
+        status = add(work, effects, waits->items[i]);
+    return status;
+}
+
+/* The plan is the instance's own: what a later build declares is not in it. */
+static pawl_status add_call(struct work *work, struct effect_list *effects)
+{
+    const struct code_plan *plan = plan_of(work->definition);
+    struct effect step = { .kind = EFFECT_STEP,
+                           .ordinal = work->memory->ordinals + 1,
+                           .attempt = 1 };
+    pawl_status status;
+
+    if (!work->answer.call.data)
+        return PAWL_OK;
+    while (step.plan < plan->step_count && !str_eq(plan->steps[step.plan], work->answer.call))
+        step.plan++;
+    if (step.plan == plan->step_count)
+        return scope_fail(work->scope, PAWL_NOT_KNOWN,
+                          "the instance was created by a version of code type '%.*s' that does not "
+                          "declare the call '%.*s'; its events wait for a build that does without",
+                          STR_ARG(plan->name), STR_ARG(work->answer.call));
+    step.status = step.plan < plan->call_count ? STEP_READY : STEP_PENDING;
+    status = add(work, effects, step);
+    if (status == PAWL_OK)
+        status =
+            add(work, effects,
+                (struct effect){
+                    .kind = EFFECT_CALL, .ordinal = step.ordinal, .state = work->answer.args });
     return status;
 }
 
@@ -101,46 +113,103 @@ static pawl_status add_effects(struct work *work, struct effect_list *effects)
 
     if (status == PAWL_OK)
         status = add_state(work, effects);
+    if (status == PAWL_OK && work->answer.end != TURN_FAILS)
+        status = add_waits(work, effects, &work->answer.reduces);
+    if (status != PAWL_OK || work->answer.end != TURN_WAITS)
+        return status;
+    status = add_waits(work, effects, &work->answer.timers);
     if (status == PAWL_OK)
-        status = add_waits(work, effects, &work->turn.timers);
-    if (status == PAWL_OK)
-        status = add_waits(work, effects, &work->turn.signals);
-    return status;
+        status = add_waits(work, effects, &work->answer.signals);
+    return status == PAWL_OK ? add_call(work, effects) : status;
 }
 
 static pawl_status add_end(struct work *work)
 {
-    uint32_t transition = work->turn.end == TURN_COMPLETES ? LIFE_T_FINISH : LIFE_T_FAIL;
+    uint32_t transition = work->answer.end == TURN_COMPLETES ? LIFE_T_FINISH : LIFE_T_FAIL;
     struct draft *draft;
 
-    if (work->turn.end == TURN_WAITS)
+    if (work->answer.end == TURN_WAITS)
         return PAWL_OK;
     draft = decision_add(work->scope, &work->decision, transition);
     if (!draft)
         return scope_no_memory(work->scope);
-    draft->payload = work->turn.value;
+    draft->payload = work->answer.value;
     return PAWL_OK;
 }
 
-/* One turn, recorded by an entry of `transition` with `payload`. */
-static pawl_status take_turn(struct work *work, uint32_t transition, str payload)
+static uint32_t state_version(const struct work *work)
 {
+    return work->memory->version ? work->memory->version : plan_of(work->definition)->version;
+}
+
+static uint32_t type_version(const struct code_binding *binding)
+{
+    return binding->type->version > 0 ? binding->type->version : 1;
+}
+
+/* amend: the state as the new version has it, before it handles anything. */
+static pawl_status add_migration(struct work *work, uint32_t version)
+{
+    struct draft *draft;
+    pawl_status status;
+
+    if (!work->answer.migrated.data)
+        return PAWL_OK;
+    draft = decision_add(work->scope, &work->decision, LIFE_T_AMEND);
+    if (!draft)
+        return scope_no_memory(work->scope);
+    work->before = work->answer.migrated;
+    status = add(work, &draft->effects,
+                 (struct effect){ .kind = EFFECT_STATE, .state = work->answer.migrated });
+    return status == PAWL_OK ? add(work, &draft->effects,
+                                   (struct effect){ .kind = EFFECT_VERSION, .attempt = version })
+                             : status;
+}
+
+static pawl_status run_handler(struct work *work, const struct code_binding *binding,
+                               const struct cause *cause)
+{
+    uint32_t from = state_version(work), to = type_version(binding);
+    struct turn_request request = { .kind = cause->kind,
+                                    .name = cause->name,
+                                    .payload = cause->payload,
+                                    .at_ms = work->event->at_ms,
+                                    .state = code_memory_state(work->memory),
+                                    .from_version = from != to ? from : 0 };
+    pawl_status status;
+
+    if (cause->kind == PAWL_EVENT_START)
+        request.from_version = 0;
+    work->before = request.state;
+    status = binding->run(binding, &request, work->scope, &work->answer);
+    return status == PAWL_OK ? add_migration(work, to) : status;
+}
+
+/* One turn, recorded as its cause says. */
+static pawl_status take_turn(struct work *work, const struct cause *cause)
+{
+    const struct code_binding *binding = plan_of(work->definition)->binding;
     pawl_status status;
     struct draft *draft;
 
-    if (!work->definition->plan)
-        return fail_no_handler(work);
-    work->turn = (struct pawl_turn){ .scope = work->scope,
-                                     .type = work->definition->plan,
-                                     .at_ms = work->event->at_ms };
-    status = run_handler(work);
+    if (work->event->failure.data) { /* the turn was taken, and could not be committed */
+        work->answer = (struct turn_answer){ .end = TURN_FAILS, .value = work->event->failure };
+        status = PAWL_OK;
+    } else {
+        status = binding ? run_handler(work, binding, cause) : fail_no_handler(work);
+    }
     if (status != PAWL_OK)
         return status;
-    draft = decision_add(work->scope, &work->decision, transition);
+    draft = decision_add(work->scope, &work->decision, cause->transition);
     if (!draft)
         return scope_no_memory(work->scope);
-    draft->payload = payload;
+    draft->payload = cause->recorded;
     draft->actor = work->event->actor;
+    if (cause->attempt) {
+        draft->step = cause->attempt->plan + 1;
+        draft->ordinal = cause->attempt->ordinal;
+        draft->attempt = cause->attempt->attempt;
+    }
     status = add_effects(work, &draft->effects);
     return status == PAWL_OK ? add_end(work) : status;
 }
@@ -149,7 +218,9 @@ static pawl_status decide_start(struct work *work)
 {
     if (work->standing->state != LIFE_CREATED)
         return scope_fail(work->scope, PAWL_NOT_AWAITING, "the instance has already started");
-    return take_turn(work, LIFE_T_START, STR_NONE);
+    return take_turn(work, &(struct cause){ .transition = LIFE_T_START,
+                                            .kind = PAWL_EVENT_START,
+                                            .payload = work->event->payload });
 }
 
 /* {"timer":NAME}, or {"signal":NAME,"payload":VALUE} with the value byte for byte. */
@@ -222,26 +293,144 @@ static pawl_status decide_wakeup(struct work *work)
     bool is_timer = work->event->kind == EVENT_TIMER;
     bool awaited = is_timer ? code_memory_has_timer(work->memory, work->event->name)
                             : code_memory_has_signal(work->memory, work->event->name);
+    struct cause cause = { .transition = is_timer ? LIFE_T_TIMER : LIFE_T_SIGNAL,
+                           .kind = is_timer ? PAWL_EVENT_TIMER : PAWL_EVENT_SIGNAL,
+                           .name = work->event->name,
+                           .payload = work->event->payload };
     pawl_status status;
-    str payload;
 
     if (!awaited || (is_timer && is_early(work)))
         return fail_not_awaiting(work);
-    status = print_payload(work, &payload);
-    if (status != PAWL_OK)
-        return status;
-    return take_turn(work, is_timer ? LIFE_T_TIMER : LIFE_T_SIGNAL, payload);
+    status = print_payload(work, &cause.recorded);
+    return status == PAWL_OK ? take_turn(work, &cause) : status;
 }
 
-static pawl_status decide_turn(struct work *work, struct decision *out)
-{
-    pawl_status status = fire_check_open(work->definition, work->standing, work->scope);
+/* ---- Calls ------------------------------------------------------------------------------ */
 
-    if (status == PAWL_OK)
-        status = work->event->kind == EVENT_START ? decide_start(work) : decide_wakeup(work);
-    if (status == PAWL_OK)
-        *out = work->decision;
-    return status;
+/* A draft of an attempt that needs no turn: it is started, or it is tried again. */
+static struct draft *draft_attempt(struct work *work, uint32_t transition)
+{
+    const struct code_attempt *call = &work->memory->call;
+    struct draft *draft = decision_add(work->scope, &work->decision, transition);
+
+    if (!draft)
+        return NULL;
+    draft->step = call->plan + 1;
+    draft->ordinal = call->ordinal;
+    draft->attempt = call->attempt;
+    draft->actor = work->event->actor;
+    return draft;
+}
+
+static pawl_status decide_call_start(struct work *work)
+{
+    const struct code_attempt *call = &work->memory->call;
+    struct draft *draft;
+
+    if (call->ordinal != work->event->ordinal || call->status != STEP_READY)
+        return scope_fail(work->scope, PAWL_LEASE_LOST, "attempt %u is not ready",
+                          work->event->ordinal);
+    draft = draft_attempt(work, LIFE_T_STEP_START);
+    if (!draft)
+        return scope_no_memory(work->scope);
+    return add(work, &draft->effects,
+               (struct effect){ .kind = EFFECT_RUN, .ordinal = call->ordinal });
+}
+
+/* It ran in a process that died. Nothing was wrong with it: another attempt, with the same key. */
+static pawl_status decide_call_lost(struct work *work)
+{
+    const struct code_attempt *call = &work->memory->call;
+    struct draft *draft = draft_attempt(work, LIFE_T_STEP_FAIL);
+    pawl_status status;
+
+    if (!draft)
+        return scope_no_memory(work->scope);
+    draft->payload = STR("\"lost\"");
+    status = add(work, &draft->effects,
+                 (struct effect){ .kind = EFFECT_END, .ordinal = call->ordinal, .is_bare = true });
+    return status == PAWL_OK ? add(work, &draft->effects,
+                                   (struct effect){ .kind = EFFECT_STEP,
+                                                    .ordinal = work->memory->ordinals + 1,
+                                                    .plan = call->plan,
+                                                    .attempt = call->attempt + 1,
+                                                    .status = STEP_READY })
+                             : status;
+}
+
+static pawl_status check_call(struct work *work)
+{
+    const struct code_attempt *call = &work->memory->call;
+
+    if (call->ordinal == 0 || call->ordinal != work->event->ordinal)
+        return scope_fail(work->scope, PAWL_LEASE_LOST, "attempt %u is over", work->event->ordinal);
+    if (call->status == STEP_PENDING) /* external: ended from where it waits */
+        return PAWL_OK;
+    if (call->status != STEP_RUNNING)
+        return scope_fail(work->scope, PAWL_LEASE_LOST, "attempt %u is not being worked on",
+                          call->ordinal);
+    return work->event->is_leased || work->event->kind == EVENT_STEP_LOST ||
+                   work->event->kind == EVENT_STEP_TIMEOUT
+               ? PAWL_OK
+               : scope_fail(work->scope, PAWL_INVALID_REQUEST,
+                            "lease: missing; only an external step is ended without one");
+}
+
+static pawl_status decide_call_end(struct work *work)
+{
+    struct cause cause = { .transition = LIFE_T_STEP_COMPLETE,
+                           .kind = PAWL_EVENT_CALL,
+                           .name = code_step_name(work->definition, work->memory->call.plan),
+                           .payload = work->event->payload,
+                           .attempt = &work->memory->call };
+    pawl_status status = check_call(work);
+
+    if (status != PAWL_OK)
+        return status;
+    if (work->event->kind == EVENT_STEP_LOST)
+        return decide_call_lost(work);
+    if (work->event->kind != EVENT_STEP_DONE)
+        cause.kind = PAWL_EVENT_CALL_FAILED;
+    if (work->event->kind == EVENT_STEP_FAILED)
+        cause.transition = LIFE_T_STEP_FAIL;
+    if (work->event->kind == EVENT_STEP_TIMEOUT) {
+        cause.transition = LIFE_T_STEP_TIMEOUT;
+        cause.payload = STR("\"timeout\"");
+    }
+    if (!cause.payload.data)
+        cause.payload = STR("null");
+    cause.recorded = cause.payload;
+    return take_turn(work, &cause);
+}
+
+/* ---- The port --------------------------------------------------------------------------- */
+
+static pawl_status decide_open(struct work *work)
+{
+    switch (work->event->kind) {
+    case EVENT_START:
+        return decide_start(work);
+    case EVENT_TIMER:
+    case EVENT_SIGNAL:
+        return decide_wakeup(work);
+    case EVENT_STEP_START:
+        return decide_call_start(work);
+    case EVENT_STEP_DONE:
+    case EVENT_STEP_FAILED:
+    case EVENT_STEP_LOST:
+    case EVENT_STEP_TIMEOUT:
+        return decide_call_end(work);
+    case EVENT_UNKNOWN:
+    case EVENT_FIRE:
+    case EVENT_CANCEL:
+    case EVENT_APPROVE:
+    case EVENT_REJECT:
+    case EVENT_CHILD:
+    case EVENT_AMEND:
+    case EVENT_STEP_SPOILED:
+        break;
+    }
+    return scope_fail(work->scope, PAWL_NOT_AWAITING, "a code instance has no gates");
 }
 
 static pawl_status decide(const struct definition *definition, const struct standing *standing,
@@ -254,35 +443,21 @@ static pawl_status decide(const struct definition *definition, const struct stan
                          .scope = scope };
     pawl_status status;
 
-    switch (event->kind) {
-    case EVENT_START:
-    case EVENT_TIMER:
-    case EVENT_SIGNAL:
-        return decide_turn(&work, out);
-    case EVENT_FIRE:
+    if (event->kind == EVENT_FIRE)
         return fire_decide(definition, standing, event, scope, out);
-    case EVENT_CANCEL:
+    if (event->kind == EVENT_CANCEL)
         return fire_decide_cancel(definition, standing, event, scope, out);
-    case EVENT_UNKNOWN:
-    case EVENT_STEP_START:
-    case EVENT_STEP_DONE:
-    case EVENT_STEP_FAILED:
-    case EVENT_STEP_LOST:
-    case EVENT_STEP_SPOILED:
-    case EVENT_STEP_TIMEOUT:
-    case EVENT_APPROVE:
-    case EVENT_REJECT:
-    case EVENT_CHILD:
-    case EVENT_AMEND:
-        break;
-    }
     status = fire_check_open(definition, standing, scope);
-    return status != PAWL_OK ? status
-                             : scope_fail(scope, PAWL_NOT_AWAITING, "a code instance has no steps");
+    if (status == PAWL_OK)
+        status = decide_open(&work);
+    if (status == PAWL_OK)
+        *out = work.decision;
+    return status;
 }
 
 const struct behavior code_behavior = {
     .kind = KIND_CODE,
+    .prepare = code_prepare,
     .decide = decide,
     .memory_new = code_memory_new,
     .apply = code_memory_apply,

@@ -3,11 +3,6 @@
 #include "code/code_int.h"
 #include "model/words.h"
 
-static bool is_var_end(const pawl_var *var)
-{
-    return !var->name && var->type == 0 && var->size == 0;
-}
-
 static uint32_t type_version(const pawl_code_type *type)
 {
     return type->version > 0 ? type->version : 1;
@@ -22,19 +17,42 @@ static void print_names(const char *key, const char *const *names, struct buf *o
     json_close(out, ']');
 }
 
-static void print_vars(const pawl_var *var, struct buf *out)
+/* What came later is left out where there is none: older registrations print as they did. */
+static void print_more_names(const char *key, const char *const *names, struct buf *out)
 {
-    json_key(out, "vars");
+    if (names && *names)
+        print_names(key, names, out);
+}
+
+static void print_vars(const char *key, const pawl_var *var, struct buf *out)
+{
+    json_key(out, key);
     json_open(out, '[');
-    for (; var && !is_var_end(var); var++) {
+    for (; var && !vars_is_end(var); var++) {
         json_open(out, '{');
         json_key(out, "name");
         json_text(out, var->name);
         json_key(out, "type");
         json_text(out, var_type_name(var->type));
+        if (var->max > 0) {
+            json_key(out, "max");
+            json_u64(out, var->max);
+        }
+        if (var->fields)
+            print_vars("fields", var->fields(), out);
+        if (var->is_input) {
+            json_key(out, "input");
+            json_bool(out, true);
+        }
         json_close(out, '}');
     }
     json_close(out, ']');
+}
+
+static void print_more_vars(const char *key, const pawl_var *var, struct buf *out)
+{
+    if (var && !vars_is_end(var))
+        print_vars(key, var, out);
 }
 
 pawl_status code_source(struct scope *scope, const pawl_code_type *type, str *out)
@@ -50,7 +68,12 @@ pawl_status code_source(struct scope *scope, const pawl_code_type *type, str *ou
     json_u64(&buf, type_version(type));
     print_names("timers", type->timers, &buf);
     print_names("signals", type->signals, &buf);
-    print_vars(type->vars, &buf);
+    print_vars("vars", type->vars, &buf);
+    print_more_names("calls", type->calls, &buf);
+    print_more_names("externals", type->externals, &buf);
+    print_more_names("phases", type->phases, &buf);
+    print_more_vars("payloads", type->payloads, &buf);
+    print_more_vars("result", type->result, &buf);
     json_close(&buf, '}');
     source = buf_keep(&buf, &scope->arena);
     buf_fini(&buf);
@@ -84,61 +107,113 @@ static pawl_status check_names(struct scope *scope, const char *what, const char
     return PAWL_OK;
 }
 
-/* The size that a variable of this type must have; 0: any from 2 on. */
-static size_t type_size(pawl_var_type type)
-{
-    switch (type) {
-    case PAWL_VAR_INT64:
-        return sizeof(int64_t);
-    case PAWL_VAR_DOUBLE:
-        return sizeof(double);
-    case PAWL_VAR_BOOL:
-        return sizeof(bool);
-    case PAWL_VAR_TEXT:
-        break;
-    }
-    return 0;
-}
+/* The struct that a list of variables describes. */
+struct layout {
+    struct scope *scope;
+    const pawl_var *vars;
+    size_t size;
+    const char *member; /* of pawl_code_type, that says the size */
+    uint32_t depth;
+};
 
-static pawl_status check_var_place(struct scope *scope, const pawl_code_type *type,
-                                   const pawl_var *var)
+static pawl_status check_place(const struct layout *layout, const pawl_var *var)
 {
-    size_t size = type_size(var->type);
+    size_t count = var->max > 0 ? var->max : 1;
 
-    if (!var_type_name(var->type))
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "variable '%s': expected a type of pawl_var_type, found %d", var->name,
-                          (int)var->type);
-    if (size > 0 ? var->size != size : var->size < 2)
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "variable '%s': expected %s%zu bytes for its type %s, found %zu",
-                          var->name, size > 0 ? "" : "at least ", size > 0 ? size : 2,
-                          var_type_name(var->type), var->size);
-    if (var->offset > type->state_size || var->size > type->state_size - var->offset)
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "variable '%s' ends at byte %zu and state_size is %zu; set it to the "
+    if (var->offset > layout->size || var->size > (layout->size - var->offset) / count)
+        return scope_fail(layout->scope, PAWL_INVALID_REQUEST,
+                          "variable '%s' ends at byte %zu and %s is %zu; set it to the "
                           "size of the struct",
-                          var->name, var->offset + var->size, type->state_size);
+                          var->name, var->offset + var->size * count, layout->member, layout->size);
+    if (var->max > 0 &&
+        (layout->size < sizeof(uint32_t) || var->count_offset > layout->size - sizeof(uint32_t)))
+        return scope_fail(layout->scope, PAWL_INVALID_REQUEST,
+                          "variable '%s': its count lies outside of the struct", var->name);
     return PAWL_OK;
 }
 
-static pawl_status check_var(struct scope *scope, const pawl_code_type *type, uint32_t index)
+static pawl_status check_vars(const struct layout *layout);
+
+static pawl_status check_fields(const struct layout *layout, const pawl_var *var)
 {
-    const pawl_var *var = &type->vars[index];
+    struct layout inner = { layout->scope, NULL, var->size, "the size of its struct",
+                            layout->depth + 1 };
+
+    if (var->type != PAWL_VAR_STRUCT)
+        return PAWL_OK;
+    if (!var->fields || inner.depth > LIMIT_PARTS)
+        return scope_fail(layout->scope, PAWL_INVALID_REQUEST,
+                          "variable '%s': expected the fields of its struct, at most %u deep",
+                          var->name, LIMIT_PARTS);
+    inner.vars = var->fields();
+    return check_vars(&inner);
+}
+
+static pawl_status check_var_type(const struct layout *layout, const pawl_var *var)
+{
+    size_t size = var_type_size(var->type), least = var->type == PAWL_VAR_STRUCT ? 1 : 2;
+    pawl_status status;
+
+    if (!var_type_name(var->type))
+        return scope_fail(layout->scope, PAWL_INVALID_REQUEST,
+                          "variable '%s': expected a type of pawl_var_type, found %d", var->name,
+                          (int)var->type);
+    if (size > 0 ? var->size != size : var->size < least)
+        return scope_fail(layout->scope, PAWL_INVALID_REQUEST,
+                          "variable '%s': expected %s%zu bytes for its type %s, found %zu",
+                          var->name, size > 0 ? "" : "at least ", size > 0 ? size : least,
+                          var_type_name(var->type), var->size);
+    status = check_place(layout, var);
+    return status == PAWL_OK ? check_fields(layout, var) : status;
+}
+
+static pawl_status check_var(const struct layout *layout, uint32_t index)
+{
+    const pawl_var *var = &layout->vars[index];
 
     if (index == LIMIT_DECLARED)
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
+        return scope_fail(layout->scope, PAWL_INVALID_REQUEST,
                           "a code type has at most %u variables; end the list with a zero row",
                           LIMIT_DECLARED);
     if (!var->name || !is_name(str_of(var->name)))
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
+        return scope_fail(layout->scope, PAWL_INVALID_REQUEST,
                           "variable %u: expected a name of 1 to %d bytes of UTF-8", index,
                           LIMIT_NAME);
     for (uint32_t before = 0; before < index; before++)
-        if (strcmp(type->vars[before].name, var->name) == 0)
-            return scope_fail(scope, PAWL_INVALID_REQUEST,
+        if (strcmp(layout->vars[before].name, var->name) == 0)
+            return scope_fail(layout->scope, PAWL_INVALID_REQUEST,
                               "variable '%s' is declared twice; keep one", var->name);
-    return check_var_place(scope, type, var);
+    return check_var_type(layout, var);
+}
+
+static pawl_status check_vars(const struct layout *layout)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; status == PAWL_OK && layout->vars && !vars_is_end(&layout->vars[i]); i++)
+        status = check_var(layout, i);
+    return status;
+}
+
+/* The stored state has the phase under this name. */
+static pawl_status check_phase_name(struct scope *scope, const pawl_code_type *type)
+{
+    for (const pawl_var *var = type->vars; type->phases && var && !vars_is_end(var); var++)
+        if (strcmp(var->name, "phase") == 0)
+            return scope_fail(scope, PAWL_INVALID_REQUEST,
+                              "variable 'phase': the name is taken by the place where an "
+                              "instance waits; call it otherwise");
+    return PAWL_OK;
+}
+
+/* A tool and a question to somebody may not have one name: an answer names only that. */
+static pawl_status check_calls(struct scope *scope, const pawl_code_type *type)
+{
+    for (const char *const *name = type->calls; name && *name; name++)
+        if (names_find(type->externals, *name) < names_count(type->externals))
+            return scope_fail(scope, PAWL_INVALID_REQUEST,
+                              "'%s' is declared as a call and as an external; keep one", *name);
+    return PAWL_OK;
 }
 
 static pawl_status check_head(struct scope *scope, const pawl_code_type *type)
@@ -153,11 +228,27 @@ static pawl_status check_head(struct scope *scope, const pawl_code_type *type)
     if (!type->handle)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "code type '%s' has no handler; set .handle",
                           type->name);
-    if (type->state_size > LIMIT_TEXT)
+    if (type->state_size > LIMIT_TEXT || type->payload_size > LIMIT_TEXT)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "code type '%s': expected a state_size of at most %u bytes, found %zu",
-                          type->name, LIMIT_TEXT, type->state_size);
+                          "code type '%s': expected a state_size and a payload_size of at most %u "
+                          "bytes, found %zu and %zu",
+                          type->name, LIMIT_TEXT, type->state_size, type->payload_size);
     return PAWL_OK;
+}
+
+static pawl_status check_lists(struct scope *scope, const pawl_code_type *type)
+{
+    const struct {
+        const char *what;
+        const char *const *names;
+    } lists[] = { { "timer", type->timers },   { "signal", type->signals },
+                  { "call", type->calls },     { "external", type->externals },
+                  { "child", type->children }, { "phase", type->phases } };
+    pawl_status status = PAWL_OK;
+
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0] && status == PAWL_OK; i++)
+        status = check_names(scope, lists[i].what, lists[i].names);
+    return status == PAWL_OK ? check_calls(scope, type) : status;
 }
 
 static pawl_status check_type(struct scope *scope, const pawl_code_type *type)
@@ -165,17 +256,24 @@ static pawl_status check_type(struct scope *scope, const pawl_code_type *type)
     pawl_status status = check_head(scope, type);
 
     if (status == PAWL_OK)
-        status = check_names(scope, "timer", type->timers);
+        status = check_lists(scope, type);
     if (status == PAWL_OK)
-        status = check_names(scope, "signal", type->signals);
-    for (uint32_t i = 0; status == PAWL_OK && type->vars && !is_var_end(&type->vars[i]); i++)
-        status = check_var(scope, type, i);
+        status = check_phase_name(scope, type);
+    if (status == PAWL_OK)
+        status =
+            check_vars(&(struct layout){ scope, type->vars, type->state_size, "state_size", 0 });
+    if (status == PAWL_OK)
+        status = check_vars(
+            &(struct layout){ scope, type->payloads, type->payload_size, "payload_size", 0 });
+    if (status == PAWL_OK)
+        status = check_vars(&(struct layout){ scope, type->result, SIZE_MAX, "its struct", 0 });
     return status;
 }
 
-pawl_status code_compile(struct scope *scope, const pawl_code_type *type, struct definition **out)
+pawl_status code_compile(struct scope *scope, const struct code_binding *binding,
+                         struct definition **out)
 {
-    pawl_status status = check_type(scope, type);
+    pawl_status status = check_type(scope, binding->type);
     struct definition *definition;
 
     if (status != PAWL_OK)
@@ -185,22 +283,14 @@ pawl_status code_compile(struct scope *scope, const pawl_code_type *type, struct
         return scope_no_memory(scope);
     definition->kind = KIND_CODE;
     definition->compiler = COMPILER_NUMBER;
-    definition->plan = (void *)(uintptr_t)type; /* read only: every user takes it as const */
-    status = code_source(scope, type, &definition->plan_text);
+    status = code_source(scope, binding->type, &definition->plan_text);
     if (status == PAWL_OK)
         status = definition_set_lifecycle(definition, scope);
     if (status == PAWL_OK)
-        *out = definition;
-    return status;
-}
-
-str code_name(const struct definition *definition, struct scope *scope)
-{
-    struct node *plan, *name;
-
-    if (!definition->plan_text.data ||
-        node_read_json(scope, definition->plan_text, &plan) != PAWL_OK)
-        return STR("?");
-    name = node_find(plan, "code");
-    return name && name->kind == NODE_STRING ? words_shown(name->text) : STR("?");
+        status = code_prepare(definition, scope);
+    if (status != PAWL_OK)
+        return status;
+    code_bind(definition, binding);
+    *out = definition;
+    return PAWL_OK;
 }

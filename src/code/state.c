@@ -1,154 +1,236 @@
-/* state.c - the tracked variables: a C struct here, a JSON object by name in the store.
+/* state.c - variables out of a JSON object, by name, into a C struct.
  *
- * By name, so that a later build may add, drop and reorder variables. Integers are exact,
- * doubles come back bit for bit; both whatever locale the host has set. */
-#include "base/limits.h"
-#include "base/node.h"
+ * By name, so that a later build may add, drop and reorder variables. */
 #include "code/code_int.h"
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#define NUMBER_SIZE_MAX 512 /* of a double as JSON; ours have at most 24 characters */
-
+/* clang-format off */
 const char *var_type_name(pawl_var_type type)
 {
     switch (type) {
-    case PAWL_VAR_INT64:
-        return "int64";
-    case PAWL_VAR_DOUBLE:
-        return "double";
-    case PAWL_VAR_BOOL:
-        return "bool";
-    case PAWL_VAR_TEXT:
-        return "text";
+#define X(name, number, text) case PAWL_VAR_##name: return (text);
+    PAWL_VAR_TYPE_MAP(X)
+#undef X
     }
     return NULL;
 }
+/* clang-format on */
 
-/* The host's decimal point, e.g. "," in Germany. */
-static str decimal_point(char sample[16])
+size_t var_type_size(pawl_var_type type)
 {
-    int size = snprintf(sample, 16, "%.1f", 0.5);
-
-    return size > 2 ? (str){ sample + 1, (size_t)size - 2 } : STR(".");
-}
-
-/* Replace the first `from` by `to`. False if the result does not fit. */
-static bool replace(str text, str from, str to, char out[NUMBER_SIZE_MAX])
-{
-    const char *found = memmem(text.data, text.size, from.data, from.size);
-    size_t head = found ? (size_t)(found - text.data) : text.size;
-    size_t tail = found ? text.size - head - from.size : 0;
-
-    if (head + to.size + tail >= NUMBER_SIZE_MAX)
-        return false;
-    memcpy(out, text.data, head);
-    if (found) {
-        memcpy(out + head, to.data, to.size);
-        memcpy(out + head + to.size, found + from.size, tail);
-        head += to.size + tail;
+    switch (type) {
+    case PAWL_VAR_INT8:
+    case PAWL_VAR_UINT8:
+        return 1;
+    case PAWL_VAR_INT16:
+    case PAWL_VAR_UINT16:
+        return 2;
+    case PAWL_VAR_INT32:
+    case PAWL_VAR_UINT32:
+        return 4;
+    case PAWL_VAR_INT64:
+    case PAWL_VAR_UINT64:
+        return 8;
+    case PAWL_VAR_FLOAT:
+        return sizeof(float);
+    case PAWL_VAR_DOUBLE:
+        return sizeof(double);
+    case PAWL_VAR_BOOL:
+        return sizeof(bool);
+    case PAWL_VAR_TEXT:
+    case PAWL_VAR_JSON:
+    case PAWL_VAR_STRUCT:
+        break;
     }
-    out[head] = '\0';
-    return true;
+    return 0;
 }
 
-static bool read_double(str text, double *out)
+bool vars_is_end(const pawl_var *var)
 {
-    char sample[16], number[NUMBER_SIZE_MAX], *end;
-
-    if (!replace(text, STR("."), decimal_point(sample), number))
-        return false;
-    *out = strtod(number, &end);
-    return *end == '\0' && isfinite(*out);
+    return !var->name && (var->type == 0 || var->type == PAWL_VAR_INT64) && var->size == 0;
 }
 
-/* The shortest of 15, 16 or 17 digits that reads back the same. */
-static void print_double(double value, struct buf *out)
-{
-    char sample[16], number[64], json[NUMBER_SIZE_MAX];
-
-    for (int digits = 15; digits <= 17; digits++) {
-        (void)snprintf(number, sizeof number, "%.*g", digits, value);
-        if (strtod(number, NULL) == value)
-            break;
-    }
-    if (replace(str_of(number), decimal_point(sample), STR("."), json))
-        json_raw(out, str_of(json));
-}
-
-static bool load_int64(const struct node *node, void *place)
+/* Little and big endian alike: the value is copied as what it is. */
+static bool load_signed(const struct node *node, size_t size, void *place)
 {
     int64_t n;
 
-    return node_to_i64(node, &n) && memcpy(place, &n, sizeof n);
+    if (!node_to_i64(node, &n) ||
+        (size < 8 && (n < -(INT64_C(1) << (size * 8 - 1)) || n >= INT64_C(1) << (size * 8 - 1))))
+        return false;
+    if (size == 1)
+        *(int8_t *)place = (int8_t)n;
+    else if (size == 2)
+        *(int16_t *)place = (int16_t)n;
+    else if (size == 4)
+        *(int32_t *)place = (int32_t)n;
+    else
+        *(int64_t *)place = n;
+    return true;
 }
 
-static bool load_double(const struct node *node, void *place)
+static bool load_unsigned(const struct node *node, size_t size, void *place)
+{
+    uint64_t n;
+
+    if (node->kind != NODE_NUMBER || !str_to_u64(node->text, &n) ||
+        (size < 8 && n >> (size * 8) != 0))
+        return false;
+    if (size == 1)
+        *(uint8_t *)place = (uint8_t)n;
+    else if (size == 2)
+        *(uint16_t *)place = (uint16_t)n;
+    else if (size == 4)
+        *(uint32_t *)place = (uint32_t)n;
+    else
+        *(uint64_t *)place = n;
+    return true;
+}
+
+static bool load_float(const struct node *node, size_t size, void *place)
 {
     double value;
+    float narrow;
 
-    return node->kind == NODE_NUMBER && read_double(node->text, &value) &&
-           memcpy(place, &value, sizeof value);
-}
-
-static bool load_bool(const struct node *node, void *place)
-{
-    return node->kind == NODE_BOOL && memcpy(place, &node->truth, sizeof node->truth);
-}
-
-static bool load_text(const struct node *node, const pawl_var *var, void *place)
-{
-    if (node->kind != NODE_STRING || node->text.size >= var->size)
+    if (node->kind != NODE_NUMBER || !number_read_double(node->text, &value))
         return false;
-    return memcpy(place, node->text.data, node->text.size);
+    narrow = (float)value;
+    if (size == sizeof narrow)
+        return isfinite(narrow) && memcpy(place, &narrow, sizeof narrow);
+    return memcpy(place, &value, sizeof value);
 }
 
-static bool load_var(const struct node *node, const pawl_var *var, void *state)
+static bool load_chars(str text, size_t size, char *place)
 {
-    void *place = (char *)state + var->offset;
+    if (text.size >= size)
+        return false;
+    memcpy(place, text.data, text.size);
+    memset(place + text.size, 0, size - text.size);
+    return true;
+}
 
+static bool load_struct(struct var_place *place, const pawl_var *var, const struct node *node,
+                        void *at)
+{
+    struct var_place inner = { .scope = place->scope, .vars = var->fields(), .base = at };
+
+    if (node->kind != NODE_OBJECT)
+        return false;
+    if (vars_load(&inner, node, false))
+        return true;
+    place->bad_var = inner.bad_var;
+    place->bad_node = inner.bad_node;
+    return false;
+}
+
+static bool load_one(struct var_place *place, const pawl_var *var, const struct node *node,
+                     void *at)
+{
     switch (var->type) {
+    case PAWL_VAR_INT8:
+    case PAWL_VAR_INT16:
+    case PAWL_VAR_INT32:
     case PAWL_VAR_INT64:
-        return load_int64(node, place);
+        return load_signed(node, var->size, at);
+    case PAWL_VAR_UINT8:
+    case PAWL_VAR_UINT16:
+    case PAWL_VAR_UINT32:
+    case PAWL_VAR_UINT64:
+        return load_unsigned(node, var->size, at);
+    case PAWL_VAR_FLOAT:
     case PAWL_VAR_DOUBLE:
-        return load_double(node, place);
+        return load_float(node, var->size, at);
     case PAWL_VAR_BOOL:
-        return load_bool(node, place);
+        return node->kind == NODE_BOOL && memcpy(at, &node->truth, sizeof node->truth);
     case PAWL_VAR_TEXT:
-        return load_text(node, var, place);
+        return node->kind == NODE_STRING && load_chars(node->text, var->size, at);
+    case PAWL_VAR_JSON:
+        return load_chars(node->raw, var->size, at);
+    case PAWL_VAR_STRUCT:
+        return load_struct(place, var, node, at);
     }
     return false;
 }
 
-static pawl_status fail_var(struct scope *scope, const pawl_code_type *type, const pawl_var *var,
-                            const struct node *node)
+static bool load_list(struct var_place *place, const pawl_var *var, const struct node *node)
 {
-    return scope_fail(scope, PAWL_NOT_KNOWN,
-                      "code type '%s' in this program cannot hold the stored state: variable '%s' "
-                      "is %s of %zu bytes, found %s of %zu; run it with a build whose variable "
-                      "is as it was",
-                      type->name, var->name, var_type_name(var->type), var->size,
-                      node_kind_name(node->kind), node->text.size);
+    char *at = (char *)place->base + var->offset;
+    uint32_t count = 0;
+
+    if (node->kind != NODE_ARRAY || node->count > var->max)
+        return false;
+    memset(at, 0, var->size * var->max); /* no element of the one before shines through */
+    for (const struct node *item = node->first; item; item = item->next)
+        if (!load_one(place, var, item, at + var->size * count++))
+            return false;
+    memcpy((char *)place->base + var->count_offset, &count, sizeof count);
+    return true;
 }
 
-static pawl_status load_vars(struct scope *scope, const pawl_code_type *type,
-                             const struct node *object, void *state)
+bool var_load(struct var_place *place, const pawl_var *var, const struct node *node)
 {
-    for (const pawl_var *var = type->vars; var && var->name; var++) {
+    if (var->max > 0 ? load_list(place, var, node)
+                     : load_one(place, var, node, (char *)place->base + var->offset))
+        return true;
+    if (!place->bad_var) {
+        place->bad_var = var;
+        place->bad_node = node;
+    }
+    return false;
+}
+
+bool vars_load(struct var_place *place, const struct node *object, bool inputs_only)
+{
+    for (const pawl_var *var = place->vars; var && !vars_is_end(var); var++) {
         const struct node *node = node_find(object, var->name);
 
-        if (node && node->kind != NODE_NULL && !load_var(node, var, state))
-            return fail_var(scope, type, var, node);
+        if (node && node->kind != NODE_NULL && (var->is_input || !inputs_only) &&
+            !var_load(place, var, node))
+            return false;
     }
-    return PAWL_OK;
+    return true;
 }
 
-pawl_status state_load(struct scope *scope, const pawl_code_type *type, str text, void *state)
+static pawl_status fail_var(struct scope *scope, const pawl_code_type *type,
+                            const struct var_place *place)
 {
+    const pawl_var *var = place->bad_var;
+
+    return scope_fail(scope, PAWL_NOT_KNOWN,
+                      "code type '%s' in this program cannot hold the stored state: variable '%s' "
+                      "is %s of %zu bytes%s, found %s of %zu; run it with a build whose variable "
+                      "is as it was, or raise the version and migrate",
+                      type->name, var->name, var_type_name(var->type), var->size,
+                      var->max > 0 ? " each, in a list" : "", node_kind_name(place->bad_node->kind),
+                      place->bad_node->text.data ? place->bad_node->text.size
+                                                 : (size_t)place->bad_node->count);
+}
+
+static pawl_status find_phase(struct scope *scope, const pawl_code_type *type,
+                              const struct node *object, str *out)
+{
+    const struct node *phase = node_find(object, "phase");
+
+    *out = STR_NONE;
+    if (!type->phases || !phase || phase->kind != NODE_STRING)
+        return PAWL_OK;
+    *out = phase->text;
+    if (names_find(type->phases, phase->text.data) < names_count(type->phases))
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_NOT_KNOWN,
+                      "the instance waits at '%.*s', and code type '%s' in this program has no "
+                      "such place; run it with a build that has, or raise the version and migrate",
+                      STR_ARG(phase->text), type->name);
+}
+
+pawl_status state_load(struct scope *scope, const pawl_code_type *type, str text, void *state,
+                       str *phase)
+{
+    struct var_place place = { .scope = scope, .vars = type->vars, .base = state };
     struct node *object;
     pawl_status status;
 
+    *phase = STR_NONE;
     if (!text.data)
         return PAWL_OK;
     status = node_read_json(scope, text, &object);
@@ -159,77 +241,7 @@ pawl_status state_load(struct scope *scope, const pawl_code_type *type, str text
                           "the stored state of a '%s' is damaged: expected a JSON object; look "
                           "closer with 'pawl verify'",
                           type->name);
-    return load_vars(scope, type, object, state);
-}
-
-static void print_text(struct pawl_turn *turn, const pawl_var *var, const char *place,
-                       struct buf *out)
-{
-    const char *end = memchr(place, '\0', var->size);
-    str text = { place, end ? (size_t)(end - place) : var->size };
-
-    if (!end)
-        turn_problem(turn, "the variable '%s' does not end in NUL within its %zu bytes", var->name,
-                     var->size);
-    else if (!str_is_utf8(text, false))
-        turn_problem(turn, "the variable '%s' is not UTF-8", var->name);
-    else
-        json_str(out, text);
-}
-
-static void print_finite(struct pawl_turn *turn, const pawl_var *var, const char *place,
-                         struct buf *out)
-{
-    double value;
-
-    memcpy(&value, place, sizeof value);
-    if (isfinite(value))
-        print_double(value, out);
-    else
-        turn_problem(turn, "the variable '%s' is not a finite number", var->name);
-}
-
-static void print_var(struct pawl_turn *turn, const pawl_var *var, const char *state,
-                      struct buf *out)
-{
-    const char *place = state + var->offset;
-    int64_t n;
-
-    json_key(out, var->name);
-    switch (var->type) {
-    case PAWL_VAR_INT64:
-        memcpy(&n, place, sizeof n);
-        json_i64(out, n);
-        break;
-    case PAWL_VAR_DOUBLE:
-        print_finite(turn, var, place, out);
-        break;
-    case PAWL_VAR_BOOL:
-        json_bool(out, *(const unsigned char *)place != 0);
-        break;
-    case PAWL_VAR_TEXT:
-        print_text(turn, var, place, out);
-        break;
-    }
-}
-
-void state_print(struct pawl_turn *turn, const void *state, str *out)
-{
-    struct buf buf;
-    str text;
-
-    buf_init(&buf, turn->scope->arena.heap, LIMIT_SCOPE);
-    json_open(&buf, '{');
-    for (const pawl_var *var = turn->type->vars; var && var->name; var++)
-        print_var(turn, var, state, &buf);
-    json_close(&buf, '}');
-    text = buf_keep(&buf, &turn->scope->arena);
-    if (!text.data)
-        turn->status = scope_no_memory(turn->scope);
-    else if (text.size > LIMIT_TEXT)
-        turn_problem(turn, "the variables take %zu bytes as JSON, and at most %u are kept",
-                     text.size, LIMIT_TEXT);
-    else if (!turn->problem.data)
-        *out = text;
-    buf_fini(&buf);
+    if (!vars_load(&place, object, false))
+        return fail_var(scope, type, &place);
+    return find_phase(scope, type, object, phase);
 }

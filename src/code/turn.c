@@ -1,7 +1,7 @@
 /* turn.c - what a handler says during one event: wait for these, or end so. */
 #include "base/limits.h"
-#include "base/node.h"
 #include "code/code_int.h"
+#include <stdarg.h>
 #include <stdio.h>
 
 void turn_problem(struct pawl_turn *turn, const char *format, ...)
@@ -18,15 +18,6 @@ void turn_problem(struct pawl_turn *turn, const char *format, ...)
     turn->problem = arena_str(&turn->scope->arena, str_of(words));
     if (!turn->problem.data)
         turn->status = scope_no_memory(turn->scope);
-}
-
-/* The declared name itself, which lives as long as the type; or STR_NONE. */
-static str find_declared(const char *const *names, const char *name)
-{
-    for (; names && name && *names; names++)
-        if (strcmp(*names, name) == 0)
-            return str_of(*names);
-    return STR_NONE;
 }
 
 static struct effect *find_effect(const struct effect_list *list, str name)
@@ -54,30 +45,41 @@ static void add(struct pawl_turn *turn, struct effect_list *list, struct effect 
         turn->status = effect_add(turn->scope, list, effect);
 }
 
+void say_timer(struct pawl_turn *turn, unsigned timer, int64_t after_ms)
+{
+    add(turn, &turn->answer->timers,
+        (struct effect){ .kind = EFFECT_ARM,
+                         .name = str_of(turn->type->timers[timer]),
+                         .due_at_ms = due_after(turn->event->at_ms, after_ms) });
+}
+
+void say_signal(struct pawl_turn *turn, unsigned signal)
+{
+    add(turn, &turn->answer->signals,
+        (struct effect){ .kind = EFFECT_AWAIT, .name = str_of(turn->type->signals[signal]) });
+}
+
 void pawl_turn_timer(pawl_turn *turn, const char *name, int64_t after_ms)
 {
-    str declared = turn ? find_declared(turn->type->timers, name) : STR_NONE;
-    struct effect effect = { .kind = EFFECT_ARM, .name = declared };
+    unsigned timer = turn ? names_find(turn->type->timers, name) : 0;
 
     if (!turn)
         return;
-    if (!declared.data) {
+    if (timer < names_count(turn->type->timers))
+        say_timer(turn, timer, after_ms);
+    else
         turn_problem(turn, "the handler armed the timer '%.80s', which its type does not declare",
                      name ? name : "");
-        return;
-    }
-    effect.due_at_ms = due_after(turn->at_ms, after_ms);
-    add(turn, &turn->timers, effect);
 }
 
 void pawl_turn_signal(pawl_turn *turn, const char *name)
 {
-    str declared = turn ? find_declared(turn->type->signals, name) : STR_NONE;
+    unsigned signal = turn ? names_find(turn->type->signals, name) : 0;
 
     if (!turn)
         return;
-    if (declared.data)
-        add(turn, &turn->signals, (struct effect){ .kind = EFFECT_AWAIT, .name = declared });
+    if (signal < names_count(turn->type->signals))
+        say_signal(turn, signal);
     else
         turn_problem(turn,
                      "the handler awaited the signal '%.80s', which its type does not declare",
@@ -105,27 +107,145 @@ static void check_json(struct pawl_turn *turn, const char *what, str json)
     scope_fini(&reading);
 }
 
-static void end(struct pawl_turn *turn, enum turn_end how, const char *what, const char *json)
+static str keep(struct pawl_turn *turn, str text)
 {
-    str value = str_of(json ? json : "null");
+    str kept = arena_str(&turn->scope->arena, text);
+
+    if (!kept.data && turn->status == PAWL_OK)
+        turn->status = scope_no_memory(turn->scope);
+    return kept;
+}
+
+void say_call(struct pawl_turn *turn, const char *declared, const char *args_json)
+{
+    str args = str_of(args_json ? args_json : "null");
+
+    if (turn->answer->call.data && !str_is(turn->answer->call, declared))
+        turn_problem(turn, "the handler called two things in one turn; it may wait for one");
+    check_json(turn, "arguments", args);
+    turn->answer->call = str_of(declared);
+    turn->answer->args = keep(turn, args);
+}
+
+void pawl_turn_call(pawl_turn *turn, const char *name, const char *args_json)
+{
+    unsigned call, external;
 
     if (!turn)
         return;
+    call = names_find(turn->type->calls, name);
+    external = names_find(turn->type->externals, name);
+    if (call < names_count(turn->type->calls))
+        say_call(turn, turn->type->calls[call], args_json);
+    else if (external < names_count(turn->type->externals))
+        say_call(turn, turn->type->externals[external], args_json);
+    else
+        turn_problem(turn, "the handler called '%.80s', which its type does not declare",
+                     name ? name : "");
+}
+
+void pawl_turn_reduce(pawl_turn *turn, const char *name, const char *args_json)
+{
+    str args = str_of(args_json ? args_json : "null");
+    struct effect effect = { .kind = EFFECT_REDUCE };
+
+    if (!turn)
+        return;
+    if (!name || !str_is_utf8(str_of(name), false) || str_is_blank(str_of(name))) {
+        turn_problem(turn, "the handler asked for a reduce without a name");
+        return;
+    }
+    check_json(turn, "arguments", args);
+    effect.name = keep(turn, str_of(name));
+    effect.state = keep(turn, args);
+    if (turn->status == PAWL_OK)
+        turn->status = effect_add(turn->scope, &turn->answer->reduces, effect);
+}
+
+void pawl_turn_phase(pawl_turn *turn, const char *phase)
+{
+    unsigned at = turn ? names_find(turn->type->phases, phase) : 0;
+
+    if (!turn)
+        return;
+    if (at < names_count(turn->type->phases))
+        turn->phase = str_of(turn->type->phases[at]);
+    else
+        turn_problem(turn, "the handler waits at '%.80s', a place its type does not declare",
+                     phase ? phase : "");
+}
+
+void say_end(struct pawl_turn *turn, enum turn_end how, const char *what, const char *json)
+{
+    str value = str_of(json ? json : "null");
+
     check_json(turn, what, value);
-    turn->end = how;
-    turn->value = arena_str(&turn->scope->arena, value);
-    if (!turn->value.data && turn->status == PAWL_OK)
-        turn->status = scope_no_memory(turn->scope);
+    turn->answer->end = how;
+    turn->answer->value = keep(turn, value);
 }
 
 void pawl_turn_complete(pawl_turn *turn, const char *result_json)
 {
-    end(turn, TURN_COMPLETES, "result", result_json);
+    if (turn)
+        say_end(turn, TURN_COMPLETES, "result", result_json);
 }
 
 void pawl_turn_fail(pawl_turn *turn, const char *error_json)
 {
-    end(turn, TURN_FAILS, "error", error_json);
+    if (turn)
+        say_end(turn, TURN_FAILS, "error", error_json);
+}
+
+void pawl_turn_return(pawl_turn *turn, const void *result)
+{
+    if (!turn)
+        return;
+    turn->answer->end = TURN_COMPLETES;
+    turn->answer->value = STR("null");
+    if (turn->type->result && result)
+        vars_print(turn, turn->type->result, result, STR_NONE, &turn->answer->value);
+}
+
+const char *pawl_turn_text(pawl_turn *turn, const char *format, ...)
+{
+    va_list args, again;
+    char *text;
+    int size;
+
+    if (!turn || !format)
+        return "";
+    va_start(args, format);
+    va_copy(again, args);
+    size = vsnprintf(NULL, 0, format, args);
+    text = size < 0 ? NULL : arena_alloc(&turn->scope->arena, (size_t)size + 1);
+    if (text)
+        (void)vsnprintf(text, (size_t)size + 1, format, again);
+    else
+        turn->status = scope_no_memory(turn->scope);
+    va_end(again);
+    va_end(args);
+    return text ? text : "";
+}
+
+const char *pawl_turn_quote(pawl_turn *turn, const char *text)
+{
+    const char *quoted = NULL;
+    struct buf buf;
+
+    if (!turn)
+        return "null";
+    if (text && !str_is_utf8(str_of(text), false)) {
+        turn_problem(turn, "the handler quoted a text that is not UTF-8");
+        return "null";
+    }
+    buf_init(&buf, turn->scope->arena.heap, LIMIT_SCOPE);
+    json_text(&buf, text);
+    if (!buf.failed)
+        quoted = arena_text(&turn->scope->arena, buf_view(&buf));
+    buf_fini(&buf);
+    if (!quoted)
+        turn->status = scope_no_memory(turn->scope);
+    return quoted ? quoted : "null";
 }
 
 /* A JSON string of the words is the error that the instance failed with. */
@@ -135,15 +255,18 @@ static pawl_status fail_by_problem(struct pawl_turn *turn)
 
     buf_init(&buf, turn->scope->arena.heap, LIMIT_TEXT);
     json_str(&buf, turn->problem);
-    turn->end = TURN_FAILS;
-    turn->value = buf_keep(&buf, &turn->scope->arena);
+    turn->answer->end = TURN_FAILS;
+    turn->answer->value = buf_keep(&buf, &turn->scope->arena);
     buf_fini(&buf);
-    return turn->value.data ? PAWL_OK : scope_no_memory(turn->scope);
+    return turn->answer->value.data ? PAWL_OK : scope_no_memory(turn->scope);
 }
 
 pawl_status turn_settle(struct pawl_turn *turn)
 {
-    if (turn->end == TURN_WAITS && turn->timers.count == 0 && turn->signals.count == 0)
+    const struct turn_answer *answer = turn->answer;
+
+    if (answer->end == TURN_WAITS && answer->timers.count == 0 && answer->signals.count == 0 &&
+        !answer->call.data)
         turn_problem(turn, "the handler neither waited nor ended");
     if (turn->status != PAWL_OK)
         return turn->status;

@@ -39,6 +39,7 @@ void batch_clear(struct batch *batch)
     batch->definition_count = batch->live_count = batch->snapshot_count = batch->row_count = 0;
     batch->head_count = 0;
     batch->flushed = 0;
+    batch->reduce_count = 0;
     if (batch->key_count)
         memset(batch->key_slots, 0, sizeof *batch->key_slots * batch->key_slot_count);
     batch->key_count = batch->kept_count = 0;

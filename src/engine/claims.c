@@ -360,8 +360,8 @@ static pawl_status find_step(struct engine *engine, struct scope *scope, str ste
     status = engine_locate(engine, scope, (str){ step_id.data, ID_SIZE }, head, &slot);
     if (status)
         return status;
-    if (slot->definition->kind != KIND_FLOW)
-        return scope_fail(scope, PAWL_NOT_KNOWN, "there is no step '%.*s': it is no flow",
+    if (slot->definition->kind == KIND_MACHINE)
+        return scope_fail(scope, PAWL_NOT_KNOWN, "there is no step '%.*s': a machine has none",
                           STR_ARG(words_shown(step_id)));
     *ordinal = (uint32_t)number;
     return PAWL_OK;

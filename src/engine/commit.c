@@ -148,6 +148,8 @@ static struct commit commit_of(const struct engine *engine)
             batch->key_count ? batch->keys[batch->key_count - 1].at_ms - KEY_KEPT_MS : 0,
         .kept = batch->kept,
         .kept_count = batch->kept_count,
+        .reduces = batch->reduces,
+        .reduce_count = batch->reduce_count,
         .flushed = batch->flushed,
         .test_now_ms = engine->options.test_clock ? engine->test_now_ms : 0,
     };

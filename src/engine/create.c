@@ -86,14 +86,18 @@ static bool keep_kin(struct actor *actor, const struct create_args *args)
 /* Decide `start` with an actor that has no number yet. */
 pawl_status create_decide(struct engine *engine, struct scope *scope,
                           const struct create_args *args, struct actor *actor,
-                          int64_t decided_at_ms, struct decision *decision, struct job **jobs)
+                          int64_t decided_at_ms, str failure, struct decision *decision,
+                          struct job **jobs)
 {
     const struct behavior *behavior = behavior_of(actor->definition->kind);
     struct event event = { .kind = EVENT_START,
                            .at_ms = decided_at_ms,
                            .payload = args->input.data ? args->input : STR("{}"),
                            .given = args->given,
-                           .actor = args->actor };
+                           .actor = args->actor,
+                           .failure = failure };
+    pawl_error words;
+    pawl_status status;
 
     actor->input = arena_str(&actor->arena, event.payload);
     actor->memory = behavior->memory_new(actor->definition, actor->input, &actor->arena);
@@ -103,7 +107,12 @@ pawl_status create_decide(struct engine *engine, struct scope *scope,
     actor->is_loaded = true;
     actor->generation = engine->generation;
     actor->is_test = args->test;
-    return actor_decide(engine, actor, &event, scope, decision, jobs);
+    status = actor_decide(engine, actor, &event, scope, decision, jobs);
+    words = scope->error;
+    /* There is nothing to hold yet: what cannot begin is not created. */
+    return status == PAWL_PAUSED
+               ? scope_fail(scope, PAWL_INVALID_REQUEST, "it cannot begin: %.400s", words.message)
+               : status;
 }
 
 /* After its commit, or its refusal; lock held. */
@@ -125,24 +134,55 @@ void create_over(struct engine *engine, const struct create_request *create, str
     }
 }
 
+/* Decide, and take it to the drain. */
+static pawl_status submit_start(struct engine *engine, struct scope *scope,
+                                struct create_request *create, struct actor *actor, str failure,
+                                struct decision *decision, struct job **jobs, bool *has_failed)
+{
+    struct request request = { .kind = REQUEST_CREATE, .scope = scope, .create = create };
+    pawl_status status;
+
+    *has_failed = false;
+    actor->definition = create->definition;
+    create->decided_at_ms = engine_now_ms(engine);
+    status = create_decide(engine, scope, create->args, actor, create->decided_at_ms, failure,
+                           decision, jobs);
+    if (!status)
+        status = family_conceive(engine, scope, actor, create->decided_at_ms, decision,
+                                 &create->births);
+    create->decision = decision;
+    if (!status)
+        status = reduces_of(engine, scope, decision, create->births, &request);
+    if (!status)
+        status = engine_submit(engine, &request);
+    *has_failed = status && reduces_failed(&request);
+    return status;
+}
+
 static pawl_status create_actor(struct engine *engine, struct scope *scope,
                                 struct create_request *create, struct actor *actor)
 {
     struct decision decision = { 0 };
     struct job *jobs = NULL;
-    struct request request = { .kind = REQUEST_CREATE, .scope = scope, .create = create };
-    pawl_status status;
+    bool has_failed;
+    pawl_status status =
+        submit_start(engine, scope, create, actor, STR_NONE, &decision, &jobs, &has_failed);
 
-    actor->definition = create->definition;
-    create->decided_at_ms = engine_now_ms(engine);
-    status =
-        create_decide(engine, scope, create->args, actor, create->decided_at_ms, &decision, &jobs);
-    if (!status)
-        status = family_conceive(engine, scope, actor, create->decided_at_ms, &decision,
-                                 &create->births);
-    create->decision = &decision;
-    if (!status)
-        status = engine_submit(engine, &request);
+    if (has_failed) { /* of its reduce: it is created, and fails with the words */
+        str failure = reduces_error(engine, scope);
+
+        pthread_mutex_lock(&engine->lock);
+        steps_drop(engine, jobs);
+        family_over(engine, create->births, true);
+        pthread_mutex_unlock(&engine->lock);
+        create->births = NULL;
+        jobs = NULL;
+        decision = (struct decision){ 0 };
+        actor->seq = 0;
+        status = failure.data ? submit_start(engine, scope, create, actor, failure, &decision,
+                                             &jobs, &has_failed)
+                              : scope_no_memory(scope);
+    }
     pthread_mutex_lock(&engine->lock);
     create_over(engine, create, actor, jobs, status || create->is_repeat);
     family_over(engine, create->births, status || create->is_repeat);

@@ -134,6 +134,7 @@ void definitions_fini(struct engine *engine)
     heap_free(engine->heap, engine->definitions,
               sizeof *engine->definitions * engine->definition_capacity);
     heap_free(engine->heap, engine->code_types, sizeof *engine->code_types * engine->code_count);
+    reduces_fini(engine);
     arena_fini(&engine->code_arena);
 }
 

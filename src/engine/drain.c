@@ -126,11 +126,14 @@ static void after_commit(struct engine *engine)
 
 static void after_failure(struct engine *engine, struct request *list, pawl_status status)
 {
+    bool is_reduce = list && reduces_failed(list);
+
     fail_accepted(engine, list, status);
     pthread_mutex_lock(&engine->lock);
-    engine->commit_failed = true;
+    engine->commit_failed = !is_reduce;
     pthread_mutex_unlock(&engine->lock);
-    engine_log(engine, PAWL_LOG_ERROR, "commit.failed", engine->scope.error.message);
+    if (!is_reduce)
+        engine_log(engine, PAWL_LOG_ERROR, "commit.failed", engine->scope.error.message);
     start_over(engine, status == PAWL_OUTCOME_UNKNOWN);
 }
 
@@ -169,6 +172,10 @@ static void process(struct engine *engine, struct request *list, uint32_t sweep)
         end_without_commit(engine);
         return;
     }
+    if (list && list->accepted && list->reduce_count) {
+        engine->batch.reduces = list->reduces;
+        engine->batch.reduce_count = list->reduce_count;
+    }
     status = timed_commit(engine, slice);
     if (status)
         after_failure(engine, list, status);
@@ -181,7 +188,10 @@ static struct request *take_requests(struct engine *engine)
     struct request *list = engine->first, *last = list;
     uint32_t count = 1;
 
-    for (; last && last->next && count < LIMIT_DRAIN; count++)
+    /* A reduce may undo its commit: it is alone in it. */
+    for (; last && !last->reduce_count && last->next && !last->next->reduce_count &&
+           count < LIMIT_DRAIN;
+         count++)
         last = last->next;
     engine->queued -= last ? count : 0;
     engine->first = last ? last->next : NULL;

@@ -133,6 +133,26 @@ pawl_status engine_compare(struct engine *engine, struct scope *scope, str name,
 pawl_status engine_code_register(struct engine *engine, const pawl_code_type *type,
                                  struct scope *scope);
 
+/* A handler that may be elsewhere takes the turns of the type it names; copied. `source`: how it
+ * printed itself, where the binding knows only its names; data NULL: it is printed here. */
+struct code_binding;
+pawl_status engine_code_bind(struct engine *engine, const struct code_binding *binding, str source,
+                             struct scope *scope);
+
+pawl_status engine_reduce_register(struct engine *engine, struct scope *scope, str name,
+                                   pawl_reduce_fn run, void *context);
+
+/* ---- Steps of flows and calls of code (work.c) ---- */
+
+pawl_status work_call(const struct definition *definition, const void *memory, uint32_t ordinal,
+                      struct scope *scope, struct flow_call *out); /* LEASE_LOST: it is over */
+str work_tool_of(const struct definition *definition, const void *memory, uint32_t ordinal);
+str work_step_name(const struct definition *definition, uint32_t plan_index);
+bool work_is_external(const struct definition *definition, uint32_t plan_index);
+bool work_is_gate(const struct definition *definition, uint32_t plan_index);
+bool work_is_spawn(const struct definition *definition, uint32_t plan_index);
+const struct behavior *behavior_of(enum definition_kind kind);
+
 /* ---- Instances ---- */
 
 struct create_args {

@@ -79,7 +79,6 @@ pawl_status definitions_get(struct engine *engine, struct scope *scope, uint32_t
  * STORAGE_FAILURE: the store is damaged. */
 pawl_status definitions_of(struct engine *engine, struct scope *scope, const struct head *head,
                            struct definition_slot **out);
-const struct behavior *behavior_of(enum definition_kind kind);
 pawl_status definition_compile(struct scope *scope, str text, bool is_inline,
                                struct findings *findings, struct definition **out, str *name);
 pawl_status definition_row_make(struct engine *engine, struct scope *scope, str source,
@@ -125,7 +124,8 @@ pawl_status create_resolve(struct engine *engine, struct scope *scope,
                            struct definition **definition);
 pawl_status create_decide(struct engine *engine, struct scope *scope,
                           const struct create_args *args, struct actor *actor,
-                          int64_t decided_at_ms, struct decision *decision, struct job **jobs);
+                          int64_t decided_at_ms, str failure, struct decision *decision,
+                          struct job **jobs);
 pawl_status create_record(struct engine *engine, struct scope *scope, struct create_request *create,
                           int64_t at_ms);
 void create_over(struct engine *engine, const struct create_request *create, struct actor *actor,
@@ -161,6 +161,8 @@ pawl_status family_conceive(struct engine *engine, struct scope *scope, struct a
  * and cancel those whom the decision has left behind. */
 void family_number(struct engine *engine, struct birth *births, uint64_t parent,
                    const uint8_t random[ID_RANDOM_SIZE], const struct decision *decision);
+/* What a birth decided, and the next one. */
+const struct decision *family_decision(const struct birth *birth, const struct birth **next);
 pawl_status family_bear(struct engine *engine, struct scope *scope, struct birth *births,
                         int64_t at_ms);
 pawl_status family_part(struct engine *engine, struct scope *scope, uint64_t parent,
@@ -217,7 +219,17 @@ void mail_drop_all(struct engine *engine);    /* at close: their causes are stil
 
 /* pause.c */
 pawl_status pause_look(struct engine *engine, struct scope *scope, uint64_t instance, bool *out);
-bool pause_bars(enum event_kind kind); /* does a paused instance refuse it? */
+bool pause_bars(enum event_kind kind);
+/* ---- reduces.c ---- */
+
+pawl_status reduces_of(struct engine *engine, struct scope *scope, const struct decision *decision,
+                       const struct birth *births, struct request *request);
+bool reduces_failed(const struct request *request);
+str reduces_error(struct engine *engine, struct scope *scope);
+void reduces_fini(struct engine *engine);
+
+/* Hold an instance whose code ends its process, with the scope's error as the reason. */
+void pause_poisoned(struct engine *engine, struct scope *scope, uint64_t instance); /* does a paused instance refuse it? */
 pawl_status pause_refusal(struct scope *scope);
 
 /* steps.c */

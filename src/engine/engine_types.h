@@ -80,6 +80,8 @@ struct request {
     void (*after)(struct engine *engine, struct request *request); /* NULL: somebody waits */
     pthread_cond_t wake; /* whom it concerns alone: hundreds may wait at once */
     void *context;
+    struct reduce *reduces; /* done with its commit, in which it is alone */
+    size_t reduce_count;
     struct batch_fire *fires; /* FIRE */
     size_t fire_count;
     struct create_request *create;
@@ -112,6 +114,8 @@ struct batch {
     uint32_t row_count, row_capacity, head_count, head_capacity, slot_count;
     uint32_t key_count, key_capacity, key_slot_count;
     uint64_t flushed;
+    struct reduce *reduces; /* of the one request that it holds then */
+    size_t reduce_count;
 };
 
 /* An actor_ref or subject_ref that the store already knows (intern.c). */
@@ -221,6 +225,13 @@ struct definition_slot {
     struct definition_slot *next; /* of those that a rollback took back */
 };
 
+/* What the host does in our transaction (reduces.c). */
+struct reducer {
+    const char *name;
+    pawl_reduce_fn run;
+    void *context;
+};
+
 struct engine {
     struct engine_options options;
     const struct heap *heap;
@@ -257,8 +268,10 @@ struct engine {
     uint64_t seen_pos; /* attached: the end of the log when the last definition was loaded */
     uint8_t seen_root[SHA_SIZE];
     struct arena code_arena; /* holds the copies below, until close */
-    const pawl_code_type **code_types;
+    const struct code_binding **code_types;
     uint32_t code_count;
+    struct reducer *reducers; /* in the order they were registered */
+    uint32_t reducer_count;
 
     struct map actor_map;
     struct actor **actors;

@@ -37,7 +37,7 @@ pawl_status entry_open(struct engine *engine, struct scope *scope,
                            .to = definition->states[transition->to].name,
                            .action = transition->action };
     if (record->step)
-        out->step = flow_step_name(definition, record->step - 1);
+        out->step = work_step_name(definition, record->step - 1);
     return text_of(engine, scope, texts, 0, record->actor, &out->actor);
 }
 

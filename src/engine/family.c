@@ -50,7 +50,7 @@ static pawl_status decide_birth(struct conception *conception, struct birth *bir
         return scope_no_memory(conception->scope);
     birth->actor->definition = birth->create.definition;
     status = create_decide(engine, conception->scope, &birth->args, birth->actor, conception->at_ms,
-                           &birth->decision, &birth->jobs);
+                           STR_NONE, &birth->decision, &birth->jobs);
     birth->create.decision = &birth->decision;
     birth->create.decided_at_ms = conception->at_ms;
     return status;
@@ -167,6 +167,12 @@ pawl_status family_conceive(struct engine *engine, struct scope *scope, struct a
         if (birth->actor)
             status = conceive_of(&conception, birth, birth->actor, &birth->decision);
     return status;
+}
+
+const struct decision *family_decision(const struct birth *birth, const struct birth **next)
+{
+    *next = birth->next;
+    return &birth->decision;
 }
 
 /* ---- in the drain ---- */

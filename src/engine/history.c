@@ -188,7 +188,7 @@ pawl_status engine_steps(struct engine *engine, struct scope *scope, str id,
     if (status)
         return status;
     *definition = slot->definition;
-    for (size_t i = 0; i < history.count && !status && slot->definition->kind == KIND_FLOW; i++) {
+    for (size_t i = 0; i < history.count && !status && slot->definition->kind != KIND_MACHINE; i++) {
         const struct record *record = history.entries[i].record;
         struct effect_list effects = { 0 };
         struct entry_view entry = { .transition = (uint32_t)record->what,

@@ -56,6 +56,9 @@ static bool live_of(const struct effect *effect, const struct draft *draft, stru
     case EFFECT_STATE:
     case EFFECT_TAKE:
     case EFFECT_PLAN:
+    case EFFECT_CALL:
+    case EFFECT_VERSION:
+    case EFFECT_REDUCE:
     case EFFECT_SNAPSHOT:
         break;
     }

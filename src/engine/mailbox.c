@@ -12,6 +12,7 @@ struct turn {
     struct decision decision;
     struct job *jobs;
     struct birth *births;
+    bool is_poison; /* its code ended its process, more than once */
     struct request request;
     struct decision_request decide;
 };
@@ -81,7 +82,7 @@ pawl_status actor_decide(struct engine *engine, struct actor *actor, const struc
 {
     pawl_status status = actor_step(actor, event, scope, out);
 
-    if (!status && actor->definition->kind == KIND_FLOW)
+    if (!status)
         status = steps_chain(engine, actor, scope, event, out, jobs);
     return status;
 }
@@ -190,6 +191,12 @@ static void turn_over(struct engine *engine, struct request *request)
         else
             steps_act(engine, actor->instance, turn->jobs);
     }
+    if (status && reduces_failed(request)) { /* decide again, to fail with its words */
+        struct scope *scope = turn->mail->scope ? turn->mail->scope : &turn->mail->own;
+
+        turn->mail->event.failure = reduces_error(engine, scope);
+        request->is_stale = turn->mail->event.failure.data != NULL;
+    }
     if (request->is_stale) { /* decided against an older entry: decide again */
         turn->mail->holds_place = turn->mail->event.kind == EVENT_STEP_START && !turn->mail->claim;
         engine->jobs_under_way += turn->mail->holds_place;
@@ -272,6 +279,7 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     if (!status)
         status =
             actor_decide(engine, actor, &turn->mail->event, scope, &turn->decision, &turn->jobs);
+    turn->is_poison = status == PAWL_PAUSED && !actor->is_paused;
     if (!status)
         status = family_conceive(engine, scope, actor, turn->mail->event.at_ms, &turn->decision,
                                  &turn->births);
@@ -326,11 +334,15 @@ static void take_turn(struct engine *engine, struct actor *actor)
     *turn = (struct turn){ .actor = actor, .mail = mail };
     pthread_mutex_unlock(&engine->lock);
     status = decide_mail(engine, turn, scope);
+    if (turn->is_poison)
+        pause_poisoned(engine, scope, actor->instance);
     turn->request = (struct request){ .kind = REQUEST_DECISION,
                                       .scope = scope,
                                       .decide = &turn->decide,
                                       .after = turn_over,
                                       .context = turn };
+    if (!status)
+        status = reduces_of(engine, scope, &turn->decision, turn->births, &turn->request);
     if (!status)
         engine_post_request(engine, &turn->request);
     pthread_mutex_lock(&engine->lock);

@@ -218,3 +218,22 @@ pawl_status engine_pause(struct engine *engine, struct scope *scope, const struc
     }
     return PAWL_OK;
 }
+
+void pause_poisoned(struct engine *engine, struct scope *scope, uint64_t instance)
+{
+    char id[ID_SIZE + 1];
+    struct scope own;
+    enum instance_status ignored;
+    struct pause_args args = { .actor = STR("pawl") };
+    pawl_status status;
+
+    scope_init(&own, engine->heap, LIMIT_SCOPE);
+    args.reason = str_of(scope->error.message);
+    args.id = (str){ id, ID_SIZE };
+    status = engine_id_of(engine, &own, instance, id);
+    if (!status)
+        status = engine_pause(engine, &own, &args, &ignored);
+    engine_log(engine, PAWL_LOG_ERROR, "instance.poisoned",
+               status ? own.error.message : scope->error.message);
+    scope_fini(&own);
+}

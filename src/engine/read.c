@@ -285,7 +285,7 @@ static str timer_name(const struct definition *definition, const struct live *li
 {
     for (uint32_t i = 0; i < live->step_count; i++)
         if (timer->ordinal && live->steps[i].ordinal == timer->ordinal)
-            return flow_step_name(definition, live->steps[i].plan);
+            return work_step_name(definition, live->steps[i].plan);
     return timer->name;
 }
 
@@ -294,9 +294,9 @@ static const char *why_step(const struct definition *definition, const struct li
 {
     if (step->status != STEP_PENDING)
         return "step";
-    return flow_step_is_gate(definition, step->plan)       ? "approval"
-           : flow_step_is_external(definition, step->plan) ? "step"
-           : flow_step_is_spawn(definition, step->plan)    ? "child"
+    return work_is_gate(definition, step->plan)       ? "approval"
+           : work_is_external(definition, step->plan) ? "step"
+           : work_is_spawn(definition, step->plan)    ? "child"
                                                            : NULL;
 }
 
@@ -317,7 +317,7 @@ static void why_live(const struct definition *definition, const struct live *liv
         if (kind)
             out[(*count)++] =
                 (struct waiting){ .kind = kind,
-                                  .name = flow_step_name(definition, live->steps[i].plan),
+                                  .name = work_step_name(definition, live->steps[i].plan),
                                   .child = child_of(live, live->steps[i].ordinal) };
     }
     for (uint32_t i = 0; i < live->timer_count; i++)

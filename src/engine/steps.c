@@ -51,7 +51,7 @@ static pawl_status job_new(struct engine *engine, struct actor *actor, uint32_t 
         return scope_no_memory(scope);
     scope_init(&job->scope, engine->heap, LIMIT_SCOPE);
     job->ordinal = ordinal;
-    status = flow_call(actor->definition, actor->memory, ordinal, &job->scope, &job->call);
+    status = work_call(actor->definition, actor->memory, ordinal, &job->scope, &job->call);
     if (status) {
         scope->error = job->scope.error;
         job_free(engine, job);
@@ -173,7 +173,7 @@ bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal)
 /* In this process if its tool is here, else for whoever claims it. */
 static bool note_one(struct engine *engine, const struct actor *actor, uint32_t ordinal)
 {
-    str tool = flow_tool_of(actor->definition, actor->memory, ordinal);
+    str tool = work_tool_of(actor->definition, actor->memory, ordinal);
 
     if (!tool.data) /* over already */
         return true;
@@ -185,7 +185,7 @@ static bool note_one(struct engine *engine, const struct actor *actor, uint32_t 
 void steps_note_ready(struct engine *engine, const struct actor *actor,
                       const struct decision *decision)
 {
-    if (!engine->options.own || actor->definition->kind != KIND_FLOW)
+    if (!engine->options.own)
         return;
     for (uint32_t d = 0; d < decision->count; d++)
         for (uint32_t e = 0; e < decision->drafts[d].effects.count; e++) {
@@ -278,9 +278,7 @@ pawl_status steps_check_served(struct engine *engine, const struct actor *actor,
     struct flow_call call;
     pawl_status status;
 
-    if (actor->definition->kind != KIND_FLOW)
-        return PAWL_OK;
-    status = flow_call(actor->definition, actor->memory, ordinal, scope, &call);
+    status = work_call(actor->definition, actor->memory, ordinal, scope, &call);
     if (status) /* over, or too large: deciding will say so */
         return PAWL_OK;
     if (!toolbox_has(engine->toolbox, call.tool))

@@ -202,6 +202,9 @@ static pawl_status fold_effect(struct verify *v, struct chain *chain, const stru
     case EFFECT_STATE:
     case EFFECT_TAKE:
     case EFFECT_PLAN:
+    case EFFECT_CALL:
+    case EFFECT_VERSION:
+    case EFFECT_REDUCE:
         return PAWL_OK;
     }
     return PAWL_OK;

@@ -289,6 +289,9 @@ static pawl_status fold_live(struct fold *fold, const struct effect *effect)
     case EFFECT_TAKE:
     case EFFECT_LEAVE:
     case EFFECT_STATE:
+    case EFFECT_CALL:
+    case EFFECT_VERSION:
+    case EFFECT_REDUCE:
     case EFFECT_SNAPSHOT:
     case EFFECT_PLAN:
         break;

@@ -42,6 +42,7 @@ struct event {
     str given;          /* AMEND: the plan; START: what another instance leaves; data NULL: nothing */
     uint64_t expected_seq; /* AMEND: refused unless this is the last entry; 0: whatever */
     uint32_t ordinal;
+    str failure;        /* JSON; what this event did could not be committed: fail with it */
     bool guard_satisfied, no_retry;
     bool is_leased;     /* STEP_*: by whoever holds the lease, or the engine itself */
     bool is_forced;     /* TIMER: by hand, though it may not be due yet */

@@ -78,6 +78,17 @@ static void print_effect(const struct effect *effect, struct buf *out)
     case EFFECT_PLAN:
         json_raw(out, effect->state);
         break;
+    case EFFECT_CALL:
+        json_u64(out, effect->ordinal);
+        json_raw(out, effect->state);
+        break;
+    case EFFECT_VERSION:
+        json_u64(out, effect->attempt);
+        break;
+    case EFFECT_REDUCE:
+        json_str(out, effect->name);
+        json_raw(out, effect->state);
+        break;
     case EFFECT_SNAPSHOT:
     case EFFECT_TAKE:
         json_str(out, effect->name);
@@ -156,6 +167,18 @@ static enum step_status take_status(struct members *members)
     return (enum step_status)status;
 }
 
+static str take_any(struct members *members)
+{
+    const struct node *node = members->next;
+
+    if (!node) {
+        members->ok = false;
+        return STR_NONE;
+    }
+    members->next = node->next;
+    return node->raw;
+}
+
 static void take_rest(struct members *members, struct effect *effect)
 {
     switch (effect->kind) {
@@ -203,6 +226,17 @@ static void take_rest(struct members *members, struct effect *effect)
         effect->state = state ? state->raw : STR_NONE;
         break;
     }
+    case EFFECT_CALL:
+        effect->ordinal = take_u32(members);
+        effect->state = take_any(members);
+        break;
+    case EFFECT_VERSION:
+        effect->attempt = take_u32(members);
+        break;
+    case EFFECT_REDUCE:
+        effect->name = take_text(members);
+        effect->state = take_any(members);
+        break;
     case EFFECT_SNAPSHOT:
     case EFFECT_TAKE:
         effect->name = take_text(members);

@@ -16,6 +16,9 @@
  *                            ["spawn",ORD,"ID","abandon"]: it outlives this one
  *   ["take","NAME"]          the oldest kept signal of this name is spent
  *   ["state",{...}]          the new state of a code instance
+ *   ["call",ORD,ARGS]        what the code instance's attempt ORD is given: any JSON
+ *   ["version",N]            the state is now one of version N of the code type
+ *   ["reduce","NAME",ARGS]   the host's NAME was done with ARGS in the same commit
  *   ["snapshot","HEX"]       after this entry a snapshot was kept, with this SHA-256
  *   ["plan",{...}]           a flow goes on by this plan (amend)
  * An entry into a terminal state ends every row, timer and wait of its instance, and cancels the
@@ -39,7 +42,10 @@
     X(SNAPSHOT, "snapshot")                                                                        \
     X(SPAWN, "spawn")                                                                              \
     X(TAKE, "take")                                                                                \
-    X(PLAN, "plan")
+    X(PLAN, "plan")                                                                                \
+    X(CALL, "call")                                                                                \
+    X(VERSION, "version")                                                                          \
+    X(REDUCE, "reduce")
 
 enum effect_kind {
 #define X(name, word) EFFECT_##name,
@@ -61,11 +67,11 @@ enum step_status {
 struct effect {
     enum effect_kind kind;
     uint32_t ordinal;
-    uint32_t plan, attempt;  /* STEP */
+    uint32_t plan, attempt;  /* STEP; VERSION: attempt is the number */
     enum step_status status; /* STEP: PENDING or READY */
-    str name;              /* ARM, DISARM, AWAIT, LEAVE, TAKE; SNAPSHOT: its hash; SPAWN: the id */
+    str name;              /* ARM, DISARM, AWAIT, LEAVE, TAKE, REDUCE; SNAPSHOT: its hash; SPAWN: the id */
     int64_t due_at_ms;     /* ARM */
-    str state;             /* STATE, PLAN: JSON; AWAIT: its value, JSON, or none */
+    str state;             /* STATE, PLAN: JSON; CALL, REDUCE: arguments; AWAIT: its value, JSON, or none */
     str definition, input; /* SPAWN: what is created; told by its own create record */
     uint64_t child;        /* SPAWN: its number, as the id has it */
     bool is_abandoned;     /* SPAWN: it outlives its parent */

@@ -88,6 +88,17 @@ struct kept_change {
     bool is_put; /* else it is over */
 };
 
+struct sqlite3;
+#define REDUCE_WORDS 400
+
+/* Something of the host's own that is done with the commit, or undoes it. */
+struct reduce {
+    const char *name, *args;
+    bool (*run)(void *context, struct sqlite3 *db, const char *args, char *words, size_t size);
+    void *context;
+    bool has_failed; /* out: it was the cause that nothing was committed */
+};
+
 /* Everything that one commit writes. Arrays may be empty. */
 struct commit {
     const struct record *records;
@@ -109,6 +120,8 @@ struct commit {
     int64_t keys_before_ms; /* with keys: older ones may go */
     const struct kept_change *kept; /* applied in order */
     size_t kept_count;
+    struct reduce *reduces; /* in order, after all that is ours; CONFLICT: one failed */
+    size_t reduce_count;
     uint64_t flushed;     /* head rows are now right up to here; 0: leave it */
     int64_t test_now_ms;  /* 0: leave it */
 };

@@ -47,6 +47,7 @@ struct fixture {
     struct scope *scope;
     struct script script;
     pawl_code_type type;
+    struct code_binding binding;
     struct definition *definition;
     struct standing standing;
     void *memory;
@@ -63,7 +64,8 @@ static inline void begin(struct fixture *f, struct scope *scope)
                                      .state_size = sizeof(struct vars),
                                      .handle = handle } };
     f->type.context = &f->script;
-    EXPECT_OK(code_compile(scope, &f->type, &f->definition));
+    f->binding = (struct code_binding){ .type = &f->type, .run = code_run };
+    EXPECT_OK(code_compile(scope, &f->binding, &f->definition));
     f->memory = code_behavior.memory_new(f->definition, STR_NONE, &scope->arena);
     EXPECT(f->memory != NULL);
     f->standing = (struct standing){ .state = LIFE_CREATED, .memory = f->memory };

@@ -38,7 +38,7 @@ static void expect_refused(struct test *t, pawl_code_type type, const char *word
 {
     struct definition *definition = NULL;
 
-    EXPECT_EQ(code_compile(&t->scope, &type, &definition), PAWL_INVALID_REQUEST);
+    EXPECT_EQ(code_compile(&t->scope, &(struct code_binding){ .type = &type, .run = code_run }, &definition), PAWL_INVALID_REQUEST);
     EXPECT(definition == NULL);
     EXPECT_HAS(t->scope.error.message, words);
 }
@@ -55,9 +55,8 @@ TEST(code_registration, a_type_is_printed_as_its_source_and_plan)
         "\"signals\":[\"pay \\\"now\\\"\"],\"vars\":[{\"name\":\"count\",\"type\":\"int64\"},"
         "{\"name\":\"price\",\"type\":\"double\"},{\"name\":\"paid\",\"type\":\"bool\"},"
         "{\"name\":\"name\",\"type\":\"text\"}]}");
-    EXPECT_OK(code_compile(&t->scope, &cart, &definition));
+    EXPECT_OK(code_compile(&t->scope, &(struct code_binding){ .type = &cart, .run = code_run }, &definition));
     EXPECT_STR(definition->plan_text, source.data);
-    EXPECT(definition->plan == &cart);
     EXPECT_EQ(definition->kind, KIND_CODE);
     EXPECT_EQ(definition->transition_count, LIFE_T_COUNT);
 }
@@ -67,7 +66,7 @@ TEST(code_registration, a_type_may_have_no_timers_signals_or_variables)
     pawl_code_type bare = { .name = "bare", .version = 7, .handle = handle };
     struct definition *definition;
 
-    EXPECT_OK(code_compile(&t->scope, &bare, &definition));
+    EXPECT_OK(code_compile(&t->scope, &(struct code_binding){ .type = &bare, .run = code_run }, &definition));
     EXPECT_STR(definition->plan_text,
                "{\"code\":\"bare\",\"version\":7,\"timers\":[],\"signals\":[],\"vars\":[]}");
 }
@@ -119,7 +118,7 @@ TEST(code_registration, a_bad_variable_is_refused_by_what_is_wrong)
     expect_var_refused(t, (pawl_var){ NULL, PAWL_VAR_INT64, 8, 8 }, "variable 1");
     expect_var_refused(t, (pawl_var){ "", PAWL_VAR_INT64, 8, 8 }, "variable 1");
     expect_var_refused(t, (pawl_var){ "a", (pawl_var_type)0, 8, 8 }, "found 0");
-    expect_var_refused(t, (pawl_var){ "a", (pawl_var_type)9, 8, 8 }, "found 9");
+    expect_var_refused(t, (pawl_var){ "a", (pawl_var_type)99, 8, 8 }, "found 99");
     expect_var_refused(t, (pawl_var){ "a", PAWL_VAR_INT64, 8, 4 }, "expected 8 bytes");
     expect_var_refused(t, (pawl_var){ "a", PAWL_VAR_BOOL, 8, 8 }, "found 8");
     expect_var_refused(t, (pawl_var){ "a", PAWL_VAR_TEXT, 8, 1 }, "at least 2");
@@ -140,7 +139,7 @@ TEST(code_registration, no_memory_is_a_status)
         pawl_status status;
 
         scope_init(&scope, &fault.heap, LIMIT_SCOPE);
-        status = code_compile(&scope, &cart, &definition);
+        status = code_compile(&scope, &(struct code_binding){ .type = &cart, .run = code_run }, &definition);
         EXPECT_EQ(status, fault.has_failed ? PAWL_NO_MEMORY : PAWL_OK);
         EXPECT(!definition == (status != PAWL_OK));
         scope_fini(&scope);

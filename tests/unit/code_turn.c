@@ -273,7 +273,8 @@ TEST(code_turn, what_is_not_awaited_is_refused_with_what_is)
     EXPECT_TEXT(t->scope.error.message, "no signal 'play' is awaited; awaited now: pay, stop");
     EXPECT_EQ(decide(&f, (struct event){ EVENT_TIMER, .name = STR("tock") }), PAWL_NOT_AWAITING);
     EXPECT_TEXT(t->scope.error.message, "no timer 'tock' is armed; armed now: tick, expire");
-    EXPECT_EQ(decide(&f, (struct event){ EVENT_STEP_DONE }), PAWL_NOT_AWAITING);
+    EXPECT_EQ(decide(&f, (struct event){ EVENT_STEP_DONE }), PAWL_LEASE_LOST);
+    EXPECT_EQ(decide(&f, (struct event){ EVENT_APPROVE }), PAWL_NOT_AWAITING);
     EXPECT_EQ(decide(&f, start), PAWL_NOT_AWAITING);
     EXPECT_EQ(f.decision.count, 0);
 }
@@ -284,12 +285,12 @@ TEST(code_turn, cancelling_needs_no_handler_and_works_as_an_action_too)
     struct fixture f;
 
     begin(&f, &t->scope);
-    f.definition->plan = NULL;
+    code_bind(f.definition, NULL);
     EXPECT_OK(decide(&f, (struct event){ EVENT_CANCEL, .reason = STR("r") }));
     EXPECT_EQ(f.decision.drafts[0].transition, LIFE_T_CANCEL_CREATED);
-    f.definition->plan = &f.type;
+    code_bind(f.definition, &f.binding);
     act(&f, start, wait_for_all);
-    f.definition->plan = NULL;
+    code_bind(f.definition, NULL);
     EXPECT_OK(decide(&f, (struct event){ EVENT_FIRE, .name = STR("cancel") }));
     EXPECT_EQ(f.decision.drafts[0].transition, LIFE_T_CANCEL);
     EXPECT_OK(decide(&f, (struct event){ EVENT_CANCEL, .reason = STR("r"), .actor = STR("ann") }));
@@ -329,7 +330,7 @@ TEST(code_turn, without_its_handler_an_instance_waits_and_says_for_what)
 
     begin(&f, &t->scope);
     act(&f, start, wait_for_all);
-    f.definition->plan = NULL;
+    code_bind(f.definition, NULL);
     EXPECT_EQ(decide(&f, (struct event){ EVENT_TIMER, .name = STR("tick"), .is_forced = true }), PAWL_NOT_KNOWN);
     EXPECT_TEXT(t->scope.error.message,
                 "no handler registered for code type 'shop/cart' in this program");

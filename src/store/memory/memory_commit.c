@@ -244,11 +244,32 @@ static pawl_status check_numbers(const struct disk *disk, const struct commit *c
                       (unsigned long long)tip->pos);
 }
 
+/* There is no database to give, and nothing that could be undone: they go first. */
+static pawl_status run_reduces(const struct commit *commit, struct scope *scope)
+{
+    char words[REDUCE_WORDS];
+
+    for (size_t i = 0; i < commit->reduce_count; i++) {
+        struct reduce *reduce = &commit->reduces[i];
+
+        words[0] = '\0';
+        reduce->has_failed =
+            !reduce->run(reduce->context, NULL, reduce->args, words, sizeof words);
+        words[sizeof words - 1] = '\0';
+        if (reduce->has_failed)
+            return scope_fail(scope, PAWL_CONFLICT, "reduce '%s': %s", reduce->name,
+                              words[0] ? words : "it said no");
+    }
+    return PAWL_OK;
+}
+
 pawl_status disk_commit(struct disk *disk, const struct commit *commit, struct scope *scope)
 {
     struct staging staging = { .disk = disk, .commit = commit };
     pawl_status status = check_numbers(disk, commit, scope);
 
+    if (status == PAWL_OK)
+        status = run_reduces(commit, scope);
     if (status == PAWL_OK)
         status = commit_stage(&staging, scope);
     if (status != PAWL_OK)

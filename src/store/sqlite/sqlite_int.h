@@ -234,6 +234,8 @@ pawl_status write_labels(struct connection *writer, struct scope *scope,
 pawl_status write_live(struct connection *writer, struct scope *scope, const struct commit *commit);
 pawl_status write_keys(struct connection *writer, struct scope *scope, const struct commit *commit);
 pawl_status write_kept(struct connection *writer, struct scope *scope, const struct commit *commit);
+pawl_status write_reduces(struct sqlite_store *store, struct scope *scope,
+                          const struct commit *commit);
 pawl_status write_definition(struct connection *writer, struct scope *scope,
                              const struct definition_row *row);
 

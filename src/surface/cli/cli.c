@@ -1,5 +1,7 @@
 /* cli.c - from main() to a verb and back to an exit status. */
+#include "api/module.h"
 #include "surface/cli/cli.h"
+#include <pawl_main.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -104,14 +106,16 @@ static int dispatch(struct cli *cli)
     return EXIT_DONE;
 }
 
-int cli_main(int argc, char **argv)
+int pawl_main(int argc, char **argv, const pawl_module *module)
 {
     const char *store = getenv("PAWL_STORE");
     const char *usual = store && *store ? store : "sqlite:pawl.db";
-    struct cli cli = { .program = argc > 0 ? argv[0] : "pawl", .store = usual };
+    struct cli cli = { .program = argc > 0 ? argv[0] : "pawl", .store = usual, .module = module };
     int code;
 
     signal(SIGPIPE, SIG_IGN);
+    if (argc == 3 && strcmp(argv[1], "--module-host") == 0)
+        return api_module_host(argv[2]);
     scope_init(&cli.scope, &heap_libc, CLI_MEMORY_MAX);
     term_init(&cli.term, stdout);
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {

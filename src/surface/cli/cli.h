@@ -106,10 +106,9 @@ struct cli {
     struct given given[CLI_OPTIONS_MAX];
     uint32_t given_count;
     struct target target;
+    const struct pawl_module *module; /* of a program that is more than pawl; NULL: none */
 };
 
-/* main() without the name: parse, open what is needed, run the verb. The exit status. */
-int cli_main(int argc, char **argv);
 
 /* ---- args.c ---- */
 
@@ -186,7 +185,8 @@ int verb_do(struct cli *cli, enum target_use use, const char *operation, render_
 void print_json(struct cli *cli, str answer);
 void input_init(struct buf *input); /* an empty input */
 
-/* Register what this binary brings: the code type countdown. */
+/* What this binary brings, what its main() brought, and what --module names. */
+pawl_status types_register(struct cli *cli, pawl *p, pawl_error *error);
 pawl_status countdown_register(pawl *p, pawl_error *error);
 
 /* Put the definition in a file, under `name` or its own. */

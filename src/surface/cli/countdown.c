@@ -107,6 +107,11 @@ static void countdown_handle(void *context, pawl_turn *turn, void *memory, const
     case PAWL_EVENT_SIGNAL:
         hear(turn, state, event->name, payload);
         break;
+    case PAWL_EVENT_CALL:
+    case PAWL_EVENT_CALL_FAILED:
+    case PAWL_EVENT_CHILD:
+    case PAWL_EVENT_CHILD_FAILED:
+        break; /* it asks for none */
     }
     scope_fini(&scope);
 }

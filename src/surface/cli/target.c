@@ -100,7 +100,7 @@ static pawl_status open_local(struct cli *cli, enum target_use use, const pawl_o
     pawl_status status = pawl_open(&cli->target.local, cli->store, options, &cli->scope.error);
 
     if (status == PAWL_OK && use != USE_READ)
-        status = countdown_register(cli->target.local, &cli->scope.error);
+        status = types_register(cli, cli->target.local, &cli->scope.error);
     return status;
 }
 

@@ -151,6 +151,8 @@ static const struct cli_option serve_options[] = {
     { "tls-key", "FILE", OPTION_TEXT, NULL, "and its private key (PEM)" },
     { "allow-exec", NULL, OPTION_FLAG, NULL, "flows may run programs of this machine" },
     { "log-format", "FORMAT", OPTION_TEXT, NULL, "a line for each request on stderr: logfmt or json" },
+    { "module", "FILE", OPTION_TEXT, NULL, "load code types from a shared object; may be given again" },
+    { "module-time", "MS", OPTION_NUMBER, NULL, "how long one turn of a module's code may take (5000)" },
     { 0 },
 };
 

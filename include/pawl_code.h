@@ -1,0 +1,242 @@
+/* pawl_code.h - durable code: a process written in sequence, whose variables, timers and place
+ * survive the death of its program.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *     #define BUFF(has)                              \
+ *         has(input, uint32_t, duration_secs, 60)    \
+ *         has(var, uint32_t, stacks, 1)              \
+ *         has(timer, Expire)                         \
+ *         has(signal, Dispel)                        \
+ *         has(signal, Stack, uint32_t)               \
+ *         has(result, uint32_t, final_stacks)        \
+ *         has(await, buffed)
+ *
+ *     PAWL_CODE(buff, BUFF)
+ *     {
+ *         PAWL_BEGIN(BUFF);
+ *         for (;;) {
+ *             PAWL_SELECT(buffed) {
+ *                 PAWL_ON_TIMER(Expire, PAWL_SECS(self->duration_secs)) break;
+ *                 PAWL_ON_SIGNAL(Dispel) break;
+ *                 PAWL_ON_SIGNAL(Stack) { self->stacks += got->Stack; continue; }
+ *             } PAWL_AWAIT;
+ *         }
+ *         result->final_stacks = self->stacks;
+ *         PAWL_END;
+ *     }
+ *
+ * The list says all that the type has, once:
+ *   has(var, KIND, NAME[, FIRST VALUE])   a variable that lives across awaits: self->NAME
+ *   has(input, KIND, NAME[, DEFAULT])     likewise, read from the input's member NAME at the start
+ *   has(result, KIND, NAME)               what it completes with: result->NAME
+ *   has(timer, NAME)
+ *   has(signal, NAME[, KIND])             its payload: got->NAME
+ *   has(call, NAME[, KIND])               a tool it calls; the result: got->NAME
+ *   has(external, NAME[, KIND])           what somebody answers with step.complete: got->NAME
+ *   has(await, NAME)                      a place where it waits. The name is what is stored, so that
+ *                                         code above it may change under waiting instances
+ *   has(version, NUMBER), has(migrate, FUNCTION)
+ * A KIND is int8_t to int64_t, uint8_t to uint64_t, float, double, bool, or with more to say:
+ *   text, NAME, SIZE                      a char array with its NUL
+ *   json, NAME, SIZE                      the same, holding any JSON; "" is null
+ *   list, NAME, KIND, MAX                 an array of numbers or bools, and NAME_count
+ *   texts, NAME, SIZE, MAX                an array of texts, and NAME_count
+ *   part, NAME, STRUCT                    a struct made by PAWL_STRUCT(STRUCT, LIST)
+ *   parts, NAME, STRUCT, MAX              an array of those, and NAME_count
+ *
+ * What is stored is `self`. Other locals hold only until the next await. An await stands anywhere in
+ * loops and branches, but not inside a switch of your own. A name that the list does not have does not
+ * compile; an await that stands twice is a duplicate case; one that stands nowhere is a -Wswitch warning. */
+#ifndef PAWL_CODE_H
+#define PAWL_CODE_H
+
+#include <pawl.h>
+#include <pawl_code_list.h>
+
+#define PAWL_MS(n) ((int64_t)(n))
+#define PAWL_SECS(n) ((int64_t)(n) * 1000)
+#define PAWL_MINUTES(n) ((int64_t)(n) * 60000)
+#define PAWL_HOURS(n) ((int64_t)(n) * 3600000)
+#define PAWL_DAYS(n) ((int64_t)(n) * 86400000)
+
+/* ---- Writing in sequence ------------------------------------------------ */
+
+/* Where the stored phase jumps in. Every name of the list is an enumerator in here. */
+#define PAWL_BEGIN(LIST)                                                                           \
+    enum pawl_timer_ { LIST(PAWL_NAME_TIMER_) pawl_timer_count_ };                                 \
+    enum pawl_signal_ { LIST(PAWL_NAME_SIGNAL_) pawl_signal_count_ };                              \
+    enum pawl_call_ { LIST(PAWL_NAME_CALL_) pawl_call_count_ };                                    \
+    enum pawl_external_ { LIST(PAWL_NAME_EXTERNAL_) pawl_external_count_ };                        \
+    enum pawl_await_ { pawl_await_begin_, LIST(PAWL_NAME_AWAIT_) };                                \
+    (void)self, (void)got, (void)result;                                                           \
+    switch ((enum pawl_await_)pawl_seq_at(turn)) {                                                 \
+    case pawl_await_begin_:
+
+/* The end of the code: completed, with what `result` holds. */
+#define PAWL_END                                                                                   \
+    pawl_seq_done(turn);                                                                           \
+    }                                                                                              \
+    (void)0
+
+/* Complete here and now. */
+#define PAWL_DONE                                                                                  \
+    do {                                                                                           \
+        pawl_seq_done(turn);                                                                       \
+        return;                                                                                    \
+    } while (0)
+
+/* Fail here and now, with words as printf() makes them. */
+#define PAWL_FAIL(...)                                                                             \
+    do {                                                                                           \
+        pawl_turn_fail(turn, pawl_turn_quote(turn, pawl_turn_text(turn, __VA_ARGS__)));            \
+        return;                                                                                    \
+    } while (0)
+
+/* Do something in the same transaction as this turn (pawl_reduce_register()); does not wait. */
+#define PAWL_REDUCE(name, args) pawl_turn_reduce(turn, #name, (args))
+
+/* PAWL_SELECT(place) { arms } PAWL_AWAIT; : the first of the arms, and only that one. An arm may break
+ * out of the loop around the select, or continue it. */
+#define PAWL_SELECT(label)                                                                         \
+    pawl_seq_arm(turn, pawl_await_##label##_);                                                     \
+    goto pawl_select_##label##_;                                                                   \
+    case pawl_await_##label##_:                                                                    \
+    pawl_seq_wake(turn);                                                                           \
+    pawl_select_##label##_:
+#define PAWL_ON_TIMER(timer, after_ms)                                                             \
+    if (pawl_seq_timer(turn, (unsigned)pawl_timer_##timer##_, (after_ms)))
+#define PAWL_ON_SIGNAL(signal) if (pawl_seq_signal(turn, (unsigned)pawl_signal_##signal##_))
+#define PAWL_ON_CALL(call, args) if (pawl_seq_call(turn, (unsigned)pawl_call_##call##_, (args)))
+#define PAWL_AWAIT                                                                                 \
+    if (pawl_seq_over(turn))                                                                       \
+    return
+
+#define PAWL_ALONE_(label, arm)                                                                    \
+    pawl_seq_arm(turn, pawl_await_##label##_);                                                     \
+    (void)(arm);                                                                                   \
+    (void)pawl_seq_over(turn);                                                                     \
+    return;                                                                                        \
+    case pawl_await_##label##_:                                                                    \
+    pawl_seq_wake(turn);                                                                           \
+    (void)(arm);                                                                                   \
+    if (pawl_seq_over(turn))                                                                       \
+    return
+
+/* Wait for one thing alone. */
+#define PAWL_TIMER(label, timer, after_ms)                                                         \
+    do {                                                                                           \
+        PAWL_ALONE_(label, pawl_seq_timer(turn, (unsigned)pawl_timer_##timer##_, (after_ms)));     \
+    } while (0)
+#define PAWL_SIGNAL(label, signal)                                                                 \
+    do {                                                                                           \
+        PAWL_ALONE_(label, pawl_seq_signal(turn, (unsigned)pawl_signal_##signal##_));              \
+    } while (0)
+
+/* Call a tool with `args` (JSON) and wait for its result. If it fails, the instance fails with its
+ * error; PAWL_TRY_CALL goes on, and PAWL_ERROR is the error as JSON then, else NULL. */
+#define PAWL_TRY_CALL(label, call, args)                                                           \
+    do {                                                                                           \
+        PAWL_ALONE_(label, pawl_seq_call(turn, (unsigned)pawl_call_##call##_, (args)));            \
+    } while (0)
+#define PAWL_CALL(label, call, args)                                                               \
+    do {                                                                                           \
+        PAWL_ALONE_(label, pawl_seq_call(turn, (unsigned)pawl_call_##call##_, (args)));            \
+        if (pawl_seq_failed(turn))                                                                 \
+            return;                                                                                \
+    } while (0)
+#define PAWL_TRY_EXTERNAL(label, external, args)                                                   \
+    do {                                                                                           \
+        PAWL_ALONE_(label,                                                                         \
+                    pawl_seq_external(turn, (unsigned)pawl_external_##external##_, (args)));       \
+    } while (0)
+#define PAWL_EXTERNAL(label, external, args)                                                       \
+    do {                                                                                           \
+        PAWL_ALONE_(label,                                                                         \
+                    pawl_seq_external(turn, (unsigned)pawl_external_##external##_, (args)));       \
+        if (pawl_seq_failed(turn))                                                                 \
+            return;                                                                                \
+    } while (0)
+#define PAWL_ERROR pawl_seq_error(turn)
+
+/* ---- What the list becomes ---------------------------------------------- */
+
+/* A type: the structs, the tables, and the head of the function that follows. `name()` is the
+ * registration, for pawl_code_register() and PAWL_MODULE(). */
+#define PAWL_CODE(type_, LIST) PAWL_CODE_AS(type_, #type_, LIST)
+#define PAWL_CODE_AS(type_, text, LIST)                                                            \
+    struct type_ {                                                                                 \
+        bool pawl_none_;                                                                           \
+        LIST(PAWL_MEMBER_)                                                                         \
+    };                                                                                             \
+    struct type_##_got {                                                                           \
+        bool pawl_none_;                                                                           \
+        LIST(PAWL_GOT_)                                                                            \
+    };                                                                                             \
+    struct type_##_result {                                                                        \
+        bool pawl_none_;                                                                           \
+        LIST(PAWL_RESULT_)                                                                         \
+    };                                                                                             \
+    static void type_##_code_(pawl_turn *turn, struct type_ *self, const struct type_##_got *got,  \
+                             struct type_##_result *result);                                       \
+    static void type_##_handle_(void *context, pawl_turn *turn, void *state,                       \
+                               const pawl_event *event)                                            \
+    {                                                                                              \
+        struct type_##_result result = { .pawl_none_ = false };                                    \
+                                                                                                   \
+        (void)context;                                                                             \
+        type_##_code_(turn, (struct type_ *)state, (const struct type_##_got *)event->value,       \
+                     &result);                                                                     \
+        pawl_seq_finish(turn, &result);                                                            \
+    }                                                                                              \
+    const pawl_code_type *type_(void);                                                             \
+    const pawl_code_type *type_(void)                                                              \
+    {                                                                                              \
+        typedef struct type_ pawl_self_;                                                           \
+        typedef struct type_##_got pawl_got_;                                                      \
+        typedef struct type_##_result pawl_result_;                                                \
+        static const struct type_ initial = { .pawl_none_ = false, LIST(PAWL_FIRST_) };            \
+        static const char *const timers[] = { LIST(PAWL_TIMER_) NULL };                            \
+        static const char *const signals[] = { LIST(PAWL_SIGNAL_) NULL };                          \
+        static const char *const calls[] = { LIST(PAWL_CALL_) NULL };                              \
+        static const char *const externals[] = { LIST(PAWL_EXTERNAL_) NULL };                      \
+        static const char *const phases[] = { LIST(PAWL_AWAIT_) NULL };                            \
+        static const pawl_var vars[] = { LIST(PAWL_ROW_) PAWL_NO_ROW_ };                           \
+        static const pawl_var payloads[] = { LIST(PAWL_GOT_ROW_) PAWL_NO_ROW_ };                   \
+        static const pawl_var results[] = { LIST(PAWL_RESULT_ROW_) PAWL_NO_ROW_ };                 \
+        static const pawl_code_type type = {                                                       \
+            .name = text,                                                                          \
+            LIST(PAWL_TYPE_)                                                                       \
+            .timers = timers,                                                                      \
+            .signals = signals,                                                                    \
+            .calls = calls,                                                                        \
+            .externals = externals,                                                                \
+            .phases = phases,                                                                      \
+            .vars = vars,                                                                          \
+            .state_size = sizeof(pawl_self_),                                                      \
+            .initial = &initial,                                                                   \
+            .payloads = payloads,                                                                  \
+            .payload_size = sizeof(pawl_got_),                                                     \
+            .result = sizeof(pawl_result_) > sizeof(bool) ? results : NULL,                        \
+            .handle = type_##_handle_,                                                             \
+        };                                                                                         \
+                                                                                                   \
+        return &type;                                                                              \
+    }                                                                                              \
+    static void type_##_code_(pawl_turn *turn, struct type_ *self, const struct type_##_got *got,  \
+                             struct type_##_result *result)
+
+/* A struct that may be a part of others: `has(KIND, NAME...)` in its list. */
+#define PAWL_STRUCT(name, LIST)                                                                    \
+    struct name {                                                                                  \
+        LIST(PAWL_PART_MEMBER_)                                                                    \
+    };                                                                                             \
+    static const pawl_var *name##_fields_(void)                                                    \
+    {                                                                                              \
+        typedef struct name pawl_self_;                                                            \
+        static const pawl_var rows[] = { LIST(PAWL_PART_ROW_) PAWL_NO_ROW_ };                      \
+                                                                                                   \
+        return rows;                                                                               \
+    }                                                                                              \
+    struct name
+
+#endif

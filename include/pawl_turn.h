@@ -1,0 +1,159 @@
+/* pawl_turn.h - processes written in C: a code type, and one turn of its handler. Part of pawl.h.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PAWL_TURN_H
+#define PAWL_TURN_H
+
+#include <pawl.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A code type: a process written in C. Its handler is given the stored state and
+ * one event, and says through the turn what happens next. It must hold no state
+ * of its own and read no clock: the same arguments, the same turn.
+ * <pawl_code.h> makes one from code written in sequence; this is what it stands on. */
+typedef struct pawl_turn pawl_turn;
+
+typedef enum pawl_event_kind {
+    PAWL_EVENT_START = 1,
+    PAWL_EVENT_TIMER,
+    PAWL_EVENT_SIGNAL,
+    PAWL_EVENT_CALL,        /* a call has its result */
+    PAWL_EVENT_CALL_FAILED, /* or its error */
+    PAWL_EVENT_CHILD,       /* a child has completed */
+    PAWL_EVENT_CHILD_FAILED /* or failed, or was cancelled */
+} pawl_event_kind;
+
+typedef struct pawl_event {
+    pawl_event_kind kind;
+    const char *name;    /* of the timer, signal or call; of a child: its definition */
+    const char *payload; /* JSON: the input at the start, a signal's payload, a result, an error;
+                            "null" if none */
+    int64_t at_ms;       /* when it happened, by the store's clock */
+    const char *phase;   /* what the last turn called the place it waits at; NULL: nothing */
+    const void *value;   /* a struct of `payload_size` bytes, zero but for the member that
+                            `payloads` has for this event's name: its payload, read and checked */
+} pawl_event;
+
+/* A tracked variable: where it lies in the state struct. TEXT is a char array that ends in NUL, JSON one
+ * that holds a JSON text ("" is null), STRUCT has fields of its own. */
+#define PAWL_VAR_TYPE_MAP(X)                                                                       \
+    X(INT64, 1, "int64") X(DOUBLE, 2, "double") X(BOOL, 3, "bool") X(TEXT, 4, "text")              \
+    X(INT8, 5, "int8") X(INT16, 6, "int16") X(INT32, 7, "int32") X(UINT8, 8, "uint8")              \
+    X(UINT16, 9, "uint16") X(UINT32, 10, "uint32") X(UINT64, 11, "uint64") X(FLOAT, 12, "float")   \
+    X(JSON, 13, "json") X(STRUCT, 14, "struct")
+
+typedef enum pawl_var_type {
+#define X(name, number, text) PAWL_VAR_##name = (number),
+    PAWL_VAR_TYPE_MAP(X)
+#undef X
+} pawl_var_type;
+
+typedef struct pawl_var {
+    const char *name;
+    pawl_var_type type;
+    size_t offset, size;   /* size: of one value */
+    uint32_t max;          /* 0: one value; else an array of that many ... */
+    size_t count_offset;   /* ... of which a uint32_t there says how many count */
+    const struct pawl_var *(*fields)(void); /* STRUCT: its members, ending in a zero row */
+    bool is_input;         /* read from the input's member of this name at the start */
+} pawl_var;
+
+#define PAWL_VAR(struct_name, field, kind)                                                         \
+    { #field, kind, offsetof(struct_name, field), sizeof(((struct_name *)0)->field), 0, 0, NULL, false }
+
+/* Names of timers and signals may be written like C's enumerators, StartPatrol; outside they are
+ * called start_patrol. */
+typedef struct pawl_code_type {
+    const char *name;
+    uint32_t version;             /* 0 counts as 1 */
+    const char *const *timers;    /* names it may arm, ending in NULL */
+    const char *const *signals;   /* names it may await, ending in NULL */
+    const char *const *calls;     /* tools it may call, ending in NULL */
+    const char *const *externals; /* what it may ask for that is answered by step.complete */
+    const char *const *children;  /* definitions it may spawn */
+    const char *const *phases;    /* places it may wait at; NULL: they have no names */
+    const pawl_var *vars;         /* tracked variables, ending in a zero row */
+    size_t state_size;            /* of the struct that `vars` describes */
+    const void *initial;          /* such a struct: how it begins, and what a variable is that the
+                                     stored state does not have; NULL: zeros */
+    const pawl_var *payloads;     /* what a signal's, call's or child's payload must be, by its name;
+                                     one that is not named may be anything */
+    size_t payload_size;          /* of the struct that `payloads` describes */
+    const pawl_var *result;       /* of pawl_turn_return() */
+    /* Handle one event. `state` holds the tracked variables as the last turn left
+     * them (`initial` at the start) and is stored again after the call. */
+    void (*handle)(void *context, pawl_turn *turn, void *state, const pawl_event *event);
+    /* The stored state was written by version `from`: make it one of this version. `state` holds the
+     * variables that have kept name and type, `stored` is all of it as JSON; return the phase to go on
+     * from, or NULL for the stored one. The change is an entry of its own. May be NULL. */
+    const char *(*migrate)(void *context, uint32_t from, const char *stored, void *state);
+    void *context;
+} pawl_code_type;
+
+/* Register a code type; it can then be created like any definition.
+ * Fails with INVALID_REQUEST (names what is wrong), and the store's failures. */
+PAWL_API pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, pawl_error *error);
+
+/* A reduce: the host's own rows, in the same transaction as the turn that asked for it, in the same
+ * file: both are there, or neither. `db` may do anything but touch pawl's tables, transactions, PRAGMA
+ * and ATTACH; of a store in memory it is NULL. Return false, with words, to undo it all. It is called by whoever
+ * commits, and must be short. Not in an attachment: there the transaction is the host's anyway.
+ * Fails with INVALID_REQUEST, NO_MEMORY. */
+struct sqlite3;
+typedef bool (*pawl_reduce_fn)(void *context, struct sqlite3 *db, const char *args, char *words,
+                               size_t words_size);
+PAWL_API pawl_status pawl_reduce_register(pawl *p, const char *name, pawl_reduce_fn fn,
+                                          void *context, pawl_error *error);
+
+/* Say what happens next: wait for any of the armed timers and awaited signals, the call or the child
+ * (the first wins, the others are disarmed with it), or end. A turn that does
+ * neither has failed. Timers are armed afresh by each turn, for at least a millisecond. */
+PAWL_API void pawl_turn_timer(pawl_turn *turn, const char *name, int64_t after_ms);
+PAWL_API void pawl_turn_signal(pawl_turn *turn, const char *name);
+PAWL_API void pawl_turn_call(pawl_turn *turn, const char *name, const char *args_json);
+PAWL_API void pawl_turn_complete(pawl_turn *turn, const char *result_json);
+PAWL_API void pawl_turn_fail(pawl_turn *turn, const char *error_json);
+
+/* Do something of the host's own with the commit of this turn: see pawl_reduce_register(). Nothing
+ * comes back. If it fails, the instance fails with its words, and nothing of the turn is kept. */
+PAWL_API void pawl_turn_reduce(pawl_turn *turn, const char *name, const char *args_json);
+
+/* Name the place where the instance waits; the next event brings it back. */
+PAWL_API void pawl_turn_phase(pawl_turn *turn, const char *phase);
+
+/* Complete with the struct that the type's `result` describes; without one with null. */
+PAWL_API void pawl_turn_return(pawl_turn *turn, const void *result);
+
+/* A text as printf() makes it, and a JSON string of a text; both live as long as the turn. "" if there
+ * is no memory, and the turn fails with NO_MEMORY then. */
+PAWL_API const char *pawl_turn_text(pawl_turn *turn, const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 2, 3)))
+#endif
+    ;
+PAWL_API const char *pawl_turn_quote(pawl_turn *turn, const char *text);
+
+/* StartPatrol -> start_patrol; what is no identifier stays as it is. Returns the length; `out` is cut
+ * to `size` and ends in NUL. */
+PAWL_API size_t pawl_wire_name(const char *name, char *out, size_t size);
+
+/* What <pawl_code.h> is made of: see there. Indices are those of the type's lists. */
+PAWL_API unsigned pawl_seq_at(const pawl_turn *turn);
+PAWL_API void pawl_seq_arm(pawl_turn *turn, unsigned label);
+PAWL_API void pawl_seq_wake(pawl_turn *turn);
+PAWL_API bool pawl_seq_timer(pawl_turn *turn, unsigned timer, int64_t after_ms);
+PAWL_API bool pawl_seq_signal(pawl_turn *turn, unsigned signal);
+PAWL_API bool pawl_seq_call(pawl_turn *turn, unsigned call, const char *args_json);
+PAWL_API bool pawl_seq_external(pawl_turn *turn, unsigned external, const char *args_json);
+PAWL_API bool pawl_seq_over(pawl_turn *turn);
+PAWL_API const char *pawl_seq_error(const pawl_turn *turn);
+PAWL_API bool pawl_seq_failed(pawl_turn *turn);
+PAWL_API void pawl_seq_done(pawl_turn *turn);
+PAWL_API void pawl_seq_finish(pawl_turn *turn, const void *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,15 @@
+/* module.h - a store takes the types of a module, for the command line. */
+#ifndef PAWL_API_MODULE_H
+#define PAWL_API_MODULE_H
+
+#include <pawl.h>
+
+/* Load `path` in a child that is `program` --module-host. It lives until pawl_close(). NOT_KNOWN names
+ * what is wrong with the module. A turn may take turn_ms; 0: five seconds. */
+pawl_status api_module_load(pawl *p, const char *program, const char *path, int turn_ms,
+                            pawl_error *error);
+
+/* The life of that child; the exit status. */
+int api_module_host(const char *path);
+
+#endif

@@ -1,0 +1,61 @@
+/* copy.c - arguments are borrowed for the call, handlers are called long after it: keep a copy,
+ * with the names as they are called outside. */
+#include "base/limits.h"
+#include "code/code_int.h"
+
+static const char *copy_name(struct arena *arena, const char *name)
+{
+    char wire[LIMIT_NAME + 1];
+
+    if (pawl_wire_name(name, wire, sizeof wire) >= sizeof wire)
+        return arena_text(arena, str_of(name)); /* too long: told when it is checked */
+    return arena_text(arena, str_of(wire));
+}
+
+static const char *const *copy_names(struct arena *arena, const char *const *names, bool as_wire)
+{
+    unsigned count = names_count(names);
+    const char **copy = ARENA_ARRAY(arena, const char *, count + 1);
+
+    for (unsigned i = 0; copy && i < count; i++)
+        copy[i] = as_wire ? copy_name(arena, names[i]) : arena_text(arena, str_of(names[i]));
+    return names ? (const char *const *)copy : NULL;
+}
+
+/* Fields of structs are asked for by a function and need no copy. */
+static const pawl_var *copy_vars(struct arena *arena, const pawl_var *vars)
+{
+    size_t count = 0;
+    pawl_var *copy;
+
+    while (vars && !vars_is_end(&vars[count]) && count <= LIMIT_DECLARED)
+        count++;
+    copy = ARENA_ARRAY(arena, pawl_var, count + 1);
+    for (size_t i = 0; copy && i < count; i++) {
+        copy[i] = vars[i];
+        if (vars[i].name)
+            copy[i].name = arena_text(arena, str_of(vars[i].name));
+    }
+    return vars ? copy : NULL;
+}
+
+const pawl_code_type *code_copy(struct arena *arena, const pawl_code_type *type)
+{
+    pawl_code_type *copy = arena_copy(arena, type, sizeof *type);
+
+    if (!copy)
+        return NULL;
+    copy->name = type->name ? arena_text(arena, str_of(type->name)) : NULL;
+    copy->timers = copy_names(arena, type->timers, true);
+    copy->signals = copy_names(arena, type->signals, true);
+    copy->calls = copy_names(arena, type->calls, false);
+    copy->externals = copy_names(arena, type->externals, false);
+    copy->children = copy_names(arena, type->children, false);
+    copy->phases = copy_names(arena, type->phases, false);
+    copy->vars = copy_vars(arena, type->vars);
+    copy->payloads = copy_vars(arena, type->payloads);
+    copy->result = copy_vars(arena, type->result);
+    if (type->initial && type->state_size <= LIMIT_TEXT)
+        copy->initial = arena_copy(arena, type->initial, type->state_size);
+    return arena->failed ? NULL : copy;
+}

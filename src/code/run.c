@@ -1,0 +1,177 @@
+/* run.c - one turn of a handler in this process: texts in, texts out. */
+#include "base/limits.h"
+#include "code/code_int.h"
+#include "model/words.h"
+
+struct run {
+    const pawl_code_type *type;
+    const struct turn_request *request;
+    struct scope *scope;
+    pawl_event event;
+    struct pawl_turn turn;
+    void *state, *value;
+    str phase;
+};
+
+static const pawl_var *find_payload(const pawl_code_type *type, const char *name)
+{
+    char wire[LIMIT_NAME + 1];
+
+    for (const pawl_var *var = type->payloads; name && var && !vars_is_end(var); var++) {
+        (void)pawl_wire_name(var->name, wire, sizeof wire);
+        if (strcmp(var->name, name) == 0 || strcmp(wire, name) == 0)
+            return var;
+    }
+    return NULL;
+}
+
+static pawl_status fail_payload(struct run *run, const struct var_place *place)
+{
+    const pawl_var *var = place->bad_var;
+
+    return scope_fail(
+        run->scope, PAWL_INVALID_REQUEST,
+        "the payload of '%s': expected %s%s%s for '%s', found %s%.*s", run->event.name,
+        var->max > 0 ? "a list of " : "", var_type_name(var->type),
+        var_type_size(var->type) == 0 && var->type != PAWL_VAR_STRUCT ? " that fits its size" : "",
+        var->name, node_kind_name(place->bad_node->kind),
+        (int)(place->bad_node->kind == NODE_NUMBER ? place->bad_node->text.size : 0),
+        place->bad_node->text.data ? place->bad_node->text.data : "");
+}
+
+/* An answer that is not what the type expects cannot be refused: it fails the instance. */
+static pawl_status read_payload(struct run *run)
+{
+    const pawl_var *var = find_payload(run->type, run->event.name);
+    struct var_place place = { .scope = run->scope, .vars = var, .base = run->value };
+    struct node *node;
+    pawl_status status;
+
+    if (!var || run->event.kind == PAWL_EVENT_CALL_FAILED ||
+        run->event.kind == PAWL_EVENT_CHILD_FAILED || run->event.kind == PAWL_EVENT_TIMER)
+        return PAWL_OK;
+    status = node_read_json(run->scope, str_of(run->event.payload), &node);
+    if (status == PAWL_OK && !var_load(&place, var, node))
+        status = fail_payload(run, &place);
+    if (status == PAWL_INVALID_REQUEST && run->event.kind != PAWL_EVENT_SIGNAL) {
+        turn_problem(&run->turn, "%s", run->scope->error.message);
+        return PAWL_OK;
+    }
+    return status;
+}
+
+static pawl_status read_input(struct run *run)
+{
+    struct var_place place = { .scope = run->scope, .vars = run->type->vars, .base = run->state };
+    struct node *node;
+    pawl_status status = node_read_json(run->scope, str_of(run->event.payload), &node);
+
+    if (status != PAWL_OK || vars_load(&place, node, true))
+        return status;
+    return scope_fail(run->scope, PAWL_INVALID_REQUEST, "input: expected %s%s for '%s', found %s",
+                      place.bad_var->max > 0 ? "a list of " : "",
+                      var_type_name(place.bad_var->type), place.bad_var->name,
+                      node_kind_name(place.bad_node->kind));
+}
+
+static bool is_migrating(const struct run *run)
+{
+    return run->request->from_version > 0 && run->type->migrate;
+}
+
+/* Variables that changed their type stay as they begin: that is what the hook is for. */
+static pawl_status load_kept(struct run *run)
+{
+    struct node *object;
+    pawl_status status = node_read_json(run->scope, run->request->state, &object);
+
+    for (const pawl_var *var = run->type->vars; status == PAWL_OK && var && !vars_is_end(var);
+         var++) {
+        struct var_place place = { .scope = run->scope, .vars = var, .base = run->state };
+        const struct node *node = node_find(object, var->name);
+
+        if (node && node->kind != NODE_NULL)
+            (void)var_load(&place, var, node);
+    }
+    if (status == PAWL_OK) {
+        const struct node *phase = node_find(object, "phase");
+
+        run->phase = phase && phase->kind == NODE_STRING ? phase->text : STR_NONE;
+    }
+    return status;
+}
+
+static pawl_status migrate(struct run *run)
+{
+    const pawl_code_type *type = run->type;
+    const char *stored = arena_text(&run->scope->arena, run->request->state), *phase;
+    pawl_status status = stored ? load_kept(run) : scope_no_memory(run->scope);
+
+    if (status != PAWL_OK)
+        return status;
+    phase = type->migrate(type->context, run->request->from_version, stored, run->state);
+    if (phase)
+        run->phase = str_of(phase);
+    if (type->phases && run->phase.data &&
+        names_find(type->phases, run->phase.data) == names_count(type->phases))
+        return scope_fail(run->scope, PAWL_NOT_KNOWN,
+                          "code type '%s' migrated from version %u to the place '%.*s', which it "
+                          "does not declare",
+                          type->name, run->request->from_version, STR_ARG(words_shown(run->phase)));
+    vars_print(&run->turn, type->vars, run->state, run->phase, &run->turn.answer->migrated);
+    if (!run->turn.answer->migrated.data && run->turn.status == PAWL_OK)
+        return scope_fail(run->scope, PAWL_NOT_KNOWN, "code type '%s' cannot be migrated: %.*s",
+                          type->name, STR_ARG(run->turn.problem));
+    return run->turn.status;
+}
+
+static pawl_status load(struct run *run)
+{
+    struct arena *arena = &run->scope->arena;
+    const pawl_code_type *type = run->type;
+    const struct turn_request *request = run->request;
+
+    run->event = (pawl_event){ .kind = request->kind, .at_ms = request->at_ms };
+    run->state = arena_alloc(arena, type->state_size + 1);
+    run->value = arena_alloc(arena, type->payload_size + 1);
+    run->event.name = request->name.data ? arena_text(arena, request->name) : NULL;
+    run->event.payload = request->payload.data ? arena_text(arena, request->payload) : "null";
+    if (arena->failed)
+        return scope_no_memory(run->scope);
+    run->event.value = run->value;
+    if (type->initial)
+        memcpy(run->state, type->initial, type->state_size);
+    if (request->kind == PAWL_EVENT_START)
+        return read_input(run);
+    return is_migrating(run)
+               ? migrate(run)
+               : state_load(run->scope, type, request->state, run->state, &run->phase);
+}
+
+pawl_status code_run(const struct code_binding *binding, const struct turn_request *request,
+                     struct scope *scope, struct turn_answer *out)
+{
+    struct turn_answer answer = { 0 };
+    struct run run = { .type = binding->type, .request = request, .scope = scope };
+    pawl_status status;
+
+    run.turn = (struct pawl_turn){
+        .scope = scope, .type = binding->type, .event = &run.event, .answer = &answer
+    };
+    status = load(&run);
+    if (status == PAWL_OK)
+        status = read_payload(&run);
+    if (status != PAWL_OK)
+        return status;
+    run.event.phase = run.phase.data ? arena_text(&scope->arena, run.phase) : NULL;
+    run.turn.phase = str_of(run.event.phase);
+    if (run.phase.data && !run.event.phase)
+        return scope_no_memory(scope);
+    if (!run.turn.problem.data)
+        run.type->handle(run.type->context, &run.turn, run.state, &run.event);
+    vars_print(&run.turn, run.type->vars, run.state, run.turn.phase, &answer.state);
+    status = turn_settle(&run.turn);
+    if (status == PAWL_OK)
+        *out = answer;
+    return status;
+}

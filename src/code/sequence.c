@@ -1,0 +1,110 @@
+/* sequence.c - what the macros of pawl_code.h call.
+ *
+ * Code comes to a place twice: the first time its arms are armed and the turn ends there; with the
+ * event it jumps back in, and each arm is asked whether the event is its own. */
+#include "code/code_int.h"
+
+/* 0: the beginning; else 1 + the index of the phase it waits at. */
+unsigned pawl_seq_at(const pawl_turn *turn)
+{
+    return turn->event->phase ? names_find(turn->type->phases, turn->event->phase) + 1 : 0;
+}
+
+void pawl_seq_arm(pawl_turn *turn, unsigned label)
+{
+    turn->label = label;
+    turn->is_waking = false;
+}
+
+void pawl_seq_wake(pawl_turn *turn)
+{
+    turn->is_waking = true;
+}
+
+static bool is_mine(pawl_turn *turn, bool is_kind, const char *name)
+{
+    if (!turn->is_waking || turn->is_taken || !is_kind || strcmp(name, turn->event->name) != 0)
+        return false;
+    turn->is_taken = true;
+    return true;
+}
+
+bool pawl_seq_timer(pawl_turn *turn, unsigned timer, int64_t after_ms)
+{
+    if (!turn->is_waking)
+        say_timer(turn, timer, after_ms);
+    return is_mine(turn, turn->event->kind == PAWL_EVENT_TIMER, turn->type->timers[timer]);
+}
+
+bool pawl_seq_signal(pawl_turn *turn, unsigned signal)
+{
+    if (!turn->is_waking)
+        say_signal(turn, signal);
+    return is_mine(turn, turn->event->kind == PAWL_EVENT_SIGNAL, turn->type->signals[signal]);
+}
+
+static bool is_answer(const pawl_turn *turn)
+{
+    return turn->event->kind == PAWL_EVENT_CALL || turn->event->kind == PAWL_EVENT_CALL_FAILED;
+}
+
+bool pawl_seq_call(pawl_turn *turn, unsigned call, const char *args_json)
+{
+    if (!turn->is_waking)
+        say_call(turn, turn->type->calls[call], args_json);
+    return is_mine(turn, is_answer(turn), turn->type->calls[call]);
+}
+
+bool pawl_seq_external(pawl_turn *turn, unsigned external, const char *args_json)
+{
+    if (!turn->is_waking)
+        say_call(turn, turn->type->externals[external], args_json);
+    return is_mine(turn, is_answer(turn), turn->type->externals[external]);
+}
+
+/* True: the code has to return. It waits here now, or no arm would have the event: a build whose
+ * select lost an arm that an instance waits for. That instance keeps waiting. */
+bool pawl_seq_over(pawl_turn *turn)
+{
+    if (!turn->is_waking) {
+        turn->phase = str_of(turn->type->phases[turn->label - 1]);
+        return true;
+    }
+    if (turn->is_taken)
+        return false;
+    if (turn->status == PAWL_OK)
+        turn->status = scope_fail(
+            turn->scope, PAWL_NOT_KNOWN,
+            "code type '%s' in this program has no arm for '%s' at '%s', where the "
+            "instance waits for it; run it with a build that has",
+            turn->type->name, turn->event->name ? turn->event->name : "", turn->event->phase);
+    return true;
+}
+
+const char *pawl_seq_error(const pawl_turn *turn)
+{
+    return turn->event->kind == PAWL_EVENT_CALL_FAILED ||
+                   turn->event->kind == PAWL_EVENT_CHILD_FAILED
+               ? turn->event->payload
+               : NULL;
+}
+
+bool pawl_seq_failed(pawl_turn *turn)
+{
+    const char *error = pawl_seq_error(turn);
+
+    if (error)
+        say_end(turn, TURN_FAILS, "error", error);
+    return error != NULL;
+}
+
+void pawl_seq_done(pawl_turn *turn)
+{
+    turn->is_done = true;
+}
+
+void pawl_seq_finish(pawl_turn *turn, const void *result)
+{
+    if (turn->is_done)
+        pawl_turn_return(turn, result);
+}

@@ -1,0 +1,58 @@
+/* work.c - what a runner and a reader ask of a step, be it a flow's or the call of a code instance.
+ */
+#include "code/code.h"
+#include "engine/engine_int.h"
+
+#define CALL_WATCHDOG_MS 120000 /* of a call of code, which says nothing itself */
+
+static pawl_status call_of_code(const struct definition *definition, const void *memory,
+                                uint32_t ordinal, struct scope *scope, struct flow_call *out)
+{
+    struct code_call call;
+    pawl_status status = code_call(definition, memory, ordinal, scope, &call);
+
+    if (status)
+        return status;
+    *out = (struct flow_call){ .step = call.name,
+                               .tool = code_tool_of(definition, memory, ordinal),
+                               .args = call.args,
+                               .attempt = call.attempt,
+                               .first_ordinal = call.first_ordinal,
+                               .timeout_ms = CALL_WATCHDOG_MS };
+    return PAWL_OK;
+}
+
+pawl_status work_call(const struct definition *definition, const void *memory, uint32_t ordinal,
+                      struct scope *scope, struct flow_call *out)
+{
+    return definition->kind == KIND_CODE ? call_of_code(definition, memory, ordinal, scope, out)
+                                         : flow_call(definition, memory, ordinal, scope, out);
+}
+
+str work_tool_of(const struct definition *definition, const void *memory, uint32_t ordinal)
+{
+    return definition->kind == KIND_CODE ? code_tool_of(definition, memory, ordinal)
+                                         : flow_tool_of(definition, memory, ordinal);
+}
+
+str work_step_name(const struct definition *definition, uint32_t plan_index)
+{
+    return definition->kind == KIND_CODE ? code_step_name(definition, plan_index)
+                                         : flow_step_name(definition, plan_index);
+}
+
+bool work_is_external(const struct definition *definition, uint32_t plan_index)
+{
+    return definition->kind == KIND_CODE ? code_step_is_external(definition, plan_index)
+                                         : flow_step_is_external(definition, plan_index);
+}
+
+bool work_is_gate(const struct definition *definition, uint32_t plan_index)
+{
+    return definition->kind == KIND_FLOW && flow_step_is_gate(definition, plan_index);
+}
+
+bool work_is_spawn(const struct definition *definition, uint32_t plan_index)
+{
+    return definition->kind == KIND_FLOW && flow_step_is_spawn(definition, plan_index);
+}

@@ -1,0 +1,160 @@
+/* child.c - the process in which a module's code runs: load it, say what it has, take turns until
+ * nobody asks any more. */
+#include "module/module_int.h"
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pawl_main.h>
+#include <unistd.h>
+
+struct child {
+    int in, out; /* the pipes; 0 and 1 are the code's own */
+    const pawl_module *module;
+};
+
+/* What the code prints goes to stderr, not into an answer. */
+static bool take_pipes(struct child *child)
+{
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    child->in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    child->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    return nothing >= 0 && child->in >= 0 && child->out >= 0 && dup2(nothing, STDIN_FILENO) >= 0 &&
+           dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
+}
+
+static bool say(const struct child *child, struct buf *frame)
+{
+    bool ok = frame_write(child->out, -1, frame) == FRAME_OK;
+
+    buf_fini(frame);
+    return ok;
+}
+
+static pawl_status check_module(struct scope *scope, const char *path, const pawl_module *module)
+{
+    if (!module || module->abi != PAWL_MODULE_ABI || module->type_size != sizeof(pawl_code_type) ||
+        module->var_size != sizeof(pawl_var))
+        return scope_fail(scope, PAWL_NOT_KNOWN,
+                          "module '%s' was built for ABI %u of pawl %s, and this is ABI %u of %s; "
+                          "build it again with this version's headers",
+                          path, module ? module->abi : 0, module ? module->version : "?",
+                          PAWL_MODULE_ABI, PAWL_VERSION);
+    return PAWL_OK;
+}
+
+static pawl_status load(struct scope *scope, const char *path, struct child *child)
+{
+    const pawl_module *(*open_module)(void);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *symbol = library ? dlsym(library, "pawl_module_open") : NULL;
+    const char *words;
+
+    if (!symbol) {
+        words = dlerror();
+        return scope_fail(scope, PAWL_NOT_KNOWN, "module '%s' %s: %s", path,
+                          library ? "is none: it has no PAWL_MODULE()" : "cannot be loaded",
+                          words ? words : "");
+    }
+    memcpy(&open_module, &symbol, sizeof symbol); /* C has no cast for it */
+    child->module = open_module();
+    return check_module(scope, path, child->module);
+}
+
+static pawl_status print_types(struct scope *scope, const struct child *child, struct buf *frame)
+{
+    pawl_status status = PAWL_OK;
+
+    json_open(frame, '{');
+    json_key(frame, "types");
+    json_open(frame, '[');
+    for (const pawl_code_fn *type = child->module->types; *type && status == PAWL_OK; type++) {
+        const pawl_code_type *copy = code_copy(&scope->arena, (*type)());
+        struct code_binding binding = { .type = copy, .run = code_run };
+        struct definition *definition;
+
+        status = copy ? code_compile(scope, &binding, &definition) : scope_no_memory(scope);
+        if (status == PAWL_OK)
+            json_raw(frame, definition->plan_text);
+    }
+    json_close(frame, ']');
+    json_close(frame, '}');
+    return status;
+}
+
+static bool introduce(struct child *child, const char *path)
+{
+    struct scope scope;
+    struct buf frame;
+    pawl_status status;
+    bool ok;
+
+    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    buf_init(&frame, &heap_libc, FRAME_MAX);
+    status = load(&scope, path, child);
+    if (status == PAWL_OK)
+        status = print_types(&scope, child, &frame);
+    if (status != PAWL_OK) {
+        buf_clear(&frame);
+        json_open(&frame, '{');
+        json_key(&frame, "error");
+        json_text(&frame, scope.error.message);
+        json_close(&frame, '}');
+    }
+    ok = say(child, &frame) && status == PAWL_OK;
+    scope_fini(&scope);
+    return ok;
+}
+
+static const pawl_code_type *find_type(const struct child *child, struct scope *scope,
+                                       const struct node *request)
+{
+    const struct node *name = node_find(request, "type");
+
+    for (const pawl_code_fn *type = child->module->types; *type && name; type++)
+        if (str_is(name->text, (*type)()->name))
+            return code_copy(&scope->arena, (*type)());
+    return NULL;
+}
+
+static void take_turn(const struct child *child, struct scope *scope, str text, struct buf *frame)
+{
+    struct code_binding binding = { .run = code_run };
+    struct turn_request request;
+    struct turn_answer answer;
+    struct node *root = NULL;
+    pawl_status status = node_read_json(scope, text, &root);
+
+    if (status == PAWL_OK)
+        binding.type = find_type(child, scope, root);
+    if (!binding.type || !wire_read_request(root, &request))
+        status = scope_fail(scope, PAWL_NOT_KNOWN, "the module has no such type");
+    if (status == PAWL_OK)
+        status = code_run(&binding, &request, scope, &answer);
+    scope->error.status = status;
+    if (status == PAWL_OK)
+        wire_print_answer(&answer, frame);
+    else
+        wire_print_failure(&scope->error, frame);
+}
+
+int module_host(const char *path)
+{
+    struct child child = { .in = -1, .out = -1 };
+    struct scope scope;
+    bool ok = take_pipes(&child) && introduce(&child, path);
+    str text;
+
+    while (ok) {
+        struct buf frame;
+
+        scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+        buf_init(&frame, &heap_libc, FRAME_MAX);
+        ok = frame_read(child.in, -1, &scope, &text) == FRAME_OK;
+        if (ok)
+            take_turn(&child, &scope, text, &frame);
+        ok = ok && frame_write(child.out, -1, &frame) == FRAME_OK;
+        buf_fini(&frame);
+        scope_fini(&scope);
+    }
+    return 0;
+}

@@ -1,0 +1,320 @@
+/* module.c - a module as its server sees it: a child to ask, to end, and to begin again. */
+#include "module/module.h"
+#include "module/module_int.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TURN_MS 5000  /* a turn that takes longer does not come back */
+#define LOAD_MS 30000 /* until a module has said what it has */
+#define TRIES   2     /* of one turn that ends its process */
+
+extern char **environ;
+
+struct module {
+    const struct heap *heap;
+    pthread_mutex_t lock; /* one turn at a time */
+    struct scope kept;    /* paths, types */
+    char *program, *path;
+    pid_t pid; /* 0: none */
+    int in, out;
+    int turn_ms;
+    struct module_type *types;
+    uint32_t type_count;
+};
+
+/* ---- The child ------------------------------------------------------------------------ */
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+}
+
+/* How it ended, in words; it is killed if it lives. */
+static void end_child(struct module *module, char words[64])
+{
+    int how = 0;
+
+    words[0] = '\0';
+    close_fd(&module->in);
+    close_fd(&module->out);
+    if (module->pid == 0)
+        return;
+    /* One that ended by itself is told from one that we end: a moment is enough, its pipe is shut.
+     */
+    (void)kill(-module->pid, SIGKILL);
+    while (waitpid(module->pid, &how, 0) < 0 && errno == EINTR) {
+    }
+    if (WIFSIGNALED(how) && WTERMSIG(how) != SIGKILL)
+        (void)snprintf(words, 64, "signal %d", WTERMSIG(how));
+    else if (WIFEXITED(how))
+        (void)snprintf(words, 64, "exit status %d", WEXITSTATUS(how));
+    module->pid = 0;
+}
+
+/* Out of the way of 0 and 1, which a host may have closed. */
+static bool make_pipe(int pipe_fds[2])
+{
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        int raised = fcntl(pipe_fds[i], F_DUPFD_CLOEXEC, 3);
+
+        (void)close(pipe_fds[i]);
+        pipe_fds[i] = raised;
+    }
+    return pipe_fds[0] >= 0 && pipe_fds[1] >= 0;
+}
+
+/* A group of its own, and none of the signals that we hold back. */
+static int spawn(struct module *module, int in, int out)
+{
+    char *argv[] = { module->program, (char *)(uintptr_t) "--module-host", module->path, NULL };
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    int failed;
+
+    sigemptyset(&none);
+    (void)posix_spawn_file_actions_init(&actions);
+    (void)posix_spawnattr_init(&attributes);
+    (void)posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+    (void)posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    (void)posix_spawnattr_setsigmask(&attributes, &none);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    failed = posix_spawn(&module->pid, module->program, &actions, &attributes, argv, environ);
+    if (failed)
+        module->pid = 0;
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    return failed;
+}
+
+static pawl_status fail_start(struct module *module, struct scope *scope, int number)
+{
+    char words[128];
+
+    return scope_fail(scope, PAWL_NOT_KNOWN, "module '%s': no process for it: %s", module->path,
+                      strerror_r(number, words, sizeof words));
+}
+
+/* Begin a child and hear its first words: the frame lives in the scope. */
+static pawl_status begin_child(struct module *module, struct scope *scope, str *hello)
+{
+    int request[2] = { -1, -1 }, answer[2] = { -1, -1 }, failed;
+    char words[64];
+    enum frame_end end;
+
+    failed = make_pipe(request) && make_pipe(answer) ? spawn(module, request[0], answer[1]) : errno;
+    close_fd(&request[0]);
+    close_fd(&answer[1]);
+    module->in = answer[0];
+    module->out = request[1];
+    if (failed) {
+        end_child(module, words);
+        return fail_start(module, scope, failed);
+    }
+    end = frame_read(module->in, LOAD_MS, scope, hello);
+    if (end == FRAME_OK)
+        return PAWL_OK;
+    end_child(module, words);
+    return scope_fail(scope, PAWL_NOT_KNOWN, "module '%s' ended its process while loading (%s)",
+                      module->path, end == FRAME_LATE ? "it did not come back" : words);
+}
+
+static pawl_status check_hello(struct scope *scope, str hello, struct node **out)
+{
+    struct node *error, *root;
+    pawl_status status = node_read_json(scope, hello, &root);
+
+    if (status != PAWL_OK)
+        return status;
+    error = node_find(root, "error");
+    *out = node_find(root, "types");
+    return *out ? PAWL_OK
+                : scope_fail(scope, PAWL_NOT_KNOWN, "%.*s",
+                             STR_ARG(error ? error->text : STR("a module said nothing")));
+}
+
+/* ---- One turn ------------------------------------------------------------------------- */
+
+static pawl_status need_child(struct module *module, struct scope *scope)
+{
+    struct node *types;
+    str hello;
+    pawl_status status;
+
+    if (module->pid)
+        return PAWL_OK;
+    status = begin_child(module, scope, &hello);
+    return status == PAWL_OK ? check_hello(scope, hello, &types) : status;
+}
+
+static enum frame_end ask(struct module *module, struct scope *scope, const struct buf *request,
+                          str *out)
+{
+    enum frame_end end = frame_write(module->out, module->turn_ms, request);
+
+    return end == FRAME_OK ? frame_read(module->in, module->turn_ms, scope, out) : end;
+}
+
+static pawl_status ask_twice(struct module *module, const char *type, struct scope *scope,
+                             const struct buf *request, str *out)
+{
+    char words[64] = "";
+
+    for (int i = 0; i < TRIES; i++) {
+        pawl_status status = need_child(module, scope);
+        enum frame_end end;
+
+        if (status != PAWL_OK)
+            return status;
+        end = ask(module, scope, request, out);
+        if (end == FRAME_OK)
+            return PAWL_OK;
+        if (end == FRAME_NO_MEMORY)
+            return scope_no_memory(scope);
+        end_child(module, words);
+        if (end == FRAME_LATE)
+            (void)snprintf(words, sizeof words, "no answer in %d ms", module->turn_ms);
+    }
+    return scope_fail(scope, PAWL_PAUSED,
+                      "the code of '%s' ended its process twice on this event (%s); set the module "
+                      "'%s' right, then resume",
+                      type, words, module->path);
+}
+
+static pawl_status run_turn(const struct code_binding *binding, const struct turn_request *request,
+                            struct scope *scope, struct turn_answer *out)
+{
+    struct module *module = binding->context;
+    struct buf frame;
+    pawl_status status;
+    str answer = STR_NONE;
+
+    buf_init(&frame, module->heap, FRAME_MAX);
+    wire_print_request(binding->type->name, request, &frame);
+    pthread_mutex_lock(&module->lock);
+    status = ask_twice(module, binding->type->name, scope, &frame, &answer);
+    pthread_mutex_unlock(&module->lock);
+    buf_fini(&frame);
+    return status == PAWL_OK ? wire_read_answer(scope, answer, out) : status;
+}
+
+/* ---- Opening -------------------------------------------------------------------------- */
+
+static const char *const *names_of(struct scope *scope, const struct node *source, const char *key)
+{
+    const struct node *list = node_find(source, key);
+    const char **names = ARENA_ARRAY(&scope->arena, const char *, list ? list->count + 1u : 1u);
+    uint32_t count = 0;
+
+    for (const struct node *name = list ? list->first : NULL; name && names; name = name->next)
+        names[count++] = name->text.data;
+    return list ? (const char *const *)names : NULL;
+}
+
+static void elsewhere(void *context, pawl_turn *turn, void *state, const pawl_event *event)
+{
+    (void)context;
+    (void)state;
+    (void)event;
+    pawl_turn_fail(turn, "\"this handler is in another process\"");
+}
+
+static pawl_status read_type(struct module *module, const struct node *source,
+                             struct module_type *out)
+{
+    pawl_code_type *type = ARENA_NEW(&module->kept.arena, pawl_code_type);
+    const struct node *name = node_find(source, "code"), *version = node_find(source, "version");
+    int64_t number = 1;
+
+    if (!type)
+        return scope_no_memory(&module->kept);
+    if (version)
+        (void)node_to_i64(version, &number);
+    type->name = name ? name->text.data : NULL;
+    type->version = (uint32_t)number;
+    type->timers = names_of(&module->kept, source, "timers");
+    type->signals = names_of(&module->kept, source, "signals");
+    type->calls = names_of(&module->kept, source, "calls");
+    type->externals = names_of(&module->kept, source, "externals");
+    type->phases = names_of(&module->kept, source, "phases");
+    type->handle = elsewhere;
+    *out = (struct module_type){ { type, run_turn, module }, source->raw };
+    return module->kept.arena.failed ? scope_no_memory(&module->kept) : PAWL_OK;
+}
+
+static pawl_status read_types(struct module *module)
+{
+    struct node *types = NULL;
+    str hello;
+    pawl_status status = begin_child(module, &module->kept, &hello);
+
+    if (status == PAWL_OK)
+        status = check_hello(&module->kept, hello, &types);
+    if (status != PAWL_OK)
+        return status;
+    module->types = ARENA_ARRAY(&module->kept.arena, struct module_type, types->count + 1u);
+    if (!module->types)
+        return scope_no_memory(&module->kept);
+    for (const struct node *type = types->first; type && status == PAWL_OK; type = type->next)
+        status = read_type(module, type, &module->types[module->type_count++]);
+    return status;
+}
+
+pawl_status module_open(const struct heap *heap, const char *program, const char *path, int turn_ms,
+                        struct scope *scope, struct module **out)
+{
+    struct module *module = heap_new(heap, sizeof *module);
+    pawl_status status = PAWL_OK;
+
+    if (!module)
+        return scope_no_memory(scope);
+    *module = (struct module){
+        .heap = heap, .in = -1, .out = -1, .turn_ms = turn_ms > 0 ? turn_ms : TURN_MS
+    };
+    pthread_mutex_init(&module->lock, NULL);
+    scope_init(&module->kept, heap, LIMIT_SCOPE);
+    module->program = arena_text(&module->kept.arena, str_of(program));
+    module->path = arena_text(&module->kept.arena, str_of(path));
+    status = module->program && module->path ? read_types(module) : scope_no_memory(&module->kept);
+    if (status == PAWL_OK) {
+        *out = module;
+        return PAWL_OK;
+    }
+    scope->error = module->kept.error;
+    module_close(module);
+    return status;
+}
+
+void module_close(struct module *module)
+{
+    const struct heap *heap;
+    char words[64];
+
+    if (!module)
+        return;
+    heap = module->heap;
+    end_child(module, words);
+    scope_fini(&module->kept);
+    pthread_mutex_destroy(&module->lock);
+    heap_free(heap, module, sizeof *module);
+}
+
+uint32_t module_type_count(const struct module *module)
+{
+    return module->type_count;
+}
+
+const struct module_type *module_type_at(const struct module *module, uint32_t index)
+{
+    return &module->types[index];
+}

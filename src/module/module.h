@@ -1,0 +1,34 @@
+/* module.h - code types in a shared object, run by a child process.
+ *
+ * Whatever the code does to its process, crash it or never come back, it does to the child: that
+ * one is ended and another begun, and the turn is tried once more. If that too ends it, the turn is
+ * refused with PAUSED, for the engine to hold the instance; everything else goes on. */
+#ifndef PAWL_MODULE_MODULE_H
+#define PAWL_MODULE_MODULE_H
+
+#include "base/heap.h"
+#include "base/scope.h"
+#include "code/code.h"
+
+struct module;
+
+/* One type of a module, to be bound. */
+struct module_type {
+    struct code_binding binding;
+    str source; /* as it printed itself there */
+};
+
+/* Begin a child, `program` --module-host `path`, and hear what it has. NOT_KNOWN names what is
+ * wrong with the module: it cannot be loaded, is none, or was built for another ABI. A turn that
+ * takes longer than turn_ms (0: five seconds) counts as one that ended its process. */
+pawl_status module_open(const struct heap *heap, const char *program, const char *path, int turn_ms,
+                        struct scope *scope, struct module **out);
+void module_close(struct module *module); /* nobody takes a turn any more; NULL is allowed */
+
+uint32_t module_type_count(const struct module *module);
+const struct module_type *module_type_at(const struct module *module, uint32_t index);
+
+/* The life of the child: `argv` of --module-host PATH. The exit status. */
+int module_host(const char *path);
+
+#endif

@@ -1,0 +1,185 @@
+/* wire.c - a turn's request and answer as JSON. */
+#include "module/module_int.h"
+
+static void print_raw(struct buf *out, const char *key, str json)
+{
+    if (!json.data)
+        return;
+    json_key(out, key);
+    json_raw(out, json);
+}
+
+static void print_str(struct buf *out, const char *key, str text)
+{
+    if (!text.data)
+        return;
+    json_key(out, key);
+    json_str(out, text);
+}
+
+void wire_print_request(const char *type, const struct turn_request *request, struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "type");
+    json_text(out, type);
+    json_key(out, "kind");
+    json_u64(out, request->kind);
+    json_key(out, "at");
+    json_i64(out, request->at_ms);
+    json_key(out, "from");
+    json_u64(out, request->from_version);
+    print_str(out, "name", request->name);
+    print_raw(out, "payload", request->payload);
+    print_raw(out, "state", request->state);
+    json_close(out, '}');
+}
+
+static str raw_of(const struct node *root, const char *key)
+{
+    const struct node *node = node_find(root, key);
+
+    return node ? node->raw : STR_NONE;
+}
+
+static str text_of(const struct node *root, const char *key)
+{
+    const struct node *node = node_find(root, key);
+
+    return node && node->kind == NODE_STRING ? node->text : STR_NONE;
+}
+
+static bool number_of(const struct node *root, const char *key, int64_t least, int64_t most,
+                      int64_t *out)
+{
+    const struct node *node = node_find(root, key);
+
+    return node && node_to_i64(node, out) && *out >= least && *out <= most;
+}
+
+bool wire_read_request(const struct node *root, struct turn_request *out)
+{
+    int64_t kind, from, at_ms;
+
+    if (!number_of(root, "kind", PAWL_EVENT_START, PAWL_EVENT_CHILD_FAILED, &kind) ||
+        !number_of(root, "from", 0, UINT32_MAX, &from) ||
+        !number_of(root, "at", INT64_MIN, INT64_MAX, &at_ms))
+        return false;
+    *out = (struct turn_request){ .kind = (pawl_event_kind)kind,
+                                  .at_ms = at_ms,
+                                  .from_version = (uint32_t)from,
+                                  .name = text_of(root, "name"),
+                                  .payload = raw_of(root, "payload"),
+                                  .state = raw_of(root, "state") };
+    return true;
+}
+
+static void print_waits(const struct turn_answer *answer, struct buf *out)
+{
+    json_key(out, "timers");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < answer->timers.count; i++) {
+        json_open(out, '[');
+        json_str(out, answer->timers.items[i].name);
+        json_i64(out, answer->timers.items[i].due_at_ms);
+        json_close(out, ']');
+    }
+    json_close(out, ']');
+    json_key(out, "signals");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < answer->signals.count; i++)
+        json_str(out, answer->signals.items[i].name);
+    json_close(out, ']');
+    json_key(out, "reduces");
+    effects_print(&answer->reduces, out);
+}
+
+void wire_print_answer(const struct turn_answer *answer, struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "end");
+    json_u64(out, answer->end);
+    print_raw(out, "value", answer->value);
+    print_raw(out, "state", answer->state);
+    print_raw(out, "migrated", answer->migrated);
+    print_waits(answer, out);
+    print_str(out, "call", answer->call);
+    print_raw(out, "args", answer->args);
+    json_close(out, '}');
+}
+
+void wire_print_failure(const pawl_error *error, struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "status");
+    json_u64(out, error->status);
+    json_key(out, "message");
+    json_text(out, error->message);
+    json_close(out, '}');
+}
+
+static pawl_status read_timer(struct scope *scope, const struct node *timer,
+                              struct effect_list *timers, bool *ok)
+{
+    const struct node *name = node_at(timer, 0), *due = node_at(timer, 1);
+    struct effect effect = { .kind = EFFECT_ARM };
+
+    if (!name || name->kind != NODE_STRING || !due || !node_to_i64(due, &effect.due_at_ms)) {
+        *ok = false;
+        return PAWL_OK;
+    }
+    effect.name = name->text;
+    return effect_add(scope, timers, effect);
+}
+
+static pawl_status read_waits(struct scope *scope, const struct node *root,
+                              struct turn_answer *answer, bool *ok)
+{
+    const struct node *timers = node_find(root, "timers"), *signals = node_find(root, "signals");
+    pawl_status status = PAWL_OK;
+
+    if (!timers || timers->kind != NODE_ARRAY || !signals || signals->kind != NODE_ARRAY) {
+        *ok = false;
+        return PAWL_OK;
+    }
+    for (const struct node *node = timers->first; node && status == PAWL_OK; node = node->next)
+        status = read_timer(scope, node, &answer->timers, ok);
+    for (const struct node *node = signals->first; node && status == PAWL_OK; node = node->next)
+        status = effect_add(scope, &answer->signals,
+                            (struct effect){ .kind = EFFECT_AWAIT, .name = node->text });
+    return status;
+}
+
+static pawl_status fail_garbled(struct scope *scope)
+{
+    return scope_fail(scope, PAWL_NOT_KNOWN,
+                      "a module's process gave an answer that cannot be read; is it another pawl?");
+}
+
+pawl_status wire_read_answer(struct scope *scope, str text, struct turn_answer *out)
+{
+    struct turn_answer answer = { 0 };
+    struct node *root;
+    int64_t number;
+    bool ok = true;
+    pawl_status status = node_read_json(scope, text, &root);
+
+    if (status != PAWL_OK)
+        return status == PAWL_NO_MEMORY ? status : fail_garbled(scope);
+    if (number_of(root, "status", 1, PAWL_NO_MEMORY, &number))
+        return scope_fail(scope, (pawl_status)number, "%.*s", STR_ARG(text_of(root, "message")));
+    ok = number_of(root, "end", TURN_WAITS, TURN_FAILS, &number);
+    answer.end = ok ? (enum turn_end)number : TURN_FAILS;
+    answer.value = raw_of(root, "value");
+    answer.state = raw_of(root, "state");
+    answer.migrated = raw_of(root, "migrated");
+    answer.call = text_of(root, "call");
+    answer.args = raw_of(root, "args");
+    status = read_waits(scope, root, &answer, &ok);
+    if (status == PAWL_OK && ok)
+        status = effects_read(scope, raw_of(root, "reduces"), &answer.reduces);
+    if (status == PAWL_OK && !ok)
+        status = fail_garbled(scope);
+    if (status == PAWL_OK)
+        *out = answer;
+    return status;
+}

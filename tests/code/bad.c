@@ -1,0 +1,55 @@
+/* bad.c - a module whose code does what code should not: it crashes, or never comes back. */
+#include <pawl_code.h>
+#include <pawl_main.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define BAD(has)                                                                                   \
+    has(input, bool, at_once)                                                                      \
+    has(var, uint32_t, calm)                                                                       \
+    has(timer, Tick)                                                                               \
+    has(signal, Crash)                                                                             \
+    has(signal, Spin)                                                                              \
+    has(signal, Leave)                                                                             \
+    has(signal, Sit)                                                                               \
+    has(result, uint32_t, calm)                                                                    \
+    has(await, here)
+
+PAWL_CODE(bad, BAD)
+{
+    PAWL_BEGIN(BAD);
+    printf("the code may print what it likes\n");
+    fflush(stdout);
+    if (self->at_once)
+        abort();
+    for (;;) {
+        PAWL_SELECT(here) {
+            PAWL_ON_TIMER(Tick, PAWL_HOURS(1)) self->calm++;
+            PAWL_ON_SIGNAL(Crash) {
+                if (!getenv("PAWL_TEST_HEALED"))
+                    abort();
+                break;
+            }
+            PAWL_ON_SIGNAL(Spin) {
+                for (volatile int spinning = 1; spinning;) {
+                }
+            }
+            PAWL_ON_SIGNAL(Leave) exit(3);
+            PAWL_ON_SIGNAL(Sit) self->calm++;
+        } PAWL_AWAIT;
+    }
+    result->calm = self->calm;
+    PAWL_END;
+}
+
+#ifdef OLD
+const pawl_module *pawl_module_open(void)
+{
+    static const pawl_code_fn types[] = { bad, NULL };
+    static const pawl_module module = { 99, sizeof(pawl_code_type), sizeof(pawl_var), "7.0", types };
+
+    return &module;
+}
+#else
+PAWL_MODULE(bad);
+#endif

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Code in a module: loaded by the server into a child, or linked into a program that is a full pawl."""
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(HERE.parent / "http"), str(HERE.parent / "house")]
+from web import Web, harness  # noqa: E402
+from sentences import BUILD, LIBRARIES, build_compiler  # noqa: E402
+
+ROOT = harness.ROOT
+WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+
+
+def module(shell, source, *words):
+    """A shared object, built as a user would: with the headers, and without the library."""
+    out = shell.folder / (source.stem + ("".join(words)) + ".so")
+    subprocess.run(["cc", *WARNINGS, *words, "-shared", "-fPIC", "-I", ROOT / "include", "-o", out, source],
+                   check=True)
+    return str(out)
+
+
+def bad(shell, *words):
+    return module(shell, HERE / "bad.c", *words)
+
+
+def reason(web, id):
+    return web.get("/v1/instances/%s/why" % id).json["waiting_for"][0]
+
+
+def test_a_module_runs_its_code_in_a_child_and_lives_through_restarts(shell):
+    """E28, E6: nothing has to be called before; the types are there before any operation."""
+    flows = module(shell, ROOT / "examples/code/flows.c")
+    child, address = shell.serve("--test", "--module", flows)
+    web = Web(address)
+    id = web.create(definition="buff", input={"duration_secs": 60}, subject_ref="42", correlation_id="spell")
+    web.expect(202, "POST", "/v1/instances/%s/signals" % id, {"name": "stack", "payload": 4})
+    web.refused("invalid-request", "POST", "/v1/instances/%s/signals" % id, {"name": "stack", "payload": -4})
+    shell.stop(child)
+    child, address = shell.serve("--test", "--module", flows)
+    web = Web(address)
+    web.expect(200, "POST", "/v1/test/advance", {"by": "60s"})
+    found = web.get("/v1/instances/" + id).json
+    assert found["status"] == "completed" and found["result"] == {"final_stacks": 5}, found
+    assert web.expect(200, "POST", "/v1/verify").json["valid"]
+    shell.stop(child)
+
+
+def test_without_its_module_an_instance_is_there_and_waits(shell):
+    flows = module(shell, ROOT / "examples/code/flows.c")
+    child, address = shell.serve("--test", "--module", flows)
+    one, two = (Web(address).create(definition="counter") for _ in range(2))
+    shell.stop(child)
+    child, address = shell.serve("--test")
+    web = Web(address)
+    web.expect(200, "POST", "/v1/test/advance", {"by": "5s"})
+    for id in (one, two):
+        assert web.get("/v1/instances/" + id).json["status"] == "suspended"
+        assert reason(web, id)["name"] == "tick"
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % two)
+    shell.stop(child)
+    child, address = shell.serve("--test", "--module", flows)
+    web = Web(address)
+    web.expect(200, "POST", "/v1/test/advance", {"by": "5s"})
+    assert web.get("/v1/instances/" + one).json["result"] == {"final_count": 3}
+    shell.stop(child)
+
+
+def refused(shell, *words):
+    answer = shell.pawl("serve", "--listen", "127.0.0.1:0", *words, expect=None)
+    assert answer.code == 1, answer
+    return answer.err
+
+
+def test_a_module_that_cannot_be_used_is_refused_by_name(shell):
+    said = refused(shell, "--module", bad(shell, "-DOLD"))
+    assert "was built for ABI 99 of pawl 7.0, and this is ABI 1" in said, said
+    said = refused(shell, "--module", "./missing.so")
+    assert "./missing.so' cannot be loaded" in said, said
+    (shell.folder / "plain.c").write_text("int nothing;\n")
+    said = refused(shell, "--module", module(shell, shell.folder / "plain.c"))
+    assert "has no PAWL_MODULE()" in said, said
+
+
+def expect_held(web, id, words):
+    found = web.get("/v1/instances/" + id).json
+    assert found["status"] == "paused", found
+    why = reason(web, id)
+    assert why["kind"] == "pause" and words in why["name"], why
+
+
+def test_code_that_crashes_or_never_comes_back_holds_its_instance_and_nothing_else(shell):
+    """The poison rule: the child ends, at the second time the instance is paused; never the server."""
+    child, address = shell.serve("--test", "--module", bad(shell), "--module-time", "300")
+    web = Web(address)
+    calm = web.create(definition="bad")
+    for signal, words in (("crash", "signal 6"), ("spin", "no answer in 300 ms"), ("leave", "exit status 3")):
+        id = web.create(definition="bad")
+        base = "/v1/instances/" + id
+        web.refused("paused", "POST", base + "/signals", {"name": signal})
+        expect_held(web, id, words)
+        assert len(web.get(base + "/history").json["entries"]) == 1
+        web.expect(202, "POST", "/v1/instances/%s/signals" % calm, {"name": "sit"})
+        web.expect(200, "POST", base + "/resume")
+        web.expect(202, "POST", base + "/signals", {"name": "sit"})
+        web.expect(200, "POST", base + "/cancel")
+    web.refused("invalid-request", "POST", "/v1/instances", {"definition": "bad", "input": {"at_once": True}})
+    assert web.get("/v1/instances/%s/variables" % calm).json["variables"]["calm"] == 3
+    assert web.expect(200, "POST", "/v1/verify").json["valid"]
+    shell.stop(child)
+
+
+def test_a_poisoned_instance_goes_on_with_a_module_that_was_set_right(shell):
+    path = bad(shell)
+    child, address = shell.serve("--test", "--module", path)
+    web = Web(address)
+    id = web.create(definition="bad")
+    web.refused("paused", "POST", "/v1/instances/%s/signals" % id, {"name": "crash"})
+    shell.stop(child)
+    child = shell.begin("serve", "--listen", "127.0.0.1:0", "--test", "--module", path, env={"PAWL_TEST_HEALED": "1"})
+    web = Web(child.stdout.readline().decode().split()[4])
+    expect_held(web, id, "ended its process twice")
+    web.expect(200, "POST", "/v1/instances/%s/resume" % id)
+    web.expect(202, "POST", "/v1/instances/%s/signals" % id, {"name": "crash"})
+    assert web.get("/v1/instances/" + id).json["status"] == "completed"
+    shell.stop(child)
+
+
+def test_a_program_of_somebodys_own_is_a_full_pawl(shell):
+    """pawl_main(): the same verbs, with the code inside."""
+    program = shell.folder / "mine"
+    subprocess.run([*build_compiler(), *WARNINGS, "-DPROGRAM", "-I", ROOT / "include", "-o", program,
+                    ROOT / "examples/code/flows.c", BUILD / "libpawl-main.a", "-lmicrohttpd", *LIBRARIES, "-ldl", "-lm"],
+                   check=True)
+
+    def mine(*words):
+        done = subprocess.run([program, *words], cwd=shell.folder, capture_output=True, timeout=60)
+        assert done.returncode == 0, done
+        return done.stdout.decode()
+
+    assert "pawl" in mine("--version")
+    mine("init")
+    mine("start", "conditional", "--input", '{"use_short_timer": true}', "--subject", "7")
+    mine("start", "buff")
+    mine("signal", "@last", "dispel")
+    assert "completed" in mine("show", "@last")
+    assert '"final_stacks":1' in mine("show", "@last", "--json").replace(" ", "")
+    mine("verify")
+
+
+if __name__ == "__main__":
+    harness.main(globals())
