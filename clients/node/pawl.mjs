@@ -27,7 +27,11 @@ export class PawlError extends Error {
     /** @param {string} reason @param {string} detail @param {number} [status] @param {object} [problem] */
     constructor(reason, detail, status = 0, problem = {}) {
         super(`${reason}: ${detail}`);
-        Object.assign(this, { name: new.target.name, reason, detail, status, problem });
+        this.name = new.target.name;
+        this.reason = reason;
+        this.detail = detail;
+        this.status = status;
+        this.problem = problem;
     }
 }
 
@@ -101,7 +105,7 @@ class Calls {
     }
 
     /** One operation. keyed: it takes an Idempotency-Key, and gets one; again: it may be repeated. */
-    async _call(method, path, values, query, body, { media = "application/json", key, keyed = false, again = true, wait = 0, raw = false } = {}) {
+    async _call(method, path, values, query, body, { media = "application/json", key = undefined, keyed = false, again = true, wait = 0, raw = false } = {}) {
         const headers = body === undefined ? {} : { "Content-Type": media };
         if (keyed) headers["Idempotency-Key"] = key ?? randomUUID();
         const data = body === undefined || typeof body === "string" ? body : JSON.stringify(given(body));
@@ -152,7 +156,7 @@ class Calls {
         return this._events("/v1/instances/{instance_id}/events", { instance_id }, from);
     }
 
-    async *_events(path, values, { after, fromStart = false }) {
+    async *_events(path, values, { after = undefined, fromStart = false }) {
         let cursor = after, lostAt = null, pause = 20;
         for (;;) {
             try {
@@ -202,7 +206,8 @@ class Calls {
 export class Fail extends Error {
     constructor(error, { retry = true } = {}) {
         super(String(error));
-        Object.assign(this, { error, retry });
+        this.error = error;
+        this.retry = retry;
     }
 }
 
@@ -214,7 +219,15 @@ export class Fail extends Error {
 export class Worker {
     /** @param {Pawl} pawl @param {{name?: string, places?: number, lease?: string, wait?: string}} [options] */
     constructor(pawl, { name = `${os.hostname()}-${process.pid}`, places = 8, lease = "60s", wait = "5s" } = {}) {
-        Object.assign(this, { pawl, name, places, lease, wait, _tools: new Map(), _held: new Map(), _answers: [], _free: places });
+        this.pawl = pawl;
+        this.name = name;
+        this.places = places;
+        this.lease = lease;
+        this.wait = wait;
+        this._tools = new Map();
+        this._held = new Map(); // step_id -> the claimed step
+        this._answers = []; // to be sent
+        this._free = places;
         this._stopping = false;
         this._changed = () => {};
     }
