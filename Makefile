@@ -1,11 +1,12 @@
 # A thin front for meson: `make` leaves build/pawl, build/libpawl.a and build/libpawl.so.
 BUILD ?= build
+PREFIX ?= /usr/local
 
 all: $(BUILD)/build.ninja
 	@meson compile -C $(BUILD) pawl:executable pawl:shared_library libpawl.a
 
 $(BUILD)/build.ninja:
-	@meson setup $(BUILD) --buildtype=release -Dprefix=/usr/local
+	@meson setup $(BUILD) --buildtype=release -Dprefix=$(PREFIX)
 
 test:
 	@./script/test
@@ -15,11 +16,17 @@ check:
 	@clang-format --dry-run --Werror $$(find src include tests -name '*.[ch]')
 	@if [ -x tools/tidy ]; then tools/tidy; fi
 
+# With PREFIX (/usr/local) and DESTDIR (none).
 install: all
-	@meson compile -C $(BUILD) completion_bash completion_zsh completion_fish
-	@meson install -C $(BUILD) --no-rebuild
+	@meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@meson compile -C $(BUILD) pawl:executable completion_bash completion_zsh completion_fish
+	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --no-rebuild
+
+# A Debian package of a release build: pawl_VERSION_ARCHITECTURE.deb.
+deb:
+	@./script/deb
 
 clean:
 	@rm -rf build build-*
 
-.PHONY: all test check install clean
+.PHONY: all test check install deb clean

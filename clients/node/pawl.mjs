@@ -27,7 +27,11 @@ export class PawlError extends Error {
     /** @param {string} reason @param {string} detail @param {number} [status] @param {object} [problem] */
     constructor(reason, detail, status = 0, problem = {}) {
         super(`${reason}: ${detail}`);
-        Object.assign(this, { name: new.target.name, reason, detail, status, problem });
+        this.name = new.target.name;
+        this.reason = reason;
+        this.detail = detail;
+        this.status = status;
+        this.problem = problem;
     }
 }
 
@@ -101,7 +105,7 @@ class Calls {
     }
 
     /** One operation. keyed: it takes an Idempotency-Key, and gets one; again: it may be repeated. */
-    async _call(method, path, values, query, body, { media = "application/json", key, keyed = false, again = true, wait = 0, raw = false } = {}) {
+    async _call(method, path, values, query, body, { media = "application/json", key = undefined, keyed = false, again = true, wait = 0, raw = false } = {}) {
         const headers = body === undefined ? {} : { "Content-Type": media };
         if (keyed) headers["Idempotency-Key"] = key ?? randomUUID();
         const data = body === undefined || typeof body === "string" ? body : JSON.stringify(given(body));
@@ -152,7 +156,7 @@ class Calls {
         return this._events("/v1/instances/{instance_id}/events", { instance_id }, from);
     }
 
-    async *_events(path, values, { after, fromStart = false }) {
+    async *_events(path, values, { after = undefined, fromStart = false }) {
         let cursor = after, lostAt = null, pause = 20;
         for (;;) {
             try {
@@ -202,7 +206,8 @@ class Calls {
 export class Fail extends Error {
     constructor(error, { retry = true } = {}) {
         super(String(error));
-        Object.assign(this, { error, retry });
+        this.error = error;
+        this.retry = retry;
     }
 }
 
@@ -214,7 +219,15 @@ export class Fail extends Error {
 export class Worker {
     /** @param {Pawl} pawl @param {{name?: string, places?: number, lease?: string, wait?: string}} [options] */
     constructor(pawl, { name = `${os.hostname()}-${process.pid}`, places = 8, lease = "60s", wait = "5s" } = {}) {
-        Object.assign(this, { pawl, name, places, lease, wait, _tools: new Map(), _held: new Map(), _answers: [], _free: places });
+        this.pawl = pawl;
+        this.name = name;
+        this.places = places;
+        this.lease = lease;
+        this.wait = wait;
+        this._tools = new Map();
+        this._held = new Map(); // step_id -> the claimed step
+        this._answers = []; // to be sent
+        this._free = places;
         this._stopping = false;
         this._changed = () => {};
     }
@@ -384,7 +397,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.list"
 /** @typedef {string} Hash */
 /** @typedef {string} Id */
 /** @typedef {string} IdPrefix */
-/** @typedef {{instance_id: Id, definition: Name|null, version: number|null, kind: Kind, current_state: string, status: Status, terminal_kind: TerminalKind|null, actions: Array<Action>, can_cancel: boolean, next_sequence_number: number, subject_ref: string|null, correlation_id: string|null, labels: Labels|null, parent_id: Id|null, created_by: string|null, instantiated_at: Time, updated_at: Time, input: any, instance_metadata: any, result: any, error: any}} Instance */
+/** @typedef {{instance_id: Id, definition: Name|null, version: number|null, kind: Kind, current_state: string, status: Status, terminal_kind: TerminalKind|null, actions: Array<Action>, can_cancel: boolean, next_sequence_number: number, subject_ref: string|null, correlation_id: string|null, labels: Labels|null, parent_id: Id|null, retry_of?: Id, created_by: string|null, instantiated_at: Time, updated_at: Time, input: any, instance_metadata: any, result: any, error: any}} Instance */
 /** @typedef {string} KeptId */
 /** @typedef {("machine"|"flow"|"code")} Kind */
 /** @typedef {Record<string, string>} Labels */
@@ -563,6 +576,23 @@ export class Pawl extends Calls {
         return this._call("POST", "/v1/instances/{instance_id}/resume", {instance_id}, {}, {actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
     }
 
+    /** A flow under way goes on by another definition from its next step.
+     * @param {string} instance_id
+     * @param {Reference} definition
+     * @param {{actor_ref?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{definition: Name, version: number, sequence_number: number}>} */
+    instanceAmend(instance_id, definition, more = {}) {
+        return this._call("POST", "/v1/instances/{instance_id}/amend", {instance_id}, {}, {definition, actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Run a failed or cancelled flow again from where it failed, as a new instance.
+     * @param {string} instance_id
+     * @param {{actor_ref?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{instance_id: Id, current_state: string}>} */
+    instanceRedrive(instance_id, more = {}) {
+        return this._call("POST", "/v1/instances/{instance_id}/redrive", {instance_id}, {}, {actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
+    }
+
     /** Cancel every instance with a correlation id; those that cannot be are counted as refused.
      * @param {string} correlation_id
      * @param {{actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]
@@ -731,7 +761,7 @@ export class Pawl extends Calls {
     }
 
     /** The stores: default, and those that were put.
-     * @returns {Promise<{stores: Array<string>}>} */
+     * @returns {Promise<{stores: Array<StoreName>}>} */
     storeList() {
         return this._call("GET", "/v1/stores", {}, {}, undefined, {});
     }
@@ -739,7 +769,7 @@ export class Pawl extends Calls {
     /** Make a store, if there is none of that name: every route is also under /v1/stores/NAME.
      * @param {string} store
      * @param {{idempotencyKey?: string}} [more]
-     * @returns {Promise<{store: string}>} */
+     * @returns {Promise<{store: StoreName}>} */
     storePut(store, more = {}) {
         return this._call("PUT", "/v1/stores/{store}", {store}, {}, undefined, {key: more.idempotencyKey, keyed: true});
     }

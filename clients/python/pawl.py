@@ -172,7 +172,9 @@ class _Calls:
                 for identity, data in self._stream(path, values, cursor, from_start and cursor is None):
                     cursor, lost_at, pause = identity or cursor, None, 0.02
                     if data:
-                        yield {**json.loads(data), "cursor": cursor}
+                        event: Event = json.loads(data)
+                        event["cursor"] = cursor or ""
+                        yield event
                 raise ConnectionError("the stream has ended")
             except LOST as lost:
                 lost_at = lost_at or time.monotonic()
@@ -227,7 +229,9 @@ class Worker:
         self.threads = threads
         self._tools: dict[str, Callable[[Any, Any], Any]] = {}
         self._change = threading.Condition()
-        self._free, self._answers, self._todo = threads, [], []       # places; answers to send; steps to begin
+        self._free = threads                                           # places
+        self._answers: list[Any] = []                                  # to be sent
+        self._todo: list[Any] = []                                     # steps to begin
         self._held: dict[str, dict[str, Any]] = {}                     # step_id -> the claimed step
         self._stopping = self._done = False
         self._failure: PawlError | None = None                         # what ended the claiming
@@ -476,6 +480,7 @@ KeptId = str
 Hash = str
 Name = str
 Reference = str
+StoreName = str
 Cursor = str
 Kind = Literal["machine", "flow", "code"]
 Status = Literal["running", "suspended", "paused", "completed", "failed", "cancelled"]
@@ -483,7 +488,6 @@ StepStatus = Literal["pending", "ready", "running", "done", "failed", "cancelled
 TerminalKind = Literal["success", "failure", "cancel"]
 Labels = dict[str, str]
 IdPrefix = str
-StoreName = str
 
 class Finding(TypedDict):
     message: str
@@ -520,6 +524,7 @@ class Instance(TypedDict):
     correlation_id: str | None
     labels: Labels | None
     parent_id: Id | None
+    retry_of: NotRequired[Id]
     created_by: str | None
     instantiated_at: Time
     updated_at: Time
@@ -736,6 +741,17 @@ class InstanceResumeAnswer(TypedDict):
     status: Status
 
 
+class InstanceAmendAnswer(TypedDict):
+    definition: Name
+    version: int
+    sequence_number: int
+
+
+class InstanceRedriveAnswer(TypedDict):
+    instance_id: Id
+    current_state: str
+
+
 class InstanceCancelManyAnswer(TypedDict):
     cancelled: int
     refused: int
@@ -830,11 +846,11 @@ class TokenRevokeAnswer(TypedDict):
 
 
 class StoreListAnswer(TypedDict):
-    stores: list[str]
+    stores: list[StoreName]
 
 
 class StorePutAnswer(TypedDict):
-    store: str
+    store: StoreName
 
 
 class StoreInfoAnswer(TypedDict):
@@ -884,196 +900,255 @@ class Pawl(_Calls):
 
     def definition_put(self, name: str, text: str, *, media: str = "application/yaml", idempotency_key: str | None = None) -> DefinitionPutAnswer:
         """Put a definition: a new version unless this very text is the newest."""
-        return self._call("PUT", "/v1/definitions/{name}", {"name": name}, {}, text, media=media, key=idempotency_key, keyed=True)
+        answer: DefinitionPutAnswer = self._call("PUT", "/v1/definitions/{name}", {"name": name}, {}, text, media=media, key=idempotency_key, keyed=True)
+        return answer
 
     def definition_get(self, name: str, *, version: int | None = None) -> DefinitionGetAnswer:
         """A definition with its text as supplied."""
-        return self._call("GET", "/v1/definitions/{name}", {"name": name}, {"version": version}, None)
+        answer: DefinitionGetAnswer = self._call("GET", "/v1/definitions/{name}", {"name": name}, {"version": version}, None)
+        return answer
 
     def definition_graph(self, name: str, *, version: int | None = None, format: Literal["text", "mermaid", "dot", "svg", "json"] | None = None) -> Any:
         """A picture of a definition: text, Mermaid, Graphviz, SVG or JSON."""
-        return self._call("GET", "/v1/graphs/{name}", {"name": name}, {"version": version, "format": format}, None)
+        answer: Any = self._call("GET", "/v1/graphs/{name}", {"name": name}, {"version": version, "format": format}, None)
+        return answer
 
     def definition_list(self, *, limit: int | None = None, after: Cursor | None = None) -> DefinitionListAnswer:
         """The newest version of every definition."""
-        return self._call("GET", "/v1/definitions", {}, {"limit": limit, "after": after}, None)
+        answer: DefinitionListAnswer = self._call("GET", "/v1/definitions", {}, {"limit": limit, "after": after}, None)
+        return answer
 
     def definition_check(self, text: str, *, against: Reference | None = None, media: str = "application/yaml") -> DefinitionCheckAnswer:
         """Errors and warnings of a definition, with line and column; puts nothing."""
-        return self._call("POST", "/v1/definitions/check", {}, {"against": against}, text, media=media)
+        answer: DefinitionCheckAnswer = self._call("POST", "/v1/definitions/check", {}, {"against": against}, text, media=media)
+        return answer
 
     def instance_create(self, *, definition: Reference | None = None, declaration: dict[str, Any] | None = None, input: Any | None = None, actor_ref: str | None = None, subject_ref: str | None = None, correlation_id: str | None = None, labels: Labels | None = None, instance_metadata: Any | None = None, instantiated_at: Time | None = None, test: bool | None = None, idempotency_key: str | None = None) -> InstanceCreateAnswer:
         """Create an instance of a definition or of an inline machine."""
-        return self._call("POST", "/v1/instances", {}, {}, {"definition": definition, "declaration": declaration, "input": input, "actor_ref": actor_ref, "subject_ref": subject_ref, "correlation_id": correlation_id, "labels": labels, "instance_metadata": instance_metadata, "instantiated_at": instantiated_at, "test": test}, key=idempotency_key, keyed=True)
+        answer: InstanceCreateAnswer = self._call("POST", "/v1/instances", {}, {}, {"definition": definition, "declaration": declaration, "input": input, "actor_ref": actor_ref, "subject_ref": subject_ref, "correlation_id": correlation_id, "labels": labels, "instance_metadata": instance_metadata, "instantiated_at": instantiated_at, "test": test}, key=idempotency_key, keyed=True)
+        return answer
 
     def instance_list(self, *, definition: Reference | None = None, kind: Kind | None = None, state: str | None = None, status: Status | None = None, subject_ref: str | None = None, correlation_id: str | None = None, created_after: Time | None = None, created_before: Time | None = None, order: Literal["newest", "oldest"] | None = None, limit: int | None = None, after: Cursor | None = None, labels: dict[str, str] | None = None) -> InstanceListAnswer:
         """Instances, filtered; label.K=V filters by a label."""
-        return self._call("GET", "/v1/instances", {}, {"definition": definition, "kind": kind, "state": state, "status": status, "subject_ref": subject_ref, "correlation_id": correlation_id, "created_after": created_after, "created_before": created_before, "order": order, "limit": limit, "after": after, **{"label." + name: value for name, value in (labels or {}).items()}}, None)
+        answer: InstanceListAnswer = self._call("GET", "/v1/instances", {}, {"definition": definition, "kind": kind, "state": state, "status": status, "subject_ref": subject_ref, "correlation_id": correlation_id, "created_after": created_after, "created_before": created_before, "order": order, "limit": limit, "after": after, **{"label." + name: value for name, value in (labels or {}).items()}}, None)
+        return answer
 
     def instance_find(self, *, prefix: IdPrefix | None = None) -> InstanceFindAnswer:
         """Which instance's id begins so, if only one does; or the newest."""
-        return self._call("GET", "/v1/instances/find", {}, {"prefix": prefix}, None)
+        answer: InstanceFindAnswer = self._call("GET", "/v1/instances/find", {}, {"prefix": prefix}, None)
+        return answer
 
     def instance_counts(self, *, definition: Reference | None = None) -> InstanceCountsAnswer:
         """How many instances are in each state and status."""
-        return self._call("GET", "/v1/instances/counts", {}, {"definition": definition}, None)
+        answer: InstanceCountsAnswer = self._call("GET", "/v1/instances/counts", {}, {"definition": definition}, None)
+        return answer
 
     def instance_get(self, instance_id: str) -> Instance:
         """Everything about an instance, with what it can do now."""
-        return self._call("GET", "/v1/instances/{instance_id}", {"instance_id": instance_id}, {}, None)
+        answer: Instance = self._call("GET", "/v1/instances/{instance_id}", {"instance_id": instance_id}, {}, None)
+        return answer
 
     def instance_current(self, instance_id: str) -> InstanceCurrentAnswer:
         """The present state."""
-        return self._call("GET", "/v1/instances/{instance_id}/current", {"instance_id": instance_id}, {}, None)
+        answer: InstanceCurrentAnswer = self._call("GET", "/v1/instances/{instance_id}/current", {"instance_id": instance_id}, {}, None)
+        return answer
 
     def instance_fire(self, instance_id: str, action: str, *, actor_ref: str | None = None, guard_satisfied: Any | None = None, fired_at: Time | None = None, reason: str | None = None, payload: Any | None = None, expected_sequence: int | None = None, idempotency_key: str | None = None) -> InstanceFireAnswer:
         """Fire an action of a machine."""
-        return self._call("POST", "/v1/instances/{instance_id}/fire", {"instance_id": instance_id}, {}, {"action": action, "actor_ref": actor_ref, "guard_satisfied": guard_satisfied, "fired_at": fired_at, "reason": reason, "payload": payload, "expected_sequence": expected_sequence}, key=idempotency_key, keyed=True)
+        answer: InstanceFireAnswer = self._call("POST", "/v1/instances/{instance_id}/fire", {"instance_id": instance_id}, {}, {"action": action, "actor_ref": actor_ref, "guard_satisfied": guard_satisfied, "fired_at": fired_at, "reason": reason, "payload": payload, "expected_sequence": expected_sequence}, key=idempotency_key, keyed=True)
+        return answer
 
     def instance_history(self, instance_id: str, *, transition_id: TransitionId | None = None, from_state: str | None = None, to_state: str | None = None, action: str | None = None, actor_ref: str | None = None, sequence_from: int | None = None, sequence_to: int | None = None, fired_after: Time | None = None, fired_before: Time | None = None) -> InstanceHistoryAnswer:
         """The entries, oldest first."""
-        return self._call("GET", "/v1/instances/{instance_id}/history", {"instance_id": instance_id}, {"transition_id": transition_id, "from_state": from_state, "to_state": to_state, "action": action, "actor_ref": actor_ref, "sequence_from": sequence_from, "sequence_to": sequence_to, "fired_after": fired_after, "fired_before": fired_before}, None)
+        answer: InstanceHistoryAnswer = self._call("GET", "/v1/instances/{instance_id}/history", {"instance_id": instance_id}, {"transition_id": transition_id, "from_state": from_state, "to_state": to_state, "action": action, "actor_ref": actor_ref, "sequence_from": sequence_from, "sequence_to": sequence_to, "fired_after": fired_after, "fired_before": fired_before}, None)
+        return answer
 
     def instance_declaration(self, instance_id: str) -> bytes:
         """The exact bytes that were supplied."""
-        return self._call("GET", "/v1/instances/{instance_id}/declaration", {"instance_id": instance_id}, {}, None)
+        answer: bytes = self._call("GET", "/v1/instances/{instance_id}/declaration", {"instance_id": instance_id}, {}, None)
+        return answer
 
     def instance_why(self, instance_id: str) -> InstanceWhyAnswer:
         """What it is waiting for."""
-        return self._call("GET", "/v1/instances/{instance_id}/why", {"instance_id": instance_id}, {}, None)
+        answer: InstanceWhyAnswer = self._call("GET", "/v1/instances/{instance_id}/why", {"instance_id": instance_id}, {}, None)
+        return answer
 
     def instance_variables(self, instance_id: str) -> InstanceVariablesAnswer:
         """The tracked variables of a code instance."""
-        return self._call("GET", "/v1/instances/{instance_id}/variables", {"instance_id": instance_id}, {}, None)
+        answer: InstanceVariablesAnswer = self._call("GET", "/v1/instances/{instance_id}/variables", {"instance_id": instance_id}, {}, None)
+        return answer
 
     def instance_steps(self, instance_id: str) -> InstanceStepsAnswer:
         """Every attempt of every step, in creation order."""
-        return self._call("GET", "/v1/instances/{instance_id}/steps", {"instance_id": instance_id}, {}, None)
+        answer: InstanceStepsAnswer = self._call("GET", "/v1/instances/{instance_id}/steps", {"instance_id": instance_id}, {}, None)
+        return answer
 
     def instance_graph(self, instance_id: str, *, format: Literal["text", "mermaid", "dot", "svg", "json"] | None = None) -> Any:
         """A picture of its definition with the way it took and where it stands."""
-        return self._call("GET", "/v1/instances/{instance_id}/graph", {"instance_id": instance_id}, {"format": format}, None)
+        answer: Any = self._call("GET", "/v1/instances/{instance_id}/graph", {"instance_id": instance_id}, {"format": format}, None)
+        return answer
 
     def instance_cancel(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceCancelAnswer:
         """Cancel by the declared transition into a cancel terminal."""
-        return self._call("POST", "/v1/instances/{instance_id}/cancel", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+        answer: InstanceCancelAnswer = self._call("POST", "/v1/instances/{instance_id}/cancel", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+        return answer
 
     def instance_pause(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstancePauseAnswer:
         """Hold it: it takes nothing but cancel until it is resumed."""
-        return self._call("POST", "/v1/instances/{instance_id}/pause", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+        answer: InstancePauseAnswer = self._call("POST", "/v1/instances/{instance_id}/pause", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+        return answer
 
     def instance_resume(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceResumeAnswer:
         """Let a paused instance go on; what fell due meanwhile happens now."""
-        return self._call("POST", "/v1/instances/{instance_id}/resume", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+        answer: InstanceResumeAnswer = self._call("POST", "/v1/instances/{instance_id}/resume", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+        return answer
+
+    def instance_amend(self, instance_id: str, definition: Reference, *, actor_ref: str | None = None, idempotency_key: str | None = None) -> InstanceAmendAnswer:
+        """A flow under way goes on by another definition from its next step."""
+        answer: InstanceAmendAnswer = self._call("POST", "/v1/instances/{instance_id}/amend", {"instance_id": instance_id}, {}, {"definition": definition, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
+        return answer
+
+    def instance_redrive(self, instance_id: str, *, actor_ref: str | None = None, idempotency_key: str | None = None) -> InstanceRedriveAnswer:
+        """Run a failed or cancelled flow again from where it failed, as a new instance."""
+        answer: InstanceRedriveAnswer = self._call("POST", "/v1/instances/{instance_id}/redrive", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref}, key=idempotency_key, keyed=True)
+        return answer
 
     def instance_cancel_many(self, correlation_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceCancelManyAnswer:
         """Cancel every instance with a correlation id; those that cannot be are counted as refused."""
-        return self._call("POST", "/v1/cancel", {}, {}, {"correlation_id": correlation_id, "actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+        answer: InstanceCancelManyAnswer = self._call("POST", "/v1/cancel", {}, {}, {"correlation_id": correlation_id, "actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+        return answer
 
     def instance_verify(self, instance_id: str) -> InstanceVerifyAnswer:
         """Check its records, its rows and, for a flow, its decisions."""
-        return self._call("POST", "/v1/instances/{instance_id}/verify", {"instance_id": instance_id}, {}, None)
+        answer: InstanceVerifyAnswer = self._call("POST", "/v1/instances/{instance_id}/verify", {"instance_id": instance_id}, {}, None)
+        return answer
 
     def step_list(self, *, status: StepStatus | None = None, tool: str | None = None, instance_id: Id | None = None, limit: int | None = None, after: Cursor | None = None) -> StepListAnswer:
         """Live steps of all instances, or every step of one."""
-        return self._call("GET", "/v1/steps", {}, {"status": status, "tool": tool, "instance_id": instance_id, "limit": limit, "after": after}, None)
+        answer: StepListAnswer = self._call("GET", "/v1/steps", {}, {"status": status, "tool": tool, "instance_id": instance_id, "limit": limit, "after": after}, None)
+        return answer
 
     def step_claim(self, tools: list[str], worker: str, *, max: int | None = None, wait: Duration | None = None, lease: Duration | None = None) -> StepClaimAnswer:
         """Ready steps of some tools, with a lease for each."""
-        return self._call("POST", "/v1/steps/claim", {}, {}, {"tools": tools, "worker": worker, "max": max, "wait": wait, "lease": lease}, wait=_seconds(wait or "0s"))
+        answer: StepClaimAnswer = self._call("POST", "/v1/steps/claim", {}, {}, {"tools": tools, "worker": worker, "max": max, "wait": wait, "lease": lease}, wait=_seconds(wait or "0s"))
+        return answer
 
     def step_complete_many(self, steps: list[StepAnswer], *, claim: Claim | None = None) -> StepCompleteManyAnswer:
         """A worker's whole turn: answers, and what to work on next."""
-        return self._call("POST", "/v1/steps/complete", {}, {}, {"steps": steps, "claim": claim})
+        answer: StepCompleteManyAnswer = self._call("POST", "/v1/steps/complete", {}, {}, {"steps": steps, "claim": claim})
+        return answer
 
     def step_complete(self, step_id: str, *, lease: str | None = None, result: Any | None = None, idempotency_key: str | None = None) -> StepCompleteAnswer:
         """The result of a step, by whoever holds its lease, or of an external step."""
-        return self._call("POST", "/v1/steps/{step_id}/complete", {"step_id": step_id}, {}, {"lease": lease, "result": result}, key=idempotency_key, keyed=True)
+        answer: StepCompleteAnswer = self._call("POST", "/v1/steps/{step_id}/complete", {"step_id": step_id}, {}, {"lease": lease, "result": result}, key=idempotency_key, keyed=True)
+        return answer
 
     def step_fail(self, step_id: str, *, lease: str | None = None, error: Any | None = None, retry: bool | None = None, idempotency_key: str | None = None) -> StepFailAnswer:
         """The failure of a step; its retry policy applies."""
-        return self._call("POST", "/v1/steps/{step_id}/fail", {"step_id": step_id}, {}, {"lease": lease, "error": error, "retry": retry}, key=idempotency_key, keyed=True)
+        answer: StepFailAnswer = self._call("POST", "/v1/steps/{step_id}/fail", {"step_id": step_id}, {}, {"lease": lease, "error": error, "retry": retry}, key=idempotency_key, keyed=True)
+        return answer
 
     def step_heartbeat(self, step_id: str, *, lease: str | None = None, extend: Duration | None = None) -> StepHeartbeatAnswer:
         """Still working on it: the lease is extended."""
-        return self._call("POST", "/v1/steps/{step_id}/heartbeat", {"step_id": step_id}, {}, {"lease": lease, "extend": extend})
+        answer: StepHeartbeatAnswer = self._call("POST", "/v1/steps/{step_id}/heartbeat", {"step_id": step_id}, {}, {"lease": lease, "extend": extend})
+        return answer
 
     def step_approve(self, step_id: str, *, actor_ref: str | None = None, reason: str | None = None, payload: Any | None = None, idempotency_key: str | None = None) -> StepApproveAnswer:
         """Approve a gate."""
-        return self._call("POST", "/v1/steps/{step_id}/approve", {"step_id": step_id}, {}, {"actor_ref": actor_ref, "reason": reason, "payload": payload}, key=idempotency_key, keyed=True)
+        answer: StepApproveAnswer = self._call("POST", "/v1/steps/{step_id}/approve", {"step_id": step_id}, {}, {"actor_ref": actor_ref, "reason": reason, "payload": payload}, key=idempotency_key, keyed=True)
+        return answer
 
     def step_reject(self, step_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> StepRejectAnswer:
         """Reject a gate: the step fails with the reason."""
-        return self._call("POST", "/v1/steps/{step_id}/reject", {"step_id": step_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+        answer: StepRejectAnswer = self._call("POST", "/v1/steps/{step_id}/reject", {"step_id": step_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+        return answer
 
     def signal_send(self, instance_id: str, name: str, *, payload: Any | None = None, actor_ref: str | None = None, idempotency_key: str | None = None) -> SignalSendAnswer:
         """Send a signal to an instance that awaits it."""
-        return self._call("POST", "/v1/instances/{instance_id}/signals", {"instance_id": instance_id}, {}, {"name": name, "payload": payload, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
+        answer: SignalSendAnswer = self._call("POST", "/v1/instances/{instance_id}/signals", {"instance_id": instance_id}, {}, {"name": name, "payload": payload, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
+        return answer
 
     def signal_broadcast(self, name: str, *, filter: Any | None = None, payload: Any | None = None, actor_ref: str | None = None, idempotency_key: str | None = None) -> SignalBroadcastAnswer:
         """Send a signal to every instance that awaits it."""
-        return self._call("POST", "/v1/signals", {}, {}, {"name": name, "filter": filter, "payload": payload, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
+        answer: SignalBroadcastAnswer = self._call("POST", "/v1/signals", {}, {}, {"name": name, "filter": filter, "payload": payload, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
+        return answer
 
     def test_advance(self, by: Duration, *, idempotency_key: str | None = None) -> TestAdvanceAnswer:
         """Move the test clock; answers when nothing more is due."""
-        return self._call("POST", "/v1/test/advance", {}, {}, {"by": by}, key=idempotency_key, keyed=True)
+        answer: TestAdvanceAnswer = self._call("POST", "/v1/test/advance", {}, {}, {"by": by}, key=idempotency_key, keyed=True)
+        return answer
 
     def test_fire_timer(self, instance_id: str, name: str, *, idempotency_key: str | None = None) -> TestFireTimerAnswer:
         """Fire a timer of a test instance."""
-        return self._call("POST", "/v1/test/instances/{instance_id}/timers/{name}/fire", {"instance_id": instance_id, "name": name}, {}, None, key=idempotency_key, keyed=True)
+        answer: TestFireTimerAnswer = self._call("POST", "/v1/test/instances/{instance_id}/timers/{name}/fire", {"instance_id": instance_id, "name": name}, {}, None, key=idempotency_key, keyed=True)
+        return answer
 
     def test_signal(self, instance_id: str, name: str, *, payload: Any | None = None, actor_ref: str | None = None, idempotency_key: str | None = None) -> TestSignalAnswer:
         """Send a signal to a test instance."""
-        return self._call("POST", "/v1/test/instances/{instance_id}/signals", {"instance_id": instance_id}, {}, {"name": name, "payload": payload, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
+        answer: TestSignalAnswer = self._call("POST", "/v1/test/instances/{instance_id}/signals", {"instance_id": instance_id}, {}, {"name": name, "payload": payload, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
+        return answer
 
     def alarm_set(self, operation: str, input: dict[str, Any], *, at: Time | None = None, after: Duration | None = None, idempotency_key: str | None = None) -> AlarmSetAnswer:
         """Do an operation later, once."""
-        return self._call("POST", "/v1/alarms", {}, {}, {"at": at, "after": after, "operation": operation, "input": input}, key=idempotency_key, keyed=True)
+        answer: AlarmSetAnswer = self._call("POST", "/v1/alarms", {}, {}, {"at": at, "after": after, "operation": operation, "input": input}, key=idempotency_key, keyed=True)
+        return answer
 
     def alarm_list(self) -> AlarmListAnswer:
         """Alarms that have not fired, next first."""
-        return self._call("GET", "/v1/alarms", {}, {}, None)
+        answer: AlarmListAnswer = self._call("GET", "/v1/alarms", {}, {}, None)
+        return answer
 
     def alarm_cancel(self, alarm_id: str, *, idempotency_key: str | None = None) -> AlarmCancelAnswer:
         """Take an alarm back that has not fired."""
-        return self._call("DELETE", "/v1/alarms/{alarm_id}", {"alarm_id": alarm_id}, {}, None, key=idempotency_key, keyed=True)
+        answer: AlarmCancelAnswer = self._call("DELETE", "/v1/alarms/{alarm_id}", {"alarm_id": alarm_id}, {}, None, key=idempotency_key, keyed=True)
+        return answer
 
     def token_create(self, scopes: str, *, expires: Duration | None = None, name: str | None = None) -> TokenCreateAnswer:
         """Make a token; its secret is told this once."""
-        return self._call("POST", "/v1/tokens", {}, {}, {"scopes": scopes, "expires": expires, "name": name}, again=False)
+        answer: TokenCreateAnswer = self._call("POST", "/v1/tokens", {}, {}, {"scopes": scopes, "expires": expires, "name": name}, again=False)
+        return answer
 
     def token_list(self) -> TokenListAnswer:
         """The tokens in force, without their secrets."""
-        return self._call("GET", "/v1/tokens", {}, {}, None)
+        answer: TokenListAnswer = self._call("GET", "/v1/tokens", {}, {}, None)
+        return answer
 
     def token_revoke(self, token_id: str, *, idempotency_key: str | None = None) -> TokenRevokeAnswer:
         """End a token, at once."""
-        return self._call("DELETE", "/v1/tokens/{token_id}", {"token_id": token_id}, {}, None, key=idempotency_key, keyed=True)
+        answer: TokenRevokeAnswer = self._call("DELETE", "/v1/tokens/{token_id}", {"token_id": token_id}, {}, None, key=idempotency_key, keyed=True)
+        return answer
 
     def store_list(self) -> StoreListAnswer:
         """The stores: default, and those that were put."""
-        return self._call("GET", "/v1/stores", {}, {}, None)
+        answer: StoreListAnswer = self._call("GET", "/v1/stores", {}, {}, None)
+        return answer
 
     def store_put(self, store: str, *, idempotency_key: str | None = None) -> StorePutAnswer:
         """Make a store, if there is none of that name: every route is also under /v1/stores/NAME."""
-        return self._call("PUT", "/v1/stores/{store}", {"store": store}, {}, None, key=idempotency_key, keyed=True)
+        answer: StorePutAnswer = self._call("PUT", "/v1/stores/{store}", {"store": store}, {}, None, key=idempotency_key, keyed=True)
+        return answer
 
     def store_info(self) -> StoreInfoAnswer:
         """What the store is: versions, records, clock, what is overdue."""
-        return self._call("GET", "/v1/info", {}, {}, None)
+        answer: StoreInfoAnswer = self._call("GET", "/v1/info", {}, {}, None)
+        return answer
 
     def store_verify(self, *, definition: Reference | None = None) -> StoreVerifyAnswer:
         """Check every record of the store, or every instance of a definition."""
-        return self._call("POST", "/v1/verify", {}, {}, {"definition": definition})
+        answer: StoreVerifyAnswer = self._call("POST", "/v1/verify", {}, {}, {"definition": definition})
+        return answer
 
     def metrics_get(self) -> bytes:
         """What has been counted, for Prometheus."""
-        return self._call("GET", "/metrics", {}, {}, None)
+        answer: bytes = self._call("GET", "/metrics", {}, {}, None)
+        return answer
 
     def openapi_get(self) -> dict[str, Any]:
         """All of this, as an OpenAPI document."""
-        return self._call("GET", "/openapi.json", {}, {}, None)
+        answer: dict[str, Any] = self._call("GET", "/openapi.json", {}, {}, None)
+        return answer
 
     def health_get(self) -> HealthGetAnswer:
         """Is it there?"""
-        return self._call("GET", "/healthz", {}, {}, None)
+        answer: HealthGetAnswer = self._call("GET", "/healthz", {}, {}, None)
+        return answer

@@ -36,13 +36,13 @@ def test_every_operation_and_every_verb_has_its_place():
     verbs = [line.split()[0] for line in TOOL.ask_help(PAWL).split("\nEverywhere")[0].split("\n") if line.startswith("  ")][1:]
     assert len(verbs) > 20 and len(verbs) == len(set(verbs)), "a verb is there twice: %s" % sorted(verbs)
     for verb in verbs:
-        assert "man/pawl-%s.1" % verb in MADE and "\n### %s\n" % verb in pages, verb
+        assert "man/man1/pawl-%s.1" % verb in MADE and "\n### %s\n" % verb in pages, verb
 
 
 def test_a_changed_page_would_be_seen():
-    other = {**MADE, "man/pawl.1": MADE["man/pawl.1"] + "more"}
-    assert TOOL.stale(other)[0] == ["man/pawl.1"]
-    assert TOOL.stale({k: v for k, v in MADE.items() if k != "man/pawl.1"})[1] == ["man/pawl.1"]
+    other = {**MADE, "man/man1/pawl.1": MADE["man/man1/pawl.1"] + "more"}
+    assert TOOL.stale(other)[0] == ["man/man1/pawl.1"]
+    assert TOOL.stale({k: v for k, v in MADE.items() if k != "man/man1/pawl.1"})[1] == ["man/man1/pawl.1"]
 
 
 def test_the_man_pages_are_clean_roff():

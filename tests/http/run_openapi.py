@@ -345,6 +345,10 @@ def test_the_real_answers_of_every_operation_are_as_described(shell):
     step = web.post("/v1/steps/claim", {"tools": ["other"], "worker": "w"}).json["steps"][0]
     web.expect(200, "POST", "/v1/steps/%s/complete" % step["step_id"], {"lease": step["lease"], "result": None})
     web.expect(202, "POST", "/v1/instances/%s/signals" % web.create(definition="signalled"), {"name": "go"})
+    failed = web.create(definition="gate")
+    web.expect(200, "POST", "/v1/instances/%s/amend" % failed, {"definition": "gate@1"})
+    web.expect(200, "POST", "/v1/steps/%s.1/reject" % failed)
+    web.expect(201, "POST", "/v1/instances/%s/redrive" % failed)
     web.expect(200, "POST", "/v1/instances/%s/cancel" % web.create(definition="order"), {"reason": "r"})
     web.expect(200, "POST", "/v1/cancel", {"correlation_id": "C"})
     alarm = web.expect(201, "POST", "/v1/alarms", {"after": "1h", "operation": "instance.fire", "input": {"instance_id": machine, "action": "ship"}}).json
@@ -359,8 +363,6 @@ def test_the_real_answers_of_every_operation_are_as_described(shell):
     web.expect(200, "DELETE", "/v1/tokens/" + token["token_id"])
     web.expect(200, "POST", "/v1/verify", {})
     web.expect(202, "POST", "/v1/signals", {"name": "go"})
-    web.expect(201, "PUT", "/v1/stores/other")
-    web.expect(200, "PUT", "/v1/stores/other")
     lines = web.expect(200, "POST", "/v1/batch", json.dumps({"operation": "instance.get", "input": {"instance_id": machine}})).body
     assert not list(described.defects({"$ref": "#/components/schemas/instance"}, json.loads(lines)["body"]))
     for path in ("/v1/events", "/v1/instances/%s/events" % machine):

@@ -3,6 +3,7 @@
 #include "surface/http/http.h"
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -90,6 +91,27 @@ static pawl_status serve_on(struct cli *cli, const struct host_options *options,
     return host->server ? PAWL_OK : cli->scope.error.status;
 }
 
+/* The socket that was given, or one on the address that was asked for; -1 with the error in cli. */
+static int take_port(struct cli *cli, const struct host_options *options, struct host *host)
+{
+    char given[HTTP_ADDRESS_SIZE];
+    const char *listen = options->listen;
+    int listener = options->socket;
+    uint16_t port = 0;
+
+    if (!listener) {
+        listener = http_bind(listen, &port, &cli->scope.error);
+    } else if (http_adopt(listener, given, &cli->scope.error)) {
+        listen = given;
+        port = (uint16_t)strtoul(strrchr(given, ':') + 1, NULL, 10);
+    } else {
+        listener = -1;
+    }
+    if (listener >= 0)
+        name_address(host, listen, port, options->tls_cert != NULL);
+    return listener;
+}
+
 /* The port is taken before the store, so that the store's owner can say where it is. */
 pawl_status host_open(struct cli *cli, const struct host_options *options, struct host *out)
 {
@@ -99,17 +121,15 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
                          .allow_exec = options->allow_exec,
                          .log = log_line,
                          .log_context = cli };
-    uint16_t port = 0;
     int listener;
     pawl_status status;
 
     *out = (struct host){ 0 };
     hold_signals(out);
     raise_files();
-    listener = http_bind(options->listen, &port, &cli->scope.error);
+    listener = take_port(cli, options, out);
     if (listener < 0)
         return cli->scope.error.status;
-    name_address(out, options->listen, port, options->tls_cert != NULL);
     own.address = out->address;
     status = target_open(cli, USE_OWN, &own);
     if (status == PAWL_OK && cli->target.local)

@@ -12,6 +12,7 @@ struct http_server;
 
 struct host_options {
     const char *listen; /* "HOST:PORT"; port 0: any free one */
+    int socket;         /* one that listens already, instead; 0: none */
     bool test_clock, allow_exec;
     const char *hosts, *tls_cert, *tls_key; /* as in http_options */
     const char *log_format; /* "logfmt" or "json": a line for each request on stderr; NULL: none */

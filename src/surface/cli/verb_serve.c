@@ -1,5 +1,6 @@
 /* verb_serve.c - serve: own a store, answer over HTTP until told to stop. */
 #include "surface/cli/host.h"
+#include "surface/cli/service.h"
 #include "surface/http/http.h"
 
 static int serve(struct cli *cli, struct host *host)
@@ -13,7 +14,9 @@ static int serve(struct cli *cli, struct host *host)
         return report(cli, &cli->scope.error);
     fprintf(cli->term.out, "pawl is ready on %s (store %s)\n", host->address, cli->store);
     fflush(cli->term.out);
+    service_tell("READY=1");
     host_wait(host, -1);
+    service_tell("STOPPING=1");
     return host_lost_store() ? EXIT_STORE : EXIT_DONE;
 }
 
@@ -58,7 +61,8 @@ int verb_serve(struct cli *cli)
     if (options.log_format && strcmp(options.log_format, "logfmt") != 0 &&
         strcmp(options.log_format, "json") != 0)
         return usage_fail(cli, "--log-format: expected logfmt or json");
-    if (host_open(cli, &options, &host) != PAWL_OK)
+    if (service_socket(&cli->scope, &options.socket) != PAWL_OK ||
+        host_open(cli, &options, &host) != PAWL_OK)
         return report(cli, &cli->scope.error);
     code = serve(cli, &host);
     host_close(cli, &host);

@@ -36,6 +36,11 @@ struct http_server;
  * address, or not loopback) or IN_USE in `error`. Nobody is answered before http_start(). */
 int http_bind(const char *listen, uint16_t *out_port, pawl_error *error);
 
+/* The same for a socket that listens already (a service manager's): its address in words in `out`. False
+ * with INVALID_REQUEST in `error`. */
+#define HTTP_ADDRESS_SIZE 64
+bool http_adopt(int listener, char out[HTTP_ADDRESS_SIZE], pawl_error *error);
+
 /* Serve `p`, which must outlive the server. NULL with INVALID_REQUEST, IN_USE or NO_MEMORY
  * in `error`, which may be NULL. */
 struct http_server *http_start(pawl *p, const struct http_options *options, pawl_error *error);

@@ -2,6 +2,7 @@
 #include "surface/http/http_int.h"
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -135,4 +136,36 @@ int http_bind(const char *listen, uint16_t *out_port, pawl_error *error)
                     "cannot listen on %s: %s", listen, strerror(errno));
     *out_port = socket_port(listener);
     return listener;
+}
+
+/* ---- One that somebody else opened ---- */
+
+static bool is_listening(int listener)
+{
+    int answer = 0;
+    socklen_t size = sizeof answer;
+
+    return getsockopt(listener, SOL_SOCKET, SO_ACCEPTCONN, &answer, &size) == 0 && answer;
+}
+
+bool http_adopt(int listener, char out[HTTP_ADDRESS_SIZE], pawl_error *error)
+{
+    struct address address = { .size = sizeof address.socket };
+    char host[INET6_ADDRSTRLEN];
+    bool is_v6;
+
+    if (!is_listening(listener) || getsockname(listener, &address.socket.any, &address.size) != 0 ||
+        (address.socket.any.sa_family != AF_INET && address.socket.any.sa_family != AF_INET6)) {
+        fail(error, PAWL_INVALID_REQUEST,
+             "the socket that was given: expected one that listens on an IP address");
+        return false;
+    }
+    is_v6 = address.socket.any.sa_family == AF_INET6;
+    inet_ntop(address.socket.any.sa_family,
+              is_v6 ? (void *)&address.socket.v6.sin6_addr : (void *)&address.socket.v4.sin_addr,
+              host, sizeof host);
+    snprintf(out, HTTP_ADDRESS_SIZE, is_v6 ? "[%s]:%u" : "%s:%u", host, socket_port(listener));
+    fcntl(listener, F_SETFD, FD_CLOEXEC);
+    fcntl(listener, F_SETFL, O_NONBLOCK);
+    return true;
 }

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""run_package.py - what is installed, and the Debian package: whole, and of use once it is there.
+
+The package is made of the build under test (and compressed lightly, which takes a second instead of a minute);
+`make deb` itself, a release build for /usr, is made with PAWL_TEST_LONG."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "house"))
+from sentences import BUILD, ROOT, Skip, build_compiler, build_option, main, need, need_long, sh  # noqa: E402
+
+FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="pawl-package-"))
+LIGHTLY = {"DPKG_DEB_COMPRESSOR_TYPE": "gzip", "DPKG_DEB_COMPRESSOR_LEVEL": "1"}
+PREFIX = build_option("prefix").strip("/")
+
+
+def package():
+    """Made once."""
+    for program in ("dpkg-deb", "meson", "strip"):
+        need(program)
+    found = sorted(FOLDER.glob("*.deb"))
+    if not found:
+        said = sh(ROOT / "script/deb", "--build", BUILD, "--output", FOLDER, env=LIGHTLY)
+        found = [pathlib.Path(said.strip().splitlines()[-1])]
+    assert found[0].exists(), found
+    return found[0]
+
+
+def listed(path):
+    """name -> mode"""
+    lines = [line.split() for line in sh("dpkg-deb", "-c", path).splitlines()]
+    return {words[5][2:]: words[0] for words in lines if not words[5].endswith("/")}
+
+
+def expect_whole(path, prefix):
+    files = listed(path)
+    for pattern, mode in ((r"bin/pawl", "-rwxr-xr-x"), (r"lib/.*libpawl\.so\.0\.1\.0", "-rwxr-xr-x"), (r"lib/.*libpawl\.so", "lrwxrwxrwx"),
+                          (r"lib/.*libpawl\.a", "-rw-r--r--"), (r"include/pawl\.h", "-rw-r--r--"), (r"lib/.*pkgconfig/pawl\.pc", "-rw-r--r--"),
+                          (r"share/man/man1/pawl\.1\.gz", "-rw-r--r--"), (r"share/man/man1/pawl-fire\.1\.gz", "-rw-r--r--"),
+                          (r"share/man/man3/pawl\.h\.3\.gz", "-rw-r--r--"), (r"share/bash-completion/completions/pawl\.bash", "-rw-r--r--"),
+                          (r"share/zsh/site-functions/_pawl", "-rw-r--r--"), (r"share/fish/vendor_completions\.d/pawl\.fish", "-rw-r--r--"),
+                          (r"lib/systemd/system/pawl\.service", "-rw-r--r--"), (r"lib/systemd/system/pawl\.socket", "-rw-r--r--")):
+        there = [m for name, m in files.items() if re.fullmatch("%s/%s" % (prefix, pattern), name)]
+        assert there == [mode], "%s: expected one of mode %s, found %s" % (pattern, mode, there)
+    for name in ("copyright", "changelog.gz", "clients/python/pawl.py", "clients/node/pawl.mjs", "examples/order.yaml"):
+        assert "usr/share/doc/pawl/" + name in files, name
+    strange = [name for name in files if not name.startswith((prefix + "/", "usr/share/doc/pawl/")) or "__pycache__" in name]
+    assert not strange, strange
+
+
+def test_the_package_holds_all_that_belongs_on_a_machine_and_nothing_else():
+    expect_whole(package(), PREFIX)
+    owners = {line.split()[1] for line in sh("dpkg-deb", "-c", package()).splitlines()}
+    assert owners == {"root/root"}, owners
+
+
+def test_the_package_says_what_it_is_and_what_it_needs():
+    fields = dict(line.split(": ", 1) for line in sh("dpkg-deb", "-f", package()).splitlines() if ": " in line)
+    version = re.search(r'PAWL_VERSION "(.*)"', (ROOT / "include/pawl.h").read_text()).group(1)
+    assert fields["Package"] == "pawl" and fields["Version"] == version, fields
+    for library in ("libsqlite3-0", "libssl3", "libyaml-0-2", "libmicrohttpd12", "libc6"):
+        assert library in fields["Depends"], "%s is not in %s" % (library, fields["Depends"])
+
+
+def scratch():
+    """A machine that has nothing but this package."""
+    place = FOLDER / "machine"
+    if not place.exists():
+        (place / "var/lib/dpkg/info").mkdir(parents=True)
+        (place / "var/lib/dpkg/updates").mkdir()
+        (place / "var/lib/dpkg/status").touch()
+        sh("dpkg", "--root", place, "--force-not-root", "--force-depends", "--force-script-chrootless", "--log", FOLDER / "dpkg.log",
+           "--install", package())
+    return place
+
+
+def test_once_installed_dpkg_knows_its_files_and_finds_them_unchanged():
+    place = scratch()
+    assert "Status: install ok" in (place / "var/lib/dpkg/status").read_text()
+    done = subprocess.run(["dpkg", "--root", str(place), "--verify", "pawl"], capture_output=True)
+    assert not done.stdout.strip(), done.stdout.decode()
+
+
+def test_a_program_is_compiled_against_what_was_installed_and_runs():
+    place = scratch()
+    found = next(place.rglob("pawl.pc"))
+    environment = {"PKG_CONFIG_PATH": str(found.parent), "PKG_CONFIG_SYSROOT_DIR": str(place)}
+    flags = sh(need("pkg-config"), "--cflags", "--libs", "pawl", env=environment).split()
+    assert any(str(place) in flag for flag in flags), flags
+    sh(*build_compiler(), ROOT / "examples/embed.c", *flags, "-o", FOLDER / "program")
+    said = sh(FOLDER / "program", cwd=FOLDER, env={"LD_LIBRARY_PATH": str(found.parent.parent)})
+    assert "1 new -> paid" in said, said
+    listing = sh(place / PREFIX / "bin/pawl", "--store", "sqlite:%s/orders.db" % FOLDER, "list")
+    assert "order@1" in listing, listing
+
+
+def test_every_verb_has_its_page_and_completion_knows_it():
+    place = scratch()
+    pages = {p.name for p in place.rglob("*.1.gz")}
+    help_text = sh(place / PREFIX / "bin/pawl", "--help")
+    verbs = re.findall(r"^  ([a-z]+) ", help_text.split("\nEverywhere")[0], re.M)
+    assert len(verbs) > 20 and all("pawl-%s.1.gz" % verb in pages for verb in verbs if verb != "pawl"), sorted(pages)
+
+
+def test_the_unit_names_the_program_and_is_hardened():
+    place = scratch()
+    unit = next(place.rglob("pawl.service"))
+    text = unit.read_text()
+    assert "ExecStart=/%s/bin/pawl " % PREFIX in text and "Type=notify" in text and "DynamicUser=yes" in text, text
+    if not shutil.which("systemd-analyze"):
+        raise Skip("there is no systemd-analyze here")
+    done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=20", str(unit)], capture_output=True, timeout=60)
+    if b"Unknown" in done.stderr or b"unrecognized" in done.stderr:
+        raise Skip("systemd-analyze is too old to judge a file")
+    assert done.returncode == 0, "more exposed than 2.0:\n" + done.stdout.decode()[-600:]
+
+
+def test_make_install_takes_prefix_and_destdir():
+    need_long("a release build")
+    place = FOLDER / "installed"
+    sh("make", "-C", ROOT, "install", "BUILD=%s" % (FOLDER / "build"), "PREFIX=/opt/pawl", "DESTDIR=%s" % place, timeout=1200)
+    assert (place / "opt/pawl/bin/pawl").exists() and (place / "opt/pawl/include/pawl.h").exists()
+    assert "prefix=/opt/pawl" in next(place.rglob("pawl.pc")).read_text()
+    assert "ExecStart=/opt/pawl/bin/pawl " in next(place.rglob("pawl.service")).read_text()
+
+
+def test_make_deb_makes_a_release_for_usr():
+    need_long("a release build")
+    sh("make", "-C", ROOT, "deb", timeout=1200)
+    path = next(ROOT.glob("pawl_*.deb"))
+    try:
+        expect_whole(path, "usr")
+        assert path.stat().st_size < 4 << 20, "%d bytes: a few megabytes were promised" % path.stat().st_size
+        assert "asan" not in sh("dpkg-deb", "-f", path, "Depends")
+    finally:
+        path.unlink()
+
+
+try:
+    main(globals())
+finally:
+    shutil.rmtree(FOLDER, ignore_errors=True)
