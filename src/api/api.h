@@ -22,9 +22,9 @@ struct pawl {
 pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *options, struct env *env,
                           pawl_error *error);
 
-/* Open what `from` says, with the host's choices: a store of its own, or one of those beside another,
- * which has none. `from.env` is the engine's, also on failure. */
-pawl_status api_open(pawl **out, const char *url, const pawl_options *options,
+/* Open what `from` says, with the host's choices; `first` NULL: it lies beside no other. `from.env`
+ * is the engine's, also on failure. */
+pawl_status api_open(pawl **out, pawl *first, const char *url, const pawl_options *options,
                      struct engine_options from, pawl_error *error);
 void api_close(pawl *p);
 

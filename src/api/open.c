@@ -50,8 +50,8 @@ static struct heap heap_of(const pawl_options *options)
     return heap_libc;
 }
 
-pawl_status api_open(pawl **out, const char *url, const pawl_options *o, struct engine_options from,
-                     pawl_error *error)
+pawl_status api_open(pawl **out, pawl *first, const char *url, const pawl_options *o,
+                     struct engine_options from, pawl_error *error)
 {
     struct heap heap = heap_of(o);
     struct scope scope;
@@ -66,6 +66,7 @@ pawl_status api_open(pawl **out, const char *url, const pawl_options *o, struct 
         return api_leave(&scope, scope_no_memory(&scope), error);
     }
     p->heap = heap;
+    p->first = first; /* before threads of the engine look at it */
     p->panic = (struct panic_hook){ o->panic, o->panic_context };
     from.heap = &p->heap;
     from.panic = &p->panic;
@@ -115,7 +116,7 @@ pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *optio
 
     *out = NULL;
     url = url ? url : "sqlite:pawl.db";
-    status = api_open(out, url, o,
+    status = api_open(out, NULL, url, o,
                       (struct engine_options){
                           .env = env, .own = o->own, .address = o->address, .workers = o->workers },
                       error);
@@ -147,7 +148,7 @@ pawl_status pawl_attach(pawl **out, struct sqlite3 *connection, const pawl_optio
     *out = NULL;
     if (connection && !o->own && !o->workers && !o->address)
         return api_open(
-            out, NULL, o,
+            out, NULL, NULL, o,
             (struct engine_options){ .env = env_os_new(&heap), .connection = connection }, error);
     scope_init(&scope, &heap, LIMIT_SCOPE);
     scope.outer = panic_set(NULL);

@@ -71,7 +71,7 @@ void member_log(void *context, pawl_log_level level, const char *event, const ch
 }
 
 static pawl_status open_engine_of(pawl *p, struct scope *scope, struct member *member,
-                                  bool must_exist)
+                                  bool must_exist, pawl **out)
 {
     pawl_options options = p->stores->options;
     const char *url;
@@ -84,7 +84,7 @@ static pawl_status open_engine_of(pawl *p, struct scope *scope, struct member *m
         options.log_context = member;
     }
     return api_open(
-        &member->p, url, &options,
+        out, p, url, &options,
         (struct engine_options){ .env = env_os_new(&p->heap),
                                  .own = options.own,
                                  .must_exist = must_exist,
@@ -93,19 +93,17 @@ static pawl_status open_engine_of(pawl *p, struct scope *scope, struct member *m
         &scope->error);
 }
 
-static pawl_status open_member(pawl *p, struct scope *scope, struct member *member, bool must_exist)
+static pawl_status open_member(pawl *p, struct scope *scope, struct member *member, bool must_exist,
+                               pawl **out)
 {
     struct store_hooks *hooks = &p->stores->hooks;
-    pawl_status status = open_engine_of(p, scope, member, must_exist);
+    pawl_status status = open_engine_of(p, scope, member, must_exist, out);
 
-    if (status != PAWL_OK)
-        return status;
-    member->p->first = p;
-    if (hooks->opened)
-        status = hooks->opened(hooks->context, member->p, &scope->error);
-    if (status != PAWL_OK) {
-        api_close(member->p);
-        member->p = NULL;
+    if (status == PAWL_OK && hooks->opened)
+        status = hooks->opened(hooks->context, *out, &scope->error);
+    if (status != PAWL_OK && *out) {
+        api_close(*out);
+        *out = NULL;
     }
     return status;
 }
@@ -173,6 +171,7 @@ pawl_status member_use(pawl *p, struct scope *scope, struct member *member, bool
 {
     struct stores *stores = p->stores;
     pawl_status status = PAWL_OK;
+    pawl *opened = NULL;
 
     member_wait(stores, member);
     if (!member->p) {
@@ -180,8 +179,9 @@ pawl_status member_use(pawl *p, struct scope *scope, struct member *member, bool
         status = make_room(p, scope);
         pthread_mutex_unlock(&stores->lock);
         if (status == PAWL_OK)
-            status = open_member(p, scope, member, must_exist);
+            status = open_member(p, scope, member, must_exist, &opened);
         pthread_mutex_lock(&stores->lock);
+        member->p = opened;
         stores->open_count += member->p != NULL;
         member_set_free(stores, member);
     }

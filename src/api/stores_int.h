@@ -11,7 +11,7 @@
 #define STORE_ADDRESS_SIZE 512
 #define STORE_NEVER        INT64_MAX
 
-/* `p` changes only while is_busy is set, by whoever set it. */
+/* `p` changes only under the lock while is_busy is set, by whoever set it. */
 struct member {
     struct member *next;
     pawl *p;        /* NULL: closed */
