@@ -26,7 +26,8 @@ SKIP_EVERY = 64
 NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 STORE_ID_TEXT = "0" * 26
-CREATE, DEFINE, PAUSE, RESUME, ALARM, KEEP_SIGNAL, TOKEN, LAST_CONTROL = -1, -2, -3, -4, -5, -6, -7, -9
+CREATE, DEFINE, PAUSE, RESUME, ALARM, KEEP_SIGNAL, TOKEN = -1, -2, -3, -4, -5, -6, -7
+IMPORT = LAST_CONTROL = -10
 AMEND = 11  # the transition of a flow that goes on by another plan
 KINDS = {1: "machine", 2: "flow", 3: "code"}
 TERMINALS = {None: 0, "plain": 1, "success": 2, "failure": 3, "cancel": 4}
@@ -280,6 +281,7 @@ class Store:
         self.chains = {0: Chain(0, STORE_ID_TEXT)}
         self.definitions, self.by_name, self.commitments = {}, {}, {}
         self.last_pos = self.last_at = 0
+        self.imported, self.imported_at = 0, None  # records of another store still to come
         self.kept = {}  # (what, id) -> (due, pos) of tokens and alarms in force
         self.keys = {}  # key id -> (at, pos) of its last record
 
@@ -499,8 +501,7 @@ class Store:
         if record["fired"] is None:
             record["fired"] = record["at"]
         record["fired"] = number_in(record["fired"], "fired", low=-(1 << 63))
-        if previous_at is not None and record["at"] < previous_at:
-            raise Bad("the time of this record is before that of the one before it")
+        previous_at = self.check_time(record, previous_at)
         body = optional_bytes(record["body"], "body")
         if record["what"] == CREATE:
             if body:
@@ -514,7 +515,34 @@ class Store:
         self.note_key(record)
         self.check_meaning(chain, record, body)
         self.advance(chain, record, body)
+        if record["what"] == IMPORT:
+            self.begin_import(record, body)
+        return previous_at
+
+    def check_time(self, record, previous_at):
+        """Times never fall, but for records of another store; the time that counts from here on."""
+        if self.imported:
+            self.imported -= 1
+            if record["inst"] == 0 or record["root"] is not None:
+                raise Bad("an import brings a record of the store itself, or ends a commit")
+            if self.imported_at is not None and record["at"] < self.imported_at:
+                raise Bad("the time of this record is before that of the one before it")
+            if record["at"] > previous_at:
+                raise Bad("the time of this record is after that of its import")
+            self.imported_at = record["at"]
+            return previous_at
+        if previous_at is not None and record["at"] < previous_at:
+            raise Bad("the time of this record is before that of the one before it")
         return record["at"]
+
+    def begin_import(self, record, body):
+        if record["inst"] != 0:
+            raise Bad("an import in an instance's chain")
+        try:
+            self.imported = number_in(json.loads(body or b"")["records"], "records")
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise Bad(f"an import can't be read: {error}") from error
+        self.imported_at = None
 
     def check_place(self, chain, record):
         is_entry = record["what"] >= 0

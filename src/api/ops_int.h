@@ -95,6 +95,7 @@ pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SH
     X(definition_list)                                                                             \
     X(definition_check)                                                                            \
     X(definition_graph)                                                                            \
+    X(definition_export)                                                                           \
     X(instance_create)                                                                             \
     X(instance_fire)                                                                               \
     X(instance_cancel)                                                                             \
@@ -114,6 +115,7 @@ pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SH
     X(instance_why)                                                                                \
     X(instance_steps)                                                                              \
     X(instance_graph)                                                                              \
+    X(instance_export)                                                                             \
     X(step_list)                                                                                   \
     X(step_claim)                                                                                  \
     X(step_heartbeat)                                                                              \

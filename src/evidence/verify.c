@@ -155,17 +155,15 @@ static pawl_status check_next(struct verify *v, const struct record *record)
     if (record->pos != v->pos + 1)
         return verify_bad(v, "the record at this position is missing");
     verify_at(v, record->pos, record->instance, record->seq);
-    if (v->pos > 0 && record->at_ms < v->at_ms)
-        return verify_bad(v, "the time of this record is before that of the one before it");
-    status = verify_record(v, record);
+    status = verify_time(v, record);
+    if (status == PAWL_OK)
+        status = verify_record(v, record);
     if (status != PAWL_OK)
         return status;
     status = check_root(v, record);
-    if (status != PAWL_OK)
-        return status;
-    v->pos = record->pos;
-    v->at_ms = record->at_ms;
-    return PAWL_OK;
+    if (status == PAWL_OK)
+        v->pos = record->pos;
+    return status;
 }
 
 /* ---- stopping, and keeping the place ---- */

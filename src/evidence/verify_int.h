@@ -112,7 +112,9 @@ struct verify {
     bool whole;           /* the store, not one instance */
     struct store_tip tip; /* as it was at the beginning */
     uint64_t pos;         /* the last record that was checked */
-    int64_t at_ms;        /* and its time */
+    int64_t at_ms;        /* and its time, those of other stores left aside */
+    uint64_t imported;    /* records of another store that are still to come ... */
+    int64_t imported_ms;  /* ... and the time of the last one */
     uint8_t root[SHA_SIZE];
     bool in_commit; /* records were added to root_sha that have no root yet */
 
@@ -165,6 +167,9 @@ pawl_status verify_all_values(struct verify *v);
 pawl_status verify_definition(struct verify *v, uint32_t id, uint32_t *out_index);
 pawl_status verify_define(struct verify *v, const struct record *record);
 pawl_status verify_all_definitions(struct verify *v);
+
+/* verify_import.c: times along the log, and the records that have times of their own. */
+pawl_status verify_time(struct verify *v, const struct record *record);
 
 /* verify_keys.c */
 pawl_status verify_note_key(struct verify *v, const struct record *record);

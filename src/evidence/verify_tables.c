@@ -180,7 +180,7 @@ static const char *const stray_queries[] = {
     " WHERE (SELECT value FROM pawl_meta WHERE key = 'format') IS NOT 1",
     "SELECT pos, 'a number of this record is out of range' FROM pawl_log WHERE pos < 1"
     " OR " IS_NOT_COUNT("inst") " OR " IS_NOT_COUNT("seq") " OR " IS_NOT_COUNT("prev")
-    " OR " IS_NOT_COUNT("skip") " OR " IS_NOT_BETWEEN("what", "-9", "2147483647")
+    " OR " IS_NOT_COUNT("skip") " OR " IS_NOT_BETWEEN("what", "-10", "2147483647")
     " OR " IS_NOT_32_BIT("flags") " OR " IS_NO_NUMBER("at") " OR " IS_NO_NUMBER("fired")
     " OR " IS_NOT_32_BIT("step") " OR " IS_NOT_32_BIT("ord") " OR " IS_NOT_32_BIT("attempt")
     " OR " IS_NOT_COUNT("actor") " OR " IS_NOT_COUNT("payload") " OR " IS_NOT_COUNT("reason")

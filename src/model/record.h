@@ -19,7 +19,8 @@
     X(KEEP_SIGNAL, -6, "keep-signal") /* a buffered signal */           \
     X(TOKEN, -7, "token")                                               \
     X(ERASE, -8, "erase")                                               \
-    X(KEYED, -9, "keyed")        /* an accepted keyed call without an entry */
+    X(KEYED, -9, "keyed")        /* an accepted keyed call without an entry */ \
+    X(IMPORT, -10, "import")     /* how many records of another store follow, with their own times */
 
 enum control {
 #define X(name, number, text) CONTROL_##name = (number),

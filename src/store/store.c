@@ -93,7 +93,7 @@ static void check_records(const struct commit *commit)
         ASSERT(record->pos == commit->records[0].pos + i);
         ASSERT(record->prev < record->pos);
         ASSERT(record->skip < record->pos);
-        ASSERT(record->what >= CONTROL_KEYED);
+        ASSERT(record->what >= CONTROL_IMPORT);
     }
 }
 

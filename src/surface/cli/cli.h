@@ -246,6 +246,8 @@ int verb_token(struct cli *cli);
 int verb_stores(struct cli *cli);
 int verb_alarm(struct cli *cli);
 int verb_demo(struct cli *cli);
+int verb_export(struct cli *cli);
+int verb_import(struct cli *cli);
 int verb_completion(struct cli *cli);
 
 /* ---- Renderings ---- */

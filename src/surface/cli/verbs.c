@@ -170,6 +170,12 @@ static const struct cli_option doctor_options[] = {
     { 0 },
 };
 
+static const struct cli_option export_options[] = {
+    { "definitions", NULL, OPTION_FLAG, NULL, "definitions alone, every version" },
+    { "output", "FILE", OPTION_TEXT, NULL, "into this file, not to standard output" },
+    { 0 },
+};
+
 static const struct cli_option token_options[] = {
     { "scope", "LIST", OPTION_TEXT, "scopes", "read, write, work, define, test, admin, all; write:order: of order only" },
     { "expires", "DURATION", OPTION_TEXT, "expires", "after this; default 90d" },
@@ -276,6 +282,10 @@ const struct verb verbs[] = {
       NULL, { "instance_id" }, .run = verb_verify },
     { "doctor", TRUST, "", 0, 0, "look after the store: owner, disk, clock, versions, integrity", doctor_options,
       "pawl doctor\npawl doctor --rebuild\n", .run = verb_doctor },
+    { "export", TRUST, "[ID...]", 0, MANY, "definitions, and instances with their history and hashes, as lines", export_options,
+      "pawl export --output store.ndjson\npawl export @last > one.ndjson\npawl export --definitions\n", .run = verb_export },
+    { "import", TRUST, "FILE", 1, 1, "take an export in; ids and hashes stay what they are", NULL,
+      "pawl --store sqlite:copy.db import store.ndjson\npawl export | pawl --store sqlite:copy.db import -\n", .run = verb_import },
     { "token", TRUST, "create|list|revoke [ID]", 1, 2, "who may call the server from elsewhere", token_options,
       "pawl token create --scope read,write:order --expires 30d\npawl token revoke 0123456789abcdef\n",
       .run = verb_token },

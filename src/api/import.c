@@ -1,0 +1,205 @@
+/* import.c - an export file taken in: what is there already is left alone, the rest is verified in
+ * memory, then written as one commit. */
+#include "api/import_int.h"
+#include "base/limits.h"
+#include "flow/flow.h"
+
+pawl_status import_open(const char *url, struct scope *scope, struct import **out)
+{
+    struct import *import = ARENA_NEW(&scope->arena, struct import);
+    struct store_options options = { .own = true, .create = true, .heap = &heap_libc };
+    pawl_status status;
+
+    if (!import)
+        return scope_no_memory(scope);
+    import->scope = scope;
+    map_init(&import->by_commitment, &heap_libc);
+    map_init(&import->by_number, &heap_libc);
+    import->sha = sha_new(&heap_libc);
+    import->env = options.env = env_os_new(&heap_libc);
+    status = import->sha && import->env ? store_open(str_of(url), &options, scope, &import->store)
+                                        : scope_no_memory(scope);
+    if (status == PAWL_OK)
+        *out = import;
+    else
+        import_close(import);
+    return status;
+}
+
+void import_close(struct import *import)
+{
+    if (!import)
+        return;
+    store_close(import->store);
+    if (import->env)
+        import->env->close(import->env);
+    sha_free(import->sha);
+    map_fini(&import->by_commitment);
+    map_fini(&import->by_number);
+}
+
+uint64_t import_count(const struct import *import)
+{
+    return import->record_count;
+}
+
+/* ---- What is there already ---- */
+
+static pawl_status count_there(struct import *import, uint64_t pos, uint64_t *count)
+{
+    struct record record;
+
+    for (*count = 0; pos != 0; pos = record.prev, ++*count)
+        if (store_record(import->store, import->scope, pos, &record) != PAWL_OK)
+            return import->scope->error.status;
+    return PAWL_OK;
+}
+
+/* The last hash covers all before it. */
+static pawl_status find_there(struct import *import, struct carried_instance *one)
+{
+    struct scope *scope = import->scope;
+    struct instance_row row;
+    struct head_row head;
+    struct record last;
+    uint64_t count = 0;
+    char id[ID_SIZE + 1];
+    pawl_status status = store_instance(import->store, scope, one->row.number, &row);
+
+    if (status == PAWL_NOT_KNOWN)
+        return PAWL_OK;
+    if (status == PAWL_OK)
+        status = store_head(import->store, scope, one->row.number, false, &head);
+    if (status == PAWL_OK)
+        status = store_record(import->store, scope, head.pos, &last);
+    if (status == PAWL_OK)
+        status = count_there(import, head.pos, &count);
+    if (status != PAWL_OK)
+        return status;
+    id_print(one->row.number, row.random, id);
+    if (strcmp(id, one->id) != 0)
+        return scope_fail(scope, PAWL_CONFLICT,
+                          "instance %s: its number belongs to another one here, %s; an id is for "
+                          "ever, so import it into a store where the number is free",
+                          one->id, id);
+    one->is_there = count == one->record_count && memcmp(last.hash, one->last_hash, SHA_SIZE) == 0;
+    if (one->is_there)
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_CONFLICT,
+                      "instance %s is here already with other records: %llu here, %llu in the file",
+                      one->id, (unsigned long long)count, (unsigned long long)one->record_count);
+}
+
+static pawl_status find_all_there(struct import *import, uint32_t *there)
+{
+    pawl_status status = PAWL_OK;
+
+    *there = 0;
+    for (uint32_t i = 0; status == PAWL_OK && i < import->instance_count; i++) {
+        struct carried_instance *one = &import->instances[i];
+
+        status = find_there(import, one);
+        *there += one->is_there;
+    }
+    return status;
+}
+
+/* What is cut off at the end of a chain no hash can tell. */
+static pawl_status check_counts(struct import *import)
+{
+    for (uint32_t i = 0; i < import->instance_count; i++) {
+        const struct carried_instance *one = &import->instances[i];
+
+        if (one->record_count == 0 || one->record_count != one->said_count)
+            return scope_fail(import->scope, PAWL_INVALID_REQUEST,
+                              "instance %s: expected %llu records, found %llu in the file", one->id,
+                              (unsigned long long)one->said_count,
+                              (unsigned long long)one->record_count);
+    }
+    return PAWL_OK;
+}
+
+/* ---- Verified in memory ---- */
+
+static pawl_status put(struct import *import, struct store *store, struct scope *scope,
+                       struct commit *commit)
+{
+    struct store_tip tip;
+    pawl_status status = store_begin(store, scope, &tip);
+
+    if (status != PAWL_OK)
+        return status;
+    status = import_build(import, store, &tip, scope, commit);
+    if (status != PAWL_OK || commit->record_count + commit->definition_count == 0) {
+        store_rollback(store);
+        return status;
+    }
+    return store_commit(store, scope, commit);
+}
+
+static pawl_status verify(struct store *store, struct scope *scope)
+{
+    struct verify_request request = { .flows = &flow_behavior };
+    struct verify_report report;
+    pawl_status status = verify_run(store, &heap_libc, &request, &report, &scope->error);
+
+    if (status != PAWL_OK || report.valid)
+        return status;
+    return scope_fail(scope, PAWL_INVALID_REQUEST, "instance %s, entry %llu: %.200s",
+                      report.bad_instance[0] ? report.bad_instance : "(none)",
+                      (unsigned long long)report.bad_seq, report.what);
+}
+
+static pawl_status try_in_memory(struct import *import)
+{
+    struct store_options options = { .create = true, .heap = &heap_libc, .env = import->env };
+    struct store *store = NULL;
+    struct commit commit;
+    struct scope scope;
+    pawl_status status;
+
+    scope_init(&scope, &heap_libc, SIZE_MAX);
+    status = store_open(STR("memory:"), &options, &scope, &store);
+    if (status == PAWL_OK)
+        status = put(import, store, &scope, &commit);
+    if (status == PAWL_OK)
+        status = verify(store, &scope);
+    store_close(store);
+    if (status != PAWL_OK)
+        import->scope->error = scope.error;
+    scope_fini(&scope);
+    return status;
+}
+
+/* ---- The end ---- */
+
+static void print_done(const struct commit *commit, uint32_t there, struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "instances");
+    json_u64(out, commit->instance_count);
+    json_key(out, "records");
+    json_u64(out, commit->record_count);
+    json_key(out, "definitions");
+    json_u64(out, commit->definition_count);
+    json_key(out, "already_there");
+    json_u64(out, there);
+    json_close(out, '}');
+}
+
+pawl_status import_finish(struct import *import, struct buf *out)
+{
+    struct commit commit = { 0 };
+    uint32_t there = 0;
+    pawl_status status = check_counts(import);
+
+    if (status == PAWL_OK)
+        status = try_in_memory(import);
+    if (status == PAWL_OK)
+        status = find_all_there(import, &there);
+    if (status == PAWL_OK)
+        status = put(import, import->store, import->scope, &commit);
+    if (status == PAWL_OK)
+        print_done(&commit, there, out);
+    return status;
+}

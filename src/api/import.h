@@ -1,0 +1,30 @@
+/* import.h - instances and definitions of another store, taken in with their ids and hashes.
+ *
+ * It is one commit: all or nothing. What is there already, with the same records, is left alone.
+ * Before anything is written the whole is put into a store in memory and verified there, decisions
+ * of flows included. */
+#ifndef PAWL_API_IMPORT_H
+#define PAWL_API_IMPORT_H
+
+#include "base/buf.h"
+#include "base/scope.h"
+
+struct import;
+
+/* Own the store at `url`, without an engine; it is made if it is missing. IN_USE. What is read
+ * lives in `scope`, which has the words of every failure. */
+pawl_status import_open(const char *url, struct scope *scope, struct import **out);
+void import_close(struct import *import); /* NULL is allowed */
+
+/* One line of an export file. INVALID_REQUEST: it is none, or a value does not match its hash. */
+pawl_status import_line(struct import *import, str line);
+
+/* How many records have been read. */
+uint64_t import_count(const struct import *import);
+
+/* Check, and write. Into `out`: {instances, records, definitions, already_there}. INVALID_REQUEST:
+ * a hash does not check, or the records are not valid; CONFLICT: something is there already, and
+ * is not the same. */
+pawl_status import_finish(struct import *import, struct buf *out);
+
+#endif

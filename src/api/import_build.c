@@ -1,0 +1,441 @@
+/* import_build.c - one commit of what was read: records with new positions and the hashes they
+ * have, values with new ids, and the live rows that follow. */
+#include "api/import_int.h"
+#include "base/limits.h"
+#include <stdlib.h>
+
+static const char store_id_text[] = "00000000000000000000000000";
+
+/* ---- Definitions: each is known by its name and version, or, inline, by its text ---- */
+
+static pawl_status find_known(struct building *b, struct carried_definition *definition)
+{
+    struct definition_row *row = &definition->row, known;
+    pawl_status status =
+        store_find_definition(b->store, b->scope, row->name, row->name.data ? row->version : 0,
+                              row->name.data ? NULL : row->source_sha, &known);
+
+    definition->is_there = status == PAWL_OK;
+    if (status == PAWL_NOT_KNOWN) {
+        row->id = b->tip->last_definition + b->definition_count + 1;
+        b->definitions[b->definition_count++] = *row;
+        return PAWL_OK;
+    }
+    if (status != PAWL_OK)
+        return status;
+    row->id = known.id;
+    if (memcmp(known.source_sha, row->source_sha, SHA_SIZE) != 0 ||
+        memcmp(known.compiled_sha, row->compiled_sha, SHA_SIZE) != 0)
+        return scope_fail(b->scope, PAWL_CONFLICT,
+                          "definition %.*s@%u: expected the text of the export, found another one "
+                          "under this name and version",
+                          STR_ARG(row->name), row->version);
+    return PAWL_OK;
+}
+
+/* ---- Records ---- */
+
+static const uint8_t *commitment_of(const struct import *import, uint64_t place)
+{
+    return place ? import->values[place - 1].commitment : NULL;
+}
+
+/* Another salt, another commitment: where the store has these bytes interned, its own stays the one
+ * that is found by them. */
+static void add_value(struct building *b, const struct carried_value *carried)
+{
+    struct value *value = &b->values[b->value_count++], known;
+
+    *value = (struct value){ .id = b->tip->last_value + b->value_count,
+                             .bytes = carried->bytes,
+                             .interned = carried->interned };
+    memcpy(value->commitment, carried->commitment, SHA_SIZE);
+    memcpy(value->salt, carried->salt, SALT_SIZE);
+    if (value->interned && store_find_value(b->store, b->scope, value->bytes, &known) == PAWL_OK)
+        value->interned = false;
+}
+
+static uint64_t value_id(struct building *b, uint64_t place)
+{
+    if (place == 0)
+        return 0;
+    if (b->value_ids[place - 1] == 0) {
+        add_value(b, &b->import->values[place - 1]);
+        b->value_ids[place - 1] = b->tip->last_value + b->value_count;
+    }
+    return b->value_ids[place - 1];
+}
+
+static struct record *next_record(struct building *b)
+{
+    struct record *record = &b->records[b->record_count++];
+
+    record->pos = b->tip->pos + b->record_count;
+    return record;
+}
+
+/* A record of this store's own chain. */
+static pawl_status add_own(struct building *b, int32_t what, struct buf *body)
+{
+    struct record *record = next_record(b);
+
+    *record = (struct record){ .pos = record->pos,
+                               .prev = b->store_pos,
+                               .what = what,
+                               .at_ms = b->now_ms,
+                               .fired_at_ms = b->now_ms,
+                               .body = buf_keep(body, &b->scope->arena) };
+    buf_fini(body);
+    if (!record->body.data)
+        return scope_no_memory(b->scope);
+    record_hash(b->import->sha, b->store_hash, store_id_text, record, record->body,
+                &(struct commitments){ 0 }, record->hash);
+    b->store_pos = record->pos;
+    memcpy(b->store_hash, record->hash, SHA_SIZE);
+    return PAWL_OK;
+}
+
+static pawl_status add_define(struct building *b, const struct definition_row *row)
+{
+    char source[2 * SHA_SIZE + 1], compiled[2 * SHA_SIZE + 1];
+    struct buf body;
+
+    sha_hex(row->source_sha, SHA_SIZE, source);
+    sha_hex(row->compiled_sha, SHA_SIZE, compiled);
+    buf_init(&body, b->scope->arena.heap, LIMIT_TEXT);
+    json_open(&body, '{');
+    json_key(&body, "name");
+    json_str(&body, row->name);
+    json_key(&body, "version");
+    json_u64(&body, row->version);
+    json_key(&body, "kind");
+    json_text(&body, definition_kind_name((enum definition_kind)row->kind));
+    json_key(&body, "source");
+    json_text(&body, source);
+    json_key(&body, "compiled");
+    json_text(&body, compiled);
+    json_close(&body, '}');
+    return add_own(b, CONTROL_DEFINE, &body);
+}
+
+/* Before the records of another store: how many there are; behind them: 0, so that the log ends
+ * with a time of its own. */
+static pawl_status add_import(struct building *b, uint32_t count)
+{
+    struct buf body;
+
+    buf_init(&body, b->scope->arena.heap, LIMIT_TEXT);
+    buf_fmt(&body, "{\"records\":%u}", count);
+    return add_own(b, CONTROL_IMPORT, &body);
+}
+
+static void creation_of(const struct building *b, const struct carried_instance *instance,
+                        struct buf *out)
+{
+    const struct import *import = b->import;
+    const struct definition_row *definition = &import->definitions[instance->definition].row;
+    struct creation_facts facts = {
+        .source_sha = definition->source_sha,
+        .compiled_sha = definition->compiled_sha,
+        .name = definition->name,
+        .version = definition->version,
+        .subject = commitment_of(import, instance->row.subject),
+        .input = commitment_of(import, instance->row.input),
+        .metadata = commitment_of(import, instance->row.metadata),
+        .correlation = instance->row.correlation,
+        .labels = instance->row.labels,
+        .parent_id = str_of(instance->parent),
+        .test = instance->row.test,
+    };
+
+    creation_body(&facts, out);
+}
+
+static pawl_status check_hash(struct building *b, struct carried_instance *instance,
+                              const struct record *given, const struct record *record)
+{
+    const struct commitments commitments = { commitment_of(b->import, given->actor),
+                                             commitment_of(b->import, given->payload),
+                                             commitment_of(b->import, given->reason) };
+    struct buf creation;
+    uint8_t hash[SHA_SIZE];
+    bool is_creation = given->what == CONTROL_CREATE;
+
+    buf_init(&creation, b->scope->arena.heap, LIMIT_SCOPE);
+    if (is_creation)
+        creation_of(b, instance, &creation);
+    record_hash(b->import->sha, instance->hash, instance->id, record,
+                is_creation ? buf_view(&creation) : record->body, &commitments, hash);
+    buf_fini(&creation);
+    memcpy(instance->hash, record->hash, SHA_SIZE);
+    if (memcmp(hash, record->hash, SHA_SIZE) == 0)
+        return PAWL_OK;
+    return scope_fail(
+        b->scope, PAWL_INVALID_REQUEST,
+        "instance %s, entry %llu (%s): its hash does not check; the file was changed, "
+        "or a line is missing",
+        instance->id, (unsigned long long)record->seq,
+        is_creation       ? "its creation"
+        : given->what < 0 ? "a control record"
+                          : "a transition");
+}
+
+/* ---- One record after the other ---- */
+
+static pawl_status step_on(struct building *b, struct carried_instance *instance,
+                           const struct record *record)
+{
+    const struct definition *definition = b->import->definitions[instance->definition].loaded;
+
+    if (record->what >= 0 && (uint32_t)record->what >= definition->transition_count)
+        return scope_fail(b->scope, PAWL_INVALID_REQUEST,
+                          "instance %s, entry %llu: its definition has no transition %d",
+                          instance->id, (unsigned long long)record->seq, record->what);
+    instance->state = record->what >= 0                ? definition->transitions[record->what].to
+                      : record->what == CONTROL_CREATE ? definition->initial
+                                                       : instance->state;
+    instance->pos = record->pos;
+    instance->seq = record->seq;
+    if (record->what >= 0 && record->seq % SKIP_EVERY == 0)
+        instance->skip = record->pos;
+    return PAWL_OK;
+}
+
+static pawl_status add_record(struct building *b, const struct carried_record *carried)
+{
+    struct carried_instance *instance = &b->import->instances[carried->instance];
+    const struct record *given = &carried->record;
+    struct record *record = next_record(b);
+    uint64_t pos = record->pos;
+    pawl_status status;
+
+    *record = *given;
+    record->pos = pos;
+    record->prev = instance->pos;
+    record->skip = given->what >= 0 && given->seq % SKIP_EVERY == 0 ? instance->skip : 0;
+    record->actor = value_id(b, given->actor);
+    record->payload = value_id(b, given->payload);
+    record->reason = value_id(b, given->reason);
+    if (given->what == CONTROL_CREATE) {
+        struct instance_row *row = &b->instances[b->instance_count++];
+
+        *row = instance->row;
+        row->definition = b->import->definitions[instance->definition].row.id;
+        row->created_pos = pos;
+        row->creator = value_id(b, row->creator);
+        row->subject = value_id(b, row->subject);
+        row->input = value_id(b, row->input);
+        row->metadata = value_id(b, row->metadata);
+    }
+    status = check_hash(b, instance, given, record);
+    if (status == PAWL_OK)
+        status = step_on(b, instance, record);
+    if (status == PAWL_OK && record->key.data) {
+        struct key_row *key = &b->keys[b->key_count++];
+
+        *key = (struct key_row){ .at_ms = record->at_ms, .pos = pos };
+        memcpy(key->id, record->key.data, KEY_ID_SIZE);
+    }
+    return status == PAWL_OK ? import_live(b, instance, record) : status;
+}
+
+/* ---- All of it ---- */
+
+static int compare_records(const void *a, const void *b)
+{
+    const struct carried_record *left = a, *right = b;
+
+    if (left->record.at_ms != right->record.at_ms)
+        return left->record.at_ms < right->record.at_ms ? -1 : 1;
+    return (left->position > right->position) - (left->position < right->position);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct instance_row *left = a, *right = b;
+
+    return (left->number > right->number) - (left->number < right->number);
+}
+
+static int compare_heads(const void *a, const void *b)
+{
+    const struct head_row *left = a, *right = b;
+
+    return (left->instance > right->instance) - (left->instance < right->instance);
+}
+
+static bool make_room(struct building *b)
+{
+    const struct import *import = b->import;
+    struct arena *arena = &b->scope->arena;
+    uint32_t records = import->record_count + import->definition_count + 2;
+
+    b->records = ARENA_ARRAY(arena, struct record, records);
+    b->keys = ARENA_ARRAY(arena, struct key_row, records);
+    b->values = ARENA_ARRAY(arena, struct value, import->value_count + 1);
+    b->value_ids = ARENA_ARRAY(arena, uint64_t, import->value_count + 1);
+    b->definitions = ARENA_ARRAY(arena, struct definition_row, import->definition_count + 1);
+    b->instances = ARENA_ARRAY(arena, struct instance_row, import->instance_count + 1);
+    b->heads = ARENA_ARRAY(arena, struct head_row, import->instance_count + 2);
+    return !arena->failed;
+}
+
+static pawl_status read_store_chain(struct building *b)
+{
+    struct head_row head;
+    struct record record;
+    pawl_status status = store_head(b->store, b->scope, 0, false, &head);
+
+    if (status == PAWL_NOT_KNOWN)
+        return PAWL_OK;
+    if (status == PAWL_OK)
+        status = store_record(b->store, b->scope, head.pos, &record);
+    if (status != PAWL_OK)
+        return status;
+    b->store_pos = head.pos;
+    memcpy(b->store_hash, record.hash, SHA_SIZE);
+    return PAWL_OK;
+}
+
+static pawl_status add_definitions(struct building *b)
+{
+    struct import *import = b->import;
+    pawl_status status = read_store_chain(b);
+
+    for (uint32_t i = 0; status == PAWL_OK && i < import->definition_count; i++) {
+        status = find_known(b, &import->definitions[i]);
+        if (status == PAWL_OK && !import->definitions[i].is_there &&
+            import->definitions[i].row.name.data)
+            status = add_define(b, &import->definitions[i].row);
+    }
+    return status;
+}
+
+static bool is_wanted(const struct import *import, const struct carried_record *record)
+{
+    return !import->instances[record->instance].is_there;
+}
+
+static pawl_status add_records(struct building *b)
+{
+    struct import *import = b->import;
+    uint32_t count = 0;
+    pawl_status status;
+
+    for (uint32_t i = 0; i < import->record_count; i++) {
+        count += is_wanted(import, &import->records[i]);
+        if (import->records[i].record.at_ms > b->now_ms)
+            return scope_fail(b->scope, PAWL_CONFLICT,
+                              "instance %s: its records are of a time that has not come here yet",
+                              import->instances[import->records[i].instance].id);
+    }
+    if (count == 0)
+        return PAWL_OK;
+    status = add_import(b, count);
+    for (uint32_t i = 0; status == PAWL_OK && i < import->record_count; i++)
+        if (is_wanted(import, &import->records[i]))
+            status = add_record(b, &import->records[i]);
+    return status == PAWL_OK ? add_import(b, 0) : status;
+}
+
+static void forget_chains(struct import *import)
+{
+    for (uint32_t i = 0; i < import->instance_count; i++) {
+        struct carried_instance *one = &import->instances[i];
+
+        one->pos = one->seq = one->skip = one->state = 0;
+        memset(one->hash, 0, SHA_SIZE);
+    }
+}
+
+static void add_heads(struct building *b)
+{
+    const struct import *import = b->import;
+
+    if (b->store_pos > b->tip->pos)
+        b->heads[b->head_count++] = (struct head_row){ .pos = b->store_pos };
+    for (uint32_t i = 0; i < import->instance_count; i++) {
+        const struct carried_instance *one = &import->instances[i];
+
+        if (!one->is_there)
+            b->heads[b->head_count++] = (struct head_row){
+                .instance = one->row.number, .seq = one->seq, .pos = one->pos, .state = one->state
+            };
+    }
+    qsort(b->heads, b->head_count, sizeof *b->heads, compare_heads);
+}
+
+/* One commit, one root. */
+static void seal(struct building *b)
+{
+    uint8_t root[SHA_SIZE];
+    struct record *last;
+
+    if (b->record_count == 0)
+        return;
+    if (b->tip->pos == 0)
+        root_first(b->import->sha, b->tip->store_id, root);
+    else
+        memcpy(root, b->tip->root, SHA_SIZE);
+    root_begin(b->import->sha, root);
+    for (uint32_t i = 0; i < b->record_count; i++)
+        root_add(b->import->sha, b->records[i].hash);
+    last = &b->records[b->record_count - 1];
+    root_end(b->import->sha, last->root);
+    last->has_root = true;
+}
+
+/* Old keys may be gone; of one that was used twice the last counts. */
+static void keep_keys(struct building *b)
+{
+    int64_t oldest = b->record_count ? b->records[b->record_count - 1].at_ms - KEY_KEPT_MS : 0;
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < b->key_count; i++)
+        if (b->keys[i].at_ms >= oldest)
+            b->keys[kept++] = b->keys[i];
+    b->key_count = kept;
+}
+
+pawl_status import_build(struct import *import, struct store *store, const struct store_tip *tip,
+                         struct scope *scope, struct commit *out)
+{
+    struct building b = { .import = import, .store = store, .tip = tip, .scope = scope };
+    pawl_status status = make_room(&b) ? PAWL_OK : scope_no_memory(scope);
+
+    b.now_ms = import->env->now_ms(import->env);
+    if (b.now_ms < tip->at_ms)
+        b.now_ms = tip->at_ms;
+
+    if (import->record_count > 1)
+        qsort(import->records, import->record_count, sizeof *import->records, compare_records);
+    forget_chains(import);
+    if (status == PAWL_OK)
+        status = add_definitions(&b);
+    if (status == PAWL_OK)
+        status = add_records(&b);
+    if (status != PAWL_OK)
+        return status;
+    add_heads(&b);
+    qsort(b.instances, b.instance_count, sizeof *b.instances, compare_rows);
+    seal(&b);
+    keep_keys(&b);
+    *out = (struct commit){ .records = b.records,
+                            .record_count = b.record_count,
+                            .values = b.values,
+                            .value_count = b.value_count,
+                            .definitions = b.definitions,
+                            .definition_count = b.definition_count,
+                            .instances = b.instances,
+                            .instance_count = b.instance_count,
+                            .heads = b.heads,
+                            .head_count = b.head_count,
+                            .live = b.live,
+                            .live_count = b.live_count,
+                            .keys = b.keys,
+                            .key_count = b.key_count,
+                            .keys_before_ms = INT64_MIN,
+                            /* Rows of others that lag still do. */
+                            .flushed = tip->flushed == tip->pos ? tip->pos + b.record_count : 0 };
+    return PAWL_OK;
+}

@@ -1,0 +1,91 @@
+/* import_int.h - private to the import: what was read, and a commit made of it. */
+#ifndef PAWL_API_IMPORT_INT_H
+#define PAWL_API_IMPORT_INT_H
+
+#include "api/import.h"
+#include "base/map.h"
+#include "base/node.h"
+#include "env/env.h"
+#include "evidence/evidence.h"
+#include "store/store.h"
+
+/* In rows and records that were read, the id of a value is its place here + 1. */
+struct carried_value {
+    uint8_t commitment[SHA_SIZE], salt[SALT_SIZE];
+    str bytes; /* data NULL: erased */
+    bool interned;
+};
+
+struct carried_definition {
+    struct definition_row row; /* row.id: in the store that is built for */
+    struct definition *loaded;
+    bool is_there;
+};
+
+struct carried_instance {
+    struct instance_row row;
+    char id[ID_SIZE + 1], parent[ID_SIZE + 1];
+    uint32_t definition;               /* its place */
+    uint64_t record_count, said_count; /* read; said by the file to be there */
+    uint8_t last_hash[SHA_SIZE];
+    bool is_there;
+    /* While a commit is made: */
+    uint64_t pos, seq, skip;
+    uint32_t state;
+    uint8_t hash[SHA_SIZE];
+};
+
+struct carried_record {
+    struct record record;
+    uint32_t instance; /* its place */
+    uint64_t position; /* where it came from: the order of those that have the same time */
+};
+
+struct import {
+    struct scope *scope;
+    struct env *env;
+    struct store *store;
+    struct sha *sha;
+    struct carried_value *values;
+    struct carried_definition *definitions;
+    struct carried_instance *instances;
+    struct carried_record *records;
+    uint32_t value_count, value_capacity, definition_count, definition_capacity;
+    uint32_t instance_count, instance_capacity, record_count, record_capacity;
+    struct map by_commitment; /* the first 8 bytes -> place of a value */
+    struct map by_number;     /* of an instance -> its place */
+    uint64_t line;
+};
+
+/* A commit in the making, for one store. */
+struct building {
+    struct import *import;
+    struct store *store;
+    const struct store_tip *tip;
+    struct scope *scope;
+    struct record *records;
+    struct value *values;
+    uint64_t *value_ids; /* by place; 0: nothing that is built names it yet */
+    struct definition_row *definitions;
+    struct instance_row *instances;
+    struct head_row *heads;
+    struct live_change *live;
+    struct key_row *keys;
+    uint32_t record_count, value_count, definition_count, instance_count, head_count, live_count,
+        key_count;
+    uint32_t live_capacity;
+    int64_t now_ms;     /* of this store */
+    uint64_t store_pos; /* the store's own chain */
+    uint8_t store_hash[SHA_SIZE];
+};
+
+/* import_live.c: what this record, the instance's last, changes in live rows. */
+pawl_status import_live(struct building *b, struct carried_instance *instance,
+                        const struct record *record);
+
+/* import_build.c: the commit that puts what is not there into a store that ends at `tip`. INVALID_
+ * REQUEST: a hash does not check. The texts are the import's; rows live in `scope`. */
+pawl_status import_build(struct import *import, struct store *store, const struct store_tip *tip,
+                         struct scope *scope, struct commit *out);
+
+#endif

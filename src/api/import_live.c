@@ -1,0 +1,98 @@
+/* import_live.c - the live rows that a record leaves behind, as changes in their order. */
+#include "api/import_int.h"
+
+static void add_change(struct building *b, struct live_change change)
+{
+    ASSERT(b->live_count < b->live_capacity);
+    b->live[b->live_count++] = change;
+}
+
+static void add_effect(struct building *b, const struct carried_instance *instance,
+                       const struct record *record, const struct effect *effect)
+{
+    static const int kinds[] = {
+        [EFFECT_STEP] = LIVE_STEP_PUT,  [EFFECT_READY] = LIVE_STEP_PUT,
+        [EFFECT_RUN] = LIVE_STEP_PUT,   [EFFECT_END] = LIVE_STEP_DELETE,
+        [EFFECT_ARM] = LIVE_TIMER_PUT,  [EFFECT_DISARM] = LIVE_TIMER_DELETE,
+        [EFFECT_AWAIT] = LIVE_WAIT_PUT, [EFFECT_LEAVE] = LIVE_WAIT_DELETE,
+    };
+    bool is_new = effect->kind == EFFECT_STEP;
+
+    if ((size_t)effect->kind >= sizeof kinds / sizeof kinds[0])
+        return; /* nothing of it is live */
+    add_change(b, (struct live_change){
+                      .kind = (enum live_change_kind)kinds[effect->kind],
+                      .instance = instance->row.number,
+                      .ordinal = effect->ordinal,
+                      .plan = is_new         ? effect->plan
+                              : record->step ? record->step - 1
+                                             : 0,
+                      .attempt = is_new ? effect->attempt : record->attempt,
+                      .status = is_new                         ? effect->status
+                                : effect->kind == EFFECT_READY ? STEP_READY
+                                                               : STEP_RUNNING,
+                      .name = effect->kind == EFFECT_RUN ? STR_NONE : effect->name,
+                      .due_at_ms = effect->due_at_ms,
+                      .test = instance->row.test,
+                  });
+}
+
+static void arm_deadlines(struct building *b, const struct carried_instance *instance,
+                          const struct definition *definition, int64_t at_ms)
+{
+    for (uint32_t i = 0; i < definition->deadline_count; i++)
+        if (definition->deadlines[i].state == definition->initial)
+            add_change(b,
+                       (struct live_change){ .kind = LIVE_TIMER_PUT,
+                                             .instance = instance->row.number,
+                                             .name = definition->deadlines[i].name,
+                                             .due_at_ms = at_ms + definition->deadlines[i].after_ms,
+                                             .test = instance->row.test });
+}
+
+static pawl_status reserve_live(struct building *b, uint32_t more)
+{
+    uint32_t wanted = b->live_capacity ? b->live_capacity : 64;
+    struct live_change *grown;
+
+    if (b->live_count + more <= b->live_capacity)
+        return PAWL_OK;
+    while (wanted < b->live_count + more)
+        wanted *= 2;
+    grown = ARENA_ARRAY(&b->scope->arena, struct live_change, wanted);
+    if (!grown)
+        return scope_no_memory(b->scope);
+    if (b->live_count > 0)
+        memcpy(grown, b->live, b->live_count * sizeof *grown);
+    b->live = grown;
+    b->live_capacity = wanted;
+    return PAWL_OK;
+}
+
+pawl_status import_live(struct building *b, struct carried_instance *instance,
+                        const struct record *record)
+{
+    const struct definition *definition = b->import->definitions[instance->definition].loaded;
+    struct effect_list effects = { 0 };
+    pawl_status status = PAWL_OK;
+
+    if (record->what >= 0 && record->body.size > 0)
+        status = effects_read(b->scope, record->body, &effects);
+    if (status == PAWL_OK)
+        status = reserve_live(b, effects.count + definition->deadline_count + 1);
+    if (status != PAWL_OK)
+        return status;
+    for (uint32_t i = 0; i < effects.count; i++)
+        add_effect(b, instance, record, &effects.items[i]);
+    if (record->what == CONTROL_CREATE)
+        arm_deadlines(b, instance, definition, record->at_ms);
+    if (record->what == CONTROL_PAUSE || record->what == CONTROL_RESUME)
+        add_change(b,
+                   (struct live_change){ .kind = record->what == CONTROL_PAUSE ? LIVE_PAUSE_PUT
+                                                                               : LIVE_PAUSE_DELETE,
+                                         .instance = instance->row.number,
+                                         .pos = record->pos });
+    if (record->what >= 0 && definition->states[instance->state].terminal != TERMINAL_NOT)
+        add_change(b, (struct live_change){ .kind = LIVE_CLEAR, .instance = instance->row.number });
+    return PAWL_OK;
+}

@@ -1,0 +1,380 @@
+/* import_read.c - lines of an export file into what will be a commit. */
+#include "api/import_int.h"
+#include "base/limits.h"
+#include "model/grow.h"
+
+#define GROW(import, items, count, capacity)                                                       \
+    grow_array(&(import)->scope->arena, (import)->items, (import)->count, &(import)->capacity,     \
+               sizeof *(import)->items)
+
+static pawl_status bad(const struct import *import, const char *what)
+{
+    return scope_fail(import->scope, PAWL_INVALID_REQUEST,
+                      "line %llu: expected %s, found none that can be read",
+                      (unsigned long long)import->line, what);
+}
+
+/* ---- Members ---- */
+
+static str text_of(const struct node *object, const char *key)
+{
+    const struct node *node = node_find(object, key);
+
+    return node && node->kind == NODE_STRING ? node->text : STR_NONE;
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool read_hex(str hex, uint8_t *out, size_t size)
+{
+    bool is_good = hex.size == 2 * size;
+
+    for (size_t i = 0; is_good && i < size; i++) {
+        int high = hex_digit(hex.data[2 * i]), low = hex_digit(hex.data[2 * i + 1]);
+
+        is_good = high >= 0 && low >= 0;
+        out[i] = (uint8_t)(high * 16 + low);
+    }
+    return is_good;
+}
+
+/* Bytes as text, or in hexadecimal under another name. */
+static bool read_bytes(const struct import *import, const struct node *object, const char *key,
+                       const char *hex_key, str *out)
+{
+    str hex = text_of(object, hex_key);
+    uint8_t *bytes;
+
+    *out = text_of(object, key);
+    if (!hex.data)
+        return true;
+    bytes = arena_alloc(&import->scope->arena, hex.size / 2 + 1);
+    *out = (str){ (const char *)bytes, hex.size / 2 };
+    return bytes && read_hex(hex, bytes, hex.size / 2);
+}
+
+static bool read_i64(const struct node *object, const char *key, int64_t *out)
+{
+    const struct node *node = node_find(object, key);
+
+    return node && node_to_i64(node, out);
+}
+
+static bool read_u32(const struct node *object, const char *key, uint32_t *out)
+{
+    const struct node *node = node_find(object, key);
+    int64_t number = 0;
+
+    if (node && (!node_to_i64(node, &number) || number < 0 || number > UINT32_MAX))
+        return false;
+    *out = (uint32_t)number;
+    return true;
+}
+
+/* ---- Values ---- */
+
+static uint64_t short_of(const uint8_t commitment[SHA_SIZE])
+{
+    uint64_t key;
+
+    memcpy(&key, commitment, sizeof key);
+    return key ? key : 1;
+}
+
+static bool parse_value(struct import *import, const struct node *node, struct carried_value *out)
+{
+    const struct node *interned = node_find(node, "interned");
+    uint8_t found[SHA_SIZE];
+
+    *out = (struct carried_value){ .interned = interned && interned->truth };
+    if (!read_hex(text_of(node, "commitment"), out->commitment, SHA_SIZE) ||
+        !read_bytes(import, node, "text", "hex", &out->bytes))
+        return false;
+    if (!out->bytes.data)
+        return true; /* erased: the commitment is all there is */
+    if (!read_hex(text_of(node, "salt"), out->salt, SALT_SIZE))
+        return false;
+    value_commit(import->sha, out->salt, out->bytes, found);
+    return memcmp(found, out->commitment, SHA_SIZE) == 0;
+}
+
+/* Its place + 1 into *id; one that came before is the same one. */
+static pawl_status read_value(struct import *import, const struct node *object, const char *key,
+                              uint64_t *id)
+{
+    const struct node *node = node_find(object, key);
+    struct carried_value value, *values;
+    uint32_t known;
+
+    *id = 0;
+    if (!node || node->kind == NODE_NULL)
+        return PAWL_OK;
+    if (!parse_value(import, node, &value))
+        return bad(import, "a value that matches its commitment");
+    known = map_get(&import->by_commitment, short_of(value.commitment));
+    if (known != MAP_NONE &&
+        memcmp(import->values[known].commitment, value.commitment, SHA_SIZE) == 0) {
+        *id = known + 1;
+        return PAWL_OK;
+    }
+    values = GROW(import, values, value_count, value_capacity);
+    if (!values ||
+        !map_put(&import->by_commitment, short_of(value.commitment), import->value_count))
+        return scope_no_memory(import->scope);
+    import->values = values;
+    values[import->value_count++] = value;
+    *id = import->value_count;
+    return PAWL_OK;
+}
+
+/* ---- Definitions ---- */
+
+static enum definition_kind kind_of(str name)
+{
+    for (enum definition_kind kind = KIND_MACHINE; kind <= KIND_CODE; kind++)
+        if (str_is(name, definition_kind_name(kind)))
+            return kind;
+    return KIND_UNKNOWN;
+}
+
+static bool parse_definition(struct import *import, const struct node *node,
+                             struct definition_row *row)
+{
+    uint8_t source[SHA_SIZE], compiled[SHA_SIZE];
+
+    *row = (struct definition_row){ .name = text_of(node, "name"),
+                                    .kind = (int)kind_of(text_of(node, "kind")),
+                                    .compiled = text_of(node, "compiled") };
+    if (row->kind == KIND_UNKNOWN || !row->compiled.data ||
+        (row->name.data && !definition_name_is_valid(row->name)) ||
+
+        !read_bytes(import, node, "source", "source_hex", &row->source) || !row->source.data ||
+        !read_u32(node, "version", &row->version) ||
+        (row->name.data != NULL) != (row->version > 0) ||
+        !read_i64(node, "created_at", &row->created_at_ms) ||
+        !read_hex(text_of(node, "sha256"), row->source_sha, SHA_SIZE) ||
+        !read_hex(text_of(node, "compiled_sha256"), row->compiled_sha, SHA_SIZE))
+        return false;
+    sha_once(import->sha, row->source, source);
+    sha_once(import->sha, row->compiled, compiled);
+    return memcmp(source, row->source_sha, SHA_SIZE) == 0 &&
+           memcmp(compiled, row->compiled_sha, SHA_SIZE) == 0;
+}
+
+static uint32_t find_definition(const struct import *import, const uint8_t *source,
+                                const uint8_t *compiled, str name, uint32_t version)
+{
+    for (uint32_t i = 0; i < import->definition_count; i++) {
+        const struct definition_row *row = &import->definitions[i].row;
+
+        if (row->version == version && str_eq(row->name, name) &&
+            memcmp(row->source_sha, source, SHA_SIZE) == 0 &&
+            memcmp(row->compiled_sha, compiled, SHA_SIZE) == 0)
+            return i;
+    }
+    return UINT32_MAX;
+}
+
+/* One name and version, two texts: the file is of more than one store. */
+static bool has_another(const struct import *import, const struct definition_row *row)
+{
+    for (uint32_t i = 0; i < import->definition_count; i++) {
+        const struct definition_row *other = &import->definitions[i].row;
+
+        if (row->name.data
+                ? row->version == other->version && str_eq(row->name, other->name)
+                : !other->name.data && memcmp(row->source_sha, other->source_sha, SHA_SIZE) == 0)
+            return true;
+    }
+    return false;
+}
+
+static pawl_status read_definition(struct import *import, const struct node *node)
+{
+    struct carried_definition *definitions, one = { 0 };
+
+    if (!parse_definition(import, node, &one.row))
+        return bad(import, "a definition whose texts match their sha256");
+    if (find_definition(import, one.row.source_sha, one.row.compiled_sha, one.row.name,
+                        one.row.version) != UINT32_MAX)
+        return PAWL_OK;
+    if (has_another(import, &one.row))
+        return bad(import, "one text for each name and version");
+    if (definition_load(import->scope, one.row.compiled, &one.loaded) != PAWL_OK ||
+        (int)one.loaded->kind != one.row.kind)
+        return bad(import, "a compiled definition");
+    definitions = GROW(import, definitions, definition_count, definition_capacity);
+    if (!definitions)
+        return scope_no_memory(import->scope);
+    import->definitions = definitions;
+    definitions[import->definition_count++] = one;
+    return PAWL_OK;
+}
+
+/* ---- Instances and their records ---- */
+
+static bool parse_instance(struct import *import, const struct node *node,
+                           struct carried_instance *out)
+{
+    uint8_t source[SHA_SIZE], compiled[SHA_SIZE];
+    str id = text_of(node, "id"), parent = text_of(node, "parent");
+    const struct node *test = node_find(node, "test");
+    uint32_t version;
+    int64_t count = 0;
+
+    *out = (struct carried_instance){ 0 };
+    if (id.size != ID_SIZE || !id_parse(id, &out->row.number, out->row.random) ||
+        out->row.number == 0 || out->row.number >= ID_NUMBER_MAX ||
+        !read_hex(text_of(node, "source"), source, SHA_SIZE) ||
+        !read_hex(text_of(node, "compiled"), compiled, SHA_SIZE) ||
+        !read_u32(node, "version", &version) || !read_i64(node, "records", &count) ||
+        !read_i64(node, "instantiated_at", &out->row.instantiated_at_ms) ||
+        !read_bytes(import, node, "correlation", "correlation_hex", &out->row.correlation) ||
+        !read_bytes(import, node, "labels", "labels_hex", &out->row.labels))
+        return false;
+    id_print(out->row.number, out->row.random, out->id);
+    out->row.test = test && test->truth;
+    out->said_count = (uint64_t)count;
+    if (parent.data) {
+        uint8_t random[ID_RANDOM_SIZE];
+
+        if (parent.size != ID_SIZE || !id_parse(parent, &out->row.parent, random))
+            return false;
+        memcpy(out->parent, parent.data, ID_SIZE);
+    }
+    out->definition = find_definition(import, source, compiled, text_of(node, "name"), version);
+    return out->definition != UINT32_MAX;
+}
+
+static pawl_status read_instance(struct import *import, const struct node *node)
+{
+    struct carried_instance one, *instances;
+    pawl_status status;
+
+    if (!parse_instance(import, node, &one))
+        return bad(import, "an instance whose definition stands before it");
+    if (map_get(&import->by_number, one.row.number) != MAP_NONE)
+        return bad(import, "an instance that was not in the file before");
+    status = read_value(import, node, "subject", &one.row.subject);
+    if (status == PAWL_OK)
+        status = read_value(import, node, "input", &one.row.input);
+    if (status == PAWL_OK)
+        status = read_value(import, node, "metadata", &one.row.metadata);
+    if (status != PAWL_OK)
+        return status;
+    instances = GROW(import, instances, instance_count, instance_capacity);
+    if (!instances || !map_put(&import->by_number, one.row.number, import->instance_count))
+        return scope_no_memory(import->scope);
+    import->instances = instances;
+    instances[import->instance_count++] = one;
+    return PAWL_OK;
+}
+
+/* Others stand in the store's own chain, which is not carried. */
+static bool is_of_instance(int64_t what)
+{
+    return (what >= 0 && what <= INT32_MAX) || what == CONTROL_CREATE || what == CONTROL_PAUSE ||
+           what == CONTROL_RESUME || what == CONTROL_KEEP_SIGNAL || what == CONTROL_ERASE;
+}
+
+static bool parse_record(struct import *import, const struct node *node, struct record *out,
+                         uint64_t *position)
+{
+    str key = text_of(node, "key");
+    uint8_t *bytes = NULL;
+    int64_t seq, what, where;
+
+    *out = (struct record){ 0 };
+    if (!read_i64(node, "seq", &seq) || seq < 0 || !read_i64(node, "what", &what) ||
+        !is_of_instance(what) || !read_i64(node, "position", &where) || where < 0 ||
+        !read_i64(node, "at", &out->at_ms) || !read_i64(node, "fired", &out->fired_at_ms) ||
+        !read_u32(node, "flags", &out->flags) || !read_u32(node, "step", &out->step) ||
+        !read_u32(node, "ord", &out->ordinal) || !read_u32(node, "attempt", &out->attempt) ||
+        !read_bytes(import, node, "body", "body_hex", &out->body) ||
+        !read_hex(text_of(node, "hash"), out->hash, SHA_SIZE))
+        return false;
+    if (key.data) {
+        bytes = arena_alloc(&import->scope->arena, KEY_SIZE);
+        if (!bytes || !read_hex(key, bytes, KEY_SIZE))
+            return false;
+        out->key = (str){ (const char *)bytes, KEY_SIZE };
+    }
+    out->seq = (uint64_t)seq;
+    out->what = (int32_t)what;
+    *position = (uint64_t)where;
+    return true;
+}
+
+/* The instance of a record: it stands before it, and has this very id. */
+static uint32_t instance_of(const struct import *import, const struct node *node)
+{
+    str id = text_of(node, "id");
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number;
+    uint32_t place;
+
+    if (id.size != ID_SIZE || !id_parse(id, &number, random))
+        return UINT32_MAX;
+    place = number ? map_get(&import->by_number, number) : MAP_NONE;
+    return place != MAP_NONE && str_is(id, import->instances[place].id) ? place : UINT32_MAX;
+}
+
+static pawl_status read_record(struct import *import, const struct node *node)
+{
+    struct carried_record one = { .instance = instance_of(import, node) }, *records;
+    struct carried_instance *instance;
+    pawl_status status;
+
+    if (one.instance == UINT32_MAX || !parse_record(import, node, &one.record, &one.position))
+        return bad(import, "a record of an instance that stands before it");
+    status = read_value(import, node, "actor", &one.record.actor);
+    if (status == PAWL_OK)
+        status = read_value(import, node, "payload", &one.record.payload);
+    if (status == PAWL_OK)
+        status = read_value(import, node, "reason", &one.record.reason);
+    if (status != PAWL_OK)
+        return status;
+    if ((one.record.what == CONTROL_CREATE) != (import->instances[one.instance].record_count == 0))
+        return bad(import, "the creation of an instance first, and once");
+    records = GROW(import, records, record_count, record_capacity);
+    if (!records)
+        return scope_no_memory(import->scope);
+    import->records = records;
+    instance = &import->instances[one.instance];
+    one.record.instance = instance->row.number;
+    if (one.record.what == CONTROL_CREATE)
+        instance->row.creator = one.record.actor;
+    instance->record_count++;
+    memcpy(instance->last_hash, one.record.hash, SHA_SIZE);
+    records[import->record_count++] = one;
+    return PAWL_OK;
+}
+
+pawl_status import_line(struct import *import, str line)
+{
+    struct scope *scope = import->scope;
+    struct node *node, *inner;
+    str kept = arena_str(&scope->arena, line); /* nodes point into it */
+
+    import->line++;
+    if (!kept.data)
+        return scope_no_memory(scope);
+    if (node_read_json(scope, kept, &node) != PAWL_OK)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "line %llu: %.200s",
+                          (unsigned long long)import->line, scope->error.message);
+    if ((inner = node_find(node, "definition")))
+        return read_definition(import, inner);
+    if ((inner = node_find(node, "instance")))
+        return read_instance(import, inner);
+    if ((inner = node_find(node, "record")))
+        return read_record(import, inner);
+    if (str_is(text_of(node, "pawl"), "export") && import->line == 1)
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_INVALID_REQUEST,
+                      "line %llu: expected a definition, an instance or a record of `pawl export`, "
+                      "found something else",
+                      (unsigned long long)import->line);
+}

@@ -1,0 +1,47 @@
+/* verify_import.c - times along the log. They never fall, but for the records of another store,
+ * which an import record announces and which keep the times they had. The last record of a commit
+ * is none of those: the time of the log's end is the latest there is. */
+#include "base/node.h"
+#include "evidence/verify_int.h"
+
+static pawl_status begin_import(struct verify *v, const struct record *record)
+{
+    struct node *body = NULL;
+    int64_t count = -1;
+
+    if (record->instance != 0)
+        return verify_bad(v, "an import in an instance's chain");
+    if (node_read_json(&v->scope, record->body, &body) == PAWL_NO_MEMORY)
+        return PAWL_NO_MEMORY;
+    if (!body || !node_find(body, "records") || !node_to_i64(node_find(body, "records"), &count) ||
+        count < 0)
+        return verify_bad(v, "an import that does not say how many records it brings");
+    v->imported = (uint64_t)count;
+    v->imported_ms = INT64_MIN;
+    return PAWL_OK;
+}
+
+static pawl_status check_imported(struct verify *v, const struct record *record)
+{
+    v->imported--;
+    if (record->instance == 0)
+        return verify_bad(v, "an import brings a record of the store itself");
+    if (record->has_root)
+        return verify_bad(v, "a commit ends with a record of another store");
+    if (record->at_ms < v->imported_ms)
+        return verify_bad(v, "the time of this record is before that of the one before it");
+    if (record->at_ms > v->at_ms)
+        return verify_bad(v, "the time of this record is after that of its import");
+    v->imported_ms = record->at_ms;
+    return PAWL_OK;
+}
+
+pawl_status verify_time(struct verify *v, const struct record *record)
+{
+    if (v->imported > 0)
+        return check_imported(v, record);
+    if (v->pos > 0 && record->at_ms < v->at_ms)
+        return verify_bad(v, "the time of this record is before that of the one before it");
+    v->at_ms = record->at_ms;
+    return record->what == CONTROL_IMPORT ? begin_import(v, record) : PAWL_OK;
+}

@@ -1,0 +1,301 @@
+/* verb_export.c - export, import: definitions, and instances with their history, as lines. */
+#include "api/import.h"
+#include "surface/cli/cli.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define PAGE      200
+#define SEEN_MAX  4096 /* definitions that were written already */
+#define TELL_EACH 1000
+
+struct exporting {
+    struct cli *cli;
+    FILE *out;
+    struct term errors;
+    uint64_t seen[SEEN_MAX]; /* hashes of definition lines */
+    uint32_t seen_count;
+    uint64_t instances, definitions;
+};
+
+/* ---- export ---- */
+
+static void tell(const struct exporting *work)
+{
+    if (!work->errors.tty)
+        return;
+    fprintf(stderr, "\r\033[K  %llu definitions, %llu instances",
+            (unsigned long long)work->definitions, (unsigned long long)work->instances);
+    fflush(stderr);
+}
+
+static bool is_new(struct exporting *work, str line)
+{
+    uint64_t hash = str_hash(line);
+
+    for (uint32_t i = 0; i < work->seen_count; i++)
+        if (work->seen[i] == hash)
+            return false;
+    if (work->seen_count < SEEN_MAX)
+        work->seen[work->seen_count++] = hash;
+    return true;
+}
+
+/* Lines as they came; a definition that many instances have is written once. */
+static void put_lines(struct exporting *work, str text)
+{
+    while (text.size > 0) {
+        const char *end = memchr(text.data, '\n', text.size);
+        str line = { text.data, end ? (size_t)(end - text.data) + 1 : text.size };
+        bool is_definition = str_starts(line, STR("{\"definition\":"));
+
+        if (!is_definition || is_new(work, line)) {
+            fwrite(line.data, 1, line.size, work->out);
+            work->definitions += is_definition;
+        }
+        text = str_from(text, line.size);
+    }
+}
+
+static pawl_status export_one(struct exporting *work, const char *operation, const char *member,
+                              str name, int64_t version)
+{
+    struct scope scope;
+    struct buf input;
+    str text;
+    pawl_status status;
+
+    scope_init(&scope, &heap_libc, CLI_MEMORY_MAX);
+    input_init(&input);
+    json_key(&input, member);
+    json_str(&input, name);
+    if (version > 0) {
+        json_key(&input, "version");
+        json_i64(&input, version);
+    }
+    json_close(&input, '}');
+    status = target_call(work->cli, &scope, operation, &input, &text);
+    buf_fini(&input);
+    if (status == PAWL_OK)
+        put_lines(work, text);
+    else
+        work->cli->scope.error = scope.error;
+    scope_fini(&scope);
+    tell(work);
+    return status;
+}
+
+static pawl_status export_instance(struct exporting *work, str id)
+{
+    pawl_status status = export_one(work, "instance.export", "instance_id", id, 0);
+
+    work->instances += status == PAWL_OK;
+    return status;
+}
+
+typedef pawl_status (*each_fn)(struct exporting *work, const struct node *row);
+
+/* Every row of a list, page by page. */
+static pawl_status for_each(struct exporting *work, const char *operation, const char *member,
+                            each_fn each)
+{
+    char after[512] = "";
+    struct scope scope;
+    pawl_status status = PAWL_OK;
+
+    scope_init(&scope, &heap_libc, CLI_MEMORY_MAX);
+    do {
+        struct node *answer;
+        struct buf input;
+
+        scope_clear(&scope);
+        input_init(&input);
+        json_key(&input, "limit");
+        json_u64(&input, PAGE);
+        if (strcmp(operation, "instance.list") == 0) {
+            json_key(&input, "order");
+            json_text(&input, "oldest");
+        }
+        if (after[0]) {
+            json_key(&input, "after");
+            json_text(&input, after);
+        }
+        json_close(&input, '}');
+        status = target_ask(work->cli, &scope, operation, &input, &answer, NULL);
+        if (status != PAWL_OK) {
+            work->cli->scope.error = scope.error;
+            break;
+        }
+        snprintf(after, sizeof after, "%.*s", STR_ARG(member_str(answer, "next")));
+        answer = node_find(answer, member);
+        for (const struct node *row = answer ? answer->first : NULL; row && status == PAWL_OK;
+             row = row->next)
+            status = each(work, row);
+    } while (status == PAWL_OK && after[0]);
+    scope_fini(&scope);
+    return status;
+}
+
+static pawl_status export_versions(struct exporting *work, const struct node *row)
+{
+    pawl_status status = PAWL_OK;
+
+    for (int64_t i = 1; status == PAWL_OK && i <= member_int(row, "version"); i++) {
+        status = export_one(work, "definition.export", "name", member_str(row, "name"), i);
+        if (status == PAWL_NOT_KNOWN) /* of an import: there may be gaps */
+            status = PAWL_OK;
+    }
+    return status;
+}
+
+static pawl_status export_row(struct exporting *work, const struct node *row)
+{
+    return export_instance(work, member_str(row, "instance_id"));
+}
+
+static pawl_status export_asked(struct exporting *work)
+{
+    struct cli *cli = work->cli;
+    pawl_status status = PAWL_OK;
+
+    fputs("{\"pawl\":\"export\",\"format\":1}\n", work->out);
+    if (args_flag(cli, "definitions") || cli->operand_count == 0)
+        status = for_each(work, "definition.list", "definitions", export_versions);
+    if (status == PAWL_OK && cli->operand_count == 0 && !args_flag(cli, "definitions"))
+        status = for_each(work, "instance.list", "instances", export_row);
+    for (uint32_t i = 0; status == PAWL_OK && i < cli->operand_count; i++) {
+        const char *id;
+
+        status = id_resolve(cli, cli->operands[i], &id);
+        if (status == PAWL_OK)
+            status = export_instance(work, str_of(id));
+    }
+    return status;
+}
+
+static int run_export(struct cli *cli, struct exporting *work)
+{
+    const char *path = args_option(cli, "output");
+    pawl_status status = target_open(cli, USE_EXISTING, NULL);
+
+    if (status != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    work->out = path ? fopen(path, "wb") : cli->term.out;
+    if (!work->out) {
+        fprintf(stderr, "pawl: cannot write '%s': %s\n", path, strerror(errno));
+        return EXIT_USAGE;
+    }
+    status = export_asked(work);
+    if (work->errors.tty)
+        fputs("\r\033[K", stderr);
+    if (path && fclose(work->out) != 0 && status == PAWL_OK)
+        status = scope_fail(&cli->scope, PAWL_STORAGE_FAILURE, "cannot write '%s': %s", path,
+                            strerror(errno));
+    if (status != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    if (path)
+        fprintf(cli->term.out, "%llu definitions and %llu instances\n",
+                (unsigned long long)work->definitions, (unsigned long long)work->instances);
+    return EXIT_DONE;
+}
+
+int verb_export(struct cli *cli)
+{
+    struct exporting *work = ARENA_NEW(&cli->scope.arena, struct exporting);
+
+    if (args_flag(cli, "definitions") && cli->operand_count > 0)
+        return usage_fail(cli, "IDs or --definitions, not both");
+    if (!work) {
+        scope_no_memory(&cli->scope);
+        return report(cli, &cli->scope.error);
+    }
+    work->cli = cli;
+    term_init(&work->errors, stderr);
+    return run_export(cli, work);
+}
+
+/* ---- import ---- */
+
+static pawl_status read_file(struct cli *cli, FILE *file, struct import *import)
+{
+    struct term errors;
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t size;
+    uint64_t count = 0;
+    pawl_status status = PAWL_OK;
+
+    term_init(&errors, stderr);
+    while (status == PAWL_OK && (size = getline(&line, &capacity, file)) >= 0) {
+        while (size > 0 && (line[size - 1] == '\n' || line[size - 1] == '\r'))
+            size--;
+        if (size > 0)
+            status = import_line(import, (str){ line, (size_t)size });
+        if (errors.tty && ++count % TELL_EACH == 0)
+            fprintf(stderr, "\r\033[K  %llu records read",
+                    (unsigned long long)import_count(import));
+    }
+    free(line);
+    if (errors.tty)
+        fputs("\r\033[K", stderr);
+    if (status == PAWL_OK && ferror(file))
+        status = scope_fail(&cli->scope, PAWL_INVALID_REQUEST, "cannot read the file: %s",
+                            strerror(errno));
+    return status;
+}
+
+static pawl_status import_all(struct cli *cli, FILE *file, struct buf *answer)
+{
+    struct import *import = NULL;
+    pawl_status status = import_open(cli->store, &cli->scope, &import);
+
+    if (status == PAWL_OK)
+        status = read_file(cli, file, import);
+    if (status == PAWL_OK)
+        status = import_finish(import, answer);
+    import_close(import);
+    return status;
+}
+
+static void put_imported(struct cli *cli, const struct node *answer)
+{
+    long long there = (long long)member_int(answer, "already_there");
+
+    fprintf(cli->term.out, "%lld instances with their history, %lld definitions, %lld records\n",
+            (long long)member_int(answer, "instances"),
+            (long long)member_int(answer, "definitions"), (long long)member_int(answer, "records"));
+    if (there > 0)
+        fprintf(cli->term.out, "%lld instances were here already, with the same records\n", there);
+    term_put(&cli->term, DIM, "now: %s verify\n", cli->command);
+}
+
+int verb_import(struct cli *cli)
+{
+    const char *path = cli->operands[0], *file_of_store = store_file(cli->store);
+    FILE *file;
+    struct buf out;
+    struct node *answer = NULL;
+    str text = STR_NONE;
+    pawl_status status;
+
+    if (!file_of_store || !*file_of_store)
+        return usage_fail(cli,
+                          "import works on a store's file that nobody owns: --store sqlite:FILE");
+    if (!file_is_readable(path))
+        return EXIT_USAGE;
+    file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    if (!file) {
+        fprintf(stderr, "pawl: cannot read '%s': %s\n", path, strerror(errno));
+        return EXIT_USAGE;
+    }
+    buf_init(&out, &heap_libc, CLI_ANSWER_MAX);
+    status = import_all(cli, file, &out);
+    if (file != stdin)
+        fclose(file);
+    if (status == PAWL_OK) {
+        text = buf_keep(&out, &cli->scope.arena);
+        status = node_read_json(&cli->scope, text, &answer);
+    }
+    buf_fini(&out);
+    return verb_conclude(cli, status, answer, text, put_imported);
+}

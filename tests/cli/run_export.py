@@ -1,0 +1,198 @@
+"""`pawl export` and `pawl import`: instances move between stores with their ids and hashes."""
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import urllib.request
+
+from harness import EXAMPLES, ROOT, main
+
+LOOP = """name: loop
+states: [on, off]
+initial_state: on
+terminal_states: [off]
+terminal_kinds: {off: success}
+transitions:
+  - {from_state: on, action: again, to_state: on}
+  - {from_state: on, action: stop, to_state: off}
+deadlines:
+  - {state: on, after: 2h, action: stop}
+"""
+COPY = ("--store", "sqlite:copy.db")
+
+
+def fill(shell):
+    """A store with instances of every kind, ended and not; their ids."""
+    shell.write("loop.yaml", LOOP)
+    for path in (str(EXAMPLES / "order.yaml"), str(EXAMPLES / "approval.yaml"), "loop.yaml"):
+        shell.pawl("define", path)
+    child, address = shell.serve()
+    ids = [shell.pawl("start", "order", "--subject", "S-%d" % n, "--actor", "ann", "--key", "k%d" % n).out.strip()
+           for n in range(2)]
+    shell.pawl("fire", ids[0], "pay", "--payload", '{"for": "Zoë"}', "--reason", "because")
+    shell.pawl("pause", ids[1], "--reason", "audit")
+    ids.append(shell.pawl("start", "approval", "--input", '{"what": "x"}', "--label", "a=b", "--correlation", "c").out.strip())
+    ids.append(shell.pawl("start", "countdown", "--input", '{"from": 2, "every": "1h"}').out.strip())
+    ids.append(shell.pawl("start", "loop").out.strip())
+    lines = json.dumps({"operation": "instance.fire", "input": {"instance_id": ids[-1], "action": "again"}}) + "\n"
+    request = urllib.request.Request(address + "/v1/batch", (lines * 200).encode(), {"Content-Type": "application/x-ndjson"})
+    urllib.request.urlopen(request).read()
+    inline = {"declaration": json.loads('{"states": ["a", "b"], "initial_state": "a", "terminal_states": ["b"],'
+                                        ' "transitions": [{"from_state": "a", "action": "go", "to_state": "b"}]}')}
+    request = urllib.request.Request(address + "/v1/instances", json.dumps(inline).encode(), {"Content-Type": "application/json"})
+    ids.append(json.loads(urllib.request.urlopen(request).read())["instance_id"])
+    shell.stop(child)
+    shell.pawl("run", str(EXAMPLES / "create-deployable.yaml"), "--input", '{"name": "s"}')
+    return ids + [shell.json("show", "@last")["instance_id"]]
+
+
+def valid(shell, file="copy.db"):
+    """By both verifiers."""
+    assert "✔ valid" in shell.pawl("--store", "sqlite:" + file, "verify").out
+    done = subprocess.run([sys.executable, str(ROOT / "tools/verify.py"), str(shell.folder / file)],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def same(shell, id):
+    for verb in ("show", "history", "why"):
+        here, there = (shell.pawl(*store, verb, id, "--json").out for store in ((), COPY))
+        assert here == there, (verb, here, there)
+
+
+def dump(shell, file="copy.db"):
+    store = sqlite3.connect(shell.folder / file)
+    try:
+        return "\n".join(store.iterdump())
+    finally:
+        store.close()
+
+
+def test_a_whole_store_is_carried_into_a_new_one_and_goes_on_there(shell):
+    ids = fill(shell)
+    assert "7 instances" in shell.pawl("export", "--output", "all.ndjson").out
+    assert "7 instances with their history" in shell.pawl(*COPY, "import", "all.ndjson").out
+    valid(shell)
+    for id in ids:
+        same(shell, id)
+    assert shell.json(*COPY, "list", "--subject", "S-1")["instances"][0]["instance_id"] == ids[1]
+    assert "paused" in shell.pawl(*COPY, "fire", ids[1], "pay", expect=1).err
+    for words in (["fire", ids[0], "ship"], ["approve", ids[2] + ".1", "--actor", "ann"],
+                  ["signal", ids[3], "stop"], ["fire", ids[4], "again"], ["fire", ids[5], "go"]):
+        shell.pawl(*COPY, *words)
+    shell.pawl(*COPY, "start", "order")
+    # a repeated call is known there too
+    assert shell.pawl(*COPY, "start", "order", "--subject", "S-0", "--actor", "ann", "--key", "k0").out.strip() == ids[0]
+    valid(shell)
+
+
+def test_importing_again_changes_nothing(shell):
+    fill(shell)
+    shell.pawl("export", "--output", "all.ndjson")
+    shell.pawl(*COPY, "import", "all.ndjson")
+    before = dump(shell)
+    found = shell.json(*COPY, "import", "all.ndjson")
+    assert found == {"instances": 0, "records": 0, "definitions": 0, "already_there": 7}, found
+    assert dump(shell) == before
+
+
+def test_single_instances_are_carried_by_a_pipe_in_any_order(shell):
+    ids = fill(shell)
+    for id in (ids[4], ids[2], ids[0]):
+        lines = shell.pawl("export", id).out
+        shell.pawl(*COPY, "import", "-", input=lines.encode())
+        same(shell, id)
+    valid(shell)
+    assert shell.json(*COPY, "stats")["total"] == 3
+    assert shell.pawl(*COPY, "start", "order").out > ids[4]  # numbers go on behind the highest
+    valid(shell)
+
+
+def test_a_server_exports_the_same_lines(shell):
+    fill(shell)
+    here = shell.pawl("export").out
+    child, address = shell.serve()
+    assert shell.pawl("--store", address, "export").out == here
+    assert shell.pawl("--store", address, "export", "--definitions").out.count("\n") == 6
+    shell.stop(child)
+
+
+def test_a_file_that_was_changed_is_refused_and_nothing_is_written(shell):
+    fill(shell)
+    lines = shell.pawl("export").out.splitlines(keepends=True)
+    entry = next(i for i, line in enumerate(lines) if "Zoë" in line)
+    last = len(lines) - 1
+    swap = lambda i, a, b: lines[:i] + [lines[i].replace(a, b, 1)] + lines[i + 1:]
+    at = re.search(r'"at":(\d+)', lines[entry]).group(1)
+    cases = [
+        (swap(entry, "Zoë", "Zoe"), "a value that matches its commitment"),
+        (swap(entry, '"at":' + at, '"at":%d' % (int(at) - 1)), "its hash does not check"),
+        (lines[:entry] + lines[entry + 1:], "expected 2 records, found 1"),
+        (lines[:entry - 1] + lines[entry:], "the creation of an instance first"),
+        (lines[:last - 5] + lines[last - 4:], "records, found"),
+        (lines[:last - 5] + [lines[last - 4], lines[last - 5]] + lines[last - 3:], None),  # positions tell the order
+        (swap(entry, '"hash":"', '"hash":"0'), "a record of an instance"),
+        (swap(1, "Two of three", "Two of four"), "a definition whose texts match"),
+        (swap(entry, '"seq":1', '"seq":2'), "its hash does not check"),
+        (swap(entry, '"what":0', '"what":1'), "its hash does not check"),
+        (swap(entry, '"what":0', '"what":-7'), "a record of an instance"),
+        (lines + [lines[last]], "records, found"),
+        (lines[:entry] + ["nonsense\n"], "line %d" % (entry + 1)),
+        (lines[:2] + ['{"else": 1}\n'], "expected a definition, an instance or a record"),
+    ]
+    shell.pawl(*COPY, "init")
+    before = dump(shell)
+    for changed, words in cases:
+        if words is None:
+            shell.pawl("--store", "sqlite:order.db", "import", "-", input="".join(changed).encode())
+            valid(shell, "order.db")
+            continue
+        found = shell.pawl(*COPY, "import", "-", input="".join(changed).encode(), expect=1)
+        assert words in found.err, (words, found)
+        assert dump(shell) == before, words
+
+
+def test_what_is_there_with_other_records_is_named_and_nothing_is_written(shell):
+    ids = fill(shell)
+    shell.pawl("export", "--output", "all.ndjson")
+    shell.pawl(*COPY, "import", "all.ndjson")
+    shell.pawl(*COPY, "fire", ids[4], "again")
+    before = dump(shell)
+    found = shell.pawl(*COPY, "import", "all.ndjson", expect=1)
+    assert "conflict" in found.err and ids[4] in found.err and "other records" in found.err, found
+    assert dump(shell) == before
+    other = ("--store", "sqlite:other.db")
+    shell.pawl(*other, "define", str(EXAMPLES / "order.yaml"))
+    mine = shell.pawl(*other, "start", "order").out.strip()
+    found = shell.pawl(*other, "import", "all.ndjson", expect=1)
+    assert "its number belongs to another one here, " + mine in found.err, found
+    shell.pawl(*other, "import", "-", input=shell.pawl("export", ids[4]).out.encode())
+    valid(shell, "other.db")
+
+
+def test_definitions_alone_are_carried_and_a_different_text_is_refused(shell):
+    shell.pawl("define", str(EXAMPLES / "order.yaml"))
+    shell.write("two.yaml", (EXAMPLES / "order.yaml").read_text() + "# second\n")
+    shell.pawl("define", "two.yaml")
+    shell.pawl("export", "--definitions", "--output", "d.ndjson")
+    assert shell.json(*COPY, "import", "d.ndjson")["definitions"] >= 2
+    valid(shell)
+    assert shell.pawl(*COPY, "graph", "order@2").out == shell.pawl("graph", "order@2").out
+    shell.pawl("--store", "sqlite:other.db", "define", "two.yaml")
+    found = shell.pawl("--store", "sqlite:other.db", "import", "d.ndjson", expect=1)
+    assert "order@1" in found.err and "another" in found.err, found
+
+
+def test_a_store_that_somebody_owns_takes_no_import(shell):
+    shell.pawl("define", str(EXAMPLES / "order.yaml"))
+    shell.pawl("export", "--output", "d.ndjson")
+    child, address = shell.serve()
+    assert "in-use" in shell.pawl("import", "d.ndjson", expect=3).err
+    assert "sqlite:FILE" in shell.pawl("--store", address, "import", "d.ndjson", expect=2).err
+    shell.stop(child)
+    assert os.path.exists(shell.folder / "pawl.db")
+
+
+main(globals())
