@@ -108,7 +108,7 @@ int cli_main(int argc, char **argv)
 {
     const char *store = getenv("PAWL_STORE");
     const char *usual = store && *store ? store : "sqlite:pawl.db";
-    struct cli cli = { .program = argc > 0 ? argv[0] : "pawl", .store = usual };
+    struct cli cli = { .program = argc > 0 ? argv[0] : "pawl", .store = usual, .store_given = store && *store };
     int code;
 
     signal(SIGPIPE, SIG_IGN);

@@ -94,7 +94,8 @@ static pawl_status serve_on(struct cli *cli, const struct host_options *options,
 pawl_status host_open(struct cli *cli, const struct host_options *options, struct host *out)
 {
     pawl_options own = { .own = true,
-                         .workers = HOST_WORKERS,
+                         .workers = options->workers ? options->workers : HOST_WORKERS,
+                         .tools = options->tools,
                          .test_clock = options->test_clock,
                          .allow_exec = options->allow_exec,
                          .log = log_line,

@@ -14,6 +14,8 @@ struct host_options {
     const char *listen; /* "HOST:PORT"; port 0: any free one */
     bool test_clock, allow_exec;
     const char *hosts, *tls_cert, *tls_key; /* as in http_options */
+    const char *tools;                      /* as in pawl_options */
+    uint32_t workers;                       /* 0: HOST_WORKERS */
     const char *log_format; /* "logfmt" or "json": a line for each request on stderr; NULL: none */
 };
 
