@@ -384,7 +384,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.list"
 /** @typedef {string} Hash */
 /** @typedef {string} Id */
 /** @typedef {string} IdPrefix */
-/** @typedef {{instance_id: Id, definition: Name|null, version: number|null, kind: Kind, current_state: string, status: Status, terminal_kind: TerminalKind|null, actions: Array<Action>, can_cancel: boolean, next_sequence_number: number, subject_ref: string|null, correlation_id: string|null, labels: Labels|null, parent_id: Id|null, created_by: string|null, instantiated_at: Time, updated_at: Time, input: any, instance_metadata: any, result: any, error: any}} Instance */
+/** @typedef {{instance_id: Id, definition: Name|null, version: number|null, kind: Kind, current_state: string, status: Status, terminal_kind: TerminalKind|null, actions: Array<Action>, can_cancel: boolean, next_sequence_number: number, subject_ref: string|null, correlation_id: string|null, labels: Labels|null, parent_id: Id|null, created_by: string|null, instantiated_at: Time, updated_at: Time, input: any, instance_metadata: any, result: any, error: any, retry_of?: Id}} Instance */
 /** @typedef {string} KeptId */
 /** @typedef {("machine"|"flow"|"code")} Kind */
 /** @typedef {Record<string, string>} Labels */
@@ -563,6 +563,23 @@ export class Pawl extends Calls {
         return this._call("POST", "/v1/instances/{instance_id}/resume", {instance_id}, {}, {actor_ref: more.actor_ref, reason: more.reason}, {key: more.idempotencyKey, keyed: true});
     }
 
+    /** A flow under way goes on by another definition from its next step.
+     * @param {string} instance_id
+     * @param {Reference} definition
+     * @param {{actor_ref?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{definition: Name, version: number, sequence_number: number}>} */
+    instanceAmend(instance_id, definition, more = {}) {
+        return this._call("POST", "/v1/instances/{instance_id}/amend", {instance_id}, {}, {definition, actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
+    }
+
+    /** Run a failed or cancelled flow again from where it failed, as a new instance.
+     * @param {string} instance_id
+     * @param {{actor_ref?: string, idempotencyKey?: string}} [more]
+     * @returns {Promise<{instance_id: Id, current_state: string}>} */
+    instanceRedrive(instance_id, more = {}) {
+        return this._call("POST", "/v1/instances/{instance_id}/redrive", {instance_id}, {}, {actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
+    }
+
     /** Cancel every instance with a correlation id; those that cannot be are counted as refused.
      * @param {string} correlation_id
      * @param {{actor_ref?: string, reason?: string, idempotencyKey?: string}} [more]
@@ -731,7 +748,7 @@ export class Pawl extends Calls {
     }
 
     /** The stores: default, and those that were put.
-     * @returns {Promise<{stores: Array<string>}>} */
+     * @returns {Promise<{stores: Array<StoreName>}>} */
     storeList() {
         return this._call("GET", "/v1/stores", {}, {}, undefined, {});
     }
@@ -739,7 +756,7 @@ export class Pawl extends Calls {
     /** Make a store, if there is none of that name: every route is also under /v1/stores/NAME.
      * @param {string} store
      * @param {{idempotencyKey?: string}} [more]
-     * @returns {Promise<{store: string}>} */
+     * @returns {Promise<{store: StoreName}>} */
     storePut(store, more = {}) {
         return this._call("PUT", "/v1/stores/{store}", {store}, {}, undefined, {key: more.idempotencyKey, keyed: true});
     }

@@ -476,6 +476,7 @@ KeptId = str
 Hash = str
 Name = str
 Reference = str
+StoreName = str
 Cursor = str
 Kind = Literal["machine", "flow", "code"]
 Status = Literal["running", "suspended", "paused", "completed", "failed", "cancelled"]
@@ -483,7 +484,6 @@ StepStatus = Literal["pending", "ready", "running", "done", "failed", "cancelled
 TerminalKind = Literal["success", "failure", "cancel"]
 Labels = dict[str, str]
 IdPrefix = str
-StoreName = str
 
 class Finding(TypedDict):
     message: str
@@ -527,6 +527,7 @@ class Instance(TypedDict):
     instance_metadata: Any
     result: Any
     error: Any
+    retry_of: NotRequired[Id]
 
 
 class Entry(TypedDict):
@@ -736,6 +737,17 @@ class InstanceResumeAnswer(TypedDict):
     status: Status
 
 
+class InstanceAmendAnswer(TypedDict):
+    definition: Name
+    version: int
+    sequence_number: int
+
+
+class InstanceRedriveAnswer(TypedDict):
+    instance_id: Id
+    current_state: str
+
+
 class InstanceCancelManyAnswer(TypedDict):
     cancelled: int
     refused: int
@@ -830,11 +842,11 @@ class TokenRevokeAnswer(TypedDict):
 
 
 class StoreListAnswer(TypedDict):
-    stores: list[str]
+    stores: list[StoreName]
 
 
 class StorePutAnswer(TypedDict):
-    store: str
+    store: StoreName
 
 
 class StoreInfoAnswer(TypedDict):
@@ -965,6 +977,14 @@ class Pawl(_Calls):
     def instance_resume(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceResumeAnswer:
         """Let a paused instance go on; what fell due meanwhile happens now."""
         return self._call("POST", "/v1/instances/{instance_id}/resume", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref, "reason": reason}, key=idempotency_key, keyed=True)
+
+    def instance_amend(self, instance_id: str, definition: Reference, *, actor_ref: str | None = None, idempotency_key: str | None = None) -> InstanceAmendAnswer:
+        """A flow under way goes on by another definition from its next step."""
+        return self._call("POST", "/v1/instances/{instance_id}/amend", {"instance_id": instance_id}, {}, {"definition": definition, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
+
+    def instance_redrive(self, instance_id: str, *, actor_ref: str | None = None, idempotency_key: str | None = None) -> InstanceRedriveAnswer:
+        """Run a failed or cancelled flow again from where it failed, as a new instance."""
+        return self._call("POST", "/v1/instances/{instance_id}/redrive", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref}, key=idempotency_key, keyed=True)
 
     def instance_cancel_many(self, correlation_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceCancelManyAnswer:
         """Cancel every instance with a correlation id; those that cannot be are counted as refused."""
