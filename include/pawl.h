@@ -108,6 +108,8 @@ typedef struct pawl_options {
                               memory cannot be trusted: told here instead of stderr, then abort().
                               It may end the program its own way; it must not call pawl */
     void *panic_context;
+    const char *tools;     /* JSON or YAML: which tools flows may call and for whom, as under `tools`
+                              in pawl.yaml (docs/config.md); NULL: exec as said above, no http */
 } pawl_options;
 
 /* Open the store at `url`: "sqlite:FILE" (created if missing) or "memory:"; NULL is "sqlite:pawl.db".
@@ -287,6 +289,7 @@ typedef struct pawl_tool_call {
     const char *tool, *args; /* args is a JSON object */
     const char *instance_id, *step, *idempotency_key;
     uint32_t attempt;
+    const char *created_by; /* who created the instance, in whose name it runs; NULL: not said */
 } pawl_tool_call;
 
 typedef struct pawl_tool_answer pawl_tool_answer;

@@ -72,6 +72,7 @@ pawl_status api_open(pawl **out, pawl *first, const char *url, const pawl_option
     from.panic = &p->panic;
     from.test_clock = o->test_clock;
     from.allow_exec = o->allow_exec;
+    from.tools = o->tools;
     from.log = o->log;
     from.log_context = o->log_context;
     from.alarm = alarm_fire;

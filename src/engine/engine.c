@@ -199,6 +199,8 @@ pawl_status engine_open(const char *url, const struct engine_options *options, s
     engine->heap = options->heap;
     engine->env = options->env;
     status = init_parts(engine) ? PAWL_OK : scope_no_memory(scope);
+    if (!status && options->tools)
+        status = toolbox_set_rules(engine->toolbox, str_of(options->tools), scope);
     if (!status)
         status = open_store(engine, url, scope);
     if (!status)

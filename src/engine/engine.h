@@ -44,6 +44,7 @@ struct engine_options {
     uint32_t workers; /* threads; 0: the caller drives with engine_run_due() */
     bool test_clock;
     bool allow_exec;
+    const char *tools;          /* rules for tools, as in pawl_options; NULL: none */
     bool must_exist;            /* do not create the store */
     struct sqlite3 *connection; /* of the host's: attach to it instead of opening; without `own`,
                                    by one thread at a time */

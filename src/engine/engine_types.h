@@ -173,7 +173,7 @@ struct actor {
     struct arena arena; /* of its memory */
     void *memory;
     str input;
-    str creator, correlation; /* children inherit them; data NULL: none */
+    str creator, correlation; /* steps run in its name, children inherit both; data NULL: none */
     uint64_t pos;             /* shared: of the last record when it was loaded */
     uint32_t state, seq, snapshot_seq;
     uint32_t generation; /* the engine's, when this was loaded */
@@ -192,6 +192,7 @@ struct job {
     bool holds_place; /* counted in jobs_under_way */
     struct scope scope;
     struct flow_call call;
+    const char *creator; /* NULL: nobody said */
     char id[ID_SIZE + 1];
 };
 

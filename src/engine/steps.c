@@ -51,6 +51,7 @@ static pawl_status job_new(struct engine *engine, struct actor *actor, uint32_t 
         return scope_no_memory(scope);
     scope_init(&job->scope, engine->heap, LIMIT_SCOPE);
     job->ordinal = ordinal;
+    job->creator = arena_text(&job->scope.arena, actor->creator);
     status = work_call(actor->definition, actor->memory, ordinal, &job->scope, &job->call);
     if (status) {
         scope->error = job->scope.error;
@@ -90,7 +91,8 @@ static pawl_status start_one(struct engine *engine, struct actor *actor, struct 
     }
     if (status)
         return status;
-    if (!toolbox_has(engine->toolbox, job->call.tool) || !has_place(engine, job->call.tool)) {
+    if (!toolbox_serves(engine->toolbox, job->call.tool, actor->creator) ||
+        !has_place(engine, job->call.tool)) {
         job_free(engine, job);
         return PAWL_OK;
     }
@@ -177,8 +179,9 @@ static bool note_one(struct engine *engine, const struct actor *actor, uint32_t 
 
     if (!tool.data) /* over already */
         return true;
-    return toolbox_has(engine->toolbox, tool) ? steps_add_ready(engine, actor->instance, ordinal)
-                                              : claims_add(engine, tool, actor->instance, ordinal);
+    return toolbox_serves(engine->toolbox, tool, actor->creator)
+               ? steps_add_ready(engine, actor->instance, ordinal)
+               : claims_add(engine, tool, actor->instance, ordinal);
 }
 
 /* Ready steps that found no place: remembered until there is one. Lock held. */
@@ -233,6 +236,7 @@ static bool answer(struct engine *engine, struct job *job, const struct tool_res
         .kind = result->failed ? EVENT_STEP_FAILED : EVENT_STEP_DONE,
         .ordinal = job->ordinal,
         .is_leased = true,
+        .no_retry = result->is_final,
         .payload = arena_str(&mail->own.arena, result->json),
     };
     if (mail->event.payload.data && engine_mail(engine, job->instance, mail))
@@ -248,6 +252,7 @@ static void run_job(struct engine *engine, struct job *job)
     struct tool_result result = { .failed = true, .json = STR("\"no-memory\"") };
     pawl_tool_call call = { .instance_id = job->id,
                             .idempotency_key = key,
+                            .created_by = job->creator,
                             .attempt = job->call.attempt };
 
     pthread_mutex_unlock(&engine->lock);
@@ -281,7 +286,7 @@ pawl_status steps_check_served(struct engine *engine, const struct actor *actor,
     status = work_call(actor->definition, actor->memory, ordinal, scope, &call);
     if (status) /* over, or too large: deciding will say so */
         return PAWL_OK;
-    if (!toolbox_has(engine->toolbox, call.tool))
+    if (!toolbox_serves(engine->toolbox, call.tool, actor->creator))
         return scope_fail(scope, PAWL_NOT_AWAITING,
                           "step '%.*s' waits for a tool '%.*s', which is not here",
                           STR_ARG(call.step), STR_ARG(call.tool));

@@ -60,10 +60,8 @@ static void run_fail(struct call *call)
 }
 
 static const struct builtin builtins[] = {
-    { "exec", exec_run },
-    { "fail", run_fail },
-    { "log", run_log },
-    { "set", run_set },
+    { "exec", exec_run }, { "fail", run_fail }, { "http", http_run },
+    { "log", run_log },   { "set", run_set },
 };
 
 #define BUILTIN_COUNT (sizeof builtins / sizeof builtins[0])

@@ -73,6 +73,19 @@ static bool read_argv(struct program *program)
     return program->argv ? true : fail_memory(call);
 }
 
+/* Where programs are listed, by the very text that argv names. */
+static bool check_program(struct program *program)
+{
+    const struct tool_rules *rules = &program->call->toolbox->rules;
+    str name = str_of(program->argv[0]);
+
+    if (!rules->has_programs || rule_names_have(&rules->programs, name))
+        return true;
+    call_fail(program->call, "exec: '%.*s' is not listed in tools.exec.programs",
+              STR_ARG(words_shown(name)));
+    return false;
+}
+
 /* Ours, and the idempotency key. */
 static bool make_environment(struct program *program)
 {
@@ -450,10 +463,11 @@ void exec_run(struct call *call)
 
     if (!call->toolbox->options.allow_exec) {
         call_fail(call,
-                  "exec is off; 'pawl run' has it on, a host opens its store with allow_exec");
+                  "exec is off; 'pawl run' has it on, pawl.yaml turns it on with tools: {exec: "
+                  "true}, a host opens its store with allow_exec");
         return;
     }
-    if (!read_argv(&program) || !make_environment(&program))
+    if (!read_argv(&program) || !check_program(&program) || !make_environment(&program))
         return;
     buf_init(&program.said, call->scope->arena.heap, LIMIT_EXEC_OUTPUT);
     program.begun_ms = env->tick_ms(env);

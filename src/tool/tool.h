@@ -21,10 +21,15 @@ struct toolbox *toolbox_new(const struct toolbox_options *options); /* NULL: no 
 void toolbox_free(struct toolbox *toolbox);
 pawl_status toolbox_register(struct toolbox *toolbox, const char *name, pawl_tool_fn fn,
                              void *context, pawl_error *error);
+/* What flows may call, JSON or YAML as rules.h says. Before anything runs. INVALID_REQUEST. */
+pawl_status toolbox_set_rules(struct toolbox *toolbox, str text, struct scope *scope);
 bool toolbox_has(const struct toolbox *toolbox, str name); /* thread-safe */
+/* ... or has to be run here because it is forbidden to whoever created the instance: it fails. */
+bool toolbox_serves(const struct toolbox *toolbox, str name, str creator);
 
 struct tool_result {
     bool failed;
+    bool is_final; /* another attempt would fail likewise */
     str json;      /* the result, or the error; in the scope's arena */
 };
 
@@ -34,7 +39,7 @@ struct tool_result {
 pawl_status toolbox_run(struct toolbox *toolbox, const pawl_tool_call *call, int64_t timeout_ms,
                         struct scope *scope, struct tool_result *out);
 
-/* End every program that an exec step is running now (at close). */
+/* End every program that an exec step is running now, and every exchange of http (at close). */
 void toolbox_kill_all(struct toolbox *toolbox);
 
 #endif

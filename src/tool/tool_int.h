@@ -4,8 +4,10 @@
 
 #include "base/buf.h"
 #include "base/node.h"
+#include "tool/rules.h"
 #include "tool/tool.h"
 #include <pthread.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 struct host_tool {
@@ -27,6 +29,10 @@ struct toolbox {
     pthread_mutex_t lock; /* guards what follows */
     struct host_tool *tools;
     struct running *running;
+    struct curl_api *curl; /* NULL: not loaded yet */
+    _Atomic bool is_stopping;
+    struct scope scope; /* of the rules */
+    struct tool_rules rules;
 };
 
 /* One call of a built-in tool. A failed answer is a result, not a status: `status` is only
@@ -59,5 +65,8 @@ const struct builtin *builtin_find(str name);
 const struct builtin *builtin_at(size_t index); /* in order of name; NULL after the last */
 
 void exec_run(struct call *call);
+void http_run(struct call *call);
+void curl_api_free(struct toolbox *toolbox); /* curl.c */
+bool address_is_private(const struct sockaddr *address); /* address.c */
 
 #endif

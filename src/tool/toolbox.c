@@ -18,6 +18,7 @@ struct toolbox *toolbox_new(const struct toolbox_options *options)
     if (!toolbox)
         return NULL;
     toolbox->options = *options;
+    scope_init(&toolbox->scope, options->heap, LIMIT_SCOPE);
     if (pthread_mutex_init(&toolbox->lock, NULL) != 0) {
         heap_free(options->heap, toolbox, sizeof *toolbox);
         return NULL;
@@ -39,8 +40,26 @@ void toolbox_free(struct toolbox *toolbox)
         heap_free(heap, tool->name, tool->name_size);
         heap_free(heap, tool, sizeof *tool);
     }
+    curl_api_free(toolbox);
+    scope_fini(&toolbox->scope);
     pthread_mutex_destroy(&toolbox->lock);
     heap_free(heap, toolbox, sizeof *toolbox);
+}
+
+pawl_status toolbox_set_rules(struct toolbox *toolbox, str text, struct scope *scope)
+{
+    str kept = arena_str(&toolbox->scope.arena, text);
+    struct node *tools = NULL;
+    pawl_status status =
+        kept.data ? node_read(&toolbox->scope, kept, &tools) : scope_no_memory(&toolbox->scope);
+
+    if (status == PAWL_OK)
+        status = tool_rules_read(&toolbox->scope, tools, &toolbox->rules);
+    if (status != PAWL_OK)
+        return scope_fail(scope, status, "tools: %s", toolbox->scope.error.message);
+    if (toolbox->rules.has_exec)
+        toolbox->options.allow_exec = toolbox->rules.exec;
+    return PAWL_OK;
 }
 
 /* Tools are only ever added, and stay where they are until the box goes. */
@@ -70,6 +89,11 @@ static const struct host_tool *get_host_tool(const struct toolbox *toolbox, str 
 bool toolbox_has(const struct toolbox *toolbox, str name)
 {
     return builtin_find(name) || get_host_tool(toolbox, name);
+}
+
+bool toolbox_serves(const struct toolbox *toolbox, str name, str creator)
+{
+    return toolbox_has(toolbox, name) || !tool_rules_allow(&toolbox->rules, name, creator);
 }
 
 /* ---- Registering --------------------------------------------------------------------- */
@@ -271,6 +295,16 @@ static void fail_unknown(struct call *call)
     buf_fini(&known);
 }
 
+/* B27: the rights of a step are those of who created its instance. */
+static void fail_forbidden(struct call *call)
+{
+    str creator = str_of(call->given->created_by);
+
+    call_fail(call, "forbidden: '%s' is not for '%.*s' to have called", call->given->tool,
+              STR_ARG(creator.data ? words_shown(creator) : STR("nobody")));
+    call->result.is_final = true;
+}
+
 pawl_status toolbox_run(struct toolbox *toolbox, const pawl_tool_call *given, int64_t timeout_ms,
                         struct scope *scope, struct tool_result *out)
 {
@@ -280,7 +314,9 @@ pawl_status toolbox_run(struct toolbox *toolbox, const pawl_tool_call *given, in
     const struct builtin *builtin = builtin_find(str_of(given->tool));
     const struct host_tool *tool = builtin ? NULL : get_host_tool(toolbox, str_of(given->tool));
 
-    if (builtin)
+    if (!tool_rules_allow(&toolbox->rules, str_of(given->tool), str_of(given->created_by)))
+        fail_forbidden(&call);
+    else if (builtin)
         run_builtin(&call, builtin);
     else if (tool)
         run_host_tool(&call, tool);
@@ -294,6 +330,7 @@ pawl_status toolbox_run(struct toolbox *toolbox, const pawl_tool_call *given, in
 
 void toolbox_kill_all(struct toolbox *toolbox)
 {
+    toolbox->is_stopping = true;
     pthread_mutex_lock(&toolbox->lock);
     for (const struct running *running = toolbox->running; running; running = running->next)
         (void)kill(-running->pid, SIGKILL);

@@ -183,7 +183,7 @@ TEST(tool, an_unknown_tool_fails_and_those_that_are_known_are_named)
     char name[40];
 
     add(toolbox, "pay", answer_twice, NULL);
-    expect_error(t, toolbox, "nope", "{}", "unknown tool 'nope'; known: exec, fail, log, set, pay");
+    expect_error(t, toolbox, "nope", "{}", "unknown tool 'nope'; known: exec, fail, http, log, set, pay");
     for (int i = 0; i < 50; i++) {
         (void)snprintf(name, sizeof name, "a-tool-with-a-long-name-%d", i);
         add(toolbox, name, answer_twice, NULL);

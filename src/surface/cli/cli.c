@@ -110,7 +110,10 @@ int pawl_main(int argc, char **argv, const pawl_module *module)
 {
     const char *store = getenv("PAWL_STORE");
     const char *usual = store && *store ? store : "sqlite:pawl.db";
-    struct cli cli = { .program = argc > 0 ? argv[0] : "pawl", .store = usual, .module = module };
+    struct cli cli = { .program = argc > 0 ? argv[0] : "pawl",
+                       .store = usual,
+                       .store_given = store && *store,
+                       .module = module };
     int code;
 
     signal(SIGPIPE, SIG_IGN);

@@ -99,6 +99,7 @@ struct cli {
     const char *program;
     const char *command; /* how to call us again for this store: "pawl --store URL" */
     const char *store;
+    bool store_given; /* by --store or PAWL_STORE */
     bool json, help;
     const struct verb *verb;
     const char *operands[CLI_OPERANDS_MAX];
@@ -126,6 +127,12 @@ bool file_is_readable(const char *path);
 
 /* A file's text, NUL-terminated ("-": standard input). INVALID_REQUEST names it. */
 pawl_status file_read(struct scope *scope, const char *path, str *out);
+
+/* config.c: what --config FILE says, or pawl.yaml if it is there; nothing if neither. */
+struct config;
+pawl_status config_load(struct cli *cli, struct config *out);
+pawl_status config_check(struct cli *cli, const char *path); /* of one file, for people */
+bool config_is_named(const char *path);
 
 /* ---- help.c ---- */
 

@@ -116,7 +116,8 @@ static int take_port(struct cli *cli, const struct host_options *options, struct
 pawl_status host_open(struct cli *cli, const struct host_options *options, struct host *out)
 {
     pawl_options own = { .own = true,
-                         .workers = HOST_WORKERS,
+                         .workers = options->workers ? options->workers : HOST_WORKERS,
+                         .tools = options->tools,
                          .test_clock = options->test_clock,
                          .allow_exec = options->allow_exec,
                          .log = log_line,

@@ -15,6 +15,8 @@ struct host_options {
     int socket;         /* one that listens already, instead; 0: none */
     bool test_clock, allow_exec;
     const char *hosts, *tls_cert, *tls_key; /* as in http_options */
+    const char *tools;                      /* as in pawl_options */
+    uint32_t workers;                       /* 0: HOST_WORKERS */
     const char *log_format; /* "logfmt" or "json": a line for each request on stderr; NULL: none */
 };
 

@@ -130,6 +130,11 @@ int verb_check(struct cli *cli)
     if (open_store(cli) != PAWL_OK)
         return report(cli, &cli->scope.error);
     for (uint32_t i = 0; i < cli->operand_count; i++) {
+        if (config_is_named(cli->operands[i])) {
+            if (config_check(cli, cli->operands[i]) != PAWL_OK)
+                return report(cli, &cli->scope.error);
+            continue;
+        }
         if (check_file(cli, cli->operands[i], &good) != PAWL_OK)
             return report(cli, &cli->scope.error);
         all_good = all_good && good;

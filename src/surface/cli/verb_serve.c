@@ -1,4 +1,5 @@
 /* verb_serve.c - serve: own a store, answer over HTTP until told to stop. */
+#include "api/config.h"
 #include "surface/cli/host.h"
 #include "surface/cli/service.h"
 #include "surface/http/http.h"
@@ -20,9 +21,18 @@ static int serve(struct cli *cli, struct host *host)
     return host_lost_store() ? EXIT_STORE : EXIT_DONE;
 }
 
-static bool read_tls(struct cli *cli, struct host_options *options)
+/* An option of the command line wins over the file. */
+static const char *choose(struct cli *cli, const char *option, const char *configured)
 {
-    const char *cert = args_option(cli, "tls-cert"), *key = args_option(cli, "tls-key");
+    const char *given = args_option(cli, option);
+
+    return given ? given : configured;
+}
+
+static bool read_tls(struct cli *cli, const struct config *config, struct host_options *options)
+{
+    const char *cert = choose(cli, "tls-cert", config->tls_cert);
+    const char *key = choose(cli, "tls-key", config->tls_key);
     str cert_text, key_text;
 
     if (!cert != !key) {
@@ -43,18 +53,22 @@ static bool read_tls(struct cli *cli, struct host_options *options)
 
 int verb_serve(struct cli *cli)
 {
-    const char *listen = args_option(cli, "listen");
-    struct host_options options = {
-        .listen = listen ? listen : HTTP_LISTEN,
-        .test_clock = args_flag(cli, "test"),
-        .allow_exec = args_flag(cli, "allow-exec"),
-        .hosts = args_option(cli, "host"),
-        .log_format = args_option(cli, "log-format"),
-    };
+    struct host_options options = { .test_clock = args_flag(cli, "test"),
+                                    .allow_exec = args_flag(cli, "allow-exec") };
+    struct config config;
     struct host host;
     int code;
 
-    if (!read_tls(cli, &options))
+    if (config_load(cli, &config) != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    options.listen = choose(cli, "listen", config.listen ? config.listen : HTTP_LISTEN);
+    options.hosts = choose(cli, "host", config.hosts);
+    options.log_format = choose(cli, "log-format", config.log);
+    options.tools = config.tools;
+    options.workers = config.workers;
+    if (config.store && !cli->store_given)
+        cli->store = config.store;
+    if (!read_tls(cli, &config, &options))
         return EXIT_USAGE;
     if (str_starts(str_of(cli->store), STR("http:")))
         return usage_fail(cli, "a server has its store here: sqlite:FILE or memory:");

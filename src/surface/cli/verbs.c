@@ -143,6 +143,7 @@ static const struct cli_option verify_options[] = {
 };
 
 static const struct cli_option serve_options[] = {
+    { "config", "FILE", OPTION_TEXT, NULL, "read this file; without it pawl.yaml, if it is here" },
     { "listen", "HOST:PORT", OPTION_TEXT, NULL, "where to listen (127.0.0.1:7295; port 0: any free)" },
     { "test", NULL, OPTION_FLAG, NULL, "a virtual clock that only test.advance moves" },
     { "examples", NULL, OPTION_FLAG, NULL, "put the examples and begin a few instances" },

@@ -1,0 +1,17 @@
+/* config.h - pawl.yaml: what a server is told by a file. docs/config.md lists the keys. */
+#ifndef PAWL_API_CONFIG_H
+#define PAWL_API_CONFIG_H
+
+#include "base/scope.h"
+
+struct config { /* NULL and 0: it does not say */
+    const char *listen, *store, *hosts, *log;
+    const char *tls_cert, *tls_key; /* files */
+    const char *tools;              /* JSON, for pawl_options */
+    uint32_t workers;
+};
+
+/* Read one; all lives in the scope. INVALID_REQUEST with line and column. */
+pawl_status config_read(struct scope *scope, str text, struct config *out);
+
+#endif

@@ -1,0 +1,35 @@
+/* curl.h - private to tool: libcurl, loaded when the http tool is first used. Nobody who never
+ * calls a server pays for it, and libpawl does not link it. */
+#ifndef PAWL_TOOL_CURL_H
+#define PAWL_TOOL_CURL_H
+
+#include "tool/tool_int.h"
+#define CURL_DISABLE_TYPECHECK
+#include <curl/curl.h>
+
+#define CURL_FUNCTIONS(X)                                                                          \
+    X(init, "curl_easy_init", CURL *, (void))                                                      \
+    X(setopt, "curl_easy_setopt", CURLcode, (CURL *, CURLoption, ...))                             \
+    X(perform, "curl_easy_perform", CURLcode, (CURL *))                                            \
+    X(getinfo, "curl_easy_getinfo", CURLcode, (CURL *, CURLINFO, ...))                             \
+    X(cleanup, "curl_easy_cleanup", void, (CURL *))                                                \
+    X(strerror, "curl_easy_strerror", const char *, (CURLcode))                                    \
+    X(slist_append, "curl_slist_append", struct curl_slist *, (struct curl_slist *, const char *)) \
+    X(slist_free, "curl_slist_free_all", void, (struct curl_slist *))                              \
+    X(url_new, "curl_url", CURLU *, (void))                                                        \
+    X(url_set, "curl_url_set", CURLUcode, (CURLU *, CURLUPart, const char *, unsigned int))        \
+    X(url_get, "curl_url_get", CURLUcode, (CURLU *, CURLUPart, char **, unsigned int))             \
+    X(url_free, "curl_url_cleanup", void, (CURLU *))                                               \
+    X(free, "curl_free", void, (void *))                                                           \
+    X(start, "curl_global_init", CURLcode, (long))
+
+struct curl_api {
+#define X(name, symbol, type, parameters) type(*name) parameters;
+    CURL_FUNCTIONS(X)
+#undef X
+};
+
+/* NULL: it cannot be loaded. Thread-safe; stays until the process ends. */
+const struct curl_api *curl_api_get(struct toolbox *toolbox);
+
+#endif

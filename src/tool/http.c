@@ -1,0 +1,433 @@
+/* http.c - call a server as a tool: {method?, url, headers?, json? | body?, expect?}.
+ *
+ * Off unless rules name hosts. The address is looked at when the connection is made; redirects are
+ * not followed, proxies not used. libcurl is loaded when first asked for. */
+#include "base/limits.h"
+#include "model/words.h"
+#include "tool/curl.h"
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <unistd.h>
+
+struct exchange {
+    struct call *call;
+    const struct curl_api *curl;
+    const struct tool_rules *rules;
+    const char *url, *method;
+    const struct node *expect;
+    str sent; /* data NULL: no body */
+    struct curl_slist *headers;
+    struct buf body;
+    char type[128];                 /* of what came back */
+    char refused[INET6_ADDRSTRLEN]; /* the address that may not be asked; "": none */
+    bool is_too_large;
+    long status;
+};
+
+static bool fail_memory(struct call *call)
+{
+    call->status = scope_no_memory(call->scope);
+    return false;
+}
+
+/* ---- The request
+ * --------------------------------------------------------------------------------- */
+
+/* "api.example.com", "*.example.com": anything below it. Names are compared in lower case. */
+static bool host_fits(str rule, str host)
+{
+    str tail = rule;
+
+    if (str_starts(rule, STR("*."))) {
+        tail = str_from(rule, 1);
+        if (host.size <= tail.size)
+            return false;
+        host = str_from(host, host.size - tail.size);
+    }
+    return host.size == tail.size && strncasecmp(host.data, tail.data, host.size) == 0;
+}
+
+static bool host_is_listed(const struct exchange *exchange, str host)
+{
+    for (uint32_t i = 0; i < exchange->rules->hosts.count; i++)
+        if (host_fits(exchange->rules->hosts.items[i], host))
+            return true;
+    return false;
+}
+
+static bool check_host(struct exchange *exchange, CURLU *url)
+{
+    char *host = NULL, *user = NULL;
+    bool is_listed;
+
+    if (exchange->curl->url_get(url, CURLUPART_USER, &user, 0) == CURLUE_OK) {
+        exchange->curl->free(user);
+        call_fail(exchange->call, "http: the url may not name a user; use a header");
+        return false;
+    }
+    if (exchange->curl->url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK)
+        return fail_memory(exchange->call);
+    is_listed = host_is_listed(exchange, str_of(host));
+    if (!is_listed)
+        call_fail(exchange->call, "http: the host '%.*s' is not listed in tools.http.hosts",
+                  STR_ARG(words_shown(str_of(host))));
+    exchange->curl->free(host);
+    return is_listed;
+}
+
+static bool check_url(struct exchange *exchange)
+{
+    CURLU *url = exchange->curl->url_new();
+    bool is_fine = false;
+
+    if (!url)
+        return fail_memory(exchange->call);
+    if (exchange->curl->url_set(url, CURLUPART_URL, exchange->url, 0) != CURLUE_OK ||
+        (strncmp(exchange->url, "http://", 7) != 0 && strncmp(exchange->url, "https://", 8) != 0))
+        call_fail(exchange->call, "http: 'url' must be one of http:// or https://, found '%.*s'",
+                  STR_ARG(words_shown(str_of(exchange->url))));
+    else
+        is_fine = check_host(exchange, url);
+    exchange->curl->url_free(url);
+    return is_fine;
+}
+
+static bool add_header(struct exchange *exchange, str name, str value)
+{
+    struct buf line;
+    struct curl_slist *longer;
+    const char *text;
+
+    buf_init(&line, exchange->call->scope->arena.heap, LIMIT_TEXT);
+    buf_fmt(&line, "%.*s: %.*s", STR_ARG(name), STR_ARG(value));
+    text = arena_text(&exchange->call->scope->arena, buf_view(&line));
+    buf_fini(&line);
+    longer = text ? exchange->curl->slist_append(exchange->headers, text) : NULL;
+    if (!longer)
+        return fail_memory(exchange->call);
+    exchange->headers = longer;
+    return true;
+}
+
+static bool is_token(str name)
+{
+    for (size_t i = 0; i < name.size; i++)
+        if (name.data[i] <= ' ' || name.data[i] == 0x7f ||
+            memchr("()<>@,;:\\\"/[]?={}", name.data[i], 17))
+            return false;
+    return name.size > 0;
+}
+
+/* What belongs to the connection is not the flow's to say. */
+static bool is_ours(str name)
+{
+    static const char *const words[] = { "host",       "content-length", "transfer-encoding",
+                                         "connection", "upgrade",        "idempotency-key",
+                                         "expect" };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (host_fits(str_of(words[i]), name))
+            return true;
+    return false;
+}
+
+static bool read_headers(struct exchange *exchange)
+{
+    const struct node *headers = node_find(exchange->call->args, "headers");
+
+    for (const struct node *item = headers ? headers->first : NULL; item; item = item->next) {
+        bool is_text = item->kind == NODE_STRING || item->kind == NODE_NUMBER;
+
+        if (headers->kind != NODE_OBJECT || !is_text || !is_token(item->key) ||
+            is_ours(item->key) || memchr(item->text.data, '\n', item->text.size) ||
+            memchr(item->text.data, '\r', item->text.size)) {
+            call_fail(exchange->call, "http: the header '%.*s' cannot be sent",
+                      STR_ARG(words_shown(item->key)));
+            return false;
+        }
+        if (!add_header(exchange, item->key, item->text))
+            return false;
+    }
+    return add_header(exchange, STR("Idempotency-Key"),
+                      str_of(exchange->call->given->idempotency_key));
+}
+
+static bool read_body(struct exchange *exchange)
+{
+    const struct node *json = node_find(exchange->call->args, "json");
+    const struct node *body = node_find(exchange->call->args, "body");
+    struct buf text;
+
+    if (json && body) {
+        call_fail(exchange->call, "http: 'json' and 'body' are two bodies; it takes one");
+        return false;
+    }
+    if (body && body->kind != NODE_STRING) {
+        call_fail(exchange->call, "http: 'body' must be a text; 'json' takes any value");
+        return false;
+    }
+    if (body)
+        exchange->sent = body->text;
+    if (!json)
+        return true;
+    buf_init(&text, exchange->call->scope->arena.heap, LIMIT_TEXT);
+    node_print(json, &text);
+    exchange->sent = buf_keep(&text, &exchange->call->scope->arena);
+    buf_fini(&text);
+    return exchange->sent.data ? add_header(exchange, STR("Content-Type"), STR("application/json"))
+                               : fail_memory(exchange->call);
+}
+
+static bool read_method(struct exchange *exchange)
+{
+    static const char *const known[] = { "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD" };
+    const struct node *method = node_find(exchange->call->args, "method");
+    bool has_body = exchange->sent.data != NULL;
+
+    exchange->method = has_body ? "POST" : "GET";
+    if (!method)
+        return true;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (method->kind == NODE_STRING && str_is(method->text, known[i])) {
+            exchange->method = known[i];
+            return true;
+        }
+    call_fail(exchange->call, "http: 'method' must be GET, POST, PUT, PATCH, DELETE or HEAD");
+    return false;
+}
+
+static bool check_args(struct exchange *exchange)
+{
+    static const char *const known[] = { "method", "url", "headers", "json", "body", "expect" };
+    const struct node *url = node_find(exchange->call->args, "url");
+
+    for (const struct node *arg = exchange->call->args->first; arg; arg = arg->next) {
+        bool is_known = false;
+
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+            is_known = is_known || str_is(arg->key, known[i]);
+        if (!is_known) {
+            call_fail(exchange->call, "http: unknown argument '%.*s'",
+                      STR_ARG(words_shown(arg->key)));
+            return false;
+        }
+    }
+    if (!url || url->kind != NODE_STRING) {
+        call_fail(exchange->call, "http: 'url' must be a text");
+        return false;
+    }
+    exchange->url = arena_text(&exchange->call->scope->arena, url->text);
+    exchange->expect = node_find(exchange->call->args, "expect");
+    return exchange->url ? true : fail_memory(exchange->call);
+}
+
+/* ---- The exchange
+ * ---------------------------------------------------------------------------------- */
+
+static size_t take_body(char *data, size_t size, size_t count, void *context)
+{
+    struct exchange *exchange = context;
+
+    if (exchange->body.size + size * count > exchange->rules->size_max) {
+        exchange->is_too_large = true;
+        return 0;
+    }
+    buf_add(&exchange->body, data, size * count);
+    return exchange->body.failed ? 0 : size * count;
+}
+
+/* The one place where an address is known and nothing has been sent yet. */
+static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct exchange *exchange = context;
+    const void *bytes = (const char *)&address->addr + (address->family == AF_INET ? 4 : 8);
+    char text[INET6_ADDRSTRLEN] = "";
+
+    (void)purpose;
+    (void)inet_ntop(address->family, bytes, text, sizeof text);
+    if (address_is_private(&address->addr) &&
+        !rule_names_have(&exchange->rules->private_addresses, str_of(text))) {
+        (void)snprintf(exchange->refused, sizeof exchange->refused, "%s", text);
+        return CURL_SOCKET_BAD;
+    }
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+static int is_stopping(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+    const struct exchange *exchange = context;
+
+    (void)a, (void)b, (void)c, (void)d;
+    return exchange->call->toolbox->is_stopping;
+}
+
+static long timeout_of(const struct exchange *exchange)
+{
+    int64_t ms = exchange->rules->timeout_ms;
+
+    if (exchange->call->timeout_ms > 0 && exchange->call->timeout_ms < ms)
+        ms = exchange->call->timeout_ms;
+    return (long)ms;
+}
+
+static void set_limits(const struct exchange *exchange, CURL *easy)
+{
+    const struct curl_api *curl = exchange->curl;
+
+    curl->setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl->setopt(easy, CURLOPT_PROXY, "");
+    curl->setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+    curl->setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl->setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl->setopt(easy, CURLOPT_TIMEOUT_MS, timeout_of(exchange));
+    curl->setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, timeout_of(exchange));
+    curl->setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl->setopt(easy, CURLOPT_OPENSOCKETDATA, exchange);
+    curl->setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    curl->setopt(easy, CURLOPT_XFERINFOFUNCTION, is_stopping);
+    curl->setopt(easy, CURLOPT_XFERINFODATA, exchange);
+    curl->setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
+    curl->setopt(easy, CURLOPT_WRITEDATA, exchange);
+}
+
+static CURLcode perform(struct exchange *exchange, CURL *easy)
+{
+    const struct curl_api *curl = exchange->curl;
+    char *type = NULL;
+    CURLcode code;
+
+    set_limits(exchange, easy);
+    curl->setopt(easy, CURLOPT_URL, exchange->url);
+    curl->setopt(easy, CURLOPT_HTTPHEADER, exchange->headers);
+    if (exchange->sent.data) {
+        curl->setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)exchange->sent.size);
+        curl->setopt(easy, CURLOPT_POSTFIELDS, exchange->sent.data);
+    }
+    curl->setopt(easy, CURLOPT_NOBODY, strcmp(exchange->method, "HEAD") == 0 ? 1L : 0L);
+    curl->setopt(easy, CURLOPT_CUSTOMREQUEST, exchange->method);
+    code = curl->perform(easy);
+    if (code == CURLE_OK) {
+        curl->getinfo(easy, CURLINFO_RESPONSE_CODE, &exchange->status);
+        curl->getinfo(easy, CURLINFO_CONTENT_TYPE, &type);
+        (void)snprintf(exchange->type, sizeof exchange->type, "%s", type ? type : "");
+    }
+    return code;
+}
+
+/* ---- The answer
+ * -------------------------------------------------------------------------------------- */
+
+static bool is_expected(const struct exchange *exchange)
+{
+    const struct node *expect = exchange->expect;
+    int64_t wanted;
+
+    if (!expect)
+        return exchange->status >= 200 && exchange->status < 300;
+    if (expect->kind != NODE_ARRAY)
+        return node_to_i64(expect, &wanted) && wanted == exchange->status;
+    for (const struct node *item = expect->first; item; item = item->next)
+        if (node_to_i64(item, &wanted) && wanted == exchange->status)
+            return true;
+    return false;
+}
+
+/* JSON where it is said to be and is; a text where it is UTF-8; else null. */
+static void print_body(struct exchange *exchange, struct buf *out)
+{
+    str body = buf_view(&exchange->body);
+    struct scope check;
+    struct node *node;
+    bool is_json = false;
+
+    scope_init(&check, exchange->call->scope->arena.heap, 2 * LIMIT_SCOPE);
+    if (strstr(exchange->type, "json") && body.size > 0)
+        is_json = node_read_json(&check, body, &node) == PAWL_OK;
+    if (is_json)
+        node_print(node, out);
+    else if (body.size > 0 && str_is_utf8(body, false))
+        json_str(out, body);
+    else
+        json_null(out);
+    scope_fini(&check);
+}
+
+/* {"status":200,"body":...}: the result, or, where another status was expected, the error. */
+static void answer(struct exchange *exchange)
+{
+    struct call *call = exchange->call;
+    struct buf out;
+
+    buf_init(&out, call->scope->arena.heap, 8 * (size_t)LIMIT_TEXT);
+    json_open(&out, '{');
+    json_key(&out, "status");
+    json_i64(&out, exchange->status);
+    json_key(&out, "body");
+    print_body(exchange, &out);
+    json_close(&out, '}');
+    if (out.failed)
+        fail_memory(call);
+    else if (out.size > LIMIT_TEXT)
+        call_fail(call, "http: the answer is over %u bytes", LIMIT_TEXT);
+    else
+        call_result(call, buf_view(&out));
+    if (call->status == PAWL_OK && !is_expected(exchange))
+        call->result.failed = true;
+    buf_fini(&out);
+}
+
+static void fail_exchange(struct exchange *exchange, CURLcode code)
+{
+    if (exchange->body.failed)
+        fail_memory(exchange->call);
+    else if (exchange->is_too_large)
+        call_fail(exchange->call, "http: the answer is over %zu bytes", exchange->rules->size_max);
+    else if (exchange->refused[0])
+        call_fail(exchange->call,
+                  "http: %s is a private address and is not listed in tools.http.private",
+                  exchange->refused);
+    else if (code == CURLE_OPERATION_TIMEDOUT)
+        call_fail(exchange->call, "timeout: http took longer than %ld ms", timeout_of(exchange));
+    else
+        call_fail(exchange->call, "http: %s", exchange->curl->strerror(code));
+}
+
+static void run(struct exchange *exchange)
+{
+    CURL *easy;
+    CURLcode code;
+
+    if (!check_args(exchange) || !check_url(exchange) || !read_body(exchange) ||
+        !read_method(exchange) || !read_headers(exchange))
+        return;
+    easy = exchange->curl->init();
+    if (!easy) {
+        fail_memory(exchange->call);
+        return;
+    }
+    code = perform(exchange, easy);
+    exchange->curl->cleanup(easy);
+    if (code == CURLE_OK && !exchange->body.failed)
+        answer(exchange);
+    else
+        fail_exchange(exchange, code);
+}
+
+void http_run(struct call *call)
+{
+    struct exchange exchange = { .call = call, .rules = &call->toolbox->rules };
+
+    if (!exchange.rules->http) {
+        call_fail(call, "http is off; pawl.yaml turns it on with tools: {http: {hosts: [...]}}");
+        return;
+    }
+    exchange.curl = curl_api_get(call->toolbox);
+    if (!exchange.curl) {
+        call_fail(call, "http: libcurl.so.4 cannot be loaded; install libcurl4");
+        return;
+    }
+    buf_init(&exchange.body, call->scope->arena.heap, LIMIT_TEXT + 1);
+    run(&exchange);
+    exchange.curl->slist_free(exchange.headers);
+    buf_fini(&exchange.body);
+}

@@ -1,0 +1,148 @@
+/* rules.c - the rules for tools, read from their part of pawl.yaml. */
+#include "tool/rules.h"
+#include "base/limits.h"
+#include "base/time.h"
+#include "model/words.h"
+
+#define HTTP_TIMEOUT_MS 30000
+
+static pawl_status fail_at(struct scope *scope, const struct node *node, const char *what,
+                           const char *expected)
+{
+    return scope_fail(scope, PAWL_INVALID_REQUEST,
+                      "line %u, column %u: '%s': expected %s, found %s", node->line, node->column,
+                      what, expected, node_kind_name(node->kind));
+}
+
+static pawl_status fail_unknown(struct scope *scope, const struct node *node, str tool,
+                                const char *known)
+{
+    return scope_fail(scope, PAWL_INVALID_REQUEST,
+                      "line %u, column %u: unknown key 'tools.%.*s.%.*s'; there are %s",
+                      node->key_line, node->key_column, STR_ARG(words_shown(tool)),
+                      STR_ARG(words_shown(node->key)), known);
+}
+
+static pawl_status read_names(struct scope *scope, const struct node *list, const char *what,
+                              struct rule_names *out)
+{
+    bool is_list = list->kind == NODE_ARRAY;
+
+    if (!is_list)
+        return fail_at(scope, list, what, "a list of texts");
+    out->items = ARENA_ARRAY(&scope->arena, str, list->count + 1);
+    if (!out->items)
+        return scope_no_memory(scope);
+    for (const struct node *item = list->first; item; item = item->next) {
+        if (item->kind != NODE_STRING || item->text.size == 0)
+            return fail_at(scope, item, what, "a text");
+        out->items[out->count++] = item->text;
+    }
+    return PAWL_OK;
+}
+
+static pawl_status read_size(struct scope *scope, const struct node *node, size_t *out)
+{
+    int64_t size;
+
+    if (!node_to_i64(node, &size) || size < 1 || size > LIMIT_TEXT)
+        return fail_at(scope, node, "size", "a number of bytes up to 1048576");
+    *out = (size_t)size;
+    return PAWL_OK;
+}
+
+static pawl_status read_timeout(struct scope *scope, const struct node *node, int64_t *out)
+{
+    if (node->kind != NODE_STRING || !duration_parse(node->text, out) || *out < 1)
+        return fail_at(scope, node, "timeout", "a duration like 30s");
+    return PAWL_OK;
+}
+
+static pawl_status read_exec(struct scope *scope, const struct node *node, struct tool_rules *out)
+{
+    if (!str_is(node->key, "programs"))
+        return fail_unknown(scope, node, STR("exec"), "programs and for");
+    out->has_programs = true;
+    return read_names(scope, node, "programs", &out->programs);
+}
+
+static pawl_status read_http(struct scope *scope, const struct node *node, struct tool_rules *out)
+{
+    if (str_is(node->key, "hosts"))
+        return read_names(scope, node, "hosts", &out->hosts);
+    if (str_is(node->key, "private"))
+        return read_names(scope, node, "private", &out->private_addresses);
+    if (str_is(node->key, "timeout"))
+        return read_timeout(scope, node, &out->timeout_ms);
+    if (str_is(node->key, "size"))
+        return read_size(scope, node, &out->size_max);
+    return fail_unknown(scope, node, STR("http"), "hosts, private, timeout, size and for");
+}
+
+static pawl_status read_member(struct scope *scope, const struct node *node, struct tool_rule *rule,
+                               struct tool_rules *out)
+{
+    if (str_is(node->key, "for")) {
+        rule->is_restricted = true;
+        return read_names(scope, node, "for", &rule->creators);
+    }
+    if (str_is(rule->tool, "exec"))
+        return read_exec(scope, node, out);
+    if (str_is(rule->tool, "http"))
+        return read_http(scope, node, out);
+    return fail_unknown(scope, node, rule->tool, "for");
+}
+
+static pawl_status read_tool(struct scope *scope, const struct node *node, struct tool_rules *out)
+{
+    struct tool_rule *rule = &out->rules[out->rule_count++];
+    bool is_exec = str_is(node->key, "exec");
+    pawl_status status = PAWL_OK;
+
+    rule->tool = node->key;
+    if (is_exec && node->kind == NODE_BOOL) {
+        out->has_exec = true;
+        out->exec = node->truth;
+        return PAWL_OK;
+    }
+    if (node->kind != NODE_OBJECT)
+        return fail_at(scope, node, node->key.data,
+                       is_exec ? "true, false or {programs, for}" : "an object");
+    out->has_exec = out->has_exec || is_exec;
+    out->exec = out->exec || is_exec;
+    out->http = out->http || str_is(node->key, "http");
+    for (const struct node *child = node->first; child && status == PAWL_OK; child = child->next)
+        status = read_member(scope, child, rule, out);
+    return status;
+}
+
+pawl_status tool_rules_read(struct scope *scope, const struct node *tools, struct tool_rules *out)
+{
+    pawl_status status = PAWL_OK;
+
+    *out = (struct tool_rules){ .timeout_ms = HTTP_TIMEOUT_MS, .size_max = LIMIT_TEXT };
+    if (tools->kind != NODE_OBJECT)
+        return fail_at(scope, tools, "tools", "an object");
+    out->rules = ARENA_ARRAY(&scope->arena, struct tool_rule, tools->count + 1);
+    if (!out->rules)
+        return scope_no_memory(scope);
+    for (const struct node *tool = tools->first; tool && status == PAWL_OK; tool = tool->next)
+        status = read_tool(scope, tool, out);
+    return status;
+}
+
+bool rule_names_have(const struct rule_names *names, str name)
+{
+    for (uint32_t i = 0; i < names->count; i++)
+        if (str_eq(names->items[i], name))
+            return true;
+    return false;
+}
+
+bool tool_rules_allow(const struct tool_rules *rules, str tool, str creator)
+{
+    for (uint32_t i = 0; i < rules->rule_count; i++)
+        if (str_eq(rules->rules[i].tool, tool) && rules->rules[i].is_restricted)
+            return creator.data && rule_names_have(&rules->rules[i].creators, creator);
+    return true;
+}

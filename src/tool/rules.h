@@ -1,0 +1,45 @@
+/* rules.h - which tools flows may call, with what, and on whose behalf.
+ *
+ *   exec: true, false, or {programs: [/usr/bin/jq], for: [ann]}
+ *   http: {hosts: [api.example.com, "*.example.org"], private: [10.0.0.7], timeout: 30s,
+ *          size: 1048576, for: [ann]}
+ *   NAME: {for: [ann, bob]}        any other tool, here or of a worker elsewhere
+ *
+ * A step runs with the rights of who created its instance (B27): `for` names them. */
+#ifndef PAWL_TOOL_RULES_H
+#define PAWL_TOOL_RULES_H
+
+#include "base/node.h"
+#include "base/scope.h"
+
+struct rule_names {
+    str *items;
+    uint32_t count;
+};
+
+struct tool_rule {
+    str tool;
+    bool is_restricted; /* only for those named */
+    struct rule_names creators;
+};
+
+struct tool_rules {
+    bool has_exec, exec; /* has_exec: it says so, whatever the host's own option */
+    bool has_programs;   /* only those named */
+    struct rule_names programs;
+    bool http;
+    struct rule_names hosts, private_addresses;
+    int64_t timeout_ms;
+    size_t size_max;
+    struct tool_rule *rules;
+    uint32_t rule_count;
+};
+
+/* Read them; all lives in the scope. INVALID_REQUEST with line and column, NO_MEMORY. */
+pawl_status tool_rules_read(struct scope *scope, const struct node *tools, struct tool_rules *out);
+
+/* May this tool be called for whoever is called so? data NULL: nobody said who. */
+bool tool_rules_allow(const struct tool_rules *rules, str tool, str creator);
+bool rule_names_have(const struct rule_names *names, str name);
+
+#endif
