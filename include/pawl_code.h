@@ -33,6 +33,8 @@
  *   has(signal, NAME[, KIND])             its payload: got->NAME
  *   has(call, NAME[, KIND])               a tool it calls; the result: got->NAME
  *   has(external, NAME[, KIND])           what somebody answers with step.complete: got->NAME
+ *   has(child, NAME[, KIND])              a definition it spawns; the child's result: got->NAME
+ *   has(buffered, NAME)                   a signal that is kept while nothing awaits it
  *   has(await, NAME)                      a place where it waits. The name is what is stored, so that
  *                                         code above it may change under waiting instances
  *   has(version, NUMBER), has(migrate, FUNCTION)
@@ -67,6 +69,7 @@
     enum pawl_signal_ { LIST(PAWL_NAME_SIGNAL_) pawl_signal_count_ };                              \
     enum pawl_call_ { LIST(PAWL_NAME_CALL_) pawl_call_count_ };                                    \
     enum pawl_external_ { LIST(PAWL_NAME_EXTERNAL_) pawl_external_count_ };                        \
+    enum pawl_child_ { LIST(PAWL_NAME_CHILD_) pawl_child_count_ };                                 \
     enum pawl_await_ { pawl_await_begin_, LIST(PAWL_NAME_AWAIT_) };                                \
     (void)self, (void)got, (void)result;                                                           \
     switch ((enum pawl_await_)pawl_seq_at(turn)) {                                                 \
@@ -156,6 +159,25 @@
         if (pawl_seq_failed(turn))                                                                 \
             return;                                                                                \
     } while (0)
+/* Spawn a child with `input` (JSON) and wait for its result. If it fails or is cancelled, so does this
+ * one, with its error; PAWL_TRY_SPAWN goes on, with PAWL_ERROR. */
+#define PAWL_TRY_SPAWN(label, child, input)                                                        \
+    do {                                                                                           \
+        PAWL_ALONE_(label, pawl_seq_spawn(turn, (unsigned)pawl_child_##child##_, (input), false)); \
+    } while (0)
+#define PAWL_SPAWN(label, child, input)                                                            \
+    do {                                                                                           \
+        PAWL_ALONE_(label, pawl_seq_spawn(turn, (unsigned)pawl_child_##child##_, (input), false)); \
+        if (pawl_seq_failed(turn))                                                                 \
+            return;                                                                                \
+    } while (0)
+#define PAWL_ON_CHILD(child, input)                                                                \
+    if (pawl_seq_spawn(turn, (unsigned)pawl_child_##child##_, (input), false))
+
+/* A broadcast of the signal reaches this instance only with this value (JSON) as its filter, or
+ * without one; does not wait. */
+#define PAWL_SUBSCRIBE(signal, value)                                                              \
+    pawl_seq_subscribe(turn, (unsigned)pawl_signal_##signal##_, (value))
 #define PAWL_ERROR pawl_seq_error(turn)
 
 /* ---- What the list becomes ---------------------------------------------- */
@@ -199,6 +221,8 @@
         static const char *const signals[] = { LIST(PAWL_SIGNAL_) NULL };                          \
         static const char *const calls[] = { LIST(PAWL_CALL_) NULL };                              \
         static const char *const externals[] = { LIST(PAWL_EXTERNAL_) NULL };                      \
+        static const char *const children[] = { LIST(PAWL_CHILD_) NULL };                          \
+        static const char *const buffered[] = { LIST(PAWL_BUFFERED_) NULL };                       \
         static const char *const phases[] = { LIST(PAWL_AWAIT_) NULL };                            \
         static const pawl_var vars[] = { LIST(PAWL_ROW_) PAWL_NO_ROW_ };                           \
         static const pawl_var payloads[] = { LIST(PAWL_GOT_ROW_) PAWL_NO_ROW_ };                   \
@@ -210,6 +234,8 @@
             .signals = signals,                                                                    \
             .calls = calls,                                                                        \
             .externals = externals,                                                                \
+            .children = children,                                                                  \
+            .buffered = buffered,                                                                  \
             .phases = phases,                                                                      \
             .vars = vars,                                                                          \
             .state_size = sizeof(pawl_self_),                                                      \

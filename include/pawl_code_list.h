@@ -23,6 +23,8 @@
 #define PAWL_MEMBER_signal PAWL_NOTHING_
 #define PAWL_MEMBER_call PAWL_NOTHING_
 #define PAWL_MEMBER_external PAWL_NOTHING_
+#define PAWL_MEMBER_buffered PAWL_NOTHING_
+#define PAWL_MEMBER_child PAWL_NOTHING_
 #define PAWL_MEMBER_await PAWL_NOTHING_
 #define PAWL_MEMBER_version PAWL_NOTHING_
 #define PAWL_MEMBER_migrate PAWL_NOTHING_
@@ -35,6 +37,8 @@
 #define PAWL_VARS_signal PAWL_NOTHING_
 #define PAWL_VARS_call PAWL_NOTHING_
 #define PAWL_VARS_external PAWL_NOTHING_
+#define PAWL_VARS_buffered PAWL_NOTHING_
+#define PAWL_VARS_child PAWL_NOTHING_
 #define PAWL_VARS_await PAWL_NOTHING_
 #define PAWL_VARS_version PAWL_NOTHING_
 #define PAWL_VARS_migrate PAWL_NOTHING_
@@ -47,6 +51,8 @@
 #define PAWL_FIRST_signal PAWL_NOTHING_
 #define PAWL_FIRST_call PAWL_NOTHING_
 #define PAWL_FIRST_external PAWL_NOTHING_
+#define PAWL_FIRST_buffered PAWL_NOTHING_
+#define PAWL_FIRST_child PAWL_NOTHING_
 #define PAWL_FIRST_await PAWL_NOTHING_
 #define PAWL_FIRST_version PAWL_NOTHING_
 #define PAWL_FIRST_migrate PAWL_NOTHING_
@@ -59,6 +65,8 @@
 #define PAWL_GOT_input PAWL_NOTHING_
 #define PAWL_GOT_result PAWL_NOTHING_
 #define PAWL_GOT_timer PAWL_NOTHING_
+#define PAWL_GOT_buffered PAWL_NOTHING_
+#define PAWL_GOT_child(name, kind, ...) PAWL_DECL_##kind(name, __VA_ARGS__)
 #define PAWL_GOT_await PAWL_NOTHING_
 #define PAWL_GOT_version PAWL_NOTHING_
 #define PAWL_GOT_migrate PAWL_NOTHING_
@@ -71,6 +79,8 @@
 #define PAWL_GOT_ROW_input PAWL_NOTHING_
 #define PAWL_GOT_ROW_result PAWL_NOTHING_
 #define PAWL_GOT_ROW_timer PAWL_NOTHING_
+#define PAWL_GOT_ROW_buffered PAWL_NOTHING_
+#define PAWL_GOT_ROW_child(name, kind, ...) PAWL_ROW_##kind(pawl_got_, false, name, __VA_ARGS__)
 #define PAWL_GOT_ROW_await PAWL_NOTHING_
 #define PAWL_GOT_ROW_version PAWL_NOTHING_
 #define PAWL_GOT_ROW_migrate PAWL_NOTHING_
@@ -85,6 +95,8 @@
 #define PAWL_RESULT_signal PAWL_NOTHING_
 #define PAWL_RESULT_call PAWL_NOTHING_
 #define PAWL_RESULT_external PAWL_NOTHING_
+#define PAWL_RESULT_buffered PAWL_NOTHING_
+#define PAWL_RESULT_child PAWL_NOTHING_
 #define PAWL_RESULT_await PAWL_NOTHING_
 #define PAWL_RESULT_version PAWL_NOTHING_
 #define PAWL_RESULT_migrate PAWL_NOTHING_
@@ -94,6 +106,8 @@
 #define PAWL_RESULT_ROW_signal PAWL_NOTHING_
 #define PAWL_RESULT_ROW_call PAWL_NOTHING_
 #define PAWL_RESULT_ROW_external PAWL_NOTHING_
+#define PAWL_RESULT_ROW_buffered PAWL_NOTHING_
+#define PAWL_RESULT_ROW_child PAWL_NOTHING_
 #define PAWL_RESULT_ROW_await PAWL_NOTHING_
 #define PAWL_RESULT_ROW_version PAWL_NOTHING_
 #define PAWL_RESULT_ROW_migrate PAWL_NOTHING_
@@ -108,6 +122,8 @@
 #define PAWL_TYPE_signal PAWL_NOTHING_
 #define PAWL_TYPE_call PAWL_NOTHING_
 #define PAWL_TYPE_external PAWL_NOTHING_
+#define PAWL_TYPE_buffered PAWL_NOTHING_
+#define PAWL_TYPE_child PAWL_NOTHING_
 #define PAWL_TYPE_await PAWL_NOTHING_
 
 /* Names as texts, and as enumerators. */
@@ -135,7 +151,11 @@
 #define PAWL_NAME_TIMER_call PAWL_NOTHING_
 #define PAWL_TIMER_external PAWL_NOTHING_
 #define PAWL_NAME_TIMER_external PAWL_NOTHING_
+#define PAWL_TIMER_buffered PAWL_NOTHING_
+#define PAWL_TIMER_child PAWL_NOTHING_
 #define PAWL_TIMER_await PAWL_NOTHING_
+#define PAWL_NAME_TIMER_buffered PAWL_NOTHING_
+#define PAWL_NAME_TIMER_child PAWL_NOTHING_
 #define PAWL_NAME_TIMER_await PAWL_NOTHING_
 #define PAWL_TIMER_version PAWL_NOTHING_
 #define PAWL_NAME_TIMER_version PAWL_NOTHING_
@@ -155,7 +175,11 @@
 #define PAWL_NAME_SIGNAL_call PAWL_NOTHING_
 #define PAWL_SIGNAL_external PAWL_NOTHING_
 #define PAWL_NAME_SIGNAL_external PAWL_NOTHING_
+#define PAWL_SIGNAL_buffered PAWL_NOTHING_
+#define PAWL_SIGNAL_child PAWL_NOTHING_
 #define PAWL_SIGNAL_await PAWL_NOTHING_
+#define PAWL_NAME_SIGNAL_buffered PAWL_NOTHING_
+#define PAWL_NAME_SIGNAL_child PAWL_NOTHING_
 #define PAWL_NAME_SIGNAL_await PAWL_NOTHING_
 #define PAWL_SIGNAL_version PAWL_NOTHING_
 #define PAWL_NAME_SIGNAL_version PAWL_NOTHING_
@@ -175,7 +199,11 @@
 #define PAWL_NAME_CALL_call(name, ...) pawl_call_##name##_,
 #define PAWL_CALL_external PAWL_NOTHING_
 #define PAWL_NAME_CALL_external PAWL_NOTHING_
+#define PAWL_CALL_buffered PAWL_NOTHING_
+#define PAWL_CALL_child PAWL_NOTHING_
 #define PAWL_CALL_await PAWL_NOTHING_
+#define PAWL_NAME_CALL_buffered PAWL_NOTHING_
+#define PAWL_NAME_CALL_child PAWL_NOTHING_
 #define PAWL_NAME_CALL_await PAWL_NOTHING_
 #define PAWL_CALL_version PAWL_NOTHING_
 #define PAWL_NAME_CALL_version PAWL_NOTHING_
@@ -195,7 +223,11 @@
 #define PAWL_NAME_EXTERNAL_call PAWL_NOTHING_
 #define PAWL_EXTERNAL_external(name, ...) #name,
 #define PAWL_NAME_EXTERNAL_external(name, ...) pawl_external_##name##_,
+#define PAWL_EXTERNAL_buffered PAWL_NOTHING_
+#define PAWL_EXTERNAL_child PAWL_NOTHING_
 #define PAWL_EXTERNAL_await PAWL_NOTHING_
+#define PAWL_NAME_EXTERNAL_buffered PAWL_NOTHING_
+#define PAWL_NAME_EXTERNAL_child PAWL_NOTHING_
 #define PAWL_NAME_EXTERNAL_await PAWL_NOTHING_
 #define PAWL_EXTERNAL_version PAWL_NOTHING_
 #define PAWL_NAME_EXTERNAL_version PAWL_NOTHING_
@@ -215,12 +247,56 @@
 #define PAWL_NAME_AWAIT_call PAWL_NOTHING_
 #define PAWL_AWAIT_external PAWL_NOTHING_
 #define PAWL_NAME_AWAIT_external PAWL_NOTHING_
+#define PAWL_AWAIT_buffered PAWL_NOTHING_
+#define PAWL_AWAIT_child PAWL_NOTHING_
 #define PAWL_AWAIT_await(name, ...) #name,
+#define PAWL_NAME_AWAIT_buffered PAWL_NOTHING_
+#define PAWL_NAME_AWAIT_child PAWL_NOTHING_
 #define PAWL_NAME_AWAIT_await(name, ...) pawl_await_##name##_,
 #define PAWL_AWAIT_version PAWL_NOTHING_
 #define PAWL_NAME_AWAIT_version PAWL_NOTHING_
 #define PAWL_AWAIT_migrate PAWL_NOTHING_
 #define PAWL_NAME_AWAIT_migrate PAWL_NOTHING_
+
+#define PAWL_CHILD_(what, ...) PAWL_CHILD_##what(__VA_ARGS__, 0, 0)
+#define PAWL_BUFFERED_(what, ...) PAWL_BUFFERED_##what(__VA_ARGS__, 0, 0)
+#define PAWL_NAME_CHILD_(what, ...) PAWL_NAME_CHILD_##what(__VA_ARGS__, 0, 0)
+#define PAWL_CHILD_var PAWL_NOTHING_
+#define PAWL_NAME_CHILD_var PAWL_NOTHING_
+#define PAWL_BUFFERED_var PAWL_NOTHING_
+#define PAWL_CHILD_input PAWL_NOTHING_
+#define PAWL_NAME_CHILD_input PAWL_NOTHING_
+#define PAWL_BUFFERED_input PAWL_NOTHING_
+#define PAWL_CHILD_result PAWL_NOTHING_
+#define PAWL_NAME_CHILD_result PAWL_NOTHING_
+#define PAWL_BUFFERED_result PAWL_NOTHING_
+#define PAWL_CHILD_timer PAWL_NOTHING_
+#define PAWL_NAME_CHILD_timer PAWL_NOTHING_
+#define PAWL_BUFFERED_timer PAWL_NOTHING_
+#define PAWL_CHILD_signal PAWL_NOTHING_
+#define PAWL_NAME_CHILD_signal PAWL_NOTHING_
+#define PAWL_BUFFERED_signal PAWL_NOTHING_
+#define PAWL_CHILD_call PAWL_NOTHING_
+#define PAWL_NAME_CHILD_call PAWL_NOTHING_
+#define PAWL_BUFFERED_call PAWL_NOTHING_
+#define PAWL_CHILD_external PAWL_NOTHING_
+#define PAWL_NAME_CHILD_external PAWL_NOTHING_
+#define PAWL_BUFFERED_external PAWL_NOTHING_
+#define PAWL_CHILD_child(name, ...) #name,
+#define PAWL_NAME_CHILD_child(name, ...) pawl_child_##name##_,
+#define PAWL_BUFFERED_child PAWL_NOTHING_
+#define PAWL_CHILD_buffered PAWL_NOTHING_
+#define PAWL_NAME_CHILD_buffered PAWL_NOTHING_
+#define PAWL_BUFFERED_buffered(name, ...) #name,
+#define PAWL_CHILD_await PAWL_NOTHING_
+#define PAWL_NAME_CHILD_await PAWL_NOTHING_
+#define PAWL_BUFFERED_await PAWL_NOTHING_
+#define PAWL_CHILD_version PAWL_NOTHING_
+#define PAWL_NAME_CHILD_version PAWL_NOTHING_
+#define PAWL_BUFFERED_version PAWL_NOTHING_
+#define PAWL_CHILD_migrate PAWL_NOTHING_
+#define PAWL_NAME_CHILD_migrate PAWL_NOTHING_
+#define PAWL_BUFFERED_migrate PAWL_NOTHING_
 
 /* Kinds: a member of a struct, its row, its first value. 0 is no kind: nothing is carried. */
 #define PAWL_DECL_0 PAWL_NOTHING_

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAWL_KIT_TYPES 32
+#define PAWL_KIT_TYPES 256
 #define PAWL_KIT_IDS 64
 
 typedef struct pawl_kit {
@@ -121,8 +121,9 @@ static inline void pawl_kit_restart(pawl_kit *kit)
 static inline void pawl_kit_register(pawl_kit *kit, const pawl_code_type *type)
 {
     PAWL_EXPECT_OK(kit, pawl_code_register(kit->p, type, &kit->error));
-    if (kit->type_count < PAWL_KIT_TYPES)
-        kit->types[kit->type_count++] = type;
+    if (kit->type_count == PAWL_KIT_TYPES)
+        pawl_kit_die(__FILE__, __LINE__, "types", type->name, "at most 256 of them");
+    kit->types[kit->type_count++] = type;
 }
 
 /* The id lives until 64 more have been started. */

@@ -73,6 +73,7 @@ typedef struct pawl_code_type {
     const char *const *calls;     /* tools it may call, ending in NULL */
     const char *const *externals; /* what it may ask for that is answered by step.complete */
     const char *const *children;  /* definitions it may spawn */
+    const char *const *buffered;  /* those of `signals` that are kept while nothing awaits them */
     const char *const *phases;    /* places it may wait at; NULL: they have no names */
     const pawl_var *vars;         /* tracked variables, ending in a zero row */
     size_t state_size;            /* of the struct that `vars` describes */
@@ -113,6 +114,13 @@ PAWL_API pawl_status pawl_reduce_register(pawl *p, const char *name, pawl_reduce
 PAWL_API void pawl_turn_timer(pawl_turn *turn, const char *name, int64_t after_ms);
 PAWL_API void pawl_turn_signal(pawl_turn *turn, const char *name);
 PAWL_API void pawl_turn_call(pawl_turn *turn, const char *name, const char *args_json);
+/* Create an instance of a definition that the type declares in `children`, in this very commit, and wait
+ * for its end. It is cancelled with this one's end, unless it is to be abandoned. */
+PAWL_API void pawl_turn_spawn(pawl_turn *turn, const char *definition, const char *input_json,
+                              bool abandon);
+/* From now on a broadcast of the signal reaches this instance only with this value as its filter, or
+ * without one. The last value counts; does not wait. NULL takes it back. */
+PAWL_API void pawl_turn_subscribe(pawl_turn *turn, const char *signal, const char *value_json);
 PAWL_API void pawl_turn_complete(pawl_turn *turn, const char *result_json);
 PAWL_API void pawl_turn_fail(pawl_turn *turn, const char *error_json);
 
@@ -147,6 +155,8 @@ PAWL_API bool pawl_seq_timer(pawl_turn *turn, unsigned timer, int64_t after_ms);
 PAWL_API bool pawl_seq_signal(pawl_turn *turn, unsigned signal);
 PAWL_API bool pawl_seq_call(pawl_turn *turn, unsigned call, const char *args_json);
 PAWL_API bool pawl_seq_external(pawl_turn *turn, unsigned external, const char *args_json);
+PAWL_API bool pawl_seq_spawn(pawl_turn *turn, unsigned child, const char *input_json, bool abandon);
+PAWL_API void pawl_seq_subscribe(pawl_turn *turn, unsigned signal, const char *value_json);
 PAWL_API bool pawl_seq_over(pawl_turn *turn);
 PAWL_API const char *pawl_seq_error(const pawl_turn *turn);
 PAWL_API bool pawl_seq_failed(pawl_turn *turn);

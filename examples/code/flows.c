@@ -6,15 +6,19 @@
  * or, with -DPROGRAM and libpawl-main.a, as a program that is a full pawl. */
 #include "auction.h"
 #include "buff.h"
+#include "combat.h"
 #include "conditional.h"
 #include "countdown.h"
 #include "counter.h"
 #include "damage.h"
+#include "patrol.h"
 #include "production.h"
+#include "quest.h"
 #include "trade.h"
 #include <pawl_main.h>
 
-PAWL_MODULE(buff, counter, conditional, counting_down, auction, trade, damage, production);
+PAWL_MODULE(buff, counter, conditional, counting_down, auction, trade, damage, production, combat, patrol,
+            quest);
 
 #ifdef PROGRAM
 int main(int argc, char **argv)

@@ -28,6 +28,8 @@ struct turn_answer {
     str migrated; /* JSON after migrating, before the turn; data NULL: it was not */
     struct effect_list timers, signals; /* ARM and AWAIT */
     str call, args;                     /* what is called, and its JSON; data NULL: nothing */
+    bool is_spawn, is_abandoned;        /* `call` is a child's definition, `args` its input */
+    str subscriptions;                  /* JSON object: signal -> value; data NULL: none */
     struct effect_list reduces;         /* REDUCE: done with the commit */
 };
 
@@ -49,7 +51,7 @@ pawl_status code_run(const struct code_binding *binding, const struct turn_reque
 
 /* The canonical print of a registration: the source of its definition. JSON:
  * {"code":NAME,"version":V,"timers":[...],"signals":[...],"vars":[{"name":N,"type":"int64"}]}, then
- * calls, externals, phases, payloads and result, where there are any. */
+ * calls, externals, children, buffered, phases, payloads and result, where there are any. */
 pawl_status code_source(struct scope *scope, const pawl_code_type *type, str *out);
 
 /* A copy of a registration that lives as long as the arena, with the names as they are called
@@ -76,5 +78,6 @@ pawl_status code_call(const struct definition *definition, const void *memory, u
 str code_tool_of(const struct definition *definition, const void *memory, uint32_t ordinal);
 str code_step_name(const struct definition *definition, uint32_t plan_index);
 bool code_step_is_external(const struct definition *definition, uint32_t plan_index);
+bool code_step_is_spawn(const struct definition *definition, uint32_t plan_index);
 
 #endif

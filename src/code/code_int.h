@@ -13,8 +13,10 @@
 struct code_plan {
     str name;
     uint32_t version; /* of the type; what new instances begin with */
-    str *steps;       /* calls, then externals */
-    uint32_t call_count, step_count;
+    str *steps;       /* calls, then externals, then children */
+    uint32_t call_count, external_end, step_count;
+    str *buffered; /* signals that are kept */
+    uint32_t buffered_count;
     const struct code_binding *_Atomic binding; /* may come while others look; NULL: none yet */
 };
 
@@ -30,6 +32,14 @@ static inline const struct code_plan *plan_of(const struct definition *definitio
 struct code_timer {
     str name;
     int64_t due_at_ms;
+};
+
+struct code_wait {
+    str name, value; /* value: what a broadcast's filter must be; data NULL: none */
+};
+
+struct code_kept {
+    str name, payload;
 };
 
 /* What it has called and waits for; ordinal 0: nothing. */
@@ -48,7 +58,9 @@ struct code_text {
 struct code_memory {
     struct code_text state;    /* JSON of the tracked variables; NULL before the first turn */
     struct code_timer *timers; /* in the order they were armed */
-    str *signals;              /* in the order they were awaited */
+    struct code_wait *signals; /* in the order they were awaited */
+    struct code_kept *kept;    /* signals that nothing awaited, oldest first */
+    uint32_t kept_count, kept_capacity;
     uint32_t timer_count, timer_capacity, signal_count, signal_capacity;
     str *names; /* each name once, however often it is armed */
     uint32_t name_count, name_capacity;
@@ -69,7 +81,11 @@ pawl_status code_memory_load(const struct definition *definition, str text, str 
 
 str code_memory_state(const struct code_memory *memory); /* data NULL: none yet */
 bool code_memory_has_timer(const struct code_memory *memory, str name);
-bool code_memory_has_signal(const struct code_memory *memory, str name);
+bool code_memory_has_signal(const struct code_memory *memory, str name, str filter);
+pawl_status code_memory_keep(void *memory, str name, str payload, struct scope *scope,
+                             struct arena *arena);
+/* The oldest kept signal that is awaited; NULL: none. */
+const struct code_kept *code_memory_kept(const struct code_memory *memory);
 
 /* ---- turn.c: what the handler said ---- */
 
@@ -78,13 +94,14 @@ struct pawl_turn {
     const pawl_code_type *type;
     const pawl_event *event;
     struct turn_answer *answer;
-    str phase;          /* where it waits; data NULL: nowhere by name */
-    unsigned label;     /* sequence.c: of the place that is being armed, from 1 */
-    bool is_waking;     /* the arms look for the event; else they are armed */
-    bool is_taken;      /* an arm has had it */
-    bool is_done;       /* the code came to its end */
-    str problem;        /* words for a turn that cannot stand; data NULL: none */
-    pawl_status status; /* NO_MEMORY and NOT_KNOWN stick */
+    str phase;                       /* where it waits; data NULL: nowhere by name */
+    struct code_wait *subscriptions; /* in the order of the type's signals */
+    unsigned label;                  /* sequence.c: of the place that is being armed, from 1 */
+    bool is_waking;                  /* the arms look for the event; else they are armed */
+    bool is_taken;                   /* an arm has had it */
+    bool is_done;                    /* the code came to its end */
+    str problem;                     /* words for a turn that cannot stand; data NULL: none */
+    pawl_status status;              /* NO_MEMORY and NOT_KNOWN stick */
 };
 
 /* The handler asked for something impossible: its turn has failed. The first one counts. */
@@ -98,11 +115,46 @@ pawl_status turn_settle(struct pawl_turn *turn);
 void say_timer(struct pawl_turn *turn, unsigned timer, int64_t after_ms);
 void say_signal(struct pawl_turn *turn, unsigned signal);
 void say_call(struct pawl_turn *turn, const char *declared, const char *args_json);
+void say_spawn(struct pawl_turn *turn, const char *declared, const char *input_json, bool abandon);
+void say_subscribe(struct pawl_turn *turn, const char *declared, const char *value_json);
 void say_end(struct pawl_turn *turn, enum turn_end how, const char *what, const char *json);
 
 unsigned names_count(const char *const *names);
 unsigned names_find(const char *const *names,
                     const char *name); /* wire names count too; or count */
+
+/* ---- effects.c, kept.c, reduce.c: a decision in the making ---- */
+
+struct work {
+    const struct definition *definition;
+    const struct standing *standing;
+    const struct code_memory *memory;
+    const struct event *event;
+    struct scope *scope;
+    struct turn_answer answer;
+    str before; /* the state that the turn began with */
+    struct decision decision;
+};
+
+/* What is recorded of the event: the transition, its payload, and the attempt it was of. */
+struct cause {
+    uint32_t transition;
+    pawl_event_kind kind;
+    str name, payload; /* for the handler */
+    str recorded;      /* payload of the entry */
+    const struct code_attempt *attempt;
+};
+
+pawl_status code_add(struct work *work, struct effect_list *effects, struct effect effect);
+
+/* One turn of the handler, recorded as its cause says. */
+pawl_status code_take_turn(struct work *work, const struct cause *cause);
+
+/* The payload of a timer's or signal's entry. */
+pawl_status code_print_payload(struct work *work, str *out);
+
+/* Turns for the kept signals that the last turn began to await. */
+pawl_status code_take_kept(struct work *work);
 
 /* ---- state.c, state_print.c: variables, struct <-> JSON ---- */
 
@@ -126,6 +178,10 @@ bool var_load(struct var_place *place, const pawl_var *var, const struct node *n
  * build might. */
 pawl_status state_load(struct scope *scope, const pawl_code_type *type, str text, void *state,
                        str *phase);
+
+/* Its subscriptions, from "subscriptions" of the stored state: one row a signal of the type. */
+pawl_status state_subscriptions(struct scope *scope, const pawl_code_type *type, str text,
+                                struct code_wait **out);
 
 /* Print variables; what cannot be printed is the turn's problem, and *out stays. A phase with data
  * comes first. */

@@ -51,6 +51,7 @@ const pawl_code_type *code_copy(struct arena *arena, const pawl_code_type *type)
     copy->calls = copy_names(arena, type->calls, false);
     copy->externals = copy_names(arena, type->externals, false);
     copy->children = copy_names(arena, type->children, false);
+    copy->buffered = copy_names(arena, type->buffered, true);
     copy->phases = copy_names(arena, type->phases, false);
     copy->vars = copy_vars(arena, type->vars);
     copy->payloads = copy_vars(arena, type->payloads);

@@ -29,7 +29,7 @@ static uint32_t find_signal(const struct code_memory *memory, str name)
 {
     uint32_t i = 0;
 
-    while (i < memory->signal_count && !str_eq(memory->signals[i], name))
+    while (i < memory->signal_count && !str_eq(memory->signals[i].name, name))
         i++;
     return i;
 }
@@ -39,9 +39,52 @@ bool code_memory_has_timer(const struct code_memory *memory, str name)
     return find_timer(memory, name) < memory->timer_count;
 }
 
-bool code_memory_has_signal(const struct code_memory *memory, str name)
+bool code_memory_has_signal(const struct code_memory *memory, str name, str filter)
 {
-    return find_signal(memory, name) < memory->signal_count;
+    uint32_t at = find_signal(memory, name);
+
+    return at < memory->signal_count && (!filter.data || str_eq(memory->signals[at].value, filter));
+}
+
+pawl_status code_memory_keep(void *memory, str name, str payload, struct scope *scope,
+                             struct arena *arena)
+{
+    struct code_memory *mine = memory;
+    struct code_kept *kept =
+        grow_array(arena, mine->kept, mine->kept_count, &mine->kept_capacity, sizeof *kept);
+
+    if (!kept)
+        return scope_no_memory(scope);
+    mine->kept = kept;
+    kept[mine->kept_count] =
+        (struct code_kept){ arena_str(arena, name),
+                            arena_str(arena, payload.data ? payload : STR("null")) };
+    if (!kept[mine->kept_count].name.data || !kept[mine->kept_count].payload.data)
+        return scope_no_memory(scope);
+    mine->kept_count++;
+    return PAWL_OK;
+}
+
+const struct code_kept *code_memory_kept(const struct code_memory *memory)
+{
+    for (uint32_t i = 0; i < memory->kept_count; i++)
+        if (code_memory_has_signal(memory, memory->kept[i].name, STR_NONE))
+            return &memory->kept[i];
+    return NULL;
+}
+
+static bool take_kept(struct code_memory *memory, str name)
+{
+    uint32_t at = 0;
+
+    while (at < memory->kept_count && !str_eq(memory->kept[at].name, name))
+        at++;
+    if (at == memory->kept_count)
+        return false;
+    memory->kept_count--;
+    memmove(memory->kept + at, memory->kept + at + 1,
+            (memory->kept_count - at) * sizeof *memory->kept);
+    return true;
 }
 
 /* The memory's own copy of a name; data NULL if there is no memory for it. */
@@ -78,17 +121,18 @@ static bool arm(struct code_memory *memory, str name, int64_t due_at_ms, struct 
     return true;
 }
 
-static bool await(struct code_memory *memory, str name, struct arena *arena)
+static bool await(struct code_memory *memory, str name, str value, struct arena *arena)
 {
     uint32_t at = find_signal(memory, name);
     str kept = keep_name(memory, name, arena);
-    str *signals = grow_array(arena, memory->signals, memory->signal_count,
-                              &memory->signal_capacity, sizeof *signals);
+    str kept_value = value.data ? keep_name(memory, value, arena) : STR_NONE;
+    struct code_wait *signals = grow_array(arena, memory->signals, memory->signal_count,
+                                           &memory->signal_capacity, sizeof *signals);
 
-    if (!signals || !kept.data)
+    if (!signals || !kept.data || (value.data && !kept_value.data))
         return false;
     memory->signals = signals;
-    signals[at] = kept;
+    signals[at] = (struct code_wait){ kept, kept_value };
     memory->signal_count += at == memory->signal_count;
     return true;
 }
@@ -142,6 +186,8 @@ static void begin_attempt(struct code_memory *memory, const struct effect *effec
                                           .attempt = effect->attempt,
                                           .first_ordinal = first ? first : effect->ordinal,
                                           .status = effect->status };
+    if (effect->attempt <= 1)
+        memory->args.data = NULL;
     memory->ordinals = effect->ordinal > memory->ordinals ? effect->ordinal : memory->ordinals;
 }
 
@@ -168,7 +214,7 @@ static pawl_status apply_effect(const struct definition *definition, struct code
         ok = arm(memory, effect->name, effect->due_at_ms, arena);
         break;
     case EFFECT_AWAIT:
-        ok = await(memory, effect->name, arena);
+        ok = await(memory, effect->name, effect->state, arena);
         break;
     case EFFECT_STATE:
         ok = set_text(&memory->state, effect->state, arena);
@@ -201,8 +247,13 @@ static pawl_status apply_effect(const struct definition *definition, struct code
     case EFFECT_VERSION:
         memory->version = effect->attempt;
         break;
-    case EFFECT_SPAWN:
+    case EFFECT_SPAWN: /* the attempt waits; who it is for is in the store */
+        break;
     case EFFECT_TAKE:
+        if (!take_kept(memory, effect->name))
+            return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                              "an entry of a code instance takes a signal that was not kept; look "
+                              "closer with 'pawl verify'");
         break;
     }
     return ok ? PAWL_OK : scope_no_memory(scope);
@@ -269,6 +320,34 @@ static void print_call(const struct code_memory *memory, struct buf *out)
     json_close(out, ']');
 }
 
+/* NAME, or [NAME,VALUE]. */
+static void print_wait(const struct code_wait *wait, struct buf *out)
+{
+    if (!wait->value.data) {
+        json_str(out, wait->name);
+        return;
+    }
+    json_open(out, '[');
+    json_str(out, wait->name);
+    json_raw(out, wait->value);
+    json_close(out, ']');
+}
+
+static void print_kept(const struct code_memory *memory, struct buf *out)
+{
+    if (memory->kept_count == 0)
+        return;
+    json_key(out, "kept");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < memory->kept_count; i++) {
+        json_open(out, '[');
+        json_str(out, memory->kept[i].name);
+        json_raw(out, memory->kept[i].payload);
+        json_close(out, ']');
+    }
+    json_close(out, ']');
+}
+
 void code_memory_print(const struct definition *definition, const void *memory, struct buf *out)
 {
     const struct code_memory *mine = memory;
@@ -289,8 +368,9 @@ void code_memory_print(const struct definition *definition, const void *memory, 
     json_key(out, "signals");
     json_open(out, '[');
     for (uint32_t i = 0; i < mine->signal_count; i++)
-        json_str(out, mine->signals[i]);
+        print_wait(&mine->signals[i], out);
     json_close(out, ']');
+    print_kept(mine, out);
     print_call(mine, out);
     if (mine->version > 0) {
         json_key(out, "version");

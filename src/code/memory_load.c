@@ -36,9 +36,17 @@ static pawl_status add_timer(struct scope *scope, const struct node *timer,
 static pawl_status add_signal(struct scope *scope, const struct node *signal,
                               struct effect_list *effects, bool *ok)
 {
-    *ok = *ok && signal->kind == NODE_STRING;
+    const struct node *name = signal->kind == NODE_ARRAY ? node_at(signal, 0) : signal;
+    const struct node *value = signal->kind == NODE_ARRAY ? node_at(signal, 1) : NULL;
+
+    if (!name || name->kind != NODE_STRING || (signal->kind == NODE_ARRAY && !value)) {
+        *ok = false;
+        return PAWL_OK;
+    }
     return effect_add(scope, effects,
-                      (struct effect){ .kind = EFFECT_AWAIT, .name = signal->text });
+                      (struct effect){ .kind = EFFECT_AWAIT,
+                                       .name = name->text,
+                                       .state = value ? value->raw : STR_NONE });
 }
 
 static bool read_u32(const struct node *node, uint32_t *out)
@@ -107,6 +115,24 @@ static pawl_status read_snapshot(struct scope *scope, const struct node *root,
     return status;
 }
 
+static pawl_status load_kept(struct scope *scope, const struct node *root, struct arena *arena,
+                             struct code_memory *memory, bool *ok)
+{
+    const struct node *list = node_find(root, "kept");
+    pawl_status status = PAWL_OK;
+
+    for (const struct node *kept = list ? list->first : NULL; kept && status == PAWL_OK;
+         kept = kept->next) {
+        const struct node *name = node_at(kept, 0), *payload = node_at(kept, 1);
+
+        if (kept->kind != NODE_ARRAY || !name || name->kind != NODE_STRING || !payload)
+            *ok = false;
+        else
+            status = code_memory_keep(memory, name->text, payload->raw, scope, arena);
+    }
+    return status;
+}
+
 static pawl_status fail_damaged(struct scope *scope)
 {
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
@@ -130,6 +156,8 @@ pawl_status code_memory_load(const struct definition *definition, str text, str 
     if (status != PAWL_OK)
         return status == PAWL_NO_MEMORY ? status : fail_damaged(scope);
     status = read_snapshot(scope, root, &loading, &ok);
+    if (status == PAWL_OK)
+        status = load_kept(scope, root, arena, memory, &ok);
     if (status == PAWL_OK && !ok)
         status = fail_damaged(scope);
     if (status == PAWL_OK)

@@ -15,6 +15,17 @@ static pawl_status read_steps(struct scope *scope, const struct node *names, str
     return PAWL_OK;
 }
 
+static pawl_status read_buffered(struct scope *scope, const struct node *names,
+                                 struct code_plan *plan)
+{
+    plan->buffered = ARENA_ARRAY(&scope->arena, str, names ? names->count + 1u : 1u);
+    if (!plan->buffered)
+        return scope_no_memory(scope);
+    for (const struct node *name = names ? names->first : NULL; name; name = name->next)
+        plan->buffered[plan->buffered_count++] = name->text;
+    return PAWL_OK;
+}
+
 pawl_status code_prepare(struct definition *definition, struct scope *scope)
 {
     struct code_plan *plan = ARENA_NEW(&scope->arena, struct code_plan);
@@ -41,6 +52,11 @@ pawl_status code_prepare(struct definition *definition, struct scope *scope)
     plan->call_count = plan->step_count;
     if (status == PAWL_OK)
         status = read_steps(scope, node_find(root, "externals"), plan);
+    plan->external_end = plan->step_count;
+    if (status == PAWL_OK)
+        status = read_steps(scope, node_find(root, "children"), plan);
+    if (status == PAWL_OK)
+        status = read_buffered(scope, node_find(root, "buffered"), plan);
     if (status == PAWL_OK)
         definition->plan = plan;
     return status;
@@ -65,7 +81,14 @@ bool code_step_is_external(const struct definition *definition, uint32_t plan_in
 {
     const struct code_plan *plan = plan_of(definition);
 
-    return plan_index >= plan->call_count && plan_index < plan->step_count;
+    return plan_index >= plan->call_count && plan_index < plan->external_end;
+}
+
+bool code_step_is_spawn(const struct definition *definition, uint32_t plan_index)
+{
+    const struct code_plan *plan = plan_of(definition);
+
+    return plan_index >= plan->external_end && plan_index < plan->step_count;
 }
 
 static const struct code_attempt *find_call(const void *memory, uint32_t ordinal)
@@ -79,7 +102,7 @@ str code_tool_of(const struct definition *definition, const void *memory, uint32
 {
     const struct code_attempt *call = find_call(memory, ordinal);
 
-    return call && !code_step_is_external(definition, call->plan)
+    return call && call->plan < plan_of(definition)->call_count
                ? code_step_name(definition, call->plan)
                : STR_NONE;
 }

@@ -71,6 +71,8 @@ pawl_status code_source(struct scope *scope, const pawl_code_type *type, str *ou
     print_vars("vars", type->vars, &buf);
     print_more_names("calls", type->calls, &buf);
     print_more_names("externals", type->externals, &buf);
+    print_more_names("children", type->children, &buf);
+    print_more_names("buffered", type->buffered, &buf);
     print_more_names("phases", type->phases, &buf);
     print_more_vars("payloads", type->payloads, &buf);
     print_more_vars("result", type->result, &buf);
@@ -199,10 +201,11 @@ static pawl_status check_vars(const struct layout *layout)
 static pawl_status check_phase_name(struct scope *scope, const pawl_code_type *type)
 {
     for (const pawl_var *var = type->vars; type->phases && var && !vars_is_end(var); var++)
-        if (strcmp(var->name, "phase") == 0)
+        if (strcmp(var->name, "phase") == 0 || strcmp(var->name, "subscriptions") == 0)
             return scope_fail(scope, PAWL_INVALID_REQUEST,
-                              "variable 'phase': the name is taken by the place where an "
-                              "instance waits; call it otherwise");
+                              "variable '%s': the name is taken by what an instance waits "
+                              "for; call it otherwise",
+                              var->name);
     return PAWL_OK;
 }
 
@@ -213,6 +216,10 @@ static pawl_status check_calls(struct scope *scope, const pawl_code_type *type)
         if (names_find(type->externals, *name) < names_count(type->externals))
             return scope_fail(scope, PAWL_INVALID_REQUEST,
                               "'%s' is declared as a call and as an external; keep one", *name);
+    for (const char *const *name = type->buffered; name && *name; name++)
+        if (names_find(type->signals, *name) == names_count(type->signals))
+            return scope_fail(scope, PAWL_INVALID_REQUEST,
+                              "'%s' is buffered, and no signal of the type", *name);
     return PAWL_OK;
 }
 
@@ -243,7 +250,8 @@ static pawl_status check_lists(struct scope *scope, const pawl_code_type *type)
         const char *const *names;
     } lists[] = { { "timer", type->timers },   { "signal", type->signals },
                   { "call", type->calls },     { "external", type->externals },
-                  { "child", type->children }, { "phase", type->phases } };
+                  { "child", type->children }, { "buffered signal", type->buffered },
+                  { "phase", type->phases } };
     pawl_status status = PAWL_OK;
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0] && status == PAWL_OK; i++)

@@ -158,7 +158,9 @@ pawl_status code_run(const struct code_binding *binding, const struct turn_reque
     run.turn = (struct pawl_turn){
         .scope = scope, .type = binding->type, .event = &run.event, .answer = &answer
     };
-    status = load(&run);
+    status = state_subscriptions(scope, binding->type, request->state, &run.turn.subscriptions);
+    if (status == PAWL_OK)
+        status = load(&run);
     if (status == PAWL_OK)
         status = read_payload(&run);
     if (status != PAWL_OK)

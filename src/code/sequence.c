@@ -62,6 +62,21 @@ bool pawl_seq_external(pawl_turn *turn, unsigned external, const char *args_json
     return is_mine(turn, is_answer(turn), turn->type->externals[external]);
 }
 
+bool pawl_seq_spawn(pawl_turn *turn, unsigned child, const char *input_json, bool abandon)
+{
+    pawl_event_kind kind = turn->event->kind;
+
+    if (!turn->is_waking)
+        say_spawn(turn, turn->type->children[child], input_json, abandon);
+    return is_mine(turn, kind == PAWL_EVENT_CHILD || kind == PAWL_EVENT_CHILD_FAILED,
+                   turn->type->children[child]);
+}
+
+void pawl_seq_subscribe(pawl_turn *turn, unsigned signal, const char *value_json)
+{
+    say_subscribe(turn, turn->type->signals[signal], value_json);
+}
+
 /* True: the code has to return. It waits here now, or no arm would have the event: a build whose
  * select lost an arm that an instance waits for. That instance keeps waiting. */
 bool pawl_seq_over(pawl_turn *turn)

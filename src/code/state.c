@@ -223,6 +223,31 @@ static pawl_status find_phase(struct scope *scope, const pawl_code_type *type,
                       STR_ARG(phase->text), type->name);
 }
 
+pawl_status state_subscriptions(struct scope *scope, const pawl_code_type *type, str text,
+                                struct code_wait **out)
+{
+    unsigned count = names_count(type->signals);
+    struct node *root = NULL;
+    pawl_status status = text.data ? node_read_json(scope, text, &root) : PAWL_OK;
+
+    *out = ARENA_ARRAY(&scope->arena, struct code_wait, count + 1);
+    if (!*out)
+        return scope_no_memory(scope);
+    for (unsigned i = 0; i < count && status == PAWL_OK; i++) {
+        const struct node *value =
+            node_find(root ? node_find(root, "subscriptions") : NULL, type->signals[i]);
+
+        /* A copy: the stored text is the instance's memory, which changes under the answer. */
+        (*out)[i] = (struct code_wait){
+            str_of(type->signals[i]),
+            value ? arena_str(&scope->arena, value->raw) : STR_NONE,
+        };
+    }
+    if (scope->arena.failed)
+        return scope_no_memory(scope);
+    return status == PAWL_NO_MEMORY ? status : PAWL_OK;
+}
+
 pawl_status state_load(struct scope *scope, const pawl_code_type *type, str text, void *state,
                        str *phase)
 {

@@ -56,7 +56,9 @@ void say_timer(struct pawl_turn *turn, unsigned timer, int64_t after_ms)
 void say_signal(struct pawl_turn *turn, unsigned signal)
 {
     add(turn, &turn->answer->signals,
-        (struct effect){ .kind = EFFECT_AWAIT, .name = str_of(turn->type->signals[signal]) });
+        (struct effect){ .kind = EFFECT_AWAIT,
+                         .name = str_of(turn->type->signals[signal]),
+                         .state = turn->subscriptions[signal].value });
 }
 
 void pawl_turn_timer(pawl_turn *turn, const char *name, int64_t after_ms)
@@ -125,6 +127,71 @@ void say_call(struct pawl_turn *turn, const char *declared, const char *args_jso
     check_json(turn, "arguments", args);
     turn->answer->call = str_of(declared);
     turn->answer->args = keep(turn, args);
+}
+
+void say_spawn(struct pawl_turn *turn, const char *declared, const char *input_json, bool abandon)
+{
+    say_call(turn, declared, input_json ? input_json : "{}");
+    turn->answer->is_spawn = true;
+    turn->answer->is_abandoned = abandon;
+}
+
+void pawl_turn_spawn(pawl_turn *turn, const char *definition, const char *input_json, bool abandon)
+{
+    unsigned child = turn ? names_find(turn->type->children, definition) : 0;
+
+    if (!turn)
+        return;
+    if (child < names_count(turn->type->children))
+        say_spawn(turn, turn->type->children[child], input_json, abandon);
+    else
+        turn_problem(turn, "the handler spawned '%.80s', which its type does not declare",
+                     definition ? definition : "");
+}
+
+/* As it is compared: without white space. */
+static str compact(struct pawl_turn *turn, str json)
+{
+    struct node *node;
+    struct buf buf;
+    str kept;
+
+    if (node_read_json(turn->scope, json, &node) != PAWL_OK)
+        return STR_NONE;
+    buf_init(&buf, turn->scope->arena.heap, LIMIT_SCOPE);
+    node_print(node, &buf);
+    kept = buf_keep(&buf, &turn->scope->arena);
+    buf_fini(&buf);
+    return kept;
+}
+
+void say_subscribe(struct pawl_turn *turn, const char *declared, const char *value_json)
+{
+    unsigned signal = names_find(turn->type->signals, declared);
+    struct code_wait *subscription = &turn->subscriptions[signal];
+
+    if (value_json)
+        check_json(turn, "subscription", str_of(value_json));
+    if (turn->problem.data || turn->status != PAWL_OK)
+        return;
+    *subscription = (struct code_wait){ str_of(declared), STR_NONE };
+    if (value_json)
+        subscription->value = compact(turn, str_of(value_json));
+    if (value_json && !subscription->value.data)
+        turn->status = scope_no_memory(turn->scope);
+}
+
+void pawl_turn_subscribe(pawl_turn *turn, const char *signal, const char *value_json)
+{
+    unsigned at = turn ? names_find(turn->type->signals, signal) : 0;
+
+    if (!turn)
+        return;
+    if (at < names_count(turn->type->signals))
+        say_subscribe(turn, turn->type->signals[at], value_json);
+    else
+        turn_problem(turn, "the handler subscribed to '%.80s', which its type does not declare",
+                     signal ? signal : "");
 }
 
 void pawl_turn_call(pawl_turn *turn, const char *name, const char *args_json)

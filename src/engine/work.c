@@ -54,5 +54,6 @@ bool work_is_gate(const struct definition *definition, uint32_t plan_index)
 
 bool work_is_spawn(const struct definition *definition, uint32_t plan_index)
 {
-    return definition->kind == KIND_FLOW && flow_step_is_spawn(definition, plan_index);
+    return definition->kind == KIND_CODE ? code_step_is_spawn(definition, plan_index)
+                                         : flow_step_is_spawn(definition, plan_index);
 }

@@ -246,6 +246,8 @@ static pawl_status read_type(struct module *module, const struct node *source,
     type->signals = names_of(&module->kept, source, "signals");
     type->calls = names_of(&module->kept, source, "calls");
     type->externals = names_of(&module->kept, source, "externals");
+    type->children = names_of(&module->kept, source, "children");
+    type->buffered = names_of(&module->kept, source, "buffered");
     type->phases = names_of(&module->kept, source, "phases");
     type->handle = elsewhere;
     *out = (struct module_type){ { type, run_turn, module }, source->raw };

@@ -4,7 +4,7 @@
  *   {"types":[SOURCE,...]}                    or {"error":WORDS}
  * then each request of ours gets one answer:
  *   {"type":NAME,"kind":N,"at":MS,"from":N,"name":S,"payload":JSON,"state":JSON}
- *   {"end":N,"value":JSON,"state":JSON,"migrated":JSON,"timers":[[S,MS]],"signals":[S],"call":S,
+ *   {"end":N,"value":JSON,"state":JSON,"migrated":JSON,"timers":EFFECTS,"signals":EFFECTS,"call":S,
  *    "args":JSON,"reduces":EFFECTS}          or {"status":N,"message":S}
  * Members that are absent are left out. */
 #ifndef PAWL_MODULE_MODULE_INT_H

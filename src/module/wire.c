@@ -76,19 +76,9 @@ bool wire_read_request(const struct node *root, struct turn_request *out)
 static void print_waits(const struct turn_answer *answer, struct buf *out)
 {
     json_key(out, "timers");
-    json_open(out, '[');
-    for (uint32_t i = 0; i < answer->timers.count; i++) {
-        json_open(out, '[');
-        json_str(out, answer->timers.items[i].name);
-        json_i64(out, answer->timers.items[i].due_at_ms);
-        json_close(out, ']');
-    }
-    json_close(out, ']');
+    effects_print(&answer->timers, out);
     json_key(out, "signals");
-    json_open(out, '[');
-    for (uint32_t i = 0; i < answer->signals.count; i++)
-        json_str(out, answer->signals.items[i].name);
-    json_close(out, ']');
+    effects_print(&answer->signals, out);
     json_key(out, "reduces");
     effects_print(&answer->reduces, out);
 }
@@ -104,6 +94,8 @@ void wire_print_answer(const struct turn_answer *answer, struct buf *out)
     print_waits(answer, out);
     print_str(out, "call", answer->call);
     print_raw(out, "args", answer->args);
+    json_key(out, "spawn");
+    json_u64(out, answer->is_spawn + (answer->is_spawn && answer->is_abandoned));
     json_close(out, '}');
 }
 
@@ -117,42 +109,21 @@ void wire_print_failure(const pawl_error *error, struct buf *out)
     json_close(out, '}');
 }
 
-static pawl_status read_timer(struct scope *scope, const struct node *timer,
-                              struct effect_list *timers, bool *ok)
-{
-    const struct node *name = node_at(timer, 0), *due = node_at(timer, 1);
-    struct effect effect = { .kind = EFFECT_ARM };
-
-    if (!name || name->kind != NODE_STRING || !due || !node_to_i64(due, &effect.due_at_ms)) {
-        *ok = false;
-        return PAWL_OK;
-    }
-    effect.name = name->text;
-    return effect_add(scope, timers, effect);
-}
-
-static pawl_status read_waits(struct scope *scope, const struct node *root,
-                              struct turn_answer *answer, bool *ok)
-{
-    const struct node *timers = node_find(root, "timers"), *signals = node_find(root, "signals");
-    pawl_status status = PAWL_OK;
-
-    if (!timers || timers->kind != NODE_ARRAY || !signals || signals->kind != NODE_ARRAY) {
-        *ok = false;
-        return PAWL_OK;
-    }
-    for (const struct node *node = timers->first; node && status == PAWL_OK; node = node->next)
-        status = read_timer(scope, node, &answer->timers, ok);
-    for (const struct node *node = signals->first; node && status == PAWL_OK; node = node->next)
-        status = effect_add(scope, &answer->signals,
-                            (struct effect){ .kind = EFFECT_AWAIT, .name = node->text });
-    return status;
-}
-
 static pawl_status fail_garbled(struct scope *scope)
 {
     return scope_fail(scope, PAWL_NOT_KNOWN,
                       "a module's process gave an answer that cannot be read; is it another pawl?");
+}
+
+static pawl_status read_effects(struct scope *scope, const struct node *root, const char *key,
+                                enum effect_kind kind, struct effect_list *out)
+{
+    pawl_status status = effects_read(scope, raw_of(root, key), out);
+
+    for (uint32_t i = 0; status == PAWL_OK && i < out->count; i++)
+        if (out->items[i].kind != kind)
+            return fail_garbled(scope);
+    return status;
 }
 
 pawl_status wire_read_answer(struct scope *scope, str text, struct turn_answer *out)
@@ -174,9 +145,14 @@ pawl_status wire_read_answer(struct scope *scope, str text, struct turn_answer *
     answer.migrated = raw_of(root, "migrated");
     answer.call = text_of(root, "call");
     answer.args = raw_of(root, "args");
-    status = read_waits(scope, root, &answer, &ok);
-    if (status == PAWL_OK && ok)
-        status = effects_read(scope, raw_of(root, "reduces"), &answer.reduces);
+    ok = ok && number_of(root, "spawn", 0, 2, &number);
+    answer.is_spawn = ok && number > 0;
+    answer.is_abandoned = ok && number == 2;
+    status = read_effects(scope, root, "timers", EFFECT_ARM, &answer.timers);
+    if (status == PAWL_OK)
+        status = read_effects(scope, root, "signals", EFFECT_AWAIT, &answer.signals);
+    if (status == PAWL_OK)
+        status = read_effects(scope, root, "reduces", EFFECT_REDUCE, &answer.reduces);
     if (status == PAWL_OK && !ok)
         status = fail_garbled(scope);
     if (status == PAWL_OK)

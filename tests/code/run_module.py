@@ -133,7 +133,7 @@ def test_a_program_of_somebodys_own_is_a_full_pawl(shell):
     """pawl_main(): the same verbs, with the code inside."""
     program = shell.folder / "mine"
     subprocess.run([*build_compiler(), *WARNINGS, "-DPROGRAM", "-I", ROOT / "include", "-o", program,
-                    ROOT / "examples/code/flows.c", BUILD / "libpawl-main.a", "-lmicrohttpd", *LIBRARIES, "-ldl", "-lm"],
+                    ROOT / "examples/code/flows.c", BUILD / "libpawl-main.a", "-lmicrohttpd", "-lz", *LIBRARIES, "-ldl", "-lm"],
                    check=True)
 
     def mine(*words):

@@ -1,0 +1,223 @@
+/* effects.c - one turn becomes drafts of entries.
+ *
+ * The entry of the event comes first and carries all that the turn changed; the end, if the
+ * turn ended, is a second entry of the same commit. A state that another version wrote is migrated
+ * by an entry before both. */
+#include "base/limits.h"
+#include "code/code_int.h"
+#include "model/words.h"
+
+static pawl_status fail_no_handler(const struct work *work)
+{
+    return scope_fail(work->scope, PAWL_NOT_KNOWN,
+                      "no handler registered for code type '%.*s' in this program",
+                      STR_ARG(words_shown(plan_of(work->definition)->name)));
+}
+
+pawl_status code_add(struct work *work, struct effect_list *effects, struct effect effect)
+{
+    return effect_add(work->scope, effects, effect);
+}
+
+/* The first of several waits wins and takes the others with it (E11, E12). */
+static pawl_status add_spent(struct work *work, struct effect_list *effects)
+{
+    const struct code_memory *memory = work->memory;
+    pawl_status status = PAWL_OK;
+
+    if (memory->call.ordinal > 0)
+        status =
+            code_add(work, effects,
+                     (struct effect){
+                         .kind = EFFECT_END, .ordinal = memory->call.ordinal, .is_bare = true });
+    for (uint32_t i = 0; i < memory->timer_count && status == PAWL_OK; i++)
+        status = code_add(work, effects,
+                          (struct effect){ .kind = EFFECT_DISARM, .name = memory->timers[i].name });
+    for (uint32_t i = 0; i < memory->signal_count && status == PAWL_OK; i++)
+        status = code_add(work, effects,
+                          (struct effect){ .kind = EFFECT_LEAVE, .name = memory->signals[i].name });
+    return status;
+}
+
+static pawl_status add_state(struct work *work, struct effect_list *effects)
+{
+    if (!work->answer.state.data || (work->before.data && str_eq(work->before, work->answer.state)))
+        return PAWL_OK;
+    return code_add(work, effects,
+                    (struct effect){ .kind = EFFECT_STATE, .state = work->answer.state });
+}
+
+static pawl_status add_waits(struct work *work, struct effect_list *effects,
+                             const struct effect_list *waits)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; i < waits->count && status == PAWL_OK; i++)
+        status = code_add(work, effects, waits->items[i]);
+    return status;
+}
+
+/* The plan is the instance's own: what a later build declares is not in it. */
+static pawl_status add_call(struct work *work, struct effect_list *effects)
+{
+    const struct code_plan *plan = plan_of(work->definition);
+    struct effect step = { .kind = EFFECT_STEP,
+                           .ordinal = work->memory->ordinals + 1,
+                           .attempt = 1 };
+    pawl_status status;
+
+    if (!work->answer.call.data)
+        return PAWL_OK;
+    step.plan = work->answer.is_spawn ? plan->external_end : 0;
+    while (step.plan < plan->step_count && !str_eq(plan->steps[step.plan], work->answer.call))
+        step.plan++;
+    if (step.plan == plan->step_count)
+        return scope_fail(work->scope, PAWL_NOT_KNOWN,
+                          "the instance was created by a version of code type '%.*s' that does not "
+                          "declare '%.*s'; its events wait for a build that does without",
+                          STR_ARG(plan->name), STR_ARG(work->answer.call));
+    step.status = step.plan < plan->call_count ? STEP_READY : STEP_PENDING;
+    status = code_add(work, effects, step);
+    if (status == PAWL_OK && work->answer.is_spawn)
+        return code_add(work, effects,
+                        (struct effect){ .kind = EFFECT_SPAWN,
+                                         .ordinal = step.ordinal,
+                                         .name = STR(""),
+                                         .definition = work->answer.call,
+                                         .input = work->answer.args,
+                                         .is_abandoned = work->answer.is_abandoned });
+    if (status == PAWL_OK)
+        status = code_add(work, effects,
+                          (struct effect){ .kind = EFFECT_CALL,
+                                           .ordinal = step.ordinal,
+                                           .state = work->answer.args });
+    return status;
+}
+
+static pawl_status add_effects(struct work *work, struct effect_list *effects)
+{
+    pawl_status status = add_spent(work, effects);
+
+    if (status == PAWL_OK)
+        status = add_state(work, effects);
+    if (status == PAWL_OK && work->answer.end != TURN_FAILS)
+        status = add_waits(work, effects, &work->answer.reduces);
+    if (status != PAWL_OK || work->answer.end != TURN_WAITS)
+        return status;
+    status = add_waits(work, effects, &work->answer.timers);
+    if (status == PAWL_OK)
+        status = add_waits(work, effects, &work->answer.signals);
+    return status == PAWL_OK ? add_call(work, effects) : status;
+}
+
+static pawl_status add_end(struct work *work)
+{
+    uint32_t transition = work->answer.end == TURN_COMPLETES ? LIFE_T_FINISH : LIFE_T_FAIL;
+    struct draft *draft;
+
+    if (work->answer.end == TURN_WAITS)
+        return PAWL_OK;
+    draft = decision_add(work->scope, &work->decision, transition);
+    if (!draft)
+        return scope_no_memory(work->scope);
+    draft->payload = work->answer.value;
+    return PAWL_OK;
+}
+
+static uint32_t state_version(const struct work *work)
+{
+    return work->memory->version ? work->memory->version : plan_of(work->definition)->version;
+}
+
+static uint32_t type_version(const struct code_binding *binding)
+{
+    return binding->type->version > 0 ? binding->type->version : 1;
+}
+
+/* amend: the state as the new version has it, before it handles anything. */
+static pawl_status add_migration(struct work *work, uint32_t version)
+{
+    struct draft *draft;
+    pawl_status status;
+
+    if (!work->answer.migrated.data)
+        return PAWL_OK;
+    draft = decision_add(work->scope, &work->decision, LIFE_T_AMEND);
+    if (!draft)
+        return scope_no_memory(work->scope);
+    work->before = work->answer.migrated;
+    status = code_add(work, &draft->effects,
+                      (struct effect){ .kind = EFFECT_STATE, .state = work->answer.migrated });
+    return status == PAWL_OK
+               ? code_add(work, &draft->effects,
+                          (struct effect){ .kind = EFFECT_VERSION, .attempt = version })
+               : status;
+}
+
+static pawl_status run_handler(struct work *work, const struct code_binding *binding,
+                               const struct cause *cause)
+{
+    uint32_t from = state_version(work), to = type_version(binding);
+    struct turn_request request = { .kind = cause->kind,
+                                    .name = cause->name,
+                                    .payload = cause->payload,
+                                    .at_ms = work->event->at_ms,
+                                    .state = code_memory_state(work->memory),
+                                    .from_version = from != to ? from : 0 };
+    pawl_status status;
+
+    if (cause->kind == PAWL_EVENT_START)
+        request.from_version = 0;
+    work->before = request.state;
+    status = binding->run(binding, &request, work->scope, &work->answer);
+    return status == PAWL_OK ? add_migration(work, to) : status;
+}
+
+/* One turn, recorded as its cause says. */
+pawl_status code_take_turn(struct work *work, const struct cause *cause)
+{
+    const struct code_binding *binding = plan_of(work->definition)->binding;
+    pawl_status status;
+    struct draft *draft;
+
+    if (work->event->failure.data) { /* the turn was taken, and could not be committed */
+        work->answer = (struct turn_answer){ .end = TURN_FAILS, .value = work->event->failure };
+        status = PAWL_OK;
+    } else {
+        status = binding ? run_handler(work, binding, cause) : fail_no_handler(work);
+    }
+    if (status != PAWL_OK)
+        return status;
+    draft = decision_add(work->scope, &work->decision, cause->transition);
+    if (!draft)
+        return scope_no_memory(work->scope);
+    draft->payload = cause->recorded;
+    draft->actor = work->event->actor;
+    if (cause->attempt) {
+        draft->step = cause->attempt->plan + 1;
+        draft->ordinal = cause->attempt->ordinal;
+        draft->attempt = cause->attempt->attempt;
+    }
+    status = add_effects(work, &draft->effects);
+    return status == PAWL_OK ? add_end(work) : status;
+}
+
+/* {"timer":NAME}, or {"signal":NAME,"payload":VALUE} with the value byte for byte. */
+pawl_status code_print_payload(struct work *work, str *out)
+{
+    bool is_signal = work->event->kind == EVENT_SIGNAL;
+    struct buf buf;
+
+    buf_init(&buf, work->scope->arena.heap, LIMIT_SCOPE);
+    json_open(&buf, '{');
+    json_key(&buf, is_signal ? "signal" : "timer");
+    json_str(&buf, work->event->name);
+    if (is_signal) {
+        json_key(&buf, "payload");
+        json_raw(&buf, work->event->payload);
+    }
+    json_close(&buf, '}');
+    *out = buf_keep(&buf, &work->scope->arena);
+    buf_fini(&buf);
+    return out->data ? PAWL_OK : scope_no_memory(work->scope);
+}
