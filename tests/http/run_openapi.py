@@ -359,8 +359,6 @@ def test_the_real_answers_of_every_operation_are_as_described(shell):
     web.expect(200, "DELETE", "/v1/tokens/" + token["token_id"])
     web.expect(200, "POST", "/v1/verify", {})
     web.expect(202, "POST", "/v1/signals", {"name": "go"})
-    web.expect(201, "PUT", "/v1/stores/other")
-    web.expect(200, "PUT", "/v1/stores/other")
     lines = web.expect(200, "POST", "/v1/batch", json.dumps({"operation": "instance.get", "input": {"instance_id": machine}})).body
     assert not list(described.defects({"$ref": "#/components/schemas/instance"}, json.loads(lines)["body"]))
     for path in ("/v1/events", "/v1/instances/%s/events" % machine):
