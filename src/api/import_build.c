@@ -198,6 +198,8 @@ static pawl_status step_on(struct building *b, struct carried_instance *instance
     instance->seq = record->seq;
     if (record->what >= 0 && record->seq % SKIP_EVERY == 0)
         instance->skip = record->pos;
+    if (record->what == LIFE_T_AMEND && definition->kind == KIND_FLOW)
+        instance->amended = record->pos;
     return PAWL_OK;
 }
 
@@ -277,6 +279,7 @@ static bool make_room(struct building *b)
     b->definitions = ARENA_ARRAY(arena, struct definition_row, import->definition_count + 1);
     b->instances = ARENA_ARRAY(arena, struct instance_row, import->instance_count + 1);
     b->heads = ARENA_ARRAY(arena, struct head_row, import->instance_count + 2);
+    b->kept = ARENA_ARRAY(arena, struct kept_change, import->instance_count + 1);
     return !arena->failed;
 }
 
@@ -343,7 +346,7 @@ static void forget_chains(struct import *import)
     for (uint32_t i = 0; i < import->instance_count; i++) {
         struct carried_instance *one = &import->instances[i];
 
-        one->pos = one->seq = one->skip = one->state = 0;
+        one->pos = one->seq = one->skip = one->amended = one->state = 0;
         memset(one->hash, 0, SHA_SIZE);
     }
 }
@@ -357,9 +360,15 @@ static void add_heads(struct building *b)
     for (uint32_t i = 0; i < import->instance_count; i++) {
         const struct carried_instance *one = &import->instances[i];
 
-        if (!one->is_there)
-            b->heads[b->head_count++] = (struct head_row){
-                .instance = one->row.number, .seq = one->seq, .pos = one->pos, .state = one->state
+        if (one->is_there)
+            continue;
+        b->heads[b->head_count++] = (struct head_row){
+            .instance = one->row.number, .seq = one->seq, .pos = one->pos, .state = one->state
+        };
+        if (one->amended > 0)
+            b->kept[b->kept_count++] = (struct kept_change){
+                .row = { .what = LIFE_T_AMEND, .id = str_of(one->id), .pos = one->amended },
+                .is_put = true,
             };
     }
     qsort(b->heads, b->head_count, sizeof *b->heads, compare_heads);
@@ -434,6 +443,8 @@ pawl_status import_build(struct import *import, struct store *store, const struc
                             .live_count = b.live_count,
                             .keys = b.keys,
                             .key_count = b.key_count,
+                            .kept = b.kept,
+                            .kept_count = b.kept_count,
                             .keys_before_ms = INT64_MIN,
                             /* Rows of others that lag still do. */
                             .flushed = tip->flushed == tip->pos ? tip->pos + b.record_count : 0 };

@@ -31,6 +31,7 @@ struct carried_instance {
     bool is_there;
     /* While a commit is made: */
     uint64_t pos, seq, skip;
+    uint64_t amended; /* the position of its last amend; 0: none */
     uint32_t state;
     uint8_t hash[SHA_SIZE];
 };
@@ -71,8 +72,9 @@ struct building {
     struct head_row *heads;
     struct live_change *live;
     struct key_row *keys;
+    struct kept_change *kept; /* of flows that were amended */
     uint32_t record_count, value_count, definition_count, instance_count, head_count, live_count,
-        key_count;
+        key_count, kept_count;
     uint32_t live_capacity;
     int64_t now_ms;     /* of this store */
     uint64_t store_pos; /* the store's own chain */

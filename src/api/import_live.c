@@ -7,6 +7,20 @@ static void add_change(struct building *b, struct live_change change)
     b->live[b->live_count++] = change;
 }
 
+/* Of one that could not be created there is no id, and nothing is left behind. */
+static void add_child(struct building *b, const struct carried_instance *instance,
+                      const struct effect *effect)
+{
+    uint64_t child = 0;
+
+    if (effect->name.size == ID_SIZE && id_parse(effect->name, &child, NULL))
+        add_change(b, (struct live_change){ .kind = LIVE_CHILD_PUT,
+                                            .instance = instance->row.number,
+                                            .ordinal = effect->ordinal,
+                                            .child = child,
+                                            .abandon = effect->is_abandoned });
+}
+
 static void add_effect(struct building *b, const struct carried_instance *instance,
                        const struct record *record, const struct effect *effect)
 {
@@ -18,6 +32,8 @@ static void add_effect(struct building *b, const struct carried_instance *instan
     };
     bool is_new = effect->kind == EFFECT_STEP;
 
+    if (effect->kind == EFFECT_SPAWN)
+        add_child(b, instance, effect);
     if ((size_t)effect->kind >= sizeof kinds / sizeof kinds[0])
         return; /* nothing of it is live */
     add_change(b, (struct live_change){
@@ -33,6 +49,7 @@ static void add_effect(struct building *b, const struct carried_instance *instan
                                                                : STEP_RUNNING,
                       .name = effect->kind == EFFECT_RUN ? STR_NONE : effect->name,
                       .due_at_ms = effect->due_at_ms,
+                      .value = effect->kind == EFFECT_AWAIT ? effect->state : STR_NONE,
                       .test = instance->row.test,
                   });
 }
@@ -79,7 +96,7 @@ pawl_status import_live(struct building *b, struct carried_instance *instance,
     if (record->what >= 0 && record->body.size > 0)
         status = effects_read(b->scope, record->body, &effects);
     if (status == PAWL_OK)
-        status = reserve_live(b, effects.count + definition->deadline_count + 1);
+        status = reserve_live(b, effects.count + definition->deadline_count + 2);
     if (status != PAWL_OK)
         return status;
     for (uint32_t i = 0; i < effects.count; i++)
@@ -92,7 +109,11 @@ pawl_status import_live(struct building *b, struct carried_instance *instance,
                                                                                : LIVE_PAUSE_DELETE,
                                          .instance = instance->row.number,
                                          .pos = record->pos });
-    if (record->what >= 0 && definition->states[instance->state].terminal != TERMINAL_NOT)
-        add_change(b, (struct live_change){ .kind = LIVE_CLEAR, .instance = instance->row.number });
+    if (record->what < 0 || definition->states[instance->state].terminal == TERMINAL_NOT)
+        return PAWL_OK;
+    if (instance->row.parent != 0)
+        add_change(
+            b, (struct live_change){ .kind = LIVE_CHILD_ENDED, .instance = instance->row.number });
+    add_change(b, (struct live_change){ .kind = LIVE_CLEAR, .instance = instance->row.number });
     return PAWL_OK;
 }

@@ -108,28 +108,103 @@ static const struct live_step *find_step(const struct live *live, uint32_t ordin
     return NULL;
 }
 
-static pawl_status add_fact(struct rebuilding *work, uint64_t number, const struct live_fact *fact,
-                            const struct live *there, bool is_test)
+/* What a broadcast's filter is compared with: the fold keeps no more of it than a digest, so the
+ * entry that awaits is looked for, from the last one back. */
+static pawl_status find_awaited(struct rebuilding *work, const struct chain *chain,
+                                const struct live_fact *fact, str *out)
 {
-    static const enum live_change_kind kinds[] = {
-        [LIVE_STEP] = LIVE_STEP_PUT, [LIVE_TIMER] = LIVE_TIMER_PUT, [LIVE_WAIT] = LIVE_WAIT_PUT
-    };
-    const struct live_step *step = fact->kind == LIVE_STEP ? find_step(there, fact->ordinal) : NULL;
-    struct live_change change = { .kind = kinds[fact->kind],
+    struct verify *v = work->v;
+    struct record record = { .prev = chain->pos };
+    pawl_status status = PAWL_OK;
+
+    *out = STR_NONE;
+    while (status == PAWL_OK && record.prev != 0) {
+        struct effect_list effects = { 0 };
+
+        scope_clear(&v->scope);
+        status = store_record(v->store, &v->scope, record.prev, &record);
+        if (status == PAWL_OK && record.what >= 0 && record.body.size > 0)
+            status = effects_read(&v->scope, record.body, &effects);
+        for (uint32_t i = 0; status == PAWL_OK && i < effects.count; i++) {
+            const struct effect *effect = &effects.items[i];
+
+            if (effect->kind != EFFECT_AWAIT || effect->ordinal != fact->ordinal ||
+                !str_eq(effect->name, fact->name))
+                continue;
+            *out = arena_str(&work->arena, effect->state);
+            return work->arena.failed ? scope_no_memory(&v->scope) : PAWL_OK;
+        }
+    }
+    return status;
+}
+
+static pawl_status add_child(struct rebuilding *work, uint64_t number, const struct live_fact *fact)
+{
+    const struct verify *v = work->v;
+    uint64_t child = (uint64_t)fact->due_at_ms;
+    const struct chain *chain = verify_find_chain(work->v, child);
+    pawl_status status = add_live(work, (struct live_change){ .kind = LIVE_CHILD_PUT,
+                                                              .instance = number,
+                                                              .ordinal = fact->ordinal,
+                                                              .child = child,
+                                                              .abandon = fact->plan != 0 });
+
+    if (status == PAWL_OK && chain && v->rules[chain->rules].terminal[chain->state] != TERMINAL_NOT)
+        status =
+            add_live(work, (struct live_change){ .kind = LIVE_CHILD_ENDED, .instance = child });
+    return status;
+}
+
+static pawl_status add_step(struct rebuilding *work, uint64_t number, const struct live_fact *fact,
+                            const struct live *there)
+{
+    const struct live_step *step = find_step(there, fact->ordinal);
+    struct live_change change = { .kind = LIVE_STEP_PUT,
                                   .instance = number,
                                   .ordinal = fact->ordinal,
                                   .plan = fact->plan,
                                   .attempt = fact->attempt,
-                                  .status = fact->status,
-                                  .name = fact->name,
-                                  .due_at_ms = fact->due_at_ms,
-                                  .test = is_test };
+                                  .status = fact->status };
 
     if (step && fact->status == STEP_RUNNING && step->lease.data) {
         change.name = arena_str(&work->arena, step->lease);
         change.due_at_ms = step->lease_ms;
     }
     return work->arena.failed ? scope_no_memory(&work->v->scope) : add_live(work, change);
+}
+
+static pawl_status add_named(struct rebuilding *work, const struct chain *chain,
+                             const struct live_fact *fact, bool is_test)
+{
+    bool is_timer = fact->kind == LIVE_TIMER;
+    struct live_change change = { .kind = is_timer ? LIVE_TIMER_PUT : LIVE_WAIT_PUT,
+                                  .instance = chain->number,
+                                  .ordinal = fact->ordinal,
+                                  .name = fact->name,
+                                  .due_at_ms = fact->due_at_ms,
+                                  .test = is_test };
+    pawl_status status = is_timer ? PAWL_OK : find_awaited(work, chain, fact, &change.value);
+
+    return status == PAWL_OK ? add_live(work, change) : status;
+}
+
+/* Steps first: `there` lives as long as nothing else is read. */
+static pawl_status add_facts(struct rebuilding *work, const struct chain *chain,
+                             const struct live *there, bool is_test)
+{
+    const struct fold *fold = chain->fold;
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; status == PAWL_OK && i < fold->count; i++)
+        if (fold->facts[i].kind == LIVE_STEP)
+            status = add_step(work, chain->number, &fold->facts[i], there);
+    for (uint32_t i = 0; status == PAWL_OK && i < fold->count; i++) {
+        if (fold->facts[i].kind == LIVE_CHILD)
+            status = add_child(work, chain->number, &fold->facts[i]);
+        else if (fold->facts[i].kind != LIVE_STEP)
+            status = add_named(work, chain, &fold->facts[i], is_test);
+    }
+    return status;
 }
 
 static pawl_status add_live_rows(struct rebuilding *work, const struct chain *chain)
@@ -145,8 +220,8 @@ static pawl_status add_live_rows(struct rebuilding *work, const struct chain *ch
         if (status == PAWL_OK)
             status = store_live(v->store, &v->scope, chain->number, &there);
     }
-    for (uint32_t i = 0; status == PAWL_OK && chain->fold && i < chain->fold->count; i++)
-        status = add_fact(work, chain->number, &chain->fold->facts[i], &there, row.test);
+    if (status == PAWL_OK && chain->fold)
+        status = add_facts(work, chain, &there, row.test);
     if (status == PAWL_OK && chain->paused_pos > 0)
         status = add_live(work, (struct live_change){ .kind = LIVE_PAUSE_PUT,
                                                       .instance = chain->number,

@@ -99,6 +99,23 @@ class Shell:
             time.sleep(0.02)
 
 
+FAMILY = {
+    "child": "name: child\nsignals: {go: {buffer: true}}\ndo:\n  - {name: nap, wait: {timer: 1h}}\n  - {name: wait, wait: {signal: go}}\n",
+    "parent": "name: parent\ndo:\n  - {name: kid, spawn: {definition: child, input: {}}}\n",
+}
+
+
+def family(shell, *store):
+    """A parent that waits for its child, which has a signal kept for later: their ids."""
+    for name in ("child", "parent"):
+        shell.pawl(*store, "define", shell.write(name + ".yaml", FAMILY[name]))
+    parent = shell.pawl(*store, "start", "parent").out.strip()
+    child = shell.json(*store, "show", "@last")["instance_id"]
+    assert child != parent
+    shell.pawl(*store, "signal", child, "go", "--payload", "7")
+    return parent, child
+
+
 class Terminal:
     """A command on a terminal of its own, `columns` wide; text() is all it has written."""
 

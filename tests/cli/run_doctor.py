@@ -2,13 +2,14 @@
 import sqlite3
 import urllib.request
 
-from harness import EXAMPLES, main
+from harness import EXAMPLES, family, main
 
 LIVE = {
     "pawl_head": "inst, seq, state, pos",
     "pawl_step": "inst, ord, plan, attempt, status, lease, lease_ms",
     "pawl_timer": "inst, ord, name, due, test",
-    "pawl_wait": "inst, ord, name",
+    "pawl_wait": "inst, ord, name, value",
+    "pawl_child": "child, inst, ord, abandon, ended",
     "pawl_pause": "inst, pos",
     "pawl_kept": "what, id, due, pos",
     "pawl_key": "hex(id), at, pos",
@@ -46,6 +47,7 @@ def fill(shell):
     shell.pawl("start", "payment", "--input", '{"order": "A"}')
     shell.pawl("start", "countdown", "--input", '{"from": 3, "every": "1h"}')
     shell.pawl("start", "countdown", "--input", '{"from": 3, "every": "1h"}', "--test")
+    family(shell)
     shell.pawl("token", "create", "--scope", "read")
     shell.pawl("alarm", "set", "instance.fire", "--after", "5d", "--input", '{"instance_id": "x", "action": "pay"}')
 
@@ -93,13 +95,14 @@ def test_damaged_rows_are_rebuilt_from_the_history_and_named(shell):
     fill(shell)
     before = rows(shell)
     damage(shell, "DELETE FROM pawl_step", "UPDATE pawl_timer SET due = due + 1 WHERE test = 0",
-           "INSERT INTO pawl_wait VALUES (1, 0, 'nobody')", "UPDATE pawl_head SET state = 2 WHERE inst = 3",
+           "INSERT INTO pawl_wait (inst, ord, name) VALUES (1, 0, 'nobody')", "UPDATE pawl_head SET state = 2 WHERE inst = 3",
            "DELETE FROM pawl_head WHERE inst = 1", "DELETE FROM pawl_pause", "DELETE FROM pawl_key",
+           "UPDATE pawl_child SET ended = 1",
            "UPDATE pawl_kept SET due = 7", "INSERT INTO pawl_step (inst, ord, plan, attempt, status) VALUES (99, 1, 0, 1, 1)")
     shell.pawl("verify", expect=1)
     found = shell.pawl("doctor", "--rebuild").out
     for words in ("does not follow from the entries", "its head row says state 2", "its head row is missing",
-                  "key is missing", "a token or alarm is not what the log says"):
+                  "key is missing", "is not what the log says"):
         assert words in found, (words, found)
     assert rows(shell) == before
     shell.pawl("verify")

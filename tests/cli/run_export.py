@@ -7,7 +7,7 @@ import subprocess
 import sys
 import urllib.request
 
-from harness import EXAMPLES, ROOT, main
+from harness import EXAMPLES, ROOT, family, main
 
 LOOP = """name: loop
 states: [on, off]
@@ -86,6 +86,20 @@ def test_a_whole_store_is_carried_into_a_new_one_and_goes_on_there(shell):
     # a repeated call is known there too
     assert shell.pawl(*COPY, "start", "order", "--subject", "S-0", "--actor", "ann", "--key", "k0").out.strip() == ids[0]
     valid(shell)
+
+
+def test_a_parent_and_its_child_are_carried_together(shell):
+    parent, child = family(shell)
+    lines = shell.pawl("export", parent, child).out
+    shell.pawl(*COPY, "import", "-", input=lines.encode())
+    valid(shell)
+    same(shell, parent)
+    same(shell, child)
+    shell.pawl(*COPY, "cancel", parent)
+    assert shell.json(*COPY, "show", child)["status"] == "cancelled"
+    valid(shell)
+    found = shell.pawl("--store", "sqlite:other.db", "import", "-", input=shell.pawl("export", child).out.encode(), expect=1)
+    assert "parent" in found.err, found
 
 
 def test_importing_again_changes_nothing(shell):

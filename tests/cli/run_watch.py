@@ -3,6 +3,7 @@ import json
 import os
 import re
 import signal
+import urllib.request
 
 from harness import EXAMPLES, Terminal, main
 
@@ -33,6 +34,14 @@ def test_watching_an_instance_tells_its_story_and_ends_with_it(shell):
 def test_a_server_is_watched_the_same(shell):
     child, address = shell.serve()
     story(shell, "--store", address)
+    shell.stop(child)
+
+
+def test_a_named_store_of_a_server_is_watched_the_same(shell):
+    child, address = shell.serve()
+    request = urllib.request.Request(address + "/v1/stores/other", method="PUT")
+    assert urllib.request.urlopen(request).status == 201
+    story(shell, "--store", address + "/v1/stores/other")
     shell.stop(child)
 
 

@@ -16,14 +16,15 @@
 
 static pawl_status open_stream(struct follow *follow, bool from_start)
 {
-    char target[128];
+    const struct client *client = follow->cli->target.remote;
+    char target[384];
 
-    snprintf(target, sizeof target, follow->id ? "/v1/instances/%.26s/events%s" : "/v1/%.6s%s",
-             follow->id ? follow->id : "events", from_start ? "?from=start" : "");
+    snprintf(target, sizeof target, "%s%s%s/events%s", client->store[0] ? client->store : "/v1",
+             follow->id ? "/instances/" : "", follow->id ? follow->id : "",
+             from_start ? "?from=start" : "");
     buf_clear(&follow->bytes);
     follow->has_head = false;
-    return client_stream(follow->cli->target.remote, target, follow->cursor, &follow->cli->scope,
-                         &follow->fd);
+    return client_stream(client, target, follow->cursor, &follow->cli->scope, &follow->fd);
 }
 
 /* "HTTP/1.1 200 OK": anything else is a refusal, whose words are in the problem behind it. */

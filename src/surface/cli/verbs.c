@@ -296,8 +296,8 @@ const struct verb verbs[] = {
       "pawl --store sqlite:pawl.db-stores/tenant-7.db list           its file\n",
       .run = verb_stores },
     { "completion", TRUST, "bash|zsh|fish", 1, MANY, "a script that completes verbs, options, names and ids", NULL,
-      "eval \"$(pawl completion bash)\"\npawl completion zsh > ~/.zsh/functions/_pawl\n"
-      "pawl completion fish > ~/.config/fish/completions/pawl.fish\n", .run = verb_completion },
+      "pawl completion zsh > ~/.zsh/functions/_pawl\n"
+      "pawl completion fish > ~/.config/fish/completions/pawl.fish\neval \"$(pawl completion bash)\"\n", .run = verb_completion },
     { "serve", TRUST, "", 0, 0, "own the store and serve it over HTTP", serve_options,
       "pawl serve\npawl --store sqlite:orders.db serve --listen 127.0.0.1:8000\n", .run = verb_serve },
     { 0 },
