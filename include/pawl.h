@@ -328,6 +328,23 @@ PAWL_API pawl_status pawl_test_advance(pawl *p, int64_t by_ms, pawl_error *error
 PAWL_API pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *name,
                                           pawl_error *error);
 
+/* ---- Trees that somebody else runs -------------------------------------- */
+
+/* Seed 002's make_job and restart_job: pure functions over JSON, without a store. A tree of actions under
+ * do, dopar and try (JSON or YAML) becomes a job: a text that may be kept anywhere and gone on
+ * with later, here or elsewhere. Its first members are {"status": pending, success or failure, "context",
+ * "leaves": [{node, status, output}]}. Fails with INVALID_DEFINITION (where, and why), NO_MEMORY. */
+PAWL_API pawl_status pawl_plan_make(const char *ast, char **job, pawl_error *error);
+
+/* Take results, in any order: a list of {"node":N,"status":"success"|"failure"|"timeout","output":JSON}, or
+ * NULL for none (the first time). *next is the job from then on, *actions what is to be done now:
+ * [{"node","action","payload"}], each handed out once. Nodes are numbered depth first from 0, a try
+ * having three (forms, rescue, finally). A failed action is not tried again: that is the runner's.
+ * Fails with INVALID_REQUEST (an unknown node, one that is not pending, no job), NO_MEMORY. */
+PAWL_API pawl_status pawl_plan_restart(const char *job, const char *results, char **next,
+                                       char **actions, pawl_error *error);
+PAWL_API void pawl_plan_free(char *text); /* NULL is allowed */
+
 /* ---- Everything else, by name ------------------------------------------ */
 
 /* Call an operation of the table (docs/reference) by its name with a JSON object, which may

@@ -29,7 +29,13 @@
     X(INTERNED_TWICE, "nobody looks whether the store knows an actor already")                     \
     X(OWNER_UNLOCKED, "an owner lets go of its lock")                                              \
     X(DISARM_LOST, "a timer that was disarmed keeps its row")                                      \
-    X(SNAPSHOT_LATE, "a snapshot is filed under the entry after its own")
+    X(SNAPSHOT_LATE, "a snapshot is filed under the entry after its own")                          \
+    X(JOIN_EARLY, "a join begins though somebody can still arrive")                                \
+    X(BRANCH_LAST, "of the conditions that hold the last one wins")                                \
+    X(RETRY_UNCOUNTED, "a step that may not be tried again is")                                    \
+    X(DOPAR_HASTY, "a dopar is settled by the first of its branches")                              \
+    X(RESCUE_MISSED, "a try that fails goes past its rescue")                                      \
+    X(ERROR_FORGOTTEN, "what went wrong is not put into the context")
 
 enum planted {
 #define X(name, text) PLANTED_##name,

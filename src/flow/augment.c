@@ -1,5 +1,6 @@
 /* augment.c - the context of a flow: what its steps put there for those that follow (C24-C27). */
 #include "base/node.h"
+#include "base/planted.h"
 #include "flow/flow_int.h"
 
 /* Dotted paths: a.b.c. An empty rest means that the path ends here. */
@@ -68,7 +69,7 @@ pawl_status context_note_error(struct scope *scope, str context, str error, str 
 {
     pawl_status status = context_put(scope, context, CONTEXT_LAST_ERROR, error, out);
 
-    if (status != PAWL_TOO_LARGE)
+    if (status != PAWL_TOO_LARGE && !PLANTED(ERROR_FORGOTTEN))
         return status;
     scope->error = (pawl_error){ .status = PAWL_OK };
     *out = context;

@@ -93,3 +93,35 @@ bool flow_step_is_external(const struct definition *definition, uint32_t plan_in
 {
     return is_kind(definition, plan_index, STEP_KIND_EXTERNAL);
 }
+
+uint32_t flow_step_node(const struct definition *definition, uint32_t plan_index)
+{
+    return plan_of(definition)->is_tree ? plan_of(definition)->steps[plan_index].node : NODE_NONE;
+}
+
+uint32_t flow_step_at(const struct definition *definition, uint32_t node)
+{
+    const struct plan *plan = plan_of(definition);
+
+    return plan->is_tree && node < plan->node_count ? plan->nodes[node].step : STEP_NONE;
+}
+
+bool flow_step_is_taken(const struct definition *definition, uint32_t plan_index)
+{
+    return step_is_taken(&plan_of(definition)->steps[plan_index]);
+}
+
+uint32_t flow_live_ordinal(const void *state, uint32_t plan_index)
+{
+    const struct flow_memory *memory = state;
+
+    for (uint32_t i = 0; i < memory->live_count; i++)
+        if (memory->live[i].plan == plan_index)
+            return memory->live[i].ordinal;
+    return 0;
+}
+
+str flow_context(const void *memory)
+{
+    return memory_context(memory);
+}

@@ -44,6 +44,13 @@ str flow_step_name_now(const void *memory, uint32_t plan_index);
 /* Does anything in it ask for the result of this step? */
 bool flow_wants_result(const struct definition *definition, str name);
 
+/* For whoever runs a tree without an engine: nodes are numbered depth first from 0. UINT32_MAX: none. */
+uint32_t flow_step_node(const struct definition *definition, uint32_t plan_index);
+uint32_t flow_step_at(const struct definition *definition, uint32_t node);
+bool flow_step_is_taken(const struct definition *definition, uint32_t plan_index);
+uint32_t flow_live_ordinal(const void *memory, uint32_t plan_index); /* 0: it is not live */
+str flow_context(const void *memory);
+
 /* What a new instance is given (`event.given` of its START) to run one again that has failed or was
  * cancelled: `memory` and `attempts` are that one's at its end, `before` what it was given itself.
  * CONFLICT: nothing is left to do; TOO_LARGE. */

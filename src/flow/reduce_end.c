@@ -4,6 +4,7 @@
  * (tree.c). A graph step that fails for good fails the flow at once; a tree first lets what was
  * dispatched end (C12, C14, C18, C19). */
 #include "base/node.h"
+#include "base/planted.h"
 #include "flow/flow_int.h"
 
 #define ERROR_NO_BRANCH STR("\"no-branch-matched\"")
@@ -60,7 +61,7 @@ static bool is_live(const struct turn *turn, uint32_t join)
 static void complete_joins(struct turn *turn)
 {
     for (uint32_t join = 0; turn->joins && join < turn->plan->count; join++)
-        if (turn->joins[join] && !is_live(turn, join)) {
+        if (turn->joins[join] && (!is_live(turn, join) || PLANTED(JOIN_EARLY))) {
             turn->joins[join] = false;
             begin_step(turn, join);
         }
@@ -89,7 +90,9 @@ static pawl_status choose_branch(struct turn *turn, const struct plan_step *step
     turn->branch = STEP_NONE;
     if (step->way == WAY_BRANCH)
         status = node_read_json(turn->scope, result, &value);
-    for (uint32_t i = 0; value && i < step->target_count && status == PAWL_OK && !holds; i++) {
+    for (uint32_t i = 0;
+         value && i < step->target_count && status == PAWL_OK && (!holds || PLANTED(BRANCH_LAST));
+         i++) {
         status = condition_holds(turn->scope, &source, step->targets[i].condition, value, &holds);
         if (status == PAWL_OK && holds)
             turn->branch = step->targets[i].step;

@@ -1,4 +1,5 @@
 /* retry.c - whether a failed attempt is tried again, and when (B29, B30, X8). */
+#include "base/planted.h"
 #include "flow/flow_int.h"
 
 /* A lost attempt may have done its work: only an idempotent step may do it again. */
@@ -6,7 +7,7 @@ bool retry_is_due(const struct plan_step *step, uint32_t attempt, enum retry_cau
 {
     if (cause == RETRY_LOST && !step->is_idempotent)
         return false;
-    return attempt < step->attempt_count_max;
+    return attempt < step->attempt_count_max + PLANTED(RETRY_UNCOUNTED);
 }
 
 /* Up to `jitter` of the delay is added. The seed need not be random, only differ: it is mixed

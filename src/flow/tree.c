@@ -3,6 +3,7 @@
  *
  * One rule everywhere: what was dispatched runs to its end. A dopar is settled when its last
  * branch is, so that rescue and finally never begin beside something that still runs. */
+#include "base/planted.h"
 #include "flow/memory.h"
 
 static struct node_state *open_node(const struct tree_walk *walk, uint32_t node, uint32_t at)
@@ -121,7 +122,7 @@ static bool try_goes_on(const struct tree_walk *walk, uint32_t index, uint32_t p
     if (part != TRY_FINALLY)
         state->has_failed = !is_success;
     *outcome = !state->has_failed && is_success;
-    if (part == TRY_FORMS && !is_success && has_rescue)
+    if (part == TRY_FORMS && !is_success && has_rescue && !PLANTED(RESCUE_MISSED))
         state->at = TRY_RESCUE;
     else if (part != TRY_FINALLY && has_finally)
         state->at = TRY_FINALLY;
@@ -135,7 +136,7 @@ static bool dopar_goes_on(struct node_state *state, bool is_success, bool *outco
 {
     state->has_failed = state->has_failed || !is_success;
     *outcome = !state->has_failed;
-    return --state->at > 0;
+    return --state->at > 0 && !PLANTED(DOPAR_HASTY);
 }
 
 /* A child of `parent` at `place` is settled. True: the tree goes on below it. */

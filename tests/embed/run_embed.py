@@ -173,6 +173,12 @@ def test_once_installed_pkg_config_names_what_a_host_needs():
         assert said == SAYS, said
 
 
+def test_a_tree_is_run_by_somebody_else():  # C8
+    said = run(EXAMPLES / "plan.c", "shared")
+    assert [line[:20] for line in said] == ['[{"node":1,"action":', '[{"node":5,"action":', '[{"node":8,"action":', "[]", "success",
+                                            "results: node 99 is "], said
+
+
 def test_the_page_about_embedding_names_every_program_and_shows_what_it_quotes():
     page = (ROOT / "docs/embedding.md").read_text()
     for source in sorted(EXAMPLES.glob("*.c")):

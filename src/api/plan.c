@@ -1,0 +1,354 @@
+/* plan.c - a tree run by somebody else: pawl_plan_make() and pawl_plan_restart() (C8-C10, C21,
+ * C22).
+ *
+ * Pure: JSON in, JSON out, no store and no clock. A job is
+ *   {"status":"pending","context":{...},"leaves":[{"node":N,"status":S,"output":JSON}],
+ *    "compiled":{...},"state":N,"memory":{...}}
+ * The first three are for whoever looks; the rest is the reducer's, the same that runs a flow. */
+#include "api/api.h"
+#include "base/limits.h"
+#include "flow/flow.h"
+
+struct job {
+    struct scope *scope;
+    struct definition *definition;
+    void *memory;
+    uint32_t state;
+    const struct node *leaves; /* as they were; NULL: none yet */
+    const struct node *given;  /* results that this call brings */
+    struct buf begun;          /* actions */
+    uint32_t begun_count;
+};
+
+/* ---- In and out
+ * ------------------------------------------------------------------------------------ */
+
+static char *hand_over(str text)
+{
+    char *out = text.data ? heap_new(&heap_libc, text.size + 1) : NULL;
+
+    if (out)
+        memcpy(out, text.data, text.size);
+    return out;
+}
+
+void pawl_plan_free(char *text)
+{
+    heap_free(&heap_libc, text, text ? strlen(text) + 1 : 0);
+}
+
+static const char *status_name(const struct job *job)
+{
+    return job->state == LIFE_COMPLETED ? "success"
+           : job->state == LIFE_FAILED  ? "failure"
+                                        : "pending";
+}
+
+static const struct node *find_row(const struct node *rows, uint32_t node)
+{
+    int64_t found;
+
+    for (const struct node *row = rows ? rows->first : NULL; row; row = row->next)
+        if (node_to_i64(node_find(row, "node"), &found) && found == node)
+            return row;
+    return NULL;
+}
+
+/* C10, C28: what each leaf came to. Unstarted ones are left out. */
+static void print_leaves(const struct job *job, struct buf *out)
+{
+    json_open(out, '[');
+    for (uint32_t i = 0; i < flow_step_count(job->definition); i++) {
+        uint32_t node = flow_step_node(job->definition, i);
+        const struct node *row = find_row(job->given, node);
+        const struct node *output;
+
+        if (!row)
+            row = find_row(job->leaves, node);
+        if (!row && flow_live_ordinal(job->memory, i) == 0)
+            continue;
+        output = row ? node_find(row, "output") : NULL;
+        json_open(out, '{');
+        json_key(out, "node");
+        json_u64(out, node);
+        json_key(out, "status");
+        if (flow_live_ordinal(job->memory, i) != 0)
+            json_text(out, "pending");
+        else
+            json_str(out, node_find(row, "status")->text);
+        if (output && flow_live_ordinal(job->memory, i) == 0) {
+            json_key(out, "output");
+            json_raw(out, output->raw);
+        }
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
+static pawl_status print_job(const struct job *job, str *out)
+{
+    struct buf buf;
+
+    buf_init(&buf, &heap_libc, LIMIT_SCOPE);
+    json_open(&buf, '{');
+    json_key(&buf, "status");
+    json_text(&buf, status_name(job));
+    json_key(&buf, "context");
+    json_raw(&buf, flow_context(job->memory));
+    json_key(&buf, "leaves");
+    print_leaves(job, &buf);
+    json_key(&buf, "compiled");
+    definition_print(job->definition, &buf);
+    json_key(&buf, "state");
+    json_u64(&buf, job->state);
+    json_key(&buf, "memory");
+    flow_behavior.memory_print(job->definition, job->memory, &buf);
+    json_close(&buf, '}');
+    *out = buf.failed ? STR_NONE : buf_keep(&buf, &job->scope->arena);
+    buf_fini(&buf);
+    return out->data ? PAWL_OK : scope_no_memory(job->scope);
+}
+
+static pawl_status load_job(struct job *job, str text)
+{
+    struct scope *scope = job->scope;
+    struct node *document = NULL, *compiled, *memory, *state;
+    int64_t number = 0;
+    pawl_status status = node_read_json(scope, text, &document);
+
+    compiled = node_find(document, "compiled");
+    memory = node_find(document, "memory");
+    state = node_find(document, "state");
+    if (status == PAWL_OK && (!compiled || !memory || !node_to_i64(state, &number) || number < 0 ||
+                              number >= LIFE_STATE_COUNT))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "job: it is none that pawl_plan_make() made");
+    if (status == PAWL_OK)
+        status = definition_load(scope, compiled->raw, &job->definition);
+    if (status == PAWL_OK && job->definition->kind != KIND_FLOW)
+        status = scope_fail(scope, PAWL_INVALID_REQUEST, "job: it is no tree");
+    if (status == PAWL_OK)
+        status = flow_behavior.prepare(job->definition, scope);
+    if (status == PAWL_OK)
+        status = flow_behavior.memory_load(job->definition, memory->raw, STR("{}"), scope,
+                                           &scope->arena, &job->memory);
+    job->state = (uint32_t)number;
+    job->leaves = node_find(document, "leaves");
+    return status == PAWL_STORAGE_FAILURE ? scope_fail(scope, PAWL_INVALID_REQUEST,
+                                                       "job: it is none that pawl_plan_make() made")
+                                          : status;
+}
+
+/* ---- Deciding
+ * --------------------------------------------------------------------------------------- */
+
+static pawl_status decide(struct job *job, const struct event *event);
+
+/* {"node":N,"action":A,"payload":{...}}: handed out once, and pending from then on (C10). */
+static pawl_status hand_out(struct job *job, uint32_t ordinal, uint32_t step)
+{
+    struct event start = { .kind = EVENT_STEP_START, .ordinal = ordinal };
+    struct flow_call call;
+    pawl_status status = flow_call(job->definition, job->memory, ordinal, job->scope, &call);
+
+    if (status != PAWL_OK)
+        return status;
+    json_open(&job->begun, '{');
+    json_key(&job->begun, "node");
+    json_u64(&job->begun, flow_step_node(job->definition, step));
+    json_key(&job->begun, "action");
+    json_str(&job->begun, call.tool);
+    json_key(&job->begun, "payload");
+    json_raw(&job->begun, call.args);
+    json_close(&job->begun, '}');
+    return decide(job, &start);
+}
+
+static pawl_status fold(struct job *job, const struct draft *draft)
+{
+    struct entry_view entry = { .transition = draft->transition,
+                                .step = draft->step,
+                                .ordinal = draft->ordinal,
+                                .attempt = draft->attempt,
+                                .payload = arena_str(&job->scope->arena, draft->payload),
+                                .effects = &draft->effects };
+    pawl_status status =
+        flow_behavior.apply(job->definition, job->memory, &entry, job->scope, &job->scope->arena);
+
+    job->state = job->definition->transitions[draft->transition].to;
+    for (uint32_t i = 0; status == PAWL_OK && i < draft->effects.count; i++)
+        if (draft->effects.items[i].kind == EFFECT_STEP)
+            status = hand_out(job, draft->effects.items[i].ordinal, draft->effects.items[i].plan);
+    return status;
+}
+
+static pawl_status decide(struct job *job, const struct event *event)
+{
+    struct standing standing = { .state = job->state, .memory = job->memory };
+    struct decision decision = { 0 };
+    struct event leased = *event;
+    pawl_status status;
+
+    leased.is_leased = true;
+    leased.no_retry = true; /* when to try again is the runner's to know */
+    status = flow_behavior.decide(job->definition, &standing, &leased, job->scope, &decision);
+    for (uint32_t i = 0; status == PAWL_OK && i < decision.count; i++)
+        status = fold(job, &decision.drafts[i]);
+    return status;
+}
+
+/* ---- Results
+ * ------------------------------------------------------------------------------------------ */
+
+static pawl_status fail_node(const struct job *job, const struct node *row, const char *what)
+{
+    const struct node *node = node_find(row, "node");
+
+    return scope_fail(job->scope, PAWL_INVALID_REQUEST, "results: node %.*s %s",
+                      node ? (int)node->raw.size : 1, node ? node->raw.data : "?", what);
+}
+
+/* C21: in any order, each by itself; what nobody knows is named. */
+static pawl_status take_result(struct job *job, const struct node *row)
+{
+    const struct node *status = node_find(row, "status"), *output = node_find(row, "output");
+    struct event event = { .payload = output ? output->raw : STR_NONE };
+    int64_t node;
+    uint32_t step;
+
+    if (!node_to_i64(node_find(row, "node"), &node) || node < 0 || node > UINT32_MAX ||
+        (step = flow_step_at(job->definition, (uint32_t)node)) == UINT32_MAX)
+        return fail_node(job, row, "is an unknown job node");
+    event.ordinal = flow_live_ordinal(job->memory, step);
+    if (event.ordinal == 0)
+        return fail_node(job, row, "is not pending: it was not handed out, or is over");
+    if (!status || status->kind != NODE_STRING)
+        return fail_node(job, row, "has no status; expected success, failure or timeout");
+    if (str_is(status->text, "success"))
+        event.kind = EVENT_STEP_DONE;
+    else if (str_is(status->text, "failure"))
+        event.kind = EVENT_STEP_FAILED;
+    else if (str_is(status->text, "timeout"))
+        event.kind = EVENT_STEP_TIMEOUT;
+    else
+        return fail_node(job, row, "has another status than success, failure or timeout");
+    return decide(job, &event);
+}
+
+static pawl_status take_results(struct job *job, const char *text)
+{
+    struct node *results = NULL;
+    pawl_status status = PAWL_OK;
+
+    if (text)
+        status = node_read_json(job->scope, str_of(text), &results);
+    if (status == PAWL_OK && results && results->kind != NODE_ARRAY)
+        return scope_fail(job->scope, PAWL_INVALID_REQUEST,
+                          "results: expected a list of {node, status, output}, found %s",
+                          node_kind_name(results->kind));
+    job->given = results;
+    if (status == PAWL_OK && job->state == LIFE_CREATED)
+        status = decide(job, &(struct event){ .kind = EVENT_START });
+    for (const struct node *row = results ? results->first : NULL; row && status == PAWL_OK;
+         row = row->next)
+        status = take_result(job, row);
+    return status;
+}
+
+/* ---- The calls
+ * ---------------------------------------------------------------------------------------- */
+
+static pawl_status check_plain(struct job *job)
+{
+    for (uint32_t i = 0; i < flow_step_count(job->definition); i++)
+        if (flow_step_node(job->definition, i) == UINT32_MAX ||
+            !flow_step_is_taken(job->definition, i))
+            return scope_fail(job->scope, PAWL_INVALID_DEFINITION,
+                              "'%.*s': a job has actions under do, dopar and try, and nothing else",
+                              STR_ARG(flow_step_name(job->definition, i)));
+    return PAWL_OK;
+}
+
+static pawl_status make(struct job *job, const char *ast, str *out)
+{
+    struct node *document = NULL;
+    pawl_status status = node_read(job->scope, str_of(ast), &document);
+
+    if (status == PAWL_OK)
+        status = flow_compile(job->scope, document, NULL, &job->definition);
+    if (status == PAWL_OK && flow_step_count(job->definition) > 0)
+        status = check_plain(job);
+    if (status != PAWL_OK)
+        return status;
+    job->state = LIFE_CREATED;
+    job->memory = flow_behavior.memory_new(job->definition, STR("{}"), &job->scope->arena);
+    return job->memory ? print_job(job, out) : scope_no_memory(job->scope);
+}
+
+pawl_status pawl_plan_make(const char *ast, char **job, pawl_error *error)
+{
+    struct scope scope;
+    struct job made = { .scope = &scope };
+    str text = STR_NONE;
+    pawl_status status = API_NEED(error, GIVEN(ast), GIVEN(job));
+
+    if (status != PAWL_OK)
+        return status;
+    *job = NULL;
+    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    scope.outer = panic_set(NULL);
+    status = make(&made, ast, &text);
+    if (status == PAWL_OK)
+        *job = hand_over(text);
+    if (status == PAWL_OK && !*job)
+        status = scope_no_memory(&scope);
+    return api_leave(&scope, status, error);
+}
+
+static pawl_status restart(struct job *job, const char *text, const char *results, str *next,
+                           str *actions)
+{
+    pawl_status status = load_job(job, str_of(text));
+
+    if (status == PAWL_OK)
+        json_open(&job->begun, '[');
+    if (status == PAWL_OK)
+        status = take_results(job, results);
+    if (status == PAWL_OK)
+        status = print_job(job, next);
+    if (status != PAWL_OK)
+        return status;
+    json_close(&job->begun, ']');
+    *actions = job->begun.failed ? STR_NONE : buf_keep(&job->begun, &job->scope->arena);
+    return actions->data ? PAWL_OK : scope_no_memory(job->scope);
+}
+
+pawl_status pawl_plan_restart(const char *job, const char *results, char **next, char **actions,
+                              pawl_error *error)
+{
+    struct scope scope;
+    struct job loaded = { .scope = &scope };
+    str next_text = STR_NONE, actions_text = STR_NONE;
+    pawl_status status = API_NEED(error, GIVEN(job), GIVEN(next), GIVEN(actions));
+
+    if (status != PAWL_OK)
+        return status;
+    *next = *actions = NULL;
+    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    scope.outer = panic_set(NULL);
+    buf_init(&loaded.begun, &heap_libc, LIMIT_SCOPE);
+    status = restart(&loaded, job, results, &next_text, &actions_text);
+    if (status == PAWL_OK) {
+        *next = hand_over(next_text);
+        *actions = hand_over(actions_text);
+        if (!*next || !*actions)
+            status = scope_no_memory(&scope);
+    }
+    if (status != PAWL_OK) {
+        pawl_plan_free(*next);
+        pawl_plan_free(*actions);
+        *next = *actions = NULL;
+    }
+    buf_fini(&loaded.begun);
+    return api_leave(&scope, status, error);
+}

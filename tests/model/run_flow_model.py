@@ -1,0 +1,303 @@
+#!/usr/bin/env python3
+"""run_flow_model.py - the reducer of flows against a model of it, written from the requirements and nothing else.
+
+Trees (C3-C6, C11-C20): what a node came to is worked out from its leaves each time, from the root down; the reducer keeps
+states and walks. Graphs (B12-B17): who can still arrive is searched for each time; the reducer has tables. Both are driven
+through every outcome of every step and every order of answers (flow_driver.c). PAWL_TEST_LONG=1: all trees up to four leaves and many
+more graphs; else all up to two leaves, and a sample of the others that is the same every time."""
+import itertools
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+
+BUILD = pathlib.Path(os.environ.get("PAWL_BUILD", "build"))
+LONG = os.environ.get("PAWL_TEST_LONG") == "1"
+
+# ---- Trees: a leaf is a number; ("do", [...]), ("dopar", [...]), ("try", forms, rescue, finally) ----
+
+
+def splits(count, parts):
+    """Ways to give `count` leaves to `parts` places, each at least one."""
+    if parts == 1:
+        return [(count,)] if count > 0 else []
+    return [(first, *rest) for first in range(1, count) for rest in splits(count - first, parts - 1)]
+
+
+def lists(count, depth):
+    """Lists of trees with so many leaves in all."""
+    if count == 0:
+        return [[]]
+    return [list(items) for parts in range(1, count + 1) for split in splits(count, parts)
+            for items in itertools.product(*(trees(size, depth) for size in split))]
+
+
+KNOWN = {}
+
+
+def trees(count, depth):
+    if (count, depth) not in KNOWN:
+        found = ["leaf"] if count == 1 else []
+        if depth > 0:
+            found += [(kind, items) for kind in ("do", "dopar") for items in lists(count, depth - 1)
+                      if len(items) > 1 or items[0] != "leaf"]
+            for forms in range(1, count + 1):
+                for rescue in range(count - forms + 1):
+                    found += [("try", a, b, c) for a in lists(forms, depth - 1) for b in lists(rescue, depth - 1)
+                              for c in lists(count - forms - rescue, depth - 1)]
+        KNOWN[count, depth] = found
+    return KNOWN[count, depth]
+
+
+def name_leaves(tree, names):
+    if tree == "leaf":
+        return next(names)
+    if tree[0] == "try":
+        return ("try", *([name_leaves(item, names) for item in part] for part in tree[1:]))
+    return (tree[0], [name_leaves(item, names) for item in tree[1]])
+
+
+def as_json(tree):
+    if isinstance(tree, str):
+        return {"name": tree, "action": "x", "payload": {}}
+    if tree[0] == "try":
+        return {"try": [as_json(t) for t in tree[1]], "rescue": [as_json(t) for t in tree[2]],
+                "finally": [as_json(t) for t in tree[3]]}
+    return {tree[0]: [as_json(t) for t in tree[1]]}
+
+
+def outcome(tree, answered):
+    """None: not settled yet; else whether it succeeded."""
+    if isinstance(tree, str):
+        return None if tree not in answered else not tree.startswith("F")
+    if tree[0] == "do":
+        for child in tree[1]:  # C11: a failed child stops it
+            found = outcome(child, answered)
+            if found is not True:
+                return found
+        return True
+    if tree[0] == "dopar":  # C12, C14: settled when all are
+        found = [outcome(child, answered) for child in tree[1]]
+        return None if None in found else all(found)
+    body = outcome(("do", tree[1]), answered)
+    if body is False and tree[2]:  # C6
+        body = outcome(("do", tree[2]), answered)
+    if body is None:
+        return None
+    last = outcome(("do", tree[3]), answered)  # C15: what fails in finally fails it
+    return None if last is None else body and last
+
+
+def live(tree, answered):
+    if isinstance(tree, str):
+        return set() if tree in answered else {tree}
+    if tree[0] == "do":
+        for child in tree[1]:
+            if outcome(child, answered) is not True:
+                return set() if outcome(child, answered) is False else live(child, answered)
+        return set()
+    if tree[0] == "dopar":
+        return set().union(*(live(child, answered) for child in tree[1]))
+    forms = ("do", tree[1])
+    if outcome(forms, answered) is None:  # C18, C19: the rest waits until all that was begun is over
+        return live(forms, answered)
+    if outcome(forms, answered) is False and tree[2] and outcome(("do", tree[2]), answered) is None:
+        return live(("do", tree[2]), answered)
+    return live(("do", tree[3]), answered)
+
+
+def tree_paths(tree):
+    todo, found = [()], {}
+    while todo:
+        path = todo.pop()
+        result = outcome(tree, set(path))
+        if result is None:
+            begun = live(tree, set(path))
+            found[path] = (frozenset(begun), "running")
+            todo += [path + (name,) for name in begun]
+        else:
+            found[path] = (frozenset(), "completed" if result else "failed")
+    return found
+
+
+# ---- Graphs: name -> (way, targets) ----
+
+
+def reaches(graph, start, join, seen=()):
+    """Can a step that is live at `start` still arrive at `join`?"""
+    way, targets = graph[start]
+    if way == "join" and targets[0] == join:
+        return True
+    return any(reaches(graph, target, join, seen + (start,)) for target in targets if target not in seen)
+
+
+class Graph:
+    def __init__(self, graph):
+        self.graph, self.live, self.joining, self.state = graph, [], set(), "running"
+        self.live.append(next(iter(graph)))
+
+    def copy(self):
+        other = Graph.__new__(Graph)
+        other.graph, other.live, other.joining, other.state = self.graph, list(self.live), set(self.joining), self.state
+        return other
+
+    def answer(self, name):
+        way, targets = self.graph[name]
+        self.live.remove(name)
+        if name.startswith("F"):  # a graph step that fails for good fails the flow at once
+            self.state, self.live = "failed", []
+            return
+        if way == "done":
+            self.state, self.live = "completed", []
+            return
+        if way in ("next", "parallel"):
+            self.live += targets
+        if way == "branch":  # B13: T goes to the first, others to the second, if there is one
+            self.live += targets[:1] if name.startswith("T") else targets[1:]
+        if way == "join":
+            self.joining.add(targets[0])
+        for join in [n for n in self.graph if n in self.joining]:  # B15
+            if not any(reaches(self.graph, step, join) for step in self.live):
+                self.joining.discard(join)
+                self.live.append(join)
+        if not self.live:
+            self.state = "failed"  # B13: nothing is left to run
+
+
+def graph_paths(graph):
+    todo, found = [((), Graph(graph))], {}
+    while todo:
+        path, at = todo.pop()
+        found[path] = (frozenset(at.live), at.state)
+        for name in set(at.live):
+            after = at.copy()
+            after.answer(name)
+            todo.append((path + (name,), after))
+    return found
+
+
+def graph_json(graph):
+    steps = {}
+    for name, (way, targets) in graph.items():
+        step = {"tool": "x"}
+        if way == "done":
+            step["done"] = True
+        elif way == "branch":
+            step["branch"] = [{"if": "result == " + word, "then": target} for word, target in zip(("true", "false"), targets)]
+        else:
+            step[way] = targets if way == "parallel" else targets[0]
+        steps[name] = step
+    return {"steps": steps}
+
+
+def random_graph(roll):
+    """Without cycles: every way leads to later steps. At most one attempt of a step is live at once."""
+    count = roll.randint(2, 6)
+    names = [roll.choice("STTF" if i else "ST") + str(i) for i in range(count)]
+    graph = {}
+    for i, name in enumerate(names):
+        later = names[i + 1:]
+        way = roll.choice(["next", "parallel", "branch", "join", "join", "done"]) if later else "done"
+        if way == "parallel":
+            graph[name] = (way, roll.sample(later, min(len(later), roll.randint(1, 3))))
+        elif way == "branch":
+            graph[name] = (way, roll.sample(later, min(len(later), roll.randint(1, 2))))
+        else:
+            graph[name] = (way, [roll.choice(later)] if way != "done" else [])
+    return graph
+
+
+# ---- Holding one against the other ----
+
+
+def drive(cases):
+    """What the reducer does, for each case: path -> (live, state); None: refused when it was put."""
+    lines = "".join(json.dumps(case) + "\n" for case in cases)
+    done = subprocess.run([str(BUILD / "tests/flow_driver")], input=lines.encode(), capture_output=True, timeout=3000)
+    assert done.returncode == 0, done.stdout.decode()[-500:] + done.stderr.decode()[-2000:]
+    blocks = done.stdout.decode().split("\n\n")[:-1]
+    assert len(blocks) == len(cases), "%d answers to %d cases" % (len(blocks), len(cases))
+    for block in blocks:
+        if block.startswith("refused"):
+            yield None
+            continue
+        found = {}
+        for row in block.split("\n"):
+            path, begun, state = row.split("|")
+            found[tuple(filter(None, path.split(",")))] = (frozenset(filter(None, begun.split(","))), state)
+        yield found
+
+
+def compare(cases, to_json, model):
+    paths = refused = 0
+    for case, found in zip(cases, drive([to_json(case) for case in cases])):
+        if found is None:
+            refused += 1
+            continue
+        expected = model(case)
+        for path in sorted(set(expected) | set(found), key=len):
+            assert expected.get(path) == found.get(path), "%s\nafter %s: the model says %s, the reducer %s" % (
+                json.dumps(to_json(case)), list(path), expected.get(path), found.get(path))
+        paths += len(found)
+    return paths, refused
+
+
+def tree_cases():
+    sizes, roll = ((1, 2, 3, 4) if LONG else (1, 2, 3)), random.Random(5)
+    for size in sizes:
+        all_of = [t for t in trees(size, 3 if size < 4 else 2) if t != "leaf"]
+        if not LONG and size > 2:
+            all_of = roll.sample(all_of, 150)
+        for tree in all_of:
+            for outcomes in itertools.product("SF", repeat=size):
+                yield name_leaves(tree, iter([word + str(i) for i, word in enumerate(outcomes)]))
+
+
+def test_every_small_tree_does_what_the_model_says_in_every_order():  # C3-C6, C11-C20
+    cases = [("do", [tree]) if isinstance(tree, str) else tree for tree in tree_cases()]
+    paths, refused = compare(cases, as_json, tree_paths)
+    assert refused == 0 and paths > 5000, (paths, refused)
+    print("# %d trees, %d paths" % (len(cases), paths))
+
+
+def has_twins(graph):
+    """Two attempts of one step at once: their answers cannot be told apart by name."""
+    todo = [Graph(graph)]
+    while todo:
+        at = todo.pop()
+        if len(at.live) != len(set(at.live)):
+            return True
+        for name in at.live:
+            after = at.copy()
+            after.answer(name)
+            todo.append(after)
+    return False
+
+
+def test_small_graphs_do_what_the_model_says_in_every_order():  # B12-B17
+    roll = random.Random(7)
+    cases = [g for g in (random_graph(roll) for _ in range(20000 if LONG else 1500)) if not has_twins(g)]
+    paths, refused = compare(cases, graph_json, graph_paths)
+    assert paths > 2000 and refused < len(cases) / 2, (paths, refused, len(cases))
+    print("# %d graphs, %d refused when put, %d paths" % (len(cases), refused, paths))
+
+
+def main():
+    passed = failed = 0
+    for name, test in list(globals().items()):
+        if not name.startswith("test_"):
+            continue
+        try:
+            test()
+            passed += 1
+            print("ok - " + name[5:].replace("_", " "), flush=True)
+        except AssertionError as error:
+            failed += 1
+            print("not ok - %s\n%s" % (name[5:].replace("_", " "), error), flush=True)
+    print("# %d passed, %d failed" % (passed, failed))
+    sys.exit(1 if failed else 0)
+
+
+main()

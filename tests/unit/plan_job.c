@@ -1,0 +1,158 @@
+/* plan_job.c - pawl_plan_make() and pawl_plan_restart(): seed 002's make_job and restart_job. */
+#include "lib/test.h"
+#include <stdio.h>
+
+#define L(name) "{\"action\":\"" name "\",\"payload\":{\"n\":1}}"
+
+struct play {
+    char *job;
+    char *actions; /* of the last restart */
+};
+
+static void make(struct play *play, const char *tree)
+{
+    pawl_error error;
+
+    *play = (struct play){ 0 };
+    if (pawl_plan_make(tree, &play->job, &error) != PAWL_OK)
+        test_fail(__FILE__, __LINE__, "%s: %s", tree, error.message);
+}
+
+static void restart(struct play *play, const char *results)
+{
+    char *next = NULL;
+    pawl_error error;
+
+    pawl_plan_free(play->actions);
+    if (pawl_plan_restart(play->job, results, &next, &play->actions, &error) != PAWL_OK)
+        test_fail(__FILE__, __LINE__, "%s", error.message);
+    pawl_plan_free(play->job);
+    play->job = next;
+}
+
+static void end(struct play *play)
+{
+    pawl_plan_free(play->actions);
+    pawl_plan_free(play->job);
+}
+
+static void expect_refused(const struct play *play, const char *results, const char *words)
+{
+    char *next = NULL, *actions = NULL;
+    pawl_error error;
+
+    EXPECT_EQ(pawl_plan_restart(play->job, results, &next, &actions, &error), PAWL_INVALID_REQUEST);
+    EXPECT(!next && !actions);
+    EXPECT_HAS(error.message, words);
+}
+
+TEST(plan_job, c8_c9_c10_actions_are_handed_out_once_and_nodes_are_numbered_depth_first)
+{
+    struct play play;
+
+    make(&play, "{\"do\":[" L("a") ",{\"dopar\":[" L("b") "," L("c") "]}," L("d") "]}");
+    restart(&play, NULL);
+    EXPECT_TEXT(play.actions, "[{\"node\":1,\"action\":\"a\",\"payload\":{\"n\":1}}]");
+    EXPECT_HAS(play.job, "{\"status\":\"pending\",\"context\":{},\"leaves\":[{\"node\":1,"
+                         "\"status\":\"pending\"}]");
+    restart(&play, NULL);
+    EXPECT_TEXT(play.actions, "[]"); /* C10: pending, so not again */
+    restart(&play, "[{\"node\":1,\"status\":\"success\",\"output\":{\"x\":1.50}}]");
+    EXPECT_TEXT(play.actions, "[{\"node\":3,\"action\":\"b\",\"payload\":{\"n\":1}},{\"node\":4,"
+                              "\"action\":\"c\",\"payload\":{\"n\":1}}]");
+    EXPECT_HAS(play.job, "{\"node\":1,\"status\":\"success\",\"output\":{\"x\":1.50}}");
+    restart(&play, "[{\"node\":4,\"status\":\"success\"},{\"node\":3,\"status\":\"success\"}]");
+    EXPECT_HAS(play.actions, "\"node\":5");
+    restart(&play, "[{\"node\":5,\"status\":\"success\"}]");
+    EXPECT_TEXT(play.actions, "[]");
+    EXPECT_HAS(play.job, "{\"status\":\"success\"");
+    end(&play);
+}
+
+TEST(plan_job, c21_results_come_in_any_order_and_unknown_nodes_are_named)
+{
+    struct play play;
+
+    make(&play, "{\"dopar\":[" L("a") "," L("b") "]}");
+    expect_refused(&play, "[{\"node\":9,\"status\":\"success\"}]", "node 9 is an unknown job node");
+    restart(&play, NULL);
+    expect_refused(&play, "[{\"node\":0,\"status\":\"success\"}]",
+                   "unknown job node"); /* a group */
+    expect_refused(&play, "[{\"node\":-1,\"status\":\"success\"}]", "unknown job node");
+    expect_refused(&play, "[{\"status\":\"success\"}]", "unknown job node");
+    expect_refused(&play, "[{\"node\":1}]", "has no status");
+    expect_refused(&play, "[{\"node\":1,\"status\":\"perhaps\"}]", "another status");
+    expect_refused(&play, "{}", "expected a list");
+    restart(&play, "[{\"node\":2,\"status\":\"failure\",\"output\":\"no\"},{\"node\":1,\"status\":"
+                   "\"success\"}]");
+    EXPECT_HAS(play.job, "{\"status\":\"failure\"");
+    EXPECT_HAS(play.job, "\"exec/last-error\":\"no\"");
+    expect_refused(&play, "[{\"node\":1,\"status\":\"success\"}]", "is not pending");
+    end(&play);
+}
+
+/* The rescue begins when both branches are over, whoever failed first (C18, C19). */
+TEST(plan_job, c22_a_job_that_was_written_down_goes_on_the_same)
+{
+    static const char tree[] = "{\"try\":[{\"dopar\":[" L("a") "," L("b") "]}],\"rescue\":[" L(
+        "r") "],\"finally\":[" L("f") "]}";
+    static const char *const steps[] = { NULL, "[{\"node\":3,\"status\":\"timeout\"}]",
+                                         "[{\"node\":4,\"status\":\"success\",\"output\":[1]}]",
+                                         "[{\"node\":6,\"status\":\"success\"}]",
+                                         "[{\"node\":8,\"status\":\"success\"}]" };
+    struct play one, two;
+
+    make(&one, tree);
+    make(&two, tree);
+    EXPECT_TEXT(one.job, two.job);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        char *copy;
+
+        restart(&one, steps[i]);
+        restart(&two, steps[i]);
+        EXPECT_TEXT(one.job, two.job);
+        EXPECT_TEXT(one.actions, two.actions);
+        copy = strdup(two.job); /* reloaded from what was written */
+        pawl_plan_free(two.job);
+        two.job = copy;
+    }
+    EXPECT_HAS(one.job, "{\"status\":\"success\"");
+    end(&one);
+    end(&two);
+}
+
+TEST(plan_job, what_is_no_tree_of_actions_is_refused)
+{
+    static const char *const trees[] = {
+        "{}",
+        "{\"do\":[{\"action\":\"a\"}]}",
+        "[]",
+        "{\"do\":",
+        "{\"do\":[{\"wait\":{\"timer\":\"1s\"}}]}",
+        "{\"do\":[{\"action\":\"sleep\",\"payload\":{\"for\":\"1s\"}}]}",
+        "{\"steps\":{\"a\":{\"tool\":\"x\",\"done\":true}}}"
+    };
+    char *job = NULL, *next = NULL, *actions = NULL;
+    pawl_error error;
+
+    for (size_t i = 0; i < sizeof trees / sizeof trees[0]; i++) {
+        EXPECT(pawl_plan_make(trees[i], &job, &error) != PAWL_OK);
+        EXPECT(!job && error.message[0]);
+    }
+    EXPECT_EQ(pawl_plan_restart("{}", NULL, &next, &actions, &error), PAWL_INVALID_REQUEST);
+    EXPECT_EQ(pawl_plan_restart("{\"compiled\":{},\"memory\":{},\"state\":0}", NULL, &next,
+                                &actions, &error),
+              PAWL_INVALID_REQUEST);
+    EXPECT_EQ(pawl_plan_make(NULL, &job, &error), PAWL_INVALID_REQUEST);
+}
+
+TEST(plan_job, an_empty_tree_succeeds_at_once)
+{
+    struct play play;
+
+    make(&play, "{\"do\":[]}");
+    restart(&play, NULL);
+    EXPECT_TEXT(play.actions, "[]");
+    EXPECT_HAS(play.job, "{\"status\":\"success\"");
+    end(&play);
+}
