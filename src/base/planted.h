@@ -29,7 +29,11 @@
     X(INTERNED_TWICE, "nobody looks whether the store knows an actor already")                     \
     X(OWNER_UNLOCKED, "an owner lets go of its lock")                                              \
     X(DISARM_LOST, "a timer that was disarmed keeps its row")                                      \
-    X(SNAPSHOT_LATE, "a snapshot is filed under the entry after its own")
+    X(SNAPSHOT_LATE, "a snapshot is filed under the entry after its own")                          \
+    X(PLACE_LOST, "the place where code waits is not stored")                                      \
+    X(DEFAULTS_ZERO, "a variable that the stored state does not have begins at zero")              \
+    X(LOSERS_STAY, "timers that lost against the first event of a turn stay armed")                \
+    X(REDUCE_KEPT, "a reduce that refuses is committed all the same")
 
 enum planted {
 #define X(name, text) PLANTED_##name,
