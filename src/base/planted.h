@@ -35,7 +35,11 @@
     X(RETRY_UNCOUNTED, "a step that may not be tried again is")                                    \
     X(DOPAR_HASTY, "a dopar is settled by the first of its branches")                              \
     X(RESCUE_MISSED, "a try that fails goes past its rescue")                                      \
-    X(ERROR_FORGOTTEN, "what went wrong is not put into the context")
+    X(ERROR_FORGOTTEN, "what went wrong is not put into the context")                              \
+    X(PLACE_LOST, "the place where code waits is not stored")                                      \
+    X(DEFAULTS_ZERO, "a variable that the stored state does not have begins at zero")              \
+    X(LOSERS_STAY, "timers that lost against the first event of a turn stay armed")                \
+    X(REDUCE_KEPT, "a reduce that refuses is committed all the same")
 
 enum planted {
 #define X(name, text) PLANTED_##name,

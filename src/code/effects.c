@@ -4,6 +4,7 @@
  * turn ended, is a second entry of the same commit. A state that another version wrote is migrated
  * by an entry before both. */
 #include "base/limits.h"
+#include "base/planted.h"
 #include "code/code_int.h"
 #include "model/words.h"
 
@@ -30,7 +31,7 @@ static pawl_status add_spent(struct work *work, struct effect_list *effects)
             code_add(work, effects,
                      (struct effect){
                          .kind = EFFECT_END, .ordinal = memory->call.ordinal, .is_bare = true });
-    for (uint32_t i = 0; i < memory->timer_count && status == PAWL_OK; i++)
+    for (uint32_t i = 0; i < memory->timer_count && status == PAWL_OK && !PLANTED(LOSERS_STAY); i++)
         status = code_add(work, effects,
                           (struct effect){ .kind = EFFECT_DISARM, .name = memory->timers[i].name });
     for (uint32_t i = 0; i < memory->signal_count && status == PAWL_OK; i++)

@@ -1,5 +1,6 @@
 /* run.c - one turn of a handler in this process: texts in, texts out. */
 #include "base/limits.h"
+#include "base/planted.h"
 #include "code/code_int.h"
 #include "model/words.h"
 
@@ -139,7 +140,7 @@ static pawl_status load(struct run *run)
     if (arena->failed)
         return scope_no_memory(run->scope);
     run->event.value = run->value;
-    if (type->initial)
+    if (type->initial && !(request->state.data && PLANTED(DEFAULTS_ZERO)))
         memcpy(run->state, type->initial, type->state_size);
     if (request->kind == PAWL_EVENT_START)
         return read_input(run);

@@ -1,5 +1,6 @@
 /* state_print.c - variables of a C struct as a JSON object. */
 #include "base/limits.h"
+#include "base/planted.h"
 #include "code/code_int.h"
 #include <math.h>
 
@@ -171,7 +172,7 @@ void vars_print(struct pawl_turn *turn, const pawl_var *vars, const void *base, 
 
     buf_init(&buf, turn->scope->arena.heap, LIMIT_SCOPE);
     json_open(&buf, '{');
-    if (phase.data) {
+    if (phase.data && !PLANTED(PLACE_LOST)) {
         json_key(&buf, "phase");
         json_str(&buf, phase);
         print_subscriptions(turn, &buf);

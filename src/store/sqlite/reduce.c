@@ -2,6 +2,7 @@
  *
  * An authorizer keeps them from our tables and from the transaction itself. What it cannot see, a
  * conflict clause that rolls everything back or a statement left open, is looked for afterwards. */
+#include "base/planted.h"
 #include "sqlite_int.h"
 #include <strings.h>
 
@@ -50,7 +51,7 @@ static const char *run(sqlite3 *db, const struct reduce *reduce, char words[REDU
         return "it ended the transaction";
     if (has_open_statement(db))
         return "it left a statement open; reset or finalize it";
-    if (ok)
+    if (ok || PLANTED(REDUCE_KEPT))
         return NULL;
     return words[0] ? words : "it said no";
 }
