@@ -92,6 +92,7 @@ void api_close(pawl *p)
 
     engine_close(p->engine);
     api_modules_close(p);
+    described_free(p->described, &heap);
     panic_set(outer);
     heap_free(&heap, p, sizeof *p);
 }

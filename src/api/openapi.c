@@ -454,8 +454,3 @@ pawl_status openapi_print(struct scope *scope, struct buf *out)
     json_close(out, '}');
     return PAWL_OK;
 }
-
-pawl_status op_openapi(struct op_call *call, struct buf *out)
-{
-    return openapi_print(call->scope, out);
-}
