@@ -379,7 +379,7 @@ export class InUse extends PawlError {}
 export class NoMemory extends PawlError {}
 
 const REASONS = {"invalid-request": InvalidRequest, "invalid-query": InvalidQuery, "unauthenticated": Unauthenticated, "forbidden": Forbidden, "not-known": NotKnown, "not-allowed": NotAllowed, "terminal": Terminal, "invalid-transition": InvalidTransition, "reason-required": ReasonRequired, "guard-not-satisfied": GuardNotSatisfied, "no-cancel-transition": NoCancelTransition, "not-awaiting": NotAwaiting, "lease-lost": LeaseLost, "conflict": Conflict, "paused": Paused, "too-large": TooLarge, "invalid-declaration": InvalidDeclaration, "invalid-definition": InvalidDefinition, "storage-failure": StorageFailure, "outcome-unknown": OutcomeUnknown, "overloaded": Overloaded, "in-use": InUse, "no-memory": NoMemory};
-const UNKEYED = new Set(["definition.get", "definition.graph", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.verify", "step.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "instance.events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"]);
+const UNKEYED = new Set(["definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.verify", "step.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "instance.events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"]);
 
 /** @typedef {{action: string, to_state: string, guard?: string, requires_reason?: boolean}} Action */
 /** @typedef {{alarm_id: KeptId, at: Time, operation: string, input: Record<string, any>}} Alarm */
@@ -440,6 +440,14 @@ export class Pawl extends Calls {
      * @returns {Promise<string>} */
     definitionGraph(name, more = {}) {
         return this._call("GET", "/v1/graphs/{name}", {name}, {version: more.version, format: more.format}, undefined, {raw: true});
+    }
+
+    /** A definition as a line of an export file.
+     * @param {string} name
+     * @param {{version?: number}} [more]
+     * @returns {Promise<string>} */
+    definitionExport(name, more = {}) {
+        return this._call("GET", "/v1/export/{name}", {name}, {version: more.version}, undefined, {raw: true});
     }
 
     /** The newest version of every definition.
@@ -550,6 +558,13 @@ export class Pawl extends Calls {
      * @returns {Promise<string>} */
     instanceGraph(instance_id, more = {}) {
         return this._call("GET", "/v1/instances/{instance_id}/graph", {instance_id}, {format: more.format}, undefined, {raw: true});
+    }
+
+    /** Its definition, its row and every record with its values and hash, a line each.
+     * @param {string} instance_id
+     * @returns {Promise<string>} */
+    instanceExport(instance_id) {
+        return this._call("GET", "/v1/instances/{instance_id}/export", {instance_id}, {}, undefined, {raw: true});
     }
 
     /** Cancel by the declared transition into a cancel terminal.

@@ -469,7 +469,7 @@ class NoMemory(PawlError):
 
 
 REASONS = {kind.reason: kind for kind in PawlError.__subclasses__()}
-UNKEYED = {"definition.get", "definition.graph", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.verify", "step.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "instance.events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"}
+UNKEYED = {"definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.verify", "step.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "instance.events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"}
 
 Time = str
 Duration = str
@@ -914,6 +914,11 @@ class Pawl(_Calls):
         answer: Any = self._call("GET", "/v1/graphs/{name}", {"name": name}, {"version": version, "format": format}, None)
         return answer
 
+    def definition_export(self, name: str, *, version: int | None = None) -> bytes:
+        """A definition as a line of an export file."""
+        answer: bytes = self._call("GET", "/v1/export/{name}", {"name": name}, {"version": version}, None)
+        return answer
+
     def definition_list(self, *, limit: int | None = None, after: Cursor | None = None) -> DefinitionListAnswer:
         """The newest version of every definition."""
         answer: DefinitionListAnswer = self._call("GET", "/v1/definitions", {}, {"limit": limit, "after": after}, None)
@@ -987,6 +992,11 @@ class Pawl(_Calls):
     def instance_graph(self, instance_id: str, *, format: Literal["text", "mermaid", "dot", "svg", "json"] | None = None) -> Any:
         """A picture of its definition with the way it took and where it stands."""
         answer: Any = self._call("GET", "/v1/instances/{instance_id}/graph", {"instance_id": instance_id}, {"format": format}, None)
+        return answer
+
+    def instance_export(self, instance_id: str) -> bytes:
+        """Its definition, its row and every record with its values and hash, a line each."""
+        answer: bytes = self._call("GET", "/v1/instances/{instance_id}/export", {"instance_id": instance_id}, {}, None)
         return answer
 
     def instance_cancel(self, instance_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceCancelAnswer:
