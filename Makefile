@@ -19,7 +19,7 @@ check:
 # With PREFIX (/usr/local) and DESTDIR (none).
 install: all
 	@meson configure $(BUILD) -Dprefix=$(PREFIX)
-	@meson compile -C $(BUILD) pawl:executable completion_bash completion_zsh completion_fish
+	@ninja -C $(BUILD) $$(tools/installed $(BUILD))
 	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --no-rebuild
 
 # A Debian package of a release build: pawl_VERSION_ARCHITECTURE.deb.
