@@ -469,7 +469,7 @@ class NoMemory(PawlError):
 
 
 REASONS = {kind.reason: kind for kind in PawlError.__subclasses__()}
-UNKEYED = {"definition.get", "definition.graph", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.verify", "step.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "instance.events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"}
+UNKEYED = {"definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.verify", "step.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "instance.events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"}
 
 Time = str
 Duration = str
@@ -532,7 +532,6 @@ class Instance(TypedDict):
     instance_metadata: Any
     result: Any
     error: Any
-    retry_of: NotRequired[Id]
 
 
 class Entry(TypedDict):
@@ -1013,14 +1012,6 @@ class Pawl(_Calls):
         """Run a failed or cancelled flow again from where it failed, as a new instance."""
         answer: InstanceRedriveAnswer = self._call("POST", "/v1/instances/{instance_id}/redrive", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref}, key=idempotency_key, keyed=True)
         return answer
-
-    def instance_amend(self, instance_id: str, definition: Reference, *, actor_ref: str | None = None, idempotency_key: str | None = None) -> InstanceAmendAnswer:
-        """A flow under way goes on by another definition from its next step."""
-        return self._call("POST", "/v1/instances/{instance_id}/amend", {"instance_id": instance_id}, {}, {"definition": definition, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
-
-    def instance_redrive(self, instance_id: str, *, actor_ref: str | None = None, idempotency_key: str | None = None) -> InstanceRedriveAnswer:
-        """Run a failed or cancelled flow again from where it failed, as a new instance."""
-        return self._call("POST", "/v1/instances/{instance_id}/redrive", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref}, key=idempotency_key, keyed=True)
 
     def instance_cancel_many(self, correlation_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceCancelManyAnswer:
         """Cancel every instance with a correlation id; those that cannot be are counted as refused."""
