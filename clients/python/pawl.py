@@ -532,7 +532,6 @@ class Instance(TypedDict):
     instance_metadata: Any
     result: Any
     error: Any
-    retry_of: NotRequired[Id]
 
 
 class Entry(TypedDict):
@@ -1023,14 +1022,6 @@ class Pawl(_Calls):
         """Run a failed or cancelled flow again from where it failed, as a new instance."""
         answer: InstanceRedriveAnswer = self._call("POST", "/v1/instances/{instance_id}/redrive", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref}, key=idempotency_key, keyed=True)
         return answer
-
-    def instance_amend(self, instance_id: str, definition: Reference, *, actor_ref: str | None = None, idempotency_key: str | None = None) -> InstanceAmendAnswer:
-        """A flow under way goes on by another definition from its next step."""
-        return self._call("POST", "/v1/instances/{instance_id}/amend", {"instance_id": instance_id}, {}, {"definition": definition, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
-
-    def instance_redrive(self, instance_id: str, *, actor_ref: str | None = None, idempotency_key: str | None = None) -> InstanceRedriveAnswer:
-        """Run a failed or cancelled flow again from where it failed, as a new instance."""
-        return self._call("POST", "/v1/instances/{instance_id}/redrive", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref}, key=idempotency_key, keyed=True)
 
     def instance_cancel_many(self, correlation_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceCancelManyAnswer:
         """Cancel every instance with a correlation id; those that cannot be are counted as refused."""
