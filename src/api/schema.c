@@ -5,6 +5,14 @@ extern const str describe_files[][2];
 
 /* ---- Reading ---- */
 
+static pawl_status bad_file(struct scope *scope, str name)
+{
+    pawl_error words = scope->error;
+
+    return scope_fail(scope, PAWL_INVALID_DEFINITION, "src/api/describe/%.*s: %s", STR_ARG(name),
+                      words.message);
+}
+
 pawl_status describe_open(struct scope *scope, struct describe *out)
 {
     pawl_status status = PAWL_OK;
@@ -14,6 +22,9 @@ pawl_status describe_open(struct scope *scope, struct describe *out)
         ASSERT(i < DESCRIBE_MAX);
         status = node_read_yaml(scope, describe_files[i][1], &out->files[i]);
         out->count = i + 1;
+        if (status ==
+            PAWL_INVALID_REQUEST) /* a fault of ours: two merges may bring one block twice */
+            status = bad_file(scope, describe_files[i][0]);
     }
     return status;
 }

@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import subprocess
+import urllib.error
 import urllib.request
 
 PAWL = pathlib.Path(os.environ.get("PAWL", "build/pawl")).resolve()
@@ -25,6 +26,8 @@ def fetch():
         address = re.search(r"http://\S+", child.stdout.readline().decode()).group()
         with urllib.request.urlopen(address + "/openapi.json", timeout=60) as answer:
             return answer.read()
+    except urllib.error.HTTPError as refused:
+        raise AssertionError("there is no document: " + json.load(refused)["detail"]) from refused
     finally:
         child.terminate()
         child.communicate(timeout=60)
