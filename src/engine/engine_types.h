@@ -140,6 +140,7 @@ struct intern_table {
 #define CLOCK_BEHIND_MS  60000  /* a wall clock this far behind the store's is worth a warning */
 #define RETRY_STORE_MS   1000   /* an event that met a failing store is tried again after this */
 #define LEASE_DEFAULT_MS 120000 /* B33 */
+#define CHAIN_DRAFTS     64u    /* pure steps end in the decision that began them, up to this many */
 #define JOBS_QUICK       1024u  /* log, set and fail: under way at once */
 #define JOBS_PER_WORKER  4u     /* other tools */
 

@@ -76,6 +76,39 @@ static pawl_status fail_started(struct actor *actor, struct scope *scope, const 
     return actor_step(actor, &failed, scope, decision);
 }
 
+/* A step whose tool is pure need not be recorded before it is run: start and end are one decision,
+ * and so is what follows. Not in a creation, whose answer is that the flow runs; and not without
+ * end, for a loop has to be seen, paused and cancelled too. */
+static bool may_end_at_once(const struct event *cause, const struct decision *decision, str tool)
+{
+    return toolbox_is_pure(tool) && cause->kind != EVENT_START && decision->count < CHAIN_DRAFTS;
+}
+
+static pawl_status end_at_once(struct engine *engine, struct actor *actor, struct scope *scope,
+                               const struct event *start, struct job *job,
+                               struct decision *decision)
+{
+    struct tool_result result = { 0 };
+    pawl_tool_call call = { .tool = arena_text(&job->scope.arena, job->call.tool),
+                            .args = arena_text(&job->scope.arena, job->call.args),
+                            .step = arena_text(&job->scope.arena, job->call.step),
+                            .created_by = job->creator,
+                            .attempt = job->call.attempt };
+    struct event end = { .at_ms = start->at_ms, .ordinal = start->ordinal, .is_leased = true };
+    pawl_status status = actor_step(actor, start, scope, decision);
+
+    if (!status && job->scope.arena.failed)
+        status = scope_no_memory(scope);
+    if (!status)
+        status = toolbox_run(engine->toolbox, &call, 0, &job->scope, &result);
+    if (status)
+        return status;
+    end.kind = result.failed ? EVENT_STEP_FAILED : EVENT_STEP_DONE;
+    end.no_retry = result.is_final;
+    end.payload = arena_str(&scope->arena, result.json);
+    return end.payload.data ? actor_step(actor, &end, scope, decision) : scope_no_memory(scope);
+}
+
 /* Start one ready attempt on top of the decision, if there is a place for it. */
 static pawl_status start_one(struct engine *engine, struct actor *actor, struct scope *scope,
                              const struct event *cause, uint32_t ordinal, struct decision *decision,
@@ -91,6 +124,11 @@ static pawl_status start_one(struct engine *engine, struct actor *actor, struct 
     }
     if (status)
         return status;
+    if (may_end_at_once(cause, decision, job->call.tool)) {
+        status = end_at_once(engine, actor, scope, &start, job, decision);
+        job_free(engine, job);
+        return status;
+    }
     if (!toolbox_serves(engine->toolbox, job->call.tool, actor->creator) ||
         !has_place(engine, job->call.tool)) {
         job_free(engine, job);
@@ -117,7 +155,6 @@ static bool makes_ready(const struct effect *effect)
 pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope *scope,
                         const struct event *event, struct decision *decision, struct job **jobs)
 {
-    uint32_t count = decision->count;
     pawl_status status = PAWL_OK;
 
     if (event->kind == EVENT_STEP_START) {
@@ -125,12 +162,12 @@ pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope
         status = job_new(engine, actor, event->ordinal, scope, jobs);
         return status == PAWL_TOO_LARGE ? fail_started(actor, scope, event, decision) : status;
     }
-    if (!engine->options.own || actor->is_paused ||
-        actor->definition->states[actor->state].terminal != TERMINAL_NOT)
+    if (!engine->options.own || actor->is_paused)
         return PAWL_OK;
-    for (uint32_t d = 0; d < count; d++)
+    for (uint32_t d = 0; d < decision->count && !status; d++)
         for (uint32_t e = 0; e < decision->drafts[d].effects.count && !status; e++)
-            if (makes_ready(&decision->drafts[d].effects.items[e]))
+            if (makes_ready(&decision->drafts[d].effects.items[e]) &&
+                actor->definition->states[actor->state].terminal == TERMINAL_NOT)
                 status = start_one(engine, actor, scope, event,
                                    decision->drafts[d].effects.items[e].ordinal, decision, jobs);
     return status;

@@ -255,11 +255,10 @@ static pawl_status refuse_start(const struct definition *definition,
                                                "it has been started already");
 }
 
-/* What comes from outside and is not about one attempt's lease: an ended instance says so. */
-static bool is_from_outside(enum event_kind kind)
+/* What is not about one attempt, which would be over: an ended instance says so. */
+static bool is_about_all(enum event_kind kind)
 {
-    return kind == EVENT_SIGNAL || kind == EVENT_APPROVE || kind == EVENT_REJECT ||
-           kind == EVENT_AMEND;
+    return kind == EVENT_SIGNAL || kind == EVENT_AMEND;
 }
 
 static void (*handler_of(enum event_kind kind))(struct turn *turn)
@@ -312,7 +311,7 @@ static pawl_status decide(const struct definition *definition, const struct stan
         return scope_fail(scope, PAWL_INVALID_REQUEST, "a flow does not know this event");
     if (event->expected_seq && event->expected_seq != standing->seq)
         return scope_fail(scope, PAWL_CONFLICT, "the instance has gone on meanwhile");
-    if (is_from_outside(event->kind))
+    if (is_about_all(event->kind))
         status = fire_check_open(definition, standing, scope);
     return status == PAWL_OK ? run_turn(handle, standing, event, scope, out) : status;
 }

@@ -27,6 +27,10 @@ bool toolbox_has(const struct toolbox *toolbox, str name); /* thread-safe */
 /* ... or has to be run here because it is forbidden to whoever created the instance: it fails. */
 bool toolbox_serves(const struct toolbox *toolbox, str name, str creator);
 
+/* Is it a function of its arguments alone, done in no time? It may be run before its start is
+ * durable. */
+bool toolbox_is_pure(str name);
+
 struct tool_result {
     bool failed;
     bool is_final; /* another attempt would fail likewise */

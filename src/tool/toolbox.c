@@ -96,6 +96,11 @@ bool toolbox_serves(const struct toolbox *toolbox, str name, str creator)
     return toolbox_has(toolbox, name) || !tool_rules_allow(&toolbox->rules, name, creator);
 }
 
+bool toolbox_is_pure(str name)
+{
+    return str_is(name, "set") || str_is(name, "fail");
+}
+
 /* ---- Registering --------------------------------------------------------------------- */
 
 static pawl_status refuse(pawl_error *error, pawl_status status, const char *before,

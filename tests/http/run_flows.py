@@ -187,7 +187,7 @@ def test_a_gate_waits_for_those_it_names(shell):  # B37, B38, B43
     assert web.expect(200, "POST", path + "approve", {"actor_ref": "ann"}).json == {"status": "pending"}
     assert web.expect(200, "POST", path + "approve", {"actor_ref": "bob"}).json == {"status": "done"}
     shell.wait_for(lambda: state(web, instance)[0] == "completed")
-    web.refused("terminal", "POST", path + "approve", {"actor_ref": "bob"})
+    web.refused("not-awaiting", "POST", path + "approve", {"actor_ref": "bob"})
     assert actions(web, instance)[1:3] == ["gate.approve", "gate.approve"]
     other = web.create(definition="gate")
     body = {"actor_ref": "ann", "reason": "too dear"}

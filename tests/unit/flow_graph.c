@@ -200,7 +200,7 @@ TEST(flow_graph, a_rejected_gate_fails_with_the_reason_and_without_a_retry)
     EXPECT_EQ(decide_gate(&rig, EVENT_REJECT, 1, "eve", "no"), PAWL_FORBIDDEN);
     EXPECT_OK(decide_gate(&rig, EVENT_REJECT, 1, "bob", "too dear"));
     EXPECT_STORY(&rig, "gate.reject ask.1#1 \"too dear\" [[\"end\",1]]\nfail \"too dear\"\n");
-    EXPECT_EQ(decide_gate(&rig, EVENT_REJECT, 1, "bob", NULL), PAWL_TERMINAL);
+    EXPECT_EQ(decide_gate(&rig, EVENT_REJECT, 1, "bob", NULL), PAWL_NOT_AWAITING);
     rig_fini(&rig);
 }
 
