@@ -413,7 +413,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {string} Time */
 /** @typedef {{token_id: KeptId, scopes: string, name: string|null, created_at: Time, expires_at: Time}} Token */
 /** @typedef {string} TransitionId */
-/** @typedef {{kind: ("action"|"timer"|"signal"|"child"|"step"|"approval"|"pause"), name: string, until?: Time}} Waiting */
+/** @typedef {{kind: ("action"|"timer"|"signal"|"child"|"step"|"approval"|"pause"), name: string, until?: Time, instance_id?: Id}} Waiting */
 
 /** Every operation, by its name in camel case. */
 export class Pawl extends Calls {

@@ -653,6 +653,7 @@ class Waiting(TypedDict):
     kind: Literal["action", "timer", "signal", "child", "step", "approval", "pause"]
     name: str
     until: NotRequired[Time]
+    instance_id: NotRequired[Id]
 
 
 class DefinitionPutAnswer(TypedDict):
