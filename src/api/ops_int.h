@@ -151,4 +151,8 @@ pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SH
 OP_HANDLERS(X)
 #undef X
 
+/* ops_steps.c: a memory of a flow or code, empty, that knows whose it is. NULL: no memory. */
+void *memory_of(const struct definition *definition, const struct instance_view *view,
+                struct arena *arena);
+
 #endif

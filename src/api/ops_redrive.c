@@ -55,8 +55,7 @@ static pawl_status read_given(const struct op_call *call, const struct instance_
     if (status == PAWL_OK)
         status = engine_history(engine, call->scope, id, &(struct history_query){ 0 }, &history);
     if (status == PAWL_OK)
-        memory = flow_behavior.memory_new(definition, view->input.data ? view->input : STR("{}"),
-                                          &call->scope->arena);
+        memory = memory_of(definition, view, &call->scope->arena);
     if (status == PAWL_OK && !memory)
         return scope_no_memory(call->scope);
     for (size_t i = 0; i < history.count && status == PAWL_OK; i++)

@@ -59,6 +59,25 @@ static pawl_status apply_entry(struct fold *fold, const struct entry *entry)
     return status == PAWL_OK ? read_given(fold, &effects) : status;
 }
 
+void *memory_of(const struct definition *definition, const struct instance_view *view,
+                struct arena *arena)
+{
+    struct identity identity = { .id = str_of(view->id),
+                                 .definition = view->definition_name,
+                                 .version = view->version,
+                                 .subject = view->subject,
+                                 .correlation = view->correlation,
+                                 .creator = view->created_by,
+                                 .labels = view->labels };
+    const struct behavior *behavior = behavior_of(definition->kind);
+    void *memory =
+        behavior->memory_new(definition, view->input.data ? view->input : STR("{}"), arena);
+
+    if (memory && behavior->introduce && !behavior->introduce(memory, &identity, arena))
+        return NULL;
+    return memory;
+}
+
 static pawl_status fold_history(struct fold *fold)
 {
     struct scope *scope = fold->call->scope;
@@ -73,8 +92,7 @@ static pawl_status fold_history(struct fold *fold)
     if (status != PAWL_OK)
         return status;
     fold->given = ARENA_ARRAY(&scope->arena, struct flow_call, fold->count);
-    fold->memory = behavior_of(fold->definition->kind)
-                       ->memory_new(fold->definition, view.input, &scope->arena);
+    fold->memory = memory_of(fold->definition, &view, &scope->arena);
     if (!fold->given || !fold->memory)
         return scope_no_memory(scope);
     for (size_t i = 0; i < history.count && status == PAWL_OK; i++)

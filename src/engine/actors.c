@@ -241,6 +241,26 @@ static pawl_status restore_memory(struct engine *engine, struct scope *scope, st
                          : scope_no_memory(scope);
 }
 
+static pawl_status introduce(struct engine *engine, struct scope *scope, struct actor *actor,
+                             const struct instance_row *row, const struct definition_slot *slot)
+{
+    const struct behavior *behavior = behavior_of(actor->definition->kind);
+    struct identity identity = { .definition = slot->name,
+                                 .version = slot->version,
+                                 .creator = actor->creator,
+                                 .correlation = row->correlation,
+                                 .labels = row->labels };
+    char id[ID_SIZE + 1];
+    pawl_status status = value_text(engine, scope, row->subject, &identity.subject);
+
+    if (status || !behavior->introduce)
+        return status;
+    id_print(row->number, row->random, id);
+    identity.id = str_of(id);
+    return behavior->introduce(actor->memory, &identity, &actor->arena) ? PAWL_OK
+                                                                        : scope_no_memory(scope);
+}
+
 static pawl_status restore(struct engine *engine, struct scope *scope, struct actor *actor)
 {
     struct head_row head;
@@ -277,7 +297,8 @@ static pawl_status restore(struct engine *engine, struct scope *scope, struct ac
     actor->correlation = arena_str(&actor->arena, row.correlation);
     if (actor->arena.failed)
         return scope_no_memory(scope);
-    return restore_memory(engine, scope, actor, head.pos);
+    status = restore_memory(engine, scope, actor, head.pos);
+    return status ? status : introduce(engine, scope, actor, &row, slot);
 }
 
 /* Make sure what we remember is true. A shared engine can't know, so it looks each time. */

@@ -120,6 +120,8 @@ void create_over(struct engine *engine, const struct create_request *create, str
                  struct job *jobs, bool is_refused)
 {
     actor->instance = create->number;
+    if (actor->definition->kind == KIND_FLOW && flow_asks_instance(actor->definition))
+        actor->is_loaded = false; /* it was made before it had a name */
     if (is_refused) {
         steps_drop(engine, jobs);
     } else {

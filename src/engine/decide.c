@@ -77,7 +77,7 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
         return scope_fail(request->scope, PAWL_CONFLICT, "decided against entry %u, now at %u",
                           decide->expected_seq, head->seq);
     }
-    if (decide->expected_pos && head->pos != decide->expected_pos) {
+    if (decide->expected_pos && head->pos != decide->expected_pos && !PLANTED(STALE_DECISION)) {
         request->is_stale = true; /* a signal was kept meanwhile */
         return scope_fail(request->scope, PAWL_CONFLICT, "decided against an older record");
     }

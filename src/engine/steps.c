@@ -118,6 +118,8 @@ static pawl_status start_one(struct engine *engine, struct actor *actor, struct 
     struct job *job;
     pawl_status status = job_new(engine, actor, ordinal, scope, &job);
 
+    if (status == PAWL_NOT_AWAITING) /* it asks what it is called, and is being made: later */
+        return PAWL_OK;
     if (status == PAWL_TOO_LARGE) {
         status = actor_step(actor, &start, scope, decision);
         return status ? status : fail_started(actor, scope, &start, decision);

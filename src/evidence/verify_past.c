@@ -62,6 +62,31 @@ pawl_status verify_fold_entry(struct verify *v, const struct chain *chain, struc
     return status == PAWL_NO_MEMORY ? scope_no_memory(&v->scope) : status;
 }
 
+/* Whose memory it is; what was erased of that may have been decided by. */
+static pawl_status introduce(struct verify *v, struct chain *chain, struct scope *scope,
+                             const struct instance_row *row)
+{
+    const struct rules *rules = &v->rules[chain->rules];
+    struct identity identity = { .definition = rules->name,
+                                 .version = rules->version,
+                                 .correlation = row->correlation,
+                                 .labels = row->labels };
+    char id[ID_SIZE + 1];
+    bool is_erased = false;
+    pawl_status status = read_text(v, scope, row->subject, &identity.subject, &is_erased);
+
+    if (status == PAWL_OK)
+        status = read_text(v, scope, row->creator, &identity.creator, &is_erased);
+    chain->is_blind = chain->is_blind || is_erased;
+    if (status != PAWL_OK)
+        return status;
+    id_print(chain->number, row->random, id);
+    identity.id = str_of(id);
+    return v->request->flows->introduce(chain->replay->memory, &identity, &chain->replay->arena)
+               ? PAWL_OK
+               : scope_no_memory(&v->scope);
+}
+
 static pawl_status begin_memory(struct verify *v, struct chain *chain, struct scope *scope)
 {
     struct replay *replay = chain->replay;
@@ -78,7 +103,7 @@ static pawl_status begin_memory(struct verify *v, struct chain *chain, struct sc
     replay->input = arena_str(&replay->arena, input.data ? input : STR("{}"));
     replay->memory =
         v->request->flows->memory_new(v->rules[chain->rules].flow, replay->input, &replay->arena);
-    return replay->memory ? PAWL_OK : scope_no_memory(&v->scope);
+    return replay->memory ? introduce(v, chain, scope, &row) : scope_no_memory(&v->scope);
 }
 
 /* ---- a memory that was let go, or of a check that went on ---- */

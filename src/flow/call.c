@@ -125,3 +125,8 @@ str flow_context(const void *memory)
 {
     return memory_context(memory);
 }
+
+bool flow_asks_instance(const struct definition *definition)
+{
+    return plan_of(definition)->asks_instance;
+}

@@ -52,6 +52,17 @@ static void check_unique(const struct check *check)
 
 /* ---- Templates ----------------------------------------------------------------------------- */
 
+static bool is_of_instance(str path)
+{
+    static const char *const words[] = { "id",         "definition",     "version", "subject_ref",
+                                         "created_by", "correlation_id", "labels",  NULL };
+    const char *dot = path.data ? memchr(path.data, '.', path.size) : NULL;
+
+    return !path.data ||
+           compile_is_one_of((str){ path.data, dot ? (size_t)(dot - path.data) : path.size },
+                             words);
+}
+
 static void check_template(const struct check *check, uint32_t index, const struct node *node,
                            const struct template_part *part)
 {
@@ -66,13 +77,16 @@ static void check_template(const struct check *check, uint32_t index, const stru
         break;
     case TEMPLATE_UNKNOWN: /* "{{.Names}}" may be meant for the tool (B21) */
         compile_warning(compiler, node,
-                        "step '%.*s': %.*s stays as it is: templates begin with input, context or "
-                        "steps",
+                        "step '%.*s': %.*s stays as it is: templates begin with input, context, "
+                        "steps or instance",
                         STR_ARG(name), STR_ARG(text));
         break;
-    case TEMPLATE_RESERVED:
-        compile_error(compiler, node, "step '%.*s': %.*s is not supported by this version yet",
-                      STR_ARG(name), STR_ARG(text));
+    case TEMPLATE_INSTANCE:
+        if (!is_of_instance(part->path))
+            compile_error(compiler, node,
+                          "step '%.*s': %.*s is nothing an instance has: id, definition, version, "
+                          "subject_ref, correlation_id, created_by, labels",
+                          STR_ARG(name), STR_ARG(text));
         break;
     case TEMPLATE_STEP:
         if (template_step(&check->plan, part->path, SIZE_MAX, &rest) == STEP_NONE)

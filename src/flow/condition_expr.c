@@ -29,6 +29,8 @@ static const struct node *find_global(void *context, str name, pawl_status *stat
     if (str_is(name, "context"))
         return read_value(
             view, source->context.data ? source->context : memory_context(source->memory), status);
+    if (str_is(name, "instance"))
+        return read_value(view, source->memory->instance, status);
     return NULL;
 }
 

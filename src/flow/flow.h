@@ -44,6 +44,9 @@ str flow_step_name_now(const void *memory, uint32_t plan_index);
 /* Does anything in it ask for the result of this step? */
 bool flow_wants_result(const struct definition *definition, str name);
 
+/* Does anything in it look at what the instance is? Then its memory has to be introduced. */
+bool flow_asks_instance(const struct definition *definition);
+
 /* For whoever runs a tree without an engine: nodes are numbered depth first from 0. UINT32_MAX: none. */
 uint32_t flow_step_node(const struct definition *definition, uint32_t plan_index);
 uint32_t flow_step_at(const struct definition *definition, uint32_t node);

@@ -13,7 +13,7 @@ enum template_kind {
     TEMPLATE_INPUT,    /* path into the input; data NULL: all of it */
     TEMPLATE_CONTEXT,  /* path into the context; likewise */
     TEMPLATE_STEP,     /* path: NAME.result or NAME.result.PATH */
-    TEMPLATE_RESERVED, /* path: the root, which later versions will know */
+    TEMPLATE_INSTANCE, /* path into what an instance is; data NULL: all of it */
 };
 
 struct template_part {
@@ -40,6 +40,7 @@ struct template_source {
     const struct flow_memory *memory;
     uint32_t fresh_slot;
     str fresh, context;
+    bool is_nameless; /* the instance is being made, and does not know yet what it is called */
 };
 
 /* The step's args with templates replaced. TOO_LARGE, NO_MEMORY. */

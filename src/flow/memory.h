@@ -51,6 +51,7 @@ struct node_state {
 struct flow_memory {
     const struct plan *plan; /* in force: the definition's, or what an amend made of it */
     bool is_amended;
+    str instance; /* JSON: what it is; data NULL: nobody has said yet */
     str input; /* JSON; data NULL: none */
     uint32_t ordinal_last;
     struct attempt *live; /* by ordinal */
@@ -134,6 +135,7 @@ void flow_memory_print(const struct definition *definition, const void *memory, 
 pawl_status flow_memory_load(const struct definition *definition, str text, str input,
                              struct scope *scope, struct arena *arena, void **out);
 
+bool flow_introduce(void *memory, const struct identity *identity, struct arena *arena);
 struct flow_memory *memory_of_plan(const struct plan *plan, str input, struct arena *arena);
 /* redrive.c: what an instance is given that runs another one again. */
 pawl_status memory_begin(struct flow_memory *memory, const struct node *given, struct scope *scope,

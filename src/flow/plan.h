@@ -121,6 +121,7 @@ struct plan {
     bool output_has_template;
     str *buffered; /* signals that are kept until somebody awaits them */
     uint32_t buffered_count;
+    bool asks_instance;      /* some template or condition looks at what the instance is */
     struct plan_name *names; /* sorted */
     uint32_t slot_count;
     uint8_t *

@@ -28,6 +28,7 @@ static bool scan_templates(struct plan *plan, const struct node *node)
     if (node->kind == NODE_STRING)
         for (str rest = node->text; template_next(&rest, &part);) {
             found = found || template_is_replaced(&part);
+            plan->asks_instance = plan->asks_instance || part.kind == TEMPLATE_INSTANCE;
             if (part.kind == TEMPLATE_STEP)
                 want_results(plan, part.path);
         }
@@ -51,8 +52,14 @@ static void want_named(struct plan *plan, str condition)
 
 static void scan_conditions(struct plan *plan, const struct plan_step *step)
 {
-    for (uint32_t i = 0; step->way == WAY_BRANCH && i < step->target_count; i++)
-        want_named(plan, step->targets[i].condition);
+    for (uint32_t i = 0; step->way == WAY_BRANCH && i < step->target_count; i++) {
+        str condition = step->targets[i].condition;
+
+        want_named(plan, condition);
+        plan->asks_instance =
+            plan->asks_instance || (!condition_is_pattern(condition) &&
+                                    memmem(condition.data, condition.size, "instance", 8));
+    }
 }
 
 /* ---- Members --------------------------------------------------------------------- */

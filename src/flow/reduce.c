@@ -81,7 +81,8 @@ struct template_source turn_source(const struct turn *turn)
                                      .memory = turn->memory,
                                      .fresh_slot = turn->fresh_slot,
                                      .fresh = turn->fresh,
-                                     .context = turn->context };
+                                     .context = turn->context,
+                                     .is_nameless = turn->event->kind == EVENT_START };
 }
 
 str turn_quoted(struct turn *turn, str message)
@@ -333,6 +334,7 @@ const struct behavior flow_behavior = {
     .prepare = prepare,
     .decide = decide,
     .memory_new = flow_memory_new,
+    .introduce = flow_introduce,
     .apply = flow_apply,
     .event_of = flow_event_of,
     .keep = flow_keep,

@@ -1,4 +1,5 @@
-/* template.c - {{input.a.b}}, {{context.x}} and {{steps.NAME.result.x}} in the args of a step.
+/* template.c - {{input.a.b}}, {{context.x}}, {{steps.NAME.result.x}} and {{instance.id}} in the
+ * args of a step.
  *
  * Replaced once, at any depth, when the step begins or is taken to its tool; what a template brings
  * in is never looked at again. A string that is exactly one template keeps the JSON type
@@ -41,7 +42,6 @@ static struct template_part classify(str text)
 {
     struct template_part part = { .kind = TEMPLATE_UNKNOWN, .text = text };
     str inner = trim((str){ text.data + 2, text.size - 4 });
-    str rest;
 
     if (inner.size > PATH_SIZE_MAX)
         return part;
@@ -51,9 +51,8 @@ static struct template_part classify(str text)
         part.kind = TEMPLATE_STEP;
     } else if (is_below(inner, STR("context"), &part.path)) {
         part.kind = TEMPLATE_CONTEXT;
-    } else if (is_below(inner, STR("instance"), &rest)) {
-        part.kind = TEMPLATE_RESERVED;
-        part.path = inner;
+    } else if (is_below(inner, STR("instance"), &part.path)) {
+        part.kind = TEMPLATE_INSTANCE;
     }
     return part;
 }
@@ -163,6 +162,7 @@ struct expansion {
     struct scope *scope;
     const struct node *input;    /* read when first asked for */
     const struct node *context;  /* likewise */
+    const struct node *instance; /* likewise */
     const struct node **results; /* by slot, likewise */
     struct buf out, text;
     pawl_status status;
@@ -236,8 +236,26 @@ static const struct node *find_result(struct expansion *expansion, str path)
     return found;
 }
 
+/* Its number is given to an instance when its creation is recorded, and that comes after `start`
+ * was decided: whatever asks before then fails, live and in a check alike. */
+static const struct node *find_instance(struct expansion *expansion, str path)
+{
+    str text = expansion->source->is_nameless ? STR_NONE : expansion->memory->instance;
+
+    if (!text.data) {
+        expansion->status = scope_fail(expansion->scope, PAWL_NOT_AWAITING,
+                                       "'instance' is not known yet when a flow begins");
+        return NULL;
+    }
+    if (!expansion->instance)
+        expansion->instance = read_value(expansion, text);
+    return expansion->instance ? template_walk(expansion->instance, path) : NULL;
+}
+
 static const struct node *find_value(struct expansion *expansion, const struct template_part *part)
 {
+    if (part->kind == TEMPLATE_INSTANCE)
+        return find_instance(expansion, part->path);
     if (part->kind == TEMPLATE_INPUT)
         return find_input(expansion, part->path);
     if (part->kind == TEMPLATE_CONTEXT)
@@ -248,7 +266,7 @@ static const struct node *find_value(struct expansion *expansion, const struct t
 bool template_is_replaced(const struct template_part *part)
 {
     return part->kind == TEMPLATE_INPUT || part->kind == TEMPLATE_CONTEXT ||
-           part->kind == TEMPLATE_STEP;
+           part->kind == TEMPLATE_STEP || part->kind == TEMPLATE_INSTANCE;
 }
 
 /* Over the limit, or a buf without memory? Asked after every piece, so that a piece is all

@@ -81,6 +81,13 @@ struct standing {
     int64_t entered_at_ms; /* TIMER of a machine: when it came into its state */
 };
 
+/* What an instance is, as its creation fixed it. data NULL: absent. */
+struct identity {
+    str id, definition, subject, correlation, creator;
+    str labels; /* JSON */
+    uint32_t version;
+};
+
 struct behavior {
     enum definition_kind kind;
 
@@ -93,6 +100,9 @@ struct behavior {
 
     /* The rest is NULL for machines. Memory lives in the arena it was made in. */
     void *(*memory_new)(const struct definition *definition, str input, struct arena *arena);
+    /* Tell a memory whose it is; what it was told goes with it, and is no part of a snapshot. False:
+     * no memory. NULL where nobody asks. */
+    bool (*introduce)(void *memory, const struct identity *identity, struct arena *arena);
     pawl_status (*apply)(const struct definition *definition, void *memory,
                          const struct entry_view *entry, struct scope *scope, struct arena *arena);
     /* The entry was recorded later than it was decided, and its timers count from then: their due

@@ -279,6 +279,24 @@ TEST(expr, a_long_text_can_be_looked_at_and_one_past_the_limit_cannot)
     buf_fini(&json);
 }
 
+/* Looking for a member is work in C, which Lua does not count. */
+TEST(expr, a_look_into_a_large_object_costs_what_it_takes)
+{
+    struct buf json;
+
+    buf_init(&json, &heap_libc, 0);
+    buf_byte(&json, '{');
+    for (int i = 0; i < 20000; i++)
+        buf_fmt(&json, "\"k%d\":1,", i);
+    buf_str(&json, STR("\"last\":1}"));
+    expect_holds(&t->scope, "result.last == 1", buf_text(&json), true);
+    expect_fails(&t->scope, "for i = 1, 100 do local x = result.last end", buf_text(&json),
+                 "more than 50000 operations");
+    expect_holds(&t->scope, "for i = 1, 100 do local x = result.last end return true",
+                 "{\"last\":1}", true);
+    buf_fini(&json);
+}
+
 /* The depth of an expression is Lua's parser's to bound; its length is ours. */
 TEST(expr, a_deep_or_long_text_is_refused_when_it_is_put)
 {

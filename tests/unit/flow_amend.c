@@ -138,3 +138,46 @@ TEST(flow_amend, a_tree_under_other_groups_is_refused)
     }
     rig_fini(&rig);
 }
+
+/* Two live steps below one branch of a dopar: the branch is open once. */
+TEST(flow_amend, a_dopar_counts_its_open_branches_and_not_its_live_steps)
+{
+    static const char tree[] =
+        "dopar: [{dopar: [{name: a, action: x, payload: {}}, {name: b, action: x, payload: {}}]}, "
+        "{name: c, action: x, payload: {}}]";
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, tree, NULL);
+    rig_begin(&rig);
+    EXPECT_OK(amend(&rig, tree));
+    rig_run(&rig, 1, "1");
+    rig_run(&rig, 2, "1");
+    EXPECT_EQ(rig.state, LIFE_RUNNING);
+    rig_run(&rig, 3, "1");
+    EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    rig_fini(&rig);
+}
+
+TEST(flow_amend, results_that_were_kept_stay_and_those_that_were_not_come_with_the_entry)
+{
+    static const char old[] =
+        "steps: {a: {tool: x, next: b}, b: {tool: x, next: c}, c: {tool: x, args: {r: "
+        "'{{steps.a.result}}'}, done: true}}";
+    static const char next[] =
+        "steps: {z: {tool: x, next: a}, a: {tool: x, next: b}, b: {tool: x, next: c}, c: {tool: x, "
+        "args: {r: '{{steps.a.result}}', z: '{{steps.z.result}}'}, done: true}}";
+    struct definition *definition;
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, old, NULL);
+    rig_begin(&rig);
+    rig_run(&rig, 1, "41");
+    definition = rig_compile(rig.scope, next, NULL);
+    EXPECT_OK(rig_do(&rig, (struct event){ .kind = EVENT_AMEND,
+                                           .payload = STR("{\"definition\":\"d\",\"version\":2,"
+                                                          "\"results\":{\"a\":0,\"z\":42}}"),
+                                           .given = definition->plan_text }));
+    rig_run(&rig, 2, "1");
+    expect_call(&rig, 3, "c", "{\"r\":41,\"z\":42}");
+    rig_fini(&rig);
+}
