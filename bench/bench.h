@@ -144,6 +144,7 @@ void measure_depth(struct bench *bench);
 void measure_flows(struct bench *bench);
 void measure_disk(struct bench *bench);
 void measure_timers(struct bench *bench);
+void measure_code(struct bench *bench);
 void measure_lists(struct bench *bench);
 void measure_server(struct bench *bench);
 void measure_http(struct bench *bench);

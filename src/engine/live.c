@@ -65,6 +65,23 @@ static bool live_of(const struct effect *effect, const struct draft *draft, stru
     return false;
 }
 
+/* A timer or wait that is taken back and at once there again, as code does with each turn: the row
+ * is written over, and need not go first. */
+static bool comes_back(const struct draft *draft, uint32_t at)
+{
+    const struct effect *gone = &draft->effects.items[at];
+    enum effect_kind wanted = gone->kind == EFFECT_DISARM ? EFFECT_ARM : EFFECT_AWAIT;
+
+    if (gone->kind != EFFECT_DISARM && gone->kind != EFFECT_LEAVE)
+        return false;
+    for (uint32_t i = at + 1; i < draft->effects.count; i++)
+        if (draft->effects.items[i].kind == wanted &&
+            draft->effects.items[i].ordinal == gone->ordinal &&
+            str_eq(draft->effects.items[i].name, gone->name))
+            return true;
+    return false;
+}
+
 void live_from_draft(struct engine *engine, struct head *head, const struct draft *draft,
                      bool is_terminal)
 {
@@ -81,7 +98,7 @@ void live_from_draft(struct engine *engine, struct head *head, const struct draf
         struct live_change change = { .instance = head->instance,
                                       .test = (head->flags & HEAD_TEST) != 0 };
 
-        if (!live_of(&draft->effects.items[i], draft, &change))
+        if (comes_back(draft, i) || !live_of(&draft->effects.items[i], draft, &change))
             continue;
         ASSERT(batch->live_count < batch->live_capacity);
         batch->live[batch->live_count++] = change;

@@ -9,7 +9,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE.parent / "http"), str(HERE.parent / "house")]
 from web import Web, harness  # noqa: E402
-from sentences import BUILD, LIBRARIES, build_compiler  # noqa: E402
+from sentences import BUILD, build_compiler  # noqa: E402
 
 ROOT = harness.ROOT
 WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
@@ -21,6 +21,13 @@ def module(shell, source, *words):
     subprocess.run(["cc", *WARNINGS, *words, "-shared", "-fPIC", "-I", ROOT / "include", "-o", out, source],
                    check=True)
     return str(out)
+
+
+def libraries():
+    """What a program that is a full pawl links beside it."""
+    words = subprocess.run(["pkg-config", "--libs", "pawl-main"], check=True, capture_output=True,
+                           env=dict(os.environ, PKG_CONFIG_PATH=str(BUILD / "meson-private"))).stdout.decode().split()
+    return [word for word in words if word != "-lpawl-main"]
 
 
 def bad(shell, *words):
@@ -133,7 +140,7 @@ def test_a_program_of_somebodys_own_is_a_full_pawl(shell):
     """pawl_main(): the same verbs, with the code inside."""
     program = shell.folder / "mine"
     subprocess.run([*build_compiler(), *WARNINGS, "-DPROGRAM", "-I", ROOT / "include", "-o", program,
-                    ROOT / "examples/code/flows.c", BUILD / "libpawl-main.a", "-lmicrohttpd", "-lz", *LIBRARIES, "-ldl", "-lm"],
+                    ROOT / "examples/code/flows.c", BUILD / "libpawl-main.a", *libraries()],
                    check=True)
 
     def mine(*words):

@@ -45,7 +45,7 @@ def environment(shell):
     (tools / "cc").chmod(0o755)
     (tools / "pawl").symlink_to(os.path.abspath(harness.PAWL))
     return dict(os.environ, PATH="%s:%s" % (tools, os.environ["PATH"]), C_INCLUDE_PATH=str(harness.ROOT / "include"),
-                LIBRARY_PATH=str(BUILD), LD_LIBRARY_PATH=str(BUILD))
+                LIBRARY_PATH=str(BUILD), LD_LIBRARY_PATH=str(BUILD), PKG_CONFIG_PATH=str(BUILD / "meson-private"))
 
 
 def run(shell, text, names):

@@ -12,7 +12,8 @@ static const char put_timer[] =
     "INSERT INTO pawl_timer (inst, ord, name, due, test) VALUES (?1, ?2, ?3, ?4, ?5)"
     " ON CONFLICT (inst, ord, name) DO UPDATE SET due = excluded.due, test = excluded.test";
 static const char put_wait[] =
-    "INSERT OR REPLACE INTO pawl_wait (inst, ord, name, value) VALUES (?1, ?2, ?3, ?4)";
+    "INSERT INTO pawl_wait (inst, ord, name, value) VALUES (?1, ?2, ?3, ?4)"
+    " ON CONFLICT DO UPDATE SET value = excluded.value WHERE value IS NOT excluded.value";
 static const char put_child[] =
     "INSERT OR REPLACE INTO pawl_child (child, inst, ord, abandon, ended)"
     " VALUES (?1, ?2, ?3, ?4, 0)";
