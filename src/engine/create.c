@@ -407,7 +407,7 @@ pawl_status create_record(struct engine *engine, struct scope *scope, struct cre
     create->number = row.number;
     deadlines_arm(engine, head, create->definition, at_ms);
     if (!create->parent)
-        family_number(engine, create->births, row.number, row.random, decision);
+        family_number(engine, create->births, row.number, row.random);
     status = decision_record(engine, scope, head, create->definition, decision,
                              create->decided_at_ms, at_ms, at_ms, NULL);
     create->out->state = arena_str(&scope->arena, create->definition->states[head->state].name);

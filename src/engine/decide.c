@@ -86,7 +86,7 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
         return pause_refusal(request->scope);
     }
     head->flags |= HEAD_NOW;
-    family_number(engine, decide->births, head->instance, head->random, decide->decision);
+    family_number(engine, decide->births, head->instance, head->random);
     status = decision_record(engine, request->scope, head, decide->definition, decide->decision,
                              decide->decided_at_ms, at_ms,
                              decide->fired_at_ms ? decide->fired_at_ms : at_ms, decide->key);

@@ -160,7 +160,7 @@ pawl_status family_conceive(struct engine *engine, struct scope *scope, struct a
 /* In the drain: give them numbers, so that the decision's entries can tell their ids; record them;
  * and cancel those whom the decision has left behind. */
 void family_number(struct engine *engine, struct birth *births, uint64_t parent,
-                   const uint8_t random[ID_RANDOM_SIZE], const struct decision *decision);
+                   const uint8_t random[ID_RANDOM_SIZE]);
 /* What a birth decided, and the next one. */
 const struct decision *family_decision(const struct birth *birth, const struct birth **next);
 pawl_status family_bear(struct engine *engine, struct scope *scope, struct birth *births,

@@ -184,12 +184,11 @@ static void name_parent(struct birth *birth, uint64_t number, const char *id)
 }
 
 void family_number(struct engine *engine, struct birth *births, uint64_t parent,
-                   const uint8_t random[ID_RANDOM_SIZE], const struct decision *decision)
+                   const uint8_t random[ID_RANDOM_SIZE])
 {
     uint64_t number = engine->tip.last_instance + engine->batch.instance_count;
     char id[ID_SIZE + 1];
 
-    (void)decision;
     id_print(parent, random, id);
     for (struct birth *birth = births; birth; birth = birth->next) {
         struct effect *effect = effect_of(birth);

@@ -201,6 +201,40 @@ def test_an_end_that_the_parent_had_not_heard_of_is_told_after_a_death(shell):
     assert web.post("/v1/verify").json["valid"]
 
 
+def example(web, name):
+    path = os.path.join(os.environ["PAWL_ROOT"], "examples", name + ".yaml")
+    with open(path, encoding="utf-8") as file:
+        yaml(web, name, file.read())
+
+
+def test_the_examples_of_children_and_of_seed_001_run_as_they_say(shell):  # B43
+    _, web = server(shell, "--test")
+    for name in ("booking", "trip", "research", "check-admin"):
+        example(web, name)
+    for confirmed, context in ((2, {"booked": "Turin"}), (1, {"exec/last-error": "child-failed", "sorry": "child-failed"})):
+        trip = web.create(definition="trip", input={"to": "Turin"})
+        for number, booking in enumerate(children(web, trip)):
+            fire(web, booking, "confirm" if number < confirmed else "refuse")
+        settle(web)
+        assert web.get("/v1/instances/" + trip).json["result"] == context
+    trip = web.create(definition="trip", input={"to": "Turin"})
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % trip, {})
+    assert [state(web, b)[0] for b in children(web, trip)] == ["withdrawn"] * 2
+    research = web.create(definition="research", input={"topic": "pawls", "doc_id": 7})
+    for tool, args, result in (("knowledge_search", {"query": "pawls"}, [7]), ("knowledge_get", {"id": 7}, "a text"),
+                               ("pushover_send", {"text": "a text"}, None)):
+        [step] = claim(web, tool)
+        assert step["args"] == args, step
+        complete(web, step, result)
+    assert state(web, research)[0] == "completed"
+    for is_admin, greeting in ((True, "welcome back, ann"), (False, "hello, ann")):
+        user = web.create(definition="check-admin", input={"user": "ann"})
+        [step] = claim(web, "is_admin")
+        complete(web, step, is_admin)
+        settle(web)
+        assert web.get("/v1/instances/" + user).json["result"] == {"greeting": greeting}
+
+
 WAITER = "steps: {w: {wait: {signal: go%s}, done: true}}"
 
 
