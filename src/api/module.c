@@ -36,6 +36,18 @@ pawl_status api_module_load(pawl *p, const char *program, const char *path, int 
     return api_leave(&scope, status, error);
 }
 
+pawl_status api_modules_share(pawl *p, pawl_error *error)
+{
+    pawl_status status = PAWL_OK;
+    struct scope scope;
+
+    api_enter(p, &scope);
+    for (uint32_t i = 0; p->first && i < p->first->module_count && status == PAWL_OK; i++)
+        if (p->first->modules[i])
+            status = bind_types(p, &scope, p->first->modules[i]);
+    return api_leave(&scope, status, error);
+}
+
 void api_modules_close(pawl *p)
 {
     for (uint32_t i = 0; i < p->module_count; i++)

@@ -9,6 +9,9 @@
 pawl_status api_module_load(pawl *p, const char *program, const char *path, int turn_ms,
                             pawl_error *error);
 
+/* A store beside another has the modules of that one, and shares their children. */
+pawl_status api_modules_share(pawl *p, pawl_error *error);
+
 /* The life of that child; the exit status. */
 int api_module_host(const char *path);
 

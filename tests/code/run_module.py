@@ -76,6 +76,16 @@ def test_without_its_module_an_instance_is_there_and_waits(shell):
     shell.stop(child)
 
 
+def test_every_store_of_a_server_has_the_module(shell):
+    child, address = shell.serve("--test", "--module", module(shell, ROOT / "examples/code/flows.c"))
+    web = Web(address)
+    web.expect(201, "PUT", "/v1/stores/other")
+    made = web.expect(201, "POST", "/v1/stores/other/instances", {"definition": "buff"}).json["instance_id"]
+    web.expect(202, "POST", "/v1/stores/other/instances/%s/signals" % made, {"name": "dispel"})
+    assert web.get("/v1/stores/other/instances/" + made).json["status"] == "completed"
+    shell.stop(child)
+
+
 def refused(shell, *words):
     answer = shell.pawl("serve", "--listen", "127.0.0.1:0", *words, expect=None)
     assert answer.code == 1, answer

@@ -194,6 +194,8 @@ void input_init(struct buf *input); /* an empty input */
 
 /* What this binary brings, what its main() brought, and what --module names. */
 pawl_status types_register(struct cli *cli, pawl *p, pawl_error *error);
+/* The same for a store beside the one that has them. */
+pawl_status types_register_beside(struct cli *cli, pawl *p, pawl_error *error);
 pawl_status countdown_register(pawl *p, pawl_error *error);
 
 /* Put the definition in a file, under `name` or its own. */

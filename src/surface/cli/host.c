@@ -66,11 +66,10 @@ static void log_request(void *context, const char *line, size_t size)
     (void)written;
 }
 
-/* Every store of the server has what this binary brings. */
+/* Every store of the server has what the first one has. */
 static pawl_status on_store_opened(void *context, pawl *p, pawl_error *error)
 {
-    (void)context;
-    return countdown_register(p, error);
+    return types_register_beside(context, p, error);
 }
 
 static pawl_status serve_on(struct cli *cli, const struct host_options *options, struct host *host,
@@ -79,6 +78,7 @@ static pawl_status serve_on(struct cli *cli, const struct host_options *options,
     struct http_options http = { .socket = listener,
                                  .hosts = options->hosts,
                                  .opened = on_store_opened,
+                                 .opened_context = cli,
                                  .tls_cert = options->tls_cert,
                                  .tls_key = options->tls_key };
 

@@ -17,6 +17,15 @@ static pawl_status register_own(const struct cli *cli, pawl *p, pawl_error *erro
     return status;
 }
 
+pawl_status types_register_beside(struct cli *cli, pawl *p, pawl_error *error)
+{
+    pawl_status status = countdown_register(p, error);
+
+    if (status == PAWL_OK)
+        status = register_own(cli, p, error);
+    return status == PAWL_OK ? api_modules_share(p, error) : status;
+}
+
 /* --module-time in milliseconds; 0: the usual. */
 static int turn_ms(const struct cli *cli)
 {
