@@ -209,6 +209,13 @@ static pawl_status forged_kept_list(struct store *store, struct scope *scope, in
     return store_kept_list(truth(), scope, what, limit, out, count);
 }
 
+static pawl_status forged_list(struct store *store, struct scope *scope,
+                               const struct list_query *query, uint64_t **out, uint32_t *count)
+{
+    (void)store;
+    return store_list(truth(), scope, query, out, count);
+}
+
 static const struct store_ops forger_ops = {
     .scheme = "forged",
     .tip = forged_tip,
@@ -223,6 +230,7 @@ static const struct store_ops forger_ops = {
     .snapshot = forged_snapshot,
     .key = forged_key,
     .kept_list = forged_kept_list,
+    .list = forged_list,
 };
 
 /* ---- Changes ---- */

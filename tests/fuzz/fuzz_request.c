@@ -110,7 +110,9 @@ static void require_events(str text)
 {
     static const char *const begins[] = { "id: ", "event: entry", "data: ", ":" };
 
-    REQUIRE(text.size >= 2 && memcmp(text.data + text.size - 2, "\n\n", 2) == 0);
+    /* Nothing, where the reader's buffers were too small for a comment. */
+    REQUIRE(text.size == 0 ||
+            (text.size >= 2 && memcmp(text.data + text.size - 2, "\n\n", 2) == 0));
     while (text.size > 0) {
         char *line = take_line(&text);
         bool is_known = !*line;
