@@ -21,7 +21,7 @@ import sys
 import urllib.parse
 
 APPLICATION_ID = 0x7061776C
-TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, NEWEST = range(1, 9)  # migrations: user_version is the last one's
+TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, FAMILY, NEWEST = range(1, 10)  # migrations: user_version is the last one's
 SKIP_EVERY = 64
 NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -302,6 +302,7 @@ class Store:
         self.check_heads()
         self.check_live()
         self.check_labels()
+        self.check_integrity()
         self.check_snapshots()
         self.check_keys()
         self.check_kept()
@@ -753,6 +754,12 @@ class Store:
                 raise Bad(f"its snapshot of entry {seq} is not the one an entry tells of",
                           number=inst, seq=chain.seq if chain else 0)
 
+    def check_integrity(self):
+        for words, in self.db.execute("PRAGMA integrity_check(1)"):
+            text = words.decode("utf-8", "replace") if isinstance(words, bytes) else words
+            if text != "ok":
+                raise Bad(f"SQLite finds damage: {text}")
+
     def check_labels(self):
         if self.schema < QUERIES:
             return
@@ -782,12 +789,12 @@ class Store:
         for inst, ordinal, name, due, test in self.db.execute(
                 "SELECT inst, ord, name, due, test FROM pawl_timer"):
             timers.setdefault(inst, {})[small(ordinal), name] = (due, small(test))
-        column = "value" if self.schema >= NEWEST else "NULL"
+        column = "value" if self.schema >= FAMILY else "NULL"
         for inst, ordinal, name, value in self.db.execute(
                 f"SELECT inst, ord, name, {column} FROM pawl_wait"):
             text = None if value is None else json.dumps(json.loads(value))
             waits.setdefault(inst, {})[small(ordinal), name] = text
-        for inst, ordinal, child, abandon, ended in [] if self.schema < NEWEST else self.db.execute(
+        for inst, ordinal, child, abandon, ended in [] if self.schema < FAMILY else self.db.execute(
                 "SELECT inst, ord, child, abandon, ended FROM pawl_child"):
             found = self.chains.get(child)
             if found is None or bool(ended) != found.definition.is_terminal(found.state):

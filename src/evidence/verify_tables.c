@@ -227,6 +227,16 @@ static pawl_status name_stray(void *context, uint32_t column_count, const str *n
     return verify_bad(v, "%.*s: %.*s", STR_ARG(values[1]), STR_ARG(values[0]));
 }
 
+/* Indexes repeat columns: what is found by one must be what is there. */
+static pawl_status check_damage(void *context, uint32_t column_count, const str *names,
+                                const str *values, const bool *are_numbers)
+{
+    (void)names, (void)are_numbers;
+    if (column_count != 1 || str_is(values[0], "ok"))
+        return PAWL_OK;
+    return verify_bad(context, "SQLite finds damage: %.*s", STR_ARG(values[0]));
+}
+
 static pawl_status check_compiler(void *context, uint32_t column_count, const str *names,
                                   const str *values, const bool *are_numbers)
 {
@@ -253,6 +263,9 @@ static pawl_status check_tables(struct verify *v)
     }
     if (status == PAWL_OK)
         status = verify_labels(v);
+    scope_clear(&v->scope);
+    if (status == PAWL_OK)
+        status = store_sql(v->store, &v->scope, STR("PRAGMA integrity_check"), check_damage, v);
     scope_clear(&v->scope);
     if (status == PAWL_OK)
         status = store_sql(v->store, &v->scope, STR("SELECT id, compiler FROM pawl_definition"),

@@ -165,6 +165,40 @@ static void check_kinds(struct compiler *compiler, const struct ways *ways)
     }
 }
 
+/* ---- Guards ---- */
+
+static bool is_reached(const struct declared *declared, const struct ways *ways)
+{
+    return declared->from == STATE_ANY ||
+           (declared->from != STATE_NONE && ways->reached[declared->from]);
+}
+
+/* Does an earlier transition name this guard, or one that can be fired? */
+static bool is_told_or_used(const struct compiler *compiler, const struct ways *ways, uint32_t at)
+{
+    for (uint32_t i = 0; i < compiler->declared_count; i++)
+        if (compiler->declared[i].guard.data &&
+            str_eq(compiler->declared[i].guard, compiler->declared[at].guard) &&
+            (i < at || is_reached(&compiler->declared[i], ways)))
+            return true;
+    return false;
+}
+
+/* A guard that nobody will ever be asked for. */
+static void check_guards(struct compiler *compiler, const struct ways *ways)
+{
+    for (uint32_t i = 0; i < compiler->declared_count; i++) {
+        const struct declared *declared = &compiler->declared[i];
+
+        if (declared->guard.data && !is_told_or_used(compiler, ways, i))
+            compiler_warn(compiler, declared->node,
+                          "the guard '%.*s' is never asked for: no way leads to '%.*s'; add a "
+                          "transition to that state, or remove this one",
+                          STR_ARG(words_shown(declared->guard)),
+                          STR_ARG(words_shown(compiler->definition->states[declared->from].name)));
+    }
+}
+
 /* ---- Cancelling ---- */
 
 /* As many names as a message has room for; the rest is counted. */
@@ -187,12 +221,12 @@ static void list_add(struct name_list *list, str name)
                                        "%s'%.*s'", comma, STR_ARG(name));
 }
 
-/* Can an instance come here, go on to an end, but not be cancelled? */
+/* Can an instance come here, but not be cancelled? */
 static bool is_stubborn(const struct definition *definition, const struct ways *ways,
                         uint32_t state)
 {
     return definition->states[state].terminal == TERMINAL_NOT && ways->reached[state] &&
-           ways->ends[state] && !definition_find_cancel(definition, state);
+           !definition_find_cancel(definition, state);
 }
 
 /* Only a machine that knows cancelling is asked where it does not; and in one warning. */
@@ -234,6 +268,7 @@ pawl_status compiler_check(struct compiler *compiler)
         return status;
     check_ways(compiler, &ways);
     check_kinds(compiler, &ways);
+    check_guards(compiler, &ways);
     check_cancel(compiler, &ways);
     return compiler_check_alike(compiler);
 }

@@ -31,6 +31,25 @@ def test_an_error_shows_the_line_it_means_with_a_caret(shell):
         "       |                ^\n")
 
 
+def test_a_file_that_is_no_utf_8_is_refused_with_its_place_and_never_changed_on_the_way(shell):
+    for bad, place in ((b"states: [a]\n# caf\xe9\n", "2:6: expected UTF-8, found the byte 0xE9"),
+                       (b"states: [\xc3\xa9\x00]\n", "1:11: expected UTF-8, found the byte 0x00")):
+        (shell.folder / "bad.yaml").write_bytes(bad)
+        for verb in ("check", "define", "run"):
+            assert place in shell.pawl(verb, "bad.yaml", expect=1).err, verb
+    assert shell.json("list")["instances"] == []
+
+
+def test_a_guard_that_nobody_is_ever_asked_for_is_told(shell):
+    lost = {"from_state": "lost", "action": "find", "to_state": "paid", "guard": "found"}
+    used = {"from_state": "paid", "action": "hold", "to_state": "paid", "guard": "checked"}
+    order = json.loads(machine())
+    text = machine(states=order["states"] + ["lost"], transitions=order["transitions"] + [lost, used])
+    shell.write("lost.json", text)
+    told = shell.pawl("check", "lost.json").out
+    assert "the guard 'found' is never asked for: no way leads to 'lost'" in told and "'checked'" not in told, told
+
+
 def test_a_warning_shows_its_line_and_the_definition_is_valid(shell):
     shell.write("odd.yaml", "name: odd\nstates: [a, z]\ninital_state: a\ninitial_state: a\nterminal_states: [z]\n"
                             "terminal_kinds: {z: success}\ntransitions:\n  - {from_state: a, action: go, to_state: z}\n")

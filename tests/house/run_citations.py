@@ -17,8 +17,6 @@ NOT_TESTED = {
     "A41": "hooks on transitions are not built, see A9",
     "E32": "a comparison with doing it by hand: each of its claims is another line of E",
     "E33": "a list of what it is not for; there is nothing to see of it",
-    "B2": "the seed's table of workflows: ours are pawl_instances and pawl_history; views under the seed's names are not built",
-    "B3": "the seed's table of steps: ours is pawl_steps, see B2",
     "B4": "an index of the seed's own table; ready steps lie in memory and in a table of live rows alone",
     "B5": "ids are not milliseconds here (X10): a number, and random bits; no two are the same",
     "B6": "units of the seed's columns; ours are on docs/format.md and checked by its vectors",

@@ -299,5 +299,31 @@ def test_claims_that_make_no_sense_are_refused_by_name(shell):
         web.refused("invalid-request", "POST", "/v1/steps/claim", body)
 
 
+def test_seed_001_reads_its_two_tables(shell):  # B2, B3, B8, X1
+    _, web = server(shell, "--test")
+    yaml(web, "two", """steps:
+  start: {name: a, tool: far, args: {q: "{{input.q}}"}, retry: {max: 2, backoff: [5s]}, next: b}
+  b: {tool: null, done: true}
+""")
+    one = web.create(definition="two", input={"q": 1}, actor_ref="ann")
+    [step] = claim(web, "far")
+    web.expect(200, "POST", "/v1/steps/%s/fail" % step["step_id"], {"lease": step["lease"], "error": "rain"})
+    web.expect(200, "POST", "/v1/test/advance", {"by": "5s"})
+    [step] = claim(web, "far")
+    complete(web, step, {"n": 2})
+
+    def rows(text):
+        return shell.json("sql", text)["rows"]
+
+    assert rows("SELECT name, input_json, status, created_by, completed_at FROM workflows") == [
+        ["two", '{"q": 1}', "running", "ann", None]]
+    query = "SELECT name, tool, result_json, status, attempt, workflow_id, started_at IS NULL FROM workflow_steps ORDER BY id"
+    assert rows(query) == [["a", "far", '"rain"', "failed", 1, 1, 0], ["a", "far", '{"n": 2}', "done", 2, 1, 0],
+                           ["b", None, None, "pending", 1, 1, 1]]
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % one, {})
+    assert rows("SELECT status, cancelled_at IS NULL FROM workflows") == [["cancelled", 0]]
+    assert rows(query)[2][3] == "cancelled"
+
+
 if __name__ == "__main__":
     harness.main(globals())

@@ -112,7 +112,7 @@ SQLITE_TEST(an_older_schema_is_migrated)
         "DROP VIEW pawl_ids; DROP VIEW pawl_current; DROP VIEW pawl_instances;"
         "DROP VIEW pawl_history; DROP VIEW pawl_definitions; DROP VIEW pawl_states;"
         "DROP VIEW pawl_transitions; DROP VIEW pawl_steps; DROP VIEW pawl_labels;"
-        "DROP VIEW pawl_timers; DROP TABLE pawl_label; DROP INDEX pawl_instance_definition;"
+        "DROP VIEW workflows; DROP VIEW workflow_steps; DROP VIEW pawl_timers; DROP TABLE pawl_label; DROP INDEX pawl_instance_definition;"
         "ALTER TABLE pawl_step DROP COLUMN lease; ALTER TABLE pawl_step DROP COLUMN lease_ms;"
         "DROP TABLE pawl_key; DROP TABLE pawl_pause; DROP TABLE pawl_kept; DROP TABLE pawl_child;"
         "DROP INDEX pawl_wait_name; DROP INDEX pawl_wait_value;"

@@ -215,7 +215,7 @@ def wider_damage(trial):
     change(trial, "a stray instance",
            "INSERT INTO pawl_instance (number, random, definition)"
            " SELECT max(number) + 1, zeroblob(10), 1 FROM pawl_instance")
-    change(trial, "a stray live row", "INSERT INTO pawl_wait VALUES (1, 9, 'nobody')")
+    change(trial, "a stray live row", "INSERT INTO pawl_wait VALUES (1, 9, 'nobody', NULL)")
     change(trial, "a stray step of nobody", "INSERT INTO pawl_step VALUES (99999, 1, 1, 1, 1, NULL, NULL)")
     change(trial, "flushed too far", "UPDATE pawl_meta SET value = 1 << 40 WHERE key = 'flushed'")
     change(trial, "a source of nobody",

@@ -280,7 +280,7 @@ def flows(w, parent):
     w.live("pawl_step", busy, 3, 0, 2, 0, None, None)
     w.live("pawl_timer", busy, 0, "deadline", due, 1)
     w.live("pawl_timer", busy, 3, "retry", due + 2, 1)
-    w.live("pawl_wait", busy, 0, "go \u00fc")
+    w.live("pawl_wait", busy, 0, "go \u00fc", None)
     w.live("pawl_snapshot", busy, 4, "{}")
 
 
@@ -308,7 +308,7 @@ def main(path):
     w.record(still, 3)
     w.record(ahead, 0)
     w.head(ahead)
-    w.record(c, KEEP_SIGNAL, body={})
+    w.record(c, KEEP_SIGNAL, body={"name": "add"})
     w.commit()
     w.close()
 

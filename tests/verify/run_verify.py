@@ -159,6 +159,20 @@ def test_a_history_that_is_hashed_rightly_but_not_what_its_flow_decides_is_named
     assert of["position"] == pos, of
 
 
+def test_an_index_that_does_not_repeat_its_table_is_seen_by_both(shell):
+    shell.pawl("define", str(EXAMPLES / "order.yaml"))
+    for n in range(3):
+        shell.pawl("start", "order", "--subject", "S%d" % n)
+    path = shell.folder / "pawl.db"
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA writable_schema = ON")
+    db.execute("UPDATE sqlite_schema SET sql = replace(sql, '(subject)', '(number)') WHERE name = 'pawl_instance_subject'")
+    db.commit()
+    db.close()
+    assert "SQLite finds damage" in shell.pawl("verify", expect=1).out
+    assert not by_python(path)["valid"]
+
+
 def test_what_was_decided_from_an_erased_value_is_not_called_wrong(shell):
     flows(shell)
     db = sqlite3.connect(shell.folder / "pawl.db")

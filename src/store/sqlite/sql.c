@@ -20,8 +20,10 @@ static bool is_harmless_pragma(const char *name, const char *value)
 {
     static const char *const harmless[] = { "table_info", "table_xinfo", "table_list", "index_list",
                                             "index_info", "index_xinfo", NULL };
-    static const char *const asking[] = { "user_version", "page_count",  "freelist_count",
-                                          "page_size",    "quick_check", NULL };
+    static const char *const asking[] = {
+        "user_version",    "page_count", "freelist_count", "page_size", "quick_check",
+        "integrity_check", NULL
+    };
 
     return is_among(name, harmless) || (!value && is_among(name, asking));
 }

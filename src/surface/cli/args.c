@@ -193,6 +193,35 @@ bool args_flag(const struct cli *cli, const char *name)
     return false;
 }
 
+/* Bytes of the character that `text` begins with; 0: it is none. */
+static size_t character_size(str text)
+{
+    for (size_t size = 1; size <= 4 && size <= text.size; size++)
+        if (str_is_utf8((str){ text.data, size }, false))
+            return size;
+    return 0;
+}
+
+/* Texts go to a store byte for byte: what is no UTF-8 is refused here, with its place, for on the
+ * way it could only be changed. */
+static pawl_status check_text(struct scope *scope, const char *path, str text)
+{
+    unsigned line = 1, column = 1;
+
+    for (size_t i = 0, size; i < text.size; i += size, column++) {
+        size = character_size(str_from(text, i));
+        if (size == 0)
+            return scope_fail(scope, PAWL_INVALID_REQUEST,
+                              "%s:%u:%u: expected UTF-8, found the byte 0x%02X", path, line, column,
+                              (unsigned char)text.data[i]);
+        if (text.data[i] == '\n') {
+            line++;
+            column = 0;
+        }
+    }
+    return PAWL_OK;
+}
+
 pawl_status file_read(struct scope *scope, const char *path, str *out)
 {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
@@ -213,6 +242,8 @@ pawl_status file_read(struct scope *scope, const char *path, str *out)
     else if (text.failed)
         status = scope_fail(scope, PAWL_TOO_LARGE, "'%s' is larger than 1 MiB", path);
     else
+        status = check_text(scope, path, buf_view(&text));
+    if (status == PAWL_OK)
         *out = arena_str(&scope->arena, buf_view(&text));
     if (file != stdin)
         fclose(file);
