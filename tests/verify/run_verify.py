@@ -166,7 +166,7 @@ def test_an_index_that_does_not_repeat_its_table_is_seen_by_both(shell):
     path = shell.folder / "pawl.db"
     db = sqlite3.connect(path)
     db.execute("PRAGMA writable_schema = ON")
-    db.execute("UPDATE sqlite_schema SET sql = replace(sql, '(subject)', '(number)') WHERE name = 'pawl_instance_subject'")
+    db.execute("UPDATE sqlite_schema SET sql = replace(sql, '(subject)', '(created_pos)') WHERE name = 'pawl_instance_subject'")
     db.commit()
     db.close()
     assert "SQLite finds damage" in shell.pawl("verify", expect=1).out
