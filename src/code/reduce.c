@@ -284,6 +284,7 @@ static pawl_status decide_open(struct work *work)
     case EVENT_APPROVE:
     case EVENT_REJECT:
     case EVENT_AMEND:
+    case EVENT_WAKE:
     case EVENT_STEP_SPOILED:
         break;
     }

@@ -234,7 +234,8 @@ pawl_status pause_refusal(struct scope *scope);
 
 /* steps.c */
 pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope *scope,
-                        const struct event *event, struct decision *decision, struct job **jobs);
+                        const struct event *event, struct decision *decision, uint32_t *seen,
+                        struct job **jobs); /* of the drafts from *seen on */
 void steps_act(struct engine *engine, uint64_t instance, struct job *jobs);       /* lock held */
 void steps_drop(struct engine *engine, struct job *jobs);                         /* lock held */
 bool steps_run_one(struct engine *engine);                                        /* lock held */

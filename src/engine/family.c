@@ -132,6 +132,9 @@ static pawl_status conceive_effect(struct conception *conception, struct birth *
     *birth =
         (struct birth){ .parent = parent, .wanted_by = decision, .draft = draft, .item = item };
     status = conceive_one(conception, actor, birth);
+    if (status && !family_is_ours(status) &&
+        actor->definition->states[actor->state].terminal != TERMINAL_NOT)
+        return PAWL_OK; /* nobody is left to hear of it */
     return status && !family_is_ours(status)
                ? fail_child(conception, actor, decision, effect_of(birth)->ordinal)
                : status;
@@ -146,7 +149,8 @@ static pawl_status conceive_of(struct conception *conception, struct birth *pare
     for (uint32_t d = 0; d < decision->count && !status; d++)
         for (uint32_t e = 0; e < decision->drafts[d].effects.count && !status; e++)
             if (decision->drafts[d].effects.items[e].kind == EFFECT_SPAWN &&
-                actor->definition->states[actor->state].terminal == TERMINAL_NOT)
+                (actor->definition->states[actor->state].terminal == TERMINAL_NOT ||
+                 decision->drafts[d].effects.items[e].is_abandoned))
                 status = conceive_effect(conception, parent, actor, decision, d, e);
     return status;
 }

@@ -49,15 +49,17 @@ static pawl_status fold_draft(struct actor *actor, const struct draft *draft, in
 static pawl_status append_drafts(struct scope *scope, struct decision *all,
                                  const struct decision *more)
 {
-    struct draft *drafts = ARENA_ARRAY(&scope->arena, struct draft, all->count + more->count);
+    if (all->count == 0) {
+        *all = *more;
+        return PAWL_OK;
+    }
+    for (uint32_t i = 0; i < more->count; i++) {
+        struct draft *draft = decision_add(scope, all, 0);
 
-    if (!drafts)
-        return scope_no_memory(scope);
-    if (all->count)
-        memcpy(drafts, all->drafts, sizeof *drafts * all->count);
-    memcpy(drafts + all->count, more->drafts, sizeof *drafts * more->count);
-    all->drafts = drafts;
-    all->count += more->count;
+        if (!draft)
+            return scope_no_memory(scope);
+        *draft = more->drafts[i];
+    }
     return PAWL_OK;
 }
 
@@ -80,10 +82,20 @@ pawl_status actor_step(struct actor *actor, const struct event *event, struct sc
 pawl_status actor_decide(struct engine *engine, struct actor *actor, const struct event *event,
                          struct scope *scope, struct decision *out, struct job **jobs)
 {
+    const struct behavior *behavior = behavior_of(actor->definition->kind);
+    const struct event wake = { .kind = EVENT_WAKE, .at_ms = event->at_ms };
     pawl_status status = actor_step(actor, event, scope, out);
+    uint32_t seen = 0;
+    bool wakes;
 
-    if (!status)
-        status = steps_chain(engine, actor, scope, event, out, jobs);
+    do { /* what has begun to wait may find its signal kept, and what follows that may begin */
+        if (!status)
+            status = steps_chain(engine, actor, scope, event, out, &seen, jobs);
+        wakes = !status && behavior->wakes && !actor->is_paused && out->count < CHAIN_DRAFTS &&
+                behavior->wakes(actor->memory);
+        if (wakes)
+            status = actor_step(actor, &wake, scope, out);
+    } while (wakes && !status);
     return status;
 }
 
@@ -116,7 +128,7 @@ static void finish_mail(struct engine *engine, struct mail *mail, pawl_status st
     engine->mail_under_way--;
     /* not-known: its handler is not registered yet, or not in this program; `why` tells. */
     if (status && status != PAWL_LEASE_LOST && status != PAWL_TERMINAL && status != PAWL_PAUSED &&
-        status != PAWL_NOT_KNOWN)
+        status != PAWL_NOT_KNOWN && mail->event.kind != EVENT_WAKE)
         engine_log(engine, PAWL_LOG_WARN, "event.refused", mail->own.error.message);
     if (mail->group && status)
         mail->group->refused++;
@@ -236,7 +248,8 @@ static str snapshot_if_due(struct engine *engine, struct actor *actor, struct sc
     struct buf buf;
     str text;
 
-    if (actor->bytes_since_snapshot < SNAPSHOT_BYTES ||
+    if (decision->drafts[decision->count - 1].keep.data || /* no entry, which could tell of it */
+        actor->bytes_since_snapshot < SNAPSHOT_BYTES ||
         actor->bytes_since_snapshot < actor->snapshot_size ||
         actor->definition->states[actor->state].terminal != TERMINAL_NOT)
         return STR_NONE;

@@ -192,6 +192,37 @@ static pawl_status drain_pause(struct engine *engine, struct request *request, i
 
 /* ---- */
 
+/* What it could not hear while it was held, before what has fallen due: children that ended, and
+ * signals that were kept for a wait that began meanwhile. */
+static void resume_news(struct engine *engine, struct scope *scope, uint64_t instance)
+{
+    bool looked = family_look(engine, scope, instance) == PAWL_OK;
+    struct mail *mail;
+
+    pthread_mutex_lock(&engine->lock);
+    engine->ended_lost = engine->ended_lost || !looked;
+    while (engine->ended_count && family_tell(engine))
+        continue;
+    mail = mail_new(engine);
+    if (mail) {
+        mail->event = (struct event){ .kind = EVENT_WAKE };
+        if (!engine_mail(engine, instance, mail))
+            mail_free(engine, mail);
+    }
+    engine_lead(engine);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static bool has_mail(struct engine *engine, struct scope *scope, uint64_t instance)
+{
+    struct instance_row row;
+    struct definition_slot *slot;
+
+    return store_instance(engine->store, scope, instance, &row) == PAWL_OK &&
+           definitions_get(engine, scope, row.definition, &slot) == PAWL_OK &&
+           slot->definition->kind != KIND_MACHINE;
+}
+
 pawl_status engine_pause(struct engine *engine, struct scope *scope, const struct pause_args *args,
                          enum instance_status *out)
 {
@@ -209,12 +240,9 @@ pawl_status engine_pause(struct engine *engine, struct scope *scope, const struc
     if (args->resume && pause.instance) {
         if (engine->options.own && recover_instance(engine, scope, pause.instance, false))
             engine->ready_lost = true; /* found again by whoever looks */
+        if (has_mail(engine, scope, pause.instance))
+            resume_news(engine, scope, pause.instance);
         timers_look_again(engine);
-        if (family_look(engine, scope, pause.instance))
-            engine->ended_lost = true;
-        pthread_mutex_lock(&engine->lock);
-        engine_pass_news(engine);
-        pthread_mutex_unlock(&engine->lock);
     }
     return PAWL_OK;
 }

@@ -155,18 +155,20 @@ static bool makes_ready(const struct effect *effect)
 }
 
 pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope *scope,
-                        const struct event *event, struct decision *decision, struct job **jobs)
+                        const struct event *event, struct decision *decision, uint32_t *seen,
+                        struct job **jobs)
 {
     pawl_status status = PAWL_OK;
 
-    if (event->kind == EVENT_STEP_START) {
+    if (event->kind == EVENT_STEP_START && *seen == 0) {
+        *seen = decision->count;
         /* The place was taken when the step was picked from the ready list. */
         status = job_new(engine, actor, event->ordinal, scope, jobs);
         return status == PAWL_TOO_LARGE ? fail_started(actor, scope, event, decision) : status;
     }
     if (!engine->options.own || actor->is_paused)
         return PAWL_OK;
-    for (uint32_t d = 0; d < decision->count && !status; d++)
+    for (uint32_t d; (d = *seen) < decision->count && !status; ++*seen)
         for (uint32_t e = 0; e < decision->drafts[d].effects.count && !status; e++)
             if (makes_ready(&decision->drafts[d].effects.items[e]) &&
                 actor->definition->states[actor->state].terminal == TERMINAL_NOT)

@@ -23,6 +23,7 @@ struct compilation {
     struct buf tree; /* the nodes, as plan_tree.c reads them */
     const struct node *output;
     str output_text;
+    uint32_t spawn_count;
     str *buffered; /* signals that are kept */
     uint32_t buffered_count;
 };

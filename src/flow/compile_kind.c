@@ -223,6 +223,10 @@ static void read_spawn(struct compilation *compiler, struct source_step *step,
     const struct node *end = node_find(spawn, "on_parent_end");
 
     step->plan.kind = STEP_KIND_SPAWN;
+    if (compiler->spawn_count++ == LIMIT_SPAWNS)
+        compile_error(compiler, spawn,
+                      "more than %u steps that spawn; let children spawn some of them",
+                      LIMIT_SPAWNS);
     if (spawn->kind != NODE_OBJECT || !definition || definition->kind != NODE_STRING ||
         str_is_blank(definition->text)) {
         compile_error(compiler, definition ? definition : spawn,

@@ -49,6 +49,11 @@ static bool signal_event(const struct plan *plan, const struct flow_memory *memo
                          const struct entry_view *entry, uint32_t n, struct event *out)
 {
     out->kind = EVENT_SIGNAL;
+    for (uint32_t i = 0; entry->effects && i < entry->effects->count; i++)
+        if (entry->effects->items[i].kind == EFFECT_TAKE) {
+            out->kind = EVENT_WAKE;
+            return n == 0;
+        }
     return n < 2 && arm_event(plan, memory, entry, n == 1, out);
 }
 

@@ -90,10 +90,6 @@ bool flow_event_of(const struct definition *definition, const void *memory,
 struct begun {
     struct attempt attempt;
     str error; /* it could not begin; data NULL: it did */
-    /* What it waits for had come already: a signal that was kept. */
-    const struct kept_signal *signal; /* NULL: nothing */
-    uint32_t arm;
-    bool is_over; /* in this very decision */
 };
 
 /* A decision in the making. `status` is sticky: after a failure the rest does nothing. */
@@ -110,7 +106,6 @@ struct turn {
     const struct attempt *ended; /* by this decision */
     struct node_state *nodes;    /* trees: as they will be */
     bool *joins;                 /* graphs: likewise; NULL: as in the memory */
-    bool *taken;                 /* by kept signal: this decision spends it; NULL: none */
     uint32_t fresh_slot;         /* what the ended step brought */
     str fresh, context, error;
     uint32_t branch; /* which target the ended step takes; STEP_NONE: no condition holds */
@@ -136,7 +131,8 @@ str turn_quoted(struct turn *turn, str message); /* as a JSON string */
 void decide_timer(struct turn *turn);
 void decide_signal(struct turn *turn);
 void decide_child(struct turn *turn);
-void take_kept_signal(struct turn *turn, const struct begun *begun); /* ends what has just begun */
+void decide_wake(struct turn *turn);
+bool flow_wakes(const void *memory);
 
 /* amend.c */
 void decide_amend(struct turn *turn);

@@ -118,18 +118,17 @@ pawl_status flow_keep(void *memory, str name, str payload, struct scope *scope, 
 }
 
 /* The oldest of this name is spent. */
-static bool drop_signal(struct flow_memory *memory, str name)
+static void drop_signal(struct flow_memory *memory, str name)
 {
     uint32_t place = 0;
 
     while (place < memory->signal_count && !str_eq(memory->signals[place].name, name))
         place++;
     if (place == memory->signal_count)
-        return false;
+        return;
     memmove(&memory->signals[place], &memory->signals[place + 1],
             (memory->signal_count - place - 1) * sizeof *memory->signals);
     memory->signal_count--;
-    return true;
 }
 
 bool memory_add_approval(struct flow_memory *memory, const struct approval *approval,
@@ -310,9 +309,8 @@ static pawl_status fold_effects(struct fold *fold)
         if (effect->kind == EFFECT_STEP)
             status = fold_step(fold, effect);
         else if (effect->kind == EFFECT_TAKE)
-            status = drop_signal(fold->memory, effect->name)
-                         ? PAWL_OK
-                         : fail_damaged(fold, "a signal that was not kept");
+            drop_signal(fold->memory,
+                        effect->name);            /* whoever reads entries alone has not seen it */
         else if (effect->kind != EFFECT_SNAPSHOT) /* says what was kept, changes nothing */
             status = fold_live(fold, effect);
     }

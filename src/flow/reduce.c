@@ -165,13 +165,12 @@ static const struct attempt *expect_running(struct turn *turn)
     if (attempt && attempt->status == STEP_PENDING && !attempt->is_backing_off &&
         turn->plan->steps[attempt->plan].kind == STEP_KIND_EXTERNAL)
         return attempt;
-    attempt = expect(turn, STEP_RUNNING);
-    if (attempt && !turn->event->is_leased) {
-        turn->status = scope_fail(turn->scope, PAWL_INVALID_REQUEST,
-                                  "lease: missing; only an external step is ended without one");
-        return NULL;
-    }
-    return attempt;
+    if (!attempt || turn->event->is_leased ||
+        turn->plan->steps[attempt->plan].kind == STEP_KIND_EXTERNAL)
+        return expect(turn, STEP_RUNNING);
+    turn->status = scope_fail(turn->scope, PAWL_INVALID_REQUEST,
+                              "lease: missing; only an external step is ended without one");
+    return NULL;
 }
 
 static void decide_step_end(struct turn *turn)
@@ -205,18 +204,15 @@ static void decide_spoiled(struct turn *turn)
 
 /* ---- Events ------------------------------------------------------------------------ */
 
-/* Steps that could not even begin fail in the same decision, those whose signal was kept are over
- * in it, one after another; what follows them may go the same way. */
-static void settle_begun(struct turn *turn)
+/* Steps that could not even begin fail in the same decision, one after another; what a failure
+ * begins may fail likewise. */
+static void fail_begun(struct turn *turn)
 {
     while (turn->status == PAWL_OK && !turn->is_finished && turn->begun_seen < turn->begun_count) {
-        struct begun begun = turn->begun[turn->begun_seen];
+        struct begun begun = turn->begun[turn->begun_seen++];
         struct event event = *turn->event;
         const struct event *kept = turn->event;
 
-        turn->begun[turn->begun_seen++].is_over = begun.signal || begun.error.data;
-        if (begun.signal)
-            take_kept_signal(turn, &begun);
         if (!begun.error.data)
             continue;
         event.no_retry = true; /* the same arguments would fail again */
@@ -239,7 +235,7 @@ static pawl_status run_turn(void (*handle)(struct turn *turn), const struct stan
 
     ASSERT(turn.plan && turn.memory);
     handle(&turn);
-    settle_begun(&turn);
+    fail_begun(&turn);
     if (turn.status != PAWL_OK)
         return turn.status;
     *out = turn.decision;
@@ -288,6 +284,8 @@ static void (*handler_of(enum event_kind kind))(struct turn *turn)
         return decide_reject;
     case EVENT_CHILD:
         return decide_child;
+    case EVENT_WAKE:
+        return decide_wake;
     case EVENT_FIRE:
     case EVENT_CANCEL:
     case EVENT_UNKNOWN:
@@ -338,6 +336,7 @@ const struct behavior flow_behavior = {
     .apply = flow_apply,
     .event_of = flow_event_of,
     .keep = flow_keep,
+    .wakes = flow_wakes,
     .memory_print = flow_memory_print,
     .memory_load = flow_memory_load,
 };

@@ -56,23 +56,6 @@ static pawl_status due_of(const struct turn *turn, const struct node *arm, int64
     return PAWL_OK;
 }
 
-/* The oldest signal of this name that was kept and that this decision has not spent yet. */
-static const struct kept_signal *take_kept(struct turn *turn, str name)
-{
-    const struct flow_memory *memory = turn->memory;
-
-    if (memory->signal_count > 0 && !turn->taken)
-        turn->taken = ARENA_ARRAY(&turn->scope->arena, bool, memory->signal_count);
-    if (memory->signal_count > 0 && !turn->taken)
-        turn->status = scope_no_memory(turn->scope);
-    for (uint32_t i = 0; i < memory->signal_count && turn->taken; i++)
-        if (!turn->taken[i] && str_eq(memory->signals[i].name, name)) {
-            turn->taken[i] = true;
-            return &memory->signals[i];
-        }
-    return NULL;
-}
-
 static pawl_status await_signal(struct turn *turn, uint32_t ordinal, const struct node *arm)
 {
     const struct node *signal = node_find(arm, "signal"), *value = node_find(arm, "value");
@@ -87,7 +70,6 @@ static pawl_status await_signal(struct turn *turn, uint32_t ordinal, const struc
     return turn->status;
 }
 
-/* Of several arms whose signals were kept the first one is taken. */
 static pawl_status arm_all(struct turn *turn, const struct plan_step *step, struct begun *begun,
                            const struct node *arms)
 {
@@ -100,10 +82,6 @@ static pawl_status arm_all(struct turn *turn, const struct plan_step *step, stru
         const struct node *signal = node_find(arm, "signal");
 
         status = signal ? await_signal(turn, ordinal, arm) : due_of(turn, arm, &due_at_ms);
-        if (status == PAWL_OK && signal && !begun->signal) {
-            begun->signal = take_kept(turn, signal->text);
-            begun->arm = index;
-        }
         if (status == PAWL_OK && !signal)
             turn_arm(turn, ordinal, timer_name(turn, step, index, timer_count++ == 0), due_at_ms);
     }

@@ -50,8 +50,7 @@ static bool is_live(const struct turn *turn, uint32_t join)
             return true;
     }
     for (uint32_t i = 0; i < turn->begun_count; i++)
-        if (!turn->begun[i].is_over &&
-            (join == STEP_NONE || plan_can_reach(turn->plan, join, turn->begun[i].attempt.plan)))
+        if (join == STEP_NONE || plan_can_reach(turn->plan, join, turn->begun[i].attempt.plan))
             return true;
     return false;
 }

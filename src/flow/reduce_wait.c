@@ -166,14 +166,41 @@ void decide_child(struct turn *turn)
     }
 }
 
-/* A signal that was kept for what has just begun to wait. */
-void take_kept_signal(struct turn *turn, const struct begun *begun)
-{
-    uint32_t first = turn->decision.count;
+/* ---- Kept signals ------------------------------------------------------------------------------
+ */
 
-    take_arm(turn, LIFE_T_SIGNAL, &begun->attempt, begun->arm, begun->signal->payload);
+/* The first wait, by age, whose signal was kept, and the oldest such signal. */
+static const struct live_arm *find_kept(const struct flow_memory *memory,
+                                        const struct kept_signal **out)
+{
+    for (uint32_t a = 0; a < memory->arm_count; a++)
+        for (uint32_t s = 0; s < memory->signal_count && !memory->arms[a].is_timer; s++)
+            if (str_eq(memory->signals[s].name, memory->arms[a].name)) {
+                *out = &memory->signals[s];
+                return &memory->arms[a];
+            }
+    return NULL;
+}
+
+bool flow_wakes(const void *memory)
+{
+    const struct kept_signal *signal;
+
+    return ((const struct flow_memory *)memory)->signal_count > 0 && find_kept(memory, &signal);
+}
+
+void decide_wake(struct turn *turn)
+{
+    const struct kept_signal *signal = NULL;
+    const struct live_arm *arm = find_kept(turn->memory, &signal);
+
+    if (!arm) {
+        turn->status = scope_fail(turn->scope, PAWL_NOT_AWAITING, "no kept signal is awaited");
+        return;
+    }
+    take_arm(turn, LIFE_T_SIGNAL, memory_find(turn->memory, arm->ordinal),
+             memory_find_arm(turn->memory, arm->ordinal, false, arm->name), signal->payload);
     if (turn->status == PAWL_OK)
-        turn->status =
-            effect_add(turn->scope, &turn->decision.drafts[first].effects,
-                       (struct effect){ .kind = EFFECT_TAKE, .name = begun->signal->name });
+        turn->status = effect_add(turn->scope, &turn->decision.drafts[0].effects,
+                                  (struct effect){ .kind = EFFECT_TAKE, .name = signal->name });
 }

@@ -67,6 +67,7 @@ static pawl_status decide_event(const struct definition *definition,
     case EVENT_REJECT:
     case EVENT_CHILD:
     case EVENT_AMEND:
+    case EVENT_WAKE:
         break;
     }
     status = fire_check_open(definition, standing, scope);

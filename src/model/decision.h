@@ -29,6 +29,7 @@ enum event_kind {
     EVENT_STEP_TIMEOUT, /* ordinal: whoever works on it was not heard of in time */
     EVENT_APPROVE,     /* ordinal, actor, payload: a gate opens */
     EVENT_REJECT,      /* ordinal, actor, reason: it stays shut for good */
+    EVENT_WAKE,        /* a signal that was kept is there for what has begun to wait */
     EVENT_CHILD,       /* ordinal: of whoever waits; outcome, payload: its result or its error */
     EVENT_AMEND,       /* payload: which definition; given: its plan */
 };
@@ -112,6 +113,7 @@ struct behavior {
      * NULL where none are kept. NO_MEMORY. */
     pawl_status (*keep)(void *memory, str name, str payload, struct scope *scope,
                         struct arena *arena);
+    bool (*wakes)(const void *memory); /* would EVENT_WAKE take one? NULL: it needs no such event */
     void (*memory_print)(const struct definition *definition, const void *memory, struct buf *out);
     pawl_status (*memory_load)(const struct definition *definition, str text, str input,
                                struct scope *scope, struct arena *arena, void **out);

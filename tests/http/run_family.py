@@ -330,5 +330,102 @@ def test_a_signal_with_a_key_is_kept_once(shell):
     assert actions(web, one).count("signal") == 2, "go, and the one item"
 
 
+def keeps(web, name, text, signals, result="a"):
+    """An instance whose first step is a worker's; the signals come before it is done."""
+    yaml(web, name, "signals: {go: {buffer: true}, ho: {buffer: true}}\n" + text)
+    one = web.create(definition=name)
+    for signal_name, payload in signals:
+        web.expect(202, "POST", "/v1/instances/%s/signals" % one, {"name": signal_name, "payload": payload})
+    [step] = claim(web, "ext")
+    complete(web, step, result)
+    settle(web)
+    return web.get("/v1/instances/" + one).json
+
+
+def test_what_takes_kept_signals_builds_on_what_came_before_in_the_same_commit(shell):  # B15, C24
+    _, web = server(shell, "--test")
+    got = keeps(web, "join", """steps:
+  start: {name: a, tool: ext, parallel: [w1, w2]}
+  w1: {wait: {signal: go}, join: j}
+  w2: {wait: {signal: ho}, join: j}
+  j: {tool: set, args: {n: "{{steps.w1.result}}{{steps.w2.result}}"}, done: true}
+""", [("go", 1), ("ho", 2)])
+    assert (got["status"], got["result"]) == ("completed", {"n": "12"}), got
+    got = keeps(web, "tree", """do:
+  - {name: a, action: ext, payload: {}, augment: {a: identity}}
+  - dopar: [{name: w1, wait: {signal: go}, augment: {w1: identity}}, {name: w2, wait: {signal: ho}, augment: {w2: identity}}]
+""", [("go", 1), ("ho", 2)])
+    assert got["result"] == {"a": "a", "w1": 1, "w2": 2}, got
+    got = keeps(web, "line", """output: {a: "{{steps.a.result}}", w1: "{{steps.w1.result}}", w2: "{{steps.w2.result}}"}
+steps:
+  start: {name: a, tool: ext, next: w1}
+  w1: {wait: {signal: go}, next: w2}
+  w2: {wait: {signal: go}, done: true}
+""", [("go", 1), ("go", 2)])
+    assert got["result"] == {"a": "a", "w1": 1, "w2": 2}, got
+    assert [s["result"] for s in steps(web, got["instance_id"])] == ["a", 1, 2]
+    assert web.post("/v1/verify").json["valid"]
+
+
+def test_many_kept_signals_leave_a_store_that_is_valid(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "hoard", "signals: {go: {buffer: true}}\nsteps: {start: {name: g, tool: null, done: true}}")
+    one = web.create(definition="hoard")
+    for n in range(90):
+        web.expect(202, "POST", "/v1/instances/%s/signals" % one, {"name": "go", "payload": "x" * 60})
+    assert web.post("/v1/verify").json["valid"]
+    web.expect(200, "POST", "/v1/steps/%s.1/approve" % one, {})
+    found = web.post("/v1/verify").json
+    assert found["valid"], found
+
+
+def test_what_a_paused_flow_could_not_hear_comes_before_what_fell_due(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "kid", ORDER)
+    yaml(web, "hasty", "steps: {start: {name: c, spawn: {definition: kid}, timeout: 30s, done: true}}")
+    parent = web.create(definition="hasty")
+    web.expect(200, "POST", "/v1/instances/%s/pause" % parent, {})
+    fire(web, children(web, parent)[0], "pay")
+    web.expect(200, "POST", "/v1/test/advance", {"by": "60s"})
+    web.expect(200, "POST", "/v1/instances/%s/resume" % parent, {})
+    settle(web)
+    assert state(web, parent)[0] == "completed", web.get("/v1/instances/" + parent).json
+
+
+def test_an_abandoned_child_is_there_also_if_its_parent_ends_at_once(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "kid", ORDER)
+    yaml(web, "brief", """steps:
+  start: {name: a, tool: set, args: {}, parallel: [x, z, y]}
+  x: {spawn: {definition: kid, on_parent_end: abandon}, join: j}
+  z: {spawn: {definition: nobody, on_parent_end: abandon}, join: j}
+  y: {tool: set, args: {}, done: true}
+  j: {tool: set, args: {}, done: true}
+""")
+    parent = web.create(definition="brief")
+    settle(web)
+    assert state(web, parent)[0] in ("completed", "failed")
+    [kid] = children(web, parent)
+    assert state(web, kid) == ("new", "suspended")
+    assert web.post("/v1/verify").json["valid"]
+
+
+def test_cancelling_a_correlation_counts_children_that_went_with_their_parents(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "kid", ORDER)
+    yaml(web, "parent", PARENT % ("kid", ""))
+    for _ in range(2):
+        web.create(definition="parent", correlation_id="C")
+    assert web.expect(200, "POST", "/v1/cancel", {"correlation_id": "C"}).json == {"cancelled": 4, "refused": 0}
+    assert web.expect(200, "POST", "/v1/cancel", {"correlation_id": "C"}).json == {"cancelled": 0, "refused": 4}
+
+
+def test_a_flow_with_more_children_than_one_commit_can_hold_is_refused_when_it_is_put(shell):
+    _, web = server(shell, "--test")
+    text = "dopar:\n" + "".join("  - {spawn: {definition: kid}}\n" for _ in range(2501))
+    refused = web.refused("invalid-definition", "PUT", "/v1/definitions/vast", text, {"Content-Type": "application/yaml"})
+    assert "more than 2500 steps that spawn" in refused.json["detail"], refused
+
+
 if __name__ == "__main__":
     harness.main(globals())
