@@ -92,7 +92,7 @@ static void fail_sqlites_by(const char *name, bool for_ever, uint64_t stride)
 static void fail_each_of_sqlites(const char *name, bool for_ever)
 {
     stage_begin();
-    fail_sqlites_by(name, for_ever, stage_is_long() ? 5 : 61);
+    fail_sqlites_by(name, for_ever, stage_is_long() ? 5 : 97);
 }
 
 #define MEMORY_TESTS(scenario)                                                                     \
