@@ -159,6 +159,8 @@ const struct scenario scenarios[] = {
     { .name = "versions_shared", .own = false, VERSIONS },
     { .name = "batch", .own = true, BATCHES },
     { .name = "batch_shared", .own = false, BATCHES },
+    { .name = "deadline", .own = true, .definition = "claim", .source = machine_claim,
+      .acts = machine_deadline_acts, .ends = { "lapsed" }, .entries = { 2 }, .is_exact = true },
     { .name = "flow", .own = true, .definition = "parcel", .source = parcel_source,
       .input = "{\"what\":\"a vase\"}", .acts = parcel_acts,
       .ends = { "completed" }, .entries = { 9 },

@@ -121,3 +121,25 @@ const struct act machine_batch_acts[] = {
     { .kind = ACT_FIRE, .of = 0, .name = "drop" },
     { 0 },
 };
+
+/* ---- Deadlines: one is disarmed because its state is left, one fires ---- */
+
+const char machine_claim[] = "name: claim\nstates: [open, asked, lapsed, void]\n"
+                             "initial_state: open\nterminal_states: [lapsed, void]\n"
+                             "terminal_kinds: {lapsed: failure, void: cancel}\ntransitions:\n"
+                             "  - {from_state: open, action: ask, to_state: asked}\n"
+                             "  - {from_state: open, action: drop, to_state: void}\n"
+                             "  - {from_state: asked, action: lapse, to_state: lapsed}\n"
+                             "deadlines:\n"
+                             "  - {state: open, after: 30s, action: drop}\n"
+                             "  - {state: asked, after: 60s, action: lapse}\n";
+
+/* However often time has to be moved again: it fires once. */
+const struct act machine_deadline_acts[] = {
+    { .kind = ACT_DEFINE },
+    { .kind = ACT_CREATE },
+    { .kind = ACT_FIRE, .name = "ask" },
+    { .kind = ACT_ADVANCE, .by_ms = 60000 },
+    { .kind = ACT_FIRE, .name = "ask", .refusal = PAWL_TERMINAL },
+    { 0 },
+};
