@@ -136,7 +136,6 @@ IO_SCENARIO(versions, 10)
 IO_SCENARIO(versions_shared, 15)
 IO_SCENARIO(batch, 20)
 IO_SCENARIO(batch_shared, 25)
-IO_SCENARIO(deadline, 30)
 
 TEST(machine, the_scenarios_end_as_they_should_where_nothing_fails)
 {
