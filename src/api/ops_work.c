@@ -123,12 +123,22 @@ pawl_status op_step_claim(struct op_call *call, struct buf *out)
 
 /* ---- Answers ---- */
 
-static void print_status(const char *status, struct buf *out)
+/* The status is the step's, whatever was asked for: a result may fail it (a condition that cannot
+ * be told), an approval may leave it pending. */
+static pawl_status print_outcome(const struct op_call *call, str step_id, pawl_status status,
+                                 struct buf *out)
 {
+    enum step_status outcome;
+
+    if (status == PAWL_OK)
+        status = engine_step_outcome(op_engine(call), call->scope, step_id, &outcome);
+    if (status != PAWL_OK)
+        return status;
     json_open(out, '{');
     json_key(out, "status");
-    json_text(out, status);
+    json_text(out, step_status_name(outcome));
     json_close(out, '}');
+    return PAWL_OK;
 }
 
 /* A lease, where it is given; null counts as missing, and so does "". */
@@ -160,20 +170,16 @@ static pawl_status answer(const struct op_call *call, const struct node *object,
 
 pawl_status op_step_complete(struct op_call *call, struct buf *out)
 {
-    pawl_status status = answer(call, call->input, op_text(call, "step_id"), false);
+    str id = op_text(call, "step_id");
 
-    if (status == PAWL_OK)
-        print_status(step_status_name(STEP_DONE), out);
-    return status;
+    return print_outcome(call, id, answer(call, call->input, id, false), out);
 }
 
 pawl_status op_step_fail(struct op_call *call, struct buf *out)
 {
-    pawl_status status = answer(call, call->input, op_text(call, "step_id"), true);
+    str id = op_text(call, "step_id");
 
-    if (status == PAWL_OK)
-        print_status(step_status_name(STEP_FAILED), out);
-    return status;
+    return print_outcome(call, id, answer(call, call->input, id, true), out);
 }
 
 pawl_status op_step_heartbeat(struct op_call *call, struct buf *out)
@@ -230,14 +236,17 @@ static void print_answered(const struct op_call *call, const struct node *item, 
 {
     str id = node_find(item, "step_id")->text;
     bool is_failure = node_find(item, "error") != NULL;
+    enum step_status outcome = STEP_DONE;
     pawl_status status = answer(call, item, id, is_failure);
 
+    if (status == PAWL_OK)
+        status = engine_step_outcome(op_engine(call), call->scope, id, &outcome);
     json_open(out, '{');
     json_key(out, "step_id");
     json_str(out, id);
     if (status == PAWL_OK) {
         json_key(out, "status");
-        json_text(out, step_status_name(is_failure ? STEP_FAILED : STEP_DONE));
+        json_text(out, step_status_name(outcome));
     } else {
         json_key(out, "reason");
         json_text(out, pawl_status_name(status));
@@ -314,25 +323,12 @@ static pawl_status decide(struct op_call *call, enum event_kind kind)
                             &event, call->key);
 }
 
-/* Below the count that it needs, a gate stays pending. */
 pawl_status op_step_approve(struct op_call *call, struct buf *out)
 {
-    bool is_live = false;
-    pawl_status status = decide(call, EVENT_APPROVE);
-
-    if (status == PAWL_OK)
-        status =
-            engine_step_is_live(op_engine(call), call->scope, op_text(call, "step_id"), &is_live);
-    if (status == PAWL_OK)
-        print_status(step_status_name(is_live ? STEP_PENDING : STEP_DONE), out);
-    return status;
+    return print_outcome(call, op_text(call, "step_id"), decide(call, EVENT_APPROVE), out);
 }
 
 pawl_status op_step_reject(struct op_call *call, struct buf *out)
 {
-    pawl_status status = decide(call, EVENT_REJECT);
-
-    if (status == PAWL_OK)
-        print_status(step_status_name(STEP_FAILED), out);
-    return status;
+    return print_outcome(call, op_text(call, "step_id"), decide(call, EVENT_REJECT), out);
 }

@@ -424,6 +424,41 @@ pawl_status engine_step_is_live(struct engine *engine, struct scope *scope, str 
     return PAWL_OK;
 }
 
+/* What an entry about an attempt left it as. */
+static enum step_status status_after(const struct record *record)
+{
+    static const char end[] = "[\"end\","; /* an approval below the count ends nothing */
+
+    if (record->what == LIFE_T_STEP_START)
+        return STEP_RUNNING;
+    if (record->what == LIFE_T_STEP_FAIL || record->what == LIFE_T_STEP_TIMEOUT ||
+        record->what == LIFE_T_GATE_REJECT)
+        return STEP_FAILED;
+    return record->what == LIFE_T_GATE_APPROVE &&
+                   (!record->body.data ||
+                    !memmem(record->body.data, record->body.size, end, sizeof end - 1))
+               ? STEP_PENDING
+               : STEP_DONE;
+}
+
+pawl_status engine_step_outcome(struct engine *engine, struct scope *scope, str step_id,
+                                enum step_status *out)
+{
+    struct record record = { 0 };
+    struct head head;
+    uint32_t ordinal;
+    pawl_status status = find_step(engine, scope, step_id, &head, &ordinal);
+
+    for (uint64_t pos = head.pos; !status && pos; pos = record.prev) {
+        status = store_record(engine->store, scope, pos, &record);
+        if (!status && record.what >= 0 && record.ordinal == ordinal) {
+            *out = status_after(&record);
+            return PAWL_OK;
+        }
+    }
+    return status ? status : scope_fail(scope, PAWL_NOT_KNOWN, "no entry speaks of this step");
+}
+
 pawl_status engine_stepping(struct engine *engine, struct scope *scope, uint64_t after,
                             uint32_t limit, uint64_t **out, uint32_t *count)
 {

@@ -457,6 +457,9 @@ pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, st
 /* Instances > after that have a live step, by number. */
 pawl_status engine_stepping(struct engine *engine, struct scope *scope, uint64_t after,
                             uint32_t limit, uint64_t **out, uint32_t *count);
+/* As the last entry about it left it: cheap right after an answer. */
+pawl_status engine_step_outcome(struct engine *engine, struct scope *scope, str step_id,
+                                enum step_status *out);
 pawl_status engine_step_is_live(struct engine *engine, struct scope *scope, str step_id,
                                 bool *out_live);
 

@@ -73,6 +73,10 @@ static void read_approvers(struct compilation *compiler, struct source_step *ste
         if (item->kind != NODE_STRING || str_is_blank(item->text))
             compile_error(compiler, item, "step '%.*s': approval.by lists actor_refs",
                           STR_ARG(shown_name(step)));
+        for (uint32_t i = 0; i < plan->approver_count; i++)
+            if (str_eq(plan->approvers[i], item->text))
+                compile_error(compiler, item, "step '%.*s': approval.by names '%.*s' twice",
+                              STR_ARG(shown_name(step)), STR_ARG(words_shown(item->text)));
         plan->approvers[plan->approver_count++] = item->text;
     }
     if (plan->approver_count == 0)

@@ -61,9 +61,10 @@ static void check_way(struct compilation *compiler, const struct source_step *st
     bool is_list = str_is(way->key, "branch") || str_is(way->key, "parallel");
 
     if (way->kind != (is_list ? NODE_ARRAY : NODE_STRING) || (is_list && way->count == 0)) {
-        compile_error(compiler, way, "step '%.*s': '%.*s' must %s, found %s",
-                      STR_ARG(shown_name(step)), STR_ARG(way->key),
-                      is_list ? "be a list" : "name a step", node_kind_name(way->kind));
+        compile_error(
+            compiler, way, "step '%.*s': '%.*s' must %s, found %s", STR_ARG(shown_name(step)),
+            STR_ARG(way->key), is_list ? "be a list of one or more" : "name a step",
+            way->kind == NODE_ARRAY && is_list ? "an empty one" : node_kind_name(way->kind));
         return;
     }
     for (const struct node *item = is_list ? way->first : NULL; item; item = item->next)

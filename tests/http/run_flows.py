@@ -299,6 +299,22 @@ def test_claims_that_make_no_sense_are_refused_by_name(shell):
         web.refused("invalid-request", "POST", "/v1/steps/claim", body)
 
 
+def test_an_answer_tells_what_became_of_the_step(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "picky", "steps: {a: {tool: far, branch: [{if: 'result > 3', then: z}]}, z: {tool: far, done: true}}")
+    for result, status in ((4, "done"), ("x", "failed")):
+        web.create(definition="picky")
+        [step] = claim(web, "far")
+        assert complete(web, step, result) == {"status": status}, result
+        answers = {"steps": [{"step_id": s["step_id"], "lease": s["lease"], "result": 1} for s in claim(web, "far")]}
+        assert all(r["status"] == "done" for r in web.post("/v1/steps/complete", answers).json["results"])
+    for text, words in (("tool: null, approval: {by: [ann, ann], count: 2}, done: true", "names 'ann' twice"),
+                        ("tool: far, parallel: []", "a list of one or more, found an empty one")):
+        refused = web.refused("invalid-definition", "PUT", "/v1/definitions/odd", "steps: {a: {%s}}" % text,
+                              {"Content-Type": "application/yaml"})
+        assert words in refused.json["detail"], refused
+
+
 def test_seed_001_reads_its_two_tables(shell):  # B2, B3, B8, X1
     _, web = server(shell, "--test")
     yaml(web, "two", """steps:

@@ -109,14 +109,14 @@ def live(tree, answered):
 
 
 def tree_paths(tree):
-    todo, found = [()], {}
-    while todo:
-        path = todo.pop()
+    ahead, found = [()], {}
+    while ahead:
+        path = ahead.pop()
         result = outcome(tree, set(path))
         if result is None:
             begun = live(tree, set(path))
             found[path] = (frozenset(begun), "running")
-            todo += [path + (name,) for name in begun]
+            ahead += [path + (name,) for name in begun]
         else:
             found[path] = (frozenset(), "completed" if result else "failed")
     return found
@@ -167,14 +167,14 @@ class Graph:
 
 
 def graph_paths(graph):
-    todo, found = [((), Graph(graph))], {}
-    while todo:
-        path, at = todo.pop()
+    ahead, found = [((), Graph(graph))], {}
+    while ahead:
+        path, at = ahead.pop()
         found[path] = (frozenset(at.live), at.state)
         for name in set(at.live):
             after = at.copy()
             after.answer(name)
-            todo.append((path + (name,), after))
+            ahead.append((path + (name,), after))
     return found
 
 
@@ -264,15 +264,15 @@ def test_every_small_tree_does_what_the_model_says_in_every_order():  # C3-C6, C
 
 def has_twins(graph):
     """Two attempts of one step at once: their answers cannot be told apart by name."""
-    todo = [Graph(graph)]
-    while todo:
-        at = todo.pop()
+    ahead = [Graph(graph)]
+    while ahead:
+        at = ahead.pop()
         if len(at.live) != len(set(at.live)):
             return True
         for name in at.live:
             after = at.copy()
             after.answer(name)
-            todo.append(after)
+            ahead.append(after)
     return False
 
 
