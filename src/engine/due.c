@@ -15,7 +15,8 @@ static int64_t base_ms(struct engine *engine)
 static bool has_work(const struct engine *engine)
 {
     return engine->first || engine->runnable || engine->jobs || engine->ready ||
-           engine->ready_lost || engine->ended_count || engine->ended_lost;
+           engine->ready_lost || engine->ended_count ||
+           (engine->ended_lost && !engine->broken && !engine->commit_failed);
 }
 
 /* Milliseconds until rows that lag may be written; -1: none does. A store that fails is left alone

@@ -233,14 +233,17 @@ static pawl_status make_news(struct engine *engine, struct mail *mail, uint64_t 
 static void look_for_lost(struct engine *engine)
 {
     struct scope scope;
+    pawl_status status;
 
     engine->ended_lost = false;
     pthread_mutex_unlock(&engine->lock);
     scope_init(&scope, engine->heap, LIMIT_SCOPE);
-    if (family_look(engine, &scope, 0))
+    status = family_look(engine, &scope, 0);
+    if (status)
         engine_log(engine, PAWL_LOG_WARN, "child.untold", scope.error.message);
     scope_fini(&scope);
     pthread_mutex_lock(&engine->lock);
+    engine->ended_lost = engine->ended_lost || status;
 }
 
 /* In the order in which they ended. */
@@ -258,6 +261,7 @@ void family_fini(struct engine *engine)
     heap_free(engine->heap, engine->ended, sizeof *engine->ended * engine->ended_capacity);
 }
 
+/* Where the store fails nothing more is told now: whoever comes by next looks again. */
 bool family_tell(struct engine *engine)
 {
     struct mail *mail;
@@ -279,9 +283,11 @@ bool family_tell(struct engine *engine)
     status = make_news(engine, mail, child, &parent);
     pthread_mutex_lock(&engine->lock);
     engine->mail_under_way--;
-    if (status && status != PAWL_NOT_KNOWN)
-        engine->ended_lost = true; /* the store failed: it is there to be found again */
-    if (status || !engine_mail(engine, parent, mail))
+    if (!status && !engine_mail(engine, parent, mail))
+        status = PAWL_NO_MEMORY;
+    if (status)
         mail_free(engine, mail);
-    return true;
+    if (status && status != PAWL_NOT_KNOWN)
+        engine->ended_lost = true; /* it is in the store, to be found again */
+    return !status || status == PAWL_NOT_KNOWN;
 }
