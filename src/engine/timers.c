@@ -232,8 +232,7 @@ static bool is_idle(struct engine *engine)
 {
     return !engine->first && !engine->draining && !engine->runnable && !engine->jobs &&
            !engine->ready && !engine->ready_lost && !engine->jobs_under_way &&
-           !engine->mail_under_way && !engine->ended_count && !engine->ended_lost &&
-           !engine->timers_busy &&
+           !engine->mail_under_way && !engine->ended_count && !engine->timers_busy &&
            (timers_next_due(engine) > clock_at(engine) || engine->stuck_timers);
 }
 
@@ -245,6 +244,8 @@ static pawl_status settle(struct engine *engine, struct scope *scope)
         return engine_run_due(engine, scope);
     pthread_mutex_lock(&engine->lock);
     pthread_cond_broadcast(&engine->changed);
+    while (family_tell(engine)) /* if the store cannot tell, its news is not waited for */
+        continue;
     while (!is_idle(engine))
         engine_wait_changed(engine, 5);
     pthread_mutex_unlock(&engine->lock);
