@@ -47,9 +47,9 @@ static void read_args(struct compilation *compiler, struct source_step *step)
                           STR_ARG(shown_name(step)));
         return;
     }
-    if (args->kind != NODE_OBJECT) {
-        compile_error(compiler, args, "step '%.*s': '%.*s' must be an object, found %s",
-                      STR_ARG(shown_name(step)), STR_ARG(args->key), node_kind_name(args->kind));
+    if (args->kind != NODE_OBJECT && !str_is(args->key, "payload")) { /* C2: that is anything */
+        compile_error(compiler, args, "step '%.*s': 'args' must be an object, found %s",
+                      STR_ARG(shown_name(step)), node_kind_name(args->kind));
         return;
     }
     step->plan.args_node = args;

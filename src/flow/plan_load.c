@@ -182,6 +182,12 @@ static bool read_optional(const struct node *node, struct plan_step *step)
            (!count || read_u32(count, LIMIT_STEPS, &step->approval_count));
 }
 
+/* Its args are what the compiler wrote, not what the author gave to a tool. */
+static bool step_has_own_args(enum step_kind kind)
+{
+    return kind == STEP_KIND_WAIT || kind == STEP_KIND_SELECT || kind == STEP_KIND_SPAWN;
+}
+
 static bool read_step(struct scope *scope, const struct plan *plan, const struct node *node,
                       struct plan_step *step)
 {
@@ -189,12 +195,13 @@ static bool read_step(struct scope *scope, const struct plan *plan, const struct
 
     *step = (struct plan_step){ .result_slot = STEP_NONE, .node = NODE_NONE, .approval_count = 1 };
     step->args_node = node_find(node, "args");
-    if (!step->args_node || step->args_node->kind != NODE_OBJECT)
+    if (!step->args_node || !read_kind(node_find(node, "kind"), &step->kind))
+        return false;
+    if (step->args_node->kind != NODE_OBJECT && step_has_own_args(step->kind))
         return false;
     step->args = step->args_node->raw;
     step->is_idempotent = idempotent && idempotent->truth;
-    return read_text(node_find(node, "name"), &step->name) &&
-           read_kind(node_find(node, "kind"), &step->kind) && read_way(scope, plan, node, step) &&
+    return read_text(node_find(node, "name"), &step->name) && read_way(scope, plan, node, step) &&
            read_u32(node_find(node, "max"), LIMIT_ATTEMPTS, &step->attempt_count_max) &&
            read_backoff(scope, node_find(node, "backoff"), step) && read_optional(node, step) &&
            read_augments(scope, node_find(node, "augment"), step) &&

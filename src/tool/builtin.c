@@ -60,8 +60,11 @@ static void run_fail(struct call *call)
 }
 
 static const struct builtin builtins[] = {
-    { "exec", exec_run }, { "fail", run_fail }, { "http", http_run },
-    { "log", run_log },   { "set", run_set },
+    { .name = "exec", .run = exec_run },
+    { .name = "fail", .run = run_fail },
+    { .name = "http", .run = http_run },
+    { .name = "log", .run = run_log },
+    { .name = "set", .run = run_set, .takes_any = true },
 };
 
 #define BUILTIN_COUNT (sizeof builtins / sizeof builtins[0])

@@ -58,6 +58,7 @@ void call_outside(struct call *call, const char *who, str text);
 struct builtin {
     const char *name;
     void (*run)(struct call *call);
+    bool takes_any; /* JSON, not only an object */
 };
 
 /* NULL if there is none. */

@@ -275,8 +275,9 @@ static void run_builtin(struct call *call, const struct builtin *builtin)
 
     if (status == PAWL_NO_MEMORY)
         call->status = status;
-    else if (status != PAWL_OK || args->kind != NODE_OBJECT)
-        call_fail(call, "%s: its args must be a JSON object", builtin->name);
+    else if (status != PAWL_OK || (args->kind != NODE_OBJECT && !builtin->takes_any))
+        call_fail(call, "%s: its args must be %s", builtin->name,
+                  builtin->takes_any ? "JSON" : "a JSON object");
     call->args = args;
     if (call->status == PAWL_OK && !call->result.failed)
         builtin->run(call);

@@ -112,6 +112,17 @@ def test_c1_c7_c23_c30_the_example_tree_runs_and_logs_what_it_should(shell):
     assert sorted(s["result"] for s in steps(web, got["instance_id"])) == ["a", "b", "c", "d", "f"], "no rescue: e is not run"
 
 
+def test_c2_a_payload_is_any_json_and_reaches_the_worker_as_it_is(shell):
+    _, web = server(shell)
+    for payload in (5, "five", [1, {"a": None}], None, True):
+        web.expect(201, "PUT", "/v1/definitions/any", {"do": [{"action": "far", "payload": payload}]})
+        web.create(definition="any")
+        assert claim(web, "far")[0]["args"] == payload, payload
+    web.expect(201, "PUT", "/v1/definitions/any", {"do": [{"action": "set", "payload": "{{input}}", "augment": {"got": "identity"}}]})
+    got = ended(shell, web, web.create(definition="any", input=[1, 2]))
+    assert got["result"] == {"got": [1, 2]}, got
+
+
 def test_c28_what_a_leaf_came_to_is_kept_with_its_times(shell):
     _, web = server(shell)
     yaml(web, "one", "do: [{action: set, payload: {a: 1.50}}]")

@@ -223,6 +223,14 @@ TEST(flow_compile, tool_and_action_are_the_same_thing_and_only_one_may_be_given)
     rig_compile(&t->scope, "steps: {a: {action: x, done: true}}", NULL);
 }
 
+TEST(flow_compile, c2_a_payload_is_any_json)
+{
+    rig_compile(&t->scope, "do: [{action: x, payload: 5}, {action: x, payload: [1, '{{input}}']}]",
+                NULL);
+    rig_compile(&t->scope,
+                "do: [{action: x, payload: '{{input.all}}'}, {action: x, payload: null}]", NULL);
+}
+
 TEST(flow_compile, c2_an_action_of_a_tree_needs_its_payload)
 {
     expect_refused(&t->scope, "do: [{action: x}]", "needs its 'payload'");

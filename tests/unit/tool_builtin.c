@@ -78,7 +78,18 @@ TEST(tool, args_that_are_no_object_fail_in_words)
     struct toolbox *toolbox = make_toolbox(&heap_libc);
 
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        expect_error(t, toolbox, "set", bad[i], "must be a JSON object");
+        expect_error(t, toolbox, "log", bad[i], "must be a JSON object");
+    toolbox_free(toolbox);
+}
+
+TEST(tool, c2_set_returns_any_json_and_refuses_what_is_none)
+{
+    struct toolbox *toolbox = make_toolbox(&heap_libc);
+
+    expect_result(t, toolbox, "set", "[1]", "[1]");
+    expect_result(t, toolbox, "set", "null", "null");
+    expect_error(t, toolbox, "set", "{\"a\":1}x", "must be JSON");
+    expect_error(t, toolbox, "set", "", "must be JSON");
     toolbox_free(toolbox);
 }
 
