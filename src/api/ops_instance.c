@@ -83,6 +83,16 @@ static pawl_status refuse_create(const struct op_call *call, const struct create
     return status == PAWL_OK ? defect_status(call, defect) : status;
 }
 
+void print_created(const struct created *created, struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "instance_id");
+    json_text(out, created->id);
+    json_key(out, "current_state");
+    json_str(out, created->state);
+    json_close(out, '}');
+}
+
 pawl_status op_instance_create(struct op_call *call, struct buf *out)
 {
     struct create_args args = {
@@ -107,15 +117,9 @@ pawl_status op_instance_create(struct op_call *call, struct buf *out)
     if (defect)
         return refuse_create(call, &args, defect);
     status = engine_create(op_engine(call), call->scope, &args, &created);
-    if (status != PAWL_OK)
-        return status;
-    json_open(out, '{');
-    json_key(out, "instance_id");
-    json_text(out, created.id);
-    json_key(out, "current_state");
-    json_str(out, created.state);
-    json_close(out, '}');
-    return PAWL_OK;
+    if (status == PAWL_OK)
+        print_created(&created, out);
+    return status;
 }
 
 /* ---- fire ---- */

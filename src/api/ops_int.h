@@ -68,6 +68,7 @@ bool definition_reference(str reference, str *name, uint32_t *version); /* versi
 pawl_status print_against(const struct op_call *call, bool has_errors, struct buf *out);
 
 void fire_read(const struct op_call *call, struct fire_args *out);
+void print_created(const struct created *created, struct buf *out);
 void print_fired(const struct fired *fired, struct buf *out);
 
 /* As instance.history prints it; with `instance_id` first where `with_id`. */

@@ -118,13 +118,7 @@ pawl_status op_instance_redrive(struct op_call *call, struct buf *out)
         return status == PAWL_OK ? defect_status(call, defect) : status;
     }
     status = redrive(call, &created);
-    if (status != PAWL_OK)
-        return status;
-    json_open(out, '{');
-    json_key(out, "instance_id");
-    json_text(out, created.id);
-    json_key(out, "current_state");
-    json_str(out, created.state);
-    json_close(out, '}');
-    return PAWL_OK;
+    if (status == PAWL_OK)
+        print_created(&created, out);
+    return status;
 }
