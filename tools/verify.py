@@ -16,12 +16,13 @@ entries are what its plan gives (rule 5 of the page) only `pawl verify` can say.
 
 import hashlib
 import json
+import re
 import sqlite3
 import sys
 import urllib.parse
 
 APPLICATION_ID = 0x7061776C
-TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, FAMILY, NEWEST = range(1, 10)  # migrations: user_version is the last one's
+TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, FAMILY, SEED, NEWEST = range(1, 11)  # migrations: user_version is the last one's
 SKIP_EVERY = 64
 NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -102,6 +103,20 @@ def define_body(name, version, kind, source_sha, compiled_sha):
     return json.dumps(
         {"name": name, "version": version, "kind": kind, "source": source_sha.hex(),
          "compiled": compiled_sha.hex()}, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+# A body that tells a request's traceparent begins with it; the rest is what the entry caused.
+TRACE_HEAD = b'[["trace","'
+TRACE = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+
+
+def effects_of(body):
+    effects = json.loads(body) if body else []
+    if (body or b"").startswith(TRACE_HEAD):
+        _, trace = effects.pop(0)
+        if not TRACE.fullmatch(trace):
+            raise ValueError(f"{trace!r} is no traceparent")
+    return effects
 
 
 # ---- What is wrong ----------------------------------------------------------------------------
@@ -623,10 +638,10 @@ class Store:
         start, _, end, *_ = chain.definition.transitions[record["what"]]
         effects = chain.definition.deadline_effects(start, end, record["at"])
         try:
-            found = json.loads(body) if body else []
+            found = effects_of(body)
         except (ValueError, RecursionError) as error:
             raise Bad(f"its effects can't be read: {error}") from error
-        if found != effects or bool(body) != bool(effects):
+        if found != effects or bool(body) != (bool(effects) or (body or b"").startswith(TRACE_HEAD)):
             raise Bad("its effects are not those of its definition's deadlines")
 
     def note_kept(self, record, body):
@@ -709,7 +724,7 @@ class Store:
     @staticmethod
     def apply_effects(chain, body):
         try:
-            for effect in json.loads(body) if body else []:
+            for effect in effects_of(body):
                 chain.apply(effect)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError,
                 RecursionError) as error:

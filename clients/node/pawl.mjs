@@ -391,8 +391,8 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {string} Cursor */
 /** @typedef {{name: Name, version: number, kind: Kind, sha256: Hash}} Definition */
 /** @typedef {string} Duration */
-/** @typedef {{transition_id: TransitionId, sequence_number: number, from_state: string, to_state: string, action: string, actor_ref?: string, fired_at: Time, guard_satisfied?: boolean, reason?: string, payload?: any, step?: string, attempt?: number, hash: Hash}} Entry */
-/** @typedef {{instance_id: Id, transition_id: TransitionId, sequence_number: number, from_state: string, to_state: string, action: string, actor_ref?: string, fired_at: Time, guard_satisfied?: boolean, reason?: string, payload?: any, step?: string, attempt?: number, hash: Hash}} Event */
+/** @typedef {{transition_id: TransitionId, sequence_number: number, from_state: string, to_state: string, action: string, actor_ref?: string, fired_at: Time, guard_satisfied?: boolean, reason?: string, payload?: any, step?: string, attempt?: number, traceparent?: string, hash: Hash}} Entry */
+/** @typedef {{instance_id: Id, transition_id: TransitionId, sequence_number: number, from_state: string, to_state: string, action: string, actor_ref?: string, fired_at: Time, guard_satisfied?: boolean, reason?: string, payload?: any, step?: string, attempt?: number, traceparent?: string, hash: Hash}} Event */
 /** @typedef {{message: string, line: number, column: number}} Finding */
 /** @typedef {string} Hash */
 /** @typedef {string} Id */

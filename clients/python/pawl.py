@@ -547,6 +547,7 @@ class Entry(TypedDict):
     payload: NotRequired[Any]
     step: NotRequired[str]
     attempt: NotRequired[int]
+    traceparent: NotRequired[str]
     hash: Hash
 
 
@@ -564,6 +565,7 @@ class Event(TypedDict):
     payload: NotRequired[Any]
     step: NotRequired[str]
     attempt: NotRequired[int]
+    traceparent: NotRequired[str]
     hash: Hash
     cursor: NotRequired[str]  # where to resume
 

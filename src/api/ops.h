@@ -89,6 +89,7 @@ struct op_request {
     struct node *body;     /* parsed; for OP_TEXT_BODY NULL */
     str text;              /* OP_TEXT_BODY: the body's bytes */
     str key;               /* idempotency; data NULL: none. Ignored unless the operation writes */
+    str trace;             /* W3C traceparent; data NULL: none; kept in entries if it is valid */
     struct op_principal who;
 };
 struct op_answer {

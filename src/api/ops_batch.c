@@ -299,6 +299,7 @@ pawl_status op_batch(struct op_call *call, struct buf *out)
         return status;
     call->content_type = "application/x-ndjson";
     scope_init(&batch.scope, &call->p->heap, LIMIT_SCOPE);
+    batch.scope.trace = call->scope->trace;
     while (next_line(&rest, &line) && !out->failed)
         take_line(&batch, line, fire);
     group_fire(&batch, fire);

@@ -69,6 +69,10 @@ static void print_optional(const struct entry *entry, struct buf *out)
         json_key(out, "attempt");
         json_u64(out, entry->record->attempt);
     }
+    if (body_trace(entry->record->body).data) {
+        json_key(out, "traceparent");
+        json_str(out, body_trace(entry->record->body));
+    }
 }
 
 static void print_transition_id(str id, uint64_t seq, struct buf *out)

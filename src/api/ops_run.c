@@ -2,6 +2,7 @@
 #include "api/key.h"
 #include "api/ops_int.h"
 #include "base/limits.h"
+#include "base/trace.h"
 
 #define ANSWER_RESERVE 8192 /* more than the answer of anything that writes needs */
 
@@ -207,6 +208,8 @@ static pawl_status prepare_request(pawl *p, const struct op *op, const struct op
         status = merge_request(&merge, request);
     merge.key = request->key;
     merge.who = request->who;
+    if (trace_is_valid(request->trace))
+        scope->trace = request->trace;
     return status == PAWL_OK ? check(p, &merge, out) : status;
 }
 

@@ -14,6 +14,7 @@ struct scope {
     struct arena arena;
     pawl_error error;
     const struct panic_hook *outer; /* of a host's call: whom the thread told before it */
+    str trace; /* W3C traceparent of whoever asked for it, borrowed; data NULL: none */
 };
 
 void scope_init(struct scope *scope, const struct heap *heap, size_t limit);

@@ -436,12 +436,12 @@ static pawl_status draft_body(struct engine *engine, struct scope *scope, const 
 {
     struct buf buf;
 
-    if (!draft->effects.count) {
+    if (!draft->effects.count && !scope->trace.data) {
         *out = STR_NONE;
         return PAWL_OK;
     }
     buf_init(&buf, engine->heap, LIMIT_SCOPE);
-    effects_print(&draft->effects, &buf);
+    body_print(scope->trace, &draft->effects, &buf);
     *out = buf_keep(&buf, &scope->arena);
     buf_fini(&buf);
     return out->data ? PAWL_OK : scope_no_memory(scope);

@@ -121,6 +121,7 @@ pawl_status engine_cancel_many(struct engine *engine, struct scope *scope,
     pawl_status status = find_last(engine, scope, args->correlation, &last);
 
     scope_init(&page, engine->heap, LIMIT_SCOPE);
+    page.trace = scope->trace;
     while (!status && query.after < last) {
         scope_clear(&page);
         status = store_list(engine->store, &page, &query, &numbers, &count);

@@ -175,6 +175,7 @@ static pawl_status send_all(struct engine *engine, struct scope *scope, struct c
         struct actor *actor = actor_get(engine, claimed[i].instance);
 
         scope_init(&mails[i].own, engine->heap, LIMIT_SCOPE);
+        mails[i].own.trace = scope->trace;
         mails[i].scope = &mails[i].own;
         mails[i].claim = &claimed[i];
         mails[i].event = (struct event){ .kind = EVENT_STEP_START,

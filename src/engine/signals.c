@@ -120,6 +120,7 @@ static pawl_status broadcast_page(struct engine *engine, const uint64_t *numbers
         if (!mail)
             break;
         mail->event = *event;
+        mail->own.trace = scope->trace;
         mail->group = &group;
         group.left++;
         if (engine_mail(engine, numbers[sent], mail))
@@ -151,6 +152,7 @@ pawl_status engine_broadcast(struct engine *engine, struct scope *scope, str nam
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "name: expected the name of a signal, found nothing");
     scope_init(&page, engine->heap, LIMIT_SCOPE);
+    page.trace = scope->trace;
     do {
         scope_clear(&page);
         status = store_waiting(engine->store, &page, name, filter, after, BROADCAST_AT_ONCE,

@@ -28,15 +28,17 @@ pawl_status verify_machine_body(struct verify *v, const struct chain *chain,
 {
     struct effect_list effects = { 0 };
     pawl_status status;
+    str trace;
 
     if (v->rules[chain->rules].kind != KIND_MACHINE)
         return PAWL_OK;
     status = expected_effects(v, chain, record, &effects);
     if (status != PAWL_OK)
         return status;
+    trace = body_trace(record->body);
     buf_clear(&v->body);
-    if (effects.count > 0)
-        effects_print(&effects, &v->body);
+    if (effects.count > 0 || trace.data)
+        body_print(trace, &effects, &v->body);
     if (v->body.failed)
         return scope_no_memory(&v->scope);
     if (!str_eq(buf_view(&v->body), record->body))

@@ -1,6 +1,7 @@
 /* effect.c - what an entry caused, printed and read back. */
 #include "model/effect.h"
 #include "base/node.h"
+#include "base/trace.h"
 #include "model/grow.h"
 
 /* clang-format off */
@@ -18,6 +19,7 @@ static const char *const status_words[] = {
 /* clang-format on */
 
 #define WORD_ABANDON "abandon"
+#define TRACE_HEAD   "[[\"trace\",\"" /* how a body with a trace begins, and nothing else does */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 const char *step_status_name(enum step_status status)
@@ -97,9 +99,31 @@ static void print_effect(const struct effect *effect, struct buf *out)
     json_close(out, ']');
 }
 
+str body_trace(str body)
+{
+    str trace, rest;
+
+    if (body.size <= strlen(TRACE_HEAD) + TRACE_SIZE || !str_starts(body, STR(TRACE_HEAD)))
+        return STR_NONE;
+    trace = (str){ body.data + strlen(TRACE_HEAD), TRACE_SIZE };
+    rest = str_from(body, strlen(TRACE_HEAD) + TRACE_SIZE);
+    return trace_is_valid(trace) && str_starts(rest, STR("\"]")) ? trace : STR_NONE;
+}
+
 void effects_print(const struct effect_list *list, struct buf *out)
 {
+    body_print(STR_NONE, list, out);
+}
+
+void body_print(str trace, const struct effect_list *list, struct buf *out)
+{
     json_open(out, '[');
+    if (trace.data) {
+        json_open(out, '[');
+        json_text(out, "trace");
+        json_str(out, trace);
+        json_close(out, ']');
+    }
     for (uint32_t i = 0; i < list->count; i++)
         print_effect(&list->items[i], out);
     json_close(out, ']');
@@ -267,6 +291,7 @@ pawl_status effects_read(struct scope *scope, str body, struct effect_list *out)
     struct effect_list list = { 0 };
     struct effect effect;
     struct node *root;
+    const struct node *node;
     pawl_status status;
 
     if (!body.data) {
@@ -281,7 +306,8 @@ pawl_status effects_read(struct scope *scope, str body, struct effect_list *out)
         return status == PAWL_NO_MEMORY ? status : fail_damaged(scope, scope->error.message);
     if (root->kind != NODE_ARRAY)
         return fail_damaged(scope, "it is not a list of effects");
-    for (const struct node *node = root->first; node; node = node->next) {
+    node = body_trace(body).data ? root->first->next : root->first;
+    for (; node; node = node->next) {
         if (!read_effect(node, &effect))
             return fail_damaged(scope, "an effect is not one");
         status = effect_add(scope, &list, effect);

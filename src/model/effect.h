@@ -21,6 +21,8 @@
  *   ["reduce","NAME",ARGS]   the host's NAME was done with ARGS in the same commit
  *   ["snapshot","HEX"]       after this entry a snapshot was kept, with this SHA-256
  *   ["plan",{...}]           a flow goes on by this plan (amend)
+ * Before them may stand ["trace","00-..."], the W3C traceparent of the request that caused the
+ * entry. It is told and never looked at: no effect, and in no list of them.
  * An entry into a terminal state ends every row, timer and wait of its instance, and cancels the
  * children it waits for, but for those that were abandoned; that is a rule, not listed effects. */
 #ifndef PAWL_MODEL_EFFECT_H
@@ -87,6 +89,9 @@ struct effect_list {
 
 pawl_status effect_add(struct scope *scope, struct effect_list *list, struct effect effect);
 void effects_print(const struct effect_list *list, struct buf *out);
+/* The whole body: the trace, if there is one, then the effects. */
+void body_print(str trace, const struct effect_list *list, struct buf *out);
+str body_trace(str body); /* data NULL: none */
 pawl_status effects_read(struct scope *scope, str body,
                          struct effect_list *out); /* STORAGE_FAILURE */
 const char *step_status_name(enum step_status status);

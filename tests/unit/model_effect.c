@@ -5,7 +5,7 @@
 #include "model/effect.h"
 
 #define EVERY                                                                                      \
-    "[[\"step\",3,0],[\"step\",4,1,2,\"pending\"],[\"ready\",4],[\"run\",3],"          \
+    "[[\"step\",3,0],[\"step\",4,1,2,\"pending\"],[\"ready\",4],[\"run\",3],"                      \
     "[\"end\",3],[\"arm\",\"t \\\"1\",1700000000000,0],[\"disarm\",\"t\",7],[\"await\",\"s\",0],"  \
     "[\"leave\",\"s\",4294967295],[\"state\",{\"a\": 1.50,\"b\":[]}]]"
 
@@ -55,6 +55,32 @@ TEST(model_effect, effects_outlive_the_body_they_were_read_from)
     memset(body, '#', sizeof body);
     EXPECT_STR(list.items[0].name, "tick");
     EXPECT_STR(list.items[1].state, "{\"n\":1}");
+}
+
+#define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+TEST(model_effect, a_trace_before_the_effects_is_told_and_is_none_of_them)
+{
+    static const char *const none[] = { "[]",
+                                        "[[\"end\",3]]",
+                                        "[[\"await\",\"" TRACE "\",0]]",
+                                        "[[\"end\",3],[\"trace\",\"" TRACE "\"]]",
+                                        "[[\"trace\",\"" TRACE "\",1]]",
+                                        "[[\"trace\",\"00-0\"]]" };
+    struct effect_list list;
+    struct buf body;
+
+    buf_init(&body, &heap_libc, LIMIT_TEXT);
+    EXPECT_OK(effects_read(&t->scope, STR(EVERY), &list));
+    body_print(STR(TRACE), &list, &body);
+    EXPECT_STR(body_trace(buf_view(&body)), TRACE);
+    EXPECT_OK(effects_read(&t->scope, buf_view(&body), &list));
+    EXPECT_STR(print(t, &list), EVERY);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        EXPECT(!body_trace(str_of(none[i])).data);
+    for (size_t i = 3; i < sizeof none / sizeof *none; i++)
+        EXPECT_EQ(effects_read(&t->scope, str_of(none[i]), &list), PAWL_STORAGE_FAILURE);
+    buf_fini(&body);
 }
 
 TEST(model_effect, a_damaged_body_is_a_failure_of_the_store)

@@ -25,12 +25,12 @@ static str states_of(struct cli *cli, const struct node *entry)
     return str_eq(from, to) ? to : join(cli, from, " → ", to);
 }
 
-/* What else there is to say about an entry: step and attempt, guard, reason, payload. */
+/* What else there is to say about an entry: step and attempt, guard, reason, payload, trace. */
 str entry_note(struct cli *cli, const struct node *entry)
 {
     str note = member_str(entry, "step"), reason = member_str(entry, "reason");
     str payload = member_json(entry, "payload");
-    str attempt = member_str(entry, "attempt");
+    str attempt = member_str(entry, "attempt"), trace = member_str(entry, "traceparent");
 
     if (note.size > 0 && member_int(entry, "attempt") > 1)
         note = join(cli, note, " attempt ", attempt);
@@ -40,6 +40,8 @@ str entry_note(struct cli *cli, const struct node *entry)
         note = join(cli, join(cli, note, note.size ? "  “" : "“", reason), "", STR("”"));
     if (payload.size > 0)
         note = join(cli, note, note.size ? "  " : "", payload);
+    if (trace.size > 0)
+        note = join(cli, note, note.size ? "  trace " : "trace ", trace);
     return note;
 }
 

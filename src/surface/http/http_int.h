@@ -5,6 +5,7 @@
 #include "api/ops.h"
 #include "base/figures.h"
 #include "base/limits.h"
+#include "base/trace.h"
 #include "surface/http/http.h"
 #include <microhttpd.h>
 #include <pthread.h>
@@ -121,7 +122,6 @@ struct http_server {
 
 #define REQUEST_ID_SIZE 65
 #define TAG_SIZE        40
-#define TRACE_SIZE      56 /* "00-", 32, "-", 16, "-", 2 */
 
 /* Away, it belongs to whoever works on it; else to the thread of its connection. */
 enum request_stage { STAGE_COMING, STAGE_AWAY, STAGE_OPENED /* its store is */, STAGE_BACK };
@@ -133,7 +133,7 @@ struct request {
     uint64_t number;
     int64_t begun_us;         /* when it had been read */
     char id[REQUEST_ID_SIZE]; /* the client's, or ours */
-    char trace[TRACE_SIZE];   /* "": none */
+    char trace[TRACE_SIZE + 1]; /* ours; "": none */
     const struct op *op;      /* NULL until routed */
     str store;                /* the name of the store that it is for; data NULL until routed */
     pawl *p;                  /* that store, in use until the request has ended; NULL: not yet */

@@ -2,6 +2,7 @@
  */
 #include "api/world.h"
 #include "base/time.h"
+#include "base/trace.h"
 #include "surface/http/http_int.h"
 #include <ctype.h>
 #include <stdio.h>
@@ -37,31 +38,17 @@ void request_name(struct request *request)
 
 /* ---- W3C trace context ---- */
 
-static bool is_hex(const char *text, size_t size)
-{
-    bool is_zero = true;
-
-    for (size_t i = 0; i < size; i++) {
-        if (!strchr("0123456789abcdef", text[i]) || !text[i])
-            return false;
-        is_zero = is_zero && text[i] == '0';
-    }
-    return !is_zero;
-}
-
 /* "00-TRACE-PARENT-FLAGS"; what is no such thing is ignored, as the standard says. The answer has
- * the same trace with a span of our own. */
+ * the same trace with a span of our own; entries keep what was sent. */
 void request_trace(struct request *request)
 {
     str given = request_header(request, "traceparent");
-    const char *text = given.data;
 
-    if (given.size != TRACE_SIZE - 1 || memcmp(text, "00-", 3) != 0 || text[35] != '-' ||
-        text[52] != '-' || !is_hex(text + 3, 32) || !is_hex(text + 36, 16) ||
-        !isxdigit((unsigned char)text[53]) || !isxdigit((unsigned char)text[54]))
+    if (!trace_is_valid(given))
         return;
-    snprintf(request->trace, sizeof request->trace, "%.36s%016llx%s", text,
-             (unsigned long long)(request->server->nonce ^ request->number), text + 52);
+    request->call.trace = given;
+    snprintf(request->trace, sizeof request->trace, "%.36s%016llx%s", given.data,
+             (unsigned long long)(request->server->nonce ^ request->number), given.data + 52);
 }
 
 /* ---- The line ---- */
