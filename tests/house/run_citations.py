@@ -25,7 +25,6 @@ NOT_TESTED = {
     "B18": "the shape of the seed's own function; what it gives is B12-B17",
     "B46": "a list of what the seed leaves out",
     "C32": "tables of the seed's SQL runner; ours are on docs/format.md",
-    "C36": "persisting every state elsewhere: here the history is that, and events are its stream",
     "C40": "pruning a tree in memory; a plan is compiled and never changed",
     "C41": "a caveat of the seed about its own storage",
 }

@@ -65,8 +65,12 @@ def test_b42_x2_a_running_flow_goes_on_by_another_version_from_its_next_step(she
     complete(web, push, "sent")
     assert state(web, instance) == ("completed", "completed")
     names = [e.get("step") for e in web.get("/v1/instances/%s/history" % instance).json["entries"]]
+    told = shell.json("sql", "SELECT name FROM pawl_attempts ORDER BY step_ordinal")["rows"]
+    assert told == [["search"], ["ask"], ["check"], ["notify"]], told
     assert names == [None, "search", "search", "ask", None, "ask", "check", "check", "notify", "notify", None], names
     assert web.get("/v1/instances/" + instance).json["version"] == 2
+    told = shell.json("sql", "SELECT name, status FROM pawl_tree ORDER BY step_index")["rows"]
+    assert told == [[name, "done"] for name in ("search", "ask", "check", "notify")], told
     verify_twice(shell, web)
 
 

@@ -1,4 +1,5 @@
 """Flows over HTTP: graphs, trees, gates, waits, and workers elsewhere (B, C; DESIGN section 5)."""
+import json
 import os
 import signal
 
@@ -339,6 +340,40 @@ def test_seed_001_reads_its_two_tables(shell):  # B2, B3, B8, X1
     web.expect(200, "POST", "/v1/instances/%s/cancel" % one, {})
     assert rows("SELECT status, cancelled_at IS NULL FROM workflows") == [["cancelled", 0]]
     assert rows(query)[2][3] == "cancelled"
+
+
+def test_c36_the_tree_can_be_read_with_what_came_of_each_of_its_steps(shell):
+    _, web = server(shell, "--test")
+    web.expect(201, "PUT", "/v1/definitions/tree", {"do": [
+        {"action": "far", "payload": 1, "retry": {"max": 2, "backoff": ["5s"]}},
+        {"dopar": [{"wait": {"signal": "go"}}, {"action": "near", "payload": {}, "name": "second"}]}, {"action": "last", "payload": {}}]})
+    one = web.create(definition="tree")
+
+    def tree():
+        return shell.json("sql", "SELECT name, kind, tool, status, attempts, result, error FROM pawl_tree ORDER BY step_index")["rows"]
+
+    def attempts():
+        keys = "step_id name tool attempt status result error ready_at started_at completed_at".split()
+        told = [dict(zip(keys, row)) for row in shell.json("sql", "SELECT %s FROM pawl_attempts ORDER BY step_ordinal" % ", ".join(keys))["rows"]]
+        for row in told:
+            row.update((k, row[k] and json.loads(row[k])) for k in ("result", "error"))
+        assert told == [{key: step[key] for key in keys} for step in steps(web, one)], (told, steps(web, one))
+
+    assert tree() == [["do.0", "tool", "far", "ready", 1, None, None], ["do.1.dopar.0", "wait", None, "unstarted", 0, None, None],
+                      ["second", "tool", "near", "unstarted", 0, None, None], ["do.2", "tool", "last", "unstarted", 0, None, None]]
+    attempts()
+    [step] = claim(web, "far")
+    web.expect(200, "POST", "/v1/steps/%s/fail" % step["step_id"], {"lease": step["lease"], "error": "rain"})
+    assert tree()[0][3:] == ["pending", 2, None, None]
+    attempts()
+    web.expect(200, "POST", "/v1/test/advance", {"by": "5s"})
+    complete(web, claim(web, "far")[0], {"n": 2})
+    complete(web, claim(web, "near")[0], None)
+    assert [row[3:6] for row in tree()] == [["done", 2, '{"n": 2}'], ["pending", 1, None], ["done", 1, "null"], ["unstarted", 0, None]]
+    attempts()
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % one, {})
+    assert [row[3] for row in tree()] == ["done", "cancelled", "done", "unstarted"]
+    attempts()
 
 
 if __name__ == "__main__":

@@ -85,7 +85,10 @@ static int put_hosted(sqlite3 *db, const struct schema *schema)
 }
 
 /* What makes things whose names a host may want for itself. */
-#define SCHEMA_SEED 9
+static bool is_seed(uint32_t number)
+{
+    return number == 9 || number == 12;
+}
 
 static int apply(sqlite3 *db, const struct schema *schema)
 {
@@ -93,7 +96,7 @@ static int apply(sqlite3 *db, const struct schema *schema)
 
     for (uint32_t i = schema->version; i < sqlite_schema_version() && code == SQLITE_OK; i++) {
         check_number(i);
-        if (schema->is_hosted && i + 1 == SCHEMA_SEED)
+        if (schema->is_hosted && is_seed(i + 1))
             continue;
         code = sqlite3_exec(db, sqlite_schema[i][1].data, NULL, NULL, NULL);
     }
