@@ -290,6 +290,7 @@ typedef struct pawl_tool_call {
     const char *instance_id, *step, *idempotency_key;
     uint32_t attempt;
     const char *created_by; /* who created the instance, in whose name it runs; NULL: not said */
+    const char *traceparent; /* W3C trace context of the request that created it; NULL: none */
 } pawl_tool_call;
 
 typedef struct pawl_tool_answer pawl_tool_answer;

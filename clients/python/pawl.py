@@ -595,6 +595,7 @@ class ClaimedStep(TypedDict):
     attempt: int
     idempotency_key: str
     lease_expires_at: Time
+    traceparent: NotRequired[str]
 
 
 class Claim(TypedDict):

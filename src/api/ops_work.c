@@ -90,6 +90,10 @@ static void print_claimed(const struct claimed *claimed, struct buf *out)
     buf_fmt(out, "\"%s.%u\"", claimed->id, claimed->call.first_ordinal);
     json_key(out, "lease_expires_at");
     json_time(out, claimed->expires_at_ms);
+    if (claimed->trace.data) {
+        json_key(out, "traceparent");
+        json_str(out, claimed->trace);
+    }
     json_close(out, '}');
 }
 

@@ -261,6 +261,18 @@ static pawl_status introduce(struct engine *engine, struct scope *scope, struct 
                                                                         : scope_no_memory(scope);
 }
 
+/* The entry `start` stands behind its creation, but perhaps not in a store that it was moved to;
+ * then its tools are told no trace. */
+static str restore_trace(struct engine *engine, struct scope *scope, const struct instance_row *row)
+{
+    struct record record;
+
+    if (store_record(engine->store, scope, row->created_pos + 1, &record) != PAWL_OK ||
+        record.instance != row->number || record.what < 0)
+        return STR_NONE;
+    return body_trace(record.body);
+}
+
 static pawl_status restore(struct engine *engine, struct scope *scope, struct actor *actor)
 {
     struct head_row head;
@@ -295,6 +307,7 @@ static pawl_status restore(struct engine *engine, struct scope *scope, struct ac
         return status;
     actor->creator = arena_str(&actor->arena, actor->creator);
     actor->correlation = arena_str(&actor->arena, row.correlation);
+    actor->trace = arena_str(&actor->arena, restore_trace(engine, scope, &row));
     if (actor->arena.failed)
         return scope_no_memory(scope);
     status = restore_memory(engine, scope, actor, head.pos);

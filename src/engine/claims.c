@@ -154,6 +154,7 @@ static pawl_status unpack(struct engine *engine, struct scope *scope, struct cla
     claim->call.step = arena_str(arena, job->call.step);
     claim->call.tool = arena_str(arena, job->call.tool);
     claim->call.args = arena_str(arena, job->call.args);
+    claim->trace = arena_str(arena, str_of(job->trace));
     pthread_mutex_lock(&engine->lock);
     steps_drop(engine, job);
     pthread_mutex_unlock(&engine->lock);

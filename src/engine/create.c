@@ -75,11 +75,12 @@ static pawl_status check_values(struct engine *engine, struct scope *scope,
     return scope_fail(scope, PAWL_INVALID_REQUEST, "instantiated_at: %s lies in the future", text);
 }
 
-/* What its children will inherit. */
-static bool keep_kin(struct actor *actor, const struct create_args *args)
+/* What its children will inherit, and its tools be told. */
+static bool keep_kin(struct actor *actor, const struct create_args *args, str trace)
 {
     actor->creator = arena_str(&actor->arena, args->actor);
     actor->correlation = arena_str(&actor->arena, args->correlation);
+    actor->trace = arena_str(&actor->arena, trace);
     return !actor->arena.failed;
 }
 
@@ -101,7 +102,7 @@ pawl_status create_decide(struct engine *engine, struct scope *scope,
 
     actor->input = arena_str(&actor->arena, event.payload);
     actor->memory = behavior->memory_new(actor->definition, actor->input, &actor->arena);
-    if (!actor->memory || !actor->input.data || !keep_kin(actor, args))
+    if (!actor->memory || !actor->input.data || !keep_kin(actor, args, scope->trace))
         return scope_no_memory(scope);
     actor->state = actor->definition->initial;
     actor->is_loaded = true;
@@ -150,8 +151,8 @@ static pawl_status submit_start(struct engine *engine, struct scope *scope,
     status = create_decide(engine, scope, create->args, actor, create->decided_at_ms, failure,
                            decision, jobs);
     if (!status)
-        status = family_conceive(engine, scope, actor, create->decided_at_ms, decision,
-                                 &create->births);
+        status =
+            family_conceive(engine, scope, actor, create->decided_at_ms, decision, &create->births);
     create->decision = decision;
     if (!status)
         status = reduces_of(engine, scope, decision, create->births, &request);

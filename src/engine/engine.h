@@ -443,6 +443,7 @@ struct claimed {
     str worker;
     char id[ID_SIZE + 1], token[LEASE_TOKEN_SIZE + 1];
     struct flow_call call; /* lives in the scope */
+    str trace;             /* of the request that created the instance; data NULL: none */
     struct job *job;       /* until it is unpacked */
     pawl_status status;
 };

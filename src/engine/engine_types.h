@@ -175,6 +175,7 @@ struct actor {
     void *memory;
     str input;
     str creator, correlation; /* steps run in its name, children inherit both; data NULL: none */
+    str trace; /* of the request that created it: tools are told; data NULL: none */
     uint64_t pos;             /* shared: of the last record when it was loaded */
     uint32_t state, seq, snapshot_seq;
     uint32_t generation; /* the engine's, when this was loaded */
@@ -194,6 +195,7 @@ struct job {
     struct scope scope;
     struct flow_call call;
     const char *creator; /* NULL: nobody said */
+    const char *trace;   /* NULL: none */
     char id[ID_SIZE + 1];
 };
 

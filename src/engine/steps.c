@@ -52,6 +52,7 @@ static pawl_status job_new(struct engine *engine, struct actor *actor, uint32_t 
     scope_init(&job->scope, engine->heap, LIMIT_SCOPE);
     job->ordinal = ordinal;
     job->creator = arena_text(&job->scope.arena, actor->creator);
+    job->trace = arena_text(&job->scope.arena, actor->trace);
     status = work_call(actor->definition, actor->memory, ordinal, &job->scope, &job->call);
     if (status) {
         scope->error = job->scope.error;
@@ -294,6 +295,7 @@ static void run_job(struct engine *engine, struct job *job)
     pawl_tool_call call = { .instance_id = job->id,
                             .idempotency_key = key,
                             .created_by = job->creator,
+                            .traceparent = job->trace,
                             .attempt = job->call.attempt };
 
     pthread_mutex_unlock(&engine->lock);

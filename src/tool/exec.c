@@ -19,6 +19,7 @@
 #define TAIL_SIZE   1024 /* of stderr, for the error's words */
 #define SLICE_MS    10   /* how often to look, where the kernel cannot tell of an exit */
 #define KEY_NAME    "PAWL_IDEMPOTENCY_KEY="
+#define TRACE_NAME  "TRACEPARENT="
 #define FD_FREE_MIN 3    /* 0, 1 and 2 are the program's own */
 #define EXIT_UNSEEN (-1) /* the host has its children reaped by the kernel */
 
@@ -86,27 +87,44 @@ static bool check_program(struct program *program)
     return false;
 }
 
-/* Ours, and the idempotency key. */
+static char *make_variable(struct arena *arena, str name, str value)
+{
+    char *entry = arena_alloc(arena, name.size + value.size + 1);
+
+    if (!entry)
+        return NULL;
+    memcpy(entry, name.data, name.size);
+    if (value.size > 0)
+        memcpy(entry + name.size, value.data, value.size);
+    return entry;
+}
+
+static bool is_given(const char *variable, const char *name)
+{
+    return strncmp(variable, name, strlen(name)) == 0;
+}
+
+/* Ours, the idempotency key, and the trace if there is one: ours would be another's. */
 static bool make_environment(struct program *program)
 {
-    struct call *call = program->call;
+    struct arena *arena = &program->call->scope->arena;
+    const pawl_tool_call *given = program->call->given;
     size_t count = 0, kept = 0;
-    str key = str_of(call->given->idempotency_key);
-    char *entry = arena_alloc(&call->scope->arena, sizeof KEY_NAME + key.size);
 
     while (environ[count])
         count++;
-    program->environment = ARENA_ARRAY(&call->scope->arena, char *, count + 2);
-    if (!entry || !program->environment)
-        return fail_memory(call);
-    memcpy(entry, KEY_NAME, sizeof KEY_NAME);
-    if (key.size > 0)
-        memcpy(entry + sizeof KEY_NAME - 1, key.data, key.size);
+    program->environment = ARENA_ARRAY(arena, char *, count + 3);
+    if (!program->environment)
+        return fail_memory(program->call);
     for (size_t i = 0; i < count; i++)
-        if (strncmp(environ[i], KEY_NAME, sizeof KEY_NAME - 1) != 0)
+        if (!is_given(environ[i], KEY_NAME) && !is_given(environ[i], TRACE_NAME))
             program->environment[kept++] = environ[i];
-    program->environment[kept] = entry;
-    return true;
+    program->environment[kept++] =
+        make_variable(arena, STR(KEY_NAME), str_of(given->idempotency_key));
+    if (given->traceparent)
+        program->environment[kept] =
+            make_variable(arena, STR(TRACE_NAME), str_of(given->traceparent));
+    return !arena->failed || fail_memory(program->call);
 }
 
 /* ---- Descriptors ---------------------------------------------------------------------- */

@@ -131,6 +131,17 @@ static bool is_ours(str name)
     return false;
 }
 
+/* The trace that the instance belongs to, unless the flow says another. */
+static bool add_trace(struct exchange *exchange, const struct node *headers)
+{
+    str trace = str_of(exchange->call->given->traceparent), name = STR("traceparent");
+
+    for (const struct node *item = headers ? headers->first : NULL; item; item = item->next)
+        if (host_fits(name, item->key))
+            return true;
+    return !trace.data || add_header(exchange, name, trace);
+}
+
 static bool read_headers(struct exchange *exchange)
 {
     const struct node *headers = node_find(exchange->call->args, "headers");
@@ -148,7 +159,8 @@ static bool read_headers(struct exchange *exchange)
         if (!add_header(exchange, item->key, item->text))
             return false;
     }
-    return add_header(exchange, STR("Idempotency-Key"),
+    return add_trace(exchange, headers) &&
+           add_header(exchange, STR("Idempotency-Key"),
                       str_of(exchange->call->given->idempotency_key));
 }
 

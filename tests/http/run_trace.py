@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 
+from run_tools import LOCAL, Peer, configure
 from sse import Stream
 from web import Web, harness
 
@@ -93,6 +94,27 @@ def test_every_way_to_read_an_entry_tells_its_trace(shell):
     assert shell.json("history", id)["entries"][0]["traceparent"] == TRACE
     rows = sqlite3.connect("file:%s?mode=ro" % (shell.folder / "pawl.db"), uri=True).execute("SELECT traceparent FROM pawl_history").fetchall()
     assert rows == [(TRACE,)], rows
+
+
+def test_what_works_for_an_instance_is_told_the_trace_of_its_creation(shell):
+    peer = Peer()
+    configure(shell, LOCAL + "  exec: {programs: [sh]}\n")
+    child, address = shell.serve("--allow-exec")
+    web = Web(address)
+    say = {"argv": ["sh", "-c", "printf '\"%s\"' \"$TRACEPARENT\""]}
+    web.expect(201, "PUT", "/v1/definitions/works", {"steps": {
+        "start": {"name": "say", "tool": "exec", "args": say, "next": "call"},
+        "call": {"tool": "http", "args": {"url": "http://127.0.0.1:%d/200" % peer.port}, "next": "far"},
+        "far": {"tool": "far", "done": True}}})
+    ids = [web.expect(201, "POST", "/v1/instances", {"definition": "works"}, headers).json["instance_id"] for headers in (WITH, {})]
+    shell.wait_for(lambda: len(web.get("/v1/steps?tool=far&status=ready").json["steps"]) == 2)
+    results = [web.get("/v1/instances/%s/steps" % id).json["steps"][0]["result"] for id in ids]
+    assert [r if isinstance(r, str) else r["stdout"].strip('"') for r in results] == [TRACE, ""], results
+    assert sorted(headers.get("traceparent", "") for _, _, headers, _ in peer.seen) == ["", TRACE], peer.seen
+    shell.stop(child)
+    web = Web(shell.serve()[1])
+    claimed = web.post("/v1/steps/claim", {"tools": ["far"], "worker": "w", "max": 2}).json["steps"]
+    assert {s["instance_id"]: s.get("traceparent") for s in claimed} == {ids[0]: TRACE, ids[1]: None}, claimed
 
 
 def test_a_trace_is_covered_by_the_hash_and_goes_with_an_export(shell):
