@@ -51,10 +51,10 @@ struct trial {
     bool is_sent[CLI_OPTIONS_MAX];
     struct decided *gates;
     bool is_settled; /* nothing is under way any more */
-    int64_t span_ms; /* the clock was moved by so much */
+    int64_t span_ms; /* so much of its time has passed */
 };
 
-/* In memory, unless one was named; CONFLICT: that one has a past by the real clock. */
+/* May its clock be moved? CONFLICT: it has a past by the real one. */
 pawl_status trial_store(struct cli *cli);
 void trial_init(struct trial *trial, struct cli *cli);
 void trial_fini(struct trial *trial);

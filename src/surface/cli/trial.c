@@ -221,6 +221,25 @@ static pawl_status move_clock(struct trial *trial, int64_t *wait_ms)
     return *wait_ms == 0 ? pawl_test_advance(p, next_ms, &trial->scope.error) : PAWL_OK;
 }
 
+/* Let everything that is under way come to rest; tells how much of its time has passed. */
+static pawl_status settle(struct trial *trial, const char *id)
+{
+    struct node *answer, *instance;
+    struct buf input;
+    int64_t now_ms, begun_ms;
+    pawl_status status;
+
+    input_init(&input);
+    put_text(&input, "by", STR("0ms"));
+    status = ask(trial, "test.advance", &input, &answer);
+    if (status == PAWL_OK)
+        status = target_ask_id(trial->cli, &trial->scope, "instance.get", id, &instance, NULL);
+    if (status == PAWL_OK && time_parse(member_str(answer, "now"), &now_ms) &&
+        time_parse(member_str(instance, "instantiated_at"), &begun_ms))
+        trial->span_ms = now_ms - begun_ms;
+    return status;
+}
+
 pawl_status trial_go_on(struct trial *trial, const char *id, int64_t *wait_ms)
 {
     bool said = false;
@@ -229,7 +248,7 @@ pawl_status trial_go_on(struct trial *trial, const char *id, int64_t *wait_ms)
     *wait_ms = 0;
     scope_clear(&trial->scope);
     if (!trial->is_settled)
-        status = pawl_test_advance(trial->cli->target.local, 0, &trial->scope.error);
+        status = settle(trial, id);
     if (status == PAWL_OK)
         status = say_to(trial, str_of(id), 0, &said);
     trial->is_settled = !said;
@@ -238,10 +257,10 @@ pawl_status trial_go_on(struct trial *trial, const char *id, int64_t *wait_ms)
 
 /* ---- Its store ---- */
 
-/* A store with a past by the real clock would have its time moved for good. */
+/* A store whose instances live by the real clock would have their time moved for good. */
 static pawl_status check_past(struct cli *cli)
 {
-    static const char query[] = "select (select count(*) from pawl_log) > 0 and not exists "
+    static const char query[] = "select exists (select 1 from pawl_instance) and not exists "
                                 "(select 1 from pawl_meta where key = 'test_now')";
     struct node *answer;
     const struct node *row;
@@ -269,10 +288,8 @@ static pawl_status check_past(struct cli *cli)
 
 pawl_status trial_store(struct cli *cli)
 {
-    const char *file = cli->store_given ? store_file(cli->store) : NULL;
+    const char *file = store_file(cli->store);
 
-    if (!cli->store_given)
-        cli->store = "memory:";
     return file && access(file, F_OK) == 0 ? check_past(cli) : PAWL_OK;
 }
 

@@ -129,18 +129,26 @@ static int check_words(struct cli *cli)
         if (is_for_trials(option) && !args_flag(cli, "test"))
             return usage_fail(cli, "--%s goes with --test", option);
     }
-    return file_is_readable(cli->operands[0]) ? EXIT_DONE : EXIT_USAGE;
+    return EXIT_DONE;
+}
+
+/* In a store for trials, if that is what was asked for. */
+static int in_store(struct cli *cli, int (*run)(struct cli *, struct host *))
+{
+    if (args_flag(cli, "test") && trial_store(cli) != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    return in_host(cli, run);
 }
 
 int verb_run(struct cli *cli)
 {
     int code = check_words(cli);
 
-    if (code != EXIT_DONE)
-        return code;
-    if (args_flag(cli, "test") && trial_store(cli) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    return in_host(cli, run_here);
+    if (code == EXIT_DONE && !file_is_readable(cli->operands[0]))
+        code = EXIT_USAGE;
+    if (args_flag(cli, "test") && !cli->store_given)
+        cli->store = "memory:";
+    return code == EXIT_DONE ? in_store(cli, run_here) : code;
 }
 
 /* Only one that is paused: whose instance merely stopped needs no permission to go on. */
@@ -183,16 +191,19 @@ static int resume_here(struct cli *cli, struct host *host)
     if (!cli->json)
         put_title(cli, instance);
     seq = member_int(instance, "next_sequence_number") - 1;
-    return live_follow(cli, host, id, seq > CONTEXT_ENTRIES ? seq - CONTEXT_ENTRIES : 0, NULL);
+    return follow(cli, host, id, seq > CONTEXT_ENTRIES ? seq - CONTEXT_ENTRIES : 0);
 }
 
 int verb_resume(struct cli *cli)
 {
     const char *file = store_file(cli->store);
+    int code = check_words(cli);
 
+    if (code != EXIT_DONE)
+        return code;
     if (file && access(file, F_OK) != 0) {
         scope_fail(&cli->scope, PAWL_NOT_KNOWN, "there is no store at '%s'", file);
         return report(cli, &cli->scope.error);
     }
-    return in_host(cli, resume_here);
+    return in_store(cli, resume_here);
 }

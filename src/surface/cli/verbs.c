@@ -78,12 +78,20 @@ static const struct cli_option cancel_options[] = {
     { "stub", "TOOL=ANSWER", OPTION_TEXT, NULL, \
       "what a tool answers instead: JSON, @FILE, or fail:REASON; given again: the next attempt's" }
 
+#define OPTIONS_TRIAL \
+    { "signal", "NAME[@AFTER]=JSON", OPTION_TEXT, NULL, \
+      "with --test: sent once, as soon as it is awaited, or after so long (2d)" }, \
+    { "approve", "WHO", OPTION_TEXT, NULL, "with --test: who approves every gate; any number of them" }, \
+    { "reject", "WHO", OPTION_TEXT, NULL, "with --test: who rejects every gate" }
+
 static const struct cli_option resume_options[] = {
     { "reason", "TEXT", OPTION_TEXT, "reason", "why; kept word for word" },
     OPTION_ACTOR,
     OPTION_KEY,
     OPTION_CONFIG,
     OPTION_STUB,
+    { "test", NULL, OPTION_FLAG, NULL, "of a store that `run --test` made: go on by its clock" },
+    OPTIONS_TRIAL,
     { 0 },
 };
 
@@ -150,9 +158,7 @@ static const struct cli_option run_options[] = {
     OPTION_CONFIG,
     OPTION_STUB,
     { "test", NULL, OPTION_FLAG, NULL, "by a clock that need not be waited for; in memory, unless --store says where" },
-    { "signal", "NAME[@AFTER]=JSON", OPTION_TEXT, NULL, "with --test: sent once, as soon as it is awaited, or after so long (2d)" },
-    { "approve", "WHO", OPTION_TEXT, NULL, "with --test: who approves every gate; any number of them" },
-    { "reject", "WHO", OPTION_TEXT, NULL, "with --test: who rejects every gate" },
+    OPTIONS_TRIAL,
     { 0 },
 };
 
