@@ -1,5 +1,6 @@
 /* rules.c - the rules for tools, read from their part of pawl.yaml. */
 #include "tool/rules.h"
+#include "base/buf.h"
 #include "base/limits.h"
 #include "base/time.h"
 #include "model/words.h"
@@ -58,10 +59,44 @@ static pawl_status read_timeout(struct scope *scope, const struct node *node, in
     return PAWL_OK;
 }
 
+static pawl_status read_reply(struct scope *scope, const struct node *node, struct tool_reply *out)
+{
+    const struct node *given = node->kind == NODE_OBJECT && node->count == 1 ? node->first : NULL;
+    struct buf text;
+
+    out->failed = given && str_is(given->key, "error");
+    if (!given || (!out->failed && !str_is(given->key, "result")))
+        return fail_at(scope, node, "answers", "{result: ...} or {error: ...}");
+    buf_init(&text, scope->arena.heap, LIMIT_TEXT);
+    node_print(given, &text);
+    out->json = buf_keep(&text, &scope->arena);
+    buf_fini(&text);
+    return out->json.data ? PAWL_OK : scope_no_memory(scope);
+}
+
+static pawl_status read_replies(struct scope *scope, const struct node *list,
+                                struct tool_rule *rule)
+{
+    pawl_status status = PAWL_OK;
+
+    if (list->kind != NODE_ARRAY || list->count == 0)
+        return fail_at(scope, list, "answers", "a list of {result: ...} and {error: ...}");
+    if (str_is(rule->tool, "sleep"))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "line %u, column %u: 'sleep' is a timer; nobody answers in its place",
+                          list->line, list->column);
+    rule->replies = ARENA_ARRAY(&scope->arena, struct tool_reply, list->count);
+    if (!rule->replies)
+        return scope_no_memory(scope);
+    for (const struct node *item = list->first; item && status == PAWL_OK; item = item->next)
+        status = read_reply(scope, item, &rule->replies[rule->reply_count++]);
+    return status;
+}
+
 static pawl_status read_exec(struct scope *scope, const struct node *node, struct tool_rules *out)
 {
     if (!str_is(node->key, "programs"))
-        return fail_unknown(scope, node, STR("exec"), "programs and for");
+        return fail_unknown(scope, node, STR("exec"), "programs, for and answers");
     out->has_programs = true;
     return read_names(scope, node, "programs", &out->programs);
 }
@@ -76,7 +111,7 @@ static pawl_status read_http(struct scope *scope, const struct node *node, struc
         return read_timeout(scope, node, &out->timeout_ms);
     if (str_is(node->key, "size"))
         return read_size(scope, node, &out->size_max);
-    return fail_unknown(scope, node, STR("http"), "hosts, private, timeout, size and for");
+    return fail_unknown(scope, node, STR("http"), "hosts, private, timeout, size, for and answers");
 }
 
 static pawl_status read_member(struct scope *scope, const struct node *node, struct tool_rule *rule,
@@ -86,11 +121,13 @@ static pawl_status read_member(struct scope *scope, const struct node *node, str
         rule->is_restricted = true;
         return read_names(scope, node, "for", &rule->creators);
     }
+    if (str_is(node->key, "answers"))
+        return read_replies(scope, node, rule);
     if (str_is(rule->tool, "exec"))
         return read_exec(scope, node, out);
     if (str_is(rule->tool, "http"))
         return read_http(scope, node, out);
-    return fail_unknown(scope, node, rule->tool, "for");
+    return fail_unknown(scope, node, rule->tool, "for and answers");
 }
 
 static pawl_status read_tool(struct scope *scope, const struct node *node, struct tool_rules *out)
@@ -145,4 +182,17 @@ bool tool_rules_allow(const struct tool_rules *rules, str tool, str creator)
         if (str_eq(rules->rules[i].tool, tool) && rules->rules[i].is_restricted)
             return creator.data && rule_names_have(&rules->rules[i].creators, creator);
     return true;
+}
+
+const struct tool_reply *tool_rules_reply(const struct tool_rules *rules, str tool,
+                                          uint32_t attempt)
+{
+    for (uint32_t i = 0; i < rules->rule_count; i++) {
+        const struct tool_rule *rule = &rules->rules[i];
+        uint32_t number = attempt < rule->reply_count ? attempt : rule->reply_count;
+
+        if (str_eq(rule->tool, tool) && rule->reply_count > 0)
+            return &rule->replies[number > 0 ? number - 1 : 0];
+    }
+    return NULL;
 }

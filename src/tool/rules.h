@@ -4,6 +4,8 @@
  *   http: {hosts: [api.example.com, "*.example.org"], private: [10.0.0.7], timeout: 30s,
  *          size: 1048576, for: [ann]}
  *   NAME: {for: [ann, bob]}        any other tool, here or of a worker elsewhere
+ *   NAME: {answers: [{error: "busy"}, {result: 7}]}   not called at all: told what it answers, the
+ *                                  n-th time it is tried the n-th, the last one ever after
  *
  * A step runs with the rights of who created its instance (B27): `for` names them. */
 #ifndef PAWL_TOOL_RULES_H
@@ -17,10 +19,17 @@ struct rule_names {
     uint32_t count;
 };
 
+struct tool_reply {
+    bool failed;
+    str json; /* the result, or the error */
+};
+
 struct tool_rule {
     str tool;
     bool is_restricted; /* only for those named */
     struct rule_names creators;
+    struct tool_reply *replies; /* instead of a call; none: it is called */
+    uint32_t reply_count;
 };
 
 struct tool_rules {
@@ -40,6 +49,9 @@ pawl_status tool_rules_read(struct scope *scope, const struct node *tools, struc
 
 /* May this tool be called for whoever is called so? data NULL: nobody said who. */
 bool tool_rules_allow(const struct tool_rules *rules, str tool, str creator);
+/* What is answered in its place; NULL: nothing, it is called. Attempts count from 1. */
+const struct tool_reply *tool_rules_reply(const struct tool_rules *rules, str tool,
+                                          uint32_t attempt);
 bool rule_names_have(const struct rule_names *names, str name);
 
 #endif

@@ -88,7 +88,8 @@ static const struct host_tool *get_host_tool(const struct toolbox *toolbox, str 
 
 bool toolbox_has(const struct toolbox *toolbox, str name)
 {
-    return builtin_find(name) || get_host_tool(toolbox, name);
+    return builtin_find(name) || get_host_tool(toolbox, name) ||
+           tool_rules_reply(&toolbox->rules, name, 1);
 }
 
 bool toolbox_serves(const struct toolbox *toolbox, str name, str creator)
@@ -311,6 +312,12 @@ static void fail_forbidden(struct call *call)
     call->result.is_final = true;
 }
 
+static void call_told(struct call *call, const struct tool_reply *reply)
+{
+    call_result(call, reply->json);
+    call->result.failed = reply->failed;
+}
+
 pawl_status toolbox_run(struct toolbox *toolbox, const pawl_tool_call *given, int64_t timeout_ms,
                         struct scope *scope, struct tool_result *out)
 {
@@ -319,9 +326,13 @@ pawl_status toolbox_run(struct toolbox *toolbox, const pawl_tool_call *given, in
     };
     const struct builtin *builtin = builtin_find(str_of(given->tool));
     const struct host_tool *tool = builtin ? NULL : get_host_tool(toolbox, str_of(given->tool));
+    const struct tool_reply *reply =
+        tool_rules_reply(&toolbox->rules, str_of(given->tool), given->attempt);
 
     if (!tool_rules_allow(&toolbox->rules, str_of(given->tool), str_of(given->created_by)))
         fail_forbidden(&call);
+    else if (reply)
+        call_told(&call, reply);
     else if (builtin)
         run_builtin(&call, builtin);
     else if (tool)

@@ -1,16 +1,42 @@
-/* flow_driver.c - the reducer of flows, driven through every order of answers.
+/* flow_driver.c - the reducer of flows, driven through every order of events.
  *
  * Reads a definition a line (JSON), and for each prints what happens on every path:
- * "PATH|LIVE|STATE", PATH being the names of the steps answered so far, LIVE those that are being
- * worked on, both joined by commas; then an empty line. A step whose name begins with F fails, one
- * with T has the result true, all others false. run_flow_model.py holds a model of its own against
- * it. */
+ * "PATH|LIVE|STATE", PATH being the names of the steps something happened to so far, LIVE those
+ * that are under way, both joined by commas; then an empty line. The first letter of a step's name
+ * says what happens to it, one thing after another: see `fates`. A step X is a select: either of
+ * its arms may be taken, "X1/0" or "X1/1". run_flow_model.py holds a model of its own against it.
+ */
 #include "base/limits.h"
 #include "flow/flow.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PATH_SIZE 400
+#define STAGES    3
+#define ARMS      2
+
+enum happening { OVER, DONE, FAILS, BREAKS, LOST, RETRY, TIMEOUT, TIMER, SIGNAL, YES, YES_TOO, NO };
+
+static const struct fate {
+    char letter;
+    enum happening happens[STAGES];
+} fates[] = {
+    { 'S', { DONE } },                /* its result is false */
+    { 'T', { DONE } },                /* its result is true */
+    { 'F', { BREAKS } },              /* and is not tried again */
+    { 'R', { FAILS, RETRY, DONE } },  /* two attempts, a backoff between them */
+    { 'Q', { FAILS, RETRY, FAILS } }, /* two attempts are all it has */
+    { 'L', { LOST, DONE } },          /* with its process; it may be repeated at once */
+    { 'O', { TIMEOUT } },             /* its only attempt takes too long */
+    { 'W', { TIMER } },               /* it waits for a time */
+    { 'V', { SIGNAL } },              /* for a signal that is called like the step */
+    { 'G', { YES } },                 /* for anybody's approval */
+    { 'A', { YES, YES_TOO } },        /* for two people's */
+    { 'J', { NO } },                  /* and is rejected */
+    { 'B', { YES, NO } },             /* rejected by the second */
+    { 'E', { DONE } },                /* for somebody outside */
+};
 
 struct place {
     str memory; /* printed: what a restart would read */
@@ -38,7 +64,14 @@ static void *load(const struct place *place)
     return memory;
 }
 
-static void apply(void *memory, struct place *place, struct event event, bool starts);
+static void apply(void *memory, struct place *place, struct event event);
+
+/* A worker takes what is ready at once. */
+static bool is_ready(const struct effect *effect)
+{
+    return effect->kind == EFFECT_READY ||
+           (effect->kind == EFFECT_STEP && effect->status == STEP_READY);
+}
 
 static void fold(void *memory, struct place *place, const struct draft *draft)
 {
@@ -47,26 +80,25 @@ static void fold(void *memory, struct place *place, const struct draft *draft)
                                 .ordinal = draft->ordinal,
                                 .attempt = draft->attempt,
                                 .payload = draft->payload,
+                                .actor = draft->actor,
                                 .effects = &draft->effects };
 
     if (flow_behavior.apply(definition, memory, &entry, &scope, &scope.arena) != PAWL_OK)
         fail("apply");
     place->state = definition->transitions[draft->transition].to;
     for (uint32_t i = 0; i < draft->effects.count; i++)
-        if (draft->effects.items[i].kind == EFFECT_STEP && place->state == LIFE_RUNNING)
+        if (is_ready(&draft->effects.items[i]) && place->state == LIFE_RUNNING)
             apply(memory, place,
                   (struct event){ .kind = EVENT_STEP_START,
-                                  .ordinal = draft->effects.items[i].ordinal },
-                  false);
+                                  .ordinal = draft->effects.items[i].ordinal });
 }
 
-static void apply(void *memory, struct place *place, struct event event, bool starts)
+static void apply(void *memory, struct place *place, struct event event)
 {
     struct standing standing = { .state = place->state, .memory = memory };
     struct decision decision = { 0 };
 
-    (void)starts;
-    event.is_leased = event.no_retry = true;
+    event.is_leased = true;
     if (flow_behavior.decide(definition, &standing, &event, &scope, &decision) != PAWL_OK)
         fail("decide");
     for (uint32_t i = 0; i < decision.count; i++)
@@ -83,11 +115,82 @@ static void print(void *memory, struct place *place)
     buf_fini(&buf);
 }
 
-static struct event answer_of(const char *name, uint32_t ordinal)
+/* How often a step, or an arm of it, is named in the path. */
+static uint32_t times_named(const char *path, str name)
 {
-    return (struct event){ .kind = name[0] == 'F' ? EVENT_STEP_FAILED : EVENT_STEP_DONE,
-                           .ordinal = ordinal,
-                           .payload = name[0] == 'T' ? STR("true") : STR("false") };
+    uint32_t count = 0;
+
+    for (const char *at = path; *at;) {
+        size_t size = strcspn(at, ",");
+
+        count += size >= name.size && memcmp(at, name.data, name.size) == 0 &&
+                 (size == name.size || at[name.size] == '/');
+        at += size + (at[size] == ',');
+    }
+    return count;
+}
+
+/* What happens next to a step; a step that is reached again begins anew. */
+static enum happening next_of(str name, const char *path)
+{
+    for (size_t i = 0; i < sizeof fates / sizeof fates[0]; i++) {
+        uint32_t stages = 1;
+
+        if (fates[i].letter != name.data[0])
+            continue;
+        while (stages < STAGES && fates[i].happens[stages] != OVER)
+            stages++;
+        return fates[i].happens[times_named(path, name) % stages];
+    }
+    fail("a step of no known fate");
+    return OVER;
+}
+
+static struct event event_of(enum happening next, str name, uint32_t ordinal)
+{
+    struct event event = { .ordinal = ordinal, .payload = STR("false") };
+
+    event.kind = next == DONE                      ? EVENT_STEP_DONE
+                 : next == FAILS || next == BREAKS ? EVENT_STEP_FAILED
+                 : next == LOST                    ? EVENT_STEP_LOST
+                 : next == SIGNAL                  ? EVENT_SIGNAL
+                 : next == YES || next == YES_TOO  ? EVENT_APPROVE
+                 : next == NO                      ? EVENT_REJECT
+                                                   : EVENT_TIMER;
+    event.no_retry = next == BREAKS;
+    event.name = next == RETRY ? STR("~retry") : next == TIMEOUT ? STR("~timeout") : name;
+    event.actor = next == YES ? STR("ann") : STR("bob");
+    if (name.data[0] == 'T')
+        event.payload = STR("true");
+    return event;
+}
+
+static void explore(const struct place *place, const char *path);
+
+static void take(const struct place *place, const char *path, struct event event, const char *word)
+{
+    struct place next = *place;
+    char longer[PATH_SIZE];
+    void *memory = load(place);
+
+    apply(memory, &next, event);
+    print(memory, &next);
+    if (snprintf(longer, sizeof longer, "%s%s%s", path, *path ? "," : "", word) >=
+        (int)sizeof longer)
+        fail("path");
+    explore(&next, longer);
+}
+
+/* A select: the signal that is its first arm, or the timer that is its second. */
+static void take_arms(const struct place *place, const char *path, str name, uint32_t ordinal)
+{
+    static const enum happening arms[ARMS] = { SIGNAL, TIMER };
+    char word[64];
+
+    for (int arm = 0; arm < ARMS; arm++) {
+        snprintf(word, sizeof word, "%.*s/%d", STR_ARG(name), arm);
+        take(place, path, event_of(arms[arm], name, ordinal), word);
+    }
 }
 
 static void explore(const struct place *place, const char *path)
@@ -104,19 +207,12 @@ static void explore(const struct place *place, const char *path)
     printf("|%s\n", definition->states[place->state].name.data);
     for (uint32_t i = 0; place->state == LIFE_RUNNING && i < flow_step_count(definition); i++) {
         uint32_t ordinal = flow_live_ordinal(memory, i);
-        struct place next = *place;
-        char longer[PATH_SIZE];
-        void *again;
+        str name = flow_step_name(definition, i);
 
-        if (ordinal == 0)
-            continue;
-        again = load(place);
-        apply(again, &next, answer_of(flow_step_name(definition, i).data, ordinal), true);
-        print(again, &next);
-        if (snprintf(longer, sizeof longer, "%s%s%s", path, *path ? "," : "",
-                     flow_step_name(definition, i).data) >= (int)sizeof longer)
-            fail("path");
-        explore(&next, longer);
+        if (ordinal > 0 && name.data[0] == 'X')
+            take_arms(place, path, name, ordinal);
+        else if (ordinal > 0)
+            take(place, path, event_of(next_of(name, path), name, ordinal), name.data);
     }
 }
 
@@ -132,7 +228,7 @@ static void run(char *line)
         printf("refused: %s\n\n", scope.error.message);
     } else {
         memory = load(&place);
-        apply(memory, &place, (struct event){ .kind = EVENT_START }, true);
+        apply(memory, &place, (struct event){ .kind = EVENT_START });
         print(memory, &place);
         explore(&place, "");
         printf("\n");

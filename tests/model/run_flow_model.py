@@ -3,8 +3,10 @@
 
 Trees (C3-C6, C11-C20): what a node came to is worked out from its leaves each time, from the root down; the reducer keeps
 states and walks. Graphs (B12-B17): who can still arrive is searched for each time; the reducer has tables. Both are driven
-through every outcome of every step and every order of answers (flow_driver.c). PAWL_TEST_LONG=1: all trees up to four leaves and many
-more graphs; else all up to two leaves, and a sample of the others that is the same every time."""
+through every outcome of every step and every order of events (flow_driver.c). Then the same with steps that are tried again, lost, too
+late, or wait for a time, a signal, people or the first of two (B29, B30, B34, B37, B38, X8), every kind beside every other.
+PAWL_TEST_LONG=1: all trees up to four leaves and many more graphs; else all up to two leaves, and a sample of the others that is the
+same every time."""
 import itertools
 import json
 import os
@@ -16,7 +18,24 @@ import sys
 BUILD = pathlib.Path(os.environ.get("PAWL_BUILD", "build"))
 LONG = os.environ.get("PAWL_TEST_LONG") == "1"
 
-# ---- Trees: a leaf is a number; ("do", [...]), ("dopar", [...]), ("try", forms, rescue, finally) ----
+# ---- Fates: the first letter of a step's name says what happens to it (flow_driver.c has the same list) ----
+
+STAGES = {"S": 1, "T": 1, "F": 1, "R": 3, "Q": 3, "L": 2, "O": 1, "W": 1, "V": 1, "G": 1, "A": 2, "J": 1, "B": 2, "E": 1}
+BAD = "FQOJB"  # how it ends: Q has no attempt left, O was too late, J and B are rejected
+
+
+def fate_json(name):
+    """A step of this fate, without its way."""
+    again = {"max": 2, "backoff": ["1s"]}
+    both = {"by": ["ann", "bob"], "count": 2}
+    return {"R": {"tool": "x", "retry": again}, "Q": {"tool": "x", "retry": again},
+            "L": {"tool": "x", "idempotent": True, "retry": again}, "O": {"tool": "x", "timeout": "5s", "retry": {"max": 1}},
+            "W": {"wait": {"timer": "1s"}}, "V": {"wait": {"signal": name}}, "G": {"tool": None}, "J": {"tool": None},
+            "A": {"tool": None, "approval": both}, "B": {"tool": None, "approval": both},
+            "E": {"external": True}}.get(name[0], {"tool": "x"})
+
+
+# ---- Trees: a leaf is its name; ("do", [...]), ("dopar", [...]), ("try", forms, rescue, finally), ("select", name, [...], [...]) ----
 
 
 def splits(count, parts):
@@ -54,14 +73,21 @@ def trees(count, depth):
 def name_leaves(tree, names):
     if tree == "leaf":
         return next(names)
+    if tree[0] == "select":
+        return ("select", next(names), *([name_leaves(item, names) for item in arm] for arm in tree[1:]))
     if tree[0] == "try":
         return ("try", *([name_leaves(item, names) for item in part] for part in tree[1:]))
     return (tree[0], [name_leaves(item, names) for item in tree[1]])
 
 
 def as_json(tree):
-    if isinstance(tree, str):
+    if isinstance(tree, str) and tree[0] in "STF":
         return {"name": tree, "action": "x", "payload": {}}
+    if isinstance(tree, str):
+        return {"name": tree, **fate_json(tree)}
+    if tree[0] == "select":
+        return {"name": tree[1], "select": [{"signal": tree[1], "do": [as_json(t) for t in tree[2]]},
+                                            {"timer": "1s", "do": [as_json(t) for t in tree[3]]}]}
     if tree[0] == "try":
         return {"try": [as_json(t) for t in tree[1]], "rescue": [as_json(t) for t in tree[2]],
                 "finally": [as_json(t) for t in tree[3]]}
@@ -71,7 +97,12 @@ def as_json(tree):
 def outcome(tree, answered):
     """None: not settled yet; else whether it succeeded."""
     if isinstance(tree, str):
-        return None if tree not in answered else not tree.startswith("F")
+        return None if answered.count(tree) < STAGES[tree[0]] else tree[0] not in BAD
+    if tree[0] == "select":  # what it comes to is what came of the arm that was first
+        for arm in (0, 1):
+            if "%s/%d" % (tree[1], arm) in answered:
+                return outcome(("do", tree[2 + arm]), answered)
+        return None
     if tree[0] == "do":
         for child in tree[1]:  # C11: a failed child stops it
             found = outcome(child, answered)
@@ -92,7 +123,12 @@ def outcome(tree, answered):
 
 def live(tree, answered):
     if isinstance(tree, str):
-        return set() if tree in answered else {tree}
+        return set() if answered.count(tree) == STAGES[tree[0]] else {tree}
+    if tree[0] == "select":
+        for arm in (0, 1):
+            if "%s/%d" % (tree[1], arm) in answered:
+                return live(("do", tree[2 + arm]), answered)
+        return {tree[1]}
     if tree[0] == "do":
         for child in tree[1]:
             if outcome(child, answered) is not True:
@@ -108,15 +144,20 @@ def live(tree, answered):
     return live(("do", tree[3]), answered)
 
 
+def words_of(name):
+    """What may happen to it next: one thing, or either arm of a select."""
+    return (name + "/0", name + "/1") if name.startswith("X") else (name,)
+
+
 def tree_paths(tree):
     ahead, found = [()], {}
     while ahead:
         path = ahead.pop()
-        result = outcome(tree, set(path))
+        result = outcome(tree, path)
         if result is None:
-            begun = live(tree, set(path))
+            begun = live(tree, path)
             found[path] = (frozenset(begun), "running")
-            ahead += [path + (name,) for name in begun]
+            ahead += [path + (word,) for name in begun for word in words_of(name)]
         else:
             found[path] = (frozenset(), "completed" if result else "failed")
     return found
@@ -136,17 +177,24 @@ def reaches(graph, start, join, seen=()):
 class Graph:
     def __init__(self, graph):
         self.graph, self.live, self.joining, self.state = graph, [], set(), "running"
+        self.stages = {}  # of steps to which not everything has happened yet
         self.live.append(next(iter(graph)))
 
     def copy(self):
         other = Graph.__new__(Graph)
         other.graph, other.live, other.joining, other.state = self.graph, list(self.live), set(self.joining), self.state
+        other.stages = dict(self.stages)
         return other
 
-    def answer(self, name):
+    def answer(self, word):
+        name, _, arm = word.partition("/")
         way, targets = self.graph[name]
+        self.stages[name] = self.stages.get(name, 0) + 1
+        if self.stages[name] < STAGES.get(name[0], 1):
+            return  # it stays live: there is more to come
+        del self.stages[name]
         self.live.remove(name)
-        if name.startswith("F"):  # a graph step that fails for good fails the flow at once
+        if name[0] in BAD:  # a graph step that fails for good fails the flow at once
             self.state, self.live = "failed", []
             return
         if way == "done":
@@ -156,6 +204,8 @@ class Graph:
             self.live += targets
         if way == "branch":  # B13: T goes to the first, others to the second, if there is one
             self.live += targets[:1] if name.startswith("T") else targets[1:]
+        if way == "select":
+            self.live.append(targets[int(arm)])
         if way == "join":
             self.joining.add(targets[0])
         for join in [n for n in self.graph if n in self.joining]:  # B15
@@ -171,18 +221,20 @@ def graph_paths(graph):
     while ahead:
         path, at = ahead.pop()
         found[path] = (frozenset(at.live), at.state)
-        for name in set(at.live):
+        for word in (word for name in set(at.live) for word in words_of(name)):
             after = at.copy()
-            after.answer(name)
-            ahead.append((path + (name,), after))
+            after.answer(word)
+            ahead.append((path + (word,), after))
     return found
 
 
 def graph_json(graph):
     steps = {}
     for name, (way, targets) in graph.items():
-        step = {"tool": "x"}
-        if way == "done":
+        step = {} if way == "select" else fate_json(name)
+        if way == "select":
+            step["select"] = [{"signal": name, "then": targets[0]}, {"timer": "1s", "then": targets[1]}]
+        elif way == "done":
             step["done"] = True
         elif way == "branch":
             step["branch"] = [{"if": "result == " + word, "then": target} for word, target in zip(("true", "false"), targets)]
@@ -192,18 +244,21 @@ def graph_json(graph):
     return {"steps": steps}
 
 
-def random_graph(roll):
+def random_graph(roll, letters="STTF"):
     """Without cycles: every way leads to later steps. At most one attempt of a step is live at once."""
-    count = roll.randint(2, 6)
-    names = [roll.choice("STTF" if i else "ST") + str(i) for i in range(count)]
+    count = roll.randint(2, 6 if letters == "STTF" else 5)
+    names = [roll.choice("ST" if i == 0 else letters.replace("X", "") if i == count - 1 else letters) + str(i) for i in range(count)]
     graph = {}
     for i, name in enumerate(names):
         later = names[i + 1:]
         way = roll.choice(["next", "parallel", "branch", "join", "join", "done"]) if later else "done"
+        way = "select" if name.startswith("X") else way
         if way == "parallel":
             graph[name] = (way, roll.sample(later, min(len(later), roll.randint(1, 3))))
         elif way == "branch":
             graph[name] = (way, roll.sample(later, min(len(later), roll.randint(1, 2))))
+        elif way == "select":
+            graph[name] = (way, [roll.choice(later), roll.choice(later)])
         else:
             graph[name] = (way, [roll.choice(later)] if way != "done" else [])
     return graph
@@ -269,9 +324,9 @@ def has_twins(graph):
         at = ahead.pop()
         if len(at.live) != len(set(at.live)):
             return True
-        for name in at.live:
+        for word in (word for name in at.live for word in words_of(name)):
             after = at.copy()
-            after.answer(name)
+            after.answer(word)
             ahead.append(after)
     return False
 
@@ -279,6 +334,42 @@ def has_twins(graph):
 def test_small_graphs_do_what_the_model_says_in_every_order():  # B12-B17
     roll = random.Random(7)
     cases = [g for g in (random_graph(roll) for _ in range(20000 if LONG else 1500)) if not has_twins(g)]
+    paths, refused = compare(cases, graph_json, graph_paths)
+    assert paths > 2000 and refused < len(cases) / 2, (paths, refused, len(cases))
+    print("# %d graphs, %d refused when put, %d paths" % (len(cases), refused, paths))
+
+
+# ---- The same with every fate ----
+
+
+def fated_trees():
+    """Every shape of two leaves with every pair of fates, and a select in each place; a sample of larger ones."""
+    roll, letters = random.Random(11), list(STAGES)
+    pairs = [t for t in trees(2, 2) if t != "leaf"]
+    for tree in pairs if LONG else roll.sample(pairs, min(len(pairs), 30)):
+        for outcomes in itertools.product(letters, repeat=2):
+            yield name_leaves(tree, iter([word + str(i) for i, word in enumerate(outcomes)]))
+    triples = [t for t in trees(3, 3) if t != "leaf"]
+    for tree in roll.sample(triples, 1500 if LONG else 60):
+        outcomes = [roll.choice(letters) for _ in range(3)]
+        yield name_leaves(tree, iter([word + str(i) for i, word in enumerate(outcomes)]))
+    for a, b, c in itertools.product("SFRQWGJ" if LONG else "SFQ", repeat=3):
+        select = ("select", "X0", [a + "1"], [b + "2"])
+        yield from (select, ("do", [select, c + "3"]), ("dopar", [select, c + "3"]), ("try", [select], [c + "3"], ["S4"]),
+                    ("try", [c + "3"], [select], []), ("select", "X0", [], [("dopar", [a + "1", b + "2", c + "3"])]))
+
+
+def test_trees_whose_steps_wait_are_tried_again_or_rejected_do_what_the_model_says():  # B29, B30, B34, B37, B38, C11-C20, X8
+    cases = [("do", [tree]) if isinstance(tree, str) or tree[0] == "select" else tree for tree in fated_trees()]
+    paths, refused = compare(cases, as_json, tree_paths)
+    assert refused == 0 and paths > 10000, (paths, refused)
+    print("# %d trees, %d paths" % (len(cases), paths))
+
+
+def test_graphs_whose_steps_wait_are_tried_again_or_rejected_do_what_the_model_says():  # B12-B17, B29, B30, B34, B37, B38, X8
+    roll = random.Random(13)
+    letters = "".join(STAGES) + 3 * "X"
+    cases = [g for g in (random_graph(roll, letters) for _ in range(6000 if LONG else 500)) if not has_twins(g)]
     paths, refused = compare(cases, graph_json, graph_paths)
     assert paths > 2000 and refused < len(cases) / 2, (paths, refused, len(cases))
     print("# %d graphs, %d refused when put, %d paths" % (len(cases), refused, paths))

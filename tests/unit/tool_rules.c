@@ -47,6 +47,12 @@ TEST(tool_rules, what_is_not_known_is_refused_with_its_place)
         { "http: {size: 1048577}", "'size': expected a number" },
         { "exec: 1", "expected true, false or {programs, for}" },
         { "paint: {hosts: []}", "unknown key 'tools.paint.hosts'" },
+        { "paint: {answers: []}", "'answers': expected a list" },
+        { "paint: {answers: {result: 1}}", "'answers': expected a list" },
+        { "paint: {answers: [1]}", "expected {result: ...} or {error: ...}" },
+        { "paint: {answers: [{result: 1, error: 2}]}", "expected {result: ...} or {error: ...}" },
+        { "paint: {answers: [{answer: 1}]}", "expected {result: ...} or {error: ...}" },
+        { "sleep: {answers: [{result: 1}]}", "'sleep' is a timer" },
         { "[]", "'tools': expected an object" },
     };
     struct tool_rules rules;
@@ -55,6 +61,21 @@ TEST(tool_rules, what_is_not_known_is_refused_with_its_place)
         EXPECT_EQ(read_rules(t, texts[i][0], &rules), PAWL_INVALID_REQUEST);
         EXPECT_HAS(t->scope.error.message, texts[i][1]);
     }
+}
+
+TEST(tool_rules, answers_are_told_by_the_attempt_and_the_last_one_stays)
+{
+    struct tool_rules rules;
+
+    EXPECT_OK(read_rules(t, "paint: {answers: [{error: dry}, {result: {a: 1.50}}]}", &rules));
+    EXPECT(!tool_rules_reply(&rules, STR("exec"), 1));
+    EXPECT(tool_rules_reply(&rules, STR("paint"), 1)->failed);
+    EXPECT_STR(tool_rules_reply(&rules, STR("paint"), 1)->json, "\"dry\"");
+    EXPECT_STR(tool_rules_reply(&rules, STR("paint"), 2)->json, "{\"a\":1.50}");
+    EXPECT(!tool_rules_reply(&rules, STR("paint"), 99)->failed);
+    EXPECT_OK(read_rules(t, "exec: {answers: [{result: null}], for: [ann]}", &rules));
+    EXPECT_STR(tool_rules_reply(&rules, STR("exec"), 1)->json, "null");
+    EXPECT(!tool_rules_allow(&rules, STR("exec"), STR("bob")));
 }
 
 static bool is_private(const char *text)

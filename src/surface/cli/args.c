@@ -253,19 +253,29 @@ pawl_status file_read(struct scope *scope, const char *path, str *out)
 
 /* ---- Options and operands as members of an input ---- */
 
-static pawl_status put_json(struct cli *cli, const struct given *given, struct buf *input)
+pawl_status args_json(struct cli *cli, const struct cli_option *option, const char *value, str *out)
 {
-    str text = str_of(given->value);
-    struct node *value;
+    str text = str_of(value);
+    struct node *node;
 
-    if (given->value[0] == '@' && file_read(&cli->scope, given->value + 1, &text) != PAWL_OK)
+    if (value[0] == '@' && file_read(&cli->scope, value + 1, &text) != PAWL_OK)
         return cli->scope.error.status;
-    if (node_read_json(&cli->scope, text, &value) != PAWL_OK)
+    if (node_read_json(&cli->scope, text, &node) != PAWL_OK)
         return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
                           "--%s is not JSON: %.300s (a text needs its quotes: '\"text\"')",
-                          given->option->name, cli->scope.error.message);
+                          option->name, cli->scope.error.message);
+    *out = node->raw;
+    return PAWL_OK;
+}
+
+static pawl_status put_json(struct cli *cli, const struct given *given, struct buf *input)
+{
+    str json;
+
+    if (args_json(cli, given->option, given->value, &json) != PAWL_OK)
+        return cli->scope.error.status;
     json_key(input, given->option->member);
-    json_raw(input, value->raw);
+    json_raw(input, json);
     return PAWL_OK;
 }
 
@@ -282,13 +292,13 @@ static pawl_status put_number(struct cli *cli, const struct given *given, struct
     return PAWL_OK;
 }
 
-static pawl_status split_pair(struct cli *cli, const struct given *given, str *key, str *value)
+pawl_status args_pair(struct cli *cli, const struct given *given, str *key, str *value)
 {
     const char *equals = strchr(given->value, '=');
 
     if (!equals || equals == given->value)
-        return scope_fail(&cli->scope, PAWL_INVALID_REQUEST, "--%s: expected K=V, found '%s'",
-                          given->option->name, given->value);
+        return scope_fail(&cli->scope, PAWL_INVALID_REQUEST, "--%s: expected %s, found '%s'",
+                          given->option->name, given->option->value, given->value);
     *key = (str){ given->value, (size_t)(equals - given->value) };
     *value = str_of(equals + 1);
     return PAWL_OK;
@@ -298,7 +308,7 @@ static pawl_status put_filter(struct cli *cli, const struct given *given, struct
 {
     str key = STR_NONE, value = STR_NONE;
     struct buf name;
-    pawl_status status = split_pair(cli, given, &key, &value);
+    pawl_status status = args_pair(cli, given, &key, &value);
 
     if (status != PAWL_OK)
         return status;
@@ -324,7 +334,7 @@ static pawl_status put_labels(struct cli *cli, uint32_t first, struct buf *input
     for (uint32_t i = first; i < cli->given_count; i++) {
         if (cli->given[i].option != option)
             continue;
-        if (split_pair(cli, &cli->given[i], &key, &value) != PAWL_OK)
+        if (args_pair(cli, &cli->given[i], &key, &value) != PAWL_OK)
             return cli->scope.error.status;
         json_key_str(input, key);
         json_str(input, value);

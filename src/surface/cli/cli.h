@@ -110,7 +110,6 @@ struct cli {
     const struct pawl_module *module; /* of a program that is more than pawl; NULL: none */
 };
 
-
 /* ---- args.c ---- */
 
 /* Fill cli from the words. USAGE (said on stderr) or DONE. cli->verb NULL: no verb given. */
@@ -121,6 +120,12 @@ bool args_flag(const struct cli *cli, const char *name);
 /* Write the members that options and operands name, without the braces. Ids among the
  * operands are looked up. Fails with INVALID_REQUEST and what the lookup fails with. */
 pawl_status args_members(struct cli *cli, struct buf *input);
+
+/* An option's value as it was written: KEY=VALUE; JSON, or @FILE with JSON in it. INVALID_REQUEST.
+ */
+pawl_status args_pair(struct cli *cli, const struct given *given, str *key, str *value);
+pawl_status args_json(struct cli *cli, const struct cli_option *option, const char *value,
+                      str *out);
 
 /* Can this file ("-": standard input) be read? If not, that is said on stderr. */
 bool file_is_readable(const char *path);

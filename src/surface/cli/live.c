@@ -102,11 +102,10 @@ static void put_waits(struct live *live, const struct node *list)
 
 static void put_spinner(struct live *live, const struct node *instance)
 {
-    static const char *const frames[] = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧" };
     struct term *term = &live->cli->term;
     str status = member_str(instance, "status");
 
-    term_put(term, LIVE, "  %s ", frames[live->frame++ % 8]);
+    term_put(term, LIVE, "  %s ", spinner_at(live->frame++));
     term_put(term, status_style(status), "%.*s", STR_ARG(status));
 }
 
@@ -191,6 +190,10 @@ static int leave(struct live *live)
 {
     clear_line(live);
     fflush(live->cli->term.out);
+    if (!store_file(live->cli->store)) { /* in memory: nothing is left */
+        fprintf(stderr, "  stopped after entry %lld\n", (long long)live->seq);
+        return EXIT_REJECTED;
+    }
     fprintf(stderr, "  left suspended after entry %lld; go on: %s resume %s\n",
             (long long)live->seq, live->cli->command, live->id);
     return EXIT_REJECTED;
@@ -240,7 +243,7 @@ static int look_at_tree(struct live *live, bool *over)
     scope_init(&cli->scope, &heap_libc, CLI_MEMORY_MAX);
     term_measure(&cli->term);
     frame_begin(watching);
-    status = view_draw(cli, live->id, frame_rows(watching), &instance);
+    status = view_draw(cli, live->id, frame_rows(watching), live->frame, &instance);
     if (status == PAWL_OK && !has_ended(instance)) {
         live->seq = member_int(instance, "next_sequence_number") - 1;
         put_spinner(live, instance);
@@ -257,6 +260,80 @@ static int look_at_tree(struct live *live, bool *over)
     return status == PAWL_OK ? code : report(cli, &cli->scope.error);
 }
 
+/* ---- A trial ---- */
+
+/* Of a step that nobody takes; "" if it has none. */
+static str tool_of(struct live *live, str name)
+{
+    struct node *answer;
+    const struct node *steps;
+    str tool = STR("");
+
+    if (target_ask_id(live->cli, &live->scope, "instance.steps", live->id, &answer, NULL) !=
+        PAWL_OK)
+        return tool;
+    steps = node_find(answer, "steps");
+    for (const struct node *step = steps ? steps->first : NULL; step; step = step->next)
+        if (str_eq(member_str(step, "name"), name))
+            tool = member_str(step, "tool");
+    return tool;
+}
+
+/* What to say to get it over this. */
+static void put_advice(struct live *live, const struct node *item)
+{
+    struct term term = live->cli->term;
+    str kind = member_str(item, "kind"), name = member_str(item, "name");
+
+    term.out = stderr;
+    fprintf(stderr, "  waits for %.*s ", STR_ARG(kind));
+    term_cell(&term, PLAIN, name, LIMIT_ACTION, 0);
+    if (str_is(kind, "signal")) {
+        fputs("; say: --signal ", stderr);
+        term_cell(&term, PLAIN, name, LIMIT_ACTION, 0);
+        fputs("=JSON", stderr);
+    }
+    if (str_is(kind, "approval"))
+        fputs("; say: --approve WHO, or --reject WHO", stderr);
+    if (str_is(kind, "step") && tool_of(live, name).size > 0) {
+        fputs(", whose tool is not here; say: --stub ", stderr);
+        term_cell(&term, PLAIN, tool_of(live, name), LIMIT_ACTION, 0);
+        fputs("=JSON", stderr);
+    }
+    fputc('\n', stderr);
+}
+
+static int leave_stuck(struct live *live)
+{
+    struct node *why = NULL;
+    const struct node *list;
+
+    clear_line(live);
+    fflush(live->cli->term.out);
+    fputs("  suspended, and its time will not come\n", stderr);
+    scope_clear(&live->scope);
+    if (target_ask_id(live->cli, &live->scope, "instance.why", live->id, &why, NULL) != PAWL_OK)
+        return report(live->cli, &live->scope.error);
+    list = node_find(why, "waiting_for");
+    for (const struct node *item = list ? list->first : NULL; item; item = item->next)
+        put_advice(live, item);
+    return EXIT_REJECTED;
+}
+
+/* How long to wait before the next look; less than 0: no more, *code says why. */
+static int64_t drive(struct live *live, struct trial *trial, int *code)
+{
+    int64_t wait_ms;
+
+    if (trial_go_on(trial, live->id, &wait_ms) != PAWL_OK) {
+        *code = report(live->cli, &trial->scope.error);
+        return TRIAL_STUCK;
+    }
+    if (wait_ms == TRIAL_STUCK)
+        *code = leave_stuck(live);
+    return wait_ms;
+}
+
 /* ---- The loop ---- */
 
 static bool is_flow(struct live *live)
@@ -268,7 +345,8 @@ static bool is_flow(struct live *live)
            str_is(member_str(instance, "kind"), "flow");
 }
 
-int live_follow(struct cli *cli, struct host *host, const char *id, int64_t after_seq)
+int live_follow(struct cli *cli, struct host *host, const char *id, int64_t after_seq,
+                struct trial *trial)
 {
     struct live live = { .cli = cli, .host = host, .id = id, .seq = after_seq, .actions_seq = -1 };
     int64_t wait_ms = POLL_MIN_MS;
@@ -283,6 +361,10 @@ int live_follow(struct cli *cli, struct host *host, const char *id, int64_t afte
     for (;;) {
         code = look_on(&live, &over);
         if (over)
+            break;
+        if (trial)
+            wait_ms = drive(&live, trial, &code);
+        if (wait_ms < 0)
             break;
         if (host_wait(host, wait_ms)) {
             code = leave(&live);

@@ -167,9 +167,19 @@ void put_actions(struct cli *cli, const struct node *instance)
              member_true(first, "requires_reason") ? " --reason TEXT" : "");
 }
 
-static void put_waits(struct cli *cli, const struct node *why)
+/* How somebody says yes to a gate: by the id of the attempt that waits under this name. */
+static void put_gate(struct cli *cli, const struct node *steps, str name)
 {
-    const struct node *list = node_find(why, "waiting_for");
+    for (const struct node *step = steps ? steps->first : NULL; step; step = step->next)
+        if (str_eq(member_str(step, "name"), name) && str_is(member_str(step, "status"), "pending"))
+            term_put(&cli->term, DIM, "      %s approve %.*s --actor WHO\n", cli->command,
+                     STR_ARG(member_str(step, "step_id")));
+}
+
+static void put_waits(struct cli *cli, const struct showing *showing)
+{
+    const struct node *list = node_find(showing->why, "waiting_for");
+    const struct node *steps = showing->steps ? node_find(showing->steps, "steps") : NULL;
     bool titled = false;
 
     for (const struct node *item = list ? list->first : NULL; item; item = item->next) {
@@ -185,6 +195,8 @@ static void put_waits(struct cli *cli, const struct node *why)
         fprintf(cli->term.out, "    %.*s ", STR_ARG(kind));
         term_cell(&cli->term, BOLD, member_str(item, "name"), LIMIT_ACTION, 0);
         term_put(&cli->term, DIM, until[0] ? "  %s\n" : "%s\n", until);
+        if (str_is(kind, "approval"))
+            put_gate(cli, steps, member_str(item, "name"));
     }
 }
 
@@ -249,13 +261,22 @@ static void put_body(struct cli *cli, const struct showing *showing)
         put_steps(cli, showing);
     else
         put_path(cli, showing);
-    put_waits(cli, showing->why);
+    put_waits(cli, showing);
     put_actions(cli, showing->instance);
 }
 
-pawl_status view_draw(struct cli *cli, const char *id, int rows, struct node **instance)
+const char *spinner_at(uint32_t frame)
 {
-    struct showing showing = { .lines_max = rows > 12 ? (uint32_t)rows - 8 : 4 };
+    static const char *const frames[] = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧" };
+
+    return frames[frame % 8];
+}
+
+pawl_status view_draw(struct cli *cli, const char *id, int rows, uint32_t frame,
+                      struct node **instance)
+{
+    struct showing showing = { .lines_max = rows > 12 ? (uint32_t)rows - 8 : 4,
+                               .spinner = spinner_at(frame) };
     pawl_status status =
         target_ask_id(cli, &cli->scope, "instance.get", id, &showing.instance, NULL);
 

@@ -4,7 +4,8 @@
 #include "base/time.h"
 #include "surface/cli/view.h"
 
-#define LINES_MAX        200 /* beyond this only steps under way and failed ones are shown */
+#define LINES_MAX        200 /* beyond this: steps under way, failed ones, first and last */
+#define EDGE_LINES       3
 #define NAME_MAX_COLUMNS 40
 
 struct step_sum { /* all attempts of one step */
@@ -90,6 +91,8 @@ static void put_step(struct cli *cli, const struct showing *showing, const struc
     str status = sum.last ? member_str(sum.last, "status") : STR("");
     const char *mark = sum.last ? status_mark(status) : "·";
 
+    if (showing->spinner && str_is(status, "running"))
+        mark = showing->spinner;
     term_put(&cli->term, sum.last ? status_style(status) : DIM, "%s ", mark);
     term_cell(&cli->term, sum.last ? PLAIN : DIM, name,
               cli->term.tty ? NAME_MAX_COLUMNS : TABLE_CELL_MAX, 0);
@@ -120,19 +123,29 @@ static int put_branches(struct cli *cli, const struct node *line)
     return 2 + (int)depth * 3;
 }
 
-static bool is_worth_a_line(const struct showing *showing, const struct node *node, uint32_t count)
+struct room { /* for lines: of more than fit, those that matter, and where it begins and ends */
+    uint32_t max, count, at, shown;
+};
+
+static bool is_worth_a_line(struct room *room, const struct node *node)
 {
     str mark = member_str(node, "mark");
+    bool is_edge = room->at < EDGE_LINES || room->at + EDGE_LINES >= room->count;
+    bool matters = str_is(mark, "present") || str_is(mark, "failed");
 
-    return count <= (showing->lines_max ? showing->lines_max : LINES_MAX) ||
-           str_is(mark, "present") || str_is(mark, "failed");
+    room->at++;
+    if (room->count > room->max && !is_edge && (!matters || room->shown >= room->max))
+        return false;
+    room->shown++;
+    return true;
 }
 
 void put_steps(struct cli *cli, const struct showing *showing)
 {
     const struct node *lines = node_find(showing->graph, "lines");
     const struct node *nodes = node_find(showing->graph, "nodes");
-    uint32_t hidden = 0;
+    struct room room = { .max = showing->lines_max ? showing->lines_max : LINES_MAX,
+                         .count = lines ? lines->count : 0 };
 
     for (const struct node *line = lines ? lines->first : NULL; line; line = line->next) {
         const struct node *at = node_find(line, "node"), *node = NULL;
@@ -141,10 +154,8 @@ void put_steps(struct cli *cli, const struct showing *showing)
 
         if (at && at->kind == NODE_NUMBER)
             node = node_at(nodes, (uint32_t)member_int(line, "node"));
-        if (!is_worth_a_line(showing, node, lines->count)) {
-            hidden++;
+        if (!is_worth_a_line(&room, node))
             continue;
-        }
         columns = put_branches(cli, line);
         if (node)
             put_step(cli, showing, node, columns);
@@ -152,9 +163,10 @@ void put_steps(struct cli *cli, const struct showing *showing)
             term_cell(&cli->term, DIM, word, LIMIT_ACTION, 0);
         fputc('\n', cli->term.out);
     }
-    if (hidden > 0)
-        term_put(&cli->term, DIM, "  ⋮ %u lines more: %s graph --instance %.10s\n", hidden,
-                 cli->command, member_str(showing->instance, "instance_id").data);
+    if (room.shown < room.at)
+        term_put(&cli->term, DIM, "  ⋮ %u lines more: %s graph --instance %.10s\n",
+                 room.at - room.shown, cli->command,
+                 member_str(showing->instance, "instance_id").data);
     if (showing->lines_max > 0) /* a frame: no room for hints */
         return;
     term_put(&cli->term, DIM, "\n  %lld entries: %s history %.10s\n",

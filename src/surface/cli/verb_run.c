@@ -5,6 +5,7 @@
 
 #define CONTEXT_ENTRIES 3 /* shown again when an instance is resumed */
 
+/* A port of its own, so that other commands beside it go through it. */
 static const struct host_options here = { .listen = "127.0.0.1:0", .allow_exec = true };
 
 static pawl_status create(struct cli *cli, const char *definition, struct node **out, str *text)
@@ -34,34 +35,120 @@ static void announce(struct cli *cli, const char *id, str text)
     fflush(cli->term.out);
 }
 
+/* Definitions beside it: those of its children. */
+static bool define_others(struct cli *cli, int *code)
+{
+    struct put put;
+
+    for (uint32_t i = 0; i < cli->given_count; i++) {
+        const struct given *given = &cli->given[i];
+
+        if (strcmp(given->option->name, "with") != 0 ||
+            define_file(cli, given->value, NULL, &put) == PAWL_OK)
+            continue;
+        *code = report_definition(cli, given->value, &put);
+        return false;
+    }
+    return true;
+}
+
+static int follow(struct cli *cli, struct host *host, const char *id, int64_t after_seq)
+{
+    struct trial trial;
+    int code;
+
+    if (!args_flag(cli, "test"))
+        return live_follow(cli, host, id, after_seq, NULL);
+    trial_init(&trial, cli);
+    code = live_follow(cli, host, id, after_seq, &trial);
+    trial_fini(&trial);
+    return code;
+}
+
 static int run_here(struct cli *cli, struct host *host)
 {
     struct put put;
     struct node *created;
     const char *id;
     str text;
+    int code;
 
+    if (!define_others(cli, &code))
+        return code;
     if (define_file(cli, cli->operands[0], args_option(cli, "name"), &put) != PAWL_OK)
         return report_definition(cli, cli->operands[0], &put);
     if (create(cli, put.name, &created, &text) != PAWL_OK)
         return report(cli, &cli->scope.error);
     id = member_str(created, "instance_id").data;
     announce(cli, id, text);
-    return live_follow(cli, host, id, 0);
+    return follow(cli, host, id, 0);
+}
+
+/* What replaces tools or moves the clock happens in the owner of the store, so that must be us. */
+static int refuse_owner(struct cli *cli, const char *option)
+{
+    scope_fail(&cli->scope, PAWL_IN_USE,
+               "--%s needs a store of its own, and %s is served at %s; name another, or none with "
+               "--test",
+               option, cli->store, cli->target.address);
+    return report(cli, &cli->scope.error);
+}
+
+static int in_host(struct cli *cli, int (*run)(struct cli *, struct host *))
+{
+    struct host_options options = here;
+    struct host host;
+    const char *option = args_flag(cli, "test") ? "test" : "stub";
+    int code;
+
+    options.test_clock = args_flag(cli, "test");
+    if (run_tools(cli, &options) != PAWL_OK || host_open(cli, &options, &host) != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    if (!host.server && args_flag(cli, option))
+        code = refuse_owner(cli, option);
+    else
+        code = run(cli, &host);
+    host_close(cli, &host);
+    return code;
+}
+
+/* Words that say something only to a trial. */
+static bool is_for_trials(const char *option)
+{
+    return strcmp(option, "signal") == 0 || strcmp(option, "approve") == 0 ||
+           strcmp(option, "reject") == 0;
+}
+
+static int check_words(struct cli *cli)
+{
+    for (uint32_t i = 0; i < cli->given_count; i++) {
+        const char *option = cli->given[i].option->name;
+
+        if (strcmp(option, "with") == 0 && !file_is_readable(cli->given[i].value))
+            return EXIT_USAGE;
+        if (is_for_trials(option) && !args_flag(cli, "test"))
+            return usage_fail(cli, "--%s goes with --test", option);
+    }
+    return EXIT_DONE;
+}
+
+/* In a store for trials, if that is what was asked for. */
+static int in_store(struct cli *cli, int (*run)(struct cli *, struct host *))
+{
+    if (args_flag(cli, "test") && trial_store(cli) != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    return in_host(cli, run);
 }
 
 int verb_run(struct cli *cli)
 {
-    struct host host;
-    int code;
+    int code = check_words(cli);
 
-    if (!file_is_readable(cli->operands[0]))
-        return EXIT_USAGE;
-    if (host_open(cli, &here, &host) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    code = run_here(cli, &host);
-    host_close(cli, &host);
-    return code;
+    if (code == EXIT_DONE && !file_is_readable(cli->operands[0]))
+        code = EXIT_USAGE;
+    if (args_flag(cli, "test") && !cli->store_given)
+        cli->store = "memory:";
+    return code == EXIT_DONE ? in_store(cli, run_here) : code;
 }
 
 /* Only one that is paused: whose instance merely stopped needs no permission to go on. */
@@ -104,22 +191,19 @@ static int resume_here(struct cli *cli, struct host *host)
     if (!cli->json)
         put_title(cli, instance);
     seq = member_int(instance, "next_sequence_number") - 1;
-    return live_follow(cli, host, id, seq > CONTEXT_ENTRIES ? seq - CONTEXT_ENTRIES : 0);
+    return follow(cli, host, id, seq > CONTEXT_ENTRIES ? seq - CONTEXT_ENTRIES : 0);
 }
 
 int verb_resume(struct cli *cli)
 {
     const char *file = store_file(cli->store);
-    struct host host;
-    int code;
+    int code = check_words(cli);
 
+    if (code != EXIT_DONE)
+        return code;
     if (file && access(file, F_OK) != 0) {
         scope_fail(&cli->scope, PAWL_NOT_KNOWN, "there is no store at '%s'", file);
         return report(cli, &cli->scope.error);
     }
-    if (host_open(cli, &here, &host) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    code = resume_here(cli, &host);
-    host_close(cli, &host);
-    return code;
+    return in_store(cli, resume_here);
 }

@@ -16,7 +16,7 @@ struct watch {
     struct follow follow;
     const char *id; /* NULL: all */
     char recent[RECENT][RECENT_SIZE];
-    uint32_t recent_count;
+    uint32_t recent_count, frame;
     bool has_ended;
     int64_t told_seq, end_seq; /* of the last entry told; of the one that ended it */
     int code;
@@ -158,7 +158,8 @@ static void note_end(struct watch *watch, const struct node *instance)
 static pawl_status draw_one(struct watch *watch)
 {
     struct node *instance;
-    pawl_status status = view_draw(watch->cli, watch->id, frame_rows(&watch->watching), &instance);
+    pawl_status status =
+        view_draw(watch->cli, watch->id, frame_rows(&watch->watching), watch->frame++, &instance);
 
     if (status == PAWL_OK)
         note_end(watch, instance);

@@ -72,6 +72,29 @@ static const struct cli_option cancel_options[] = {
     { 0 },
 };
 
+#define OPTION_CONFIG \
+    { "config", "FILE", OPTION_TEXT, NULL, "read this file; without it pawl.yaml, if it is here" }
+#define OPTION_STUB \
+    { "stub", "TOOL=ANSWER", OPTION_TEXT, NULL, \
+      "what a tool answers instead: JSON, @FILE, or fail:REASON; given again: the next attempt's" }
+
+#define OPTIONS_TRIAL \
+    { "signal", "NAME[@AFTER]=JSON", OPTION_TEXT, NULL, \
+      "with --test: sent once, as soon as it is awaited, or after so long (2d)" }, \
+    { "approve", "WHO", OPTION_TEXT, NULL, "with --test: who approves every gate; any number of them" }, \
+    { "reject", "WHO", OPTION_TEXT, NULL, "with --test: who rejects every gate" }
+
+static const struct cli_option resume_options[] = {
+    { "reason", "TEXT", OPTION_TEXT, "reason", "why; kept word for word" },
+    OPTION_ACTOR,
+    OPTION_KEY,
+    OPTION_CONFIG,
+    OPTION_STUB,
+    { "test", NULL, OPTION_FLAG, NULL, "of a store that `run --test` made: go on by its clock" },
+    OPTIONS_TRIAL,
+    { 0 },
+};
+
 static const struct cli_option held_options[] = {
     { "reason", "TEXT", OPTION_TEXT, "reason", "why; kept word for word" },
     OPTION_ACTOR,
@@ -131,6 +154,11 @@ static const struct cli_option run_options[] = {
     { "correlation", "ID", OPTION_TEXT, "correlation_id", "what belongs together" },
     { "label", "K=V", OPTION_LABEL, "labels", "a label; any number of them" },
     { "name", "NAME", OPTION_TEXT, NULL, "the definition's name, if the file does not say" },
+    { "with", "FILE", OPTION_TEXT, NULL, "a definition beside it, its children's; any number of them" },
+    OPTION_CONFIG,
+    OPTION_STUB,
+    { "test", NULL, OPTION_FLAG, NULL, "by a clock that need not be waited for; in memory, unless --store says where" },
+    OPTIONS_TRIAL,
     { 0 },
 };
 
@@ -143,7 +171,7 @@ static const struct cli_option verify_options[] = {
 };
 
 static const struct cli_option serve_options[] = {
-    { "config", "FILE", OPTION_TEXT, NULL, "read this file; without it pawl.yaml, if it is here" },
+    OPTION_CONFIG,
     { "listen", "HOST:PORT", OPTION_TEXT, NULL, "where to listen (127.0.0.1:7295; port 0: any free)" },
     { "test", NULL, OPTION_FLAG, NULL, "a virtual clock that only test.advance moves" },
     { "examples", NULL, OPTION_FLAG, NULL, "put the examples and begin a few instances" },
@@ -206,7 +234,9 @@ const struct verb verbs[] = {
     { "define", BEGIN, "FILE...", 1, MANY, "put definitions (YAML or JSON) into the store", define_options,
       "pawl define examples/order.yaml\npawl define draft.yaml --name order\n", .run = verb_define },
     { "run", BEGIN, "FILE", 1, 1, "put a definition, start it, run it to its end here", run_options,
-      "pawl run examples/report.yaml\npawl run examples/report.yaml --input '{\"title\":\"May\"}'\n",
+      "pawl run examples/report.yaml --input '{\"month\":\"May\"}'\n"
+      "pawl run examples/payment.yaml --test --signal paid='{\"amount\":12}'\n"
+      "pawl run examples/research.yaml --stub knowledge_search=fail:busy --stub knowledge_search='[]' ...\n",
       "instance.create", .run = verb_run },
 
     { "start", WORK, "DEFINITION", 1, 1, "create an instance", start_options,
@@ -234,7 +264,7 @@ const struct verb verbs[] = {
     { "pause", WORK, "ID", 1, 1, "hold an instance: it takes nothing but cancel", held_options,
       "pawl pause @last --reason audit\n",
       "instance.pause", { "instance_id" }, .render = render_status },
-    { "resume", WORK, "ID", 1, 1, "clear a pause, go on and run it to its end here", held_options,
+    { "resume", WORK, "ID", 1, 1, "clear a pause, go on and run it to its end here", resume_options,
       "pawl resume @last\n", NULL, { "instance_id" }, .run = verb_resume },
 
     { "amend", WORK, "ID DEFINITION", 2, 2, "let a running flow go on by another version", amend_options,

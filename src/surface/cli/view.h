@@ -8,10 +8,14 @@ struct showing { /* answers; those that do not concern its kind are NULL */
     struct node *instance, *history, *why, *steps, *graph, *variables;
     int64_t entries_max; /* of the newest; 0: all */
     uint32_t lines_max;  /* of steps; 0: the usual */
+    const char *spinner; /* what stands before a running step; NULL: its mark */
 };
 
-/* One instance in about so many rows; *instance as it was read. For views that are drawn anew. */
-pawl_status view_draw(struct cli *cli, const char *id, int rows, struct node **instance);
+/* One instance in about so many rows; *instance as it was read. For views that are drawn anew, the
+ * frame-th time: what runs is seen to turn. */
+pawl_status view_draw(struct cli *cli, const char *id, int rows, uint32_t frame,
+                      struct node **instance);
+const char *spinner_at(uint32_t frame);
 
 /* The rows of instance.list as a table. */
 void put_list(struct cli *cli, const struct node *answer);

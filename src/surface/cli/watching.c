@@ -143,7 +143,8 @@ void frame_begin(struct watching *watching)
         term->out = watching->frame;
 }
 
-/* Line by line over what is there; what is longer than the terminal is cut by it. */
+/* Line by line over what is there; what is longer than the terminal is cut by it. Cleared first: in
+ * the last column the cursor stands still, and clearing behind a line would take its end. */
 static void put_frame(struct watching *watching, FILE *out)
 {
     const char *line = watching->text;
@@ -155,7 +156,7 @@ static void put_frame(struct watching *watching, FILE *out)
     for (; *line && count + 1 < rows; count++) {
         int size = (int)strcspn(line, "\n");
 
-        fprintf(out, "%.*s\033[K\n", size, line);
+        fprintf(out, "\033[K%.*s\n", size, line);
         line += size + (line[size] == '\n');
     }
     fputs("\033[J" WRAP, out);

@@ -1,0 +1,119 @@
+/* stubs.c - which tools a run may call: what pawl.yaml says, and answers in the place of tools
+ * (--stub TOOL=JSON, --stub TOOL=fail:REASON), told as the rules of tool/rules.h. */
+#include "api/config.h"
+#include "surface/cli/host.h"
+
+#define STUB_FAILS "fail:"
+
+struct stub {
+    str tool, json;
+    bool failed;
+};
+
+/* A reason that is no JSON is a text. */
+static pawl_status read_reason(struct cli *cli, str text, str *out)
+{
+    struct buf json;
+    struct node *value;
+
+    if (node_read_json(&cli->scope, text, &value) == PAWL_OK) {
+        *out = value->raw;
+        return PAWL_OK;
+    }
+    cli->scope.error = (pawl_error){ .status = PAWL_OK };
+    buf_init(&json, cli->scope.arena.heap, CLI_ANSWER_MAX);
+    json_str(&json, text);
+    *out = buf_keep(&json, &cli->scope.arena);
+    buf_fini(&json);
+    return out->data ? PAWL_OK : scope_no_memory(&cli->scope);
+}
+
+static pawl_status read_stub(struct cli *cli, const struct given *given, struct stub *out)
+{
+    str value;
+
+    if (args_pair(cli, given, &out->tool, &value) != PAWL_OK)
+        return cli->scope.error.status;
+    out->failed = str_starts(value, STR(STUB_FAILS));
+    return out->failed ? read_reason(cli, str_from(value, strlen(STUB_FAILS)), &out->json)
+                       : args_json(cli, given->option, value.data, &out->json);
+}
+
+static pawl_status read_stubs(struct cli *cli, struct stub stubs[CLI_OPTIONS_MAX], uint32_t *count)
+{
+    pawl_status status = PAWL_OK;
+
+    *count = 0;
+    for (uint32_t i = 0; i < cli->given_count && status == PAWL_OK; i++)
+        if (strcmp(cli->given[i].option->name, "stub") == 0)
+            status = read_stub(cli, &cli->given[i], &stubs[(*count)++]);
+    return status;
+}
+
+static bool is_among(const struct stub *stubs, uint32_t count, str tool)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (str_eq(stubs[i].tool, tool))
+            return true;
+    return false;
+}
+
+/* All answers of one tool, at the first of them: given again, it is what the next attempt gets. */
+static void put_answers(const struct stub *stubs, uint32_t count, uint32_t first, struct buf *out)
+{
+    json_key_str(out, stubs[first].tool);
+    json_open(out, '{');
+    json_key(out, "answers");
+    json_open(out, '[');
+    for (uint32_t i = first; i < count; i++) {
+        if (!str_eq(stubs[i].tool, stubs[first].tool))
+            continue;
+        json_open(out, '{');
+        json_key(out, stubs[i].failed ? "error" : "result");
+        json_raw(out, stubs[i].json);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+    json_close(out, '}');
+}
+
+static pawl_status merge(struct cli *cli, const char *configured, const struct stub *stubs,
+                         uint32_t count, const char **out)
+{
+    struct node *rules = NULL;
+    struct buf text;
+    str kept;
+
+    if (configured && node_read_json(&cli->scope, str_of(configured), &rules) != PAWL_OK)
+        return cli->scope.error.status;
+    input_init(&text);
+    for (const struct node *rule = rules ? rules->first : NULL; rule; rule = rule->next)
+        if (!is_among(stubs, count, rule->key)) {
+            json_key_str(&text, rule->key);
+            json_raw(&text, rule->raw);
+        }
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_among(stubs, i, stubs[i].tool))
+            put_answers(stubs, count, i, &text);
+    json_close(&text, '}');
+    kept = buf_keep(&text, &cli->scope.arena);
+    buf_fini(&text);
+    *out = kept.data;
+    return kept.data ? PAWL_OK : scope_no_memory(&cli->scope);
+}
+
+pawl_status run_tools(struct cli *cli, struct host_options *options)
+{
+    struct stub stubs[CLI_OPTIONS_MAX];
+    struct config config;
+    uint32_t count;
+    pawl_status status = config_load(cli, &config);
+
+    if (status == PAWL_OK)
+        status = read_stubs(cli, stubs, &count);
+    if (status != PAWL_OK)
+        return status;
+    options->workers = config.workers;
+    options->tools = config.tools;
+    return count > 0 ? merge(cli, config.tools, stubs, count, &options->tools) : PAWL_OK;
+}

@@ -1,0 +1,305 @@
+/* trial.c - `run --test`: time that does not have to be waited for. The clock is moved to whatever
+ * falls due next, but not before everything that was told on the command line (--signal, --approve,
+ * --reject) has been said to whoever waits for it. */
+#include "base/time.h"
+#include "surface/cli/host.h"
+#include "surface/cli/view.h"
+#include <unistd.h>
+
+#define FAMILY_DEPTH_MAX 32
+#define SPAN_MAX_MS      (INT64_C(10) * 365 * 24 * 3600 * 1000) /* for a flow that never ends */
+#define ROWS_WAIT_MS     5
+
+struct decided { /* a gate to which everybody has said what they were named for */
+    struct decided *next;
+    str step;
+};
+
+static pawl_status ask(struct trial *trial, const char *operation, struct buf *input,
+                       struct node **out)
+{
+    json_close(input, '}');
+    return target_ask(trial->cli, &trial->scope, operation, input, out, NULL);
+}
+
+static void put_text(struct buf *input, const char *member, str value)
+{
+    json_key(input, member);
+    json_str(input, value);
+}
+
+/* ---- What it waits for, said by us ---- */
+
+struct told_signal {
+    str name, json;
+    int64_t at_ms; /* not before so much of its time has passed */
+};
+
+/* NAME=JSON, or NAME@DURATION=JSON. */
+static pawl_status read_signal(struct trial *trial, const struct given *given,
+                               struct told_signal *out)
+{
+    struct cli *cli = trial->cli;
+    str value;
+    const char *at;
+
+    if (args_pair(cli, given, &out->name, &value) != PAWL_OK ||
+        args_json(cli, given->option, value.data, &out->json) != PAWL_OK)
+        return scope_fail(&trial->scope, cli->scope.error.status, "%s", cli->scope.error.message);
+    out->at_ms = 0;
+    at = memchr(out->name.data, '@', out->name.size);
+    if (at && duration_parse(str_from(out->name, (size_t)(at - out->name.data) + 1), &out->at_ms))
+        out->name.size = (size_t)(at - out->name.data);
+    return PAWL_OK;
+}
+
+static bool is_unsent(const struct trial *trial, uint32_t i)
+{
+    return strcmp(trial->cli->given[i].option->name, "signal") == 0 && !trial->is_sent[i];
+}
+
+/* The next --signal of this name, each once, in the order given. */
+static pawl_status send_signal(struct trial *trial, str id, str name, bool *said)
+{
+    struct cli *cli = trial->cli;
+    struct told_signal told;
+    struct node *answer;
+    struct buf input;
+
+    for (uint32_t i = 0; i < cli->given_count; i++) {
+        if (!is_unsent(trial, i))
+            continue;
+        if (read_signal(trial, &cli->given[i], &told) != PAWL_OK)
+            return trial->scope.error.status;
+        if (!str_eq(told.name, name) || told.at_ms > trial->span_ms)
+            continue;
+        trial->is_sent[i] = *said = true;
+        input_init(&input);
+        put_text(&input, "instance_id", id);
+        put_text(&input, "name", name);
+        json_key(&input, "payload");
+        json_raw(&input, told.json);
+        return ask(trial, "signal.send", &input, &answer);
+    }
+    return PAWL_OK;
+}
+
+/* The attempt that waits under this name. */
+static pawl_status find_gate(struct trial *trial, str id, str name, str *out)
+{
+    struct node *answer;
+    const struct node *steps;
+    struct buf input;
+    pawl_status status;
+
+    *out = STR_NONE;
+    input_init(&input);
+    put_text(&input, "instance_id", id);
+    status = ask(trial, "instance.steps", &input, &answer);
+    steps = status == PAWL_OK ? node_find(answer, "steps") : NULL;
+    for (const struct node *step = steps ? steps->first : NULL; step; step = step->next)
+        if (str_eq(member_str(step, "name"), name) && str_is(member_str(step, "status"), "pending"))
+            *out = member_str(step, "step_id");
+    return status;
+}
+
+/* A stranger to this gate is not counted; another may be meant. */
+static pawl_status decide_as(struct trial *trial, const struct given *given, str step, bool *said)
+{
+    bool approves = strcmp(given->option->name, "approve") == 0;
+    struct node *answer;
+    struct buf input;
+    pawl_status status;
+
+    input_init(&input);
+    put_text(&input, "step_id", step);
+    put_text(&input, "actor_ref", str_of(given->value));
+    status = ask(trial, approves ? "step.approve" : "step.reject", &input, &answer);
+    if (status == PAWL_FORBIDDEN || status == PAWL_NOT_AWAITING) {
+        trial->scope.error = (pawl_error){ .status = PAWL_OK };
+        return PAWL_OK;
+    }
+    *said = *said || status == PAWL_OK;
+    return status;
+}
+
+static bool has_decided(const struct trial *trial, str step)
+{
+    for (const struct decided *gate = trial->gates; gate; gate = gate->next)
+        if (str_eq(gate->step, step))
+            return true;
+    return false;
+}
+
+static pawl_status note_decided(struct trial *trial, str step)
+{
+    struct scope *scope = &trial->cli->scope; /* longer than one turn */
+    struct decided *gate = ARENA_NEW(&scope->arena, struct decided);
+
+    if (!gate)
+        return scope_no_memory(&trial->scope);
+    *gate = (struct decided){ .next = trial->gates, .step = arena_str(&scope->arena, step) };
+    trial->gates = gate;
+    return gate->step.data ? PAWL_OK : scope_no_memory(&trial->scope);
+}
+
+/* Everybody who was named says so, in the order given, to every gate once. */
+static pawl_status decide_gate(struct trial *trial, str id, str name, bool *said)
+{
+    struct cli *cli = trial->cli;
+    str step;
+    pawl_status status = find_gate(trial, id, name, &step);
+
+    if (status != PAWL_OK || !step.data || has_decided(trial, step))
+        return status;
+    status = note_decided(trial, step);
+    for (uint32_t i = 0; i < cli->given_count && status == PAWL_OK; i++)
+        if (strcmp(cli->given[i].option->name, "approve") == 0 ||
+            strcmp(cli->given[i].option->name, "reject") == 0)
+            status = decide_as(trial, &cli->given[i], step, said);
+    return status;
+}
+
+/* To the instance and to whom it waits for. */
+static pawl_status say_to(struct trial *trial, str id, uint32_t depth, bool *said)
+{
+    struct node *why;
+    const struct node *list;
+    pawl_status status =
+        target_ask_id(trial->cli, &trial->scope, "instance.why", id.data, &why, NULL);
+
+    list = status == PAWL_OK ? node_find(why, "waiting_for") : NULL;
+    for (const struct node *item = list ? list->first : NULL; item && status == PAWL_OK && !*said;
+         item = item->next) {
+        str kind = member_str(item, "kind"), name = member_str(item, "name");
+
+        if (str_is(kind, "signal"))
+            status = send_signal(trial, id, name, said);
+        else if (str_is(kind, "approval"))
+            status = decide_gate(trial, id, name, said);
+        else if (str_is(kind, "child") && depth < FAMILY_DEPTH_MAX)
+            status = say_to(trial, member_str(item, "instance_id"), depth + 1, said);
+    }
+    return status;
+}
+
+/* ---- Time ---- */
+
+/* Until the first signal that has its time; -1: there is none. */
+static pawl_status next_signal(struct trial *trial, int64_t *out)
+{
+    struct told_signal told;
+
+    *out = -1;
+    for (uint32_t i = 0; i < trial->cli->given_count; i++) {
+        if (!is_unsent(trial, i))
+            continue;
+        if (read_signal(trial, &trial->cli->given[i], &told) != PAWL_OK)
+            return trial->scope.error.status;
+        if (told.at_ms > trial->span_ms && (*out < 0 || told.at_ms - trial->span_ms < *out))
+            *out = told.at_ms - trial->span_ms;
+    }
+    return PAWL_OK;
+}
+
+/* To what falls due next. Due at once are only rows that lag: they are written when nobody moves.
+ */
+static pawl_status move_clock(struct trial *trial, int64_t *wait_ms)
+{
+    pawl *p = trial->cli->target.local;
+    int64_t next_ms = pawl_next_due(p), signal_ms;
+
+    if (next_signal(trial, &signal_ms) != PAWL_OK)
+        return trial->scope.error.status;
+    if (signal_ms > 0 && (next_ms < 0 || signal_ms < next_ms))
+        next_ms = signal_ms;
+    trial->span_ms += next_ms > 0 ? next_ms : 0;
+    if (next_ms < 0 || trial->span_ms > SPAN_MAX_MS)
+        *wait_ms = TRIAL_STUCK;
+    else
+        *wait_ms = next_ms > 0 ? 0 : ROWS_WAIT_MS;
+    return *wait_ms == 0 ? pawl_test_advance(p, next_ms, &trial->scope.error) : PAWL_OK;
+}
+
+/* Let everything that is under way come to rest; tells how much of its time has passed. */
+static pawl_status settle(struct trial *trial, const char *id)
+{
+    struct node *answer, *instance;
+    struct buf input;
+    int64_t now_ms, begun_ms;
+    pawl_status status;
+
+    input_init(&input);
+    put_text(&input, "by", STR("0ms"));
+    status = ask(trial, "test.advance", &input, &answer);
+    if (status == PAWL_OK)
+        status = target_ask_id(trial->cli, &trial->scope, "instance.get", id, &instance, NULL);
+    if (status == PAWL_OK && time_parse(member_str(answer, "now"), &now_ms) &&
+        time_parse(member_str(instance, "instantiated_at"), &begun_ms))
+        trial->span_ms = now_ms - begun_ms;
+    return status;
+}
+
+pawl_status trial_go_on(struct trial *trial, const char *id, int64_t *wait_ms)
+{
+    bool said = false;
+    pawl_status status = PAWL_OK;
+
+    *wait_ms = 0;
+    scope_clear(&trial->scope);
+    if (!trial->is_settled)
+        status = settle(trial, id);
+    if (status == PAWL_OK)
+        status = say_to(trial, str_of(id), 0, &said);
+    trial->is_settled = !said;
+    return status == PAWL_OK && !said ? move_clock(trial, wait_ms) : status;
+}
+
+/* ---- Its store ---- */
+
+/* A store whose instances live by the real clock would have their time moved for good. */
+static pawl_status check_past(struct cli *cli)
+{
+    static const char query[] = "select exists (select 1 from pawl_instance) and not exists "
+                                "(select 1 from pawl_meta where key = 'test_now')";
+    struct node *answer;
+    const struct node *row;
+    struct buf input;
+    pawl_status status = target_open(cli, USE_READ, NULL);
+
+    input_init(&input);
+    put_text(&input, "text", str_of(query));
+    json_close(&input, '}');
+    if (status == PAWL_OK)
+        status = target_ask(cli, &cli->scope, "store.sql", &input, &answer, NULL);
+    else
+        buf_fini(&input);
+    target_close(cli);
+    if (status != PAWL_OK)
+        return status;
+    row = node_find(answer, "rows") ? node_find(answer, "rows")->first : NULL;
+    if (row && row->first && str_is(row->first->raw, "1"))
+        return scope_fail(&cli->scope, PAWL_CONFLICT,
+                          "%s has run by the real clock, which --test would move for good; name "
+                          "another store, or none",
+                          cli->store);
+    return PAWL_OK;
+}
+
+pawl_status trial_store(struct cli *cli)
+{
+    const char *file = store_file(cli->store);
+
+    return file && access(file, F_OK) == 0 ? check_past(cli) : PAWL_OK;
+}
+
+void trial_init(struct trial *trial, struct cli *cli)
+{
+    *trial = (struct trial){ .cli = cli };
+    scope_init(&trial->scope, &heap_libc, CLI_MEMORY_MAX);
+}
+
+void trial_fini(struct trial *trial)
+{
+    scope_fini(&trial->scope);
+}

@@ -1,0 +1,268 @@
+"""`pawl run --test` and `--stub`: flows tried out without waiting and without their tools; and every example of
+examples/ run to its end (issue 5, section 3; B43)."""
+import json
+import re
+import subprocess
+
+from harness import EXAMPLES, Terminal, main
+
+MONTH = """name: month
+steps:
+  start: {name: nap, wait: {timer: 30d}, next: work}
+  work: {tool: paint, args: {colour: "{{input.colour}}"}, retry: {max: 3, backoff: [1h, 1d]}, done: true}
+"""
+
+
+def run(shell, file, *words, expect=0):
+    """Exit status, result or error, and the entries, of a run in a store that stays."""
+    found = shell.pawl("--store", "sqlite:test.db", "run", file, "--test", *words, expect=expect)
+    assert "Traceback" not in found.err
+    instance = shell.json("--store", "sqlite:test.db", "show", found.out.splitlines()[0])
+    history = shell.json("--store", "sqlite:test.db", "history", found.out.splitlines()[0])["entries"]
+    assert shell.json("--store", "sqlite:test.db", "verify")["valid"]
+    return instance, history
+
+
+def actions(history, step):
+    return [entry["action"] for entry in history if entry.get("step") == step]
+
+
+# ---- The clock ----
+
+
+def test_thirty_days_pass_at_once_and_nothing_is_left_behind(shell):
+    shell.write("month.yaml", MONTH)
+    found = shell.pawl("run", "month.yaml", "--test", "--stub", "paint=7", "--json")
+    last = json.loads(found.out.splitlines()[1])
+    assert last["status"] == "completed" and last["result"] == 7, last
+    assert last["updated_at"] > last["instantiated_at"] and "+30 d" in shell.pawl(
+        "run", "month.yaml", "--test", "--stub", "paint=7").out
+    assert [path.name for path in shell.folder.iterdir()] == ["month.yaml"], "a trial lives in memory"
+
+
+def test_a_trial_keeps_to_a_store_that_is_named_and_never_moves_a_real_clock(shell):
+    shell.write("month.yaml", MONTH)
+    instance, history = run(shell, "month.yaml", "--stub", "paint=1")
+    assert instance["status"] == "completed" and len(history) >= 4
+    run(shell, "month.yaml", "--stub", "paint=1")
+    shell.pawl("define", str(EXAMPLES / "order.yaml"))
+    shell.pawl("start", "order")
+    found = shell.pawl("--store", "sqlite:pawl.db", "run", "month.yaml", "--test", expect=1)
+    assert "conflict" in found.err and "real clock" in found.err, found
+
+
+def test_backoffs_and_timeouts_pass_as_they_would(shell):
+    shell.write("month.yaml", MONTH)
+    instance, history = run(shell, "month.yaml", "--stub", "paint=fail:dry", "--stub", "paint=fail:wet",
+                            "--stub", 'paint={"done":true}')
+    assert instance["result"] == {"done": True}
+    assert actions(history, "work") == ["step.start", "step.fail", "step.retry", "step.start", "step.fail",
+                                        "step.retry", "step.start", "step.complete"]
+    hours = [entry["fired_at"][:13] for entry in history if entry["action"] == "step.retry"]
+    assert hours[0][:10] < hours[1][:10], "a day between the second attempt and the third: %s" % hours
+
+
+def test_what_never_ends_is_told_after_ten_years_of_its_time(shell):
+    shell.write("tick.yaml", "name: tick\nsteps:\n  start: {name: a, wait: {timer: 365d}, next: b}\n"
+                "  b: {tool: set, args: {}, next: a}\n")
+    found = shell.pawl("run", "tick.yaml", "--test", expect=1)
+    assert "its time will not come" in found.err and found.out.count("step.complete") == 10, found
+
+
+# ---- Stubs ----
+
+
+def test_a_stub_answers_for_a_tool_that_is_here_or_elsewhere(shell):
+    shell.write("a.yaml", "name: a\nsteps:\n  start: {name: x, tool: exec, args: {argv: [touch, called]}, next: y}\n"
+                "  y: {tool: far, args: {a: 1}, done: true}\n")
+    shell.write("far.json", '{"from": "a file", "n": 1.50}')
+    shell.pawl("run", "a.yaml", "--stub", 'exec={"told": 1}', "--stub", "far=@far.json")
+    assert shell.json("show", "@last")["result"] == {"from": "a file", "n": 1.5}
+    assert "1.50" in shell.pawl("show", "@last", "--json").out, "as it was written"
+    assert not (shell.folder / "called").exists()
+
+
+def test_a_stub_that_fails_says_why_as_json_or_in_words(shell):
+    shell.write("a.yaml", "name: a\nsteps:\n  start: {name: x, tool: far, retry: {max: 1}, done: true}\n")
+    for given, error in (("fail:out of paint", "out of paint"), ("fail:404", 404), ('fail:{"code":7}', {"code": 7}),
+                         ("fail:", "")):
+        shell.pawl("run", "a.yaml", "--stub", "far=" + given, expect=1)
+        assert shell.json("show", "@last")["error"] == error, given
+
+
+def test_a_stub_that_is_no_answer_is_refused_before_anything_happens(shell):
+    shell.write("a.yaml", "name: a\nsteps:\n  start: {name: x, tool: far, done: true}\n")
+    for word, words in (("far", "expected TOOL=ANSWER"), ("=1", "expected TOOL=ANSWER"), ("far={", "is not JSON"),
+                        ("far=word", "needs its quotes"), ("sleep=1", "'sleep' is a timer")):
+        assert words in shell.pawl("run", "a.yaml", "--stub", word, expect=1).err, word
+    assert not (shell.folder / "pawl.db").exists() or shell.json("list")["instances"] == []
+    assert "goes with --test" in shell.pawl("run", "a.yaml", "--approve", "ann", expect=2).err
+
+
+def test_a_stub_needs_the_store_for_itself(shell):
+    shell.write("a.yaml", "name: a\nsteps:\n  start: {name: x, tool: far, done: true}\n")
+    shell.serve()
+    found = shell.pawl("run", "a.yaml", "--stub", "far=1", expect=3)
+    assert "in-use" in found.err and "--stub needs a store of its own" in found.err, found
+
+
+def test_run_and_resume_read_the_rules_for_tools(shell):
+    shell.write("a.yaml", "name: a\nsteps:\n  start: {name: x, tool: exec, args: {argv: ['/bin/false']}, retry: {max: 1}, done: true}\n")
+    shell.write("pawl.yaml", "tools:\n  exec: {for: [ann]}\n")
+    shell.pawl("run", "a.yaml", expect=1)
+    assert "forbidden" in shell.json("show", "@last")["error"]
+    shell.write("other.yaml", "tools:\n  exec: {answers: [{result: told}]}\n")
+    shell.pawl("run", "a.yaml", "--config", "other.yaml")
+    assert shell.json("show", "@last")["result"] == "told"
+    shell.write("wait.yaml", "name: wait\nsteps:\n  start: {name: x, tool: far, done: true}\n")
+    shell.pawl("define", "wait.yaml")
+    shell.pawl("start", "wait")
+    shell.pawl("resume", "@last", "--stub", "far=5")
+    assert shell.json("show", "@last")["result"] == 5
+
+
+# ---- What it waits for ----
+
+
+def test_a_trial_that_waits_for_somebody_says_for_whom_and_what_to_say(shell):
+    found = shell.pawl("run", str(EXAMPLES / "research.yaml"), "--test", expect=1)
+    assert "say: --stub knowledge_search=JSON" in found.err, found
+    shell.write("sig.yaml", "name: sig\ndo:\n  - {name: go, wait: {signal: start}}\n  - {name: ok, tool: null}\n")
+    assert "say: --signal start=JSON" in shell.pawl("run", "sig.yaml", "--test", expect=1).err
+    found = shell.pawl("run", "sig.yaml", "--test", "--signal", "start=1", expect=1)
+    assert "say: --approve WHO" in found.err, found
+    shell.pawl("run", "sig.yaml", "--test", "--signal", "start=1", "--approve", "ann")
+
+
+def test_a_signal_is_sent_once_when_it_is_awaited_or_when_its_time_has_come(shell):
+    payment = str(EXAMPLES / "payment.yaml")
+    instance, history = run(shell, payment, "--signal", 'paid@2d={"amount":12}', "--input", '{"order":"A"}')
+    assert instance["result"] == {"order": "A", "amount": 12}
+    day = [entry["fired_at"] for entry in history if entry["action"] == "signal"][0]
+    assert day[:10] > history[0]["fired_at"][:10], history
+    instance, _ = run(shell, payment, "--signal", 'paid@4d={"amount":12}', expect=1)
+    assert instance["error"] == "not paid in time", "the timer of three days was first"
+
+
+def test_two_gates_side_by_side_are_each_asked_once(shell):
+    shell.write("gates.yaml", "name: gates\ndopar:\n  - {name: a, tool: null, approval: {by: [ann, bob], count: 2}}\n"
+                "  - {name: b, tool: null, approval: {by: [cat], count: 1}}\n")
+    found = shell.pawl("run", "gates.yaml", "--test", "--approve", "ann", "--approve", "cat", expect=1)
+    assert "waits for approval a" in found.err and found.out.count("gate.approve") == 2, found
+    shell.pawl("run", "gates.yaml", "--test", "--approve", "ann", "--approve", "cat", "--approve", "bob")
+
+
+# ---- The examples ----
+
+
+def test_the_order_with_a_timeout_against_a_signal_goes_both_ways(shell):
+    payment = str(EXAMPLES / "payment.yaml")
+    assert run(shell, payment, "--input", '{"order":"A"}', "--signal", 'paid={"amount":3}')[0]["result"]["amount"] == 3
+    instance, history = run(shell, payment, "--input", '{"order":"A"}', expect=1)
+    assert instance["error"] == "not paid in time" and actions(history, "wait") == ["timer"]
+
+
+def test_the_approval_gate_takes_two_of_three_and_is_rejected_by_one_B43(shell):
+    gate = str(EXAMPLES / "approval.yaml")
+    instance, _ = run(shell, gate, "--input", '{"what":"w"}', "--approve", "cat", "--approve", "ann")
+    assert instance["result"] == {"written": "w", "because": "approved"}
+    assert run(shell, gate, "--reject", "bob", expect=1)[0]["error"] == "rejected"
+    instance, history = run(shell, gate, "--approve", "ann", expect=1)
+    assert instance["error"] == "timeout" and actions(history, "request_approval")[-1] == "step.timeout"
+
+
+def test_research_searches_summarizes_and_notifies_B43(shell):
+    instance, history = run(shell, str(EXAMPLES / "research.yaml"), "--input", '{"topic":"pawls","doc_id":7}', "--stub",
+                            "knowledge_search=[7]", "--stub", 'knowledge_get="short"', "--stub", "pushover_send=null")
+    assert instance["status"] == "completed"
+    assert [e["step"] for e in history if e["action"] == "step.complete"] == ["search", "summarize", "notify"]
+
+
+def test_check_admin_branches_both_ways_B43(shell):
+    for answer, greeting in (("true", "welcome back, ann"), ("false", "hello, ann")):
+        instance, _ = run(shell, str(EXAMPLES / "check-admin.yaml"), "--input", '{"user":"ann"}', "--stub", "is_admin=" + answer)
+        assert instance["result"] == {"greeting": greeting}
+    instance, _ = run(shell, str(EXAMPLES / "check-admin.yaml"), "--input", '{"user":"ann"}', "--stub", 'is_admin="perhaps"', expect=1)
+    assert instance["error"] == "no-branch-matched"
+
+
+def test_create_deployable_is_rescued_and_tidied_up(shell):
+    instance, history = run(shell, str(EXAMPLES / "create-deployable.yaml"), "--input", '{"name":"shop"}')
+    assert instance["result"] == {"repository": 7, "dsn": "https://errors/7", "went_wrong": "the smoke test found smoke"}
+    done = [e["step"] for e in history if e["action"] == "step.complete"]
+    assert done[0] == "repository" and sorted(done[1:3]) == ["build", "project"] and done[3:] == ["roll-back", "tidy-up"]
+
+
+def test_a_trip_waits_for_its_bookings_and_says_so_when_none_comes(shell):
+    trip, booking = str(EXAMPLES / "trip.yaml"), str(EXAMPLES / "booking.yaml")
+    instance, _ = run(shell, trip, "--with", booking, "--input", '{"to":"Turin"}')
+    assert instance["result"]["sorry"] == "timeout", instance
+    children = shell.json("--store", "sqlite:test.db", "list", "--definition", "booking")["instances"]
+    assert [child["status"] for child in children] == ["cancelled", "cancelled"], "withdrawn with it"
+    shell.pawl("define", booking, trip)
+    parent = shell.pawl("start", "trip", "--input", '{"to":"Turin"}').out.strip()
+    for child in shell.json("list", "--definition", "booking")["instances"]:
+        shell.pawl("fire", child["instance_id"], "confirm")
+    assert "completed" in shell.pawl("resume", parent).out
+
+
+def test_the_fan_out_of_a_thousand_joins_once(shell):
+    flow = subprocess.run(["sh", str(EXAMPLES / "fan-out.sh")], capture_output=True, check=True).stdout.decode()
+    shell.write("fan-out.yaml", flow)
+    instance, history = run(shell, "fan-out.yaml")
+    assert instance["result"] == {"first": 1, "last": 1000}
+    assert actions(history, "all") == ["step.start", "step.complete"], "one join"
+    done = [e["step"] for e in history if e["action"] == "step.complete"]
+    assert len(done) == len(set(done)) == 1002
+    shown = shell.pawl("--store", "sqlite:test.db", "show", "@last").out
+    assert "✔ w1  set" in shown and "✔ all  set" in shown and "lines more" in shown and shown.count("\n") < 40, shown
+
+
+def test_the_nightly_report_comes_every_night_until_it_is_stopped(shell):
+    instance, history = run(shell, str(EXAMPLES / "nightly-report.yaml"), "--input", '{"shop":"Turin"}', "--signal", 'stop@80h="moved"')
+    assert instance["result"] == {"stopped_because": "moved", "last": {"shop": "Turin", "orders": 12, "visits": 97}}
+    assert actions(history, "deliver").count("step.complete") == 3 and actions(history, "report").count("step.start") == 3
+    nights = [e["fired_at"] for e in history if e["action"] == "timer"]
+    assert len({night[11:] for night in nights}) == 1, "at the same time every night: %s" % nights
+
+
+def test_report_and_welcome_wait_for_nobody(shell):
+    assert run(shell, str(EXAMPLES / "welcome.yaml"), "--input", '{"name":"Ann"}')[0]["result"] == {"greeted": "Ann"}
+    instance, _ = run(shell, str(EXAMPLES / "report.yaml"), "--input", '{"month":"May"}')
+    assert instance["result"]["delivered_by"] == "printer 2"
+
+
+def test_every_example_that_is_listed_is_there_and_every_one_there_is_listed(shell):
+    listed = set(re.findall(r"`([\w./-]+\.(?:yaml|sh|py|mjs|c))`", (EXAMPLES / "README.md").read_text()))
+    there = {path.name for path in EXAMPLES.iterdir() if path.suffix in (".yaml", ".sh")}
+    assert there <= listed, "not in examples/README.md: %s" % sorted(there - listed)
+    gone = [name for name in listed if not name.startswith(("src/", "tests/")) and not (EXAMPLES / name).exists()]
+    assert not gone, "listed, but not there: %s" % gone
+
+
+# ---- How it looks ----
+
+
+def test_a_trial_on_a_terminal_is_drawn_as_a_tree_and_fits(shell):
+    for columns in (80, 120):
+        term = Terminal(shell, "run", str(EXAMPLES / "create-deployable.yaml"), "--test", "--input", '{"name": "%s"}' % ("s" * 90),
+                        columns=columns)
+        assert term.end() == 0 and term.widest() <= columns, term.text()
+        assert "│  └─ ✘ smoke-test  fail" in term.text() and "…" in term.text(), term.text()
+
+
+def test_a_running_step_turns(shell):
+    shell.write("slow.yaml", "name: slow\nsteps:\n  start: {name: nap, tool: exec, args: {argv: [sleep, '0.5']}, done: true}\n")
+    term = Terminal(shell, "run", "slow.yaml")
+    assert term.end() == 0
+    assert len(set(re.findall(r"  ([⠋⠙⠹⠸⠼⠴⠦⠧]) nap", term.text()))) > 1, term.text()
+
+
+def test_a_gate_is_shown_with_the_words_that_approve_it(shell):
+    shell.pawl("define", str(EXAMPLES / "approval.yaml"))
+    id = shell.pawl("start", "approval").out.strip()
+    found = shell.pawl("show", "@last").out
+    assert "pawl approve %s.1 --actor WHO" % id in found, found
+
+
+main(globals())

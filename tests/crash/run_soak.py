@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""run_soak.py [SECONDS]: kill -9 of a server and of its workers at random, under load (issue 5, section 4; B15, B24, B26, B28-B34,
+C31, C34; the defects D3-D8 of seed 001 in RELIABILITY.md).
+
+Clients create flows and send signals; workers of clients/python claim, fail now and then, and answer; a server owns the store. Any of them
+may die at any time and comes back. When it is over, every instance has reached its end, each accepted result is recorded once, joins
+happened once, no timer fired early and none is left, and two verifiers find the store whole. A few seconds here; script/soak 300 for more."""
+import json
+import os
+import pathlib
+import random
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE.parents[1] / "clients" / "python"))
+import rig  # noqa: E402
+from pawl import Pawl, PawlError  # noqa: E402
+
+SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 120 if rig.LONG else 2
+SEED = int(os.environ.get("PAWL_SOAK_SEED", random.randrange(1 << 32)))
+WORKERS, CLIENTS = 2, 2
+PATIENCE_S = 180
+
+AGAIN = "retry: {max: 1000, backoff: [20ms]}"
+GRAPH = """name: soak-graph
+steps:
+  start: {name: split, tool: soak_work, %(again)s, parallel: [a, b, nap, quick]}
+  a: {tool: soak_work, %(again)s, next: a2}
+  a2: {tool: soak_work, %(again)s, join: all}
+  b: {tool: soak_work, %(again)s, join: all}
+  nap: {wait: {timer: 150ms}, join: all}
+  quick: {tool: set, args: {n: "{{input.n}}"}, join: all}
+  all: {tool: soak_work, %(again)s, next: race}
+  race: {select: [{signal: go, then: last}, {timer: 300ms, then: last}]}
+  last: {tool: set, args: {n: "{{steps.quick.result.n}}"}, %(again)s, done: true}
+""" % {"again": AGAIN}
+TREE = """name: soak-tree
+do:
+  - dopar:
+      - {name: left, action: soak_work, payload: {}, idempotent: true, %(again)s}
+      - {name: nap, wait: {timer: 100ms}}
+      - try:
+          - {name: risky, action: fail, payload: {error: on purpose}}
+        rescue:
+          - {name: mend, action: soak_work, payload: {}, idempotent: true, %(again)s}
+        finally:
+          - {name: tidy, action: soak_work, payload: {}, idempotent: true, %(again)s}
+  - {name: kid, spawn: {definition: soak-kid, input: {n: "{{input.n}}"}}}
+output: {n: "{{input.n}}"}
+""" % {"again": AGAIN}
+KID = """name: soak-kid
+steps:
+  start: {name: rest, tool: sleep, args: {for: 50ms}, next: work}
+  work: {tool: soak_work, %(again)s, done: true}
+""" % {"again": AGAIN}
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+class Soak:
+    def __init__(self, folder):
+        self.folder, self.chance = folder, random.Random(SEED)
+        self.address = "http://127.0.0.1:%d" % free_port()
+        self.ledger = os.path.join(folder, "ledger")
+        self.stopping, self.created, self.failures = False, 0, []
+        self.deaths = {"server": 0, "worker": 0}
+        self.errors = open(os.path.join(folder, "server.err"), "ab")
+        self.server = self.workers = None
+
+    # ---- Those who die ----
+
+    def begin_server(self):
+        self.server = subprocess.Popen([rig.PAWL, "--store", "sqlite:store.db", "serve", "--listen", self.address[7:]], cwd=self.folder,
+                                       stdout=subprocess.PIPE, stderr=self.errors)
+        line = self.server.stdout.readline()
+        assert b"ready" in line, "the store can not be served any more: %r" % line
+
+    def begin_worker(self):
+        return subprocess.Popen([sys.executable, str(HERE / "soak_worker.py"), self.address, self.ledger], stderr=self.errors)
+
+    def kill_somebody(self):
+        if self.chance.random() < 0.4:
+            self.server.send_signal(signal.SIGKILL)
+            self.server.wait()
+            self.server.stdout.close()
+            self.deaths["server"] += 1
+            self.begin_server()
+        else:
+            at = self.chance.randrange(WORKERS)
+            self.workers[at].kill()
+            self.workers[at].wait()
+            self.deaths["worker"] += 1
+            self.workers[at] = self.begin_worker()
+
+    # ---- Those who want something ----
+
+    def create(self, number):
+        pawl = Pawl(self.address, patience=60.0)
+        while not self.stopping:
+            n = self.created = self.created + 1
+            definition = ("soak-graph", "soak-tree")[n % 2]
+            try:
+                id = pawl.instance_create(definition=definition, subject_ref="s-%d-%d" % (number, n), input={"n": n})["instance_id"]
+                if n % 3 == 0:
+                    time.sleep(0.2)
+                    self.signal(pawl, id)
+            except PawlError as error:
+                self.failures.append(error)
+                return
+            time.sleep(0.01)
+
+    def signal(self, pawl, id):
+        try:
+            pawl.signal_send(id, "go", payload={"by": "hand"})
+        except PawlError as refused:
+            if refused.reason not in ("not-awaiting", "terminal"):
+                raise
+
+    # ---- All of it ----
+
+    def run(self):
+        self.begin_server()
+        pawl = Pawl(self.address)
+        for text in (GRAPH, TREE, KID):
+            name = text.split("\n")[0].split()[1]
+            pawl.definition_put(name, text)
+        self.workers = [self.begin_worker() for _ in range(WORKERS)]
+        clients = [threading.Thread(target=self.create, args=(i,)) for i in range(CLIENTS)]
+        for client in clients:
+            client.start()
+        until = time.monotonic() + SECONDS
+        while time.monotonic() < until:
+            time.sleep(self.chance.uniform(0.1, 0.9))
+            self.kill_somebody()
+        self.stopping = True
+        for client in clients:
+            client.join()
+        assert not self.failures, self.failures
+        self.wait_for_all(pawl)
+        self.end()
+
+    def wait_for_all(self, pawl):
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            counts = pawl.instance_counts()["by_status"]
+            if set(counts) <= {"completed", "failed", "cancelled"} or not sum(counts.get(s, 0) for s in ("running", "suspended", "paused")):
+                return
+            if time.monotonic() > until:
+                stuck = pawl.instance_list(status="running", limit=3)["instances"] + pawl.instance_list(status="suspended", limit=3)["instances"]
+                raise AssertionError("still under way after %d s: %s\n%s" % (PATIENCE_S, counts, [
+                    (one["definition"], one["instance_id"], pawl.instance_why(one["instance_id"])) for one in stuck]))
+            time.sleep(0.1)
+
+    def end(self):
+        for worker in self.workers or ():
+            worker.terminate()
+        for worker in self.workers or ():
+            worker.wait()
+        if self.server and self.server.poll() is None:
+            self.server.terminate()
+            self.server.wait()
+
+
+# ---- What is left ----
+
+
+def read(folder, query):
+    db = sqlite3.connect(os.path.join(folder, "store.db"))
+    rows = db.execute(query).fetchall()
+    db.close()
+    return rows
+
+
+HISTORY = """SELECT h.number, h.action, h.step_index, h.step_ordinal, l.at, l.body, h.payload
+    FROM pawl_history h JOIN pawl_log l ON l.pos = h.position ORDER BY h.position"""
+
+
+def check_ends(folder):
+    ends = read(folder, "SELECT definition, status, count(*), count(DISTINCT subject_ref) FROM pawl_instances GROUP BY 1, 2")
+    for definition, status, count, subjects in ends:
+        assert status == "completed", ends
+        assert definition == "soak-kid" or count == subjects, "one was created twice: %s" % ends
+    counts = {row[0]: row[2] for row in ends}
+    assert counts.get("soak-kid", 0) == counts.get("soak-tree", 0), counts
+    for table in ("pawl_step", "pawl_timer", "pawl_wait"):
+        assert read(folder, "SELECT count(*) FROM %s" % table) == [(0,)], "%s: something is left that nobody waits for" % table
+    return counts
+
+
+def check_attempts(rows):
+    """Each attempt is begun once and ends once; each step completes once; joins are made once."""
+    begun, ended, completed, made = {}, {}, {}, {}
+    for number, action, step, ordinal, at, body, payload in rows:
+        if action == "step.start":
+            begun[number, ordinal] = begun.get((number, ordinal), 0) + 1
+        if action in ("step.complete", "step.fail", "step.timeout"):
+            ended[number, ordinal] = ended.get((number, ordinal), 0) + 1
+        if action == "step.complete":
+            completed[number, step] = completed.get((number, step), 0) + 1
+        for effect in json.loads(body or "[]"):
+            if effect[0] == "step" and (len(effect) == 3 or effect[3] == 1):
+                made[number, effect[2]] = made.get((number, effect[2]), 0) + 1
+    for what, counts in (("begun", begun), ("ended", ended), ("completed", completed), ("made", made)):
+        twice = {key: count for key, count in counts.items() if count != 1}
+        assert not twice, "%s more than once: %s" % (what, dict(list(twice.items())[:5]))
+
+
+def check_results(rows, ledger):
+    """What was accepted is there once; what was refused, at most once (its first answer may have been lost)."""
+    kept = {}
+    for number, action, step, ordinal, at, body, payload in rows:
+        if action == "step.complete" and payload and '"mark"' in payload:
+            mark = json.loads(payload)["mark"]
+            kept[mark] = kept.get(mark, 0) + 1
+    assert all(count == 1 for count in kept.values()), "a result is there twice"
+    lines = [json.loads(line) for line in pathlib.Path(ledger).read_text().splitlines() if line.endswith("]")]
+    accepted = [mark for _, mark, told in lines if told == "done" and mark]
+    lost = [mark for mark in accepted if mark not in kept]
+    assert not lost, "%d results were accepted and are not there: %s" % (len(lost), lost[:3])
+    assert len(accepted) == len(set(accepted)), "one was accepted twice"
+    return len(accepted), sum(1 for line in lines if line[2] == "lease-lost")
+
+
+def check_timers(rows):
+    """No timer before its time, and none that was not armed; each at most once."""
+    armed, fired, latest = {}, 0, 0
+    for number, action, step, ordinal, at, body, payload in rows:
+        mine = armed.setdefault((number, ordinal), {})
+        if action in ("timer", "step.retry"):
+            due = min((due for due in mine.values() if due <= at), default=None)
+            assert due is not None, "instance %d, step %s: '%s' at %d, armed were %s" % (number, ordinal, action, at, mine)
+            fired, latest = fired + 1, max(latest, at - due)
+            mine.clear()
+        for effect in json.loads(body or "[]"):
+            if effect[0] == "arm":
+                armed.setdefault((number, effect[3]), {})[effect[1]] = effect[2]
+            if effect[0] == "disarm":
+                armed.get((number, effect[2]), {}).pop(effect[1], None)
+    return fired, latest
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="pawl-soak-") as folder:
+        soak = Soak(folder)
+        try:
+            soak.run()
+        finally:
+            soak.end()
+            for worker in soak.workers or ():
+                worker.kill()
+            if soak.server and soak.server.poll() is None:
+                soak.server.kill()
+            soak.errors.close()
+        rig.check_no_sanitizer(folder)
+        counts, rows = check_ends(folder), read(folder, HISTORY)
+        check_attempts(rows)
+        accepted, refused = check_results(rows, soak.ledger)
+        fired, latest = check_timers(rows)
+        verified = rig.verify(folder)
+        print("# %.0f s, seed %d: deaths %s; ended %s; %d results accepted, %d refused; %d timers, none early, the latest %d ms late; "
+              "%d records verified twice" % (SECONDS, SEED, soak.deaths, counts, accepted, refused, fired, latest, verified["records"]))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BaseException:
+        print("seed %d: PAWL_SOAK_SEED=%d script/soak %.0f" % (SEED, SEED, SECONDS))
+        print("# 0 passed, 1 failed", flush=True)
+        raise
+    print("ok - killed at random every instance reaches its end with each result once and no timer early or lost")
+    print("# 1 passed, 0 failed")
