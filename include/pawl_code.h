@@ -61,6 +61,11 @@
 #define PAWL_HOURS(n) ((int64_t)(n) * 3600000)
 #define PAWL_DAYS(n) ((int64_t)(n) * 86400000)
 
+/* When the event happened that woke the code, in Unix milliseconds by the store's clock, and how long it
+ * is from then to such a time: PAWL_TIMER(place, Renew, PAWL_UNTIL(self->paid_until)). */
+#define PAWL_NOW pawl_turn_now(turn)
+#define PAWL_UNTIL(at_ms) ((int64_t)(at_ms) - PAWL_NOW)
+
 /* ---- Writing in sequence ------------------------------------------------ */
 
 /* Where the stored phase jumps in. Every name of the list is an enumerator in here. */
@@ -110,6 +115,8 @@
     if (pawl_seq_timer(turn, (unsigned)pawl_timer_##timer##_, (after_ms)))
 #define PAWL_ON_SIGNAL(signal) if (pawl_seq_signal(turn, (unsigned)pawl_signal_##signal##_))
 #define PAWL_ON_CALL(call, args) if (pawl_seq_call(turn, (unsigned)pawl_call_##call##_, (args)))
+#define PAWL_ON_EXTERNAL(external, args)                                                           \
+    if (pawl_seq_external(turn, (unsigned)pawl_external_##external##_, (args)))
 #define PAWL_AWAIT                                                                                 \
     if (pawl_seq_over(turn))                                                                       \
     return

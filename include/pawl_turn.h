@@ -128,6 +128,9 @@ PAWL_API void pawl_turn_fail(pawl_turn *turn, const char *error_json);
  * comes back. If it fails, the instance fails with its words, and nothing of the turn is kept. */
 PAWL_API void pawl_turn_reduce(pawl_turn *turn, const char *name, const char *args_json);
 
+/* When the event happened, by the store's clock: event->at_ms. The only time a handler may know. */
+PAWL_API int64_t pawl_turn_now(const pawl_turn *turn);
+
 /* Name the place where the instance waits; the next event brings it back. */
 PAWL_API void pawl_turn_phase(pawl_turn *turn, const char *phase);
 

@@ -39,7 +39,8 @@
     X(PLACE_LOST, "the place where code waits is not stored")                                      \
     X(DEFAULTS_ZERO, "a variable that the stored state does not have begins at zero")              \
     X(LOSERS_STAY, "timers that lost against the first event of a turn stay armed")                \
-    X(REDUCE_KEPT, "a reduce that refuses is committed all the same")
+    X(REDUCE_KEPT, "a reduce that refuses is committed all the same")                              \
+    X(TURN_WHILE_HELD, "the code of a paused instance handles an answer")
 
 enum planted {
 #define X(name, text) PLANTED_##name,

@@ -54,6 +54,16 @@ struct code_text {
     size_t size, capacity;
 };
 
+/* An answer that came while the instance was held: its entry spends all that was waited for and arms a
+ * timer of this name, due at once, which cannot fire before resume. Its turn is that timer's. */
+#define TIMER_TURN STR("~turn")
+
+struct code_owed {
+    uint32_t plan;            /* of the call that was answered */
+    bool has_failed;
+    struct code_text payload; /* its result or its error */
+};
+
 /* Lives in one arena and is changed in place: an instance of many turns must not grow it. */
 struct code_memory {
     struct code_text state;    /* JSON of the tracked variables; NULL before the first turn */
@@ -66,6 +76,7 @@ struct code_memory {
     uint32_t name_count, name_capacity;
     struct code_attempt call;
     struct code_text args; /* of the call */
+    struct code_owed owed; /* while TIMER_TURN is armed */
     uint32_t ordinals;     /* of attempts so far */
     uint32_t version;      /* of the type that wrote the state; 0: the definition's own */
 };
@@ -84,6 +95,9 @@ bool code_memory_has_timer(const struct code_memory *memory, str name);
 bool code_memory_has_signal(const struct code_memory *memory, str name, str filter);
 pawl_status code_memory_keep(void *memory, str name, str payload, struct scope *scope,
                              struct arena *arena);
+/* It owes a turn for an answer to the call `plan`; TIMER_TURN says how long. False: no memory. */
+bool code_memory_owe(struct code_memory *memory, uint32_t plan, bool has_failed, str payload,
+                     struct arena *arena);
 /* The oldest kept signal that is awaited; NULL: none. */
 const struct code_kept *code_memory_kept(const struct code_memory *memory);
 
@@ -149,6 +163,9 @@ pawl_status code_add(struct work *work, struct effect_list *effects, struct effe
 
 /* One turn of the handler, recorded as its cause says. */
 pawl_status code_take_turn(struct work *work, const struct cause *cause);
+
+/* No turn: the answer is recorded, and the turn that it is worth is owed. */
+pawl_status code_owe_turn(struct work *work, const struct cause *cause);
 
 /* The payload of a timer's or signal's entry. */
 pawl_status code_print_payload(struct work *work, str *out);

@@ -174,6 +174,22 @@ static pawl_status run_handler(struct work *work, const struct code_binding *bin
     return status == PAWL_OK ? add_migration(work, to) : status;
 }
 
+static struct draft *draft_of(struct work *work, const struct cause *cause)
+{
+    struct draft *draft = decision_add(work->scope, &work->decision, cause->transition);
+
+    if (!draft)
+        return NULL;
+    draft->payload = cause->recorded;
+    draft->actor = work->event->actor;
+    if (cause->attempt) {
+        draft->step = cause->attempt->plan + 1;
+        draft->ordinal = cause->attempt->ordinal;
+        draft->attempt = cause->attempt->attempt;
+    }
+    return draft;
+}
+
 /* One turn, recorded as its cause says. */
 pawl_status code_take_turn(struct work *work, const struct cause *cause)
 {
@@ -189,18 +205,23 @@ pawl_status code_take_turn(struct work *work, const struct cause *cause)
     }
     if (status != PAWL_OK)
         return status;
-    draft = decision_add(work->scope, &work->decision, cause->transition);
+    draft = draft_of(work, cause);
     if (!draft)
         return scope_no_memory(work->scope);
-    draft->payload = cause->recorded;
-    draft->actor = work->event->actor;
-    if (cause->attempt) {
-        draft->step = cause->attempt->plan + 1;
-        draft->ordinal = cause->attempt->ordinal;
-        draft->attempt = cause->attempt->attempt;
-    }
     status = add_effects(work, &draft->effects);
     return status == PAWL_OK ? add_end(work) : status;
+}
+
+pawl_status code_owe_turn(struct work *work, const struct cause *cause)
+{
+    struct draft *draft = draft_of(work, cause);
+    pawl_status status = draft ? add_spent(work, &draft->effects) : scope_no_memory(work->scope);
+
+    return status == PAWL_OK ? code_add(work, &draft->effects,
+                                        (struct effect){ .kind = EFFECT_ARM,
+                                                         .name = TIMER_TURN,
+                                                         .due_at_ms = work->event->at_ms })
+                             : status;
 }
 
 /* {"timer":NAME}, or {"signal":NAME,"payload":VALUE} with the value byte for byte. */

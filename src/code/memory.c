@@ -259,6 +259,22 @@ static pawl_status apply_effect(const struct definition *definition, struct code
     return ok ? PAWL_OK : scope_no_memory(scope);
 }
 
+bool code_memory_owe(struct code_memory *memory, uint32_t plan, bool has_failed, str payload,
+                     struct arena *arena)
+{
+    memory->owed.plan = plan;
+    memory->owed.has_failed = has_failed;
+    return set_text(&memory->owed.payload, payload.data ? payload : STR("null"), arena);
+}
+
+/* The entry that arms TIMER_TURN is the answer. */
+static bool keep_owed(struct code_memory *memory, const struct entry_view *entry,
+                      struct arena *arena)
+{
+    return code_memory_owe(memory, entry->step > 0 ? entry->step - 1 : 0,
+                           entry->transition != LIFE_T_STEP_COMPLETE, entry->payload, arena);
+}
+
 static bool is_last(const struct definition *definition, const struct entry_view *entry)
 {
     uint32_t to = definition->transitions[entry->transition].to;
@@ -284,6 +300,9 @@ pawl_status code_memory_apply(const struct definition *definition, void *memory,
 
         if (status != PAWL_OK)
             return status;
+        if (entry->effects->items[i].kind == EFFECT_ARM &&
+            str_eq(entry->effects->items[i].name, TIMER_TURN) && !keep_owed(mine, entry, arena))
+            return scope_no_memory(scope);
     }
     if (is_last(definition, entry))
         mine->timer_count = mine->signal_count = mine->call.ordinal = 0;
@@ -317,6 +336,19 @@ static void print_call(const struct code_memory *memory, struct buf *out)
     json_u64(out, call->first_ordinal);
     json_u64(out, call->status);
     json_raw(out, (str){ memory->args.data, memory->args.size });
+    json_close(out, ']');
+}
+
+/* "owed":[PLAN,FAILED,PAYLOAD], while there is one. */
+static void print_owed(const struct code_memory *memory, struct buf *out)
+{
+    if (!code_memory_has_timer(memory, TIMER_TURN))
+        return;
+    json_key(out, "owed");
+    json_open(out, '[');
+    json_u64(out, memory->owed.plan);
+    json_u64(out, memory->owed.has_failed);
+    json_raw(out, (str){ memory->owed.payload.data, memory->owed.payload.size });
     json_close(out, ']');
 }
 
@@ -372,6 +404,7 @@ void code_memory_print(const struct definition *definition, const void *memory, 
     json_close(out, ']');
     print_kept(mine, out);
     print_call(mine, out);
+    print_owed(mine, out);
     if (mine->version > 0) {
         json_key(out, "version");
         json_u64(out, mine->version);

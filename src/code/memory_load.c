@@ -133,6 +133,26 @@ static pawl_status load_kept(struct scope *scope, const struct node *root, struc
     return status;
 }
 
+/* As print_owed() wrote it. A memory that owes a turn knows for what. */
+static pawl_status load_owed(const struct definition *definition, const struct node *root,
+                             struct scope *scope, struct arena *arena, struct code_memory *memory,
+                             bool *ok)
+{
+    const struct node *list = node_find(root, "owed");
+    uint32_t plan = 0, has_failed = 0;
+
+    if (!list && !code_memory_has_timer(memory, TIMER_TURN))
+        return PAWL_OK;
+    if (!list || list->kind != NODE_ARRAY || list->count != 3 || !read_u32(list->first, &plan) ||
+        !read_u32(list->first->next, &has_failed) || plan >= plan_of(definition)->step_count) {
+        *ok = false;
+        return PAWL_OK;
+    }
+    return code_memory_owe(memory, plan, has_failed > 0, node_at(list, 2)->raw, arena)
+               ? PAWL_OK
+               : scope_no_memory(scope);
+}
+
 static pawl_status fail_damaged(struct scope *scope)
 {
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
@@ -162,6 +182,10 @@ pawl_status code_memory_load(const struct definition *definition, str text, str 
         status = fail_damaged(scope);
     if (status == PAWL_OK)
         status = code_memory_apply(definition, memory, &view, scope, arena);
+    if (status == PAWL_OK)
+        status = load_owed(definition, root, scope, arena, memory, &ok);
+    if (status == PAWL_OK && !ok)
+        status = fail_damaged(scope);
     if (status != PAWL_OK)
         return status;
     memory->call = loading.call;

@@ -89,6 +89,24 @@ static pawl_status keep_signal(struct work *work)
     return PAWL_OK;
 }
 
+/* The turn for an answer that came while the instance was held. */
+static pawl_status decide_owed(struct work *work)
+{
+    const struct code_owed *owed = &work->memory->owed;
+
+    return code_take_turn(
+        work, &(struct cause){ .transition = LIFE_T_TIMER,
+                               .kind = owed->has_failed ? PAWL_EVENT_CALL_FAILED : PAWL_EVENT_CALL,
+                               .name = code_step_name(work->definition, owed->plan),
+                               .payload = { owed->payload.data, owed->payload.size },
+                               .recorded = STR("{\"timer\":\"~turn\"}") });
+}
+
+static bool owes_turn(const struct work *work)
+{
+    return code_memory_has_timer(work->memory, TIMER_TURN);
+}
+
 static pawl_status decide_wakeup(struct work *work)
 {
     bool is_timer = work->event->kind == EVENT_TIMER;
@@ -105,6 +123,8 @@ static pawl_status decide_wakeup(struct work *work)
         return keep_signal(work);
     if (!awaited || (is_timer && is_early(work)))
         return fail_not_awaiting(work);
+    if (is_timer && str_eq(work->event->name, TIMER_TURN))
+        return decide_owed(work);
     status = code_print_payload(work, &cause.recorded);
     return status == PAWL_OK ? code_take_turn(work, &cause) : status;
 }
@@ -205,7 +225,8 @@ static pawl_status decide_call_end(struct work *work)
     if (!cause.payload.data)
         cause.payload = STR("null");
     cause.recorded = cause.payload;
-    return code_take_turn(work, &cause);
+    return work->event->is_held && !PLANTED(TURN_WHILE_HELD) ? code_owe_turn(work, &cause)
+                                                             : code_take_turn(work, &cause);
 }
 
 /* ---- Children --------------------------------------------------------------------------- */
@@ -278,13 +299,14 @@ static pawl_status decide_open(struct work *work)
         return decide_call_end(work);
     case EVENT_CHILD:
         return decide_child(work);
+    case EVENT_WAKE: /* resumed */
+        return owes_turn(work) ? decide_owed(work) : fail_not_awaiting(work);
     case EVENT_UNKNOWN:
     case EVENT_FIRE:
     case EVENT_CANCEL:
     case EVENT_APPROVE:
     case EVENT_REJECT:
     case EVENT_AMEND:
-    case EVENT_WAKE:
     case EVENT_STEP_SPOILED:
         break;
     }

@@ -61,6 +61,11 @@ void say_signal(struct pawl_turn *turn, unsigned signal)
                          .state = turn->subscriptions[signal].value });
 }
 
+int64_t pawl_turn_now(const pawl_turn *turn)
+{
+    return turn ? turn->event->at_ms : 0;
+}
+
 void pawl_turn_timer(pawl_turn *turn, const char *name, int64_t after_ms)
 {
     unsigned timer = turn ? names_find(turn->type->timers, name) : 0;

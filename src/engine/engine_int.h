@@ -191,6 +191,9 @@ struct actor *actor_new(struct engine *engine);
 void actor_free(struct engine *engine, struct actor *actor);
 pawl_status actor_adopt(struct engine *engine, struct actor *actor); /* lock held */
 struct actor *actor_get(struct engine *engine, uint64_t instance); /* lock held; NULL: no memory */
+/* What is to be kept as its snapshot with this decision; data NULL: nothing yet. */
+str actor_snapshot(struct engine *engine, struct actor *actor, struct scope *scope,
+                   const struct decision *decision);
 pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor);
 void actors_fini(struct engine *engine);
 
@@ -229,7 +232,8 @@ str reduces_error(struct engine *engine, struct scope *scope);
 void reduces_fini(struct engine *engine);
 
 /* Hold an instance whose code ends its process, with the scope's error as the reason. */
-void pause_poisoned(struct engine *engine, struct scope *scope, uint64_t instance); /* does a paused instance refuse it? */
+bool pause_poisoned(struct engine *engine, struct scope *scope,
+                    uint64_t instance); /* false: it could not be */
 pawl_status pause_refusal(struct scope *scope);
 
 /* steps.c */

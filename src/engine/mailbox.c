@@ -220,46 +220,6 @@ static void turn_over(struct engine *engine, struct request *request)
     heap_free(engine->heap, turn, sizeof *turn);
 }
 
-/* The entry after which it is kept says so, with its hash: a snapshot that was changed is known
- * by that and thrown away (actors.c), and the chain covers it. */
-static bool tell_snapshot(struct scope *scope, const struct decision *decision, str text)
-{
-    struct draft *last = &decision->drafts[decision->count - 1];
-    char hex[2 * SHA_SIZE + 1];
-    uint8_t hash[SHA_SIZE];
-    struct sha *sha = sha_new(scope->arena.heap);
-    str kept;
-
-    if (!sha)
-        return false;
-    sha_once(sha, text, hash);
-    sha_free(sha);
-    sha_hex(hash, SHA_SIZE, hex);
-    kept = arena_str(&scope->arena, str_of(hex));
-    return kept.data &&
-           effect_add(scope, &last->effects,
-                      (struct effect){ .kind = EFFECT_SNAPSHOT, .name = kept }) == PAWL_OK;
-}
-
-/* A snapshot whenever as much has been written since the last one as it would cost. */
-static str snapshot_if_due(struct engine *engine, struct actor *actor, struct scope *scope,
-                           const struct decision *decision)
-{
-    struct buf buf;
-    str text;
-
-    if (decision->drafts[decision->count - 1].keep.data || /* no entry, which could tell of it */
-        actor->bytes_since_snapshot < SNAPSHOT_BYTES ||
-        actor->bytes_since_snapshot < actor->snapshot_size ||
-        actor->definition->states[actor->state].terminal != TERMINAL_NOT)
-        return STR_NONE;
-    buf_init(&buf, engine->heap, LIMIT_SCOPE);
-    behavior_of(actor->definition->kind)->memory_print(actor->definition, actor->memory, &buf);
-    text = buf_keep(&buf, &scope->arena);
-    buf_fini(&buf);
-    return text.data && tell_snapshot(scope, decision, text) ? text : STR_NONE;
-}
-
 /* The arena of a long-lived actor holds what was folded away: load it afresh now and then. */
 static void compact(struct actor *actor)
 {
@@ -284,7 +244,7 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
                                               .out = turn->mail->out };
     if (!status)
         status = pause_look(engine, scope, actor->instance, &actor->is_paused);
-    turn->decide.knew_pause = actor->is_paused;
+    turn->decide.knew_pause = turn->mail->event.is_held = actor->is_paused;
     if (!status && actor->is_paused && pause_bars(turn->mail->event.kind))
         status = pause_refusal(scope);
     if (!status && turn->mail->event.kind == EVENT_STEP_START && !turn->mail->claim)
@@ -312,8 +272,17 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     if (!status && turn->mail->claim)
         claim_tell(turn->mail->claim, &turn->decision);
     if (!status)
-        turn->decide.snapshot = snapshot_if_due(engine, actor, scope, &turn->decision);
+        turn->decide.snapshot = actor_snapshot(engine, actor, scope, &turn->decision);
     return status;
+}
+
+/* An answer comes once, and its turn was what could not be taken: now that the instance is held it
+ * is recorded, and handled at resume. */
+static bool is_answer(const struct turn *turn)
+{
+    enum event_kind kind = turn->mail->event.kind;
+
+    return kind == EVENT_STEP_DONE || kind == EVENT_STEP_FAILED || kind == EVENT_STEP_TIMEOUT;
 }
 
 static void refuse(struct engine *engine, struct turn *turn, pawl_status status)
@@ -326,7 +295,10 @@ static void refuse(struct engine *engine, struct turn *turn, pawl_status status)
         steps_leave_unserved(engine, actor, turn->mail->event.ordinal);
     if (turn->decision.count)
         actor->is_loaded = false; /* a part was folded already */
-    finish_mail(engine, turn->mail, status);
+    if (turn->is_poison && is_answer(turn))
+        put_back(actor, turn->mail);
+    else
+        finish_mail(engine, turn->mail, status);
     end_turn(engine, actor);
     heap_free(engine->heap, turn, sizeof *turn);
 }
@@ -348,7 +320,7 @@ static void take_turn(struct engine *engine, struct actor *actor)
     pthread_mutex_unlock(&engine->lock);
     status = decide_mail(engine, turn, scope);
     if (turn->is_poison)
-        pause_poisoned(engine, scope, actor->instance);
+        turn->is_poison = pause_poisoned(engine, scope, actor->instance);
     turn->request = (struct request){ .kind = REQUEST_DECISION,
                                       .scope = scope,
                                       .decide = &turn->decide,

@@ -247,7 +247,7 @@ pawl_status engine_pause(struct engine *engine, struct scope *scope, const struc
     return PAWL_OK;
 }
 
-void pause_poisoned(struct engine *engine, struct scope *scope, uint64_t instance)
+bool pause_poisoned(struct engine *engine, struct scope *scope, uint64_t instance)
 {
     char id[ID_SIZE + 1];
     struct scope own;
@@ -264,4 +264,5 @@ void pause_poisoned(struct engine *engine, struct scope *scope, uint64_t instanc
     engine_log(engine, PAWL_LOG_ERROR, "instance.poisoned",
                status ? own.error.message : scope->error.message);
     scope_fini(&own);
+    return status == PAWL_OK;
 }

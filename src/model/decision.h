@@ -47,6 +47,7 @@ struct event {
     bool guard_satisfied, no_retry;
     bool is_leased;     /* STEP_*: by whoever holds the lease, or the engine itself */
     bool is_forced;     /* TIMER: by hand, though it may not be due yet */
+    bool is_held;       /* STEP_*: the instance is paused; what came is recorded, and no turn is taken */
     str filter;         /* SIGNAL: only for a wait with this value, JSON; data NULL: for any */
     enum terminal_kind outcome; /* CHILD: of the state it ended in */
 };

@@ -149,6 +149,9 @@ TEST(code_state, a_damaged_snapshot_is_a_failure_of_the_store)
         "{\"state\":{},\"timers\":[[\"a\",1,2]],\"signals\":[]}",
         "{\"state\":{},\"timers\":[],\"signals\":[1]}",
         "{\"state\":{},\"timers\":[]}",
+        "{\"state\":{},\"timers\":[[\"~turn\",1]],\"signals\":[]}",
+        "{\"state\":{},\"timers\":[],\"signals\":[],\"owed\":[0,0,null]}", /* it has no calls */
+        "{\"state\":{},\"timers\":[],\"signals\":[],\"owed\":7}",
     };
     struct fixture f;
     void *before;

@@ -1,0 +1,196 @@
+/* pause.c - a paused code instance takes no turn; what comes meanwhile is handled at resume. */
+#include "lib/test.h"
+#include <pawl_code.h>
+#include <pawl_test.h>
+#include <unistd.h>
+
+#define ASKING(has)                                                                                \
+    has(var, uint32_t, turns)                                                                      \
+    has(var, text, heard, 32)                                                                      \
+    has(external, ask, int64_t)                                                                    \
+    has(timer, GiveUp)                                                                             \
+    has(signal, More)                                                                              \
+    has(result, uint32_t, turns)                                                                   \
+    has(result, text, heard, 32)                                                                   \
+    has(await, asked)                                                                              \
+    has(await, answered)
+
+PAWL_CODE(asking, ASKING)
+{
+    PAWL_BEGIN(ASKING);
+    PAWL_SELECT(asked) {
+        PAWL_ON_EXTERNAL(ask, "{\"what\":1}") {
+            snprintf(self->heard, sizeof self->heard, "%s", PAWL_ERROR ? PAWL_ERROR : "answer");
+        }
+        PAWL_ON_TIMER(GiveUp, PAWL_SECS(10)) snprintf(self->heard, sizeof self->heard, "nothing");
+    } PAWL_AWAIT;
+    self->turns++;
+    PAWL_SIGNAL(answered, More);
+    result->turns = self->turns;
+    snprintf(result->heard, sizeof result->heard, "%s", self->heard);
+    PAWL_END;
+}
+
+#define PARENT(has)                                                                                \
+    has(child, asking, json, 64)                                                                   \
+    has(result, json, of_child, 64)                                                                \
+    has(await, born)
+
+PAWL_CODE(parent, PARENT)
+{
+    PAWL_BEGIN(PARENT);
+    PAWL_SPAWN(born, asking, "{}");
+    snprintf(result->of_child, sizeof result->of_child, "%s", got->asking);
+    PAWL_END;
+}
+
+struct desk {
+    pawl_kit kit;
+    char folder[32], url[64];
+    const char *id;
+};
+
+static void begin(struct desk *desk, const char *type)
+{
+    memset(desk, 0, sizeof *desk);
+    memcpy(desk->folder, "/tmp/pawl-pause-XXXXXX", 23);
+    EXPECT(mkdtemp(desk->folder) != NULL);
+    snprintf(desk->url, sizeof desk->url, "sqlite:%s/desk.db", desk->folder);
+    pawl_kit_open(&desk->kit, desk->url);
+    pawl_kit_register(&desk->kit, asking());
+    pawl_kit_register(&desk->kit, parent());
+    desk->id = pawl_kit_start(&desk->kit, type, NULL);
+}
+
+static void end(struct desk *desk)
+{
+    char *out, command[96];
+
+    PAWL_EXPECT_OK(&desk->kit,
+                   pawl_call(desk->kit.p, "store.verify", NULL, &out, &desk->kit.error));
+    EXPECT_HAS(out, "\"valid\":true");
+    pawl_free(desk->kit.p, out);
+    pawl_kit_close(&desk->kit);
+    snprintf(command, sizeof command, "rm -r %s", desk->folder);
+    EXPECT(system(command) == 0);
+}
+
+static void pause_it(struct desk *desk)
+{
+    EXPECT_HAS(pawl_kit_ask(&desk->kit, "instance.pause", desk->id), "paused");
+}
+
+static void resume_it(struct desk *desk)
+{
+    EXPECT_HAS(pawl_kit_ask(&desk->kit, "instance.resume", desk->id), "status");
+}
+
+/* One answer while it is held, with or without a new program before and after it. */
+static void answer_held(struct desk *desk, const char *result, const char *error, bool restart)
+{
+    pause_it(desk);
+    if (restart)
+        pawl_kit_restart(&desk->kit);
+    PAWL_EXPECT_OK(&desk->kit, pawl_kit_answer(&desk->kit, desk->id, result, error));
+    PAWL_EXPECT_STATUS(&desk->kit, pawl_kit_answer(&desk->kit, desk->id, "2", NULL),
+                       PAWL_LEASE_LOST);
+    if (restart)
+        pawl_kit_restart(&desk->kit);
+    pawl_kit_advance(&desk->kit, PAWL_SECS(60)); /* its other timer has long been due */
+    PAWL_EXPECT_VARIABLE(&desk->kit, desk->id, "turns", "0");
+    PAWL_EXPECT_VARIABLE(&desk->kit, desk->id, "phase", "\"asked\"");
+    EXPECT_HAS(pawl_kit_ask(&desk->kit, "instance.get", desk->id), "\"status\":\"paused\"");
+}
+
+TEST(code_pause, an_answer_is_kept_and_handled_at_resume)
+{
+    for (int restart = 0; restart < 2; restart++) {
+        struct desk desk;
+
+        begin(&desk, "asking");
+        answer_held(&desk, "1", NULL, restart);
+        PAWL_EXPECT_HISTORY(&desk.kit, desk.id, "start step.complete:ask");
+        resume_it(&desk);
+        PAWL_EXPECT_HISTORY(&desk.kit, desk.id, "start step.complete:ask timer:~turn");
+        PAWL_EXPECT_VARIABLE(&desk.kit, desk.id, "phase", "\"answered\"");
+        PAWL_EXPECT_OK(&desk.kit, pawl_kit_signal(&desk.kit, desk.id, "more", NULL));
+        PAWL_EXPECT_RESULT(&desk.kit, desk.id, "{\"turns\":1,\"heard\":\"answer\"}");
+        end(&desk);
+    }
+}
+
+TEST(code_pause, an_error_is_kept_as_an_error)
+{
+    struct desk desk;
+
+    begin(&desk, "asking");
+    answer_held(&desk, NULL, "\"no\"", true);
+    resume_it(&desk);
+    PAWL_EXPECT_OK(&desk.kit, pawl_kit_signal(&desk.kit, desk.id, "more", NULL));
+    PAWL_EXPECT_HISTORY(&desk.kit, desk.id, "start step.fail:ask timer:~turn signal:more finish");
+    PAWL_EXPECT_RESULT(&desk.kit, desk.id, "{\"turns\":1,\"heard\":\"\\\"no\\\"\"}");
+    end(&desk);
+}
+
+TEST(code_pause, of_an_answer_and_a_timer_the_one_that_came_first_is_handled)
+{
+    struct desk desk;
+
+    begin(&desk, "asking");
+    pause_it(&desk);
+    pawl_kit_advance(&desk.kit, PAWL_SECS(60));
+    resume_it(&desk);
+    pawl_kit_advance(&desk.kit, 0);
+    PAWL_EXPECT_STATUS(&desk.kit, pawl_kit_answer(&desk.kit, desk.id, "1", NULL), PAWL_LEASE_LOST);
+    PAWL_EXPECT_HISTORY(&desk.kit, desk.id, "start timer:give_up");
+    end(&desk);
+}
+
+TEST(code_pause, an_answer_that_is_not_as_declared_fails_the_instance_at_resume)
+{
+    struct desk desk;
+
+    begin(&desk, "asking");
+    answer_held(&desk, "\"many\"", NULL, false);
+    resume_it(&desk);
+    PAWL_EXPECT_HISTORY(&desk.kit, desk.id, "start step.complete:ask timer:~turn fail");
+    end(&desk);
+}
+
+TEST(code_pause, what_is_owed_goes_with_a_cancel)
+{
+    struct desk desk;
+
+    begin(&desk, "asking");
+    answer_held(&desk, "1", NULL, false);
+    PAWL_EXPECT_OK(&desk.kit,
+                   pawl_cancel(desk.kit.p, desk.id, NULL, NULL, NULL, &desk.kit.error));
+    pawl_kit_advance(&desk.kit, PAWL_SECS(60));
+    PAWL_EXPECT_HISTORY(&desk.kit, desk.id, "start step.complete:ask cancel");
+    end(&desk);
+}
+
+/* A paused parent hears of its child at resume. */
+TEST(code_pause, a_child_that_ends_meanwhile_is_heard_of_at_resume)
+{
+    struct desk desk;
+    char child[27] = "", *list;
+
+    begin(&desk, "parent");
+    PAWL_EXPECT_OK(&desk.kit, pawl_call(desk.kit.p, "instance.list", "{\"definition\":\"asking\"}",
+                                        &list, &desk.kit.error));
+    memcpy(child, strstr(list, "\"instance_id\":\"") + strlen("\"instance_id\":\""), 26);
+    pawl_free(desk.kit.p, list);
+    pause_it(&desk);
+    PAWL_EXPECT_OK(&desk.kit, pawl_kit_answer(&desk.kit, child, "1", NULL));
+    PAWL_EXPECT_OK(&desk.kit, pawl_kit_signal(&desk.kit, child, "more", NULL));
+    pawl_kit_restart(&desk.kit);
+    pawl_kit_advance(&desk.kit, PAWL_SECS(60));
+    PAWL_EXPECT_HISTORY(&desk.kit, desk.id, "start");
+    resume_it(&desk);
+    pawl_kit_advance(&desk.kit, 0);
+    PAWL_EXPECT_HISTORY(&desk.kit, desk.id, "start child:asking finish");
+    PAWL_EXPECT_RESULT(&desk.kit, desk.id,
+                       "{\"of_child\":{\"turns\":1,\"heard\":\"answer\"}}");
+    end(&desk);
+}
