@@ -87,7 +87,7 @@ static int put_hosted(sqlite3 *db, const struct schema *schema)
 /* What makes things whose names a host may want for itself. */
 static bool is_seed(uint32_t number)
 {
-    return number == 9 || number == 12;
+    return number == 9 || number == 13;
 }
 
 static int apply(sqlite3 *db, const struct schema *schema)

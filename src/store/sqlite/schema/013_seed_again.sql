@@ -1,4 +1,4 @@
--- 012_seed_again.sql - seed 001's steps over pawl_attempted, so that a step has the right name behind an amend.
+-- 013_seed_again.sql - seed 001's steps over pawl_attempted, so that a step has the right name behind an amend.
 -- Not in a host's file, like 009_seed.sql.
 DROP VIEW workflow_steps;
 
@@ -17,4 +17,4 @@ CREATE VIEW workflow_steps AS
         completed_at
     FROM pawl_attempted;
 
-PRAGMA user_version = 12;
+PRAGMA user_version = 13;

@@ -1,11 +1,15 @@
--- 011_tree.sql - every attempt of every step of a flow, and the whole plan with what came of each of its steps (C36).
+-- 012_tree.sql - every attempt of every step of a flow, and the whole plan with what came of each of its steps (C36).
 -- Transitions 1, 3, 5 and 7 of every flow are step.start, step.fail, step.timeout and gate.reject.
 
 -- A helper: attempts with times in milliseconds. A step is what the plan declared that was in force when its attempt was born. Behind
 -- an amend steps keep their places and new names come behind them (src/flow/amend.c): a place is the order of first appearance.
 CREATE VIEW pawl_attempted AS
     WITH entry AS MATERIALIZED (
-            SELECT l.inst, l.pos, l.ord, l.what, l.at, l.payload, e.value AS effect
+            SELECT l.inst, l.pos, l.ord, l.what, l.at, l.payload,
+                CASE WHEN e.type = 'integer' AND e.value < 0 THEN json_array('run', -e.value)
+                    WHEN e.type = 'integer' THEN json_array('end', e.value)
+                    WHEN json_type(e.value, '$[0]') = 'integer' THEN '["step",' || substr(e.value, 2)
+                    ELSE e.value END AS effect
             FROM pawl_log l
             JOIN pawl_instance i ON i.number = l.inst
             JOIN pawl_definition d ON d.id = i.definition AND d.kind = 2,
@@ -112,4 +116,4 @@ CREATE VIEW pawl_tree AS
     json_each(coalesce(json_extract(a.plan, '$.steps'), json_extract(d.compiled, '$.plan.steps'))) s
     LEFT JOIN latest l ON l.number = i.number AND l.name = json_extract(s.value, '$.name');
 
-PRAGMA user_version = 11;
+PRAGMA user_version = 12;
