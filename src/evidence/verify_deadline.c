@@ -36,7 +36,7 @@ pawl_status verify_machine_body(struct verify *v, const struct chain *chain,
         return status;
     buf_clear(&v->body);
     if (effects.count > 0)
-        effects_print(&effects, &v->body);
+        effects_print_short(&effects, &v->body);
     if (v->body.failed)
         return scope_no_memory(&v->scope);
     if (!str_eq(buf_view(&v->body), record->body))

@@ -21,6 +21,8 @@
  *   ["reduce","NAME",ARGS]   the host's NAME was done with ARGS in the same commit
  *   ["snapshot","HEX"]       after this entry a snapshot was kept, with this SHA-256
  *   ["plan",{...}]           a flow goes on by this plan (amend)
+ * Bodies are written in short, since these are most of what a flow records: ["step",...] without
+ * its word, ["run",ORD] as -ORD, ["end",ORD] as ORD. Both forms are read.
  * An entry into a terminal state ends every row, timer and wait of its instance, and cancels the
  * children it waits for, but for those that were abandoned; that is a rule, not listed effects. */
 #ifndef PAWL_MODEL_EFFECT_H
@@ -87,6 +89,7 @@ struct effect_list {
 
 pawl_status effect_add(struct scope *scope, struct effect_list *list, struct effect effect);
 void effects_print(const struct effect_list *list, struct buf *out);
+void effects_print_short(const struct effect_list *list, struct buf *out); /* as bodies are */
 pawl_status effects_read(struct scope *scope, str body,
                          struct effect_list *out); /* STORAGE_FAILURE */
 const char *step_status_name(enum step_status status);
