@@ -80,6 +80,9 @@ pawl *store_open(const struct bench *bench, const char *name);
 void define(pawl *p, const char *text);
 /* A new store `name` with `count` instances of a machine that can be fired for ever. */
 void crowd_make(const struct bench *bench, const char *name, size_t count, struct crowd *out);
+/* Likewise of `definition`, whose text is given. */
+void crowd_make_of(const struct bench *bench, const char *name, const char *text,
+                   const char *definition, size_t count, struct crowd *out);
 void crowd_reopen(const struct bench *bench, const char *name, struct crowd *crowd);
 void crowd_close(struct crowd *crowd); /* its store; the ids stay */
 void crowd_free(struct crowd *crowd);
@@ -124,6 +127,8 @@ struct question { /* the next request, as it goes over the wire */
 };
 
 int http_connect(int port);
+/* One request and its answer's body, which ends with NUL; it must be a success. */
+void http_ask(int fd, const char *path, const char *body, char *answer, size_t room);
 /* Ask over `connections` for `seconds`, one request at a time each; answers per second. */
 double http_rate(int port, int connections, double seconds, const struct question *question);
 void files_raise(void); /* as many as may be open */
@@ -142,6 +147,11 @@ struct big {
 void measure_fires(struct bench *bench);
 void measure_depth(struct bench *bench);
 void measure_flows(struct bench *bench);
+void measure_latency(struct bench *bench); /* of measure_flows() */
+/* A flow of ten registered tools in a store without threads, alone: from create to its end. */
+pawl *flow_alone_open(const struct bench *bench, size_t *arrived);
+double flow_alone_ms(pawl *p);
+void flow_alone_close(const struct bench *bench, pawl *p);
 void measure_disk(struct bench *bench);
 void measure_timers(struct bench *bench);
 void measure_code(struct bench *bench);

@@ -87,6 +87,36 @@ static void ask(struct line *line, const struct question *question)
     send_all(line->fd, text, size);
 }
 
+void http_ask(int fd, const char *path, const char *body, char *answer, size_t room)
+{
+    char head[512];
+    size_t used = 0, wanted = room;
+    int size = snprintf(head, sizeof head,
+                        "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                        "Content-Length: %zu\r\n\r\n",
+                        path, strlen(body));
+
+    send_all(fd, head, (size_t)size);
+    send_all(fd, body, strlen(body));
+    while (used < wanted) {
+        ssize_t got = recv(fd, answer + used, room - 1 - used, 0);
+        const char *end, *length;
+
+        if (got <= 0)
+            die("the server has closed a connection");
+        used += (size_t)got;
+        answer[used] = '\0';
+        end = strstr(answer, "\r\n\r\n");
+        length = end ? strcasestr(answer, "content-length:") : NULL;
+        if (length)
+            wanted = (size_t)(end + 4 - answer) + strtoul(length + 15, NULL, 10);
+    }
+    if (strncmp(answer, "HTTP/1.1 20", 11) != 0)
+        die("POST %s: expected a success, found: %s", path, answer);
+    memmove(answer, strstr(answer, "\r\n\r\n") + 4,
+            used - (size_t)(strstr(answer, "\r\n\r\n") + 4 - answer) + 1);
+}
+
 double http_rate(int port, int connections, double seconds, const struct question *question)
 {
     struct line *lines = get_memory(sizeof *lines * (size_t)connections);

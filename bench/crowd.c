@@ -36,6 +36,7 @@ void define(pawl *p, const char *text)
 
 struct maker {
     struct crowd *crowd;
+    const char *definition;
     size_t *next; /* shared */
 };
 
@@ -43,7 +44,7 @@ static void *make_some(void *context)
 {
     struct maker *maker = context;
     struct crowd *crowd = maker->crowd;
-    pawl_create_args args = { .definition = "wheel" };
+    pawl_create_args args = { .definition = maker->definition };
     pawl_error error;
 
     for (;;) {
@@ -57,8 +58,14 @@ static void *make_some(void *context)
 
 void crowd_make(const struct bench *bench, const char *name, size_t count, struct crowd *out)
 {
+    crowd_make_of(bench, name, wheel, "wheel", count, out);
+}
+
+void crowd_make_of(const struct bench *bench, const char *name, const char *text,
+                   const char *definition, size_t count, struct crowd *out)
+{
     size_t next = 0;
-    struct maker maker = { out, &next };
+    struct maker maker = { out, definition, &next };
     pthread_t threads[MAKERS];
 
     *out = (struct crowd){ .count = count, .seed = 7, .fires_room = 1000 };
@@ -66,7 +73,7 @@ void crowd_make(const struct bench *bench, const char *name, size_t count, struc
     out->fires = get_memory(sizeof *out->fires * out->fires_room);
     store_remove(bench, name);
     out->p = store_open(bench, name);
-    define(out->p, wheel);
+    define(out->p, text);
     for (size_t i = 0; i < MAKERS; i++)
         if (pthread_create(&threads[i], NULL, make_some, &maker) != 0)
             die("no thread");

@@ -11,13 +11,14 @@
 #define FLOW_WORKERS   4
 #define FLOWS_PER_DISK 1000
 
-static void print_flow(char *out, size_t size)
+/* Nine steps of `tool` and one of the tool that counts. */
+static void print_flow(const char *tool, char *out, size_t size)
 {
     int used = snprintf(out, size, "name: ten\nsteps:\n");
 
     for (int i = 1; i < STEPS; i++)
         used += snprintf(out + used, size - (size_t)used,
-                         "  s%d: {tool: set, args: {n: %d}, next: s%d}\n", i, i, i + 1);
+                         "  s%d: {tool: %s, args: {n: %d}, next: s%d}\n", i, tool, i, i + 1);
     snprintf(out + used, size - (size_t)used, "  s%d: {tool: last, done: true}\n", STEPS);
 }
 
@@ -29,7 +30,15 @@ static void last(void *context, const pawl_tool_call *call, pawl_tool_answer *an
     __atomic_fetch_add((size_t *)context, 1, __ATOMIC_RELAXED);
 }
 
-static pawl *open_with_flow(const struct bench *bench, uint32_t workers, size_t *arrived)
+static void work(void *context, const pawl_tool_call *call, pawl_tool_answer *answer)
+{
+    (void)context;
+    (void)call;
+    pawl_answer_result(answer, "{\"n\":1}");
+}
+
+static pawl *open_with_flow(const struct bench *bench, const char *tool, uint32_t workers,
+                            size_t *arrived)
 {
     char text[1024], path[PATH_SIZE], url[PATH_SIZE + 8];
     pawl_options options = { .own = true, .workers = workers };
@@ -40,7 +49,8 @@ static pawl *open_with_flow(const struct bench *bench, uint32_t workers, size_t 
     snprintf(url, sizeof url, "sqlite:%s", path);
     check(pawl_open(&p, url, &options, &error), &error, url);
     check(pawl_tool_register(p, "last", last, arrived, &error), &error, "register last");
-    print_flow(text, sizeof text);
+    check(pawl_tool_register(p, "work", work, NULL, &error), &error, "register work");
+    print_flow(tool, text, sizeof text);
     define(p, text);
     return p;
 }
@@ -60,23 +70,34 @@ static void *start_one(void *context)
     return NULL;
 }
 
-/* Rounds of FLOWS_AT_ONCE, begun together, until all have arrived; flows per second. */
-static double run_flows(pawl *p, const size_t *arrived, double seconds)
+/* `count` flows, at most FLOWS_AT_ONCE at a time, begun together. */
+static void run_rounds(pawl *p, const size_t *arrived, size_t count)
 {
-    double begin = now_s();
     pthread_t threads[FLOWS_AT_ONCE];
-    size_t wanted = 0, first = *arrived;
+    size_t first = __atomic_load_n(arrived, __ATOMIC_RELAXED), wanted = 0;
 
-    while (now_s() - begin < seconds) {
-        wanted += FLOWS_AT_ONCE;
-        for (size_t i = 0; i < FLOWS_AT_ONCE; i++)
+    while (wanted < count) {
+        size_t now = count - wanted < FLOWS_AT_ONCE ? count - wanted : FLOWS_AT_ONCE;
+
+        wanted += now;
+        for (size_t i = 0; i < now; i++)
             if (pthread_create(&threads[i], NULL, start_one, p) != 0)
                 die("no thread");
-        for (size_t i = 0; i < FLOWS_AT_ONCE; i++)
+        for (size_t i = 0; i < now; i++)
             pthread_join(threads[i], NULL);
         while (__atomic_load_n(arrived, __ATOMIC_RELAXED) - first < wanted)
             rest_ms(1);
     }
+}
+
+/* Rounds of FLOWS_AT_ONCE, begun together, until all have arrived; flows per second. */
+static double run_flows(pawl *p, const size_t *arrived, double seconds)
+{
+    double begin = now_s();
+    size_t wanted = 0;
+
+    for (; now_s() - begin < seconds; wanted += FLOWS_AT_ONCE)
+        run_rounds(p, arrived, FLOWS_AT_ONCE);
     return (double)wanted / (now_s() - begin);
 }
 
@@ -90,16 +111,12 @@ static double append_rate(struct append *append, double seconds)
     return (double)rows / (now_s() - begin);
 }
 
-static void measure_rate(struct bench *bench)
+static void measure_rate(struct bench *bench, const char *tool, struct row row)
 {
-    struct row row = { .key = "flow_entries_vs_append",
-                       .sense = TOLD,
-                       .unit = "x",
-                       .what = "10-step flow, 64 at once, entries against append (64 per commit)" };
     double ratios[REPEATS], flows[REPEATS], seconds = bench->quick ? 0.3 : 1.5;
     struct append *append = append_open(bench, "append.db");
     size_t arrived = 0;
-    pawl *p = open_with_flow(bench, FLOW_WORKERS, &arrived);
+    pawl *p = open_with_flow(bench, tool, FLOW_WORKERS, &arrived);
 
     run_flows(p, &arrived, seconds / 2);
     for (int i = 0; i < REPEATS; i++) {
@@ -109,7 +126,8 @@ static void measure_rate(struct bench *bench)
         ratios[i] = flows[i] * ENTRIES / rate;
     }
     row.value = median(ratios, REPEATS);
-    beside(&row, "%.0f steps/s; gate of a later issue 0.25", median(flows, REPEATS) * STEPS);
+    beside(&row, "%.0f steps/s, %d threads for tools", median(flows, REPEATS) * STEPS,
+           FLOW_WORKERS);
     report(bench, &row);
     pawl_close(p);
     append_close(append);
@@ -119,28 +137,62 @@ static void measure_rate(struct bench *bench)
 
 void measure_flows(struct bench *bench)
 {
-    measure_rate(bench);
+    measure_rate(bench, "work",
+                 (struct row){ .key = "flow_tools_vs_append",
+                               .sense = AT_LEAST,
+                               .gate = 0.25,
+                               .stretch = 0.5,
+                               .unit = "x",
+                               .what = "10 registered tools, 64 flows at once, against append" });
+    measure_rate(bench, "set",
+                 (struct row){ .key = "flow_entries_vs_append",
+                               .sense = TOLD,
+                               .unit = "x",
+                               .what = "9 `set` steps and a tool, 64 at once, against append" });
+    measure_latency(bench);
+}
+
+/* ---- One flow, alone ---- */
+
+pawl *flow_alone_open(const struct bench *bench, size_t *arrived)
+{
+    return open_with_flow(bench, "work", 0, arrived);
+}
+
+double flow_alone_ms(pawl *p)
+{
+    double begin = now_s();
+    pawl_error error;
+
+    start_flow(p);
+    check(pawl_run_due(p, &error), &error, "run ten");
+    return (now_s() - begin) * 1e3;
+}
+
+void flow_alone_close(const struct bench *bench, pawl *p)
+{
+    pawl_close(p);
+    store_remove(bench, "flows.db");
 }
 
 /* ---- Disk ---- */
 
-static void measure_flow_disk(struct bench *bench)
+/* Workers: they share commits, and so roots, as those of a server do; without, each stands alone.
+ */
+static void measure_flow_disk(struct bench *bench, const char *tool, uint32_t workers,
+                              struct row row)
 {
-    struct row row = { .key = "disk_per_flow",
-                       .unit = "KiB",
-                       .sense = AT_MOST,
-                       .gate = 2.5,
-                       .stretch = 1.5,
-                       .what = "disk per completed 10-step flow" };
     size_t arrived = 0, count = bench->quick ? 100 : FLOWS_PER_DISK;
     double before;
     pawl_error error;
-    pawl *p = open_with_flow(bench, 0, &arrived);
+    pawl *p = open_with_flow(bench, tool, 0, &arrived);
 
     pawl_close(p);
     before = store_bytes(bench, "flows.db");
-    p = open_with_flow(bench, 0, &arrived);
-    for (size_t i = 0; i < count; i++) {
+    p = open_with_flow(bench, tool, workers, &arrived);
+    if (workers > 0)
+        run_rounds(p, &arrived, count);
+    for (size_t i = 0; i < count && workers == 0; i++) {
         start_flow(p);
         if (i % FLOWS_AT_ONCE == FLOWS_AT_ONCE - 1 || i + 1 == count)
             check(pawl_run_due(p, &error), &error, "run ten");
@@ -184,5 +236,21 @@ static void measure_entry_disk(struct bench *bench)
 void measure_disk(struct bench *bench)
 {
     measure_entry_disk(bench);
-    measure_flow_disk(bench);
+    measure_flow_disk(bench, "work", FLOW_WORKERS,
+                      (struct row){ .key = "disk_per_flow",
+                                    .unit = "KiB",
+                                    .sense = AT_MOST,
+                                    .gate = 2.5,
+                                    .stretch = 1.5,
+                                    .what = "disk per completed 10-step flow, 64 at once" });
+    measure_flow_disk(bench, "set", 0,
+                      (struct row){ .key = "disk_per_set_flow",
+                                    .unit = "KiB",
+                                    .sense = TOLD,
+                                    .what = "disk per flow of 9 `set` steps and a tool" });
+    measure_flow_disk(bench, "work", 0,
+                      (struct row){ .key = "disk_per_lone_flow",
+                                    .unit = "KiB",
+                                    .sense = TOLD,
+                                    .what = "disk per 10-step flow, each commit for one step" });
 }

@@ -22,7 +22,7 @@ import sys
 import urllib.parse
 
 APPLICATION_ID = 0x7061776C
-TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, FAMILY, SEED, TRACE, TREE, NEWEST = range(1, 13)  # migrations: user_version is the last one's
+TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, FAMILY, SEED, TRACE, SHORT, TREE, NEWEST = range(1, 14)  # migrations: user_version is the last one's
 SKIP_EVERY = 64
 NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -222,6 +222,18 @@ class Definition:
 # ---- Instances --------------------------------------------------------------------------------
 
 
+def long_form(effect):
+    """An effect with its word: bodies leave out those of steps, of work begun (-ORD) and ended (ORD)."""
+    if isinstance(effect, bool) or not isinstance(effect, (int, list)):
+        raise ValueError(f"{effect!r} is no effect")
+    if isinstance(effect, int):
+        if not 0 < abs(effect) <= 0xFFFFFFFF:
+            raise ValueError(f"there is no row {effect}")
+        return ["run", -effect] if effect < 0 else ["end", effect]
+    first = effect[0] if effect else None
+    return ["step", *effect] if isinstance(first, int) and not isinstance(first, bool) else effect
+
+
 class Chain:
     """What the log has told about one instance; number 0 is the store itself."""
 
@@ -245,7 +257,7 @@ class Chain:
             self.later[self.pos] = here
 
     def apply(self, effect):
-        word, *rest = effect
+        word, *rest = long_form(effect)
         if word == "step":
             ordinal, plan, attempt, status = rest if len(rest) > 2 else (*rest, 1, "ready")
             self.steps[ordinal] = (plan, attempt, STATUSES[status])
@@ -359,13 +371,14 @@ class Store:
         for id_, commitment, salt, data in self.db.execute(
                 "SELECT id, commitment, salt, bytes FROM pawl_value"):
             try:
-                bytes_in(commitment, "its commitment", 32)
                 if (salt is None) != (data is None):
                     raise Bad("half of it is erased")
-                if data is not None and value_commitment(
-                        bytes_in(salt, "its salt", 16), bytes_in(data, "its text")) != commitment:
-                    raise Bad("it does not match its commitment")
-                self.commitments[id_] = commitment
+                if data is not None:
+                    found = value_commitment(bytes_in(salt, "its salt", 16), bytes_in(data, "its text"))
+                    commitment = found if commitment is None else commitment
+                    if found != commitment:
+                        raise Bad("it does not match its commitment")
+                self.commitments[id_] = bytes_in(commitment, "its commitment", 32)
             except Bad as bad:
                 self.commitments[id_] = Bad(f"value {id_}: {bad.what}")
 

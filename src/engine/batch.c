@@ -325,23 +325,6 @@ pawl_status batch_spoil(struct engine *engine, const struct scope *scope, pawl_s
     return status;
 }
 
-uint64_t batch_new_value(struct engine *engine, str bytes, bool interned,
-                         const uint8_t **commitment)
-{
-    struct batch *batch = &engine->batch;
-    struct value *value = &batch->values[batch->value_count];
-
-    ASSERT(batch->value_count < batch->value_capacity);
-    *value = (struct value){ .id = engine->tip.last_value + batch->value_count + 1,
-                             .bytes = bytes,
-                             .interned = interned };
-    engine->env->random(engine->env, value->salt, SALT_SIZE);
-    value_commit(engine->sha, value->salt, bytes, value->commitment);
-    batch->value_count++;
-    *commitment = value->commitment;
-    return value->id;
-}
-
 struct record *batch_record(struct engine *engine, int32_t what, struct head *head, int64_t at_ms)
 {
     struct batch *batch = &engine->batch;
@@ -414,7 +397,7 @@ pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32
 }
 
 /* Values of a draft into the batch; an actor's may need the store, so it comes first. */
-static pawl_status draft_values(struct engine *engine, struct scope *scope,
+static pawl_status draft_values(struct engine *engine, struct scope *scope, uint64_t instance,
                                 const struct draft *draft, struct record *ids,
                                 struct commitments *commitments)
 {
@@ -425,7 +408,7 @@ static pawl_status draft_values(struct engine *engine, struct scope *scope,
             return status;
     }
     if (draft->payload.data)
-        ids->payload = batch_new_value(engine, draft->payload, false, &commitments->payload);
+        ids->payload = batch_payload(engine, instance, draft->payload, &commitments->payload);
     if (draft->reason.data)
         ids->reason = batch_new_value(engine, draft->reason, false, &commitments->reason);
     return PAWL_OK;
@@ -467,7 +450,7 @@ pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head 
     if (!status)
         status = draft_body(engine, scope, draft, &body);
     if (!status)
-        status = draft_values(engine, scope, draft, &ids, &commitments);
+        status = draft_values(engine, scope, head->instance, draft, &ids, &commitments);
     if (status)
         return status;
     record = batch_record(engine, (int32_t)draft->transition, head, at_ms);

@@ -426,21 +426,35 @@ pawl_status engine_step_is_live(struct engine *engine, struct scope *scope, str 
     return PAWL_OK;
 }
 
-/* What an entry about an attempt left it as. */
-static enum step_status status_after(const struct record *record)
+/* An approval below the count ends nothing. */
+static pawl_status after_approval(struct scope *scope, const struct record *record,
+                                  enum step_status *out)
 {
-    static const char end[] = "[\"end\","; /* an approval below the count ends nothing */
+    struct effect_list effects = { 0 };
+    pawl_status status = effects_read(scope, record->body, &effects);
 
+    if (status)
+        return status;
+    *out = STEP_PENDING;
+    for (uint32_t i = 0; i < effects.count; i++)
+        if (effects.items[i].kind == EFFECT_END && effects.items[i].ordinal == record->ordinal)
+            *out = STEP_DONE;
+    return PAWL_OK;
+}
+
+/* What an entry about an attempt left it as. */
+static pawl_status status_after(struct scope *scope, const struct record *record,
+                                enum step_status *out)
+{
+    if (record->what == LIFE_T_GATE_APPROVE)
+        return after_approval(scope, record, out);
+    *out = STEP_DONE;
     if (record->what == LIFE_T_STEP_START)
-        return STEP_RUNNING;
+        *out = STEP_RUNNING;
     if (record->what == LIFE_T_STEP_FAIL || record->what == LIFE_T_STEP_TIMEOUT ||
         record->what == LIFE_T_GATE_REJECT)
-        return STEP_FAILED;
-    return record->what == LIFE_T_GATE_APPROVE &&
-                   (!record->body.data ||
-                    !memmem(record->body.data, record->body.size, end, sizeof end - 1))
-               ? STEP_PENDING
-               : STEP_DONE;
+        *out = STEP_FAILED;
+    return PAWL_OK;
 }
 
 pawl_status engine_step_outcome(struct engine *engine, struct scope *scope, str step_id,
@@ -453,10 +467,8 @@ pawl_status engine_step_outcome(struct engine *engine, struct scope *scope, str 
 
     for (uint64_t pos = head.pos; !status && pos; pos = record.prev) {
         status = store_record(engine->store, scope, pos, &record);
-        if (!status && record.what >= 0 && record.ordinal == ordinal) {
-            *out = status_after(&record);
-            return PAWL_OK;
-        }
+        if (!status && record.what >= 0 && record.ordinal == ordinal)
+            return status_after(scope, &record, out);
     }
     return status ? status : scope_fail(scope, PAWL_NOT_KNOWN, "no entry speaks of this step");
 }

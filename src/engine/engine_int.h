@@ -36,6 +36,9 @@ void batch_seal(struct engine *engine, struct head *head, struct record *record,
                 str body, const struct commitments *commitments);
 uint64_t batch_new_value(struct engine *engine, str bytes, bool interned,
                          const uint8_t **commitment);
+/* An entry's payload. The end of a flow repeats what its last step gave: one value serves both. */
+uint64_t batch_payload(struct engine *engine, uint64_t instance, str bytes,
+                       const uint8_t **commitment);
 /* When the instance came into its state: the time of its last entry, or of its creation. */
 pawl_status batch_entered_at(struct engine *engine, struct scope *scope, const struct head *head,
                              int64_t *out);

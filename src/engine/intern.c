@@ -1,4 +1,4 @@
-/* intern.c - actors and subjects that the store already knows, by their bytes.
+/* intern.c - values: actors and subjects that the store already knows, by their bytes; new ones.
  *
  * Used by the drain alone. What a batch adds is here at once and forgotten if its commit
  * fails; between batches the table is emptied when it has grown past LIMIT_ACTORS. */
@@ -103,4 +103,45 @@ pawl_status intern(struct engine *engine, struct scope *scope, str bytes, uint64
     *id = item->id;
     *commitment = item->commitment;
     return PAWL_OK;
+}
+
+uint64_t batch_new_value(struct engine *engine, str bytes, bool interned,
+                         const uint8_t **commitment)
+{
+    struct batch *batch = &engine->batch;
+    struct value *value = &batch->values[batch->value_count];
+
+    ASSERT(batch->value_count < batch->value_capacity);
+    *value = (struct value){ .id = engine->tip.last_value + batch->value_count + 1,
+                             .bytes = bytes,
+                             .interned = interned };
+    engine->env->random(engine->env, value->salt, SALT_SIZE);
+    value_commit(engine->sha, value->salt, bytes, value->commitment);
+    batch->value_count++;
+    *commitment = value->commitment;
+    return value->id;
+}
+
+/* The value that the entry before this one brought in the same commit; NULL: it brought none. */
+static const struct value *payload_before(const struct engine *engine, uint64_t instance)
+{
+    const struct batch *batch = &engine->batch;
+    const struct record *last =
+        batch->record_count ? &batch->records[batch->record_count - 1] : NULL;
+    uint64_t first = engine->tip.last_value + 1;
+
+    if (!last || last->instance != instance || last->what < 0 || last->payload < first)
+        return NULL;
+    return &batch->values[last->payload - first];
+}
+
+uint64_t batch_payload(struct engine *engine, uint64_t instance, str bytes,
+                       const uint8_t **commitment)
+{
+    const struct value *before = payload_before(engine, instance);
+
+    if (!before || !str_eq(before->bytes, bytes))
+        return batch_new_value(engine, bytes, false, commitment);
+    *commitment = before->commitment;
+    return before->id;
 }

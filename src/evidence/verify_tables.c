@@ -172,7 +172,10 @@ static const char *const stray_queries[] = {
     "SELECT id, 'a source belongs to no definition' FROM pawl_source AS s"
     " WHERE NOT EXISTS (SELECT 1 FROM pawl_definition WHERE source = s.id) LIMIT 1",
     "SELECT id, 'half of a value is erased' FROM pawl_value"
-    " WHERE (salt IS NULL) <> (bytes IS NULL) LIMIT 1",
+    " WHERE (salt IS NULL) <> (bytes IS NULL) OR (bytes IS NULL AND commitment IS NULL) LIMIT 1",
+    "SELECT id, 'a value is none' FROM pawl_value WHERE bytes IS NOT NULL"
+    " AND (typeof(bytes) NOT IN ('blob', 'text') OR typeof(salt) NOT IN ('blob', 'text')"
+    " OR length(CAST(salt AS BLOB)) <> 16) LIMIT 1",
     "SELECT value, 'head rows are said to be right up to a position that is not there'"
     " FROM pawl_meta WHERE key = 'flushed'"
     " AND value NOT BETWEEN 0 AND (SELECT coalesce(max(pos), 0) FROM pawl_log)",

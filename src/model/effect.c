@@ -39,18 +39,23 @@ pawl_status effect_add(struct scope *scope, struct effect_list *list, struct eff
     return PAWL_OK;
 }
 
+static void print_step(const struct effect *effect, struct buf *out)
+{
+    json_u64(out, effect->ordinal);
+    json_u64(out, effect->plan);
+    if (effect->attempt == 1 && effect->status == STEP_READY)
+        return;
+    json_u64(out, effect->attempt);
+    json_text(out, step_status_name(effect->status));
+}
+
 static void print_effect(const struct effect *effect, struct buf *out)
 {
     json_open(out, '[');
     json_text(out, effect_words[effect->kind]);
     switch (effect->kind) {
     case EFFECT_STEP:
-        json_u64(out, effect->ordinal);
-        json_u64(out, effect->plan);
-        if (effect->attempt == 1 && effect->status == STEP_READY)
-            break;
-        json_u64(out, effect->attempt);
-        json_text(out, step_status_name(effect->status));
+        print_step(effect, out);
         break;
     case EFFECT_READY:
     case EFFECT_RUN:
@@ -112,7 +117,25 @@ str body_trace(str body)
 
 void effects_print(const struct effect_list *list, struct buf *out)
 {
-    body_print(STR_NONE, list, out);
+    json_open(out, '[');
+    for (uint32_t i = 0; i < list->count; i++)
+        print_effect(&list->items[i], out);
+    json_close(out, ']');
+}
+
+static void print_short(const struct effect *effect, struct buf *out)
+{
+    if (effect->kind == EFFECT_STEP) {
+        json_open(out, '[');
+        print_step(effect, out);
+        json_close(out, ']');
+    } else if (effect->kind == EFFECT_RUN && effect->ordinal > 0) {
+        json_i64(out, -(int64_t)effect->ordinal);
+    } else if (effect->kind == EFFECT_END && effect->ordinal > 0) {
+        json_u64(out, effect->ordinal);
+    } else {
+        print_effect(effect, out);
+    }
 }
 
 void body_print(str trace, const struct effect_list *list, struct buf *out)
@@ -125,7 +148,7 @@ void body_print(str trace, const struct effect_list *list, struct buf *out)
         json_close(out, ']');
     }
     for (uint32_t i = 0; i < list->count; i++)
-        print_effect(&list->items[i], out);
+        print_short(&list->items[i], out);
     json_close(out, ']');
 }
 
@@ -268,11 +291,27 @@ static void take_rest(struct members *members, struct effect *effect)
     }
 }
 
+/* -ORD: it is being worked on; ORD: it is spent. */
+static bool read_number(const struct node *node, struct effect *out)
+{
+    int64_t n = 0;
+
+    if (!node_to_i64(node, &n) || n == 0 || n < -(int64_t)UINT32_MAX || n > UINT32_MAX)
+        return false;
+    *out = (struct effect){ .kind = n < 0 ? EFFECT_RUN : EFFECT_END,
+                            .ordinal = (uint32_t)(n < 0 ? -n : n) };
+    return true;
+}
+
 static bool read_effect(const struct node *node, struct effect *out)
 {
     struct members members = { node->first, node->kind == NODE_ARRAY };
-    int kind = find_word(effect_words, COUNT(effect_words), take_text(&members));
+    int kind = EFFECT_STEP;
 
+    if (node->kind == NODE_NUMBER)
+        return read_number(node, out);
+    if (!members.next || members.next->kind != NODE_NUMBER) /* else a step's */
+        kind = find_word(effect_words, COUNT(effect_words), take_text(&members));
     if (kind < 0)
         return false;
     *out = (struct effect){ .kind = (enum effect_kind)kind };

@@ -23,6 +23,8 @@
  *   ["plan",{...}]           a flow goes on by this plan (amend)
  * Before them may stand ["trace","00-..."], the W3C traceparent of the request that caused the
  * entry. It is told and never looked at: no effect, and in no list of them.
+ * Bodies are written in short, since these are most of what a flow records: ["step",...] without
+ * its word, ["run",ORD] as -ORD, ["end",ORD] as ORD. Both forms are read.
  * An entry into a terminal state ends every row, timer and wait of its instance, and cancels the
  * children it waits for, but for those that were abandoned; that is a rule, not listed effects. */
 #ifndef PAWL_MODEL_EFFECT_H
@@ -71,9 +73,9 @@ struct effect {
     uint32_t ordinal;
     uint32_t plan, attempt;  /* STEP; VERSION: attempt is the number */
     enum step_status status; /* STEP: PENDING or READY */
-    str name;              /* ARM, DISARM, AWAIT, LEAVE, TAKE, REDUCE; SNAPSHOT: its hash; SPAWN: the id */
-    int64_t due_at_ms;     /* ARM */
-    str state;             /* STATE, PLAN: JSON; CALL, REDUCE: arguments; AWAIT: its value, JSON, or none */
+    str name; /* ARM, DISARM, AWAIT, LEAVE, TAKE, REDUCE; SNAPSHOT: its hash; SPAWN: the id */
+    int64_t due_at_ms; /* ARM */
+    str state; /* STATE, PLAN: JSON; CALL, REDUCE: arguments; AWAIT: its value, JSON, or none */
     str definition, input; /* SPAWN: what is created; told by its own create record */
     uint64_t child;        /* SPAWN: its number, as the id has it */
     bool is_abandoned;     /* SPAWN: it outlives its parent */
@@ -89,7 +91,7 @@ struct effect_list {
 
 pawl_status effect_add(struct scope *scope, struct effect_list *list, struct effect effect);
 void effects_print(const struct effect_list *list, struct buf *out);
-/* The whole body: the trace, if there is one, then the effects. */
+/* The whole body: the trace, if there is one, then the effects in short. */
 void body_print(str trace, const struct effect_list *list, struct buf *out);
 str body_trace(str body); /* data NULL: none */
 pawl_status effects_read(struct scope *scope, str body,

@@ -15,7 +15,9 @@
  *      whose first position is not tip.pos + 1 is refused whole with CONFLICT.
  *  (6) A head row is replaced only by one with a higher seq or position.
  *  (7) due() gives timers in order of (due, instance, ordinal, name), none due later than asked.
- *  (8) An interned value is found by its exact bytes.
+ *  (8) An interned value is found by its exact bytes. The commitment of one that is there follows from
+ *      its salt and bytes, and is given whether it is stored or not; one put again without bytes,
+ *      with its commitment, is erased.
  *  (9) list() gives each matching instance once, in order of number, and its cursor goes on
  *      where it stopped, whatever was created meanwhile. No instance has been created later
  *      (instantiated_at) than its create record was made.

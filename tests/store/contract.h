@@ -133,16 +133,6 @@ static inline struct record *add_record(struct change *c, uint64_t instance, uin
     return record;
 }
 
-static inline struct value *add_value(struct change *c, str bytes, bool interned)
-{
-    struct value *value = ADD(c, values, 1);
-
-    *value = (struct value){ .id = ++c->tip.last_value, .bytes = bytes, .interned = interned };
-    memset(value->commitment, (int)value->id & 0xFF, SHA_SIZE);
-    memset(value->salt, ~(int)value->id & 0xFF, SALT_SIZE);
-    return value;
-}
-
 static inline void hash_text(str text, uint8_t out[SHA_SIZE])
 {
     struct sha *sha = sha_new(&heap_libc);
@@ -150,6 +140,29 @@ static inline void hash_text(str text, uint8_t out[SHA_SIZE])
     EXPECT(sha);
     sha_once(sha, text, out);
     sha_free(sha);
+}
+
+/* SHA-256(salt || bytes), as the format has it. */
+static inline void commit_to(struct value *value)
+{
+    struct sha *sha = sha_new(&heap_libc);
+
+    EXPECT(sha);
+    sha_begin(sha);
+    sha_add(sha, value->salt, SALT_SIZE);
+    sha_add(sha, value->bytes.data, value->bytes.size);
+    sha_end(sha, value->commitment);
+    sha_free(sha);
+}
+
+static inline struct value *add_value(struct change *c, str bytes, bool interned)
+{
+    struct value *value = ADD(c, values, 1);
+
+    *value = (struct value){ .id = ++c->tip.last_value, .bytes = bytes, .interned = interned };
+    memset(value->salt, ~(int)value->id & 0xFF, SALT_SIZE);
+    commit_to(value);
+    return value;
 }
 
 /* The one machine of these tests; its transitions: 0 pay, 1 ship, 2 drop, 3 burn. */

@@ -35,6 +35,26 @@ TEST(model_effect, every_kind_is_read_and_printed_the_same)
     EXPECT_STR(list.items[9].state, "{\"a\": 1.50,\"b\":[]}");
 }
 
+/* DESIGN.md section 7, disk per flow: these three kinds are most of what a flow records. */
+#define SHORT                                                                                      \
+    "[[3,0],[4,1,2,\"pending\"],[\"ready\",4],-3,3,[\"arm\",\"t \\\"1\",1700000000000,0],"           \
+    "[\"disarm\",\"t\",7],[\"await\",\"s\",0],[\"leave\",\"s\",4294967295],"                           \
+    "[\"state\",{\"a\": 1.50,\"b\":[]}]]"
+
+TEST(model_effect, a_body_in_short_says_the_same_as_one_in_words)
+{
+    struct effect_list list;
+    struct buf buf;
+
+    EXPECT_OK(effects_read(&t->scope, STR(EVERY), &list));
+    buf_init(&buf, &heap_libc, LIMIT_TEXT);
+    body_print(STR_NONE, &list, &buf);
+    EXPECT_STR(buf_view(&buf), SHORT);
+    EXPECT_OK(effects_read(&t->scope, buf_view(&buf), &list));
+    EXPECT_STR(print(t, &list), EVERY);
+    buf_fini(&buf);
+}
+
 TEST(model_effect, no_body_has_no_effects)
 {
     struct effect_list list = { .count = 7 };
@@ -89,7 +109,14 @@ TEST(model_effect, a_damaged_body_is_a_failure_of_the_store)
         "",
         "{}",
         "[",
-        "[1]",
+        "[0]",
+        "[-0]",
+        "[1.5]",
+        "[4294967296]",
+        "[-4294967296]",
+        "[true]",
+        "[[1]]",
+        "[[1,0,1]]",
         "[[]]",
         "[{\"a\":\"ready\"}]",
         "[[\"jump\",1]]",

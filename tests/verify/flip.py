@@ -224,6 +224,12 @@ def wider_damage(trial):
     change(trial, "a source of nobody that is wrong as well",
            "INSERT INTO pawl_source SELECT max(id) + 1, zeroblob(32), x'61' FROM pawl_source")
     change(trial, "half an erasure", "UPDATE pawl_value SET salt = NULL WHERE id = 1")
+    change(trial, "an erasure that left no commitment",
+           "UPDATE pawl_value SET commitment = NULL, salt = NULL, bytes = NULL WHERE id = 2")
+    change(trial, "a value that nothing names, with nothing in it",
+           "INSERT INTO pawl_value SELECT max(id) + 1, NULL, NULL, NULL, 0 FROM pawl_value")
+    change(trial, "a value that nothing names, with half a salt",
+           "INSERT INTO pawl_value SELECT max(id) + 1, NULL, x'00', x'00', 0 FROM pawl_value")
 
 
 def strange_files(trial):
@@ -245,15 +251,15 @@ def strange_files(trial):
 
 def harmless(trial):
     """What must not be called wrong: it is how owners and erasure work."""
-    for label, sql in (
+    for label, act in (
             ("flushed lower than it could be",
-             "UPDATE pawl_meta SET value = 0 WHERE key = 'flushed'"),
-            ("an erased value", "UPDATE pawl_value SET salt = NULL, bytes = NULL WHERE id = 2"),
-            ("no snapshots", "DELETE FROM pawl_snapshot")):
+             lambda db: db.execute("UPDATE pawl_meta SET value = 0 WHERE key = 'flushed'")),
+            ("an erased value", lambda db: make_store.erase(db, 2)),
+            ("no snapshots", lambda db: db.execute("DELETE FROM pawl_snapshot"))):
         trial.fresh()
         db = sqlite3.connect(trial.copy, isolation_level=None)
         db.execute("PRAGMA wal_autocheckpoint = 0")
-        db.execute(sql)
+        act(db)
         trial.expect(True, label)  # while the writer is there, and its WAL not yet in the file
         db.close()
 

@@ -21,7 +21,7 @@ class Forger:
 
     def entries(self, inst):
         """[(pos, action, body)] of an instance, oldest first."""
-        return [(pos, self.action(inst, what), json.loads(body) if body else [])
+        return [(pos, self.action(inst, what), [verify.long_form(e) for e in json.loads(body or "[]")])
                 for pos, what, body in self.db.execute(
                     "SELECT pos, what, body FROM pawl_log WHERE inst = ? AND what >= 0 ORDER BY pos", (inst,))]
 

@@ -61,6 +61,13 @@ def lifecycle(kind, plan):
             "initial": 0, "transitions": transitions, "plan": plan}
 
 
+def erase(db, id_):
+    """A value goes, and its commitment stays."""
+    salt, data = db.execute("SELECT salt, bytes FROM pawl_value WHERE id = ?", (id_,)).fetchone()
+    db.execute("UPDATE pawl_value SET commitment = ?, salt = NULL, bytes = NULL WHERE id = ?",
+               (verify.value_commitment(salt, data), id_))
+
+
 def compact(value):
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
@@ -95,14 +102,14 @@ class Writer:
         id_, data = self.value_count, text.encode()
         salt = noise(f"salt {id_}", 16)
         self.commitments[id_] = verify.value_commitment(salt, data)
-        self.db.execute("INSERT INTO pawl_value VALUES (?, ?, ?, ?, ?)",
-                        (id_, self.commitments[id_], salt, data, int(interned)))
+        kept = self.commitments[id_] if id_ % 2 else None  # as stores of schema 9 and before have it, and after
+        self.db.execute("INSERT INTO pawl_value VALUES (?, ?, ?, ?, ?)", (id_, kept, salt, data, int(interned)))
         if interned:
             self.interned[text] = id_
         return id_
 
     def erase(self, id_):
-        self.db.execute("UPDATE pawl_value SET salt = NULL, bytes = NULL WHERE id = ?", (id_,))
+        erase(self.db, id_)
 
     def definition(self, name, version, compiled, source):
         kinds = {"machine": 1, "flow": 2, "code": 3}
@@ -247,9 +254,9 @@ def machines(w):
 def flows(w, parent):
     ship = w.definition("ship", 3, lifecycle("flow", {"steps": ["pack", "send"]}), b"name: ship\n")
     done = w.create(ship, input_="{}")
-    w.record(done, START, body=[["step", 1, 0, 1, "ready"], ["arm", "deadline", w.at + 9000, 0]])
-    w.record(done, STEP_START, body=[["run", 1]], step=1, ordinal=1, attempt=1)
-    w.record(done, STEP_COMPLETE, body=[["end", 1]], step=1, ordinal=1, attempt=1, payload="17")
+    w.record(done, START, body=[[1, 0], ["arm", "deadline", w.at + 9000, 0]])  # in short
+    w.record(done, STEP_START, body=[-1], step=1, ordinal=1, attempt=1)
+    w.record(done, STEP_COMPLETE, body=[1], step=1, ordinal=1, attempt=1, payload="17")
     w.record(done, FINISH)
     w.commit()
     busy = w.create(ship, input_="{}", parent=parent, test=1)

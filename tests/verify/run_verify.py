@@ -179,7 +179,7 @@ def test_what_was_decided_from_an_erased_value_is_not_called_wrong(shell):
     ids = [row[0] for row in db.execute("SELECT DISTINCT payload FROM pawl_log WHERE payload IS NOT NULL")]
     inputs = [row[0] for row in db.execute("SELECT input FROM pawl_instance WHERE input IS NOT NULL")]
     for id_ in ids + inputs:
-        db.execute("UPDATE pawl_value SET salt = NULL, bytes = NULL WHERE id = ?", (id_,))
+        forge.make_store.erase(db, id_)
         db.commit()
         assert shell.json("verify")["valid"], id_
     db.close()

@@ -263,6 +263,7 @@ static void sqlite_close_store(struct store *base)
     }
     sidecar_close(&store->sidecar);
     pthread_mutex_destroy(&store->read_lock);
+    sha_free(store->sha);
     heap_free(store->heap, store, sizeof *store);
 }
 
@@ -296,6 +297,11 @@ struct sqlite_store *sqlite_store_new(const struct store_options *options)
     store->base.ops = &sqlite_store_ops;
     store->heap = options->heap;
     store->env = options->env;
+    store->sha = sha_new(options->heap);
+    if (!store->sha) {
+        heap_free(options->heap, store, sizeof *store);
+        return NULL;
+    }
     store->sidecar.fd = -1;
     pthread_mutex_init(&store->read_lock, NULL);
     return store;

@@ -269,24 +269,69 @@ static const char select_value[] = "SELECT " VALUE_COLUMNS " FROM pawl_value WHE
 static const char select_interned[] =
     "SELECT " VALUE_COLUMNS " FROM pawl_value WHERE interned = 1 AND bytes = ?1";
 
+struct value_column {
+    struct value value;
+    bool is_bare; /* its commitment is not stored: it follows from salt and bytes */
+};
+
 static void read_value(sqlite3_stmt *statement, struct arena *arena, void *out)
 {
-    struct value value = {
-        .id = column_u64(statement, 0),
-        .bytes = column_str(statement, 3, arena),
-        .interned = column_u64(statement, 4) == 1,
+    struct value_column found = {
+        .value = { .id = column_u64(statement, 0),
+                   .bytes = column_str(statement, 3, arena),
+                   .interned = column_u64(statement, 4) == 1 },
+        .is_bare = sqlite3_column_type(statement, 1) == SQLITE_NULL,
     };
 
-    column_bytes(statement, 1, value.commitment, SHA_SIZE);
-    column_bytes(statement, 2, value.salt, SALT_SIZE);
+    column_bytes(statement, 1, found.value.commitment, SHA_SIZE);
+    column_bytes(statement, 2, found.value.salt, SALT_SIZE);
     if (!arena->failed)
-        *(struct value *)out = value;
+        *(struct value_column *)out = found;
 }
 
-pawl_status sqlite_value(struct store *store, struct scope *scope, uint64_t id, struct value *out)
+/* The value whole. With neither commitment nor bytes it keeps zeros, for verify to find. */
+static void give_value(struct sqlite_store *store, struct value_column *found, struct value *out)
 {
-    return read_by_number(store, scope, STATEMENT_VALUE, select_value, id, "value", read_value,
-                          out);
+    struct value *value = &found->value;
+
+    if (found->is_bare && value->bytes.data) {
+        sha_begin(store->sha);
+        sha_add(store->sha, value->salt, SALT_SIZE);
+        sha_add(store->sha, value->bytes.data, value->bytes.size);
+        sha_end(store->sha, value->commitment);
+    }
+    *out = *value;
+}
+
+/* Under the read lock, to the end: the hasher belongs to one at a time. */
+static pawl_status find_value(struct sqlite_store *store, struct scope *scope,
+                              sqlite3_stmt *statement, struct value *out)
+{
+    struct value_column found;
+    pawl_status status = read_row(scope, statement, "value", read_value, &found);
+
+    if (status == PAWL_OK)
+        give_value(store, &found, out);
+    return status;
+}
+
+pawl_status sqlite_value(struct store *base, struct scope *scope, uint64_t id, struct value *out)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    sqlite3_stmt *statement;
+    pawl_status status = reader_enter(store, scope);
+
+    if (status != PAWL_OK)
+        return status;
+    status = statement_get(&store->reader, scope, STATEMENT_VALUE, select_value, &statement);
+    if (status == PAWL_OK && id > INT64_MAX)
+        status = scope_fail(scope, PAWL_NOT_KNOWN, "there is no such value");
+    if (status == PAWL_OK) {
+        bind_u64(statement, 1, id);
+        status = find_value(store, scope, statement, out);
+    }
+    reader_leave(store);
+    return status;
 }
 
 pawl_status sqlite_find_value(struct store *base, struct scope *scope, str bytes, struct value *out)
@@ -301,7 +346,7 @@ pawl_status sqlite_find_value(struct store *base, struct scope *scope, str bytes
         statement_get(&store->reader, scope, STATEMENT_FIND_VALUE, select_interned, &statement);
     if (status == PAWL_OK) {
         bind_blob(statement, 1, bytes);
-        status = read_row(scope, statement, "value", read_value, out);
+        status = find_value(store, scope, statement, out);
     }
     reader_leave(store);
     return status;

@@ -152,6 +152,7 @@ struct sqlite_store {
     atomic_bool broken;       /* a COMMIT failed: nobody knows what the file holds */
 
     pthread_mutex_t read_lock;
+    struct sha *sha; /* of what is read: commitments that are not stored */
     struct connection reader;
     int64_t reader_version;
 

@@ -15,12 +15,14 @@
 
 _Static_assert(ROWS_AT_ONCE *RECORD_COLUMNS <= STATEMENT_VARIABLES, "a host's limit is checked");
 
+/* The commitment of a value that is there follows from it; once it is gone it stays for ever: every
+ * hash over it can still be proved. */
 static const char put_value[] =
-    "INSERT INTO pawl_value (id, commitment, salt, bytes, interned) VALUES (?1, ?2, ?3, ?4, ?5)";
-/* The commitment stays for ever: every hash over it can still be proved. */
+    "INSERT INTO pawl_value (id, salt, bytes, interned) VALUES (?1, ?2, ?3, ?4)";
 static const char erase_value[] =
     "INSERT INTO pawl_value (id, commitment, interned) VALUES (?1, ?2, 0)"
-    " ON CONFLICT (id) DO UPDATE SET salt = NULL, bytes = NULL, interned = 0";
+    " ON CONFLICT (id) DO UPDATE SET commitment = coalesce(commitment, excluded.commitment),"
+    " salt = NULL, bytes = NULL, interned = 0";
 static const char put_instance[] =
     "INSERT INTO pawl_instance (number, random, definition, instantiated_at, created_pos, creator,"
     " subject, input, metadata, parent, correlation, labels, test)"
@@ -45,12 +47,13 @@ static const char put_meta[] = "INSERT OR REPLACE INTO pawl_meta (key, value) VA
 static void bind_value(sqlite3_stmt *statement, const struct value *value)
 {
     bind_u64(statement, 1, value->id);
-    bind_bytes(statement, 2, value->commitment, SHA_SIZE);
-    if (!value->bytes.data)
+    if (!value->bytes.data) {
+        bind_bytes(statement, 2, value->commitment, SHA_SIZE);
         return;
-    bind_bytes(statement, 3, value->salt, SALT_SIZE);
-    bind_blob(statement, 4, value->bytes);
-    bind_optional(statement, 5, value->interned);
+    }
+    bind_bytes(statement, 2, value->salt, SALT_SIZE);
+    bind_blob(statement, 3, value->bytes);
+    bind_optional(statement, 4, value->interned);
 }
 
 static pawl_status write_values(struct connection *writer, struct scope *scope,
