@@ -49,6 +49,7 @@ struct event {
     bool is_forced;     /* TIMER: by hand, though it may not be due yet */
     str filter;         /* SIGNAL: only for a wait with this value, JSON; data NULL: for any */
     enum terminal_kind outcome; /* CHILD: of the state it ended in */
+    const char *late;   /* what is wrong with a value: refused, but for nothing else first; NULL: nothing */
 };
 
 /* An entry to be: the engine numbers, stamps and chains it. */
