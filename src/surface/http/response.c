@@ -75,6 +75,7 @@ static bool describe(const struct request *request, struct MHD_Response *respons
     bool names_methods = http == 204 || http == 405, varies = http == 304 || answer_varies(request);
 
     return add(response, "Content-Type", http == 304 ? NULL : request->result.content_type) &&
+           add(response, "X-Content-Type-Options", "nosniff") &&
            add(response, "Allow", names_methods ? request->allow : NULL) &&
            add(response, "Content-Encoding", request->is_gzip ? "gzip" : NULL) &&
            add(response, "Vary", varies ? "Accept-Encoding" : NULL) &&
@@ -99,8 +100,7 @@ static enum MHD_Result queue(struct request *request)
     if (!response)
         return MHD_NO;
     if (describe(request, response))
-        result = MHD_queue_response(request->connection, (unsigned)request->result.http_status,
-                                    response);
+        result = queue_answer(request->connection, (unsigned)request->result.http_status, response);
     MHD_destroy_response(response);
     return result;
 }
@@ -114,7 +114,7 @@ static enum MHD_Result queue_stream(struct request *request)
         return MHD_NO;
     count_answer(request);
     if (add(response, "X-Request-Id", request->id) && add(response, "traceparent", request->trace))
-        result = MHD_queue_response(request->connection, 200, response);
+        result = queue_answer(request->connection, 200, response);
     MHD_destroy_response(response);
     return result;
 }
