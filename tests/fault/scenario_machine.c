@@ -157,6 +157,7 @@ const struct act machine_held_acts[] = {
     { .kind = ACT_FIRE, .name = "ask" },
     { .kind = ACT_CREATE, .of = 1 },
     { .kind = ACT_CREATE, .of = 2 },
+    { .kind = ACT_RESUME, .of = 2 }, /* it is not held: no mistake */
     { .kind = ACT_PAUSE },
     { .kind = ACT_FIRE, .name = "ask", .refusal = PAWL_PAUSED },
     { .kind = ACT_PAUSE },
@@ -167,7 +168,6 @@ const struct act machine_held_acts[] = {
     { .kind = ACT_ADVANCE, .by_ms = 60000 },
     { .kind = ACT_FIRE, .of = 2, .name = "ask", .refusal = PAWL_TERMINAL },
     { .kind = ACT_FIRE, .name = "ask", .refusal = PAWL_PAUSED },
-    { .kind = ACT_RESUME },
     { .kind = ACT_RESUME },
     { .kind = ACT_SWEEP },
     { .kind = ACT_RESUME, .refusal = PAWL_TERMINAL },
