@@ -473,10 +473,10 @@ export class Pawl extends Calls {
     }
 
     /** Instances, filtered; label.K=V filters by a label.
-     * @param {{definition?: Reference, kind?: Kind, state?: string, status?: Status, subject_ref?: string, correlation_id?: string, created_after?: Time, created_before?: Time, order?: ("newest"|"oldest"), limit?: number, after?: Cursor, labels?: Record<string, string>}} [more]
+     * @param {{definition?: Reference, kind?: Kind, state?: string, status?: Status, subject_ref?: string, correlation_id?: string, created_after?: Time, created_before?: Time, active?: ("true"|"false"), ended_after?: Time, ended_before?: Time, order?: ("newest"|"oldest"), limit?: number, after?: Cursor, labels?: Record<string, string>}} [more]
      * @returns {Promise<{instances: Array<Instance>, next: Cursor|null}>} */
     instanceList(more = {}) {
-        return this._call("GET", "/v1/instances", {}, {definition: more.definition, kind: more.kind, state: more.state, status: more.status, subject_ref: more.subject_ref, correlation_id: more.correlation_id, created_after: more.created_after, created_before: more.created_before, order: more.order, limit: more.limit, after: more.after, ...labelled(more.labels)}, undefined, {});
+        return this._call("GET", "/v1/instances", {}, {definition: more.definition, kind: more.kind, state: more.state, status: more.status, subject_ref: more.subject_ref, correlation_id: more.correlation_id, created_after: more.created_after, created_before: more.created_before, active: more.active, ended_after: more.ended_after, ended_before: more.ended_before, order: more.order, limit: more.limit, after: more.after, ...labelled(more.labels)}, undefined, {});
     }
 
     /** Which instance's id begins so, if only one does; or the newest.

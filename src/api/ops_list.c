@@ -85,6 +85,32 @@ static pawl_status read_created(const struct op_call *call, struct list_query *q
     return status;
 }
 
+static pawl_status read_active(const struct op_call *call, struct list_query *query)
+{
+    str active = op_text(call, "active");
+
+    query->is_active = str_is(active, "true");
+    query->has_ended = str_is(active, "false");
+    if (active.data && !query->is_active && !query->has_ended)
+        return bad_value(call, "active", "true or false");
+    return PAWL_OK;
+}
+
+static pawl_status read_ended(const struct op_call *call, struct list_query *query)
+{
+    pawl_status status =
+        query_time(call, "ended_after", &query->has_ended_after, &query->ended_after_ms);
+
+    if (status == PAWL_OK)
+        status =
+            query_time(call, "ended_before", &query->has_ended_before, &query->ended_before_ms);
+    if (status == PAWL_OK && query->has_ended_after && query->has_ended_before &&
+        query->ended_before_ms < query->ended_after_ms)
+        return scope_fail(call->scope, PAWL_INVALID_QUERY,
+                          "'ended_before' is earlier than 'ended_after'");
+    return status;
+}
+
 static pawl_status read_labels(const struct op_call *call, struct list_query *query)
 {
     const str prefix = STR("label.");
@@ -105,7 +131,8 @@ static pawl_status read_labels(const struct op_call *call, struct list_query *qu
 static pawl_status read_query(const struct op_call *call, struct list_query *query)
 {
     pawl_status (*const readers[])(const struct op_call *, struct list_query *) = {
-        read_definition, read_kind, read_status, read_order, read_created, read_labels,
+        read_definition, read_kind,   read_status, read_order,
+        read_created,    read_active, read_ended,  read_labels,
     };
     pawl_status status = query_check(call, true);
 

@@ -14,8 +14,8 @@ static int64_t base_ms(struct engine *engine)
 
 static bool has_work(const struct engine *engine)
 {
-    return engine->first || engine->runnable || engine->jobs || engine->ready ||
-           engine->ready_lost || engine->ended_count ||
+    return engine->first || engine->runnable || engine->jobs || steps_can_start(engine) ||
+           steps_are_lost(engine) || engine->ended_count ||
            (engine->ended_lost && !engine->broken && !engine->commit_failed);
 }
 
@@ -39,23 +39,30 @@ static int64_t timers_at(struct engine *engine)
     return timers_next_due(engine) > clock_at(engine) ? timers_next_due(engine) : BELL_NOW;
 }
 
+/* When something is tried again that met a failing store. */
+static int64_t retry_at(struct engine *engine)
+{
+    int64_t tick_ms = engine->env->tick_ms(engine->env), at_ms = INT64_MAX;
+
+    if (engine->later)
+        at_ms = engine->later->retry_at_ms;
+    if (engine->ready_lost && engine->ready_look_ms < at_ms)
+        at_ms = engine->ready_look_ms;
+    if (at_ms == INT64_MAX)
+        return BELL_NEVER;
+    return at_ms > tick_ms ? base_ms(engine) + at_ms - tick_ms : BELL_NOW;
+}
+
 /* When there is something to do: BELL_NOW, BELL_NEVER, or a time. Lock held. */
 static int64_t due_at(struct engine *engine)
 {
-    int64_t at_ms = timers_at(engine), flush_ms = flush_in_ms(engine), retry_ms;
+    int64_t at_ms = timers_at(engine), flush_ms = flush_in_ms(engine), again_ms = retry_at(engine);
 
     if (has_work(engine) || flush_ms == 0)
         return BELL_NOW;
     if (flush_ms > 0 && base_ms(engine) + flush_ms < at_ms)
         at_ms = base_ms(engine) + flush_ms;
-    if (engine->later) {
-        retry_ms = engine->later->retry_at_ms - engine->env->tick_ms(engine->env);
-        if (retry_ms <= 0)
-            return BELL_NOW;
-        if (base_ms(engine) + retry_ms < at_ms)
-            at_ms = base_ms(engine) + retry_ms;
-    }
-    return at_ms;
+    return again_ms < at_ms ? again_ms : at_ms;
 }
 
 static void look_ahead(struct engine *engine)
@@ -111,7 +118,7 @@ bool engine_is_at_rest(struct engine *engine, int64_t *due_in_ms)
     is_idle = *due_in_ms != 0 && !has_work(engine) && !engine->draining && !engine->later &&
               !engine->timers_busy && !engine->jobs_under_way && !engine->mail_under_way &&
               !engine->lease_count && !engine->parked_claims && !engine->stuck_timers &&
-              engine->tip.flushed >= engine->tip.pos;
+              !engine->ready_lost && engine->tip.flushed >= engine->tip.pos;
     pthread_mutex_unlock(&engine->lock);
     if (is_broken)
         *due_in_ms = BROKEN_REST_MS;
@@ -126,6 +133,16 @@ static void run_waiting(struct engine *engine)
     pthread_mutex_unlock(&engine->lock);
 }
 
+static bool is_time_to_look(struct engine *engine)
+{
+    bool is_time;
+
+    pthread_mutex_lock(&engine->lock);
+    is_time = steps_are_lost(engine) && !engine->thread_count;
+    pthread_mutex_unlock(&engine->lock);
+    return is_time;
+}
+
 pawl_status engine_run_due(struct engine *engine, struct scope *scope)
 {
     pawl_status status = PAWL_OK;
@@ -134,7 +151,7 @@ pawl_status engine_run_due(struct engine *engine, struct scope *scope)
     engine_mend(engine);
     look_again_attached(engine);
     do {
-        if (engine->ready_lost && !engine->thread_count)
+        if (is_time_to_look(engine))
             recover_ready(engine);
         run_waiting(engine);
         pthread_mutex_lock(&engine->lock);

@@ -254,6 +254,9 @@ void steps_note_ready(struct engine *engine, const struct actor *actor,
                       const struct decision *decision);
 pawl_status steps_check_served(struct engine *engine, const struct actor *actor, uint32_t ordinal,
                                struct scope *scope); /* NOT_AWAITING: no such tool here */
+void steps_lose_ready(struct engine *engine);        /* lock held */
+bool steps_are_lost(const struct engine *engine);    /* it is time to look; lock held */
+bool steps_can_start(const struct engine *engine);   /* some are ready; lock held */
 void steps_leave_unserved(struct engine *engine, const struct actor *actor, uint32_t ordinal);
 void steps_forget_ready(struct engine *engine); /* lock held: all of it is looked up anew */
 void steps_free_list(struct engine *engine, struct ready_step *list);

@@ -296,7 +296,8 @@ struct engine {
     struct mail *later;                               /* events that met a failing store */
     struct key_turn *key_turns; /* keys whose calls are under way and leave no record of their own */
     uint32_t jobs_under_way, mail_under_way;
-    _Atomic bool ready_lost;       /* a ready step could not be remembered: look for it */
+    _Atomic bool ready_lost;       /* a ready step could not be remembered: look for it, */
+    int64_t ready_look_ms;         /* by the tick, not before this */
     int64_t next_due_ms;           /* as far as known; INT64_MAX: none */
     bool timers_busy;              /* somebody is firing what is due */
     _Atomic uint32_t stuck_timers; /* due, but not to be fired now */

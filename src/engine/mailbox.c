@@ -100,13 +100,18 @@ pawl_status actor_decide(struct engine *engine, struct actor *actor, const struc
 }
 
 /* The store failed, not the event: nothing is lost if it is tried again. What was committed
- * after all (an unknown outcome) is refused then as late. Due timers come again by themselves. */
+ * after all (an unknown outcome) is refused then as late. Due timers come again by themselves, and
+ * so do ready steps. */
 static bool set_aside(struct engine *engine, struct mail *mail, pawl_status status)
 {
     if (!mail->is_owned || mail->group ||
         (status != PAWL_STORAGE_FAILURE && status != PAWL_OUTCOME_UNKNOWN &&
          status != PAWL_NO_MEMORY))
         return false;
+    if (mail->event.kind == EVENT_STEP_START) {
+        steps_lose_ready(engine);
+        return false;
+    }
     mail->retry_at_ms = engine->env->tick_ms(engine->env) + RETRY_STORE_MS;
     mail->next = engine->later;
     engine->later = mail;

@@ -191,6 +191,9 @@ void recover_ready(struct engine *engine)
     pthread_mutex_unlock(&engine->lock);
     if (recover_all(engine, &scope, false) == PAWL_OK)
         engine->ready_lost = false;
+    pthread_mutex_lock(&engine->lock);
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->lock);
     scope_fini(&scope);
 }
 

@@ -214,6 +214,29 @@ bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal)
     return true;
 }
 
+/* It could not be started: its row is in the store, and is found again when the store, or memory,
+ * has had a rest. Trying at once would fail at once, without end. */
+void steps_lose_ready(struct engine *engine)
+{
+    engine->ready_look_ms = engine->env->tick_ms(engine->env) + RETRY_STORE_MS;
+    engine->ready_lost = true;
+}
+
+static bool may_look(const struct engine *engine)
+{
+    return engine->env->tick_ms(engine->env) >= engine->ready_look_ms;
+}
+
+bool steps_are_lost(const struct engine *engine)
+{
+    return engine->ready_lost && may_look(engine);
+}
+
+bool steps_can_start(const struct engine *engine)
+{
+    return engine->ready && (!engine->ready_lost || may_look(engine));
+}
+
 /* In this process if its tool is here, else for whoever claims it. */
 static bool note_one(struct engine *engine, const struct actor *actor, uint32_t ordinal)
 {
@@ -352,25 +375,30 @@ void engine_tools_changed(struct engine *engine)
     pthread_mutex_unlock(&engine->lock);
 }
 
+static bool mail_start(struct engine *engine, const struct ready_step *ready, struct mail *mail)
+{
+    mail->event = (struct event){ .kind = EVENT_STEP_START, .ordinal = ready->ordinal };
+    mail->holds_place = true;
+    (void)leases_make_room(engine, 1); /* without it the start says so in its place */
+    engine->jobs_under_way++;
+    if (engine_mail(engine, ready->instance, mail))
+        return true;
+    engine->jobs_under_way--;
+    mail_free(engine, mail);
+    return false;
+}
+
 /* Start a step that found no place when it became ready. Lock held. */
 static void start_ready(struct engine *engine)
 {
     struct ready_step *ready = engine->ready;
     struct mail *mail = mail_new(engine);
 
-    if (!mail)
-        return;
     engine->ready = ready->next;
     if (!engine->ready)
         engine->ready_last = NULL;
-    mail->event = (struct event){ .kind = EVENT_STEP_START, .ordinal = ready->ordinal };
-    mail->holds_place = true;
-    (void)leases_make_room(engine, 1); /* without it the start says so in its place */
-    engine->jobs_under_way++;
-    if (!engine_mail(engine, ready->instance, mail)) {
-        engine->jobs_under_way--;
-        mail_free(engine, mail);
-    }
+    if (!mail || !mail_start(engine, ready, mail))
+        steps_lose_ready(engine);
     heap_free(engine->heap, ready, sizeof *ready);
 }
 
@@ -386,7 +414,7 @@ bool steps_run_one(struct engine *engine)
         run_job(engine, job);
         return true;
     }
-    if (engine->ready && engine->jobs_under_way < JOBS_PER_WORKER * workers) {
+    if (steps_can_start(engine) && engine->jobs_under_way < JOBS_PER_WORKER * workers) {
         start_ready(engine);
         return true;
     }

@@ -204,7 +204,7 @@ void *timers_thread(void *context)
     while (!engine->stopping) {
         if (engine_pump(engine))
             continue;
-        if (engine->ready_lost) {
+        if (steps_are_lost(engine)) {
             pthread_mutex_unlock(&engine->lock);
             recover_ready(engine);
             pthread_mutex_lock(&engine->lock);

@@ -398,6 +398,12 @@ static bool page_is_sound(const struct list_query *query, const uint64_t *number
     return true;
 }
 
+bool list_query_by_state(const struct list_query *query)
+{
+    return query->state.data || query->status.data || query->is_active || query->has_ended ||
+           query->has_ended_after || query->has_ended_before;
+}
+
 pawl_status store_list(struct store *store, struct scope *scope, const struct list_query *query,
                        uint64_t **out, uint32_t *count)
 {

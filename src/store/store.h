@@ -138,6 +138,9 @@ struct list_query { /* data NULL and 0: any */
     uint32_t label_count;
     int64_t created_after_ms, created_before_ms;
     bool has_created_after, has_created_before;
+    bool is_active, has_ended; /* it has not ended; it has */
+    int64_t ended_after_ms, ended_before_ms; /* by the time of the record that ended it, inclusive */
+    bool has_ended_after, has_ended_before;  /* either: only what has ended */
     bool oldest_first;
     uint64_t after;       /* number of the last row seen; 0: from the beginning */
     uint32_t limit;
@@ -333,6 +336,7 @@ pawl_status store_kept_list(struct store *store, struct scope *scope, int32_t wh
                             struct kept_row **out, uint32_t *count);
 pawl_status store_list(struct store *store, struct scope *scope, const struct list_query *query,
                        uint64_t **out, uint32_t *count);
+bool list_query_by_state(const struct list_query *query); /* states have to be looked at */
 pawl_status store_counts(struct store *store, struct scope *scope, str name, uint32_t version,
                          struct state_count **out, uint32_t *count);
 pawl_status store_step_counts(struct store *store, struct scope *scope, str name,

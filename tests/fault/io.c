@@ -15,7 +15,7 @@ static void finish_in_place(struct witness *w)
     disk_disarm();
     if (!w->p)
         EXPECT_OK(witness_open(w));
-    EXPECT_OK(pawl_run_due(w->p, NULL)); /* a host's loop, which comes by anyway */
+    EXPECT_OK(witness_sweep(w));
     witness_finish(w);
 }
 
@@ -58,7 +58,8 @@ static void fail_by(const char *name, bool in_place, struct disk_plan plan, uint
            tally.rounds, tally.refusals, tally.unknowns);
 }
 
-/* Every second n in the long tier; from day to day every sixth, where a fault lasts every twelfth. */
+/* Every second n in the long tier; from day to day every sixth, where a fault lasts every twelfth.
+ */
 static void fail_each(const char *name, bool in_place, struct disk_plan plan)
 {
     stage_begin();
@@ -136,6 +137,33 @@ IO_SCENARIO(versions, 10)
 IO_SCENARIO(versions_shared, 15)
 IO_SCENARIO(batch, 20)
 IO_SCENARIO(batch_shared, 25)
+
+/* What waits for its time, or is held: from day to day each meets two ways to fail of its own. */
+static void fail_in_two_ways(const char *name, size_t which)
+{
+    stage_begin();
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        struct disk_plan plan = plans[i].plan;
+        uint64_t stride = stage_is_long() ? 1 : plan.ops == DISK_ALL ? 97 : 41;
+
+        plan.at = stage_is_long() ? 1 : 1 + (7 * which + 13 * i) % stride;
+        if (stage_is_long() || i % 5 == which % 5)
+            fail_by(name, plans[i].in_place, plan, stride);
+    }
+}
+
+#define IO_WAITING(scenario, which)                                                                \
+    TEST(scenario, every_way_to_fail_while_it_waits)                                               \
+    {                                                                                              \
+        fail_in_two_ways(#scenario, which);                                                        \
+    }
+
+IO_WAITING(deadline, 0)
+IO_WAITING(deadline_shared, 1)
+IO_WAITING(held, 2)
+IO_WAITING(held_shared, 4)
+IO_WAITING(held_flow, 3)
+IO_WAITING(held_code, 5)
 
 TEST(machine, the_scenarios_end_as_they_should_where_nothing_fails)
 {

@@ -129,6 +129,32 @@ static const struct act kettle_acts[] = {
     { 0 },
 };
 
+/* ---- Both of them held on their way ---- */
+
+static const struct act parcel_held_acts[] = {
+    { .kind = ACT_DEFINE },
+    { .kind = ACT_CREATE },
+    { .kind = ACT_PAUSE },
+    { .kind = ACT_ADVANCE, .by_ms = 2000 }, /* what runs may end */
+    { .kind = ACT_SIGNAL, .name = "hurry", .refusal = PAWL_PAUSED },
+    { .kind = ACT_RESUME },
+    { .kind = ACT_ADVANCE, .by_ms = 500 },
+    { 0 },
+};
+
+static const struct act kettle_held_acts[] = {
+    { .kind = ACT_CREATE },
+    { .kind = ACT_PAUSE },
+    { .kind = ACT_SIGNAL, .name = "refill", .payload = "9", .refusal = PAWL_PAUSED },
+    { .kind = ACT_ADVANCE, .by_ms = 120000 },
+    { .kind = ACT_RESUME },
+    { .kind = ACT_SIGNAL, .name = "refill", .payload = "1" },
+    { .kind = ACT_PAUSE },
+    { .kind = ACT_ADVANCE, .by_ms = 120000 },
+    { .kind = ACT_RESUME },
+    { 0 },
+};
+
 /* ---- All of them ---- */
 
 /* clang-format off */
@@ -150,6 +176,24 @@ static const struct act kettle_acts[] = {
     .definition = "order", .source = machine_order_1, .acts = machine_batch_acts,                  \
     .ends = { "gone", "paid", "gone" }, .entries = { 4, 3, 1 }, .is_exact = true
 
+#define CLAIM                                                                                      \
+    .definition = "claim", .source = machine_claim, .is_exact = true, .held_ms = 30000
+
+#define DEADLINE                                                                                   \
+    CLAIM, .acts = machine_deadline_acts, .ends = { "lapsed", "void" }, .entries = { 3, 1 }
+
+#define HELD                                                                                       \
+    CLAIM, .acts = machine_held_acts, .ends = { "lapsed", "void", "void" }, .entries = { 2, 1, 1 }
+
+#define PARCEL                                                                                     \
+    .definition = "parcel", .source = parcel_source, .input = "{\"what\":\"a vase\"}",             \
+    .ends = { "completed" }, .entries = { 9 },                                                     \
+    .shows = { "\"result\":{\"carried\":\"a vase\"}" }
+
+#define KETTLE                                                                                     \
+    .definition = "kettle", .input = "6", .ends = { "completed" }, .entries = { 10 },              \
+    .is_exact = true, .shows = { "\"result\":\"boils\"" }
+
 const struct scenario scenarios[] = {
     { .name = "machine", .own = true, DOOR },
     { .name = "shared", .own = false, DOOR },
@@ -159,15 +203,14 @@ const struct scenario scenarios[] = {
     { .name = "versions_shared", .own = false, VERSIONS },
     { .name = "batch", .own = true, BATCHES },
     { .name = "batch_shared", .own = false, BATCHES },
-    { .name = "deadline", .own = true, .definition = "claim", .source = machine_claim,
-      .acts = machine_deadline_acts, .ends = { "lapsed" }, .entries = { 2 }, .is_exact = true },
-    { .name = "flow", .own = true, .definition = "parcel", .source = parcel_source,
-      .input = "{\"what\":\"a vase\"}", .acts = parcel_acts,
-      .ends = { "completed" }, .entries = { 9 },
-      .shows = { "\"result\":{\"carried\":\"a vase\"}" } },
-    { .name = "code", .own = true, .definition = "kettle", .input = "6", .acts = kettle_acts,
-      .ends = { "completed" }, .entries = { 10 }, .is_exact = true,
-      .shows = { "\"result\":\"boils\"" } },
+    { .name = "deadline", .own = true, DEADLINE },
+    { .name = "deadline_shared", .own = false, DEADLINE },
+    { .name = "held", .own = true, HELD },
+    { .name = "held_shared", .own = false, HELD },
+    { .name = "flow", .own = true, PARCEL, .acts = parcel_acts },
+    { .name = "held_flow", .own = true, PARCEL, .acts = parcel_held_acts },
+    { .name = "code", .own = true, KETTLE, .acts = kettle_acts },
+    { .name = "held_code", .own = true, KETTLE, .acts = kettle_held_acts },
     { 0 },
 };
 /* clang-format on */

@@ -6,6 +6,8 @@
  *   - what was acknowledged is there, and what was once seen stays, hash by hash;
  *   - after a refusal, STORAGE_FAILURE and NO_MEMORY nothing of the call is there;
  *   - after OUTCOME_UNKNOWN all of it is there or nothing, over all instances of a batch;
+ *   - an instance that is held is paused, takes nothing, and nobody else is;
+ *   - a deadline is never early;
  *   - entries are numbered 1..N.
  * An act that did not happen is done again. The same witness goes on with the next pawl that
  * opens the store. */
@@ -30,6 +32,8 @@ enum act_kind {
     ACT_CANCEL,
     ACT_SIGNAL,
     ACT_ADVANCE,
+    ACT_PAUSE,
+    ACT_RESUME,
     ACT_SWEEP, /* an owner's rows that lag are put right */
 };
 
@@ -61,6 +65,7 @@ struct scenario {
     bool is_exact; /* and never more: attempts of a flow may be lost and made again */
     const char *shows[SHOWS_MAX]; /* what instance.get must show of the first one then */
     const char *declaration;      /* of the first one, byte for byte; NULL: it has a name */
+    int64_t held_ms; /* every state that is left by a timer has been held for so long, at least */
 };
 
 extern const struct scenario scenarios[]; /* ends with a zero row */
@@ -75,6 +80,8 @@ struct seen {
     uint32_t room;     /* entries that may be there beyond those known of: the last act may have
                           happened, or time was moved */
     bool has_heard;    /* the signal is in the history */
+    bool is_held;      /* it is paused, */
+    bool may_turn;     /* or may not be: the last act may have happened */
 };
 
 struct witness {
@@ -88,6 +95,7 @@ struct witness {
     struct seen instances[INSTANCES_MAX];
     uint32_t version;   /* of the definition: acknowledged or seen */
     bool is_open;       /* the last act may have happened */
+    bool is_late;       /* time was moved, and what fell due may not have been fired yet */
     bool looks_closely; /* also at what was seen before */
     uint32_t refusals;  /* acts that failed, in all */
     uint32_t unknowns;  /* of them with OUTCOME_UNKNOWN */
@@ -102,6 +110,9 @@ void witness_close(struct witness *w);
 
 /* Do the acts, until all are done or `refusals_max` have failed. */
 void witness_act(struct witness *w, uint32_t refusals_max);
+
+/* A host's loop, which comes by anyway. */
+pawl_status witness_sweep(struct witness *w);
 
 /* Without faults from here on: look, move time until it has ended, and check everything. */
 void witness_finish(struct witness *w);

@@ -12,7 +12,7 @@ pawl_status scenario_register(pawl *p, pawl_error *error); /* tools and code */
 extern const char machine_order_1[], machine_order_2[], machine_inline[];
 extern const struct act machine_inline_acts[], machine_version_acts[], machine_batch_acts[];
 extern const char machine_claim[];
-extern const struct act machine_deadline_acts[];
+extern const struct act machine_deadline_acts[], machine_held_acts[];
 
 /* witness.c */
 void witness_expect_honest(const struct witness *w, const char *doing, pawl_status status);

@@ -129,6 +129,7 @@ const char machine_claim[] = "name: claim\nstates: [open, asked, lapsed, void]\n
                              "terminal_kinds: {lapsed: failure, void: cancel}\ntransitions:\n"
                              "  - {from_state: open, action: ask, to_state: asked}\n"
                              "  - {from_state: open, action: drop, to_state: void}\n"
+                             "  - {from_state: asked, action: ask, to_state: asked}\n"
                              "  - {from_state: asked, action: lapse, to_state: lapsed}\n"
                              "deadlines:\n"
                              "  - {state: open, after: 30s, action: drop}\n"
@@ -139,7 +140,36 @@ const struct act machine_deadline_acts[] = {
     { .kind = ACT_DEFINE },
     { .kind = ACT_CREATE },
     { .kind = ACT_FIRE, .name = "ask" },
-    { .kind = ACT_ADVANCE, .by_ms = 60000 },
+    { .kind = ACT_CREATE, .of = 1 },
+    { .kind = ACT_FIRE, .name = "ask" }, /* counted anew */
+    { .kind = ACT_ADVANCE, .by_ms = 30000 },
+    { .kind = ACT_ADVANCE, .by_ms = 30000 },
     { .kind = ACT_FIRE, .name = "ask", .refusal = PAWL_TERMINAL },
+    { .kind = ACT_FIRE, .of = 1, .name = "ask", .refusal = PAWL_TERMINAL },
+    { 0 },
+};
+
+/* ---- Held: what falls due waits until it is let go; cancel alone is taken ---- */
+
+const struct act machine_held_acts[] = {
+    { .kind = ACT_DEFINE },
+    { .kind = ACT_CREATE },
+    { .kind = ACT_FIRE, .name = "ask" },
+    { .kind = ACT_CREATE, .of = 1 },
+    { .kind = ACT_CREATE, .of = 2 },
+    { .kind = ACT_RESUME, .of = 2 }, /* it is not held: no mistake */
+    { .kind = ACT_PAUSE },
+    { .kind = ACT_FIRE, .name = "ask", .refusal = PAWL_PAUSED },
+    { .kind = ACT_PAUSE },
+    { .kind = ACT_PAUSE, .of = 1 },
+    { .kind = ACT_SWEEP },
+    { .kind = ACT_CANCEL, .of = 1 },
+    { .kind = ACT_PAUSE, .of = 1, .refusal = PAWL_TERMINAL },
+    { .kind = ACT_ADVANCE, .by_ms = 60000 },
+    { .kind = ACT_FIRE, .of = 2, .name = "ask", .refusal = PAWL_TERMINAL },
+    { .kind = ACT_FIRE, .name = "ask", .refusal = PAWL_PAUSED },
+    { .kind = ACT_RESUME },
+    { .kind = ACT_SWEEP },
+    { .kind = ACT_RESUME, .refusal = PAWL_TERMINAL },
     { 0 },
 };

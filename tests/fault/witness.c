@@ -168,6 +168,12 @@ static void note_entry(struct witness *w, struct seen *seen, const pawl_entry *e
                   w->scenario->name, index + 1);
 }
 
+static void expect_not_early(const struct witness *w, const pawl_entry *entry, int64_t last_ms)
+{
+    if (last_ms && entry->actor_ref && strcmp(entry->actor_ref, "pawl/timer") == 0)
+        EXPECT(entry->fired_at_ms >= last_ms + w->scenario->held_ms);
+}
+
 static bool look_at_history(struct witness *w, struct seen *seen, uint32_t *out)
 {
     pawl_history *history = NULL;
@@ -178,6 +184,7 @@ static bool look_at_history(struct witness *w, struct seen *seen, uint32_t *out)
 
     while (status == PAWL_OK && pawl_history_next(history, &entry)) {
         EXPECT(entry.fired_at_ms >= last_ms);
+        expect_not_early(w, &entry, last_ms);
         last_ms = entry.fired_at_ms;
         note_entry(w, seen, &entry, count++);
     }
@@ -187,6 +194,35 @@ static bool look_at_history(struct witness *w, struct seen *seen, uint32_t *out)
         witness_expect_honest(w, "reading the history", status);
     *out = count;
     return status == PAWL_OK;
+}
+
+static bool look_at_status(struct witness *w, const struct seen *seen, bool *is_held)
+{
+    struct scope scope;
+    struct node *node;
+    pawl_status status;
+    char input[64];
+
+    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", seen->id);
+    node = ask(w, &scope, "instance.get", input, &status);
+    if (status != PAWL_OK)
+        witness_expect_honest(w, "reading the instance", status);
+    else
+        *is_held = str_is(node_find(node, "status")->text, "paused");
+    scope_fini(&scope);
+    return status == PAWL_OK;
+}
+
+static void note_status(struct witness *w, uint32_t index, bool is_held)
+{
+    struct seen *seen = &w->instances[index];
+
+    if (is_held != seen->is_held && !seen->may_turn)
+        test_fail(__FILE__, __LINE__, "%s, act %u: %u is %s", w->scenario->name, w->next, index,
+                  is_held ? "held, and nobody held it" : "not held, and nobody let it go");
+    seen->is_held = is_held;
+    seen->may_turn = false;
 }
 
 /* All that is known of, and no more than the last act can have added. */
@@ -222,16 +258,19 @@ static void expect_whole(const struct witness *w, const uint32_t *before, const 
 bool witness_look(struct witness *w)
 {
     uint32_t before[INSTANCES_MAX], room[INSTANCES_MAX], counts[INSTANCES_MAX] = { 0 };
+    bool is_held[INSTANCES_MAX] = { 0 };
 
     if ((w->is_open || w->looks_closely) && (!look_for_definition(w) || !look_for_instances(w)))
         return false;
     for (uint32_t i = 0; i < INSTANCES_MAX; i++)
-        if (w->instances[i].id[0] && !look_at_history(w, &w->instances[i], &counts[i]))
+        if (w->instances[i].id[0] && (!look_at_history(w, &w->instances[i], &counts[i]) ||
+                                      !look_at_status(w, &w->instances[i], &is_held[i])))
             return false;
     for (uint32_t i = 0; i < INSTANCES_MAX; i++) {
         before[i] = seen_known(&w->instances[i]);
         room[i] = w->instances[i].room;
         note_count(w, i, counts[i]);
+        note_status(w, i, is_held[i]);
         w->instances[i].room = 0;
     }
     expect_whole(w, before, room);

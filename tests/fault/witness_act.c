@@ -7,12 +7,23 @@ static const struct act *act_at(const struct witness *w)
     return &w->scenario->acts[w->next];
 }
 
+/* A machine or code that is held takes nothing; what runs of a flow may end. */
+static bool takes_nothing(const struct witness *w, const struct seen *seen)
+{
+    return w->scenario->is_exact && seen->is_held && !seen->may_turn;
+}
+
+static void give_room(struct witness *w)
+{
+    for (uint32_t i = 0; i < INSTANCES_MAX; i++)
+        w->instances[i].room = takes_nothing(w, &w->instances[i]) ? 0 : ENTRIES_MAX;
+}
+
 /* Anything may come of it: time was moved, or a flow has begun. */
 static void open_all(struct witness *w)
 {
     w->is_open = true;
-    for (uint32_t i = 0; i < INSTANCES_MAX; i++)
-        w->instances[i].room = ENTRIES_MAX;
+    give_room(w);
 }
 
 /* ---- Fires ---- */
@@ -42,6 +53,7 @@ static pawl_status fire(struct witness *w, const struct act *act)
     if (status == PAWL_OK) {
         EXPECT_EQ(fired.sequence_number, seen_known(seen) + 1);
         seen->promised = seen_known(seen) + 1;
+        seen->is_held = false; /* it takes cancel alone, and has ended */
     }
     return status;
 }
@@ -147,13 +159,52 @@ static pawl_status signal_it(struct witness *w, const struct act *act)
 
 static pawl_status advance(struct witness *w, const struct act *act)
 {
+    pawl_status status;
+
     env_sim_advance(w->env, act->by_ms); /* real time passes too: a pause after a failure */
     open_all(w);
-    return pawl_test_advance(w->p, act->by_ms, &witness_error);
+    status = pawl_test_advance(w->p, act->by_ms, &witness_error);
+    w->is_late = status != PAWL_OK;
+    return status;
+}
+
+/* What was to be fired by a call that failed is fired by whoever comes by next; and so is what fell
+ * due while it was held. */
+pawl_status witness_sweep(struct witness *w)
+{
+    pawl_status status;
+
+    if (w->is_late || !w->scenario->is_exact)
+        open_all(w);
+    status = pawl_run_due(w->p, &witness_error);
+    w->is_late = w->is_late && status != PAWL_OK;
+    return status;
+}
+
+static pawl_status hold(struct witness *w, const struct act *act)
+{
+    bool holds = act->kind == ACT_PAUSE;
+    struct seen *seen = &w->instances[act->of];
+    char input[64], *text = NULL;
+    pawl_status status;
+
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", seen->id);
+    status =
+        pawl_call(w->p, holds ? "instance.pause" : "instance.resume", input, &text, &witness_error);
+    pawl_free(w->p, text);
+    w->is_late = w->is_late || !holds;
+    if (status == PAWL_OK) {
+        seen->is_held = holds;
+        if (!holds)
+            open_all(w); /* a flow goes on at once */
+    }
+    return status;
 }
 
 pawl_status witness_do(struct witness *w, const struct act *act)
 {
+    if (!w->scenario->is_exact)
+        give_room(w); /* a flow goes on with any call: what was lost is told, and tried again */
     switch (act->kind) {
     case ACT_END:
         break;
@@ -170,8 +221,11 @@ pawl_status witness_do(struct witness *w, const struct act *act)
         return signal_it(w, act);
     case ACT_ADVANCE:
         return advance(w, act);
+    case ACT_PAUSE:
+    case ACT_RESUME:
+        return hold(w, act);
     case ACT_SWEEP:
-        return pawl_run_due(w->p, &witness_error);
+        return witness_sweep(w);
     }
     return PAWL_INVALID_REQUEST;
 }
@@ -197,6 +251,9 @@ static bool has_happened(const struct witness *w, const struct act *act, const u
         return has_grown;
     case ACT_SIGNAL:
         return seen->has_heard;
+    case ACT_PAUSE:
+    case ACT_RESUME:
+        return seen->is_held == (act->kind == ACT_PAUSE);
     case ACT_ADVANCE:
     case ACT_SWEEP:
     case ACT_END:
@@ -210,12 +267,13 @@ static void leave_open(struct witness *w, const struct act *act)
 {
     w->is_open = true;
     w->unknowns++;
+    w->instances[act->of].may_turn = w->instances[act->of].is_held || act->kind == ACT_PAUSE;
     if (act->kind == ACT_BATCH)
         for (uint32_t i = 0; i < INSTANCES_MAX; i++)
             w->instances[i].room = accepted(act->fires, FIRES_MAX, i);
     else if (act->kind == ACT_FIRE || act->kind == ACT_CANCEL)
         w->instances[act->of].room = !act->refusal;
-    else if (act->kind != ACT_SWEEP && act->kind != ACT_DEFINE)
+    else if (act->kind == ACT_CREATE || act->kind == ACT_SIGNAL || act->kind == ACT_RESUME)
         open_all(w);
 }
 

@@ -230,6 +230,13 @@ def test_processes_are_found_by_subject_state_and_whether_they_go_on(web):
     assert ids("state=held") == [many[2].id, many[0].id] and ids("subject_ref=S-0&state=held") == [many[2].id, many[0].id]
     assert ids("status=suspended") == [i for i in everything if i not in (many[1].id, many[3].id)]
     assert ids("status=completed") == [many[1].id] and ids("status=cancelled") == [many[3].id]
+    ended = [many[3].id, many[1].id]
+    assert ids("active=true") == [i for i in everything if i not in ended] and ids("active=false") == ended
+    since = many[3].get()["updated_at"]
+    assert many[3].id in ids("ended_after=" + since) and ids("ended_after=2020-01-01T00:00:00Z") == ended
+    assert ids("ended_before=2020-01-01T00:00:00Z") == [] and ids("ended_after=2999-01-01T00:00:00Z") == []
+    for wrong in ("active=maybe", "active=", "ended_after=soon", "ended_after=2026-02-01T00:00:00Z&ended_before=2026-01-01T00:00:00Z"):
+        web.refused("invalid-query", "GET", "/v1/instances?" + wrong)
 
 
 def test_nothing_may_leave_a_terminal_state_not_even_to_retry(web):

@@ -239,3 +239,103 @@ WORLD_TEST(query, pages_give_each_match_once_in_order_whatever_is_created_meanwh
         expect_pages(world, &filters[i], true);
     }
 }
+
+/* ---- what goes on, and what has ended since (A42) ---- */
+
+static bool fits_ended_early(int n)
+{
+    return n % 3 == 1;
+}
+
+static bool fits_ended_since(int n)
+{
+    return n % 30 == 2 || n == 60;
+}
+
+static bool fits_ended_then(int n)
+{
+    return n % 30 == 2;
+}
+
+static bool fits_ended_last(int n)
+{
+    return n == 60;
+}
+
+static bool fits_ended(int n)
+{
+    return fits_ended_early(n) || fits_ended_since(n);
+}
+
+static bool fits_active(int n)
+{
+    return !fits_ended(n);
+}
+
+static bool fits_none(int n)
+{
+    return n == 0;
+}
+
+static void end_some(struct world *world, char ids[][27], bool (*fits)(int n))
+{
+    for (int n = 1; n <= CROWD; n++)
+        if (fits(n))
+            EXPECT_OK(world_fire(world, ids[n], "drop"));
+    world_advance(world, 1000);
+}
+
+/* In three rounds, a second apart; when the second was is told. */
+static void make_ends(struct world *world, char since[25])
+{
+    static char ids[CROWD + 1][27];
+    char input[64];
+
+    world_define(world, ORDER);
+    world_define(world, "name: rare\nstates: [new]\ninitial_state: new\ntransitions: []\n");
+    for (int n = 1; n <= CROWD; n++)
+        snprintf(ids[n], sizeof ids[n], "%s", world_create(world, "order", NULL));
+    end_some(world, ids, fits_ended_early);
+    end_some(world, ids, fits_ended_then);
+    end_some(world, ids, fits_ended_last);
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", ids[2]);
+    snprintf(since, 25, "%s", strstr(ask(world, "instance.get", input), "\"updated_at\":\"") + 14);
+}
+
+/* `after`, `before`: compared with `since`. */
+static void expect_ended(struct world *world, const char *after, const char *before,
+                         const char *more, bool (*fits)(int n))
+{
+    char text[256] = "";
+    const struct filter filter = { text, fits };
+
+    if (after)
+        snprintf(text, sizeof text, ",\"ended_after\":\"%s\"", after);
+    if (before)
+        snprintf(text + strlen(text), sizeof text - strlen(text), ",\"ended_before\":\"%s\"",
+                 before);
+    snprintf(text + strlen(text), sizeof text - strlen(text), "%s", more);
+    expect_pages(world, &filter, false);
+    expect_pages(world, &filter, true);
+}
+
+WORLD_TEST(query, what_goes_on_and_what_has_ended_since_is_listed_page_by_page)
+{
+    static const char long_ago[] = "2020-01-01T00:00:00Z";
+    char since[25];
+
+    make_ends(world, since);
+    for (int i = 0; i < 2; i++) {
+        expect_ended(world, NULL, NULL, ",\"active\":\"true\"", fits_active);
+        expect_ended(world, NULL, NULL, ",\"active\":\"false\"", fits_ended);
+        expect_ended(world, since, NULL, "", fits_ended_since);
+        expect_ended(world, since, since, "", fits_ended_then);
+        expect_ended(world, NULL, long_ago, "", fits_none);
+        expect_ended(world, long_ago, NULL, ",\"definition\":\"order\"", fits_ended);
+        expect_ended(world, since, NULL, ",\"status\":\"cancelled\"", fits_ended_since);
+        expect_ended(world, since, NULL, ",\"status\":\"completed\"", fits_none);
+        expect_ended(world, since, NULL, ",\"active\":\"true\"", fits_none);
+        world_close(world); /* now the rows tell it, not the tail */
+        world_open(world);
+    }
+}

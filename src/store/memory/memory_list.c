@@ -39,17 +39,31 @@ static bool is_status(str status)
     return known;
 }
 
+/* One that began in a terminal state ended when it was created. */
+static bool fits_end(const struct disk *disk, const struct list_query *query,
+                     const struct cell *cell, enum terminal_kind terminal)
+{
+    const struct record *last = table_find(&disk->records, head_now(cell).pos);
+    int64_t at_ms = last ? last->at_ms : 0;
+
+    if (terminal == TERMINAL_NOT)
+        return !query->has_ended && !query->has_ended_after && !query->has_ended_before;
+    return !query->is_active && (!query->has_ended_after || at_ms >= query->ended_after_ms) &&
+           (!query->has_ended_before || at_ms <= query->ended_before_ms);
+}
+
 static bool fits_state(const struct disk *disk, const struct list_query *query,
                        const struct cell *cell, const struct memory_definition *definition)
 {
     uint32_t state = head_now(cell).state;
+    enum terminal_kind terminal;
 
-    if (!query->state.data && !query->status.data)
-        return true;
-    return state < definition->state_count &&
-           fits_text(query->state, definition->states[state].name) &&
-           fits_text(query->status,
-                     str_of(status_of(disk, cell, definition->states[state].terminal)));
+    if (state >= definition->state_count)
+        return !list_query_by_state(query);
+    terminal = definition->states[state].terminal;
+    return fits_text(query->state, definition->states[state].name) &&
+           fits_text(query->status, str_of(status_of(disk, cell, terminal))) &&
+           fits_end(disk, query, cell, terminal);
 }
 
 static bool fits_definition(const struct list_query *query,

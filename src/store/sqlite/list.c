@@ -7,7 +7,8 @@
  * looked at row by row (a `+` keeps SQLite from choosing again). So a page costs what its rows
  * and those passed over cost, wherever it lies, and all pages together pass over each row once.
  * States have no index (see counts.c); a rare one is found by looking at all rows that the
- * driving filter gives, on a connection of its own. */
+ * driving filter gives, on a connection of its own. What ended in a time is between two positions
+ * of the log, since its times never fall: where few records are between them, they drive. */
 #include "base/buf.h"
 #include "base/planted.h"
 #include "list_int.h"
@@ -26,6 +27,8 @@ enum parameter {
     P_FIRST, /* no number below it can match */
     P_LIMIT, /* every statement has it */
     P_LABEL, /* a key and a value for each label */
+    P_END_FIRST = 28,
+    P_END_LAST,
 };
 
 static const char *const from[] = {
@@ -34,6 +37,7 @@ static const char *const from[] = {
     [BY_LABEL] = " FROM pawl_label l CROSS JOIN pawl_instance i",
     [BY_RUNNING] = " FROM pawl_instance i",
     [BY_PAUSED] = " FROM pawl_instance i",
+    [BY_ENDED] = " FROM pawl_instance i",
     [BY_DEFINITION] = " FROM pawl_instance i INDEXED BY pawl_instance_definition",
     [BY_NUMBER] = " FROM pawl_instance i NOT INDEXED",
 };
@@ -46,6 +50,7 @@ static const char *const driving[] = {
     [BY_LABEL] = " WHERE l.key = ?12 AND l.value = ?13 AND i.number = l.inst",
     [BY_RUNNING] = " WHERE i.number IN (SELECT inst FROM pawl_step WHERE status IN (1, 2))",
     [BY_PAUSED] = " WHERE i.number IN (SELECT inst FROM pawl_pause)",
+    [BY_ENDED] = " WHERE i.number IN (SELECT inst FROM pawl_log WHERE pos BETWEEN ?28 AND ?29)",
     [BY_DEFINITION] = " WHERE i.definition = ?4",
     [BY_NUMBER] = " WHERE 1",
 };
@@ -56,7 +61,8 @@ static const char *const driving[] = {
     " AND l.inst = i.number)"
 
 static const char select_numbers[] = "SELECT i.number";
-static const char select_states[] = "SELECT i.number, i.definition, " HEAD_STATE;
+static const char select_states[] =
+    "SELECT i.number, i.definition, " HEAD_STATE ", coalesce(h.pos, i.created_pos)";
 static const char join_head[] = " LEFT JOIN pawl_head h ON h.inst = i.number";
 static const char by_definition[] = " AND +i.definition IN " OF_DEFINITION "name = ?1)";
 static const char by_version[] = " AND +i.definition IN " OF_DEFINITION "version = ?2)";
@@ -108,6 +114,17 @@ static unsigned terminals_of(str status) /* 0: no status */
         if (str_is(status, statuses[i].status))
             return statuses[i].terminals;
     return 0;
+}
+
+static unsigned terminals_wanted(const struct list_query *query)
+{
+    unsigned wanted = query->status.data ? terminals_of(query->status) : ALL_TERMINALS;
+
+    if (query->is_active)
+        wanted &= 1u << TERMINAL_NOT;
+    if (query->has_ended || query->has_ended_after || query->has_ended_before)
+        wanted &= ~(1u << TERMINAL_NOT);
+    return wanted;
 }
 
 /* ---- the statement ---- */
@@ -188,6 +205,10 @@ static void bind_query(sqlite3_stmt *statement, const struct listing *listing, u
     else
         bind_u64(statement, P_LIMIT, query->limit);
     bind_u64(statement, P_FIRST, listing->first);
+    if (listing->driver == BY_ENDED) {
+        bind_u64(statement, P_END_FIRST, listing->end_first);
+        bind_u64(statement, P_END_LAST, listing->end_last);
+    }
     for (uint32_t i = 0; i < query->label_count; i++) { /* the driving one first */
         uint32_t label = i == 0 ? listing->label : i == listing->label ? 0 : i;
 
@@ -230,10 +251,15 @@ static pawl_status state_fits(struct listing *listing, uint32_t definition, uint
 static pawl_status row_fits(struct listing *listing, sqlite3_stmt *statement, bool *out)
 {
     uint32_t definition, state = 0;
+    uint64_t pos;
     pawl_status status;
 
     *out = true;
     if (!listing->by_state)
+        return PAWL_OK;
+    pos = tail_pos(&listing->tail, column_u64(statement, 0), column_u64(statement, 3));
+    *out = !listing->by_end || (pos >= listing->end_first && pos <= listing->end_last);
+    if (!*out)
         return PAWL_OK;
     definition = column_u32(statement, 1);
     status = tail_state(&listing->tail, listing->scope, column_u64(statement, 0), definition,
@@ -370,8 +396,9 @@ pawl_status sqlite_list(struct store *base, struct scope *scope, const struct li
         .store = sqlite_store_of(base),
         .scope = scope,
         .query = query,
-        .by_state = query->state.data || query->status.data,
-        .terminals = query->status.data ? terminals_of(query->status) : ALL_TERMINALS,
+        .by_state = list_query_by_state(query),
+        .by_end = query->has_ended_after || query->has_ended_before,
+        .terminals = terminals_wanted(query),
     };
     pawl_status status = check(scope, query);
 

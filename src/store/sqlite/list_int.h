@@ -5,7 +5,7 @@
 #include "tail.h"
 
 /* Which index gives the numbers. Definitions: one statement for each, and their numbers merged. */
-enum driver { BY_SUBJECT, BY_CORRELATION, BY_LABEL, BY_RUNNING, BY_PAUSED, BY_DEFINITION, BY_NUMBER };
+enum driver { BY_SUBJECT, BY_CORRELATION, BY_LABEL, BY_RUNNING, BY_PAUSED, BY_ENDED, BY_DEFINITION, BY_NUMBER };
 
 #define DEFINITIONS_MERGED 16 /* where more of them match, all instances are looked at */
 
@@ -21,6 +21,8 @@ struct listing {
     uint64_t first; /* of the numbers that can match */
     bool by_state;  /* states have to be looked at */
     unsigned terminals;
+    bool by_end;                  /* and where in the log it ended: between these, inclusive */
+    uint64_t end_first, end_last;
     struct tail tail;
     struct map fitting;  /* definition and state -> is it one that is asked for? */
     sqlite3_stmt *state; /* its name and kind */

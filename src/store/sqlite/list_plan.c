@@ -89,6 +89,8 @@ static pawl_status choose_label(struct listing *listing)
     return status;
 }
 
+#define RECORDS_PER_ROW 4 /* a record is wider than a row */
+
 static const char select_created[] =
     "SELECT i.number, r.at FROM pawl_instance i JOIN pawl_log r ON r.pos = i.created_pos"
     " WHERE i.number >= ?1 ORDER BY i.number LIMIT 1";
@@ -125,10 +127,90 @@ static pawl_status find_first(struct listing *listing)
     return status;
 }
 
+/* ---- ends ---- */
+
+static const char select_log_end[] = "SELECT coalesce(max(pos), 0) FROM pawl_log";
+static const char select_at[] = "SELECT at FROM pawl_log WHERE pos = ?1";
+
+static pawl_status read_log_end(const struct listing *listing, uint64_t *out)
+{
+    sqlite3_stmt *statement = NULL;
+    pawl_status status = list_prepare(listing, select_log_end, &statement);
+
+    if (status == PAWL_OK)
+        status = read_row(listing->scope, statement, "position", read_number, out);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* The first position whose record is of `at_ms` or later; one behind the end if there is none.
+ * Times of records never fall. */
+static pawl_status find_position(struct listing *listing, uint64_t end, int64_t at_ms,
+                                 uint64_t *out)
+{
+    sqlite3_stmt *statement = NULL;
+    uint64_t low = 1, high = end;
+    bool row = false;
+    pawl_status status = list_prepare(listing, select_at, &statement);
+
+    while (status == PAWL_OK && low <= high) {
+        uint64_t middle = low + (high - low) / 2;
+
+        bind_u64(statement, 1, middle);
+        status = statement_step(statement, listing->scope, &row);
+        if (row && column_i64(statement, 0) < at_ms)
+            low = middle + 1;
+        else
+            high = middle - 1;
+        sqlite3_reset(statement);
+    }
+    sqlite3_finalize(statement);
+    *out = low;
+    return status;
+}
+
+/* Between which positions what is asked for has ended. */
+static pawl_status find_ends(struct listing *listing)
+{
+    const struct list_query *query = listing->query;
+    uint64_t end = 0, behind;
+    pawl_status status = read_log_end(listing, &end);
+
+    listing->end_first = 1;
+    behind = end + 1;
+    if (status == PAWL_OK && query->has_ended_after)
+        status = find_position(listing, end, query->ended_after_ms, &listing->end_first);
+    if (status == PAWL_OK && query->has_ended_before && query->ended_before_ms < INT64_MAX)
+        status = find_position(listing, end, query->ended_before_ms + 1, &behind);
+    listing->end_last = behind - 1;
+    return status;
+}
+
+/* Fewer records than there are instances that would be looked at else: they drive. */
+static pawl_status choose_ends(struct listing *listing)
+{
+    sqlite3_stmt *last = NULL;
+    uint64_t numbers = 0;
+    pawl_status status = find_ends(listing);
+
+    if (status == PAWL_OK && listing->driver < BY_DEFINITION)
+        return PAWL_OK;
+    if (status == PAWL_OK)
+        status = list_prepare(listing, select_last, &last);
+    if (status == PAWL_OK)
+        status = read_row(listing->scope, last, "instance", read_number, &numbers);
+    sqlite3_finalize(last);
+    if (listing->end_last + 1 - listing->end_first < numbers / RECORDS_PER_ROW)
+        listing->driver = BY_ENDED;
+    return status;
+}
+
 pawl_status list_plan(struct listing *listing)
 {
     pawl_status status = choose_driver(listing);
 
+    if (status == PAWL_OK && listing->by_end)
+        status = choose_ends(listing);
     if (status == PAWL_OK && listing->driver == BY_LABEL && listing->query->label_count > 1)
         status = choose_label(listing);
     if (status == PAWL_OK && listing->query->has_created_after)

@@ -3,8 +3,8 @@
 #include "base/assert.h"
 
 static const char select_entries[] =
-    "SELECT inst, what FROM pawl_log"
-    " WHERE pos > (SELECT value FROM pawl_meta WHERE key = 'flushed') AND what >= 0 ORDER BY pos";
+    "SELECT inst, what, pos FROM pawl_log WHERE pos > ?1 AND what >= 0 ORDER BY pos";
+static const char select_flushed[] = "SELECT value FROM pawl_meta WHERE key = 'flushed'";
 static const char select_target[] =
     "SELECT to_state FROM pawl_transition WHERE definition = ?1 AND idx = ?2";
 
@@ -48,9 +48,22 @@ static pawl_status read_entries(struct tail *tail, struct scope *scope, sqlite3_
         if (status != PAWL_OK || !row)
             return status;
         if (column_u64(statement, 0) != 0 &&
-            !map_put(&tail->entries, column_u64(statement, 0), column_u32(statement, 1)))
+            (!map_put(&tail->entries, column_u64(statement, 0), column_u32(statement, 1)) ||
+             !map_put(&tail->places, column_u64(statement, 0),
+                      (uint32_t)(column_u64(statement, 2) - tail->flushed))))
             return scope_no_memory(scope);
     }
+}
+
+static pawl_status read_flushed(struct tail *tail, struct scope *scope, sqlite3 *db)
+{
+    sqlite3_stmt *statement = NULL;
+    pawl_status status = prepare(db, scope, select_flushed, &statement);
+
+    if (status == PAWL_OK)
+        status = read_row(scope, statement, "position", read_number, &tail->flushed);
+    sqlite3_finalize(statement);
+    return status;
 }
 
 pawl_status tail_begin(struct tail *tail, struct connection *connection, const struct heap *heap,
@@ -62,12 +75,17 @@ pawl_status tail_begin(struct tail *tail, struct connection *connection, const s
     ASSERT(!sqlite3_get_autocommit(connection->db));
     *tail = (struct tail){ 0 };
     map_init(&tail->entries, heap);
+    map_init(&tail->places, heap);
     map_init(&tail->targets, heap);
-    status = prepare(connection->db, scope, select_entries, &statement);
+    status = read_flushed(tail, scope, connection->db);
+    if (status == PAWL_OK)
+        status = prepare(connection->db, scope, select_entries, &statement);
     if (status == PAWL_OK)
         status = prepare(connection->db, scope, select_target, &tail->target);
-    if (status == PAWL_OK)
+    if (status == PAWL_OK) {
+        bind_u64(statement, 1, tail->flushed);
         status = read_entries(tail, scope, statement);
+    }
     sqlite3_finalize(statement);
     return status;
 }
@@ -76,6 +94,7 @@ void tail_end(struct tail *tail)
 {
     sqlite3_finalize(tail->target);
     map_fini(&tail->entries);
+    map_fini(&tail->places);
     map_fini(&tail->targets);
 }
 
@@ -100,6 +119,14 @@ static pawl_status find_target(struct tail *tail, struct scope *scope, uint32_t 
         return status;
     *out = (uint32_t)state;
     return map_put(&tail->targets, key, *out) ? PAWL_OK : scope_no_memory(scope);
+}
+
+uint64_t tail_pos(const struct tail *tail, uint64_t instance, uint64_t row_pos)
+{
+    uint32_t place =
+        tail->places.count > 0 && instance != 0 ? map_get(&tail->places, instance) : MAP_NONE;
+
+    return place == MAP_NONE ? row_pos : tail->flushed + place;
 }
 
 pawl_status tail_state(struct tail *tail, struct scope *scope, uint64_t instance,

@@ -22,6 +22,8 @@ void scan_close(struct connection *connection);
 
 struct tail {
     struct map entries; /* instance -> the transition of its last entry */
+    struct map places;  /* and how far behind the flushed position that entry is */
+    uint64_t flushed;
     struct map targets; /* definition and transition -> the state it leads to */
     sqlite3_stmt *target;
 };
@@ -30,6 +32,9 @@ struct tail {
 pawl_status tail_begin(struct tail *tail, struct connection *connection, const struct heap *heap,
                        struct scope *scope);
 void tail_end(struct tail *tail);
+
+/* The position of an instance's last entry, where its head row says `row_pos`. */
+uint64_t tail_pos(const struct tail *tail, uint64_t instance, uint64_t row_pos);
 
 /* The state of an instance whose head row says `row_state`. */
 pawl_status tail_state(struct tail *tail, struct scope *scope, uint64_t instance,
