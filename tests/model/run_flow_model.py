@@ -202,8 +202,8 @@ class Graph:
             return
         if way in ("next", "parallel"):
             self.live += targets
-        if way == "branch":  # B13: T goes to the first, others to the second, if there is one
-            self.live += targets[:1] if name.startswith("T") else targets[1:]
+        if way == "branch":  # B13: T goes to the first, null (of a timer) nowhere, others to the second, if there is one
+            self.live += [] if name[0] == "W" else targets[:1] if name.startswith("T") else targets[1:]
         if way == "select":
             self.live.append(targets[int(arm)])
         if way == "join":
