@@ -331,7 +331,7 @@ def has_twins(graph):
     return False
 
 
-def test_small_graphs_do_what_the_model_says_in_every_order():  # B12-B17
+def test_small_graphs_do_what_the_model_says_in_every_order():  # B12-B18
     roll = random.Random(7)
     cases = [g for g in (random_graph(roll) for _ in range(20000 if LONG else 1500)) if not has_twins(g)]
     paths, refused = compare(cases, graph_json, graph_paths)
