@@ -222,6 +222,7 @@ def test_the_nightly_report_comes_every_night_until_it_is_stopped(shell):
     instance, history = run(shell, str(EXAMPLES / "nightly-report.yaml"), "--input", '{"shop":"Turin"}', "--signal", 'stop@80h="moved"')
     assert instance["result"] == {"stopped_because": "moved", "last": {"shop": "Turin", "orders": 12, "visits": 97}}
     assert actions(history, "deliver").count("step.complete") == 3 and actions(history, "report").count("step.start") == 3
+    assert "✔ deliver  log  ×3  0 ms" in shell.pawl("--store", "sqlite:test.db", "show", "@last").out, "three rounds, the last took no time"
     nights = [e["fired_at"] for e in history if e["action"] == "timer"]
     assert len({night[11:] for night in nights}) == 1, "at the same time every night: %s" % nights
 
