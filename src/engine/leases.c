@@ -14,7 +14,8 @@
 
 static int64_t lease_clock(struct engine *engine)
 {
-    return engine->options.test_clock ? clock_at(engine) : engine->env->tick_ms(engine->env);
+    return engine->options.test_clock || PLANTED(LEASE_BY_WALL) ? clock_at(engine)
+                                                                : engine->env->tick_ms(engine->env);
 }
 
 /* Lock held. INT64_MAX: nothing is leased. */
@@ -97,7 +98,7 @@ static bool is_token(const struct lease *lease, str token)
 
     for (size_t i = 0; i < LEASE_TOKEN_SIZE && i < token.size; i++)
         difference |= (unsigned)(unsigned char)(lease->token[i] ^ token.data[i]);
-    return difference == 0;
+    return difference == 0 || PLANTED(LEASE_UNFENCED);
 }
 
 bool lease_is_held(struct engine *engine, uint64_t instance, uint32_t ordinal, str token)
