@@ -259,6 +259,16 @@ def test_a_running_step_turns(shell):
     assert len(set(re.findall(r"  ([⠋⠙⠹⠸⠼⠴⠦⠧]) nap", term.text()))) > 1, term.text()
 
 
+def test_resume_on_a_terminal_has_one_title(shell):
+    shell.write("wait.yaml", "name: wait\nsteps:\n  start: {name: x, tool: far, done: true}\n")
+    shell.pawl("define", "wait.yaml")
+    shell.pawl("start", "wait")
+    term = Terminal(shell, "resume", "@last", "--stub", "far=5")
+    assert term.end() == 0
+    before = term.text().split("✔ x")[0]
+    assert re.search(r"wait@1", before) and not re.search(r"wait@1[^\n]*\n[^\n]*wait@1", before), before
+
+
 def test_a_gate_is_shown_with_the_words_that_approve_it(shell):
     shell.pawl("define", str(EXAMPLES / "approval.yaml"))
     id = shell.pawl("start", "approval").out.strip()
