@@ -411,7 +411,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {string} StoreName */
 /** @typedef {("success"|"failure"|"cancel")} TerminalKind */
 /** @typedef {string} Time */
-/** @typedef {{token_id: KeptId, scopes: string, name: string|null, created_at: Time, expires_at: Time}} Token */
+/** @typedef {{token_id: KeptId, scopes: string, name: string|null, actor?: string, created_at: Time, expires_at: Time}} Token */
 /** @typedef {string} TransitionId */
 /** @typedef {{kind: ("action"|"timer"|"signal"|"child"|"step"|"approval"|"pause"), name: string, until?: Time, instance_id?: Id}} Waiting */
 
@@ -755,10 +755,10 @@ export class Pawl extends Calls {
 
     /** Make a token; its secret is told this once.
      * @param {string} scopes
-     * @param {{expires?: Duration, name?: string}} [more]
+     * @param {{actor?: string, expires?: Duration, name?: string}} [more]
      * @returns {Promise<{token_id: KeptId, token: string, expires_at: Time}>} */
     tokenCreate(scopes, more = {}) {
-        return this._call("POST", "/v1/tokens", {}, {}, {scopes, expires: more.expires, name: more.name}, {again: false});
+        return this._call("POST", "/v1/tokens", {}, {}, {scopes, actor: more.actor, expires: more.expires, name: more.name}, {again: false});
     }
 
     /** The tokens in force, without their secrets.

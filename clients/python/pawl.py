@@ -632,6 +632,7 @@ class Token(TypedDict):
     token_id: KeptId
     scopes: str
     name: str | None
+    actor: NotRequired[str]
     created_at: Time
     expires_at: Time
 
@@ -1117,9 +1118,9 @@ class Pawl(_Calls):
         answer: AlarmCancelAnswer = self._call("DELETE", "/v1/alarms/{alarm_id}", {"alarm_id": alarm_id}, {}, None, key=idempotency_key, keyed=True)
         return answer
 
-    def token_create(self, scopes: str, *, expires: Duration | None = None, name: str | None = None) -> TokenCreateAnswer:
+    def token_create(self, scopes: str, *, actor: str | None = None, expires: Duration | None = None, name: str | None = None) -> TokenCreateAnswer:
         """Make a token; its secret is told this once."""
-        answer: TokenCreateAnswer = self._call("POST", "/v1/tokens", {}, {}, {"scopes": scopes, "expires": expires, "name": name}, again=False)
+        answer: TokenCreateAnswer = self._call("POST", "/v1/tokens", {}, {}, {"scopes": scopes, "actor": actor, "expires": expires, "name": name}, again=False)
         return answer
 
     def token_list(self) -> TokenListAnswer:

@@ -4,6 +4,7 @@
  * no slow hash is needed. An unknown id costs the same work as a wrong secret. What no scope
  * allows is forbidden. */
 #include "api/ops_int.h"
+#include "model/words.h"
 
 #define SECRET_SIZE 64 /* hexadecimal digits */
 
@@ -118,6 +119,7 @@ static pawl_status authenticate_in(pawl *p, struct scope *scope, str bearer,
         (kept.due_at_ms && kept.due_at_ms <= engine_now_ms(p->engine)))
         return unauthenticated(scope);
     out->scopes = member(node_find(body, "more"), "scopes");
+    out->actor = member(node_find(body, "more"), "actor");
     out->name = arena_str(&scope->arena, (str){ bearer.data, KEPT_ID_SIZE });
     return PAWL_OK;
 }
@@ -229,11 +231,28 @@ static pawl_status authorize_one(pawl *p, struct scope *scope, const struct op *
         who->scopes.data && memchr(who->scopes.data, ':', who->scopes.size) ? " for it" : "");
 }
 
+/* B27: what runs with somebody's rights, or counts as their approval, was begun by them and nobody
+ * else. A call that names nobody is taken for the token's own (op_ref()). */
+static pawl_status check_actor(struct scope *scope, const struct op *op,
+                               const struct op_request *request, str actor)
+{
+    str given = STR_NONE;
+
+    for (const struct op_param *param = op->params; param && param->name; param++)
+        if (param->place == IN_BODY && strcmp(param->name, "actor_ref") == 0)
+            given = member(request->body, "actor_ref");
+    if (!actor.data || given.size == 0 || str_eq(given, actor))
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_FORBIDDEN, "this token acts as '%.*s', not as '%.*s'",
+                      STR_ARG(words_shown(actor)), STR_ARG(words_shown(given)));
+}
+
 /* Whoever sets an alarm must be allowed to do what it will do, be it to set another. */
 pawl_status op_authorize(pawl *p, struct scope *scope, const struct op *op,
                          const struct op_request *request)
 {
     struct op_request call = *request;
+    pawl_status status;
 
     if (!request->who.name.data)
         return PAWL_OK;
@@ -245,5 +264,6 @@ pawl_status op_authorize(pawl *p, struct scope *scope, const struct op *op,
         call = (struct op_request){ .body = node_find(call.body, "input") };
         op = inner;
     }
-    return authorize_one(p, scope, op, &call, &request->who);
+    status = authorize_one(p, scope, op, &call, &request->who);
+    return status == PAWL_OK ? check_actor(scope, op, &call, request->who.actor) : status;
 }

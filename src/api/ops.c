@@ -185,6 +185,7 @@ static const struct op_param alarm_params[] = {
 
 static const struct op_param token_create_params[] = {
     { "scopes", IN_BODY, OP_STRING, true, "what it may do: read,write:order" },
+    { "actor", IN_BODY, OP_STRING, false, "in whose name: every call with it has this actor_ref, another is forbidden" },
     { "expires", IN_BODY, OP_STRING, false, "a duration; default 90d" },
     { "name", IN_BODY, OP_STRING, false, "whose it is, for people" },
     END,

@@ -41,6 +41,7 @@ struct op_param {
 struct op_principal {
     str name;   /* data NULL: somebody local, who may do everything */
     str scopes; /* "read,write:order" */
+    str actor;  /* in whose name everything is done with it; data NULL: whoever a call names */
 };
 
 /* Where a stream of entries begins (events.h reads on from there). */

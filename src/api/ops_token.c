@@ -4,8 +4,11 @@
 
 #define EXPIRES_MS ((int64_t)90 * 24 * 3600 * 1000)
 
-static void print_more(struct buf *out, str scopes, const char *hash, str name)
+static void print_more(struct op_call *call, struct buf *out, const char *hash)
 {
+    str scopes = op_text(call, "scopes"), name = op_ref(call, "name"),
+        actor = op_ref(call, "actor");
+
     json_open(out, '{');
     json_key(out, "hash");
     json_text(out, hash);
@@ -14,6 +17,10 @@ static void print_more(struct buf *out, str scopes, const char *hash, str name)
     if (name.data) {
         json_key(out, "name");
         json_str(out, name);
+    }
+    if (actor.data) {
+        json_key(out, "actor");
+        json_str(out, actor);
     }
     json_close(out, '}');
 }
@@ -32,6 +39,8 @@ static pawl_status read_token(struct op_call *call, int64_t *due_at_ms)
                           "'scopes': expected a list like read,write:order of read, write, define, "
                           "test, admin and all, found '%.*s'",
                           STR_ARG(scopes));
+    if (ref_defect(call, "actor"))
+        return defect_status(call, ref_defect(call, "actor"));
     *due_at_ms = engine_now_ms(op_engine(call)) + after_ms;
     return PAWL_OK;
 }
@@ -48,7 +57,7 @@ pawl_status op_token_create(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     buf_init(&more, call->scope->arena.heap, 4096);
-    print_more(&more, op_text(call, "scopes"), hash, op_ref(call, "name"));
+    print_more(call, &more, hash);
     args.more = buf_view(&more);
     status = more.failed ? scope_no_memory(call->scope)
                          : engine_keep(op_engine(call), call->scope, &args, id);
@@ -96,6 +105,10 @@ static void print_token(const struct op_call *call, const struct kept *token, st
     json_str(out, more && node_find(more, "scopes") ? node_find(more, "scopes")->text : STR_NONE);
     json_key(out, "name");
     json_str(out, more && node_find(more, "name") ? node_find(more, "name")->text : STR_NONE);
+    if (more && node_find(more, "actor")) {
+        json_key(out, "actor");
+        json_str(out, node_find(more, "actor")->text);
+    }
     json_key(out, "created_at");
     json_time(out, token->at_ms);
     json_key(out, "expires_at");

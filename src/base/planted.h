@@ -36,6 +36,8 @@
     X(DOPAR_HASTY, "a dopar is settled by the first of its branches")                              \
     X(RESCUE_MISSED, "a try that fails goes past its rescue")                                      \
     X(ERROR_FORGOTTEN, "what went wrong is not put into the context")                              \
+    X(LEASE_UNFENCED, "nobody looks whose lease an answer comes with")                             \
+    X(LEASE_BY_WALL, "leases are counted by a clock that may be set")                              \
     X(PLACE_LOST, "the place where code waits is not stored")                                      \
     X(DEFAULTS_ZERO, "a variable that the stored state does not have begins at zero")              \
     X(LOSERS_STAY, "timers that lost against the first event of a turn stay armed")                \

@@ -33,10 +33,15 @@ static int64_t flush_in_ms(struct engine *engine)
 static int64_t timers_at(struct engine *engine)
 {
     int64_t wait_ms = engine->stuck_until_ms - engine->env->tick_ms(engine->env);
+    int64_t left_ms = leases_left_ms(engine);
 
     if (engine->stuck_timers && wait_ms > 0 && timers_next_due(engine) != INT64_MAX)
         return base_ms(engine) + wait_ms;
-    return timers_next_due(engine) > clock_at(engine) ? timers_next_due(engine) : BELL_NOW;
+    if (left_ms == 0 || engine->next_due_ms <= clock_at(engine))
+        return BELL_NOW;
+    return left_ms != INT64_MAX && base_ms(engine) + left_ms < engine->next_due_ms
+               ? base_ms(engine) + left_ms
+               : engine->next_due_ms;
 }
 
 /* When something is tried again that met a failing store. */

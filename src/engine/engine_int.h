@@ -269,6 +269,7 @@ void lease_drop(struct engine *engine, uint64_t instance, uint32_t ordinal);
 bool lease_is_held(struct engine *engine, uint64_t instance, uint32_t ordinal, str token);
 bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, str token,
                   int64_t by_ms, int64_t *out_expires_at_ms);
+int64_t leases_left_ms(struct engine *engine);
 void leases_expire(struct engine *engine);
 void leases_fini(struct engine *engine);
 
@@ -298,7 +299,7 @@ pawl_status deadlines_fire(struct engine *engine, struct scope *scope, struct li
 pawl_status timers_fire_due(struct engine *engine, struct scope *scope);
 pawl_status timers_look_ahead(struct engine *engine, struct scope *scope); /* as the store knows */
 void timers_look_again(struct engine *engine);        /* what could not be fired may be fired now */
-int64_t timers_next_due(const struct engine *engine); /* timers and leases; lock held */
+int64_t timers_next_due(struct engine *engine); /* timers and leases; lock held */
 bool timers_are_due(struct engine *engine);           /* lock held */
 void timers_note(struct engine *engine, const struct batch *batch); /* lock held */
 void *timers_thread(void *engine);

@@ -202,7 +202,7 @@ struct job {
 struct lease {
     uint64_t instance;
     uint32_t ordinal;
-    int64_t length_ms, expires_at_ms;
+    int64_t length_ms, expires_at_ms; /* by the leases' clock */
     char token[LEASE_TOKEN_SIZE + 1]; /* empty: it runs in this process */
 };
 
@@ -288,7 +288,7 @@ struct engine {
     uint32_t queue_count, parked_claims;
     struct lease *leases;
     uint32_t lease_count, lease_capacity;
-    int64_t next_lease_ms; /* none ends before; INT64_MAX: none */
+    int64_t next_lease_ms; /* none ends before, by the leases' clock; INT64_MAX: none */
     uint64_t *ended;       /* children that have ended and whose parents have not heard of it */
     uint32_t ended_count, ended_capacity, ended_told; /* the first of them have been told */
     _Atomic bool has_amends; /* some flow may have been amended; shared: always */

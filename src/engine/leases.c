@@ -3,10 +3,31 @@
  * A lease is no history: its token and its length lie in the step's row, its end only here.
  * After a restart each lease of a remote worker has one full period; what ran inside the
  * process that died is lost (recover.c). A lease whose attempt is over does no harm: its answer
- * and its end are refused by the reducer, so that nobody has to look for it when a step ends. */
+ * and its end are refused by the reducer, so that nobody has to look for it when a step ends.
+ *
+ * They are counted by a clock that nobody sets: a wall clock that jumps ahead must not fail all
+ * that is under way, one that falls back must not keep what a dead worker held. Only in a store
+ * with the test clock it is that one. What is told to people is a time by the wall clock. */
 #include "engine/engine_int.h"
 
 #define LEASES_FIRST 64u
+
+static int64_t lease_clock(struct engine *engine)
+{
+    return engine->options.test_clock || PLANTED(LEASE_BY_WALL) ? clock_at(engine)
+                                                                : engine->env->tick_ms(engine->env);
+}
+
+/* Lock held. INT64_MAX: nothing is leased. */
+int64_t leases_left_ms(struct engine *engine)
+{
+    int64_t left_ms;
+
+    if (engine->next_lease_ms == INT64_MAX)
+        return INT64_MAX;
+    left_ms = engine->next_lease_ms - lease_clock(engine);
+    return left_ms > 0 ? left_ms : 0;
+}
 
 static struct lease *find(struct engine *engine, uint64_t instance, uint32_t ordinal)
 {
@@ -49,7 +70,7 @@ void lease_add(struct engine *engine, const struct lease *lease)
     if (!old)
         old = &engine->leases[engine->lease_count++];
     *old = *lease;
-    old->expires_at_ms = clock_at(engine) + lease->length_ms;
+    old->expires_at_ms = lease_clock(engine) + lease->length_ms;
     if (old->expires_at_ms < engine->next_lease_ms)
         engine->next_lease_ms = old->expires_at_ms;
 }
@@ -77,7 +98,7 @@ static bool is_token(const struct lease *lease, str token)
 
     for (size_t i = 0; i < LEASE_TOKEN_SIZE && i < token.size; i++)
         difference |= (unsigned)(unsigned char)(lease->token[i] ^ token.data[i]);
-    return difference == 0;
+    return difference == 0 || PLANTED(LEASE_UNFENCED);
 }
 
 bool lease_is_held(struct engine *engine, uint64_t instance, uint32_t ordinal, str token)
@@ -87,7 +108,7 @@ bool lease_is_held(struct engine *engine, uint64_t instance, uint32_t ordinal, s
 
     pthread_mutex_lock(&engine->lock);
     lease = find(engine, instance, ordinal);
-    held = lease && is_token(lease, token) && lease->expires_at_ms > clock_at(engine);
+    held = lease && is_token(lease, token) && lease->expires_at_ms > lease_clock(engine);
     pthread_mutex_unlock(&engine->lock);
     return held;
 }
@@ -100,10 +121,11 @@ bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, st
 
     pthread_mutex_lock(&engine->lock);
     lease = find(engine, instance, ordinal);
-    held = lease && is_token(lease, token) && lease->expires_at_ms > clock_at(engine);
+    held = lease && is_token(lease, token) && lease->expires_at_ms > lease_clock(engine);
     if (held) {
-        lease->expires_at_ms = clock_at(engine) + (by_ms > 0 ? by_ms : lease->length_ms);
-        *out_expires_at_ms = lease->expires_at_ms;
+        by_ms = by_ms > 0 ? by_ms : lease->length_ms;
+        lease->expires_at_ms = lease_clock(engine) + by_ms;
+        *out_expires_at_ms = clock_at(engine) + by_ms;
     }
     pthread_mutex_unlock(&engine->lock);
     return held;
@@ -147,7 +169,7 @@ static bool take_expired(struct engine *engine, int64_t now_ms, struct lease *ou
 /* Lock held. What has run out is told to its instance; without memory it is tried again. */
 void leases_expire(struct engine *engine)
 {
-    int64_t now_ms = clock_at(engine);
+    int64_t now_ms = lease_clock(engine);
     struct lease lease;
 
     while (engine->next_lease_ms <= now_ms && take_expired(engine, now_ms, &lease))

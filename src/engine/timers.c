@@ -166,10 +166,12 @@ void timers_look_again(struct engine *engine)
 }
 
 /* Timers, and leases that run out. Lock held. */
-int64_t timers_next_due(const struct engine *engine)
+int64_t timers_next_due(struct engine *engine)
 {
-    return engine->next_lease_ms < engine->next_due_ms ? engine->next_lease_ms
-                                                       : engine->next_due_ms;
+    int64_t left_ms = leases_left_ms(engine), now_ms = clock_at(engine);
+
+    return left_ms != INT64_MAX && now_ms + left_ms < engine->next_due_ms ? now_ms + left_ms
+                                                                          : engine->next_due_ms;
 }
 
 /* Lock held. */

@@ -222,6 +222,7 @@ def test_the_nightly_report_comes_every_night_until_it_is_stopped(shell):
     instance, history = run(shell, str(EXAMPLES / "nightly-report.yaml"), "--input", '{"shop":"Turin"}', "--signal", 'stop@80h="moved"')
     assert instance["result"] == {"stopped_because": "moved", "last": {"shop": "Turin", "orders": 12, "visits": 97}}
     assert actions(history, "deliver").count("step.complete") == 3 and actions(history, "report").count("step.start") == 3
+    assert "✔ deliver  log  ×3  0 ms" in shell.pawl("--store", "sqlite:test.db", "show", "@last").out, "three rounds, the last took no time"
     nights = [e["fired_at"] for e in history if e["action"] == "timer"]
     assert len({night[11:] for night in nights}) == 1, "at the same time every night: %s" % nights
 
@@ -256,6 +257,16 @@ def test_a_running_step_turns(shell):
     term = Terminal(shell, "run", "slow.yaml")
     assert term.end() == 0
     assert len(set(re.findall(r"  ([⠋⠙⠹⠸⠼⠴⠦⠧]) nap", term.text()))) > 1, term.text()
+
+
+def test_resume_on_a_terminal_has_one_title(shell):
+    shell.write("wait.yaml", "name: wait\nsteps:\n  start: {name: x, tool: far, done: true}\n")
+    shell.pawl("define", "wait.yaml")
+    shell.pawl("start", "wait")
+    term = Terminal(shell, "resume", "@last", "--stub", "far=5")
+    assert term.end() == 0
+    before = term.text().split("✔ x")[0]
+    assert re.search(r"wait@1", before) and not re.search(r"wait@1[^\n]*\n[^\n]*wait@1", before), before
 
 
 def test_a_gate_is_shown_with_the_words_that_approve_it(shell):

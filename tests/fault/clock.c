@@ -204,6 +204,89 @@ TEST(clock, a_clock_that_jumps_ahead_fires_each_timer_once)
     pawl_close(w.p);
 }
 
+/* ---- Leases: the tenth defect of seed 001 (RELIABILITY.md) ---- */
+
+static const char far_flow[] =
+    "name: far\nsteps: {a: {tool: elsewhere, retry: {max: 2, backoff: [1s]}, done: true}}\n";
+
+struct claim {
+    char instance[27], step[40], lease[64];
+};
+
+/* The text of a member of the answer. */
+static void take_member(const char *answer, const char *name, char *out, size_t size)
+{
+    const char *at = strstr(answer, name);
+
+    EXPECT(at != NULL);
+    at = strchr(at + strlen(name) + 1, '"') + 1;
+    snprintf(out, size, "%.*s", (int)strcspn(at, "\""), at);
+}
+
+/* A worker elsewhere has a minute for a step. */
+static void claim_step(struct world *w, struct claim *out)
+{
+    char *answer = NULL;
+
+    EXPECT_OK(pawl_define(w->p, far_flow, strlen(far_flow), NULL, &w->error));
+    create(w, "far", NULL, out->instance);
+    EXPECT_OK(pawl_call(w->p, "step.claim",
+                        "{\"tools\":[\"elsewhere\"],\"worker\":\"w\",\"lease\":\"60s\"}", &answer,
+                        &w->error));
+    take_member(answer, "\"step_id\"", out->step, sizeof out->step);
+    take_member(answer, "\"lease\"", out->lease, sizeof out->lease);
+    pawl_free(w->p, answer);
+}
+
+static pawl_status complete(struct world *w, const struct claim *claim)
+{
+    char input[256], *answer = NULL;
+    pawl_status status;
+
+    snprintf(input, sizeof input, "{\"step_id\":\"%s\",\"lease\":\"%s\",\"result\":1}", claim->step,
+             claim->lease);
+    status = pawl_call(w->p, "step.complete", input, &answer, &w->error);
+    pawl_free(w->p, answer);
+    return status;
+}
+
+TEST(clock, a_clock_that_jumps_ahead_takes_no_lease_from_whoever_works)
+{
+    struct claim claim;
+    struct world w;
+
+    stage_begin();
+    begin_world(&w, 1);
+    claim_step(&w, &claim);
+    env_sim_set_wall(w.env, BEGUN_AT + YEAR);
+    EXPECT_OK(pawl_run_due(w.p, &w.error));
+    env_sim_advance(w.env, MINUTE - 1);
+    EXPECT_OK(pawl_run_due(w.p, &w.error));
+    EXPECT_OK(complete(&w, &claim));
+    check_store(&w);
+    pawl_close(w.p);
+}
+
+TEST(clock, a_clock_that_fell_back_lets_a_lease_run_out_in_its_time)
+{
+    struct claim claim;
+    struct world w;
+
+    stage_begin();
+    begin_world(&w, 1);
+    claim_step(&w, &claim);
+    env_sim_set_wall(w.env, BEGUN_AT - YEAR);
+    env_sim_advance(w.env, MINUTE - 1);
+    EXPECT_OK(pawl_run_due(w.p, &w.error)); /* rows that lag */
+    EXPECT_EQ(pawl_next_due(w.p), 1);
+    env_sim_advance(w.env, 1);
+    EXPECT_EQ(pawl_next_due(w.p), 0);
+    EXPECT_OK(pawl_run_due(w.p, &w.error));
+    EXPECT_EQ(complete(&w, &claim), PAWL_LEASE_LOST);
+    check_store(&w);
+    pawl_close(w.p);
+}
+
 /* Each opens with the clock where it began: years behind the store's, as likely as not. */
 TEST(clock, machines_do_all_they_can_while_the_clock_jumps)
 {

@@ -114,7 +114,7 @@ static void strike(void *context, enum env_point point)
     EXPECT_OK(pawl_signal(rival->p, rival->id.text, "refill", "1", NULL, &error));
 }
 
-/* (2). Between a program's decision and its turn to write, another one moves the
+/* (2), B7. Between a program's decision and its turn to write, another one moves the
  * instance on; so it decides again. The kettle hears one refill only. */
 TEST(promises, a_decision_that_is_no_longer_true_is_made_again)
 {

@@ -17,16 +17,9 @@ NOT_TESTED = {
     "A41": "hooks on transitions are not built, see A9",
     "E32": "a comparison with doing it by hand: each of its claims is another line of E",
     "E33": "a list of what it is not for; there is nothing to see of it",
-    "B4": "an index of the seed's own table; ready steps lie in memory and in a table of live rows alone",
-    "B5": "ids are not milliseconds here (X10): a number, and random bits; no two are the same",
-    "B6": "units of the seed's columns; ours are on docs/format.md and checked by its vectors",
-    "B7": "the seed's way to see a stale update; ours is the seq a decision was made against, tests/fault/promises.c",
-    "B9": "says how the seed divides its tables, nothing that could be seen",
-    "B18": "the shape of the seed's own function; what it gives is B12-B17",
     "B46": "a list of what the seed leaves out",
     "C32": "tables of the seed's SQL runner; ours are on docs/format.md",
     "C40": "pruning a tree in memory; a plan is compiled and never changed",
-    "C41": "a caveat of the seed about its own storage",
 }
 CITATION = re.compile(r"\b([A-E])(\d+)(?:\s?[-\u2013]\s?\1?(\d+))?\b")
 NAME = re.compile(r"TEST\(\w+,\s*(\w+)\)|def test_(\w+)\(")  # b14_b15_a_join_happens_once

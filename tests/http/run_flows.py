@@ -316,7 +316,7 @@ def test_an_answer_tells_what_became_of_the_step(shell):
         assert words in refused.json["detail"], refused
 
 
-def test_seed_001_reads_its_two_tables(shell):  # B2, B3, B8, X1
+def test_seed_001_reads_its_two_tables(shell):  # B2, B3, B6, B8, B9, X1
     _, web = server(shell, "--test")
     yaml(web, "two", """steps:
   start: {name: a, tool: far, args: {q: "{{input.q}}"}, retry: {max: 2, backoff: [5s]}, next: b}
@@ -337,6 +337,12 @@ def test_seed_001_reads_its_two_tables(shell):  # B2, B3, B8, X1
     query = "SELECT name, tool, result_json, status, attempt, workflow_id, started_at IS NULL FROM workflow_steps ORDER BY id"
     assert rows(query) == [["a", "far", '"rain"', "failed", 1, 1, 0], ["a", "far", '{"n": 2}', "done", 2, 1, 0],
                            ["b", None, None, "pending", 1, 1, 1]]
+    columns = shell.json("sql", "SELECT * FROM workflow_steps")["columns"]
+    assert columns == ["id", "updated_at", "workflow_id", "name", "tool", "args_json", "result_json", "status", "attempt", "ready_at",
+                       "started_at", "completed_at"], "B9: a row knows nothing of what comes before or after it"
+    at = rows("SELECT updated_at FROM workflows")[0][0]
+    told = web.get("/v1/instances/" + one).json["updated_at"]
+    assert at % 60000 == int(told[17:19]) * 1000 + int(told[20:23]), "B6: milliseconds: %s, %s" % (at, told)
     web.expect(200, "POST", "/v1/instances/%s/cancel" % one, {})
     assert rows("SELECT status, cancelled_at IS NULL FROM workflows") == [["cancelled", 0]]
     assert rows(query)[2][3] == "cancelled"

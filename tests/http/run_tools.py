@@ -156,5 +156,52 @@ def test_a_config_says_where_to_listen_and_which_store_and_options_win(shell):
     shell.stop(child)
 
 
+def tokens_of(shell, *people):
+    return {who: {"Authorization": "Bearer " + shell.json("token", "create", "--scope", "read,write,work", "--actor", who)["token"]}
+            for who in people}
+
+
+def test_nobody_has_a_tool_called_or_a_gate_opened_in_the_name_of_another_B27(shell):
+    configure(shell, "tools:\n  paint: {for: [ann]}\n")
+    tokens = tokens_of(shell, "ann", "bob")
+    _, web = server(shell)
+    yaml(web, "art", "steps: {a: {tool: paint, next: b}, b: {tool: null, approval: {by: [ann], count: 1}, done: true}}")
+
+    def create(who, **members):
+        return web.ask("POST", "/v1/instances", {"definition": "art", **members}, tokens[who])
+
+    assert create("bob", actor_ref="ann").reason == "forbidden"
+    one = create("bob").json["instance_id"]
+    shell.wait_for(lambda: state(web, one)[0] == "failed")
+    assert "forbidden: 'paint' is not for 'bob'" in steps(web, one)[0]["error"]
+    two = create("ann", actor_ref="ann").json["instance_id"]
+    assert web.get("/v1/instances/" + two).json["created_by"] == "ann"
+    [step] = claim(web, "paint")
+    web.expect(200, "POST", "/v1/steps/%s/complete" % step["step_id"], {"lease": step["lease"], "result": 1})
+    gate = steps(web, two)[1]["step_id"]
+    for body in ({"actor_ref": "ann"}, {}):  # as ann, and as himself
+        web.refused("forbidden", "POST", "/v1/steps/%s/approve" % gate, body, tokens["bob"])
+    web.expect(200, "POST", "/v1/steps/%s/approve" % gate, {}, tokens["ann"])
+    assert state(web, two)[0] == "completed"
+
+
+def test_a_token_acts_for_its_actor_in_a_batch_in_an_alarm_and_when_it_runs_again_B27(shell):
+    tokens = tokens_of(shell, "bob")
+    _, web = server(shell)
+    yaml(web, "f", "steps: {a: {tool: fail, retry: {max: 1}, done: true}}")
+    lines = [json.dumps({"operation": "instance.create", "input": {"definition": "f", **more}}) for more in ({"actor_ref": "ann"}, {})]
+    reply = web.ask("POST", "/v1/batch", "\n".join(lines), {"Content-Type": "application/x-ndjson", **tokens["bob"]})
+    answers = [json.loads(line) for line in reply.body.decode().splitlines()]
+    assert answers[0]["status"] == 403 and answers[1]["status"] == 201, answers
+    alarm = {"after": "1h", "operation": "instance.create", "input": {"definition": "f", "actor_ref": "ann"}}
+    web.refused("forbidden", "POST", "/v1/alarms", alarm, tokens["bob"])
+    anns = web.create(definition="f", actor_ref="ann")
+    shell.wait_for(lambda: state(web, anns)[0] == "failed")
+    again = web.expect(201, "POST", "/v1/instances/%s/redrive" % anns, {}, tokens["bob"]).json["instance_id"]
+    assert web.get("/v1/instances/" + again).json["created_by"] == "bob", "not with ann's rights"
+    told = web.ask("GET", "/v1/instances/%s/history?actor_ref=ann" % anns, None, tokens["bob"]).json
+    assert "entries" in told, "what one looks for is no name one acts in"
+
+
 if __name__ == "__main__":
     harness.main(globals())

@@ -31,6 +31,20 @@ def test_b1_b41_one_command_starts_it_and_starting_twice_keeps_what_was_there(sh
     assert state(web, instance) == ("running", "running")
 
 
+def test_b4_c41_what_has_ended_lies_in_no_table_that_is_looked_through_for_work(shell):
+    _, web = server(shell)
+    yaml(web, "f", "do: [{action: set, payload: {}}, {name: nap, wait: {timer: 1ms}}, {action: set, payload: {}}]")
+    yaml(web, "w", "steps: {a: {tool: far, done: true}}")
+    waits = web.create(definition="w")
+    for instance in [web.create(definition="f") for _ in range(50)]:
+        ended(shell, web, instance)
+    rows = shell.json("sql", "SELECT (SELECT count(*) FROM pawl_step), (SELECT count(*) FROM pawl_timer), (SELECT count(*) FROM pawl_wait)")
+    assert rows["rows"] == [[1, 0, 0]], "one step waits for a worker, and that is all: %s" % rows
+    assert claim(web, "far")[0]["instance_id"] == waits
+    sizes = shell.json("sql", "SELECT max(length(body)) FROM pawl_log WHERE inst IS NOT NULL")["rows"]
+    assert sizes[0][0] < 400, "an entry says what changed, not how all stands: %s" % sizes
+
+
 def test_b8_b31_a_failed_step_keeps_its_reason_and_statuses_are_the_declared_ones(shell):
     _, web = server(shell)
     yaml(web, "f", "steps: {a: {tool: fail, args: {error: 'a reason'}, retry: {max: 1}, done: true}}")
@@ -183,11 +197,15 @@ def test_c39_what_was_under_way_at_a_crash_is_failed_or_tried_again_and_siblings
 # ---- The ten defects of seed 001 (RELIABILITY.md), each as what holds here instead ----
 
 
-def test_defect_1_a_thousand_steps_of_one_instant_have_a_thousand_ids(shell):
+def test_b5_defect_1_a_thousand_steps_of_one_instant_have_a_thousand_ids_in_order(shell):
     _, web = server(shell, "--test")
     web.expect(201, "PUT", "/v1/definitions/wide", {"dopar": [{"action": "far", "payload": {}}] * 1000})
     found = steps(web, web.create(definition="wide"))
     assert len({s["step_id"] for s in found}) == 1000 and len({s["ready_at"] for s in found}) == 1
+    ids = [web.create(definition="wide") for _ in range(3)]
+    assert ids == sorted(set(ids)), "what was created later sorts later"
+    rows = [row[0] for row in shell.json("sql", "SELECT id FROM workflow_steps WHERE workflow_id = 1 ORDER BY id LIMIT 1000")["rows"]]
+    assert len(set(rows)) == 1000, "seed 001's own ids do not collide either"
 
 
 def test_defects_2_and_3_what_was_answered_is_durable_together_with_what_follows(shell):

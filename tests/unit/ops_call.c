@@ -292,3 +292,39 @@ TEST(ops_call, the_clock_of_a_store_without_a_test_clock_cannot_be_moved)
     EXPECT_EQ(call("test.advance", "{\"by\":1}"), PAWL_INVALID_REQUEST);
     end();
 }
+
+/* B26, B34, RELIABILITY.md decision 6: whoever holds another lease, or none any more, is not heard.
+ */
+TEST(ops_call, an_answer_counts_only_with_the_lease_it_was_given_with)
+{
+    static const char claim[] = "{\"tools\":[\"far\"],\"worker\":\"w\",\"max\":2}";
+    char step[2][40], lease[2][64];
+    const char *at;
+
+    EXPECT_OK(pawl_open(&p, "memory:", &(pawl_options){ .own = true, .test_clock = true }, &error));
+    EXPECT_OK(call("definition.put", "{\"name\":\"f\",\"text\":\"%s\"}",
+                   "steps: {a: {tool: far, retry: {max: 2, backoff: [1s]}, done: true}}"));
+    for (int i = 0; i < 2; i++)
+        EXPECT_OK(call("instance.create", "{\"definition\":\"f\"}"));
+    EXPECT_OK(call("step.claim", "%s", claim));
+    at = answer;
+    for (int i = 0; i < 2; i++) {
+        at = strstr(at, "\"step_id\":\"");
+        EXPECT(at != NULL);
+        EXPECT_EQ(sscanf(at, "\"step_id\":\"%39[^\"]\",\"lease\":\"%63[^\"]\"", step[i], lease[i]),
+                  2);
+        at++;
+    }
+    EXPECT_EQ(call("step.complete", "{\"step_id\":\"%s\",\"lease\":\"%s\",\"result\":1}", step[0],
+                   lease[1]),
+              PAWL_LEASE_LOST);
+    EXPECT_EQ(call("step.heartbeat", "{\"step_id\":\"%s\",\"lease\":\"%s\"}", step[1], lease[0]),
+              PAWL_LEASE_LOST);
+    EXPECT_OK(call("step.complete", "{\"step_id\":\"%s\",\"lease\":\"%s\",\"result\":1}", step[0],
+                   lease[0]));
+    EXPECT_OK(call("test.advance", "{\"by\":\"121s\"}"));
+    EXPECT_EQ(call("step.complete", "{\"step_id\":\"%s\",\"lease\":\"%s\",\"result\":1}", step[1],
+                   lease[1]),
+              PAWL_LEASE_LOST);
+    end();
+}

@@ -8,9 +8,9 @@
 #define EDGE_LINES       3
 #define NAME_MAX_COLUMNS 40
 
-struct step_sum { /* all attempts of one step */
+struct step_sum { /* all attempts of one step; in a loop, those of its last round */
     const struct node *last;
-    uint32_t attempts;
+    uint32_t rounds;
     str started, ended;
 };
 
@@ -22,7 +22,10 @@ static struct step_sum sum_step(const struct node *steps, str name)
         if (!str_eq(member_str(step, "name"), name))
             continue;
         sum.last = step;
-        sum.attempts++;
+        if (member_int(step, "attempt") <= 1) {
+            sum.rounds++;
+            sum.started = STR("");
+        }
         if (sum.started.size == 0)
             sum.started = member_str(step, "started_at");
         sum.ended = member_str(step, "completed_at");
@@ -60,6 +63,18 @@ static void put_outcome_of(struct cli *cli, const struct step_sum *sum, int colu
     term_cell(&cli->term, error.size > 0 ? BAD : DIM, shown, room, 0);
 }
 
+/* Only what is more than one; the columns it takes. */
+static int put_count(struct cli *cli, const char *word, uint32_t count)
+{
+    char text[32];
+
+    if (count <= 1)
+        return 0;
+    snprintf(text, sizeof text, "%s%u", word, count);
+    term_put(&cli->term, WARN, "  %s", text);
+    return 2 + term_columns(str_of(text));
+}
+
 static int put_facts(struct cli *cli, const struct node *node, const struct step_sum *sum)
 {
     char took[MOMENT_SIZE];
@@ -73,10 +88,8 @@ static int put_facts(struct cli *cli, const struct node *node, const struct step
     }
     if (!sum->last)
         return columns;
-    if (sum->attempts > 1) {
-        term_put(&cli->term, WARN, "  attempt %lld", (long long)member_int(sum->last, "attempt"));
-        columns += 12;
-    }
+    columns += put_count(cli, "×", sum->rounds) +
+               put_count(cli, "attempt ", (uint32_t)member_int(sum->last, "attempt"));
     print_took(sum, took);
     if (took[0])
         term_put(&cli->term, DIM, "  %s", took);

@@ -188,8 +188,8 @@ static int resume_here(struct cli *cli, struct host *host)
         fprintf(cli->term.out, "%s runs it\n", cli->target.address);
         return EXIT_DONE;
     }
-    if (!cli->json)
-        put_title(cli, instance);
+    if (!cli->json && !(cli->term.tty && str_is(member_str(instance, "kind"), "flow")))
+        put_title(cli, instance); /* a flow on a terminal is drawn with its own */
     seq = member_int(instance, "next_sequence_number") - 1;
     return follow(cli, host, id, seq > CONTEXT_ENTRIES ? seq - CONTEXT_ENTRIES : 0);
 }

@@ -211,6 +211,7 @@ static const struct cli_option export_options[] = {
 static const struct cli_option token_options[] = {
     { "scope", "LIST", OPTION_TEXT, "scopes", "read, write, work, define, test, admin, all; write:order: of order only" },
     { "expires", "DURATION", OPTION_TEXT, "expires", "after this; default 90d" },
+    { "actor", "WHO", OPTION_TEXT, "actor", "everything done with it is done by WHO; it cannot name another" },
     { "name", "TEXT", OPTION_TEXT, "name", "whose it is, for people" },
     { 0 },
 };
