@@ -200,6 +200,15 @@ def check_ends(folder):
     return counts
 
 
+def effects(body):
+    """What an entry caused, in words; a body may have them in short (docs/format.md)."""
+    for effect in json.loads(body or "[]"):
+        if isinstance(effect, int):
+            yield ["end", effect] if effect > 0 else ["run", -effect]
+        else:
+            yield ["step", *effect] if isinstance(effect[0], int) else effect
+
+
 def check_attempts(rows):
     """Each attempt is begun once and ends once; each step completes once; joins are made once."""
     begun, ended, completed, made = {}, {}, {}, {}
@@ -210,7 +219,7 @@ def check_attempts(rows):
             ended[number, ordinal] = ended.get((number, ordinal), 0) + 1
         if action == "step.complete":
             completed[number, step] = completed.get((number, step), 0) + 1
-        for effect in json.loads(body or "[]"):
+        for effect in effects(body):
             if effect[0] == "step" and (len(effect) == 3 or effect[3] == 1):
                 made[number, effect[2]] = made.get((number, effect[2]), 0) + 1
     for what, counts in (("begun", begun), ("ended", ended), ("completed", completed), ("made", made)):
@@ -244,7 +253,7 @@ def check_timers(rows):
             assert due is not None, "instance %d, step %s: '%s' at %d, armed were %s" % (number, ordinal, action, at, mine)
             fired, latest = fired + 1, max(latest, at - due)
             mine.clear()
-        for effect in json.loads(body or "[]"):
+        for effect in effects(body):
             if effect[0] == "arm":
                 armed.setdefault((number, effect[3]), {})[effect[1]] = effect[2]
             if effect[0] == "disarm":

@@ -238,7 +238,7 @@ const struct verb verbs[] = {
     { "define", BEGIN, "FILE...", 1, MANY, "put definitions (YAML or JSON) into the store", define_options,
       "pawl define examples/order.yaml\npawl define draft.yaml --name order\n", .run = verb_define },
     { "run", BEGIN, "FILE", 1, 1, "put a definition, start it, run it to its end here", run_options,
-      "pawl run examples/report.yaml --input '{\"month\":\"May\"}'\n"
+      "pawl run examples/report.yaml --input '{\"month\":\"May\"}'    exit 0 by success, 1 otherwise\n"
       "pawl run examples/payment.yaml --test --signal paid='{\"amount\":12}'\n"
       "pawl run examples/research.yaml --stub knowledge_search=fail:busy --stub knowledge_search='[]' ...\n",
       "instance.create", .run = verb_run },
