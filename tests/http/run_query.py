@@ -1,6 +1,7 @@
 """What is asked about many instances, deadlines, and the store read as SQL: over HTTP, against a
 real server on a real file."""
 import datetime
+import json
 import re
 import signal
 import sqlite3
@@ -218,6 +219,32 @@ def test_every_query_of_the_page_tells_the_acknowledged_truth_beside_a_live_serv
     assert sorted(labelled) == [("eu", 2), ("us", 3)], labelled
     web.expect(200, "POST", "/v1/instances/%s/fire" % ids[0], {"action": "settle"})
     assert sql(shell, "SELECT count(*) FROM pawl_timers WHERE id = '%s'" % ids[0]) == [(0,)]
+    shell.stop(child)
+
+
+FLOW = {"steps": {"start": {"name": "look", "tool": "set", "args": {"n": 1}, "branch": [{"if": "input.bad", "then": "break"}, {"if": "true", "then": "end"}]},
+                  "break": {"tool": "fail", "args": {"error": {"why": "bad"}}, "done": True}, "end": {"tool": "set", "args": {"got": [1, "x"]}, "done": True}}}
+
+
+def test_an_instance_tells_in_sql_when_it_ended_and_with_what(shell):
+    child, web = server(shell, "--test")
+    put_claim(web)
+    web.expect(201, "PUT", "/v1/definitions/trip", FLOW)
+    ids = [web.create(definition="trip", input={"bad": bad}) for bad in (False, True)] + [web.create(definition="claim") for _ in range(3)]
+    web.expect(200, "POST", "/v1/instances/%s/fire" % ids[2], {"action": "ask"})
+    web.expect(200, "POST", "/v1/instances/%s/fire" % ids[2], {"action": "settle", "payload": {"no": "result"}})
+    web.expect(200, "POST", "/v1/test/advance", {"by": "30m"})
+    for n in range(2):  # the tail of the log tells it, and then the rows
+        for id in ids:
+            told = web.expect(200, "GET", "/v1/instances/" + id).json
+            row = sql(shell, "SELECT status, ended_at, result, error FROM pawl_instances WHERE id = '%s'" % id)[0]
+            assert row[0] == told["status"] and (row[1] or told["updated_at"]) == told["updated_at"], (row, told)
+            assert (row[1] is None) == (told["terminal_kind"] is None), (row, told)
+            assert [part and json.loads(part) for part in row[2:]] == [told["result"], told["error"]], (row, told)
+        shell.stop(child)
+        child, web = server(shell, "--test")
+    assert [row[0] for row in sql(shell, "SELECT status FROM pawl_instances ORDER BY number")] == ["completed", "failed", "completed", "suspended", "suspended"]
+    verified(shell)
     shell.stop(child)
 
 
