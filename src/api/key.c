@@ -83,10 +83,27 @@ pawl_status key_of_input(struct scope *scope, str principal, str key, const stru
     return key_of_members(scope, principal, key, op->name, members, count, out);
 }
 
+pawl_status key_nth(struct scope *scope, const uint8_t *key, uint64_t n, const uint8_t **out)
+{
+    uint8_t *made = key ? arena_alloc(&scope->arena, KEY_SIZE) : NULL;
+    struct sha *sha = made ? sha_new(scope->arena.heap) : NULL;
+
+    if (key && !sha)
+        return scope_no_memory(scope);
+    if (sha)
+        key_part(sha, key, n, made);
+    sha_free(sha);
+    *out = made;
+    return PAWL_OK;
+}
+
 /* ---- operations without a record of their own ---- */
 
-static pawl_status answer_again(struct op_call *call, str kept, struct buf *out)
+/* The answer lies in the payload, so that what it tells of people can be erased with it; older ones
+ * stand in the body. */
+static pawl_status answer_again(struct op_call *call, str kept, str payload, struct buf *out)
 {
+    bool is_batch = call->op->handle == op_batch; /* of no lines: there is nothing to keep */
     struct node *body, *status, *answer;
     int64_t http_status;
 
@@ -94,11 +111,13 @@ static pawl_status answer_again(struct op_call *call, str kept, struct buf *out)
         return call->scope->error.status;
     status = node_find(body, "status");
     answer = node_find(body, "answer");
-    if (!status || !answer || !node_to_i64(status, &http_status))
+    if (!status || (!answer && !payload.data && !is_batch) || !node_to_i64(status, &http_status))
         return scope_fail(call->scope, PAWL_STORAGE_FAILURE,
                           "what was kept with this key is no answer: run pawl verify");
     call->http_status = (int)http_status;
-    json_raw(out, answer->raw);
+    if (is_batch)
+        call->content_type = OP_BATCH_TYPE;
+    buf_str(out, payload.data || !answer ? payload : answer->raw);
     return PAWL_OK;
 }
 
@@ -113,11 +132,10 @@ static pawl_status keep_answer(struct op_call *call, const struct buf *answer)
     json_text(&body, call->op->name);
     json_key(&body, "status");
     json_i64(&body, call->http_status);
-    json_key(&body, "answer");
-    json_raw(&body, buf_view(answer));
     json_close(&body, '}');
     if (!body.failed && !answer->failed)
-        status = engine_key_keep(op_engine(call), call->scope, call->key, buf_view(&body));
+        status = engine_key_keep(op_engine(call), call->scope, call->key, buf_view(&body),
+                                 buf_view(answer));
     buf_fini(&body);
     if (status == PAWL_OK)
         return PAWL_OK;
@@ -127,12 +145,20 @@ static pawl_status keep_answer(struct op_call *call, const struct buf *answer)
 
 pawl_status key_run(struct op_call *call, struct buf *out)
 {
-    str kept;
-    pawl_status status = engine_key_find(op_engine(call), call->scope, call->key, &kept);
+    struct engine *engine = op_engine(call);
+    struct key_turn turn;
+    str kept, payload;
+    pawl_status status;
 
-    if (status == PAWL_OK)
-        return answer_again(call, kept, out);
-    if (status == PAWL_NOT_KNOWN)
+    engine_key_enter(engine, &turn, call->key);
+    status = engine_key_find(engine, call->scope, call->key, &kept, &payload);
+    if (status == PAWL_OK) {
+        status = answer_again(call, kept, payload, out);
+    } else if (status == PAWL_NOT_KNOWN) {
         status = call->op->handle(call, out);
-    return status == PAWL_OK ? keep_answer(call, out) : status;
+        if (status == PAWL_OK)
+            status = keep_answer(call, out);
+    }
+    engine_key_leave(engine, &turn);
+    return status;
 }

@@ -22,6 +22,9 @@ pawl_status key_of_members(struct scope *scope, str principal, str key, const ch
 pawl_status key_of_input(struct scope *scope, str principal, str key, const struct op *op,
                          const struct node *input, const uint8_t **out);
 
+/* The n-th of several calls that one key stands for; of none there are none. */
+pawl_status key_nth(struct scope *scope, const uint8_t *key, uint64_t n, const uint8_t **out);
+
 /* Run an operation that keeps no key in a record of its own: once done, its answer is kept. */
 pawl_status key_run(struct op_call *call, struct buf *out);
 

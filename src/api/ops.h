@@ -29,7 +29,7 @@ struct op_param {
 #define OP_RAW_ANSWER 4u /* the answer is not JSON made here but bytes kept exactly */
 #define OP_KEY_IN_RECORD 256u /* writes a record that an idempotency key rides in; others that write
                               have their answer kept */
-#define OP_NO_KEY 512u    /* its answer must not be kept: it takes no idempotency key */
+#define OP_NO_KEY 512u    /* its answer must not be kept (a secret): it takes no idempotency key */
 #define OP_ANY_QUERY 8u  /* unknown query keys are the handler's to name (label.K, invalid-query) */
 #define OP_QUICK 32u     /* looks at one thing: not worth handing to another thread */
 #define OP_FIXED 64u     /* what is there never changes: worth a tag */

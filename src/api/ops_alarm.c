@@ -27,14 +27,21 @@ static pawl_status read_due(const struct op_call *call, int64_t *out)
     return PAWL_OK;
 }
 
-/* Only what a key makes happen once; what plays with time would wait for itself. */
+/* What a key makes happen once, and what is done to many at once; not what is for whoever asks (a
+ * claim), and what plays with time would wait for itself. */
+static bool can_wait(const struct op *op)
+{
+    return (op->flags & OP_WRITES) &&
+           ((op->flags & OP_KEY_IN_RECORD) || strcmp(op->scope, "write") == 0) &&
+           !str_starts(str_of(op->name), STR("test."));
+}
+
 static pawl_status check_operation(const struct op_call *call)
 {
     str name = op_text(call, "operation");
     const struct op *op = op_find(name);
 
-    if (!op || !(op->flags & OP_WRITES) || !(op->flags & OP_KEY_IN_RECORD) ||
-        str_starts(name, STR("test.")))
+    if (!op || !can_wait(op))
         return scope_fail(call->scope, PAWL_INVALID_REQUEST,
                           "'operation': expected one that changes something, found '%.*s'",
                           STR_ARG(name));

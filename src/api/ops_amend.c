@@ -82,19 +82,15 @@ static pawl_status amend_once(struct op_call *call, struct amend_args *args, str
 
 pawl_status op_instance_amend(struct op_call *call, struct buf *out)
 {
-    const char *defect = ref_defect(call, "actor_ref");
     struct amend_args args = { .instance = op_text(call, "instance_id"),
                                .definition = op_text(call, "definition"),
                                .actor = op_ref(call, "actor_ref"),
+                               .late = ref_defect(call, "actor_ref"),
                                .key = call->key };
     struct amended amended;
     bool again = true;
     pawl_status status = PAWL_OK;
 
-    if (defect) {
-        status = require_known(call);
-        return status == PAWL_OK ? defect_status(call, defect) : status;
-    }
     for (int i = 0; again && i < TRIES_MAX; i++)
         status = amend_once(call, &args, &amended, &again);
     if (status != PAWL_OK)

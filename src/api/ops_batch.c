@@ -3,6 +3,7 @@
  * Lines are taken in order. Fires that follow each other go to the engine together and share a
  * commit; any other operation waits until those before it are done, so that a line may rely on
  * them. What is wrong with a line is answered in its place; so is what its caller may not do. */
+#include "api/key.h"
 #include "api/ops_int.h"
 #include "base/limits.h"
 
@@ -22,6 +23,7 @@ struct batch {
     struct line *lines;
     struct batch_fire *fires; /* of the lines that are OK, in order */
     size_t count, fire_count, bytes;
+    uint64_t line_number;
 };
 
 /* ---- Answers ---- */
@@ -173,6 +175,19 @@ static pawl_status check_members(struct scope *scope, const struct node *line)
     return PAWL_OK;
 }
 
+/* A line without a key of its own has a part of the batch's: what was done of a batch that was cut
+ * short is answered when it is repeated, and the rest is done. */
+static pawl_status share_key(struct batch *batch, struct op_call *line)
+{
+    if (!batch->call->key || line->key || !(line->op->flags & OP_WRITES))
+        return PAWL_OK;
+    if (line->op->flags & OP_NO_KEY)
+        return scope_fail(&batch->scope, PAWL_INVALID_REQUEST,
+                          "%s cannot be part of a batch with a key: its answer is not kept",
+                          line->op->name);
+    return key_nth(&batch->scope, batch->call->key, batch->line_number, &line->key);
+}
+
 static pawl_status read_line(struct batch *batch, str text, struct op_call *out)
 {
     static struct node nothing = { .kind = NODE_OBJECT };
@@ -197,7 +212,8 @@ static pawl_status read_line(struct batch *batch, str text, struct op_call *out)
                           &(struct op_request){ .body = input, .who = batch->call->who });
     if (status != PAWL_OK)
         return status;
-    return op_prepare(batch->call->p, op, input, &batch->call->who, scope, out);
+    status = op_prepare(batch->call->p, op, input, &batch->call->who, scope, out);
+    return status == PAWL_OK ? share_key(batch, out) : status;
 }
 
 static void run_other(struct batch *batch, struct op_call *call)
@@ -297,10 +313,10 @@ pawl_status op_batch(struct op_call *call, struct buf *out)
 
     if (status != PAWL_OK)
         return status;
-    call->content_type = "application/x-ndjson";
+    call->content_type = OP_BATCH_TYPE;
     scope_init(&batch.scope, &call->p->heap, LIMIT_SCOPE);
     batch.scope.trace = call->scope->trace;
-    while (next_line(&rest, &line) && !out->failed)
+    for (; next_line(&rest, &line) && !out->failed; batch.line_number++)
         take_line(&batch, line, fire);
     group_fire(&batch, fire);
     scope_fini(&batch.scope);

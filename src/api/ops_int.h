@@ -75,6 +75,8 @@ void print_fired(const struct fired *fired, struct buf *out);
 void print_entry(str id, const struct entry *entry, bool with_id, struct buf *out);
 void print_instance(const struct instance_view *view, struct buf *out);
 
+#define OP_BATCH_TYPE "application/x-ndjson"
+
 /* ---- Alarms ---- */
 
 /* Would this input pass the checks of the table? INVALID_REQUEST. */

@@ -9,15 +9,12 @@ static pawl_status run(struct op_call *call, bool resume, struct buf *out)
 
     if (!defect)
         defect = ref_defect(call, "reason");
-    if (defect) {
-        status = require_known(call);
-        return status == PAWL_OK ? defect_status(call, defect) : status;
-    }
     status = engine_pause(op_engine(call), call->scope,
                           &(struct pause_args){ .id = op_text(call, "instance_id"),
                                                 .actor = op_ref(call, "actor_ref"),
                                                 .reason = op_ref(call, "reason"),
                                                 .resume = resume,
+                                                .late = defect,
                                                 .key = call->key },
                           &held);
     if (status != PAWL_OK)

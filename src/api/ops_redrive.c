@@ -84,7 +84,10 @@ static pawl_status name_definition(const struct op_call *call, const struct inst
 static pawl_status redrive(const struct op_call *call, struct created *created)
 {
     struct instance_view view;
-    struct create_args args = { .key = call->key };
+    const char *defect = ref_defect(call, "actor_ref");
+    struct create_args args = { .key = call->key,
+                                .late_status = defect ? PAWL_INVALID_REQUEST : PAWL_OK,
+                                .late_words = defect };
     str actor = op_ref(call, "actor_ref");
     pawl_status status =
         engine_get(op_engine(call), call->scope, op_text(call, "instance_id"), &view);
@@ -109,15 +112,9 @@ static pawl_status redrive(const struct op_call *call, struct created *created)
 
 pawl_status op_instance_redrive(struct op_call *call, struct buf *out)
 {
-    const char *defect = ref_defect(call, "actor_ref");
     struct created created;
-    pawl_status status;
+    pawl_status status = redrive(call, &created);
 
-    if (defect) {
-        status = require_known(call);
-        return status == PAWL_OK ? defect_status(call, defect) : status;
-    }
-    status = redrive(call, &created);
     if (status == PAWL_OK)
         print_created(&created, out);
     return status;

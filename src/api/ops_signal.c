@@ -14,16 +14,11 @@ static void print_count(struct buf *out, const char *key, uint64_t count)
 
 pawl_status op_signal_send(struct op_call *call, struct buf *out)
 {
-    const char *defect = ref_defect(call, "actor_ref");
-    pawl_status status = PAWL_OK;
+    pawl_status status =
+        engine_signal(op_engine(call), call->scope, op_text(call, "instance_id"),
+                      op_text(call, "name"), op_json(call, "payload"), op_ref(call, "actor_ref"),
+                      ref_defect(call, "actor_ref"), call->key);
 
-    if (defect) {
-        status = require_known(call);
-        return status == PAWL_OK ? defect_status(call, defect) : status;
-    }
-    status = engine_signal(op_engine(call), call->scope, op_text(call, "instance_id"),
-                           op_text(call, "name"), op_json(call, "payload"),
-                           op_ref(call, "actor_ref"), call->key);
     if (status == PAWL_OK)
         print_count(out, "delivered", 1);
     return status;
@@ -59,7 +54,8 @@ pawl_status op_signal_broadcast(struct op_call *call, struct buf *out)
 
     if (status == PAWL_OK)
         status = engine_broadcast(op_engine(call), call->scope, op_text(call, "name"), filter,
-                                  op_json(call, "payload"), op_ref(call, "actor_ref"), &delivered);
+                                  op_json(call, "payload"), op_ref(call, "actor_ref"), call->key,
+                                  &delivered);
     if (status == PAWL_OK)
         print_count(out, "delivered", delivered);
     return status;

@@ -1,5 +1,6 @@
 /* ops_work.c - steps for those who work on them: claim, heartbeat, complete, fail; and for
  * those who decide: approve, reject. */
+#include "api/key.h"
 #include "api/ops_int.h"
 #include "base/limits.h"
 #include "base/time.h"
@@ -135,7 +136,7 @@ static pawl_status print_outcome(const struct op_call *call, str step_id, pawl_s
     enum step_status outcome;
 
     if (status == PAWL_OK)
-        status = engine_step_outcome(op_engine(call), call->scope, step_id, &outcome);
+        status = engine_step_outcome(op_engine(call), call->scope, step_id, call->key, &outcome);
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
@@ -161,29 +162,28 @@ static str json_of(const struct node *object, const char *name)
 }
 
 static pawl_status answer(const struct op_call *call, const struct node *object, str step_id,
-                          bool is_failure)
+                          bool is_failure, const uint8_t *key)
 {
     const struct node *retry = node_find(object, "retry");
     struct event event = { .kind = is_failure ? EVENT_STEP_FAILED : EVENT_STEP_DONE,
                            .payload = json_of(object, is_failure ? "error" : "result"),
                            .no_retry = retry && retry->kind == NODE_BOOL && !retry->truth };
 
-    return engine_step_send(op_engine(call), call->scope, step_id, lease_of(object), &event,
-                            call->key);
+    return engine_step_send(op_engine(call), call->scope, step_id, lease_of(object), &event, key);
 }
 
 pawl_status op_step_complete(struct op_call *call, struct buf *out)
 {
     str id = op_text(call, "step_id");
 
-    return print_outcome(call, id, answer(call, call->input, id, false), out);
+    return print_outcome(call, id, answer(call, call->input, id, false, call->key), out);
 }
 
 pawl_status op_step_fail(struct op_call *call, struct buf *out)
 {
     str id = op_text(call, "step_id");
 
-    return print_outcome(call, id, answer(call, call->input, id, true), out);
+    return print_outcome(call, id, answer(call, call->input, id, true, call->key), out);
 }
 
 pawl_status op_step_heartbeat(struct op_call *call, struct buf *out)
@@ -235,16 +235,21 @@ static pawl_status check_item(const struct op_call *call, const struct node *ite
     return op_check_part(call->scope, &answer_row, item, "steps.");
 }
 
-/* One that is refused does not hold up the others; its reason stands in its place. */
-static void print_answered(const struct op_call *call, const struct node *item, struct buf *out)
+/* One that is refused does not hold up the others; its reason stands in its place. Each has a part
+ * of the turn's key, so that a turn that was cut short can be repeated. */
+static void print_answered(const struct op_call *call, const struct node *item, uint64_t n,
+                           struct buf *out)
 {
     str id = node_find(item, "step_id")->text;
     bool is_failure = node_find(item, "error") != NULL;
     enum step_status outcome = STEP_DONE;
-    pawl_status status = answer(call, item, id, is_failure);
+    const uint8_t *key = NULL;
+    pawl_status status = key_nth(call->scope, call->key, n, &key);
 
     if (status == PAWL_OK)
-        status = engine_step_outcome(op_engine(call), call->scope, id, &outcome);
+        status = answer(call, item, id, is_failure, key);
+    if (status == PAWL_OK)
+        status = engine_step_outcome(op_engine(call), call->scope, id, key, &outcome);
     json_open(out, '{');
     json_key(out, "step_id");
     json_str(out, id);
@@ -284,6 +289,7 @@ pawl_status op_step_complete_many(struct op_call *call, struct buf *out)
 {
     const struct node *steps, *claimed;
     struct claim_args args = { 0 };
+    uint64_t n = 0;
     pawl_status status = read_turn(call, &steps, &claimed, &args);
 
     if (status != PAWL_OK)
@@ -292,7 +298,7 @@ pawl_status op_step_complete_many(struct op_call *call, struct buf *out)
     json_key(out, "results");
     json_open(out, '[');
     for (const struct node *item = steps->first; item; item = item->next)
-        print_answered(call, item, out);
+        print_answered(call, item, n++, out);
     json_close(out, ']');
     if (claimed) {
         status = claim(call, &args, out);
@@ -311,18 +317,9 @@ static pawl_status decide(struct op_call *call, enum event_kind kind)
     struct event event = { .kind = kind,
                            .actor = op_ref(call, "actor_ref"),
                            .reason = op_ref(call, "reason"),
-                           .payload = op_json(call, "payload") };
-    const char *defect = ref_defect(call, "actor_ref");
-    bool is_live;
-    pawl_status status = PAWL_OK;
+                           .payload = op_json(call, "payload"),
+                           .late = ref_defect(call, "actor_ref") };
 
-    if (defect) /* but first: is there such a step? */
-        status =
-            engine_step_is_live(op_engine(call), call->scope, op_text(call, "step_id"), &is_live);
-    if (defect && status == PAWL_OK)
-        return defect_status(call, defect);
-    if (status != PAWL_OK)
-        return status;
     return engine_step_send(op_engine(call), call->scope, op_text(call, "step_id"), STR_NONE,
                             &event, call->key);
 }

@@ -197,21 +197,12 @@ pawl_status pawl_cancel(pawl *p, const char *id, const char *actor_ref, const ch
     return api_leave(&scope, status, error);
 }
 
-/* A bad actor; but first: is there such an instance? */
-static pawl_status check_actor_of(pawl *p, struct scope *scope, const char *id, str actor)
+/* What is wrong with an actor, to be told when nothing else is; NULL: nothing. */
+static const char *actor_defect(struct scope *scope, str actor)
 {
-    struct scope inner;
-    str state;
-    pawl_status status = check_ref(scope, "actor_ref", actor), known;
-
-    if (!status)
-        return PAWL_OK;
-    scope_init(&inner, &p->heap, LIMIT_SCOPE);
-    known = engine_current(p->engine, &inner, str_of(id), &state);
-    if (known)
-        scope->error = inner.error;
-    scope_fini(&inner);
-    return known ? known : status;
+    return check_ref(scope, "actor_ref", actor)
+               ? arena_text(&scope->arena, str_of(scope->error.message))
+               : NULL;
 }
 
 pawl_status pawl_signal(pawl *p, const char *id, const char *name, const char *payload,
@@ -227,10 +218,9 @@ pawl_status pawl_signal(pawl *p, const char *id, const char *name, const char *p
     if (!status)
         status = check_utf8(&scope, "name", str_of(name));
     if (!status)
-        status = check_actor_of(p, &scope, id, supplied(actor_ref));
-    if (!status)
-        status = engine_signal(p->engine, &scope, str_of(id), str_of(name), supplied(payload),
-                               supplied(actor_ref), NULL);
+        status =
+            engine_signal(p->engine, &scope, str_of(id), str_of(name), supplied(payload),
+                          supplied(actor_ref), actor_defect(&scope, supplied(actor_ref)), NULL);
     return api_leave(&scope, status, error);
 }
 

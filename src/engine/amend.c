@@ -174,7 +174,9 @@ static pawl_status amend_new(struct engine *engine, struct scope *scope,
     struct definition_row row;
     struct definition_slot *slot;
     struct fired fired = { 0 };
-    struct event event = { .kind = EVENT_AMEND, .actor = args->actor, .expected_seq = args->seq };
+    struct event event = {
+        .kind = EVENT_AMEND, .actor = args->actor, .expected_seq = args->seq, .late = args->late
+    };
     struct head head;
     pawl_status status = engine_locate(engine, scope, args->instance, &head, &slot);
 

@@ -381,7 +381,13 @@ static pawl_status send_new(struct engine *engine, struct scope *scope, str step
     if (lease.data && !lease_is_held(engine, head.instance, sent.ordinal, lease))
         return fail_lease(scope, sent.ordinal);
     sent.is_leased = lease.data != NULL;
-    return engine_send_once(engine, scope, head.instance, &sent, NULL, key, NULL);
+    status = engine_send_once(engine, scope, head.instance, &sent, NULL, key, NULL);
+    if (!status && lease.data) {
+        pthread_mutex_lock(&engine->lock);
+        lease_drop(engine, head.instance, sent.ordinal);
+        pthread_mutex_unlock(&engine->lock);
+    }
+    return status;
 }
 
 pawl_status engine_step_send(struct engine *engine, struct scope *scope, str step_id, str lease,
@@ -393,37 +399,34 @@ pawl_status engine_step_send(struct engine *engine, struct scope *scope, str ste
     return keys_explain(engine, scope, key, &status, &record) ? PAWL_OK : status;
 }
 
+/* Is the attempt under way? Its lease may outlive it: its instance was cancelled, say. */
+static pawl_status find_live(struct engine *engine, struct scope *scope, uint64_t instance,
+                             uint32_t ordinal, bool *out)
+{
+    struct live live;
+    pawl_status status = store_live(engine->store, scope, instance, &live);
+
+    for (uint32_t i = 0; !status && i < live.step_count; i++)
+        *out = *out || live.steps[i].ordinal == ordinal;
+    return status;
+}
+
 pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, str step_id,
                                   str lease, int64_t extend_ms, int64_t *out_expires_at_ms)
 {
     struct head head;
     uint32_t ordinal;
+    bool is_live = false;
     pawl_status status = find_step(engine, scope, step_id, &head, &ordinal);
 
+    if (!status)
+        status = find_live(engine, scope, head.instance, ordinal, &is_live);
+    if (!status && !is_live)
+        return fail_lease(scope, ordinal);
     if (!status &&
         !lease_extend(engine, head.instance, ordinal, lease, extend_ms, out_expires_at_ms))
         status = fail_lease(scope, ordinal);
     return status;
-}
-
-/* The status of one attempt, as the store has it now; over: what the history says is asked of
- * instance.steps. */
-pawl_status engine_step_is_live(struct engine *engine, struct scope *scope, str step_id,
-                                bool *out_live)
-{
-    struct live live;
-    struct head head;
-    uint32_t ordinal;
-    pawl_status status = find_step(engine, scope, step_id, &head, &ordinal);
-
-    if (!status)
-        status = store_live(engine->store, scope, head.instance, &live);
-    if (status)
-        return status;
-    *out_live = false;
-    for (uint32_t i = 0; i < live.step_count; i++)
-        *out_live = *out_live || live.steps[i].ordinal == ordinal;
-    return PAWL_OK;
 }
 
 /* An approval below the count ends nothing. */
@@ -458,14 +461,19 @@ static pawl_status status_after(struct scope *scope, const struct record *record
 }
 
 pawl_status engine_step_outcome(struct engine *engine, struct scope *scope, str step_id,
-                                enum step_status *out)
+                                const uint8_t *key, enum step_status *out)
 {
     struct record record = { 0 };
     struct head head;
     uint32_t ordinal;
+    uint64_t pos = 0;
     pawl_status status = find_step(engine, scope, step_id, &head, &ordinal);
 
-    for (uint64_t pos = head.pos; !status && pos; pos = record.prev) {
+    if (!status && key)
+        status = keys_find(engine, scope, key, &record);
+    if (!status)
+        pos = key ? record.pos : head.pos;
+    for (; !status && pos; pos = record.prev) {
         status = store_record(engine->store, scope, pos, &record);
         if (!status && record.what >= 0 && record.ordinal == ordinal)
             return status_after(scope, &record, out);

@@ -240,9 +240,10 @@ pawl_status engine_cancel_many(struct engine *engine, struct scope *scope,
                                const struct cancel_args *args, struct cancelled *out);
 /* To every instance that awaits it; with a filter, JSON, to those whose wait has that value. */
 pawl_status engine_broadcast(struct engine *engine, struct scope *scope, str name, str filter,
-                             str payload, str actor, uint32_t *out);
+                             str payload, str actor, const uint8_t *key, uint32_t *out);
+/* late: as in struct event. */
 pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
-                          str actor, const uint8_t *key);
+                          str actor, const char *late, const uint8_t *key);
 
 /* ---- Flows under way: amend.c ---- */
 
@@ -251,6 +252,7 @@ struct amend_args {
     str actor;
     str results; /* JSON object by step name: what the new plan asks for and the old one forgot */
     uint64_t seq; /* those are as of this entry, and it is still the last; 0: whatever */
+    const char *late; /* as in struct event */
     const uint8_t *key;
 };
 struct amended {
@@ -268,13 +270,21 @@ pawl_status engine_find_flow(struct engine *engine, struct scope *scope, str tex
 
 /* ---- Idempotency keys ---- */
 
-/* For calls whose key does not ride in a record of their own. The body that was kept with it;
- * NOT_KNOWN, or CONFLICT if it was used for another call. */
+/* For calls whose key does not ride in a record of their own. The body that was kept with it, and
+ * its payload; NOT_KNOWN, or CONFLICT if it was used for another call. */
 pawl_status engine_key_find(struct engine *engine, struct scope *scope, const uint8_t *key,
-                            str *body);
+                            str *body, str *payload);
 /* Keep one with what is needed to answer again. */
 pawl_status engine_key_keep(struct engine *engine, struct scope *scope, const uint8_t *key,
-                            str body);
+                            str body, str payload);
+/* From looking for such a key to keeping it nobody else may do the same: whoever comes with it
+ * meanwhile waits in enter(). The turn is the caller's, until it has left. */
+struct key_turn {
+    const uint8_t *key;
+    struct key_turn *next;
+};
+void engine_key_enter(struct engine *engine, struct key_turn *turn, const uint8_t *key);
+void engine_key_leave(struct engine *engine, struct key_turn *turn);
 
 /* ---- Tokens and alarms: what stands from one control record to another ---- */
 
@@ -320,6 +330,7 @@ const char *instance_status_name(enum instance_status status);
 struct pause_args {
     str id, actor, reason;
     bool resume;
+    const char *late; /* as in struct event */
     const uint8_t *key;
 };
 pawl_status engine_pause(struct engine *engine, struct scope *scope, const struct pause_args *args,
@@ -458,11 +469,10 @@ pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, st
 /* Instances > after that have a live step, by number. */
 pawl_status engine_stepping(struct engine *engine, struct scope *scope, uint64_t after,
                             uint32_t limit, uint64_t **out, uint32_t *count);
-/* As the last entry about it left it: cheap right after an answer. */
+/* As the last entry about it left it: cheap right after an answer. With the answer's key, as that
+ * answer left it, whatever came after. */
 pawl_status engine_step_outcome(struct engine *engine, struct scope *scope, str step_id,
-                                enum step_status *out);
-pawl_status engine_step_is_live(struct engine *engine, struct scope *scope, str step_id,
-                                bool *out_live);
+                                const uint8_t *key, enum step_status *out);
 
 int64_t engine_next_due_ms(struct engine *engine); /* from now; 0: at once; -1: never */
 /* Could it be closed now and opened when it is needed again, at the latest in *due_in_ms (-1:

@@ -57,6 +57,9 @@ void keys_note(struct batch *batch, const struct record *record); /* it has a ke
  * it is being used in this batch. CONFLICT: it was used for another call. */
 pawl_status keys_look(struct engine *engine, struct scope *scope, const uint8_t *key, int64_t at_ms,
                       enum key_use *use, struct record *record);
+/* The record it was used for: NOT_KNOWN, CONFLICT. */
+pawl_status keys_find(struct engine *engine, struct scope *scope, const uint8_t *key,
+                      struct record *out);
 /* A call was refused with *status; was it because it had been accepted before? *status becomes
  * CONFLICT if its key was used for another one. */
 bool keys_explain(struct engine *engine, struct scope *scope, const uint8_t *key,

@@ -294,6 +294,7 @@ struct engine {
     _Atomic bool has_amends; /* some flow may have been amended; shared: always */
     bool ended_lost;                                  /* some of them are in the store only: look */
     struct mail *later;                               /* events that met a failing store */
+    struct key_turn *key_turns; /* keys whose calls are under way and leave no record of their own */
     uint32_t jobs_under_way, mail_under_way;
     _Atomic bool ready_lost;       /* a ready step could not be remembered: look for it */
     int64_t next_due_ms;           /* as far as known; INT64_MAX: none */

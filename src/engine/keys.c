@@ -112,6 +112,12 @@ pawl_status keys_look(struct engine *engine, struct scope *scope, const uint8_t 
     return status;
 }
 
+pawl_status keys_find(struct engine *engine, struct scope *scope, const uint8_t *key,
+                      struct record *out)
+{
+    return find(engine, scope, key, engine_now_ms(engine), out);
+}
+
 bool keys_explain(struct engine *engine, struct scope *scope, const uint8_t *key,
                   pawl_status *status, struct record *record)
 {
@@ -235,9 +241,39 @@ pawl_status keys_defined(struct engine *engine, struct scope *scope, const struc
 
 /* ---- calls that made no record ---- */
 
+static bool is_taken(const struct engine *engine, const uint8_t *key)
+{
+    for (const struct key_turn *turn = engine->key_turns; turn; turn = turn->next)
+        if (memcmp(turn->key, key, KEY_ID_SIZE) == 0)
+            return true;
+    return false;
+}
+
+void engine_key_enter(struct engine *engine, struct key_turn *turn, const uint8_t *key)
+{
+    pthread_mutex_lock(&engine->lock);
+    while (is_taken(engine, key))
+        pthread_cond_wait(&engine->changed, &engine->lock);
+    *turn = (struct key_turn){ key, engine->key_turns };
+    engine->key_turns = turn;
+    pthread_mutex_unlock(&engine->lock);
+}
+
+void engine_key_leave(struct engine *engine, struct key_turn *turn)
+{
+    struct key_turn **at = &engine->key_turns;
+
+    pthread_mutex_lock(&engine->lock);
+    while (*at != turn)
+        at = &(*at)->next;
+    *at = turn->next;
+    pthread_cond_broadcast(&engine->changed);
+    pthread_mutex_unlock(&engine->lock);
+}
+
 struct keep {
     const uint8_t *key;
-    str body;
+    str body, payload;
 };
 
 static pawl_status keep_key(struct engine *engine, struct request *request, int64_t at_ms)
@@ -255,15 +291,15 @@ static pawl_status keep_key(struct engine *engine, struct request *request, int6
     status = batch_reserve(engine, request->scope, 1, 0);
     if (!status)
         status = batch_store_record(engine, request->scope, CONTROL_KEYED, at_ms, keep->body,
-                                    STR_NONE, keep->key);
+                                    keep->payload, keep->key);
     request->accepted = !status;
     return status;
 }
 
 pawl_status engine_key_keep(struct engine *engine, struct scope *scope, const uint8_t *key,
-                            str body)
+                            str body, str payload)
 {
-    struct keep keep = { key, body };
+    struct keep keep = { key, body, payload };
     struct request request = {
         .kind = REQUEST_CONTROL, .scope = scope, .control = keep_key, .context = &keep
     };
@@ -272,13 +308,15 @@ pawl_status engine_key_keep(struct engine *engine, struct scope *scope, const ui
 }
 
 pawl_status engine_key_find(struct engine *engine, struct scope *scope, const uint8_t *key,
-                            str *body)
+                            str *body, str *payload)
 {
     struct record record;
     pawl_status status = find(engine, scope, key, engine_now_ms(engine), &record);
 
     if (!status && record.what != CONTROL_KEYED)
         return damaged(scope, &record);
+    if (!status)
+        status = value_text(engine, scope, record.payload, payload);
     if (!status)
         *body = record.body;
     return status;

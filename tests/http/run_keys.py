@@ -141,7 +141,92 @@ def test_one_key_in_many_fires_at_once_is_one_entry(shell):
     assert len(web.get("/v1/instances/%s/history" % lamp).json["entries"]) == 10
 
 
-def test_lines_of_a_batch_have_keys_of_their_own_and_the_whole_has_none(shell):
+WORK = {"steps": {"start": {"name": "far", "tool": "far", "retry": {"max": 1}, "next": "gate"},
+                  "gate": {"approval": {"count": 2}, "tool": None, "done": True}}}
+
+
+def test_a_worker_repeats_its_claims_heartbeats_and_turns(shell):
+    """Any POST may carry a key (DESIGN.md section 5)."""
+    _, address = shell.serve()
+    web = Web(address)
+    web.expect(201, "PUT", "/v1/definitions/work", WORK)
+    for _ in range(4):
+        web.create(definition="work")
+    claim = {"tools": ["far"], "worker": "w"}
+    first = web.expect(200, "POST", "/v1/steps/claim", claim, keyed("c1"))
+    assert len(first.json["steps"]) == 1
+    assert web.expect(200, "POST", "/v1/steps/claim", claim, keyed("c1")).body == first.body
+    assert web.expect(200, "POST", "/v1/steps/claim", claim, keyed("c2")).json["steps"] != first.json["steps"]
+    web.refused("conflict", "POST", "/v1/steps/claim", {**claim, "max": 2}, keyed("c1"))
+    step = first.json["steps"][0]
+    path = "/v1/steps/%s/" % step["step_id"]
+    beat = web.expect(200, "POST", path + "heartbeat", {"lease": step["lease"], "extend": "1h"}, keyed("h"))
+    assert web.expect(200, "POST", path + "heartbeat", {"lease": step["lease"], "extend": "1h"}, keyed("h")).body == beat.body
+    turn = {"steps": [{"step_id": step["step_id"], "lease": step["lease"], "result": 1}], "claim": claim}
+    done = web.expect(200, "POST", "/v1/steps/complete", turn, keyed("t"))
+    assert done.json["results"][0]["status"] == "done" and len(done.json["steps"]) == 1, done
+    assert web.expect(200, "POST", "/v1/steps/complete", turn, keyed("t")).body == done.body
+    web.refused("lease-lost", "POST", path + "heartbeat", {"lease": step["lease"]}, keyed("h2"))
+    assert web.expect(200, "POST", path + "heartbeat", {"lease": step["lease"], "extend": "1h"}, keyed("h")).body == beat.body
+    assert web.expect(200, "POST", "/v1/verify").json["valid"]
+
+
+def test_one_key_in_many_claims_at_once_is_one_claim(shell):
+    _, address = shell.serve()
+    web = Web(address)
+    web.expect(201, "PUT", "/v1/definitions/work", WORK)
+    claim, answers = {"tools": ["far"], "worker": "w", "wait": "20s"}, []
+    threads = [threading.Thread(target=lambda: answers.append(web.ask("POST", "/v1/steps/claim", claim, keyed("k")).body)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(4):
+        web.create(definition="work")
+    for thread in threads:
+        thread.join()
+    assert len(set(answers)) == 1 and len(json.loads(answers[0])["steps"]) == 1, answers
+    assert len(web.get("/v1/steps?status=running").json["steps"]) == 1
+
+
+def test_a_repeated_approval_is_told_what_it_was_told(shell):
+    _, address = shell.serve()
+    web = Web(address)
+    web.expect(201, "PUT", "/v1/definitions/gate", {"steps": {"start": WORK["steps"]["gate"]}})
+    id = web.create(definition="gate")
+    path = "/v1/steps/%s.1/approve" % id
+    for actor, status in (("ann", "pending"), ("bob", "done"), ("ann", "pending"), ("bob", "done")):
+        assert web.expect(200, "POST", path, {"actor_ref": actor}, keyed(actor)).json == {"status": status}, actor
+
+
+def test_what_cannot_be_told_twice_takes_no_key(shell):
+    _, address = shell.serve()
+    web = Web(address)
+    body = {"scopes": "read"}
+    web.refused("invalid-request", "POST", "/v1/tokens", body, keyed("k"))
+    line = json.dumps({"operation": "token.create", "input": body})
+    reply = web.expect(200, "POST", "/v1/batch", line, keyed("k"))
+    assert json.loads(reply.body)["body"]["reason"] == "invalid-request", reply
+
+
+def test_a_whole_batch_is_told_again_and_its_lines_are_done_once(shell):
+    child, address = shell.serve()
+    web = Web(address)
+    web.expect(201, "PUT", "/v1/definitions/lamp", LAMP)
+    lamp = web.create(definition="lamp")
+    lines = [("instance.fire", {"instance_id": lamp, "action": "switch"}), ("instance.fire", {"instance_id": lamp, "action": "fly"}),
+             ("instance.get", {"instance_id": lamp}), ("instance.create", {"definition": "lamp"})]
+    text = "\n".join(json.dumps({"operation": name, "input": members}) for name, members in lines)
+    first = web.expect(200, "POST", "/v1/batch", text, keyed("b"))
+    assert [json.loads(line)["status"] for line in first.body.splitlines()] == [200, 409, 200, 201], first
+    web.expect(200, "POST", "/v1/instances/%s/fire" % lamp, {"action": "switch"})
+    again = web.expect(200, "POST", "/v1/batch", text, keyed("b"))
+    assert again.body == first.body and again.headers["content-type"] == first.headers["content-type"] == "application/x-ndjson"
+    web.refused("conflict", "POST", "/v1/batch", text + "\n" + text, keyed("b"))
+    assert web.expect(200, "POST", "/v1/batch", "", keyed("e")).body == web.expect(200, "POST", "/v1/batch", "", keyed("e")).body == b""
+    assert len(web.get("/v1/instances").json["instances"]) == 2 and len(web.get("/v1/instances/%s/history" % lamp).json["entries"]) == 2
+    assert web.expect(200, "POST", "/v1/verify").json["valid"]
+
+
+def test_lines_of_a_batch_have_keys_of_their_own(shell):
     _, address = shell.serve()
     web = Web(address)
     web.expect(201, "PUT", "/v1/definitions/lamp", LAMP)
@@ -161,7 +246,7 @@ def test_lines_of_a_batch_have_keys_of_their_own_and_the_whole_has_none(shell):
     assert batch(fire, create) == [first[0], first[2]]
     assert web.expect(200, "POST", "/v1/instances/%s/fire" % lamp, {"action": "switch"}, keyed("f")).json == first[0]["body"]
     assert len(web.get("/v1/instances/%s/history" % lamp).json["entries"]) == 1
-    assert batch(fire, headers=keyed("whole")).reason == "invalid-request"
+    assert json.loads(batch(fire, headers=keyed("whole")).body) == first[0]
 
 
 def test_cancelling_many_with_a_key_is_told_again(shell):

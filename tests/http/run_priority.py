@@ -101,6 +101,68 @@ def test_the_first_cause_of_a_refused_creation_is_its_token(shell):
     expect_untouched(web, ids)
 
 
+FLOW = {"steps": {"start": {"name": "gate", "approval": {"by": ["ann"]}, "tool": None, "next": "hear"},
+                  "hear": {"wait": {"signal": "go"}, "done": True}}}
+LATER = {"steps": {"start": {"name": "gate", "tool": None, "done": True}}}
+
+
+def flows(shell):
+    """Instances of a flow: at its gate, waiting for its signal, ended, paused in either place."""
+    _, address = shell.serve()
+    web = Web(address)
+    web.expect(201, "PUT", "/v1/definitions/flow", FLOW)
+    web.expect(201, "PUT", "/v1/definitions/machine", MACHINE)
+    ids = {name: web.create(definition="flow") for name in ("gate", "hear", "ended", "held", "deaf")}
+    ids["machine"] = web.create(definition="machine")
+    for name in ("hear", "deaf", "ended"):
+        web.expect(200, "POST", "/v1/steps/%s.1/approve" % ids[name], {"actor_ref": "ann"})
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % ids["ended"])
+    for name in ("held", "deaf"):
+        web.expect(200, "POST", "/v1/instances/%s/pause" % ids[name])
+    return web, ids
+
+
+def test_the_first_cause_of_a_refused_signal_is_its_token(shell):
+    web, ids = flows(shell)
+    causes = [("instance_id", " ", "invalid-request"), ("name", ABSENT, "invalid-request"), ("name", " ", "invalid-request"),
+              ("colour", 1, "invalid-request"), ("actor_ref", 5, "invalid-request"), ("instance_id", UNKNOWN, "not-known"),
+              ("instance_id", ids["ended"], "terminal"), ("instance_id", ids["deaf"], "paused"),
+              ("instance_id", ids["gate"], "not-awaiting"), ("instance_id", ids["machine"], "not-awaiting"),
+              ("name", "stop", "not-awaiting"), ("actor_ref", " ", "invalid-request")]
+    expect_order(web, causes, {"instance_id": ids["hear"], "name": "go"}, "/v1/instances/%s/signals")
+    web.expect(202, "POST", "/v1/instances/%s/signals" % ids["hear"], {"name": "go"})
+
+
+def test_the_first_cause_of_a_refused_decision_is_its_token(shell):
+    web, ids = flows(shell)
+    step = {name: id + ".1" for name, id in ids.items()}
+    causes = [("instance_id", " ", "invalid-request"), ("colour", 1, "invalid-request"), ("actor_ref", 5, "invalid-request"),
+              ("instance_id", UNKNOWN + ".1", "not-known"), ("instance_id", "nonsense", "not-known"), ("instance_id", ids["gate"] + ".9", "not-known"),
+              ("instance_id", step["machine"], "not-known"), ("instance_id", step["held"], "paused"),
+              ("instance_id", step["hear"], "not-awaiting"), ("instance_id", ids["hear"] + ".2", "not-awaiting"),
+              ("actor_ref", "bob", "forbidden"), ("actor_ref", " ", "invalid-request")]
+    for verb in ("approve", "reject"):
+        expect_order(web, causes, {"instance_id": step["gate"], "actor_ref": "ann"}, "/v1/steps/%%s/%s" % verb)
+    web.expect(201, "PUT", "/v1/definitions/open", LATER)
+    anybody = web.create(definition="open") + ".1"
+    web.refused("invalid-request", "POST", "/v1/steps/%s/approve" % anybody, {"actor_ref": " "})
+    web.expect(200, "POST", "/v1/steps/%s/approve" % anybody)
+
+
+def test_the_first_cause_of_a_refused_pause_amend_or_redrive_is_its_token(shell):
+    web, ids = flows(shell)
+    common = [("instance_id", " ", "invalid-request"), ("colour", 1, "invalid-request"), ("actor_ref", 5, "invalid-request"),
+              ("instance_id", UNKNOWN, "not-known")]
+    blank = [("actor_ref", " ", "invalid-request")]
+    for verb in ("pause", "resume"):
+        expect_order(web, common + [("instance_id", ids["ended"], "terminal")] + blank, {"instance_id": ids["held"]}, "/v1/instances/%%s/%s" % verb)
+    web.expect(201, "PUT", "/v1/definitions/later", LATER)
+    expect_order(web, common + [("instance_id", ids["ended"], "terminal"), ("definition", "nobody", "not-known"),
+                                ("instance_id", ids["hear"], "conflict")] + blank,
+                 {"instance_id": ids["gate"], "definition": "later"}, "/v1/instances/%s/amend")
+    expect_order(web, common + [("instance_id", ids["gate"], "conflict")] + blank, {"instance_id": ids["ended"]}, "/v1/instances/%s/redrive")
+
+
 def test_the_first_cause_of_a_refused_history_is_its_token(shell):
     web, ids = world(shell)
     causes = [("id", "%20", "invalid-request"), ("id", UNKNOWN, "not-known"), ("colour", "1", "invalid-query"),
