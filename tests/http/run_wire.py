@@ -4,6 +4,8 @@ import os
 import re
 import resource
 import socket
+import ssl
+import subprocess
 import time
 
 from raw import Raw
@@ -154,6 +156,60 @@ def test_every_malformed_request_is_told_what_is_wrong_with_it_in_our_words(shel
     figures = web.get("/metrics").body.decode()
     counted = int(re.search(r'^pawl_http_answers_total\{status="413"\} (\d+)', figures, re.M).group(1))
     assert counted == sum(reason == "too-large" for reason, _ in BROKEN.values()), "refusals are counted like answers"
+
+
+# What only the porter sees: behind it the library waits for a line's end, hangs up without a word, or takes them for what they may mean.
+UNSEEN = {"nothing but bytes", "TLS", "one word", "no method", "NUL in the target", "no name", "a folded line", "NUL in a value", "many cookies"}
+
+
+def expect_our_words(connect, before):
+    """Each malformed request on a connection of its own, behind `before`."""
+    for what, (reason, data) in BROKEN.items():
+        if what in UNSEEN:
+            continue
+        line = connect()
+        if before:
+            line.send(before)
+            assert line.reply()[0] == 200
+        line.send(data)
+        status, headers, body = line.reply()
+        assert headers["content-type"] == "application/problem+json" and headers["x-request-id"], (what, body)
+        problem = json.loads(body)
+        assert problem["reason"] == reason and problem["status"] == status and problem["detail"], (what, status, body)
+
+
+def test_a_malformed_request_behind_a_good_one_is_told_in_our_words_too(shell):
+    web = server(shell)
+    expect_our_words(lambda: Raw(web), GET + b"\r\n")
+    line = Raw(web)
+    line.send(GET + b"\r\n" + CHUNKED + b"2000\r\n" + b" " * 0x2000 + b"\r\nZZ\r\n")
+    assert line.reply()[0] == 200
+    status, headers, body = line.reply()
+    assert status == 400 and json.loads(body)["reason"] == "invalid-request", "a bad chunk far behind"
+
+
+def test_a_malformed_request_within_tls_is_told_in_our_words_too(shell):
+    web = Web("https://" + tls_server(shell))
+    trust = ssl.create_default_context(cafile=os.path.join(shell.folder, "cert.pem"))
+
+    def connect():
+        line = Raw(web)
+        line.socket = trust.wrap_socket(line.socket, server_hostname="127.0.0.1")
+        return line
+
+    expect_our_words(connect, b"")
+    expect_our_words(connect, GET + b"\r\n")
+
+
+def tls_server(shell):
+    """HOST:PORT of a server with a certificate of its own."""
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "key.pem",
+                           "-out", "cert.pem", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"],
+                          cwd=shell.folder, capture_output=True)
+    if made.returncode != 0:
+        raise harness.Skip("there is no openssl to make a certificate")
+    child = shell.begin("serve", "--listen", "127.0.0.1:0", "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+    return re.match(r"pawl is ready on https://(127\.0\.0\.1:\d+)", child.stdout.readline().decode()).group(1)
 
 
 def test_a_request_may_come_in_any_pieces(shell):

@@ -50,6 +50,7 @@ void work_add(struct work *work, struct request *request);
 
 struct visit {
     struct visit *next, **link;
+    struct http_server *server;
     int fd;
     atomic_int left_s;
 };
@@ -62,6 +63,11 @@ struct visits {
 };
 
 void visit_allow(struct MHD_Connection *connection, int seconds);
+struct http_server *visit_server(struct MHD_Connection *connection); /* NULL: not ours, or no memory */
+
+/* page.c: MHD_queue_response() for what is ours. */
+enum MHD_Result queue_answer(struct MHD_Connection *connection, unsigned status,
+                             struct MHD_Response *response);
 void visits_age(void *context, uint32_t seconds);
 void on_visit(void *context, struct MHD_Connection *connection, void **kept,
               enum MHD_ConnectionNotificationCode code);

@@ -101,7 +101,7 @@ static bool keep(struct porter *porter, struct guest *guest, int64_t seconds)
 
 /* ---- Refusing ---- */
 
-static void print_answer(const char *id, int http, str body, struct buf *out)
+void print_refusal(const char *id, int http, str body, struct buf *out)
 {
     buf_fmt(out,
             "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\nX-Request-Id: %s\r\n"
@@ -123,7 +123,7 @@ static void refuse(struct porter *porter, struct guest *guest, const struct head
     request.status = refusal->status;
     request.result.http_status = pawl_status_http(refusal->status);
     op_problem(refusal->status, refusal->words, &body);
-    print_answer(request.id, request.result.http_status, buf_view(&body), &answer);
+    print_refusal(request.id, request.result.http_status, buf_view(&body), &answer);
     request.begun_us = world_tick_us(porter->server->p);
     count_answer(&request);
     guest->is_leaving = true;

@@ -99,8 +99,7 @@ static enum MHD_Result queue(struct request *request)
     if (!response)
         return MHD_NO;
     if (describe(request, response))
-        result = MHD_queue_response(request->connection, (unsigned)request->result.http_status,
-                                    response);
+        result = queue_answer(request->connection, (unsigned)request->result.http_status, response);
     MHD_destroy_response(response);
     return result;
 }
@@ -114,7 +113,7 @@ static enum MHD_Result queue_stream(struct request *request)
         return MHD_NO;
     count_answer(request);
     if (add(response, "X-Request-Id", request->id) && add(response, "traceparent", request->trace))
-        result = MHD_queue_response(request->connection, 200, response);
+        result = queue_answer(request->connection, 200, response);
     MHD_destroy_response(response);
     return result;
 }

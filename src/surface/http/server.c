@@ -91,26 +91,28 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
         wake_stopper(server);
 }
 
-static enum MHD_Result look_at_name(void *context, enum MHD_ValueKind kind, const char *name,
-                                    const char *value)
+static enum MHD_Result look_at_header(void *context, enum MHD_ValueKind kind, const char *name,
+                                      const char *value)
 {
     bool *is_sound = context;
 
     (void)kind;
-    (void)value;
-    *is_sound = name && name[0] && !strpbrk(name, " \t\r\n()<>@,;:\\\"/[]?={}");
+    *is_sound = name && name[0] && !strpbrk(name, " \t\r\n()<>@,;:\\\"/[]?={}") &&
+                (!value || !strpbrk(value, "\r\n"));
     return *is_sound ? MHD_YES : MHD_NO;
 }
 
-/* A name with a blank in it is read as another header by somebody in between. */
-static pawl_status check_names(struct request *request)
+/* A name with a blank in it, or a line end in a value, is read as another header by somebody in
+ * between. */
+static pawl_status check_headers(struct request *request)
 {
     bool is_sound = true;
 
-    MHD_get_connection_values(request->connection, MHD_HEADER_KIND, look_at_name, &is_sound);
+    MHD_get_connection_values(request->connection, MHD_HEADER_KIND, look_at_header, &is_sound);
     return is_sound ? PAWL_OK
                     : scope_fail(&request->scope, PAWL_INVALID_REQUEST,
-                                 "a header's name: expected letters, digits and -, found others");
+                                 "a header: expected a name of letters, digits and -, and a value "
+                                 "on one line, found others");
 }
 
 static enum MHD_Result begin(struct request *request, const char *method)
@@ -123,7 +125,7 @@ static enum MHD_Result begin(struct request *request, const char *method)
     request->method = str_of(method);
     visit_allow(request->connection, VISIT_BODY_S);
     request->status = request_check(request, &answer_now);
-    if (request->status == PAWL_OK && (request->status = check_names(request)) != PAWL_OK)
+    if (request->status == PAWL_OK && (request->status = check_headers(request)) != PAWL_OK)
         answer_now = true;
     if (atomic_load(&request->server->visits.count) > VISITS_MAX) {
         request->status = scope_fail(&request->scope, PAWL_OVERLOADED,

@@ -20,8 +20,16 @@ void visit_allow(struct MHD_Connection *connection, int seconds)
         atomic_store(&visit->left_s, seconds);
 }
 
-static void begin_visit(struct visits *visits, struct MHD_Connection *connection, void **kept)
+struct http_server *visit_server(struct MHD_Connection *connection)
 {
+    const struct visit *visit = visit_of(connection);
+
+    return visit ? visit->server : NULL;
+}
+
+static void begin_visit(struct http_server *server, struct MHD_Connection *connection, void **kept)
+{
+    struct visits *visits = &server->visits;
     struct visit *visit = calloc(1, sizeof *visit);
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -30,6 +38,7 @@ static void begin_visit(struct visits *visits, struct MHD_Connection *connection
     atomic_fetch_add(&visits->count, 1);
     if (!visit || !info) /* it has the daemon's own patience then */
         return;
+    visit->server = server;
     visit->fd = info->connect_fd;
     atomic_init(&visit->left_s, VISIT_HEAD_S);
     pthread_mutex_lock(&visits->lock);
@@ -62,7 +71,7 @@ void on_visit(void *context, struct MHD_Connection *connection, void **kept,
     struct http_server *server = context;
 
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
-        begin_visit(&server->visits, connection, kept);
+        begin_visit(server, connection, kept);
     else
         end_visit(&server->visits, *kept);
 }
