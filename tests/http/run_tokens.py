@@ -143,6 +143,20 @@ def test_a_foreign_host_or_origin_is_forbidden_whatever_the_token(shell):
         assert web.ask("GET", "/v1/instances", None, headers).status == status, (host, origin)
 
 
+def test_a_page_of_another_site_is_forbidden_and_no_answer_is_guessed_at(shell):
+    """RELIABILITY.md F28 and section 4.4: a browser says where a request comes from, where it sends no Origin."""
+    web = Web(shell.serve()[1])
+    body = {"definition": "nobody"}
+    for site, status in (("cross-site", 403), ("same-origin", 404), ("same-site", 404), ("none", 404)):
+        assert web.ask("POST", "/v1/instances", body, {"Sec-Fetch-Site": site}).status == status, site
+    followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert web.ask("GET", "/healthz", None, followed).status == 200, "somebody who follows a link"
+    assert web.ask("GET", "/healthz", None, {**followed, "Sec-Fetch-Mode": "no-cors"}).status == 403
+    assert web.ask("POST", "/v1/instances", body, followed).status == 403
+    for method, path in (("GET", "/healthz"), ("GET", "/no"), ("POST", "/v1/instances"), ("GET", "/openapi.json")):
+        assert web.ask(method, path, None).headers["x-content-type-options"] == "nosniff", path
+
+
 def test_a_server_with_a_certificate_speaks_tls_and_nothing_else(shell):
     made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
                            "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "2", "-subj",

@@ -67,6 +67,7 @@ static bool describe(const struct request *request, struct MHD_Response *respons
 {
     return MHD_add_response_header(response, "Content-Type", "application/problem+json") ==
                MHD_YES &&
+           MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_YES &&
            MHD_add_response_header(response, "X-Request-Id", request->id) == MHD_YES;
 }
 

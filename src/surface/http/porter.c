@@ -104,8 +104,9 @@ static bool keep(struct porter *porter, struct guest *guest, int64_t seconds)
 void print_refusal(const char *id, int http, str body, struct buf *out)
 {
     buf_fmt(out,
-            "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\nX-Request-Id: %s\r\n"
-            "Connection: close\r\nContent-Length: %zu\r\n\r\n",
+            "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\n"
+            "X-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\nConnection: "
+            "close\r\nContent-Length: %zu\r\n\r\n",
             http, http == 413 ? "Content Too Large" : "Bad Request", id, body.size);
     buf_str(out, body);
 }

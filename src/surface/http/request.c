@@ -137,6 +137,14 @@ static pawl_status check_framing(struct request *request, const struct framing *
     return PAWL_OK;
 }
 
+/* Somebody followed a link: a browser says so, and shows what it gets to them alone. */
+static bool is_visit(const struct request *request)
+{
+    return (str_is(request->method, "GET") || str_is(request->method, "HEAD")) &&
+           str_is(request_header(request, "Sec-Fetch-Mode"), "navigate") &&
+           str_is(request_header(request, "Sec-Fetch-Dest"), "document");
+}
+
 static pawl_status check_source(struct request *request, const struct framing *framing)
 {
     str host = request->authority ? str_of(request->authority) : framing->host;
@@ -148,6 +156,9 @@ static pawl_status check_source(struct request *request, const struct framing *f
                           "the Host '%.*s' is not a name of this server: use localhost, "
                           "127.0.0.1 or [::1]",
                           STR_ARG(host));
+    if (str_is(request_header(request, "Sec-Fetch-Site"), "cross-site") && !is_visit(request))
+        return scope_fail(&request->scope, PAWL_FORBIDDEN,
+                          "pages of other sites may not call this server");
     if (framing->origin.data && !origin_is_ours(request, framing->origin, host))
         return scope_fail(&request->scope, PAWL_FORBIDDEN,
                           "pages from '%.*s' may not call this server", STR_ARG(framing->origin));

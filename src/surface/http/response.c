@@ -75,6 +75,7 @@ static bool describe(const struct request *request, struct MHD_Response *respons
     bool names_methods = http == 204 || http == 405, varies = http == 304 || answer_varies(request);
 
     return add(response, "Content-Type", http == 304 ? NULL : request->result.content_type) &&
+           add(response, "X-Content-Type-Options", "nosniff") &&
            add(response, "Allow", names_methods ? request->allow : NULL) &&
            add(response, "Content-Encoding", request->is_gzip ? "gzip" : NULL) &&
            add(response, "Vary", varies ? "Accept-Encoding" : NULL) &&
