@@ -23,7 +23,8 @@ import harness  # noqa: E402
 
 ROOT = harness.ROOT
 PAGES = [ROOT / "docs/tutorial.md"] + [ROOT / "docs/howto" / name for name in
-                                       ("workers.md", "safe-calls.md", "time.md", "approvals.md", "events.md")]
+                                       ("workers.md", "safe-calls.md", "time.md", "approvals.md", "events.md", "tokens.md", "backup.md",
+                                        "upgrade.md", "metrics.md", "clients.md", "proxy.md")]
 BLOCK = re.compile(r"(?:`([\w/-]+\.\w+)`(?:(?!\n\n)[^`])*:\n\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
 MARK = "<<<a block has ended: %d>>>"
 PATIENCE_S = 60
@@ -110,7 +111,7 @@ def play(shell, page):
 
 def page_test(page):
     def test(shell):
-        for program in ("bash", "curl"):
+        for program in ("bash", "curl", "openssl", "sqlite3"):
             if not shutil.which(program):
                 raise harness.Skip("there is no %s here" % program)
         play(shell, page)
@@ -119,6 +120,21 @@ def page_test(page):
 
 for one in PAGES:
     globals()["test_what_%s_says_to_type_does_what_it_says" % one.stem.replace("-", "_")] = page_test(one)
+
+
+def test_what_the_readme_lets_people_taste_tastes_so(shell):
+    """Its lines of pawl, as they stand; the store is its own."""
+    taste = re.search(r"^## A 20-second taste\n(.*?)^`pawl demo`", (ROOT / "README.md").read_text(), re.M | re.S).group(1)
+    lines = [line.strip() for line in taste.splitlines() if line.startswith("    pawl ")]
+    assert len(lines) >= 6, lines
+    session = Session(shell)
+    try:
+        session.type("cd $PAWL_SOURCE; export PAWL_STORE=sqlite:%s" % (shell.folder / "taste.db"))
+        status, out = session.type("\n".join(lines))
+    finally:
+        session.end()
+    assert status == 0, out
+    expect_text("README.md", "…no 'ship' from 'new'; legal now: pay, drop\npaid…\n…completed\n✔ valid…\n", out)
 
 
 def test_the_player_would_see_a_wrong_promise(shell):

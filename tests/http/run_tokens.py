@@ -143,6 +143,13 @@ def test_a_foreign_host_or_origin_is_forbidden_whatever_the_token(shell):
         assert web.ask("GET", "/v1/instances", None, headers).status == status, (host, origin)
 
 
+def test_the_command_line_goes_through_an_owner_that_listens_everywhere(shell):
+    token = make(shell, "read")["token"]
+    open_server(shell)
+    assert shell.pawl("list", env={"PAWL_TOKEN": token}).out == "no instances\n"
+    assert "unauthenticated" in shell.pawl("list", expect=1).err
+
+
 def test_a_page_of_another_site_is_forbidden_and_no_answer_is_guessed_at(shell):
     """RELIABILITY.md F28 and section 4.4: a browser says where a request comes from, where it sends no Origin."""
     web = Web(shell.serve()[1])

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include <errno.h>
 #include <netdb.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -37,6 +38,15 @@ static bool take_store(str *rest, struct client *client)
     return true;
 }
 
+/* A server on every address of its machine is called by one that it answers to. */
+static void name_any(struct client *client)
+{
+    if (strcmp(client->host, "0.0.0.0") == 0)
+        snprintf(client->host, sizeof client->host, "127.0.0.1");
+    else if (strcmp(client->host, "[::]") == 0)
+        snprintf(client->host, sizeof client->host, "[::1]");
+}
+
 pawl_status client_init(struct client *client, const char *url, struct scope *scope)
 {
     str rest = str_of(url);
@@ -57,6 +67,7 @@ pawl_status client_init(struct client *client, const char *url, struct scope *sc
         (colon && rest.size - host_size - 1 >= sizeof client->port))
         return fail_address(scope, url);
     memcpy(client->host, rest.data, host_size);
+    name_any(client);
     if (colon) {
         memset(client->port, 0, sizeof client->port);
         memcpy(client->port, colon + 1, rest.size - host_size - 1);
@@ -201,8 +212,8 @@ pawl_status client_stream(const struct client *client, const char *target, const
     if (status != PAWL_OK)
         return status;
     buf_init(&sent, scope->arena.heap, CLIENT_ANSWER_MAX);
-    buf_fmt(&sent, "GET %s HTTP/1.0\r\nHost: %s:%s\r\nUser-Agent: pawl/" PAWL_VERSION "\r\n", target,
-            client->host, client->port);
+    buf_fmt(&sent, "GET %s HTTP/1.0\r\nHost: %s:%s\r\nUser-Agent: pawl/" PAWL_VERSION "\r\n",
+            target, client->host, client->port);
     if (getenv("PAWL_TOKEN"))
         buf_fmt(&sent, "Authorization: Bearer %s\r\n", getenv("PAWL_TOKEN"));
     if (*last)

@@ -154,7 +154,7 @@ static pawl_status check_source(struct request *request, const struct framing *f
     if (!host_is_local(host) && !host_is_given(request, host))
         return scope_fail(&request->scope, PAWL_FORBIDDEN,
                           "the Host '%.*s' is not a name of this server: use localhost, "
-                          "127.0.0.1 or [::1]",
+                          "127.0.0.1 or [::1], or serve with --host NAME",
                           STR_ARG(host));
     if (str_is(request_header(request, "Sec-Fetch-Site"), "cross-site") && !is_visit(request))
         return scope_fail(&request->scope, PAWL_FORBIDDEN,
