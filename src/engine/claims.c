@@ -139,7 +139,7 @@ void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *cl
     lease_add(engine, &lease);
     claim->expires_at_ms = clock_at(engine) + claim->lease_ms;
     claim->job = job; /* its call lives in it */
-    pthread_cond_broadcast(&engine->changed);
+    engine_changed(engine);
 }
 
 /* The call is copied to whoever claimed it; the job was only its vehicle. */

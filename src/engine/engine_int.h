@@ -114,6 +114,7 @@ void engine_lead(struct engine *engine);  /* lock held: drain what is queued, as
 void engine_drain(struct engine *engine); /* lock held */
 void engine_sweep(struct engine *engine); /* an owner's rows, until none lags */
 void engine_mend(struct engine *engine);  /* see whether a store that failed works again */
+void engine_changed(struct engine *engine); /* wake who waits for it; lock held */
 void engine_wait_changed(struct engine *engine, int64_t for_ms); /* lock held */
 
 /* fire.c, create.c, decide.c */

@@ -248,6 +248,7 @@ struct engine {
     pthread_cond_t work;    /* a request is queued: for the drain thread */
     struct request *first, *last;
     bool draining;
+    bool is_telling, has_news; /* see engine_changed() */
     uint32_t sweepers;     /* wait for the drain to be free */
     _Atomic bool broken;   /* what is in the store is not known: nothing is written meanwhile */
     bool commit_failed;    /* the last one did */

@@ -149,7 +149,7 @@ static void end_turn(struct engine *engine, struct actor *actor)
         engine->runnable_last = actor;
         actor->busy = true; /* whoever takes it from the list has the turn */
     }
-    pthread_cond_broadcast(&engine->changed);
+    engine_changed(engine);
 }
 
 static struct mail *take_mail(struct actor *actor)
