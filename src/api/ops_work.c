@@ -156,13 +156,19 @@ static str json_of(const struct node *object, const char *name)
     return node ? node->raw : STR_NONE;
 }
 
+static struct event event_of(const struct node *object, bool is_failure)
+{
+    const struct node *retry = node_find(object, "retry");
+
+    return (struct event){ .kind = is_failure ? EVENT_STEP_FAILED : EVENT_STEP_DONE,
+                           .payload = json_of(object, is_failure ? "error" : "result"),
+                           .no_retry = retry && retry->kind == NODE_BOOL && !retry->truth };
+}
+
 static pawl_status answer(const struct op_call *call, const struct node *object, str step_id,
                           bool is_failure)
 {
-    const struct node *retry = node_find(object, "retry");
-    struct event event = { .kind = is_failure ? EVENT_STEP_FAILED : EVENT_STEP_DONE,
-                           .payload = json_of(object, is_failure ? "error" : "result"),
-                           .no_retry = retry && retry->kind == NODE_BOOL && !retry->truth };
+    struct event event = event_of(object, is_failure);
 
     return engine_step_send(op_engine(call), call->scope, step_id, lease_of(object), &event,
                             call->key);
@@ -232,18 +238,18 @@ static pawl_status check_item(const struct op_call *call, const struct node *ite
 }
 
 /* One that is refused does not hold up the others; its reason stands in its place. */
-static void print_answered(const struct op_call *call, const struct node *item, struct buf *out)
+static void print_answered(const struct op_call *call, const struct step_answer *answered,
+                           struct buf *out)
 {
-    str id = node_find(item, "step_id")->text;
-    bool is_failure = node_find(item, "error") != NULL;
     enum step_status outcome = STEP_DONE;
-    pawl_status status = answer(call, item, id, is_failure);
+    pawl_status status = answered->status;
 
+    call->scope->error = answered->error;
     if (status == PAWL_OK)
-        status = engine_step_outcome(op_engine(call), call->scope, id, &outcome);
+        status = engine_step_outcome(op_engine(call), call->scope, answered->step_id, &outcome);
     json_open(out, '{');
     json_key(out, "step_id");
-    json_str(out, id);
+    json_str(out, answered->step_id);
     if (status == PAWL_OK) {
         json_key(out, "status");
         json_text(out, step_status_name(outcome));
@@ -255,6 +261,24 @@ static void print_answered(const struct op_call *call, const struct node *item, 
         call->scope->error = (pawl_error){ .status = PAWL_OK };
     }
     json_close(out, '}');
+}
+
+static pawl_status send_answers(const struct op_call *call, const struct node *steps,
+                                struct step_answer **out)
+{
+    struct step_answer *answers =
+        ARENA_ARRAY(&call->scope->arena, struct step_answer, steps->count + 1);
+    uint32_t count = 0;
+
+    if (!answers)
+        return scope_no_memory(call->scope);
+    for (const struct node *item = steps->first; item; item = item->next)
+        answers[count++] =
+            (struct step_answer){ .step_id = node_find(item, "step_id")->text,
+                                  .lease = lease_of(item),
+                                  .event = event_of(item, node_find(item, "error") != NULL) };
+    *out = answers;
+    return engine_step_send_all(op_engine(call), call->scope, answers, count);
 }
 
 static pawl_status read_turn(const struct op_call *call, const struct node **steps,
@@ -280,15 +304,18 @@ pawl_status op_step_complete_many(struct op_call *call, struct buf *out)
 {
     const struct node *steps, *claimed;
     struct claim_args args = { 0 };
+    struct step_answer *answers;
     pawl_status status = read_turn(call, &steps, &claimed, &args);
 
+    if (status == PAWL_OK)
+        status = send_answers(call, steps, &answers);
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
     json_key(out, "results");
     json_open(out, '[');
-    for (const struct node *item = steps->first; item; item = item->next)
-        print_answered(call, item, out);
+    for (uint32_t i = 0; i < steps->count; i++)
+        print_answered(call, &answers[i], out);
     json_close(out, ']');
     if (claimed) {
         status = claim(call, &args, out);

@@ -337,6 +337,18 @@ void engine_post_request(struct engine *engine, struct request *request)
     pthread_mutex_unlock(&engine->lock);
 }
 
+/* Lock held: so nobody drains a part of them. */
+void engine_post_all(struct engine *engine, struct request *list)
+{
+    while (list) {
+        struct request *next = list->next;
+
+        ASSERT(list->after);
+        enqueue(engine, list);
+        list = next;
+    }
+}
+
 /* Drain what is queued if nobody else does; lock held. */
 void engine_lead(struct engine *engine)
 {
