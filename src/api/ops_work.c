@@ -161,13 +161,19 @@ static str json_of(const struct node *object, const char *name)
     return node ? node->raw : STR_NONE;
 }
 
+static struct event event_of(const struct node *object, bool is_failure)
+{
+    const struct node *retry = node_find(object, "retry");
+
+    return (struct event){ .kind = is_failure ? EVENT_STEP_FAILED : EVENT_STEP_DONE,
+                           .payload = json_of(object, is_failure ? "error" : "result"),
+                           .no_retry = retry && retry->kind == NODE_BOOL && !retry->truth };
+}
+
 static pawl_status answer(const struct op_call *call, const struct node *object, str step_id,
                           bool is_failure, const uint8_t *key)
 {
-    const struct node *retry = node_find(object, "retry");
-    struct event event = { .kind = is_failure ? EVENT_STEP_FAILED : EVENT_STEP_DONE,
-                           .payload = json_of(object, is_failure ? "error" : "result"),
-                           .no_retry = retry && retry->kind == NODE_BOOL && !retry->truth };
+    struct event event = event_of(object, is_failure);
 
     return engine_step_send(op_engine(call), call->scope, step_id, lease_of(object), &event, key);
 }
@@ -235,24 +241,20 @@ static pawl_status check_item(const struct op_call *call, const struct node *ite
     return op_check_part(call->scope, &answer_row, item, "steps.");
 }
 
-/* One that is refused does not hold up the others; its reason stands in its place. Each has a part
- * of the turn's key, so that a turn that was cut short can be repeated. */
-static void print_answered(const struct op_call *call, const struct node *item, uint64_t n,
+/* One that is refused does not hold up the others; its reason stands in its place. */
+static void print_answered(const struct op_call *call, const struct step_answer *answered,
                            struct buf *out)
 {
-    str id = node_find(item, "step_id")->text;
-    bool is_failure = node_find(item, "error") != NULL;
     enum step_status outcome = STEP_DONE;
-    const uint8_t *key = NULL;
-    pawl_status status = key_nth(call->scope, call->key, n, &key);
+    pawl_status status = answered->status;
 
+    call->scope->error = answered->error;
     if (status == PAWL_OK)
-        status = answer(call, item, id, is_failure, key);
-    if (status == PAWL_OK)
-        status = engine_step_outcome(op_engine(call), call->scope, id, key, &outcome);
+        status = engine_step_outcome(op_engine(call), call->scope, answered->step_id, answered->key,
+                                     &outcome);
     json_open(out, '{');
     json_key(out, "step_id");
-    json_str(out, id);
+    json_str(out, answered->step_id);
     if (status == PAWL_OK) {
         json_key(out, "status");
         json_text(out, step_status_name(outcome));
@@ -264,6 +266,28 @@ static void print_answered(const struct op_call *call, const struct node *item, 
         call->scope->error = (pawl_error){ .status = PAWL_OK };
     }
     json_close(out, '}');
+}
+
+/* Each has a part of the turn's key, so that a turn that was cut short can be repeated. */
+static pawl_status send_answers(const struct op_call *call, const struct node *steps,
+                                struct step_answer **out)
+{
+    struct step_answer *answers =
+        ARENA_ARRAY(&call->scope->arena, struct step_answer, steps->count + 1);
+    pawl_status status = answers ? PAWL_OK : scope_no_memory(call->scope);
+    uint32_t count = 0;
+
+    for (const struct node *item = steps->first; item && status == PAWL_OK; item = item->next) {
+        struct step_answer *next = &answers[count];
+
+        *next = (struct step_answer){ .step_id = node_find(item, "step_id")->text,
+                                      .lease = lease_of(item),
+                                      .event = event_of(item, node_find(item, "error") != NULL) };
+        status = key_nth(call->scope, call->key, count++, &next->key);
+    }
+    *out = answers;
+    return status == PAWL_OK ? engine_step_send_all(op_engine(call), call->scope, answers, count)
+                             : status;
 }
 
 static pawl_status read_turn(const struct op_call *call, const struct node **steps,
@@ -289,16 +313,18 @@ pawl_status op_step_complete_many(struct op_call *call, struct buf *out)
 {
     const struct node *steps, *claimed;
     struct claim_args args = { 0 };
-    uint64_t n = 0;
+    struct step_answer *answers;
     pawl_status status = read_turn(call, &steps, &claimed, &args);
 
+    if (status == PAWL_OK)
+        status = send_answers(call, steps, &answers);
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
     json_key(out, "results");
     json_open(out, '[');
-    for (const struct node *item = steps->first; item; item = item->next)
-        print_answered(call, item, n++, out);
+    for (uint32_t i = 0; i < steps->count; i++)
+        print_answered(call, &answers[i], out);
     json_close(out, ']');
     if (claimed) {
         status = claim(call, &args, out);

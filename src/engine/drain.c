@@ -6,6 +6,8 @@
  * reads still true when it writes. */
 #include "engine/engine_int.h"
 
+#define TOLD_AT_ONCE 32u
+
 static void fail_request(struct engine *engine, struct request *request, pawl_status status)
 {
     request->status = status;
@@ -215,6 +217,41 @@ static void pass_on(struct engine *engine)
         pthread_cond_signal(&next->wake);
 }
 
+void engine_changed(struct engine *engine)
+{
+    engine->has_news = true;
+    if (!engine->is_telling) {
+        engine->has_news = false;
+        pthread_cond_broadcast(&engine->changed);
+    }
+}
+
+/* A commit may end the turns of a thousand instances: whoever waits is woken for some of them at a
+ * time, not for each. Lock held on entry and exit. */
+static void make_calls(struct engine *engine, struct request *calls)
+{
+    uint32_t count = 0;
+
+    engine->is_telling = true;
+    pthread_mutex_unlock(&engine->lock);
+    engine->env->reached(engine->env, POINT_AFTER_ACK);
+    while (calls) {
+        struct request *next = calls->next;
+
+        calls->after(engine, calls);
+        calls = next;
+        if (++count % TOLD_AT_ONCE == 0) {
+            pthread_mutex_lock(&engine->lock);
+            pthread_cond_broadcast(&engine->changed);
+            pthread_mutex_unlock(&engine->lock);
+        }
+    }
+    pthread_mutex_lock(&engine->lock);
+    engine->is_telling = false;
+    if (engine->has_news)
+        engine_changed(engine);
+}
+
 /* Tell those who wait, then those who left a call to be made. The list may be gone as soon
  * as its owners know, so `next` is read first. */
 static void finish(struct engine *engine, struct request *list)
@@ -234,15 +271,7 @@ static void finish(struct engine *engine, struct request *list)
         list = next;
     }
     pass_on(engine);
-    pthread_mutex_unlock(&engine->lock);
-    engine->env->reached(engine->env, POINT_AFTER_ACK);
-    while (calls) {
-        struct request *next = calls->next;
-
-        calls->after(engine, calls);
-        calls = next;
-    }
-    pthread_mutex_lock(&engine->lock);
+    make_calls(engine, calls);
 }
 
 static void drain_once(struct engine *engine, uint32_t sweep)
@@ -306,6 +335,18 @@ void engine_post_request(struct engine *engine, struct request *request)
     pthread_mutex_lock(&engine->lock);
     enqueue(engine, request);
     pthread_mutex_unlock(&engine->lock);
+}
+
+/* Lock held: so nobody drains a part of them. */
+void engine_post_all(struct engine *engine, struct request *list)
+{
+    while (list) {
+        struct request *next = list->next;
+
+        ASSERT(list->after);
+        enqueue(engine, list);
+        list = next;
+    }
 }
 
 /* Drain what is queued if nobody else does; lock held. */

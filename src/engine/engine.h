@@ -464,6 +464,17 @@ pawl_status engine_claim(struct engine *engine, struct scope *scope, const struc
 /* An event for the step: STEP_DONE, STEP_FAILED, APPROVE, REJECT. LEASE_LOST, NOT_AWAITING. */
 pawl_status engine_step_send(struct engine *engine, struct scope *scope, str step_id, str lease,
                              const struct event *event, const uint8_t *key);
+/* Answers of a worker's turn, in one commit where nothing else is in the way; each has its own status
+ * and words. Fails only if none could be sent. */
+struct step_answer {
+    str step_id, lease; /* lease data NULL: none */
+    struct event event; /* STEP_DONE or STEP_FAILED */
+    const uint8_t *key; /* NULL: none. With one it is a decision of its own */
+    pawl_status status;
+    pawl_error error;
+};
+pawl_status engine_step_send_all(struct engine *engine, struct scope *scope,
+                                 struct step_answer *answers, uint32_t count);
 pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, str step_id,
                                   str lease, int64_t extend_ms, int64_t *out_expires_at_ms);
 /* Instances > after that have a live step, by number. */

@@ -113,10 +113,12 @@ bool commit_accept(struct engine *engine); /* lock held; false: memory is short,
 /* drain.c */
 pawl_status engine_submit(struct engine *engine, struct request *request); /* and wait */
 void engine_post_request(struct engine *engine, struct request *request);  /* `after` is called */
+void engine_post_all(struct engine *engine, struct request *list); /* lock held */
 void engine_lead(struct engine *engine);  /* lock held: drain what is queued, as leader */
 void engine_drain(struct engine *engine); /* lock held */
 void engine_sweep(struct engine *engine); /* an owner's rows, until none lags */
 void engine_mend(struct engine *engine);  /* see whether a store that failed works again */
+void engine_changed(struct engine *engine); /* wake who waits for it; lock held */
 void engine_wait_changed(struct engine *engine, int64_t for_ms); /* lock held */
 
 /* fire.c, create.c, decide.c */
@@ -207,6 +209,10 @@ void actors_fini(struct engine *engine);
 pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, int64_t now_ms);
 pawl_status alarms_next(struct engine *engine, struct scope *scope, int64_t *out);
 
+/* snapshots.c: one whenever as much has been written since the last as it would cost; else none. */
+str snapshot_if_due(struct engine *engine, struct actor *actor, struct scope *scope,
+                    const struct decision *decision);
+
 /* mailbox.c */
 pawl_status actor_step(struct actor *actor, const struct event *event, struct scope *scope,
                        struct decision *out);
@@ -283,6 +289,8 @@ void claim_tell(const struct claimed *claim, const struct decision *decision);
 void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *claim,
                     struct job *job);
 void mail_deliver(struct engine *engine, struct actor *actor, struct mail *mail);
+/* Those that are not done, before any of them is decided, and to the drain together; lock held. */
+void mail_deliver_all(struct engine *engine, struct mail *mails, uint32_t count);
 void steps_fini(struct engine *engine);
 void *steps_thread(void *engine);
 

@@ -160,6 +160,7 @@ struct mail {
     bool is_owned;            /* nobody waits: freed when done */
     bool holds_place;         /* STEP_START: counted in jobs_under_way until a job takes it over */
     int64_t retry_at_ms;      /* by the monotonic clock: the store failed, try again then */
+    bool may_ride;            /* an answer of a worker's turn: decided with others of its instance */
     struct mail_group *group; /* of mails that somebody waits for together; may be NULL */
     struct claimed *claim;    /* STEP_START: for a worker elsewhere */
 };
@@ -250,6 +251,7 @@ struct engine {
     pthread_cond_t work;    /* a request is queued: for the drain thread */
     struct request *first, *last;
     bool draining;
+    bool is_telling, has_news; /* see engine_changed() */
     uint32_t sweepers;     /* wait for the drain to be free */
     _Atomic bool broken;   /* what is in the store is not known: nothing is written meanwhile */
     bool commit_failed;    /* the last one did */

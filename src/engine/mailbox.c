@@ -5,6 +5,9 @@
  * decision was made against. */
 #include "engine/engine_int.h"
 
+#define RIDERS_MAX    256u  /* answers of one instance in one decision ... */
+#define RIDERS_DRAFTS 1024u /* ... as long as it has not grown past this */
+
 /* A decision on its way through the drain. */
 struct turn {
     struct actor *actor;
@@ -12,92 +15,11 @@ struct turn {
     struct decision decision;
     struct job *jobs;
     struct birth *births;
-    bool is_poison; /* its code ended its process, more than once */
+    struct mail *riders; /* answers decided on top of it, the last one first */
+    bool is_poison;      /* its code ended its process, more than once */
     struct request request;
     struct decision_request decide;
 };
-
-static str keep(struct arena *arena, str text)
-{
-    return text.data ? arena_str(arena, text) : STR_NONE;
-}
-
-/* Fold one draft into the actor's memory, as it will be read back. */
-static pawl_status fold_draft(struct actor *actor, const struct draft *draft, int64_t at_ms,
-                              struct scope *scope)
-{
-    const struct definition *definition = actor->definition;
-    const struct behavior *behavior = behavior_of(definition->kind);
-    struct entry_view entry = { .transition = draft->transition,
-                                .step = draft->step,
-                                .ordinal = draft->ordinal,
-                                .attempt = draft->attempt,
-                                .payload = keep(&actor->arena, draft->payload),
-                                .reason = draft->reason,
-                                .actor = draft->actor,
-                                .effects = &draft->effects,
-                                .at_ms = at_ms };
-
-    actor->bytes_since_snapshot += 64 + draft->payload.size + draft->effects.count * 24;
-    if (draft->keep.data)
-        return behavior->keep(actor->memory, draft->keep, entry.payload, scope, &actor->arena);
-    actor->state = definition->transitions[draft->transition].to;
-    actor->seq++;
-    return behavior->apply(definition, actor->memory, &entry, scope, &actor->arena);
-}
-
-static pawl_status append_drafts(struct scope *scope, struct decision *all,
-                                 const struct decision *more)
-{
-    if (all->count == 0) {
-        *all = *more;
-        return PAWL_OK;
-    }
-    for (uint32_t i = 0; i < more->count; i++) {
-        struct draft *draft = decision_add(scope, all, 0);
-
-        if (!draft)
-            return scope_no_memory(scope);
-        *draft = more->drafts[i];
-    }
-    return PAWL_OK;
-}
-
-/* Decide one event on top of what `out` already holds, and fold it. */
-pawl_status actor_step(struct actor *actor, const struct event *event, struct scope *scope,
-                       struct decision *out)
-{
-    struct decision more = { 0 };
-    struct standing standing = { .state = actor->state,
-                                 .seq = actor->seq,
-                                 .memory = actor->memory };
-    pawl_status status = behavior_of(actor->definition->kind)
-                             ->decide(actor->definition, &standing, event, scope, &more);
-
-    for (uint32_t i = 0; i < more.count && !status; i++)
-        status = fold_draft(actor, &more.drafts[i], event->at_ms, scope);
-    return status ? status : append_drafts(scope, out, &more);
-}
-
-pawl_status actor_decide(struct engine *engine, struct actor *actor, const struct event *event,
-                         struct scope *scope, struct decision *out, struct job **jobs)
-{
-    const struct behavior *behavior = behavior_of(actor->definition->kind);
-    const struct event wake = { .kind = EVENT_WAKE, .at_ms = event->at_ms };
-    pawl_status status = actor_step(actor, event, scope, out);
-    uint32_t seen = 0;
-    bool wakes;
-
-    do { /* what has begun to wait may find its signal kept, and what follows that may begin */
-        if (!status)
-            status = steps_chain(engine, actor, scope, event, out, &seen, jobs);
-        wakes = !status && behavior->wakes && !actor->is_paused && out->count < CHAIN_DRAFTS &&
-                behavior->wakes(actor->memory);
-        if (wakes)
-            status = actor_step(actor, &wake, scope, out);
-    } while (wakes && !status);
-    return status;
-}
 
 /* The store failed, not the event: nothing is lost if it is tried again. What was committed
  * after all (an unknown outcome) is refused then as late. Due timers come again by themselves, and
@@ -154,7 +76,7 @@ static void end_turn(struct engine *engine, struct actor *actor)
         engine->runnable_last = actor;
         actor->busy = true; /* whoever takes it from the list has the turn */
     }
-    pthread_cond_broadcast(&engine->changed);
+    engine_changed(engine);
 }
 
 static struct mail *take_mail(struct actor *actor)
@@ -175,13 +97,28 @@ static void put_back(struct actor *actor, struct mail *mail)
         actor->last = mail;
 }
 
-/* What was folded when it was decided learns when it was recorded. */
-void actor_restamp(struct actor *actor, const struct decision *decision)
+/* The turn is over for those that rode along as well; or they have to be decided again. */
+static void finish_riders(struct engine *engine, struct turn *turn, pawl_status status)
 {
-    const struct behavior *behavior = behavior_of(actor->definition->kind);
+    while (turn->riders) {
+        struct mail *mail = turn->riders;
+        struct scope *scope = turn->mail->scope ? turn->mail->scope : &turn->mail->own;
 
-    for (uint32_t i = 0; behavior->restamp && i < decision->count; i++)
-        behavior->restamp(actor->memory, &decision->drafts[i].effects);
+        turn->riders = mail->next;
+        if (status)
+            mail->scope->error = scope->error;
+        finish_mail(engine, mail, status ? status : mail->status);
+    }
+}
+
+static void put_riders_back(struct actor *actor, struct turn *turn)
+{
+    while (turn->riders) {
+        struct mail *mail = turn->riders;
+
+        turn->riders = mail->next;
+        put_back(actor, mail);
+    }
 }
 
 /* After the commit, or its refusal. No lock is held. */
@@ -217,9 +154,12 @@ static void turn_over(struct engine *engine, struct request *request)
     if (request->is_stale) { /* decided against an older entry: decide again */
         turn->mail->holds_place = turn->mail->event.kind == EVENT_STEP_START && !turn->mail->claim;
         engine->jobs_under_way += turn->mail->holds_place;
+        put_riders_back(actor, turn);
         put_back(actor, turn->mail);
-    } else
+    } else {
+        finish_riders(engine, turn, status);
         finish_mail(engine, turn->mail, status);
+    }
     end_turn(engine, actor);
     pthread_mutex_unlock(&engine->lock);
     heap_free(engine->heap, turn, sizeof *turn);
@@ -230,6 +170,51 @@ static void compact(struct actor *actor)
 {
     if (actor->arena.used > ACTOR_BYTES && actor->arena.used > 8 * actor->snapshot_size)
         actor->is_loaded = false;
+}
+
+/* The next answer of the same kind that waits for the same instance; NULL: none. */
+static struct mail *take_rider(struct engine *engine, const struct turn *turn, uint32_t count)
+{
+    struct mail *mail = NULL;
+
+    pthread_mutex_lock(&engine->lock);
+    if (turn->mail->may_ride && count < RIDERS_MAX && turn->decision.count < RIDERS_DRAFTS &&
+        turn->actor->first && turn->actor->first->may_ride)
+        mail = take_mail(turn->actor);
+    pthread_mutex_unlock(&engine->lock);
+    return mail;
+}
+
+/* Refused without a trace, as a late answer is; anything else may have left half of itself behind.
+ */
+static bool is_clean_refusal(pawl_status status)
+{
+    return status == PAWL_LEASE_LOST || status == PAWL_TERMINAL || status == PAWL_NOT_AWAITING ||
+           status == PAWL_NOT_KNOWN || status == PAWL_INVALID_REQUEST;
+}
+
+/* A worker's other answers for this instance, decided on top: one commit, each with its own end. */
+static pawl_status ride_along(struct engine *engine, struct turn *turn, struct scope *scope)
+{
+    struct mail *mail;
+    uint32_t count = 0;
+
+    while ((mail = take_rider(engine, turn, count++)) != NULL) {
+        uint32_t before = turn->decision.count;
+
+        mail->next = turn->riders;
+        turn->riders = mail;
+        mail->event.at_ms = turn->mail->event.at_ms;
+        mail->status =
+            actor_decide(engine, turn->actor, &mail->event, scope, &turn->decision, &turn->jobs);
+        if (!mail->status)
+            continue;
+        if (!is_clean_refusal(mail->status) || turn->decision.count != before)
+            return mail->status;
+        mail->scope->error = scope->error;
+        scope->error = (pawl_error){ .status = PAWL_OK };
+    }
+    return PAWL_OK;
 }
 
 static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct scope *scope)
@@ -258,6 +243,8 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
         status =
             actor_decide(engine, actor, &turn->mail->event, scope, &turn->decision, &turn->jobs);
     turn->is_poison = status == PAWL_PAUSED && !actor->is_paused;
+    if (!status)
+        status = ride_along(engine, turn, scope);
     if (!status)
         status = family_conceive(engine, scope, actor, turn->mail->event.at_ms, &turn->decision,
                                  &turn->births);
@@ -302,16 +289,19 @@ static void refuse(struct engine *engine, struct turn *turn, pawl_status status)
         steps_leave_unserved(engine, actor, turn->mail->event.ordinal);
     if (turn->decision.count)
         actor->is_loaded = false; /* a part was folded already */
-    if (turn->is_poison && is_answer(turn))
+    if (turn->is_poison && is_answer(turn)) {
+        put_riders_back(actor, turn);
         put_back(actor, turn->mail);
-    else
+    } else {
+        finish_riders(engine, turn, status);
         finish_mail(engine, turn->mail, status);
+    }
     end_turn(engine, actor);
     heap_free(engine->heap, turn, sizeof *turn);
 }
 
-/* Take the actor's next mail to the drain. Lock held; `busy` is ours. */
-static void take_turn(struct engine *engine, struct actor *actor)
+/* Take the actor's next mail to the drain, or into `gathered`. Lock held; `busy` is ours. */
+static void take_turn(struct engine *engine, struct actor *actor, struct request **gathered)
 {
     struct mail *mail = take_mail(actor);
     struct scope *scope = mail->scope ? mail->scope : &mail->own;
@@ -335,14 +325,17 @@ static void take_turn(struct engine *engine, struct actor *actor)
                                       .context = turn };
     if (!status)
         status = reduces_of(engine, scope, &turn->decision, turn->births, &turn->request);
-    if (!status)
+    if (!status && gathered) {
+        turn->request.next = *gathered;
+        *gathered = &turn->request;
+    } else if (!status)
         engine_post_request(engine, &turn->request);
     pthread_mutex_lock(&engine->lock);
     if (status)
         refuse(engine, turn, status);
 }
 
-void mail_deliver(struct engine *engine, struct actor *actor, struct mail *mail)
+static void put_mail(struct actor *actor, struct mail *mail)
 {
     mail->next = NULL;
     if (actor->last)
@@ -350,10 +343,42 @@ void mail_deliver(struct engine *engine, struct actor *actor, struct mail *mail)
     else
         actor->first = mail;
     actor->last = mail;
+}
+
+void mail_deliver(struct engine *engine, struct actor *actor, struct mail *mail)
+{
+    put_mail(actor, mail);
     if (actor->busy)
         return;
     actor->busy = true;
-    take_turn(engine, actor);
+    take_turn(engine, actor, NULL);
+}
+
+void mail_deliver_all(struct engine *engine, struct mail *mails, uint32_t count)
+{
+    struct actor *mine = NULL; /* those whose turn is ours now */
+    struct request *gathered = NULL;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct actor *actor = mails[i].is_done ? NULL : actor_get(engine, mails[i].instance);
+
+        mails[i].is_done = !actor;
+        if (!actor)
+            continue;
+        put_mail(actor, &mails[i]);
+        if (actor->busy)
+            continue;
+        actor->busy = true;
+        actor->next_runnable = mine;
+        mine = actor;
+    }
+    while (mine) {
+        struct actor *next = mine->next_runnable;
+
+        take_turn(engine, mine, &gathered);
+        mine = next;
+    }
+    engine_post_all(engine, gathered);
 }
 
 /* An event that met a failing store, when its time has come. */
@@ -381,7 +406,7 @@ bool engine_pump(struct engine *engine)
         engine->runnable = actor->next_runnable;
         if (!engine->runnable)
             engine->runnable_last = NULL;
-        take_turn(engine, actor);
+        take_turn(engine, actor, NULL);
         return true;
     }
     if (engine->first && !engine->draining && !engine->thread_count) {

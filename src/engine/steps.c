@@ -31,7 +31,7 @@ static void give_place_back(struct engine *engine)
 {
     pthread_mutex_lock(&engine->lock);
     engine->jobs_under_way--;
-    pthread_cond_broadcast(&engine->changed);
+    engine_changed(engine);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -284,7 +284,7 @@ void steps_act(struct engine *engine, uint64_t instance, struct job *jobs)
         engine->jobs_last = jobs;
         jobs = next;
     }
-    pthread_cond_broadcast(&engine->changed);
+    engine_changed(engine);
     engine_ring(engine);
 }
 
@@ -340,7 +340,7 @@ static void run_job(struct engine *engine, struct job *job)
         !job->call.is_timed)
         lease_drop(engine, job->instance, job->ordinal);
     job_free(engine, job);
-    pthread_cond_broadcast(&engine->changed);
+    engine_changed(engine);
 }
 
 pawl_status steps_check_served(struct engine *engine, const struct actor *actor, uint32_t ordinal,
@@ -370,7 +370,7 @@ void engine_tools_changed(struct engine *engine)
 {
     pthread_mutex_lock(&engine->lock);
     claims_release(engine);
-    pthread_cond_broadcast(&engine->changed);
+    engine_changed(engine);
     engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
 }

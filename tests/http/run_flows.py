@@ -152,6 +152,32 @@ def test_a_workers_whole_turn_is_one_request(shell):
     assert state(web, instance) == ("completed", "completed")
 
 
+def test_the_answers_of_a_turn_share_a_commit_and_are_judged_one_by_one(shell):
+    """Issue 5 section 2: a worker's whole turn in one request."""
+    child, web = server(shell)
+    yaml(web, "fan", "dopar:\n" + "".join("  - {action: far, payload: {n: %d}}\n" % n for n in range(30)))
+    yaml(web, "one", "steps: {a: {tool: far, next: b}, b: {tool: set, args: {x: '{{steps.a.result}}'}, done: true}}")
+    fan, ones = web.create(definition="fan"), [web.create(definition="one") for _ in range(20)]
+    found = claim(web, "far", max=60)
+    assert len(found) == 50
+    answers = [{"step_id": s["step_id"], "lease": s["lease"], "result": 1} for s in found]
+    answers[3:3] = [{"step_id": found[0]["step_id"], "lease": found[0]["lease"], "result": 2},
+                    {"step_id": found[40]["step_id"], "lease": "0" * 32, "result": 3}]
+    failed = next(a for a in answers[10:] if a["step_id"].startswith(fan))
+    failed.update(error="rain", retry=False)
+    del failed["result"]
+    turn = web.expect(200, "POST", "/v1/steps/complete", {"steps": answers}).json["results"]
+    assert [n for n, r in enumerate(turn) if r.get("reason") == "lease-lost"] == [3, 4], turn
+    assert [r["step_id"] for r in turn if r.get("status") == "failed"] == [failed["step_id"]], turn
+    shell.wait_for(lambda: {state(web, i)[0] for i in ones} == {"completed"} and state(web, fan)[0] == "failed")
+    shell.stop(child)
+    rows = shell.json("sql", "select count(*) as roots from pawl_log where root is not null and pos between"
+                             " (select min(pos) from pawl_log where what = 2) and"
+                             " (select max(pos) from pawl_log where what in (2, 3) and step = 1)")
+    assert rows["rows"] in ([[0]], [[1]]), "50 answers took more than one commit: %r" % rows
+    assert shell.json("verify")["valid"]
+
+
 def test_leases_of_workers_survive_the_servers_death(shell):
     child, web = server(shell)
     yaml(web, "research", RESEARCH)

@@ -1,0 +1,95 @@
+/* fold.c - an event decided on top of what an actor remembers, and what it remembers then.
+ *
+ * Memory changes by what was decided, entry by entry, as it will be read back. */
+#include "engine/engine_int.h"
+
+static str keep(struct arena *arena, str text)
+{
+    return text.data ? arena_str(arena, text) : STR_NONE;
+}
+
+/* Fold one draft into the actor's memory, as it will be read back. */
+static pawl_status fold_draft(struct actor *actor, const struct draft *draft, int64_t at_ms,
+                              struct scope *scope)
+{
+    const struct definition *definition = actor->definition;
+    const struct behavior *behavior = behavior_of(definition->kind);
+    struct entry_view entry = { .transition = draft->transition,
+                                .step = draft->step,
+                                .ordinal = draft->ordinal,
+                                .attempt = draft->attempt,
+                                .payload = keep(&actor->arena, draft->payload),
+                                .reason = draft->reason,
+                                .actor = draft->actor,
+                                .effects = &draft->effects,
+                                .at_ms = at_ms };
+
+    actor->bytes_since_snapshot += 64 + draft->payload.size + draft->effects.count * 24;
+    if (draft->keep.data)
+        return behavior->keep(actor->memory, draft->keep, entry.payload, scope, &actor->arena);
+    actor->state = definition->transitions[draft->transition].to;
+    actor->seq++;
+    return behavior->apply(definition, actor->memory, &entry, scope, &actor->arena);
+}
+
+static pawl_status append_drafts(struct scope *scope, struct decision *all,
+                                 const struct decision *more)
+{
+    if (all->count == 0) {
+        *all = *more;
+        return PAWL_OK;
+    }
+    for (uint32_t i = 0; i < more->count; i++) {
+        struct draft *draft = decision_add(scope, all, 0);
+
+        if (!draft)
+            return scope_no_memory(scope);
+        *draft = more->drafts[i];
+    }
+    return PAWL_OK;
+}
+
+/* Decide one event on top of what `out` already holds, and fold it. */
+pawl_status actor_step(struct actor *actor, const struct event *event, struct scope *scope,
+                       struct decision *out)
+{
+    struct decision more = { 0 };
+    struct standing standing = { .state = actor->state,
+                                 .seq = actor->seq,
+                                 .memory = actor->memory };
+    pawl_status status = behavior_of(actor->definition->kind)
+                             ->decide(actor->definition, &standing, event, scope, &more);
+
+    for (uint32_t i = 0; i < more.count && !status; i++)
+        status = fold_draft(actor, &more.drafts[i], event->at_ms, scope);
+    return status ? status : append_drafts(scope, out, &more);
+}
+
+pawl_status actor_decide(struct engine *engine, struct actor *actor, const struct event *event,
+                         struct scope *scope, struct decision *out, struct job **jobs)
+{
+    const struct behavior *behavior = behavior_of(actor->definition->kind);
+    const struct event wake = { .kind = EVENT_WAKE, .at_ms = event->at_ms };
+    uint32_t seen = out->count;
+    pawl_status status = actor_step(actor, event, scope, out);
+    bool wakes;
+
+    do { /* what has begun to wait may find its signal kept, and what follows that may begin */
+        if (!status)
+            status = steps_chain(engine, actor, scope, event, out, &seen, jobs);
+        wakes = !status && behavior->wakes && !actor->is_paused && out->count < CHAIN_DRAFTS &&
+                behavior->wakes(actor->memory);
+        if (wakes)
+            status = actor_step(actor, &wake, scope, out);
+    } while (wakes && !status);
+    return status;
+}
+
+/* What was folded when it was decided learns when it was recorded. */
+void actor_restamp(struct actor *actor, const struct decision *decision)
+{
+    const struct behavior *behavior = behavior_of(actor->definition->kind);
+
+    for (uint32_t i = 0; behavior->restamp && i < decision->count; i++)
+        behavior->restamp(actor->memory, &decision->drafts[i].effects);
+}
