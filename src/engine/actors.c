@@ -8,7 +8,7 @@ struct actor *actor_new(struct engine *engine)
     struct actor *actor = heap_new(engine->heap, sizeof *actor);
 
     if (actor)
-        arena_init(&actor->arena, engine->heap, LIMIT_SCOPE);
+        arena_init_small(&actor->arena, engine->heap, LIMIT_SCOPE);
     return actor;
 }
 
