@@ -139,7 +139,7 @@ void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *cl
     lease_add(engine, &lease);
     claim->expires_at_ms = clock_at(engine) + claim->lease_ms;
     claim->job = job; /* its call lives in it */
-    pthread_cond_broadcast(&engine->changed);
+    engine_changed(engine);
 }
 
 /* The call is copied to whoever claimed it; the job was only its vehicle. */
@@ -190,7 +190,7 @@ static pawl_status send_all(struct engine *engine, struct scope *scope, struct c
     for (uint32_t i = 0; i < count; i++)
         while (!mails[i].is_done)
             if (!engine_pump(engine))
-                pthread_cond_wait(&engine->changed, &engine->lock);
+                engine_await_change(engine);
     pthread_mutex_unlock(&engine->lock);
     for (uint32_t i = 0; i < count; i++) {
         claimed[i].status = mails[i].status;

@@ -132,13 +132,15 @@ static void finish_mail(struct engine *engine, struct mail *mail, pawl_status st
         engine_log(engine, PAWL_LOG_WARN, "event.refused", mail->own.error.message);
     if (mail->group && status)
         mail->group->refused++;
-    scope_fini(&mail->own);
-    heap_free(engine->heap, mail, sizeof *mail);
+    mail_free(engine, mail);
 }
 
-/* Give the turn back; lock held. */
-static void end_turn(struct engine *engine, struct actor *actor)
+/* Give the turn back; lock held. One of a group that is not over yet concerns nobody but those who
+ * watch everything. */
+static void end_turn(struct engine *engine, struct actor *actor, const struct mail_group *group)
 {
+    bool is_quiet = group && group->left > 0 && !actor->first && !engine->watchers;
+
     actor->busy = false;
     if (actor->first) {
         actor->next_runnable = NULL;
@@ -149,7 +151,8 @@ static void end_turn(struct engine *engine, struct actor *actor)
         engine->runnable_last = actor;
         actor->busy = true; /* whoever takes it from the list has the turn */
     }
-    pthread_cond_broadcast(&engine->changed);
+    if (!is_quiet)
+        engine_changed(engine);
 }
 
 static struct mail *take_mail(struct actor *actor)
@@ -184,6 +187,7 @@ static void turn_over(struct engine *engine, struct request *request)
 {
     struct turn *turn = request->context;
     struct actor *actor = turn->actor;
+    const struct mail_group *group = turn->mail->group;
     pawl_status status = request->status;
 
     pthread_mutex_lock(&engine->lock);
@@ -215,7 +219,7 @@ static void turn_over(struct engine *engine, struct request *request)
         put_back(actor, turn->mail);
     } else
         finish_mail(engine, turn->mail, status);
-    end_turn(engine, actor);
+    end_turn(engine, actor, group);
     pthread_mutex_unlock(&engine->lock);
     heap_free(engine->heap, turn, sizeof *turn);
 }
@@ -299,7 +303,7 @@ static void refuse(struct engine *engine, struct turn *turn, pawl_status status)
         put_back(actor, turn->mail);
     else
         finish_mail(engine, turn->mail, status);
-    end_turn(engine, actor);
+    end_turn(engine, actor, NULL);
     heap_free(engine->heap, turn, sizeof *turn);
 }
 
@@ -313,7 +317,7 @@ static void take_turn(struct engine *engine, struct actor *actor)
 
     if (!turn) {
         finish_mail(engine, mail, scope_no_memory(scope));
-        end_turn(engine, actor);
+        end_turn(engine, actor, NULL);
         return;
     }
     *turn = (struct turn){ .actor = actor, .mail = mail };
@@ -413,27 +417,10 @@ pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_
     mail_deliver(engine, actor, &mail);
     while (!mail.is_done)
         if (!engine_pump(engine))
-            pthread_cond_wait(&engine->changed, &engine->lock);
+            engine_await_change(engine);
     engine_pass_news(engine);
     pthread_mutex_unlock(&engine->lock);
     return mail.status;
-}
-
-struct mail *mail_new(struct engine *engine)
-{
-    struct mail *mail = heap_new(engine->heap, sizeof *mail);
-
-    if (!mail)
-        return NULL;
-    scope_init(&mail->own, engine->heap, LIMIT_SCOPE);
-    mail->is_owned = true;
-    return mail;
-}
-
-void mail_free(struct engine *engine, struct mail *mail)
-{
-    scope_fini(&mail->own);
-    heap_free(engine->heap, mail, sizeof *mail);
 }
 
 /* Nobody waits for these, and their causes are still in the store. */

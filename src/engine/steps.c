@@ -31,7 +31,7 @@ static void give_place_back(struct engine *engine)
 {
     pthread_mutex_lock(&engine->lock);
     engine->jobs_under_way--;
-    pthread_cond_broadcast(&engine->changed);
+    engine_changed(engine);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -261,7 +261,7 @@ void steps_act(struct engine *engine, uint64_t instance, struct job *jobs)
         engine->jobs_last = jobs;
         jobs = next;
     }
-    pthread_cond_broadcast(&engine->changed);
+    engine_changed(engine);
     engine_ring(engine);
 }
 
@@ -317,7 +317,7 @@ static void run_job(struct engine *engine, struct job *job)
         !job->call.is_timed)
         lease_drop(engine, job->instance, job->ordinal);
     job_free(engine, job);
-    pthread_cond_broadcast(&engine->changed);
+    engine_changed(engine);
 }
 
 pawl_status steps_check_served(struct engine *engine, const struct actor *actor, uint32_t ordinal,
@@ -347,7 +347,7 @@ void engine_tools_changed(struct engine *engine)
 {
     pthread_mutex_lock(&engine->lock);
     claims_release(engine);
-    pthread_cond_broadcast(&engine->changed);
+    engine_changed(engine);
     engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
 }
@@ -426,7 +426,7 @@ void *steps_thread(void *context)
     pthread_mutex_lock(&engine->lock);
     while (!engine->stopping)
         if (!steps_run_one(engine))
-            pthread_cond_wait(&engine->changed, &engine->lock);
+            pthread_cond_wait(&engine->tools, &engine->lock);
     pthread_mutex_unlock(&engine->lock);
     return NULL;
 }
