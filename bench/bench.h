@@ -74,12 +74,15 @@ struct crowd {
     uint64_t seed;
     pawl_batch_fire *fires; /* room for `fires_room` of them */
     size_t fires_room;
+    const char *payload; /* of each fire in a batch; NULL: none */
 };
 
 pawl *store_open(const struct bench *bench, const char *name);
 void define(pawl *p, const char *text);
 /* A new store `name` with `count` instances of a machine that can be fired for ever. */
 void crowd_make(const struct bench *bench, const char *name, size_t count, struct crowd *out);
+void crowd_make_of(const struct bench *bench, const char *name, const char *definition,
+                   size_t count, struct crowd *out); /* called `wheel`, with an action `turn` */
 void crowd_reopen(const struct bench *bench, const char *name, struct crowd *crowd);
 void crowd_close(struct crowd *crowd); /* its store; the ids stay */
 void crowd_free(struct crowd *crowd);
@@ -145,6 +148,7 @@ void measure_flows(struct bench *bench);
 void measure_disk(struct bench *bench);
 void measure_timers(struct bench *bench);
 void measure_code(struct bench *bench);
+void measure_sleepers(struct bench *bench);
 void measure_lists(struct bench *bench);
 void measure_server(struct bench *bench);
 void measure_http(struct bench *bench);
@@ -153,5 +157,6 @@ void measure_million_fires(struct bench *bench, struct big *big);
 void measure_million_server(struct bench *bench, struct big *big);
 void child_fire(const struct bench *bench, const char *name, size_t count, size_t batch,
                 size_t fires);
+void child_sleepers(const struct bench *bench, const char *name, size_t count, bool wake);
 
 #endif

@@ -57,6 +57,12 @@ static void *make_some(void *context)
 
 void crowd_make(const struct bench *bench, const char *name, size_t count, struct crowd *out)
 {
+    crowd_make_of(bench, name, wheel, count, out);
+}
+
+void crowd_make_of(const struct bench *bench, const char *name, const char *definition,
+                   size_t count, struct crowd *out)
+{
     size_t next = 0;
     struct maker maker = { out, &next };
     pthread_t threads[MAKERS];
@@ -66,7 +72,7 @@ void crowd_make(const struct bench *bench, const char *name, size_t count, struc
     out->fires = get_memory(sizeof *out->fires * out->fires_room);
     store_remove(bench, name);
     out->p = store_open(bench, name);
-    define(out->p, wheel);
+    define(out->p, definition);
     for (size_t i = 0; i < MAKERS; i++)
         if (pthread_create(&threads[i], NULL, make_some, &maker) != 0)
             die("no thread");
@@ -126,6 +132,8 @@ void crowd_fire(struct crowd *crowd, size_t size)
     }
     for (size_t i = 0; i < size; i++)
         crowd->fires[i] = (pawl_batch_fire){ .id = anyone(crowd),
-                                             .args = { .action = "turn", .actor_ref = ACTOR } };
+                                             .args = { .action = "turn",
+                                                       .actor_ref = ACTOR,
+                                                       .payload = crowd->payload } };
     crowd_fire_these(crowd, size);
 }
