@@ -2,6 +2,7 @@
  * how much memory they hold, how soon a server is ready, how late timers are among them, and what a
  * broadcast to ten of them costs. */
 #include "bench.h"
+#include <malloc.h>
 #include <pawl_code.h>
 #include <pthread.h>
 #include <signal.h>
@@ -132,9 +133,11 @@ static void say(const char *line)
 /* Make `count`, or wake some of the `count` that are there; say so, and wait for the end. */
 void child_sleepers(const struct bench *bench, const char *name, size_t count, bool wake)
 {
-    pawl *p = open_with(bench, name, 0);
     uint64_t seed = (uint64_t)wall_ms();
+    pawl *p;
 
+    mallopt(M_ARENA_MAX, 2); /* or glibc keeps sixteen heaps, each with holes */
+    p = open_with(bench, name, 0);
     say("open");
     if (!wake)
         make(p, count, 0);

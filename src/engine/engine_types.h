@@ -134,7 +134,7 @@ struct intern_table {
 
 #define MAILS_SPARED     256u         /* a broadcast's worth, and no more than four megabytes of them */
 #define SPARE_BYTES      (16u << 10)  /* a mail that took more gives it back */
-#define ACTORS_KEPT      4096u        /* remembered while idle; twice as many at most */
+#define ACTORS_KEPT      2048u        /* remembered while idle; twice as many at most */
 #define ACTOR_BYTES      (256u << 10) /* an actor's arena is rebuilt when it has grown past this */
 #define SNAPSHOT_BYTES   4096u  /* history since the last snapshot before the next is worth it */
 #define FLUSH_AFTER_MS   10     /* quiet time before rows that lag are put right */
