@@ -190,7 +190,7 @@ static pawl_status send_all(struct engine *engine, struct scope *scope, struct c
     for (uint32_t i = 0; i < count; i++)
         while (!mails[i].is_done)
             if (!engine_pump(engine))
-                engine_await_change(engine);
+                pthread_cond_wait(&engine->changed, &engine->lock);
     pthread_mutex_unlock(&engine->lock);
     for (uint32_t i = 0; i < count; i++) {
         claimed[i].status = mails[i].status;

@@ -338,7 +338,7 @@ void engine_sweep(struct engine *engine)
     while (lags(engine) && !engine->commit_failed) {
         engine->sweepers++;
         while (engine->draining)
-            engine_await_change(engine);
+            pthread_cond_wait(&engine->changed, &engine->lock);
         engine->sweepers--;
         engine->env->reached(engine->env, POINT_BEFORE_SWEEP);
         drain_once(engine, LIMIT_SLICE);
@@ -356,16 +356,7 @@ static void wait_for(struct engine *engine, pthread_cond_t *condition, int64_t f
 
 void engine_wait_changed(struct engine *engine, int64_t for_ms)
 {
-    engine->watchers++;
     wait_for(engine, &engine->changed, for_ms);
-    engine->watchers--;
-}
-
-void engine_await_change(struct engine *engine)
-{
-    engine->watchers++;
-    pthread_cond_wait(&engine->changed, &engine->lock);
-    engine->watchers--;
 }
 
 /* Threads that run tools are not woken for what does not concern them: there are many of them. */

@@ -112,7 +112,6 @@ void engine_drain(struct engine *engine); /* lock held */
 void engine_sweep(struct engine *engine); /* an owner's rows, until none lags */
 void engine_mend(struct engine *engine);  /* see whether a store that failed works again */
 void engine_changed(struct engine *engine); /* lock held: whoever waits looks again */
-void engine_await_change(struct engine *engine); /* lock held: wait for that */
 void engine_wait_changed(struct engine *engine, int64_t for_ms); /* lock held */
 
 /* fire.c, create.c, decide.c */

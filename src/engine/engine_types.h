@@ -250,7 +250,6 @@ struct engine {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* mail done, jobs queued, the drain free */
     pthread_cond_t tools;   /* jobs queued or steps ready: for the threads that run tools */
-    uint32_t watchers;      /* wait on `changed` for more than the end of their own group of mails */
     pthread_cond_t work;    /* a request is queued: for the drain thread */
     struct request *first, *last;
     bool draining;

@@ -135,12 +135,9 @@ static void finish_mail(struct engine *engine, struct mail *mail, pawl_status st
     mail_free(engine, mail);
 }
 
-/* Give the turn back; lock held. One of a group that is not over yet concerns nobody but those who
- * watch everything. */
-static void end_turn(struct engine *engine, struct actor *actor, const struct mail_group *group)
+/* Give the turn back; lock held. */
+static void end_turn(struct engine *engine, struct actor *actor)
 {
-    bool is_quiet = group && group->left > 0 && !actor->first && !engine->watchers;
-
     actor->busy = false;
     if (actor->first) {
         actor->next_runnable = NULL;
@@ -151,8 +148,7 @@ static void end_turn(struct engine *engine, struct actor *actor, const struct ma
         engine->runnable_last = actor;
         actor->busy = true; /* whoever takes it from the list has the turn */
     }
-    if (!is_quiet)
-        engine_changed(engine);
+    engine_changed(engine);
 }
 
 static struct mail *take_mail(struct actor *actor)
@@ -187,7 +183,6 @@ static void turn_over(struct engine *engine, struct request *request)
 {
     struct turn *turn = request->context;
     struct actor *actor = turn->actor;
-    const struct mail_group *group = turn->mail->group;
     pawl_status status = request->status;
 
     pthread_mutex_lock(&engine->lock);
@@ -219,7 +214,7 @@ static void turn_over(struct engine *engine, struct request *request)
         put_back(actor, turn->mail);
     } else
         finish_mail(engine, turn->mail, status);
-    end_turn(engine, actor, group);
+    end_turn(engine, actor);
     pthread_mutex_unlock(&engine->lock);
     heap_free(engine->heap, turn, sizeof *turn);
 }
@@ -303,7 +298,7 @@ static void refuse(struct engine *engine, struct turn *turn, pawl_status status)
         put_back(actor, turn->mail);
     else
         finish_mail(engine, turn->mail, status);
-    end_turn(engine, actor, NULL);
+    end_turn(engine, actor);
     heap_free(engine->heap, turn, sizeof *turn);
 }
 
@@ -317,7 +312,7 @@ static void take_turn(struct engine *engine, struct actor *actor)
 
     if (!turn) {
         finish_mail(engine, mail, scope_no_memory(scope));
-        end_turn(engine, actor, NULL);
+        end_turn(engine, actor);
         return;
     }
     *turn = (struct turn){ .actor = actor, .mail = mail };
@@ -417,7 +412,7 @@ pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_
     mail_deliver(engine, actor, &mail);
     while (!mail.is_done)
         if (!engine_pump(engine))
-            engine_await_change(engine);
+            pthread_cond_wait(&engine->changed, &engine->lock);
     engine_pass_news(engine);
     pthread_mutex_unlock(&engine->lock);
     return mail.status;
