@@ -77,6 +77,23 @@ def test_without_its_module_an_instance_is_there_and_waits(shell):
     shell.stop(child)
 
 
+def test_e22_the_place_and_the_variables_are_a_table(shell):
+    child, address = shell.serve("--test", "--module", module(shell, ROOT / "examples/code/flows.c"))
+    web = Web(address)
+    id = web.create(definition="buff", subject_ref="42", input={"duration_secs": 9})
+
+    def look():
+        query = "SELECT id, definition, status, phase, state ->> '$.stacks', subject_ref FROM pawl_code"
+        return shell.json("sql", query)["rows"]
+
+    assert look() == [[id, "buff", "suspended", "buffed", 1, "42"]], look()
+    web.expect(202, "POST", "/v1/instances/%s/signals" % id, {"name": "stack", "payload": 4})
+    assert look() == [[id, "buff", "suspended", "buffed", 5, "42"]], look()
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % id)
+    assert look() == [[id, "buff", "cancelled", "buffed", 5, "42"]], look()
+    shell.stop(child)
+
+
 def test_every_store_of_a_server_has_the_module(shell):
     child, address = shell.serve("--test", "--module", module(shell, ROOT / "examples/code/flows.c"))
     web = Web(address)
