@@ -94,6 +94,15 @@ def test_e22_the_place_and_the_variables_are_a_table(shell):
     shell.stop(child)
 
 
+def test_without_a_server_resume_runs_an_instance_of_a_module_to_its_end(shell):
+    flows = module(shell, ROOT / "examples/code/flows.c")
+    child, address = shell.serve("--module", flows)
+    id = Web(address).create(definition="counter", input={"iterations": 1})
+    shell.stop(child)
+    shell.pawl("resume", id, "--module", flows)
+    assert shell.json("show", id)["result"] == {"final_count": 1}
+
+
 def test_every_store_of_a_server_has_the_module(shell):
     child, address = shell.serve("--test", "--module", module(shell, ROOT / "examples/code/flows.c"))
     web = Web(address)
