@@ -74,6 +74,7 @@ struct crowd {
     uint64_t seed;
     pawl_batch_fire *fires; /* room for `fires_room` of them */
     size_t fires_room;
+    const char *payload; /* of each fire in a batch; NULL: none */
 };
 
 pawl *store_open(const struct bench *bench, const char *name);
@@ -155,6 +156,7 @@ void flow_alone_close(const struct bench *bench, pawl *p);
 void measure_disk(struct bench *bench);
 void measure_timers(struct bench *bench);
 void measure_code(struct bench *bench);
+void measure_sleepers(struct bench *bench);
 void measure_lists(struct bench *bench);
 void measure_server(struct bench *bench);
 void measure_http(struct bench *bench);
@@ -163,5 +165,6 @@ void measure_million_fires(struct bench *bench, struct big *big);
 void measure_million_server(struct bench *bench, struct big *big);
 void child_fire(const struct bench *bench, const char *name, size_t count, size_t batch,
                 size_t fires);
+void child_sleepers(const struct bench *bench, const char *name, size_t count, bool wake);
 
 #endif

@@ -133,6 +133,8 @@ void crowd_fire(struct crowd *crowd, size_t size)
     }
     for (size_t i = 0; i < size; i++)
         crowd->fires[i] = (pawl_batch_fire){ .id = anyone(crowd),
-                                             .args = { .action = "turn", .actor_ref = ACTOR } };
+                                             .args = { .action = "turn",
+                                                       .actor_ref = ACTOR,
+                                                       .payload = crowd->payload } };
     crowd_fire_these(crowd, size);
 }

@@ -31,6 +31,7 @@ static const struct section {
     { "fires", measure_fires }, { "depth", measure_depth },     { "disk", measure_disk },
     { "flows", measure_flows }, { "code", measure_code },       { "timers", measure_timers },   { "server", measure_server },
     { "http", measure_http },   { "million", measure_million }, { "lists", measure_lists },
+    { "sleepers", measure_sleepers },
 };
 
 static bool is_wanted(const struct bench *bench, const char *name)
@@ -101,6 +102,16 @@ static int run_child(char **argv)
     return 0;
 }
 
+/* --sleepers DIR NAME COUNT WAKE: see sleepers.c. */
+static int run_sleepers(char **argv)
+{
+    static struct bench bench;
+
+    snprintf(bench.dir, sizeof bench.dir, "%s", argv[2]);
+    child_sleepers(&bench, argv[3], strtoul(argv[4], NULL, 10), argv[5][0] == '1');
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static struct bench bench;
@@ -109,6 +120,8 @@ int main(int argc, char **argv)
 
     if (argc == 7 && strcmp(argv[1], "--child") == 0)
         return run_child(argv);
+    if (argc == 6 && strcmp(argv[1], "--sleepers") == 0)
+        return run_sleepers(argv);
     read_words(&bench, argc, argv, &dir);
     find_program(&bench);
     make_dir(&bench, dir);

@@ -178,6 +178,13 @@
         if (pawl_seq_failed(turn))                                                                 \
             return;                                                                                \
     } while (0)
+/* One that goes on by itself if this one ends while it waits for it. */
+#define PAWL_SPAWN_ABANDON(label, child, input)                                                    \
+    do {                                                                                           \
+        PAWL_ALONE_(label, pawl_seq_spawn(turn, (unsigned)pawl_child_##child##_, (input), true));  \
+        if (pawl_seq_failed(turn))                                                                 \
+            return;                                                                                \
+    } while (0)
 #define PAWL_ON_CHILD(child, input)                                                                \
     if (pawl_seq_spawn(turn, (unsigned)pawl_child_##child##_, (input), false))
 

@@ -11,9 +11,10 @@ struct arena_block {
     alignas(max_align_t) unsigned char data[];
 };
 
-#define ALIGNMENT      alignof(max_align_t)
-#define BLOCK_SIZE_MIN (((size_t)4 << 10) - sizeof(struct arena_block))
-#define BLOCK_SIZE_MAX (((size_t)256 << 10) - sizeof(struct arena_block))
+#define ALIGNMENT        alignof(max_align_t)
+#define BLOCK_SIZE_MIN   (((size_t)4 << 10) - sizeof(struct arena_block))
+#define BLOCK_SIZE_SMALL (((size_t)1 << 10) - sizeof(struct arena_block))
+#define BLOCK_SIZE_MAX   (((size_t)256 << 10) - sizeof(struct arena_block))
 
 /* Under the address sanitizer no block is reused, so that a pointer kept over
  * arena_clear() is caught instead of reading the next unit of work. */
@@ -30,7 +31,15 @@ struct arena_block {
 
 void arena_init(struct arena *arena, const struct heap *heap, size_t limit)
 {
-    *arena = (struct arena){ .heap = heap, .limit = limit > 0 ? limit : LIMIT_SCOPE };
+    *arena = (struct arena){ .heap = heap,
+                             .limit = limit > 0 ? limit : LIMIT_SCOPE,
+                             .least = BLOCK_SIZE_MIN };
+}
+
+void arena_init_small(struct arena *arena, const struct heap *heap, size_t limit)
+{
+    arena_init(arena, heap, limit);
+    arena->least = BLOCK_SIZE_SMALL;
 }
 
 static void free_blocks(struct arena *arena, const struct arena_block *keep)
@@ -71,9 +80,9 @@ void arena_clear(struct arena *arena)
 static size_t next_block_size(const struct arena *arena, size_t size)
 {
     size_t room = arena->limit - arena->used - sizeof(struct arena_block);
-    size_t wanted = arena->blocks ? arena->blocks->size * 2 : BLOCK_SIZE_MIN;
+    size_t wanted = arena->blocks ? arena->blocks->size * 2 : arena->least;
 
-    wanted = wanted < BLOCK_SIZE_MIN ? BLOCK_SIZE_MIN : wanted;
+    wanted = wanted < arena->least ? arena->least : wanted;
     wanted = wanted < BLOCK_SIZE_MAX ? wanted : BLOCK_SIZE_MAX;
     wanted = wanted < room ? wanted : room;
     /* A large value gets a block of its own, and the one in use stays in use. */

@@ -12,10 +12,13 @@ struct arena {
     const struct heap *heap;
     struct arena_block *blocks;
     size_t used, limit; /* bytes taken from the heap, and how many may be */
+    size_t least;       /* of data in a block */
     bool failed;
 };
 
 void arena_init(struct arena *arena, const struct heap *heap, size_t limit);
+/* For one of thousands that live long: it begins with a quarter of the memory. */
+void arena_init_small(struct arena *arena, const struct heap *heap, size_t limit);
 void arena_fini(struct arena *arena);
 void arena_clear(struct arena *arena); /* as after init, but keeps one block for reuse */
 

@@ -189,16 +189,20 @@ struct var_place {
 bool vars_load(struct var_place *place, const struct node *object, bool inputs_only);
 bool var_load(struct var_place *place, const pawl_var *var, const struct node *node);
 
-/* Fill `state`, which holds the first values, from `text` (data NULL: leave it). Fields the text
+/* The stored state as a tree, for the two below; data NULL: NULL. STORAGE_FAILURE: it is no object. */
+pawl_status state_read(struct scope *scope, const pawl_code_type *type, str text,
+                       const struct node **out);
+
+/* Fill `state`, which holds the first values, from `stored` (NULL: leave it). Fields it
  * does not have stay, fields the type does not have are passed over. NOT_KNOWN if a value does not
  * fit the variable or the phase is not the type's: this program cannot run the instance, another
  * build might. */
-pawl_status state_load(struct scope *scope, const pawl_code_type *type, str text, void *state,
-                       str *phase);
+pawl_status state_load(struct scope *scope, const pawl_code_type *type, const struct node *stored,
+                       void *state, str *phase);
 
 /* Its subscriptions, from "subscriptions" of the stored state: one row a signal of the type. */
-pawl_status state_subscriptions(struct scope *scope, const pawl_code_type *type, str text,
-                                struct code_wait **out);
+pawl_status state_subscriptions(struct scope *scope, const pawl_code_type *type,
+                                const struct node *stored, struct code_wait **out);
 
 /* Print variables; what cannot be printed is the turn's problem, and *out stays. A phase with data
  * comes first. */

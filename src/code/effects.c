@@ -36,7 +36,9 @@ static pawl_status add_spent(struct work *work, struct effect_list *effects)
                           (struct effect){ .kind = EFFECT_DISARM, .name = memory->timers[i].name });
     for (uint32_t i = 0; i < memory->signal_count && status == PAWL_OK; i++)
         status = code_add(work, effects,
-                          (struct effect){ .kind = EFFECT_LEAVE, .name = memory->signals[i].name });
+                          (struct effect){ .kind = EFFECT_LEAVE,
+                                           .name = memory->signals[i].name,
+                                           .state = memory->signals[i].value });
     return status;
 }
 

@@ -57,8 +57,10 @@ pawl_status code_prepare(struct definition *definition, struct scope *scope)
         status = read_steps(scope, node_find(root, "children"), plan);
     if (status == PAWL_OK)
         status = read_buffered(scope, node_find(root, "buffered"), plan);
-    if (status == PAWL_OK)
+    if (status == PAWL_OK) {
         definition->plan = plan;
+        definition->may_spawn = plan->step_count > plan->external_end;
+    }
     return status;
 }
 

@@ -11,6 +11,7 @@ struct run {
     pawl_event event;
     struct pawl_turn turn;
     void *state, *value;
+    const struct node *stored; /* the state, read; NULL: the first turn */
     str phase;
 };
 
@@ -81,35 +82,28 @@ static bool is_migrating(const struct run *run)
 }
 
 /* Variables that changed their type stay as they begin: that is what the hook is for. */
-static pawl_status load_kept(struct run *run)
+static void load_kept(struct run *run)
 {
-    struct node *object;
-    pawl_status status = node_read_json(run->scope, run->request->state, &object);
+    const struct node *phase = run->stored ? node_find(run->stored, "phase") : NULL;
 
-    for (const pawl_var *var = run->type->vars; status == PAWL_OK && var && !vars_is_end(var);
-         var++) {
+    for (const pawl_var *var = run->type->vars; run->stored && var && !vars_is_end(var); var++) {
         struct var_place place = { .scope = run->scope, .vars = var, .base = run->state };
-        const struct node *node = node_find(object, var->name);
+        const struct node *node = node_find(run->stored, var->name);
 
         if (node && node->kind != NODE_NULL)
             (void)var_load(&place, var, node);
     }
-    if (status == PAWL_OK) {
-        const struct node *phase = node_find(object, "phase");
-
-        run->phase = phase && phase->kind == NODE_STRING ? phase->text : STR_NONE;
-    }
-    return status;
+    run->phase = phase && phase->kind == NODE_STRING ? phase->text : STR_NONE;
 }
 
 static pawl_status migrate(struct run *run)
 {
     const pawl_code_type *type = run->type;
     const char *stored = arena_text(&run->scope->arena, run->request->state), *phase;
-    pawl_status status = stored ? load_kept(run) : scope_no_memory(run->scope);
 
-    if (status != PAWL_OK)
-        return status;
+    if (!stored)
+        return scope_no_memory(run->scope);
+    load_kept(run);
     phase = type->migrate(type->context, run->request->from_version, stored, run->state);
     if (phase)
         run->phase = str_of(phase);
@@ -144,9 +138,8 @@ static pawl_status load(struct run *run)
         memcpy(run->state, type->initial, type->state_size);
     if (request->kind == PAWL_EVENT_START)
         return read_input(run);
-    return is_migrating(run)
-               ? migrate(run)
-               : state_load(run->scope, type, request->state, run->state, &run->phase);
+    return is_migrating(run) ? migrate(run)
+                             : state_load(run->scope, type, run->stored, run->state, &run->phase);
 }
 
 pawl_status code_run(const struct code_binding *binding, const struct turn_request *request,
@@ -159,7 +152,9 @@ pawl_status code_run(const struct code_binding *binding, const struct turn_reque
     run.turn = (struct pawl_turn){
         .scope = scope, .type = binding->type, .event = &run.event, .answer = &answer
     };
-    status = state_subscriptions(scope, binding->type, request->state, &run.turn.subscriptions);
+    status = state_read(scope, binding->type, request->state, &run.stored);
+    if (status == PAWL_OK)
+        status = state_subscriptions(scope, binding->type, run.stored, &run.turn.subscriptions);
     if (status == PAWL_OK)
         status = load(&run);
     if (status == PAWL_OK)

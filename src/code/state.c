@@ -223,19 +223,17 @@ static pawl_status find_phase(struct scope *scope, const pawl_code_type *type,
                       STR_ARG(phase->text), type->name);
 }
 
-pawl_status state_subscriptions(struct scope *scope, const pawl_code_type *type, str text,
-                                struct code_wait **out)
+pawl_status state_subscriptions(struct scope *scope, const pawl_code_type *type,
+                                const struct node *stored, struct code_wait **out)
 {
+    const struct node *values = stored ? node_find(stored, "subscriptions") : NULL;
     unsigned count = names_count(type->signals);
-    struct node *root = NULL;
-    pawl_status status = text.data ? node_read_json(scope, text, &root) : PAWL_OK;
 
     *out = ARENA_ARRAY(&scope->arena, struct code_wait, count + 1);
     if (!*out)
         return scope_no_memory(scope);
-    for (unsigned i = 0; i < count && status == PAWL_OK; i++) {
-        const struct node *value =
-            node_find(root ? node_find(root, "subscriptions") : NULL, type->signals[i]);
+    for (unsigned i = 0; i < count; i++) {
+        const struct node *value = node_find(values, type->signals[i]);
 
         /* A copy: the stored text is the instance's memory, which changes under the answer. */
         (*out)[i] = (struct code_wait){
@@ -243,30 +241,35 @@ pawl_status state_subscriptions(struct scope *scope, const pawl_code_type *type,
             value ? arena_str(&scope->arena, value->raw) : STR_NONE,
         };
     }
-    if (scope->arena.failed)
-        return scope_no_memory(scope);
-    return status == PAWL_NO_MEMORY ? status : PAWL_OK;
+    return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
 }
 
-pawl_status state_load(struct scope *scope, const pawl_code_type *type, str text, void *state,
-                       str *phase)
+pawl_status state_read(struct scope *scope, const pawl_code_type *type, str text,
+                       const struct node **out)
 {
-    struct var_place place = { .scope = scope, .vars = type->vars, .base = state };
-    struct node *object;
-    pawl_status status;
+    struct node *object = NULL;
+    pawl_status status = text.data ? node_read_json(scope, text, &object) : PAWL_OK;
 
-    *phase = STR_NONE;
-    if (!text.data)
-        return PAWL_OK;
-    status = node_read_json(scope, text, &object);
     if (status == PAWL_NO_MEMORY)
         return status;
-    if (status != PAWL_OK || object->kind != NODE_OBJECT)
+    if (status != PAWL_OK || (object && object->kind != NODE_OBJECT))
         return scope_fail(scope, PAWL_STORAGE_FAILURE,
                           "the stored state of a '%s' is damaged: expected a JSON object; look "
                           "closer with 'pawl verify'",
                           type->name);
-    if (!vars_load(&place, object, false))
+    *out = object;
+    return PAWL_OK;
+}
+
+pawl_status state_load(struct scope *scope, const pawl_code_type *type, const struct node *stored,
+                       void *state, str *phase)
+{
+    struct var_place place = { .scope = scope, .vars = type->vars, .base = state };
+
+    *phase = STR_NONE;
+    if (!stored)
+        return PAWL_OK;
+    if (!vars_load(&place, stored, false))
         return fail_var(scope, type, &place);
-    return find_phase(scope, type, object, phase);
+    return find_phase(scope, type, stored, phase);
 }

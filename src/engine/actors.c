@@ -8,7 +8,7 @@ struct actor *actor_new(struct engine *engine)
     struct actor *actor = heap_new(engine->heap, sizeof *actor);
 
     if (actor)
-        arena_init(&actor->arena, engine->heap, LIMIT_SCOPE);
+        arena_init_small(&actor->arena, engine->heap, LIMIT_SCOPE);
     return actor;
 }
 
@@ -273,13 +273,30 @@ static str restore_trace(struct engine *engine, struct scope *scope, const struc
     return body_trace(record.body);
 }
 
+/* Where it stands: an owner knows, or knows that the row is right, and need not look through the
+ * tail of the log. */
+static pawl_status find_head(struct engine *engine, struct scope *scope, uint64_t instance,
+                             struct head_row *out)
+{
+    struct head head = { 0 };
+    bool trust_rows;
+
+    if (!head_is_cached(engine, instance, &head, &trust_rows) || (head.flags & HEAD_RAW))
+        return store_head(engine->store, scope, instance, trust_rows && !(head.flags & HEAD_RAW),
+                          out);
+    *out = (struct head_row){
+        .instance = instance, .seq = head.seq, .pos = head.pos, .state = head.state
+    };
+    return PAWL_OK;
+}
+
 static pawl_status restore(struct engine *engine, struct scope *scope, struct actor *actor)
 {
     struct head_row head;
     struct instance_row row;
     struct definition_slot *slot;
     str input;
-    pawl_status status = store_head(engine->store, scope, actor->instance, false, &head);
+    pawl_status status = find_head(engine, scope, actor->instance, &head);
 
     if (!status)
         status = store_instance(engine->store, scope, actor->instance, &row);

@@ -210,20 +210,27 @@ static void pass_on(struct engine *engine)
     struct request *next = engine->first;
 
     if (engine->sweepers || (next && !engine->thread_count))
-        pthread_cond_broadcast(&engine->changed);
+        engine_changed(engine);
     while (next && next->after)
         next = next->next;
     if (next && !engine->thread_count)
         pthread_cond_signal(&next->wake);
 }
 
+/* Threads that run tools are not woken for what does not concern them: there are many of them. */
+static void wake(struct engine *engine)
+{
+    engine->has_news = false;
+    pthread_cond_broadcast(&engine->changed);
+    if (engine->jobs || engine->ready || engine->stopping)
+        pthread_cond_broadcast(&engine->tools);
+}
+
 void engine_changed(struct engine *engine)
 {
     engine->has_news = true;
-    if (!engine->is_telling) {
-        engine->has_news = false;
-        pthread_cond_broadcast(&engine->changed);
-    }
+    if (!engine->is_telling)
+        wake(engine);
 }
 
 /* A commit may end the turns of a thousand instances: whoever waits is woken for some of them at a
@@ -242,7 +249,7 @@ static void make_calls(struct engine *engine, struct request *calls)
         calls = next;
         if (++count % TOLD_AT_ONCE == 0) {
             pthread_mutex_lock(&engine->lock);
-            pthread_cond_broadcast(&engine->changed);
+            wake(engine);
             pthread_mutex_unlock(&engine->lock);
         }
     }

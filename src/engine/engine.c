@@ -67,6 +67,7 @@ static bool init_parts(struct engine *engine)
     pthread_mutex_init(&engine->lock, NULL);
     pthread_mutex_init(&engine->definitions_lock, NULL);
     pthread_cond_init(&engine->changed, &monotonic);
+    pthread_cond_init(&engine->tools, &monotonic);
     pthread_cond_init(&engine->work, &monotonic);
     pthread_condattr_destroy(&monotonic);
     scope_init(&engine->scope, engine->heap, LIMIT_SCOPE);
@@ -94,6 +95,7 @@ static void free_parts(struct engine *engine)
     steps_fini(engine);
     family_fini(engine);
     actors_fini(engine);
+    mail_fini(engine);
     definitions_fini(engine);
     if (engine->heads.heap)
         heads_fini(&engine->heads);
@@ -103,6 +105,7 @@ static void free_parts(struct engine *engine)
     scope_fini(&engine->scope);
     sha_free(engine->sha);
     pthread_cond_destroy(&engine->work);
+    pthread_cond_destroy(&engine->tools);
     pthread_cond_destroy(&engine->changed);
     pthread_mutex_destroy(&engine->definitions_lock);
     pthread_mutex_destroy(&engine->lock);
@@ -137,7 +140,7 @@ static void stop_threads(struct engine *engine)
 
     pthread_mutex_lock(&engine->lock);
     engine->stopping = true;
-    pthread_cond_broadcast(&engine->changed);
+    engine_changed(engine);
     pthread_mutex_unlock(&engine->lock);
     toolbox_kill_all(engine->toolbox);
     for (uint32_t i = count; i > 1; i--)

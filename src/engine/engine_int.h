@@ -150,7 +150,7 @@ pawl_status decision_record(struct engine *engine, struct scope *scope, struct h
 static inline bool family_is_possible(const struct engine *engine,
                                       const struct definition *definition)
 {
-    return definition->kind == KIND_CODE || definition->may_spawn ||
+    return definition->may_spawn ||
            (definition->kind == KIND_FLOW && engine->has_amends);
 }
 
@@ -225,8 +225,9 @@ pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t ins
 pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_t instance,
                              const struct event *event, const struct fire_args *fire,
                              const uint8_t *key, struct fired *out);
-struct mail *mail_new(struct engine *engine);
+struct mail *mail_new(struct engine *engine); /* lock held, as for its end */
 void mail_free(struct engine *engine, struct mail *mail);
+void mail_fini(struct engine *engine); /* the spare ones */
 bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail); /* lock held */
 void engine_pass_news(struct engine *engine); /* lock held: of children that have ended */
 bool engine_pump(struct engine *engine);      /* lock held: one unit of waiting work, if any */

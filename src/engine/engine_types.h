@@ -132,7 +132,9 @@ struct intern_table {
     uint32_t slot_count, count;
 };
 
-#define ACTORS_KEPT      4096u        /* remembered while idle; twice as many at most */
+#define MAILS_SPARED     256u         /* a broadcast's worth, and no more than four megabytes of them */
+#define SPARE_BYTES      (16u << 10)  /* a mail that took more gives it back */
+#define ACTORS_KEPT      2048u        /* remembered while idle; twice as many at most */
 #define ACTOR_BYTES      (256u << 10) /* an actor's arena is rebuilt when it has grown past this */
 #define SNAPSHOT_BYTES   4096u  /* history since the last snapshot before the next is worth it */
 #define FLUSH_AFTER_MS   10     /* quiet time before rows that lag are put right */
@@ -248,6 +250,7 @@ struct engine {
 
     pthread_mutex_t lock;
     pthread_cond_t changed; /* mail done, jobs queued, the drain free */
+    pthread_cond_t tools;   /* jobs queued or steps ready: for the threads that run tools */
     pthread_cond_t work;    /* a request is queued: for the drain thread */
     struct request *first, *last;
     bool draining;
@@ -262,6 +265,8 @@ struct engine {
     int64_t test_now_ms;
     bool clock_moved; /* the test clock has to be kept with the next commit */
 
+    struct mail *spare_mails; /* freed, with the first block of their scope, to be used again */
+    uint32_t spare_count;
     struct heads heads;
     struct batch batch;
     pawl_status batch_status; /* not OK: something was half put in, the whole batch fails */

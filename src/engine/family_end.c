@@ -75,11 +75,11 @@ static pawl_status part_new(struct engine *engine, struct scope *scope,
     pawl_status status = PAWL_OK;
 
     for (uint32_t i = 0; i < engine->batch.live_count && !status; i++) {
-        const struct live_change change = engine->batch.live[i];
+        const struct live_change *change = &engine->batch.live[i];
 
-        if (change.kind == LIVE_CHILD_PUT &&
-            is_left(parting, change.instance, change.ordinal, change.abandon))
-            status = cancel_child(engine, scope, change.child, at_ms, more);
+        if (change->kind == LIVE_CHILD_PUT &&
+            is_left(parting, change->instance, change->ordinal, change->abandon))
+            status = cancel_child(engine, scope, change->child, at_ms, more);
     }
     return status;
 }
@@ -175,7 +175,7 @@ void family_note(struct engine *engine, const struct batch *batch)
         if (batch->live[i].kind == LIVE_CHILD_ENDED)
             add_ended(engine, batch->live[i].instance);
     if (engine->ended_count > before)
-        pthread_cond_broadcast(&engine->changed);
+        engine_changed(engine);
 }
 
 pawl_status family_look(struct engine *engine, struct scope *scope, uint64_t parent)

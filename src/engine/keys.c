@@ -267,7 +267,7 @@ void engine_key_leave(struct engine *engine, struct key_turn *turn)
     while (*at != turn)
         at = &(*at)->next;
     *at = turn->next;
-    pthread_cond_broadcast(&engine->changed);
+    engine_changed(engine);
     pthread_mutex_unlock(&engine->lock);
 }
 

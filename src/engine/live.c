@@ -65,21 +65,30 @@ static bool live_of(const struct effect *effect, const struct draft *draft, stru
     return false;
 }
 
+static const struct effect *find_effect(const struct draft *draft, enum effect_kind kind,
+                                        const struct effect *like, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++)
+        if (draft->effects.items[i].kind == kind &&
+            draft->effects.items[i].ordinal == like->ordinal &&
+            str_eq(draft->effects.items[i].name, like->name))
+            return &draft->effects.items[i];
+    return NULL;
+}
+
 /* A timer or wait that is taken back and at once there again, as code does with each turn: the row
- * is written over, and need not go first. */
+ * is written over, and need not go first; a wait that is the same as before need not be written. */
 static bool comes_back(const struct draft *draft, uint32_t at)
 {
-    const struct effect *gone = &draft->effects.items[at];
-    enum effect_kind wanted = gone->kind == EFFECT_DISARM ? EFFECT_ARM : EFFECT_AWAIT;
+    const struct effect *effect = &draft->effects.items[at], *gone;
+    uint32_t count = draft->effects.count;
 
-    if (gone->kind != EFFECT_DISARM && gone->kind != EFFECT_LEAVE)
-        return false;
-    for (uint32_t i = at + 1; i < draft->effects.count; i++)
-        if (draft->effects.items[i].kind == wanted &&
-            draft->effects.items[i].ordinal == gone->ordinal &&
-            str_eq(draft->effects.items[i].name, gone->name))
-            return true;
-    return false;
+    if (effect->kind == EFFECT_DISARM)
+        return find_effect(draft, EFFECT_ARM, effect, at + 1, count) != NULL;
+    if (effect->kind == EFFECT_LEAVE)
+        return find_effect(draft, EFFECT_AWAIT, effect, at + 1, count) != NULL;
+    gone = effect->kind == EFFECT_AWAIT ? find_effect(draft, EFFECT_LEAVE, effect, 0, at) : NULL;
+    return gone && str_eq(gone->state, effect->state);
 }
 
 void live_from_draft(struct engine *engine, struct head *head, const struct draft *draft,

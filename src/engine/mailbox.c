@@ -59,8 +59,7 @@ static void finish_mail(struct engine *engine, struct mail *mail, pawl_status st
         engine_log(engine, PAWL_LOG_WARN, "event.refused", mail->own.error.message);
     if (mail->group && status)
         mail->group->refused++;
-    scope_fini(&mail->own);
-    heap_free(engine->heap, mail, sizeof *mail);
+    mail_free(engine, mail);
 }
 
 /* Give the turn back; lock held. */
@@ -449,23 +448,6 @@ pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_
     engine_pass_news(engine);
     pthread_mutex_unlock(&engine->lock);
     return mail.status;
-}
-
-struct mail *mail_new(struct engine *engine)
-{
-    struct mail *mail = heap_new(engine->heap, sizeof *mail);
-
-    if (!mail)
-        return NULL;
-    scope_init(&mail->own, engine->heap, LIMIT_SCOPE);
-    mail->is_owned = true;
-    return mail;
-}
-
-void mail_free(struct engine *engine, struct mail *mail)
-{
-    scope_fini(&mail->own);
-    heap_free(engine->heap, mail, sizeof *mail);
 }
 
 /* Nobody waits for these, and their causes are still in the store. */

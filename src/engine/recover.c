@@ -192,7 +192,7 @@ void recover_ready(struct engine *engine)
     if (recover_all(engine, &scope, false) == PAWL_OK)
         engine->ready_lost = false;
     pthread_mutex_lock(&engine->lock);
-    pthread_cond_broadcast(&engine->changed);
+    engine_changed(engine);
     pthread_mutex_unlock(&engine->lock);
     scope_fini(&scope);
 }

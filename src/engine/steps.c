@@ -454,7 +454,7 @@ void *steps_thread(void *context)
     pthread_mutex_lock(&engine->lock);
     while (!engine->stopping)
         if (!steps_run_one(engine))
-            pthread_cond_wait(&engine->changed, &engine->lock);
+            pthread_cond_wait(&engine->tools, &engine->lock);
     pthread_mutex_unlock(&engine->lock);
     return NULL;
 }

@@ -125,7 +125,7 @@ static void set_busy(struct engine *engine, bool busy)
 {
     pthread_mutex_lock(&engine->lock);
     engine->timers_busy = busy;
-    pthread_cond_broadcast(&engine->changed);
+    engine_changed(engine);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -160,7 +160,7 @@ void timers_look_again(struct engine *engine)
     pthread_mutex_lock(&engine->lock);
     engine->stuck_timers = 0;
     engine->next_due_ms = INT64_MIN;
-    pthread_cond_broadcast(&engine->changed);
+    engine_changed(engine);
     engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
 }
@@ -245,7 +245,7 @@ static pawl_status settle(struct engine *engine, struct scope *scope)
     if (!engine->thread_count)
         return engine_run_due(engine, scope);
     pthread_mutex_lock(&engine->lock);
-    pthread_cond_broadcast(&engine->changed);
+    engine_changed(engine);
     while (family_tell(engine)) /* if the store cannot tell, its news is not waited for */
         continue;
     while (!is_idle(engine))
@@ -259,7 +259,7 @@ static void set_clock(struct engine *engine, int64_t now_ms)
     pthread_mutex_lock(&engine->lock);
     engine->test_now_ms = now_ms;
     engine->clock_moved = true;
-    pthread_cond_broadcast(&engine->changed);
+    engine_changed(engine);
     engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
 }

@@ -72,7 +72,7 @@ static void print_effect(const struct effect *effect, struct buf *out)
     case EFFECT_LEAVE:
         json_str(out, effect->name);
         json_u64(out, effect->ordinal);
-        if (effect->state.data)
+        if (effect->kind == EFFECT_AWAIT && effect->state.data)
             json_raw(out, effect->state);
         break;
     case EFFECT_SPAWN:

@@ -74,8 +74,9 @@ struct effect {
     uint32_t plan, attempt;  /* STEP; VERSION: attempt is the number */
     enum step_status status; /* STEP: PENDING or READY */
     str name; /* ARM, DISARM, AWAIT, LEAVE, TAKE, REDUCE; SNAPSHOT: its hash; SPAWN: the id */
-    int64_t due_at_ms; /* ARM */
-    str state; /* STATE, PLAN: JSON; CALL, REDUCE: arguments; AWAIT: its value, JSON, or none */
+    int64_t due_at_ms;     /* ARM */
+    str state;             /* STATE, PLAN: JSON; CALL, REDUCE: arguments; AWAIT: its value, JSON, or
+                              none; LEAVE: the value it had, which is not printed */
     str definition, input; /* SPAWN: what is created; told by its own create record */
     uint64_t child;        /* SPAWN: its number, as the id has it */
     bool is_abandoned;     /* SPAWN: it outlives its parent */

@@ -1,4 +1,7 @@
-/* module.c - a module as its server sees it: a child to ask, to end, and to begin again. */
+/* module.c - a module as its server sees it: children to ask, to end, and to begin again.
+ *
+ * One child takes one turn at a time; another is begun when all that live are busy, up to CHILDREN.
+ */
 #include "module/module.h"
 #include "module/module_int.h"
 #include <errno.h>
@@ -10,19 +13,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TURN_MS 5000  /* a turn that takes longer does not come back */
-#define LOAD_MS 30000 /* until a module has said what it has */
-#define TRIES   2     /* of one turn that ends its process */
+#define TURN_MS  5000  /* a turn that takes longer does not come back */
+#define LOAD_MS  30000 /* until a module has said what it has */
+#define TRIES    2     /* of one turn that ends its process */
+#define CHILDREN 4u    /* turns at once */
 
 extern char **environ;
 
-struct module {
-    const struct heap *heap;
-    pthread_mutex_t lock; /* one turn at a time */
-    struct scope kept;    /* paths, types */
-    char *program, *path;
+struct child {
     pid_t pid; /* 0: none */
     int in, out;
+    bool is_busy; /* whoever set it has it */
+};
+
+struct module {
+    const struct heap *heap;
+    pthread_mutex_t lock; /* of the children's is_busy, and of a pid whose child is not */
+    pthread_cond_t freed; /* one of them is no longer busy */
+    struct scope kept;    /* paths, types */
+    char *program, *path;
+    struct child children[CHILDREN];
     int turn_ms;
     struct module_type *types;
     uint32_t type_count;
@@ -38,25 +48,25 @@ static void close_fd(int *fd)
 }
 
 /* How it ended, in words; it is killed if it lives. */
-static void end_child(struct module *module, char words[64])
+static void end_child(struct child *child, char words[64])
 {
     int how = 0;
 
     words[0] = '\0';
-    close_fd(&module->in);
-    close_fd(&module->out);
-    if (module->pid == 0)
+    close_fd(&child->in);
+    close_fd(&child->out);
+    if (child->pid == 0)
         return;
     /* One that ended by itself is told from one that we end: a moment is enough, its pipe is shut.
      */
-    (void)kill(-module->pid, SIGKILL);
-    while (waitpid(module->pid, &how, 0) < 0 && errno == EINTR) {
+    (void)kill(-child->pid, SIGKILL);
+    while (waitpid(child->pid, &how, 0) < 0 && errno == EINTR) {
     }
     if (WIFSIGNALED(how) && WTERMSIG(how) != SIGKILL)
         (void)snprintf(words, 64, "signal %d", WTERMSIG(how));
     else if (WIFEXITED(how))
         (void)snprintf(words, 64, "exit status %d", WEXITSTATUS(how));
-    module->pid = 0;
+    child->pid = 0;
 }
 
 /* Out of the way of 0 and 1, which a host may have closed. */
@@ -74,7 +84,7 @@ static bool make_pipe(int pipe_fds[2])
 }
 
 /* A group of its own, and none of the signals that we hold back. */
-static int spawn(struct module *module, int in, int out)
+static int spawn(const struct module *module, struct child *child, int in, int out)
 {
     char *argv[] = { module->program, (char *)(uintptr_t) "--module-host", module->path, NULL };
     posix_spawn_file_actions_t actions;
@@ -89,15 +99,15 @@ static int spawn(struct module *module, int in, int out)
     (void)posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
     (void)posix_spawnattr_setsigmask(&attributes, &none);
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-    failed = posix_spawn(&module->pid, module->program, &actions, &attributes, argv, environ);
+    failed = posix_spawn(&child->pid, module->program, &actions, &attributes, argv, environ);
     if (failed)
-        module->pid = 0;
+        child->pid = 0;
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     return failed;
 }
 
-static pawl_status fail_start(struct module *module, struct scope *scope, int number)
+static pawl_status fail_start(const struct module *module, struct scope *scope, int number)
 {
     char words[128];
 
@@ -106,25 +116,27 @@ static pawl_status fail_start(struct module *module, struct scope *scope, int nu
 }
 
 /* Begin a child and hear its first words: the frame lives in the scope. */
-static pawl_status begin_child(struct module *module, struct scope *scope, str *hello)
+static pawl_status begin_child(const struct module *module, struct child *child,
+                               struct scope *scope, str *hello)
 {
     int request[2] = { -1, -1 }, answer[2] = { -1, -1 }, failed;
     char words[64];
     enum frame_end end;
 
-    failed = make_pipe(request) && make_pipe(answer) ? spawn(module, request[0], answer[1]) : errno;
+    failed = make_pipe(request) && make_pipe(answer) ? spawn(module, child, request[0], answer[1])
+                                                     : errno;
     close_fd(&request[0]);
     close_fd(&answer[1]);
-    module->in = answer[0];
-    module->out = request[1];
+    child->in = answer[0];
+    child->out = request[1];
     if (failed) {
-        end_child(module, words);
+        end_child(child, words);
         return fail_start(module, scope, failed);
     }
-    end = frame_read(module->in, LOAD_MS, scope, hello);
+    end = frame_read(child->in, LOAD_MS, scope, hello);
     if (end == FRAME_OK)
         return PAWL_OK;
-    end_child(module, words);
+    end_child(child, words);
     return scope_fail(scope, PAWL_NOT_KNOWN, "module '%s' ended its process while loading (%s)",
                       module->path, end == FRAME_LATE ? "it did not come back" : words);
 }
@@ -145,43 +157,43 @@ static pawl_status check_hello(struct scope *scope, str hello, struct node **out
 
 /* ---- One turn ------------------------------------------------------------------------- */
 
-static pawl_status need_child(struct module *module, struct scope *scope)
+static pawl_status need_child(const struct module *module, struct child *child, struct scope *scope)
 {
     struct node *types;
     str hello;
     pawl_status status;
 
-    if (module->pid)
+    if (child->pid)
         return PAWL_OK;
-    status = begin_child(module, scope, &hello);
+    status = begin_child(module, child, scope, &hello);
     return status == PAWL_OK ? check_hello(scope, hello, &types) : status;
 }
 
-static enum frame_end ask(struct module *module, struct scope *scope, const struct buf *request,
-                          str *out)
+static enum frame_end ask(const struct module *module, const struct child *child,
+                          struct scope *scope, const struct buf *request, str *out)
 {
-    enum frame_end end = frame_write(module->out, module->turn_ms, request);
+    enum frame_end end = frame_write(child->out, module->turn_ms, request);
 
-    return end == FRAME_OK ? frame_read(module->in, module->turn_ms, scope, out) : end;
+    return end == FRAME_OK ? frame_read(child->in, module->turn_ms, scope, out) : end;
 }
 
-static pawl_status ask_twice(struct module *module, const char *type, struct scope *scope,
-                             const struct buf *request, str *out)
+static pawl_status ask_twice(const struct module *module, struct child *child, const char *type,
+                             struct scope *scope, const struct buf *request, str *out)
 {
     char words[64] = "";
 
     for (int i = 0; i < TRIES; i++) {
-        pawl_status status = need_child(module, scope);
+        pawl_status status = need_child(module, child, scope);
         enum frame_end end;
 
         if (status != PAWL_OK)
             return status;
-        end = ask(module, scope, request, out);
+        end = ask(module, child, scope, request, out);
         if (end == FRAME_OK)
             return PAWL_OK;
         if (end == FRAME_NO_MEMORY)
             return scope_no_memory(scope);
-        end_child(module, words);
+        end_child(child, words);
         if (end == FRAME_LATE)
             (void)snprintf(words, sizeof words, "no answer in %d ms", module->turn_ms);
     }
@@ -191,19 +203,50 @@ static pawl_status ask_twice(struct module *module, const char *type, struct sco
                       type, words, module->path);
 }
 
+/* One that lives if there is one, else one to be begun; waits while all are busy. */
+static struct child *take_child(struct module *module)
+{
+    struct child *found = NULL;
+
+    pthread_mutex_lock(&module->lock);
+    for (;;) {
+        for (uint32_t i = 0; i < CHILDREN; i++) {
+            struct child *child = &module->children[i];
+
+            if (!child->is_busy && (!found || (child->pid && !found->pid)))
+                found = child;
+        }
+        if (found)
+            break;
+        pthread_cond_wait(&module->freed, &module->lock);
+    }
+    found->is_busy = true;
+    pthread_mutex_unlock(&module->lock);
+    return found;
+}
+
+static void give_child_back(struct module *module, struct child *child)
+{
+    pthread_mutex_lock(&module->lock);
+    child->is_busy = false;
+    pthread_cond_signal(&module->freed);
+    pthread_mutex_unlock(&module->lock);
+}
+
 static pawl_status run_turn(const struct code_binding *binding, const struct turn_request *request,
                             struct scope *scope, struct turn_answer *out)
 {
     struct module *module = binding->context;
+    struct child *child;
     struct buf frame;
     pawl_status status;
     str answer = STR_NONE;
 
     buf_init(&frame, module->heap, FRAME_MAX);
     wire_print_request(binding->type->name, request, &frame);
-    pthread_mutex_lock(&module->lock);
-    status = ask_twice(module, binding->type->name, scope, &frame, &answer);
-    pthread_mutex_unlock(&module->lock);
+    child = take_child(module);
+    status = ask_twice(module, child, binding->type->name, scope, &frame, &answer);
+    give_child_back(module, child);
     buf_fini(&frame);
     return status == PAWL_OK ? wire_read_answer(scope, answer, out) : status;
 }
@@ -258,7 +301,7 @@ static pawl_status read_types(struct module *module)
 {
     struct node *types = NULL;
     str hello;
-    pawl_status status = begin_child(module, &module->kept, &hello);
+    pawl_status status = begin_child(module, &module->children[0], &module->kept, &hello);
 
     if (status == PAWL_OK)
         status = check_hello(&module->kept, hello, &types);
@@ -280,10 +323,11 @@ pawl_status module_open(const struct heap *heap, const char *program, const char
 
     if (!module)
         return scope_no_memory(scope);
-    *module = (struct module){
-        .heap = heap, .in = -1, .out = -1, .turn_ms = turn_ms > 0 ? turn_ms : TURN_MS
-    };
+    *module = (struct module){ .heap = heap, .turn_ms = turn_ms > 0 ? turn_ms : TURN_MS };
+    for (uint32_t i = 0; i < CHILDREN; i++)
+        module->children[i] = (struct child){ .in = -1, .out = -1 };
     pthread_mutex_init(&module->lock, NULL);
+    pthread_cond_init(&module->freed, NULL);
     scope_init(&module->kept, heap, LIMIT_SCOPE);
     module->program = arena_text(&module->kept.arena, str_of(program));
     module->path = arena_text(&module->kept.arena, str_of(path));
@@ -305,8 +349,10 @@ void module_close(struct module *module)
     if (!module)
         return;
     heap = module->heap;
-    end_child(module, words);
+    for (uint32_t i = 0; i < CHILDREN; i++)
+        end_child(&module->children[i], words);
     scope_fini(&module->kept);
+    pthread_cond_destroy(&module->freed);
     pthread_mutex_destroy(&module->lock);
     heap_free(heap, module, sizeof *module);
 }

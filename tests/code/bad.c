@@ -4,6 +4,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static void touch(const char *name)
+{
+    FILE *file = fopen(name, "w");
+
+    if (file)
+        fclose(file);
+}
+
+static bool is_there(const char *name)
+{
+    FILE *file = fopen(name, "r");
+
+    if (file)
+        fclose(file);
+    return file != NULL;
+}
+
 #define BAD(has)                                                                                   \
     has(input, bool, at_once)                                                                      \
     has(var, uint32_t, calm)                                                                       \
@@ -12,6 +29,7 @@
     has(signal, Spin)                                                                              \
     has(signal, Leave)                                                                             \
     has(signal, Sit)                                                                               \
+    has(signal, Hold)                                                                              \
     has(result, uint32_t, calm)                                                                    \
     has(await, here)
 
@@ -36,9 +54,27 @@ PAWL_CODE(bad, BAD)
             }
             PAWL_ON_SIGNAL(Leave) exit(3);
             PAWL_ON_SIGNAL(Sit) self->calm++;
+            PAWL_ON_SIGNAL(Hold) {
+                touch("held");
+                while (!is_there("gate")) { /* until the test opens it */
+                }
+            }
         } PAWL_AWAIT;
     }
     result->calm = self->calm;
+    PAWL_END;
+}
+
+#define ASKER(has) has(external, ask, int64_t) has(result, int64_t, answer) has(await, asked)
+
+/* Not healed, it cannot bear an answer. */
+PAWL_CODE(asker, ASKER)
+{
+    PAWL_BEGIN(ASKER);
+    PAWL_EXTERNAL(asked, ask, "1");
+    if (!getenv("PAWL_TEST_HEALED"))
+        abort();
+    result->answer = got->ask;
     PAWL_END;
 }
 
@@ -51,5 +87,5 @@ const pawl_module *pawl_module_open(void)
     return &module;
 }
 #else
-PAWL_MODULE(bad);
+PAWL_MODULE(bad, asker);
 #endif

@@ -11,182 +11,174 @@
 #include <pawl_test.h>
 #include <unistd.h>
 
-static void open_all(pawl_kit *kit, const char *url)
+static void open_all(pawl_kit *kit)
 {
     const pawl_code_type *const types[] = { buff(),  counter(), conditional(), counting_down(), auction(),
                                             trade(), damage(),  production() };
 
-    pawl_kit_open(kit, url);
+    pawl_kit_open(kit, NULL);
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         pawl_kit_register(kit, types[i]);
 }
 
+/* A test with a store in memory that knows all examples. */
+#define KIT_TEST(name)                                                                             \
+    static void play_##name(pawl_kit *kit);                                                        \
+    TEST(examples, name)                                                                           \
+    {                                                                                              \
+        pawl_kit kit;                                                                              \
+                                                                                                   \
+        open_all(&kit);                                                                            \
+        play_##name(&kit);                                                                         \
+        pawl_kit_close(&kit);                                                                      \
+    }                                                                                              \
+    static void play_##name(pawl_kit *kit)
+
+#define TELL(id, signal, payload) PAWL_EXPECT_OK(kit, pawl_kit_signal(kit, id, signal, payload))
+#define REFUSED(status, id, signal, payload)                                                       \
+    PAWL_EXPECT_STATUS(kit, pawl_kit_signal(kit, id, signal, payload), status)
+
 /* E1, E7, E11, E12, E31: stacking begins the time anew. */
-TEST(examples, a_buff_stacks_and_expires)
+KIT_TEST(a_buff_stacks_and_expires)
 {
-    pawl_kit kit;
     const char *id;
 
-    open_all(&kit, NULL);
-    id = pawl_kit_start(&kit, "buff", "{\"duration_secs\":60}");
-    PAWL_EXPECT_VARIABLE(&kit, id, "phase", "\"buffed\"");
-    pawl_kit_advance(&kit, PAWL_SECS(59));
-    PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, id, "stack", "4"));
-    pawl_kit_advance(&kit, PAWL_SECS(59));
-    PAWL_EXPECT_STATE(&kit, id, "running");
-    PAWL_EXPECT_STATUS(&kit, pawl_kit_signal(&kit, id, "stack", "\"four\""), PAWL_INVALID_REQUEST);
-    PAWL_EXPECT_STATUS(&kit, pawl_kit_signal(&kit, id, "heal", NULL), PAWL_NOT_AWAITING);
-    pawl_kit_advance(&kit, PAWL_SECS(1));
-    PAWL_EXPECT_HISTORY(&kit, id, "start signal:stack timer:expire finish");
-    PAWL_EXPECT_RESULT(&kit, id, "{\"final_stacks\":5}");
-    id = pawl_kit_start(&kit, "buff", NULL);
-    PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, id, "dispel", NULL));
-    PAWL_EXPECT_RESULT(&kit, id, "{\"final_stacks\":1}");
-    pawl_kit_close(&kit);
+    id = pawl_kit_start(kit, "buff", "{\"duration_secs\":60}");
+    PAWL_EXPECT_VARIABLE(kit, id, "phase", "\"buffed\"");
+    pawl_kit_advance(kit, PAWL_SECS(59));
+    TELL(id, "stack", "4");
+    pawl_kit_advance(kit, PAWL_SECS(59));
+    PAWL_EXPECT_STATE(kit, id, "running");
+    REFUSED(PAWL_INVALID_REQUEST, id, "stack", "\"four\"");
+    REFUSED(PAWL_NOT_AWAITING, id, "heal", NULL);
+    pawl_kit_advance(kit, PAWL_SECS(1));
+    PAWL_EXPECT_HISTORY(kit, id, "start signal:stack timer:expire finish");
+    PAWL_EXPECT_RESULT(kit, id, "{\"final_stacks\":5}");
+    id = pawl_kit_start(kit, "buff", NULL);
+    TELL(id, "dispel", NULL);
+    PAWL_EXPECT_RESULT(kit, id, "{\"final_stacks\":1}");
 }
 
 /* E17, E19 */
-TEST(examples, a_for_loop_counts_across_awaits)
+KIT_TEST(a_for_loop_counts_across_awaits)
 {
-    pawl_kit kit;
     const char *id;
 
-    open_all(&kit, NULL);
-    id = pawl_kit_start(&kit, "counter", "{\"iterations\":4}");
-    pawl_kit_advance(&kit, PAWL_SECS(2));
-    PAWL_EXPECT_VARIABLE(&kit, id, "count", "2");
-    pawl_kit_advance(&kit, PAWL_DAYS(30));
-    PAWL_EXPECT_HISTORY(&kit, id, "start timer:tick timer:tick timer:tick timer:tick finish");
-    PAWL_EXPECT_RESULT(&kit, id, "{\"final_count\":4}");
-    id = pawl_kit_start(&kit, "counter", "{\"iterations\":0}");
-    PAWL_EXPECT_HISTORY(&kit, id, "start finish");
-    pawl_kit_close(&kit);
+    id = pawl_kit_start(kit, "counter", "{\"iterations\":4}");
+    pawl_kit_advance(kit, PAWL_SECS(2));
+    PAWL_EXPECT_VARIABLE(kit, id, "count", "2");
+    pawl_kit_advance(kit, PAWL_DAYS(30));
+    PAWL_EXPECT_HISTORY(kit, id, "start timer:tick timer:tick timer:tick timer:tick finish");
+    PAWL_EXPECT_RESULT(kit, id, "{\"final_count\":4}");
+    id = pawl_kit_start(kit, "counter", "{\"iterations\":0}");
+    PAWL_EXPECT_HISTORY(kit, id, "start finish");
 }
 
 /* E17: the condition is evaluated once; the branch that was taken goes on. */
-TEST(examples, a_condition_keeps_its_branch)
+KIT_TEST(a_condition_keeps_its_branch)
 {
-    pawl_kit kit;
     const char *brief, *lengthy;
 
-    open_all(&kit, NULL);
-    brief = pawl_kit_start(&kit, "conditional", "{\"use_short_timer\":true}");
-    lengthy = pawl_kit_start(&kit, "conditional", NULL);
-    pawl_kit_advance(&kit, PAWL_SECS(1));
-    PAWL_EXPECT_RESULT(&kit, brief, "{\"value\":10}");
-    PAWL_EXPECT_VARIABLE(&kit, lengthy, "phase", "\"long_wait\"");
-    pawl_kit_advance(&kit, PAWL_SECS(4));
-    PAWL_EXPECT_RESULT(&kit, lengthy, "{\"value\":50}");
-    pawl_kit_close(&kit);
+    brief = pawl_kit_start(kit, "conditional", "{\"use_short_timer\":true}");
+    lengthy = pawl_kit_start(kit, "conditional", NULL);
+    pawl_kit_advance(kit, PAWL_SECS(1));
+    PAWL_EXPECT_RESULT(kit, brief, "{\"value\":10}");
+    PAWL_EXPECT_VARIABLE(kit, lengthy, "phase", "\"long_wait\"");
+    pawl_kit_advance(kit, PAWL_SECS(4));
+    PAWL_EXPECT_RESULT(kit, lengthy, "{\"value\":50}");
 }
 
-TEST(examples, a_countdown_is_lengthened_and_stopped)
+KIT_TEST(a_countdown_is_lengthened_and_stopped)
 {
-    pawl_kit kit;
     const char *id;
 
-    open_all(&kit, NULL);
-    id = pawl_kit_start(&kit, "examples/countdown", "{\"from\":2}");
-    PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, id, "add", "1"));
-    pawl_kit_advance(&kit, PAWL_SECS(3));
-    PAWL_EXPECT_RESULT(&kit, id, "{\"left\":0,\"stopped\":false}");
-    id = pawl_kit_start(&kit, "examples/countdown", NULL);
-    pawl_kit_advance(&kit, PAWL_SECS(4));
-    PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, id, "cancel", NULL));
-    PAWL_EXPECT_RESULT(&kit, id, "{\"left\":6,\"stopped\":true}");
-    pawl_kit_close(&kit);
+    id = pawl_kit_start(kit, "examples/countdown", "{\"from\":2}");
+    TELL(id, "add", "1");
+    pawl_kit_advance(kit, PAWL_SECS(3));
+    PAWL_EXPECT_RESULT(kit, id, "{\"left\":0,\"stopped\":false}");
+    id = pawl_kit_start(kit, "examples/countdown", NULL);
+    pawl_kit_advance(kit, PAWL_SECS(4));
+    TELL(id, "cancel", NULL);
+    PAWL_EXPECT_RESULT(kit, id, "{\"left\":6,\"stopped\":true}");
 }
 
-TEST(examples, an_auction_goes_on_while_there_are_bids)
+KIT_TEST(an_auction_goes_on_while_there_are_bids)
 {
-    pawl_kit kit;
     const char *id;
 
-    open_all(&kit, NULL);
-    id = pawl_kit_start(&kit, "auction", "{\"item\":\"a chair\",\"reserve_cents\":500}");
-    PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, id, "bid", "{\"bidder\":\"ann\",\"cents\":400}"));
-    pawl_kit_advance(&kit, PAWL_MINUTES(59));
-    PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, id, "bid", "{\"bidder\":\"bob\",\"cents\":600}"));
-    PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, id, "bid", "{\"bidder\":\"cy\",\"cents\":500}"));
-    PAWL_EXPECT_STATUS(&kit, pawl_kit_signal(&kit, id, "bid", "{\"cents\":-1}"),
-                       PAWL_INVALID_REQUEST);
-    pawl_kit_advance(&kit, PAWL_MINUTES(60));
-    PAWL_EXPECT_RESULT(&kit, id, "{\"sold\":true,\"best\":{\"bidder\":\"bob\",\"cents\":600}}");
-    id = pawl_kit_start(&kit, "auction", "{\"item\":\"a \\\"lamp\\\"\"}");
-    PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, id, "withdraw", NULL));
-    PAWL_EXPECT_STATE(&kit, id, "failed");
-    PAWL_EXPECT_ERROR(&kit, id, "\"a \\\"lamp\\\" was withdrawn\"");
-    id = pawl_kit_start(&kit, "auction", NULL);
-    pawl_kit_advance(&kit, PAWL_DAYS(30));
-    PAWL_EXPECT_HISTORY(&kit, id, "start timer:close finish");
-    PAWL_EXPECT_RESULT(&kit, id, "{\"sold\":false,\"best\":{\"bidder\":\"\",\"cents\":0}}");
-    pawl_kit_close(&kit);
+    id = pawl_kit_start(kit, "auction", "{\"item\":\"a chair\",\"reserve_cents\":500}");
+    TELL(id, "bid", "{\"bidder\":\"ann\",\"cents\":400}");
+    pawl_kit_advance(kit, PAWL_MINUTES(59));
+    TELL(id, "bid", "{\"bidder\":\"bob\",\"cents\":600}");
+    TELL(id, "bid", "{\"bidder\":\"cy\",\"cents\":500}");
+    REFUSED(PAWL_INVALID_REQUEST, id, "bid", "{\"cents\":-1}");
+    pawl_kit_advance(kit, PAWL_MINUTES(60));
+    PAWL_EXPECT_RESULT(kit, id, "{\"sold\":true,\"best\":{\"bidder\":\"bob\",\"cents\":600}}");
+    id = pawl_kit_start(kit, "auction", "{\"item\":\"a \\\"lamp\\\"\"}");
+    TELL(id, "withdraw", NULL);
+    PAWL_EXPECT_STATE(kit, id, "failed");
+    PAWL_EXPECT_ERROR(kit, id, "\"a \\\"lamp\\\" was withdrawn\"");
+    id = pawl_kit_start(kit, "auction", NULL);
+    pawl_kit_advance(kit, PAWL_DAYS(30));
+    PAWL_EXPECT_HISTORY(kit, id, "start timer:close finish");
+    PAWL_EXPECT_RESULT(kit, id, "{\"sold\":false,\"best\":{\"bidder\":\"\",\"cents\":0}}");
 }
 
 /* E10: a procedure that somebody outside completes. */
-TEST(examples, a_trade_waits_for_both_sides_and_for_the_goods)
+KIT_TEST(a_trade_waits_for_both_sides_and_for_the_goods)
 {
-    pawl_kit kit;
     const char *id;
 
-    open_all(&kit, NULL);
-    id = pawl_kit_start(&kit, "trade", "{\"buyer\":1,\"seller\":2}");
-    PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, id, "accept", "1"));
-    PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, id, "accept", "2"));
-    EXPECT_HAS(pawl_kit_ask(&kit, "instance.why", id), "\"name\":\"transfer_goods\"");
-    EXPECT_HAS(pawl_kit_ask(&kit, "instance.get", id), "\"status\":\"suspended\"");
-    EXPECT_HAS(pawl_kit_ask(&kit, "instance.steps", id), "\"args\":{\"from\":2,\"to\":1}");
-    PAWL_EXPECT_STATUS(&kit, pawl_kit_signal(&kit, id, "decline", "1"), PAWL_NOT_AWAITING);
-    PAWL_EXPECT_OK(&kit, pawl_kit_answer(&kit, id, "77", NULL));
-    PAWL_EXPECT_HISTORY(&kit, id,
+    id = pawl_kit_start(kit, "trade", "{\"buyer\":1,\"seller\":2}");
+    TELL(id, "accept", "1");
+    TELL(id, "accept", "2");
+    EXPECT_HAS(pawl_kit_ask(kit, "instance.why", id), "\"name\":\"transfer_goods\"");
+    EXPECT_HAS(pawl_kit_ask(kit, "instance.get", id), "\"status\":\"suspended\"");
+    EXPECT_HAS(pawl_kit_ask(kit, "instance.steps", id), "\"args\":{\"from\":2,\"to\":1}");
+    REFUSED(PAWL_NOT_AWAITING, id, "decline", "1");
+    PAWL_EXPECT_OK(kit, pawl_kit_answer(kit, id, "77", NULL));
+    PAWL_EXPECT_HISTORY(kit, id,
                         "start signal:accept signal:accept step.complete:transfer_goods finish");
-    PAWL_EXPECT_RESULT(&kit, id, "{\"receipt\":77}");
-    PAWL_EXPECT_STATUS(&kit, pawl_kit_answer(&kit, id, "78", NULL), PAWL_TERMINAL);
-    id = pawl_kit_start(&kit, "trade", "{\"buyer\":1,\"seller\":2}");
-    pawl_kit_advance(&kit, PAWL_MINUTES(5));
-    PAWL_EXPECT_ERROR(&kit, id, "\"nobody moved for five minutes\"");
-    pawl_kit_close(&kit);
+    PAWL_EXPECT_RESULT(kit, id, "{\"receipt\":77}");
+    PAWL_EXPECT_STATUS(kit, pawl_kit_answer(kit, id, "78", NULL), PAWL_TERMINAL);
+    id = pawl_kit_start(kit, "trade", "{\"buyer\":1,\"seller\":2}");
+    pawl_kit_advance(kit, PAWL_MINUTES(5));
+    PAWL_EXPECT_ERROR(kit, id, "\"nobody moved for five minutes\"");
 }
 
-TEST(examples, an_answer_that_is_an_error_or_no_number_fails_the_trade_in_words)
+KIT_TEST(an_answer_that_is_an_error_or_no_number_fails_the_trade_in_words)
 {
-    pawl_kit kit;
     const char *id;
 
-    open_all(&kit, NULL);
     for (int i = 0; i < 2; i++) {
-        id = pawl_kit_start(&kit, "trade", "{\"buyer\":1,\"seller\":1}");
-        PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, id, "accept", "1"));
-        PAWL_EXPECT_OK(&kit, pawl_kit_answer(&kit, id, "\"x\"", i ? NULL : "{\"code\":7}"));
-        PAWL_EXPECT_STATE(&kit, id, "failed");
-        PAWL_EXPECT_ERROR(&kit, id, i ? "\"the payload of 'transfer_goods': expected uint64 for "
+        id = pawl_kit_start(kit, "trade", "{\"buyer\":1,\"seller\":1}");
+        TELL(id, "accept", "1");
+        PAWL_EXPECT_OK(kit, pawl_kit_answer(kit, id, "\"x\"", i ? NULL : "{\"code\":7}"));
+        PAWL_EXPECT_STATE(kit, id, "failed");
+        PAWL_EXPECT_ERROR(kit, id, i ? "\"the payload of 'transfer_goods': expected uint64 for "
                                         "'transfer_goods', found a string\""
                                       : "{\"code\":7}");
     }
-    pawl_kit_close(&kit);
 }
 
 /* E11: an arm may break or continue the loop around it, also from a select within a select. */
-TEST(examples, a_production_line_is_held_and_goes_on)
+KIT_TEST(a_production_line_is_held_and_goes_on)
 {
-    pawl_kit kit;
     const char *id;
 
-    open_all(&kit, NULL);
-    id = pawl_kit_start(&kit, "production", "{\"pieces\":2,\"secs_each\":5}");
-    pawl_kit_advance(&kit, PAWL_SECS(7));
-    PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, id, "hold", NULL));
-    pawl_kit_advance(&kit, PAWL_DAYS(3));
-    PAWL_EXPECT_VARIABLE(&kit, id, "made", "1");
-    PAWL_EXPECT_VARIABLE(&kit, id, "phase", "\"held\"");
-    PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, id, "continue", NULL));
-    pawl_kit_advance(&kit, PAWL_SECS(3));
-    PAWL_EXPECT_RESULT(&kit, id, "{\"made\":2}");
-    id = pawl_kit_start(&kit, "production", NULL);
-    PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, id, "hold", NULL));
-    PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, id, "abort", NULL));
-    PAWL_EXPECT_RESULT(&kit, id, "{\"made\":0}");
-    pawl_kit_close(&kit);
+    id = pawl_kit_start(kit, "production", "{\"pieces\":2,\"secs_each\":5}");
+    pawl_kit_advance(kit, PAWL_SECS(7));
+    TELL(id, "hold", NULL);
+    pawl_kit_advance(kit, PAWL_DAYS(3));
+    PAWL_EXPECT_VARIABLE(kit, id, "made", "1");
+    PAWL_EXPECT_VARIABLE(kit, id, "phase", "\"held\"");
+    TELL(id, "continue", NULL);
+    pawl_kit_advance(kit, PAWL_SECS(3));
+    PAWL_EXPECT_RESULT(kit, id, "{\"made\":2}");
+    id = pawl_kit_start(kit, "production", NULL);
+    TELL(id, "hold", NULL);
+    TELL(id, "abort", NULL);
+    PAWL_EXPECT_RESULT(kit, id, "{\"made\":0}");
 }
 
 static void compute(void *context, const pawl_tool_call *call, pawl_tool_answer *answer)
@@ -207,63 +199,54 @@ static void refuse(void *context, const pawl_tool_call *call, pawl_tool_answer *
 }
 
 /* E10, X13: a procedure that is a tool; its failure may be handled. */
-TEST(examples, a_call_of_a_tool_brings_its_result_or_its_error)
+KIT_TEST(a_call_of_a_tool_brings_its_result_or_its_error)
 {
-    pawl_kit kit;
     const char *id;
     int calls = 0;
 
-    open_all(&kit, NULL);
-    PAWL_EXPECT_OK(&kit, pawl_tool_register(kit.p, "compute_damage", compute, &calls, &kit.error));
-    PAWL_EXPECT_OK(&kit, pawl_tool_register(kit.p, "log_death", refuse, NULL, &kit.error));
-    id = pawl_kit_start(&kit, "damage", "{\"health\":80,\"target\":9}");
-    pawl_kit_advance(&kit, PAWL_MINUTES(1));
-    PAWL_EXPECT_HISTORY(&kit, id,
+    PAWL_EXPECT_OK(kit, pawl_tool_register(kit->p, "compute_damage", compute, &calls, &kit->error));
+    PAWL_EXPECT_OK(kit, pawl_tool_register(kit->p, "log_death", refuse, NULL, &kit->error));
+    id = pawl_kit_start(kit, "damage", "{\"health\":80,\"target\":9}");
+    pawl_kit_advance(kit, PAWL_MINUTES(1));
+    PAWL_EXPECT_HISTORY(kit, id,
                         "start step.start:compute_damage step.complete:compute_damage timer:delay "
                         "step.start:compute_damage step.complete:compute_damage timer:delay "
                         "step.start:log_death step.fail:log_death finish");
-    PAWL_EXPECT_RESULT(&kit, id, "{\"hits\":1002}");
+    PAWL_EXPECT_RESULT(kit, id, "{\"hits\":1002}");
     EXPECT_EQ(calls, 2);
-    pawl_kit_close(&kit);
 }
 
 /* E24: an unknown type is an error, and nothing is created; so is input that does not fit. */
-TEST(examples, what_cannot_begin_creates_nothing)
+KIT_TEST(what_cannot_begin_creates_nothing)
 {
-    pawl_kit kit;
     char *out;
     pawl_id id;
 
-    open_all(&kit, NULL);
-    PAWL_EXPECT_STATUS(&kit,
-                       pawl_create(kit.p, &(pawl_create_args){ .definition = "debuff" }, &id,
-                                   &kit.error),
+    PAWL_EXPECT_STATUS(kit,
+                       pawl_create(kit->p, &(pawl_create_args){ .definition = "debuff" }, &id,
+                                   &kit->error),
                        PAWL_NOT_KNOWN);
-    PAWL_EXPECT_STATUS(&kit,
-                       pawl_create(kit.p,
+    PAWL_EXPECT_STATUS(kit,
+                       pawl_create(kit->p,
                                    &(pawl_create_args){ .definition = "buff",
                                                         .input = "{\"duration_secs\":\"long\"}" },
-                                   &id, &kit.error),
+                                   &id, &kit->error),
                        PAWL_INVALID_REQUEST);
-    EXPECT_HAS(kit.error.message, "'duration_secs'");
-    PAWL_EXPECT_OK(&kit, pawl_call(kit.p, "instance.list", NULL, &out, &kit.error));
+    EXPECT_HAS(kit->error.message, "'duration_secs'");
+    PAWL_EXPECT_OK(kit, pawl_call(kit->p, "instance.list", NULL, &out, &kit->error));
     EXPECT_HAS(out, "\"instances\":[]");
-    pawl_free(kit.p, out);
-    pawl_kit_close(&kit);
+    pawl_free(kit->p, out);
 }
 
 /* E25 */
-TEST(examples, a_test_instance_is_driven_by_hand)
+KIT_TEST(a_test_instance_is_driven_by_hand)
 {
-    pawl_kit kit;
     const char *id;
 
-    open_all(&kit, NULL);
-    id = pawl_kit_create(&kit, &(pawl_create_args){ .definition = "counter", .test = true });
-    pawl_kit_advance(&kit, PAWL_DAYS(1));
-    PAWL_EXPECT_HISTORY(&kit, id, "start");
+    id = pawl_kit_create(kit, &(pawl_create_args){ .definition = "counter", .test = true });
+    pawl_kit_advance(kit, PAWL_DAYS(1));
+    PAWL_EXPECT_HISTORY(kit, id, "start");
     for (int i = 0; i < 3; i++)
-        PAWL_EXPECT_OK(&kit, pawl_test_fire_timer(kit.p, id, "tick", &kit.error));
-    PAWL_EXPECT_RESULT(&kit, id, "{\"final_count\":3}");
-    pawl_kit_close(&kit);
+        PAWL_EXPECT_OK(kit, pawl_test_fire_timer(kit->p, id, "tick", &kit->error));
+    PAWL_EXPECT_RESULT(kit, id, "{\"final_count\":3}");
 }

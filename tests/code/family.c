@@ -91,6 +91,31 @@ TEST(code_family, a_patrol_fights_and_walks_on)
     end(&field);
 }
 
+#define LOOSE(has) has(child, patrol) has(await, apart)
+
+PAWL_CODE(loose, LOOSE)
+{
+    PAWL_BEGIN(LOOSE);
+    PAWL_SPAWN_ABANDON(apart, patrol, "{}");
+    PAWL_END;
+}
+
+TEST(code_family, a_child_that_is_abandoned_outlives_its_parent)
+{
+    struct field field;
+    const char *id;
+    char child[27];
+
+    begin(&field);
+    pawl_kit_register(&field.kit, loose());
+    id = pawl_kit_start(&field.kit, "loose", NULL);
+    last_id(&field, child);
+    PAWL_EXPECT_OK(&field.kit, pawl_cancel(field.kit.p, id, NULL, NULL, NULL, &field.kit.error));
+    PAWL_EXPECT_STATE(&field.kit, id, "cancelled");
+    PAWL_EXPECT_STATE(&field.kit, child, "running");
+    end(&field);
+}
+
 /* E26: a child that fails reaches its parent as the failure of the spawn. */
 TEST(code_family, a_child_that_fails_or_is_cancelled_fails_its_parent_unless_handled)
 {

@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import threading
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
@@ -76,6 +77,32 @@ def test_without_its_module_an_instance_is_there_and_waits(shell):
     shell.stop(child)
 
 
+def test_e22_the_place_and_the_variables_are_a_table(shell):
+    child, address = shell.serve("--test", "--module", module(shell, ROOT / "examples/code/flows.c"))
+    web = Web(address)
+    id = web.create(definition="buff", subject_ref="42", input={"duration_secs": 9})
+
+    def look():
+        query = "SELECT id, definition, status, phase, state ->> '$.stacks', subject_ref FROM pawl_code"
+        return shell.json("sql", query)["rows"]
+
+    assert look() == [[id, "buff", "suspended", "buffed", 1, "42"]], look()
+    web.expect(202, "POST", "/v1/instances/%s/signals" % id, {"name": "stack", "payload": 4})
+    assert look() == [[id, "buff", "suspended", "buffed", 5, "42"]], look()
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % id)
+    assert look() == [[id, "buff", "cancelled", "buffed", 5, "42"]], look()
+    shell.stop(child)
+
+
+def test_without_a_server_resume_runs_an_instance_of_a_module_to_its_end(shell):
+    flows = module(shell, ROOT / "examples/code/flows.c")
+    child, address = shell.serve("--module", flows)
+    id = Web(address).create(definition="counter", input={"iterations": 1})
+    shell.stop(child)
+    shell.pawl("resume", id, "--module", flows)
+    assert shell.json("show", id)["result"] == {"final_count": 1}
+
+
 def test_every_store_of_a_server_has_the_module(shell):
     child, address = shell.serve("--test", "--module", module(shell, ROOT / "examples/code/flows.c"))
     web = Web(address)
@@ -143,6 +170,45 @@ def test_a_poisoned_instance_goes_on_with_a_module_that_was_set_right(shell):
     web.expect(200, "POST", "/v1/instances/%s/resume" % id)
     web.expect(202, "POST", "/v1/instances/%s/signals" % id, {"name": "crash"})
     assert web.get("/v1/instances/" + id).json["status"] == "completed"
+    shell.stop(child)
+
+
+def test_an_answer_whose_turn_ends_its_process_is_kept_and_handled_at_resume(shell):
+    path = bad(shell)
+    child, address = shell.serve("--test", "--module", path)
+    web = Web(address)
+    id = web.create(definition="asker")
+    step = web.get("/v1/instances/%s/steps" % id).json["steps"][0]["step_id"]
+    web.expect(200, "POST", "/v1/steps/%s/complete" % step, {"result": 7})
+    expect_held(web, id, "ended its process twice")
+    web.refused("lease-lost", "POST", "/v1/steps/%s/complete" % step, {"result": 8})
+    shell.stop(child)
+    child = shell.begin("serve", "--listen", "127.0.0.1:0", "--test", "--module", path, env={"PAWL_TEST_HEALED": "1"})
+    web = Web(child.stdout.readline().decode().split()[4])
+    web.expect(200, "POST", "/v1/instances/%s/resume" % id)
+    web.expect(200, "POST", "/v1/test/advance", {"by": "0s"})
+    assert web.get("/v1/instances/" + id).json["result"] == {"answer": 7}
+    assert web.expect(200, "POST", "/v1/verify").json["valid"]
+    shell.stop(child)
+
+
+def test_a_turn_that_takes_long_holds_up_its_own_instance_alone(shell):
+    child, address = shell.serve("--test", "--module", bad(shell), "--module-time", "60000")
+    web = Web(address)
+    long, calm = (web.create(definition="bad") for _ in range(2))
+    answers = []
+    holder = threading.Thread(target=lambda: answers.append(
+        Web(address).expect(202, "POST", "/v1/instances/%s/signals" % long, {"name": "hold"})))
+    holder.start()
+    while not (shell.folder / "held").exists():
+        pass
+    for _ in range(5):
+        web.expect(202, "POST", "/v1/instances/%s/signals" % calm, {"name": "sit"})
+    assert not answers, "it should wait for its gate still"
+    (shell.folder / "gate").write_text("")
+    holder.join()
+    assert answers
+    assert web.get("/v1/instances/%s/variables" % calm).json["variables"]["calm"] == 5
     shell.stop(child)
 
 

@@ -114,6 +114,7 @@ SQLITE_TEST(an_older_schema_is_migrated)
         "DROP VIEW pawl_transitions; DROP VIEW pawl_steps; DROP VIEW pawl_labels;"
         "DROP VIEW workflows; DROP VIEW workflow_steps; DROP VIEW pawl_timers;"
         "DROP VIEW pawl_attempted; DROP VIEW pawl_attempts; DROP VIEW pawl_tree;"
+        "DROP VIEW pawl_code;"
         " DROP TABLE pawl_label; DROP INDEX pawl_instance_definition;"
         "ALTER TABLE pawl_step DROP COLUMN lease; ALTER TABLE pawl_step DROP COLUMN lease_ms;"
         "DROP TABLE pawl_key; DROP TABLE pawl_pause; DROP TABLE pawl_kept; DROP TABLE pawl_child;"

@@ -84,6 +84,10 @@ static const struct cli_option cancel_options[] = {
     { "approve", "WHO", OPTION_TEXT, NULL, "with --test: who approves every gate; any number of them" }, \
     { "reject", "WHO", OPTION_TEXT, NULL, "with --test: who rejects every gate" }
 
+#define OPTIONS_MODULE \
+    { "module", "FILE", OPTION_TEXT, NULL, "load code types from a shared object; may be given again" }, \
+    { "module-time", "MS", OPTION_NUMBER, NULL, "how long one turn of a module's code may take (5000)" }
+
 static const struct cli_option resume_options[] = {
     { "reason", "TEXT", OPTION_TEXT, "reason", "why; kept word for word" },
     OPTION_ACTOR,
@@ -92,6 +96,7 @@ static const struct cli_option resume_options[] = {
     OPTION_STUB,
     { "test", NULL, OPTION_FLAG, NULL, "of a store that `run --test` made: go on by its clock" },
     OPTIONS_TRIAL,
+    OPTIONS_MODULE,
     { 0 },
 };
 
@@ -161,6 +166,7 @@ static const struct cli_option run_options[] = {
     OPTION_CONFIG,
     OPTION_STUB,
     { "test", NULL, OPTION_FLAG, NULL, "by a clock that need not be waited for; in memory, unless --store says where" },
+    OPTIONS_MODULE,
     OPTIONS_TRIAL,
     { 0 },
 };
@@ -183,8 +189,7 @@ static const struct cli_option serve_options[] = {
     { "tls-key", "FILE", OPTION_TEXT, NULL, "and its private key (PEM)" },
     { "allow-exec", NULL, OPTION_FLAG, NULL, "flows may run programs of this machine" },
     { "log-format", "FORMAT", OPTION_TEXT, NULL, "a line for each request on stderr: logfmt or json" },
-    { "module", "FILE", OPTION_TEXT, NULL, "load code types from a shared object; may be given again" },
-    { "module-time", "MS", OPTION_NUMBER, NULL, "how long one turn of a module's code may take (5000)" },
+    OPTIONS_MODULE,
     { 0 },
 };
 

@@ -1,0 +1,58 @@
+/* mails.c - mails that nobody waits for: made, and used again. */
+#include "engine/engine_int.h"
+
+/* Waking thousands takes as many mails, one after the other: what they hold is used again. */
+static struct mail *take_spare(struct engine *engine)
+{
+    struct mail *mail = engine->spare_mails;
+    struct scope own;
+
+    if (!mail)
+        return NULL;
+    engine->spare_mails = mail->next;
+    engine->spare_count--;
+    own = mail->own;
+    own.trace = STR_NONE; /* of who sent it before */
+    *mail = (struct mail){ .own = own };
+    return mail;
+}
+
+struct mail *mail_new(struct engine *engine)
+{
+    struct mail *mail = take_spare(engine);
+
+    if (!mail) {
+        mail = heap_new(engine->heap, sizeof *mail);
+        if (!mail)
+            return NULL;
+        scope_init(&mail->own, engine->heap, LIMIT_SCOPE);
+    }
+    mail->is_owned = true;
+    return mail;
+}
+
+void mail_free(struct engine *engine, struct mail *mail)
+{
+    if (engine->spare_count < MAILS_SPARED) {
+        scope_clear(&mail->own);
+        if (mail->own.arena.used <= SPARE_BYTES) {
+            mail->next = engine->spare_mails;
+            engine->spare_mails = mail;
+            engine->spare_count++;
+            return;
+        }
+    }
+    scope_fini(&mail->own);
+    heap_free(engine->heap, mail, sizeof *mail);
+}
+
+void mail_fini(struct engine *engine)
+{
+    while (engine->spare_mails) {
+        struct mail *mail = engine->spare_mails;
+
+        engine->spare_mails = mail->next;
+        scope_fini(&mail->own);
+        heap_free(engine->heap, mail, sizeof *mail);
+    }
+}

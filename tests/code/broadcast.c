@@ -1,0 +1,104 @@
+/* broadcast.c - a broadcast touches whom it reaches, however many others have subscribed (E14). Counted in
+ * what SQLite does: steps of its machine, and steps of scans. */
+#include "lib/test.h"
+#include <pawl_code.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GROUP 10
+
+#define LISTENER(has)                                                                              \
+    has(input, uint32_t, group)                                                                    \
+    has(var, uint32_t, heard)                                                                      \
+    has(timer, Tire)                                                                               \
+    has(signal, Call)                                                                              \
+    has(await, listening)
+
+PAWL_CODE(listener, LISTENER)
+{
+    PAWL_BEGIN(LISTENER);
+    PAWL_SUBSCRIBE(Call, pawl_turn_text(turn, "%u", (unsigned)self->group));
+    for (;;) {
+        PAWL_SELECT(listening) {
+            PAWL_ON_SIGNAL(Call) self->heard++;
+            PAWL_ON_TIMER(Tire, PAWL_DAYS(1)) break;
+        } PAWL_AWAIT;
+    }
+    PAWL_END;
+}
+
+struct count {
+    long steps, scans;
+};
+
+static int count_statement(unsigned what, void *context, void *statement, void *time)
+{
+    struct count *count = context;
+
+    (void)what;
+    (void)time;
+    count->steps += sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 1);
+    count->scans += sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_FULLSCAN_STEP, 1);
+    return 0;
+}
+
+static void run(sqlite3 *db, const char *sql)
+{
+    EXPECT_EQ(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+}
+
+static void subscribe(pawl *p, sqlite3 *db, int count)
+{
+    pawl_error error;
+    pawl_id id;
+
+    run(db, "BEGIN IMMEDIATE");
+    for (int i = 0; i < count; i++) {
+        char input[32];
+
+        snprintf(input, sizeof input, "{\"group\":%d}", i / GROUP);
+        EXPECT_OK(pawl_create(p, &(pawl_create_args){ .definition = "listener", .input = input },
+                              &id, &error));
+    }
+    run(db, "COMMIT");
+}
+
+/* What one broadcast to ten costs where `count` have subscribed. */
+static struct count broadcast_among(int count)
+{
+    char folder[] = "/tmp/pawl-broadcast-XXXXXX", path[64], command[96], *out;
+    struct count counted = { 0 };
+    pawl_error error;
+    sqlite3 *db;
+    pawl *p;
+
+    EXPECT(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/host.db", folder);
+    EXPECT_EQ(sqlite3_open(path, &db), SQLITE_OK);
+    run(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF");
+    EXPECT_OK(pawl_attach(&p, db, NULL, &error));
+    EXPECT_OK(pawl_code_register(p, listener(), &error));
+    EXPECT_EQ(sqlite3_trace_v2(db, SQLITE_TRACE_PROFILE, count_statement, &counted), SQLITE_OK);
+    subscribe(p, db, count); /* with it on: what statements have counted so far is forgotten */
+    counted = (struct count){ 0 };
+    EXPECT_OK(pawl_call(p, "signal.broadcast", "{\"name\":\"call\",\"filter\":3}", &out, &error));
+    EXPECT_HAS(out, "\"delivered\":10");
+    pawl_free(p, out);
+    pawl_close(p);
+    sqlite3_close(db);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    EXPECT(system(command) == 0);
+    return counted;
+}
+
+TEST(code_broadcast, a_broadcast_to_ten_costs_the_same_among_two_thousand_as_among_a_hundred)
+{
+    struct count few = broadcast_among(100), many = broadcast_among(2000);
+
+    EXPECT(few.steps > 100);
+    EXPECT(many.steps < few.steps + few.steps / 10);
+    EXPECT(many.scans <= few.scans);
+}
