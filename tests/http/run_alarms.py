@@ -57,6 +57,23 @@ def test_an_alarm_happens_once_whichever_commit_its_server_dies_at(shell):
             shell.stop(child)
 
 
+def test_an_alarm_may_reach_many_and_nothing_that_is_for_whoever_asks(shell):
+    """Any writing operation, later (B40)."""
+    web = Web(shell.serve("--test")[1])
+    web.expect(201, "PUT", "/v1/definitions/hear", {"steps": {"start": {"name": "a", "wait": {"signal": "go"}, "done": True}}})
+    heard = [web.create(definition="hear", correlation_id="C") for _ in range(3)]
+    web.expect(201, "POST", "/v1/alarms", {"after": "1h", "operation": "signal.broadcast", "input": {"name": "go"}})
+    web.expect(201, "POST", "/v1/alarms", {"after": "2h", "operation": "instance.cancel_many", "input": {"correlation_id": "C"}})
+    web.expect(200, "POST", "/v1/test/advance", {"by": "1h"})
+    late = web.create(definition="hear", correlation_id="C")
+    web.expect(200, "POST", "/v1/test/advance", {"by": "1h"})
+    assert [web.get("/v1/instances/" + id).json["status"] for id in heard + [late]] == ["completed"] * 3 + ["cancelled"]
+    for operation, given in (("step.claim", {"tools": ["a"], "worker": "w"}), ("batch", {}), ("test.advance", {"by": "1s"}),
+                             ("instance.get", {"instance_id": late}), ("token.create", {"scopes": "read"})):
+        web.refused("invalid-request", "POST", "/v1/alarms", {"after": "1h", "operation": operation, "input": given})
+    assert web.expect(200, "POST", "/v1/verify").json["valid"]
+
+
 def test_whoever_sets_an_alarm_must_be_allowed_to_do_what_it_does(shell):
     shell.pawl("define", ORDER)
     order = shell.json("start", "order")["instance_id"]
