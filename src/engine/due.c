@@ -49,7 +49,7 @@ static int64_t due_at(struct engine *engine)
     if (flush_ms > 0 && base_ms(engine) + flush_ms < at_ms)
         at_ms = base_ms(engine) + flush_ms;
     if (engine->later) {
-        retry_ms = engine->later->retry_at_ms - engine->env->tick_ms(engine->env);
+        retry_ms = mail_retry_ms(engine) - engine->env->tick_ms(engine->env);
         if (retry_ms <= 0)
             return BELL_NOW;
         if (base_ms(engine) + retry_ms < at_ms)
