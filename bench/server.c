@@ -90,9 +90,44 @@ static void measure_loaded(struct bench *bench)
     store_remove(bench, "small.db");
 }
 
+/* Flows that wait for a signal, in a store that a server has just opened: they are rows, and nothing
+ * in memory. Against the same server with one such flow. */
+static double waiting_mib(struct bench *bench, size_t count)
+{
+    static const char text[] = "name: waits\nsteps:\n  a: {wait: {signal: go}, done: true}\n";
+    struct server server;
+    struct crowd crowd;
+    double resident;
+
+    crowd_make_of(bench, "waits.db", text, "waits", count, &crowd);
+    crowd_free(&crowd);
+    server_start(bench, "waits.db", &server);
+    rest_ms(SETTLE_MS);
+    resident = resident_mib(server.pid);
+    server_stop(&server);
+    store_remove(bench, "waits.db");
+    return resident;
+}
+
+static void measure_waiting(struct bench *bench)
+{
+    size_t count = bench->quick ? 2000 : 50000;
+    double one = waiting_mib(bench, 1), all = waiting_mib(bench, count);
+    struct row row = { .key = "resident_per_suspended_b",
+                       .what = "resident: each suspended flow",
+                       .unit = "B",
+                       .sense = AT_MOST,
+                       .gate = 100 };
+
+    row.value = all > one ? (all - one) * (1 << 20) / (double)count : 0;
+    beside(&row, "%.1f MiB with %zu, %.1f MiB with one", all, count, one);
+    report(bench, &row);
+}
+
 void measure_server(struct bench *bench)
 {
     measure_empty(bench);
+    measure_waiting(bench);
     measure_loaded(bench);
 }
 

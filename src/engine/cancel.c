@@ -26,8 +26,8 @@ static bool went_along(struct engine *engine, struct scope *scope, str id, uint6
            slot->definition->states[head.state].terminal == TERMINAL_CANCEL;
 }
 
-/* Flows and code before machines, each kind oldest first: a parent is cancelled before its children,
- * and does not hear of their end instead. */
+/* Flows and code before machines, each kind oldest first: a parent is cancelled before its
+ * children, and does not hear of their end instead. */
 static pawl_status order_fires(struct engine *engine, struct scope *scope, struct batch_fire *fires,
                                uint32_t count, uint32_t *first_machine)
 {
@@ -58,9 +58,8 @@ static pawl_status count_fires(struct engine *engine, struct scope *scope,
                                struct cancelled *out)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (fires[i].status == PAWL_OK ||
-            (fires[i].status == PAWL_TERMINAL &&
-             went_along(engine, scope, fires[i].args.id, begun_pos)))
+        if (fires[i].status == PAWL_OK || (fires[i].status == PAWL_TERMINAL &&
+                                           went_along(engine, scope, fires[i].args.id, begun_pos)))
             out->cancelled++;
         else if (is_refusal(fires[i].status))
             out->refused++;

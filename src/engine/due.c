@@ -50,7 +50,7 @@ static int64_t retry_at(struct engine *engine)
     int64_t tick_ms = engine->env->tick_ms(engine->env), at_ms = INT64_MAX;
 
     if (engine->later)
-        at_ms = engine->later->retry_at_ms;
+        at_ms = mail_retry_ms(engine);
     if (engine->ready_lost && engine->ready_look_ms < at_ms)
         at_ms = engine->ready_look_ms;
     if (at_ms == INT64_MAX)

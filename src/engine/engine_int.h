@@ -219,6 +219,7 @@ pawl_status actor_step(struct actor *actor, const struct event *event, struct sc
 void actor_restamp(struct actor *actor, const struct decision *decision); /* after its commit */
 pawl_status actor_decide(struct engine *engine, struct actor *actor, const struct event *event,
                          struct scope *scope, struct decision *out, struct job **jobs);
+void actor_compact(struct actor *actor); /* what was folded away goes, now and then */
 pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t instance,
                         const struct event *event, const struct fire_args *fire,
                         struct fired *out); /* fire and out may be NULL */
@@ -289,6 +290,7 @@ void claims_fini(struct engine *engine);
 void claim_tell(const struct claimed *claim, const struct decision *decision);
 void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *claim,
                     struct job *job);
+int64_t mail_retry_ms(const struct engine *engine);
 void mail_deliver(struct engine *engine, struct actor *actor, struct mail *mail);
 /* Those that are not done, before any of them is decided, and to the drain together; lock held. */
 void mail_deliver_all(struct engine *engine, struct mail *mails, uint32_t count);

@@ -140,6 +140,7 @@ struct intern_table {
 #define FLUSH_AFTER_MS   10     /* quiet time before rows that lag are put right */
 #define TOOL_GRACE_MS    1000   /* a program is ended this long after its step has timed out */
 #define CLOCK_BEHIND_MS  60000  /* a wall clock this far behind the store's is worth a warning */
+#define POISON_AT        2u     /* an event that cannot be decided so often holds its instance */
 #define RETRY_STORE_MS   1000   /* an event that met a failing store is tried again after this */
 #define LEASE_DEFAULT_MS 120000 /* B33 */
 #define CHAIN_DRAFTS     64u    /* pure steps end in the decision that began them, up to this many */
@@ -160,6 +161,7 @@ struct mail {
     pawl_status status;
     bool is_done;
     bool is_owned;            /* nobody waits: freed when done */
+    bool is_poison;           /* it held its instance: tried again when that is resumed */
     bool holds_place;         /* STEP_START: counted in jobs_under_way until a job takes it over */
     int64_t retry_at_ms;      /* by the monotonic clock: the store failed, try again then */
     bool may_ride;            /* an answer of a worker's turn: decided with others of its instance */
@@ -183,6 +185,7 @@ struct actor {
     uint32_t state, seq, snapshot_seq;
     uint32_t generation; /* the engine's, when this was loaded */
     size_t bytes_since_snapshot, snapshot_size;
+    uint32_t failures; /* events in a row that nobody waits for and that could not be decided */
     bool is_loaded, busy, is_test;
     bool is_paused; /* when its present event was decided */
     struct mail *first, *last;

@@ -93,3 +93,10 @@ void actor_restamp(struct actor *actor, const struct decision *decision)
     for (uint32_t i = 0; behavior->restamp && i < decision->count; i++)
         behavior->restamp(actor->memory, &decision->drafts[i].effects);
 }
+
+/* The arena of a long-lived actor holds what was folded away: load it afresh now and then. */
+void actor_compact(struct actor *actor)
+{
+    if (actor->arena.used > ACTOR_BYTES && actor->arena.used > 8 * actor->snapshot_size)
+        actor->is_loaded = false;
+}

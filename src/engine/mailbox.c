@@ -16,7 +16,7 @@ struct turn {
     struct job *jobs;
     struct birth *births;
     struct mail *riders; /* answers decided on top of it, the last one first */
-    bool is_poison;      /* its code ended its process, more than once */
+    bool is_poison;      /* more than once its code ended its process, or it could not be decided */
     struct request request;
     struct decision_request decide;
 };
@@ -28,12 +28,13 @@ static bool set_aside(struct engine *engine, struct mail *mail, pawl_status stat
 {
     if (!mail->is_owned || mail->group ||
         (status != PAWL_STORAGE_FAILURE && status != PAWL_OUTCOME_UNKNOWN &&
-         status != PAWL_NO_MEMORY))
+         status != PAWL_NO_MEMORY && !(mail->is_poison && status == PAWL_PAUSED)))
         return false;
     if (mail->event.kind == EVENT_STEP_START) {
         steps_lose_ready(engine);
         return false;
     }
+    engine->mail_under_way -= mail->is_poison; /* it rests until somebody resumes its instance */
     mail->retry_at_ms = engine->env->tick_ms(engine->env) + RETRY_STORE_MS;
     mail->next = engine->later;
     engine->later = mail;
@@ -164,13 +165,6 @@ static void turn_over(struct engine *engine, struct request *request)
     heap_free(engine->heap, turn, sizeof *turn);
 }
 
-/* The arena of a long-lived actor holds what was folded away: load it afresh now and then. */
-static void compact(struct actor *actor)
-{
-    if (actor->arena.used > ACTOR_BYTES && actor->arena.used > 8 * actor->snapshot_size)
-        actor->is_loaded = false;
-}
-
 /* The next answer of the same kind that waits for the same instance; NULL: none. */
 static struct mail *take_rider(struct engine *engine, const struct turn *turn, uint32_t count)
 {
@@ -216,12 +210,46 @@ static pawl_status ride_along(struct engine *engine, struct turn *turn, struct s
     return PAWL_OK;
 }
 
+/* An event that nobody waits for is tried again; one that can never be decided would be for ever.
+ * At the second time its instance is held, with the words: whoever resumes it tries it once more.
+ */
+static void note_failure(struct turn *turn, struct scope *scope, pawl_status status)
+{
+    struct actor *actor = turn->actor;
+
+    if (status != PAWL_NO_MEMORY || !turn->mail->is_owned) {
+        actor->failures = status ? actor->failures : 0;
+        return;
+    }
+    if (++actor->failures < POISON_AT)
+        return;
+    turn->is_poison = turn->mail->is_poison = true;
+    scope_fail(
+        scope, PAWL_NO_MEMORY,
+        "poison: an event (of attempt %u) could not be decided, %u times: it needs more memory "
+        "than one decision may have; resume the instance to try once more",
+        turn->mail->event.ordinal, actor->failures);
+}
+
+/* As long as its instance is held, before anything is loaded: that may be what it cannot. */
+static pawl_status poison_rests(struct engine *engine, struct turn *turn, struct scope *scope)
+{
+    bool is_paused = false;
+    pawl_status status = turn->mail->is_poison
+                             ? pause_look(engine, scope, turn->actor->instance, &is_paused)
+                             : PAWL_OK;
+
+    return is_paused ? pause_refusal(scope) : status;
+}
+
 static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct scope *scope)
 {
     struct actor *actor = turn->actor;
-    pawl_status status;
+    pawl_status status = poison_rests(engine, turn, scope);
 
-    compact(actor);
+    if (status)
+        return status;
+    actor_compact(actor);
     status = actor_load(engine, scope, actor);
     turn->mail->event.at_ms = engine_now_ms(engine);
     turn->decide = (struct decision_request){ .instance = actor->instance,
@@ -242,6 +270,7 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
         status =
             actor_decide(engine, actor, &turn->mail->event, scope, &turn->decision, &turn->jobs);
     turn->is_poison = status == PAWL_PAUSED && !actor->is_paused;
+    note_failure(turn, scope, status);
     if (!status)
         status = ride_along(engine, turn, scope);
     if (!status)
@@ -383,15 +412,18 @@ void mail_deliver_all(struct engine *engine, struct mail *mails, uint32_t count)
 /* An event that met a failing store, when its time has come. */
 static bool try_again(struct engine *engine)
 {
-    struct mail *mail = engine->later;
+    struct mail **link = &engine->later, *mail;
+    int64_t now_ms = *link ? engine->env->tick_ms(engine->env) : 0;
     struct actor *actor;
 
-    if (!mail || engine->stopping || engine->env->tick_ms(engine->env) < mail->retry_at_ms)
-        return false;
-    actor = actor_get(engine, mail->instance);
+    while (*link && now_ms < (*link)->retry_at_ms)
+        link = &(*link)->next;
+    mail = *link;
+    actor = mail && !engine->stopping ? actor_get(engine, mail->instance) : NULL;
     if (!actor)
         return false;
-    engine->later = mail->next;
+    *link = mail->next;
+    engine->mail_under_way += mail->is_poison;
     mail_deliver(engine, actor, mail);
     return true;
 }
@@ -462,18 +494,4 @@ void mail_drop_all(struct engine *engine)
         engine->later = mail->next;
         mail_free(engine, mail);
     }
-}
-
-bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail)
-{
-    struct actor *actor = actor_get(engine, instance);
-
-    ASSERT(mail->is_owned);
-    if (!actor)
-        return false;
-    engine->mail_under_way++;
-    mail->instance = instance;
-    mail_deliver(engine, actor, mail);
-    engine_ring(engine);
-    return true;
 }

@@ -1,4 +1,5 @@
-/* mails.c - mails that nobody waits for: made, and used again. */
+/* mails.c - events that nobody waits for: tools that answer, timers, children. They own themselves.
+ * Made, sent, and used again. */
 #include "engine/engine_int.h"
 
 /* Waking thousands takes as many mails, one after the other: what they hold is used again. */
@@ -55,4 +56,28 @@ void mail_fini(struct engine *engine)
         scope_fini(&mail->own);
         heap_free(engine->heap, mail, sizeof *mail);
     }
+}
+
+/* When the first of those that were set aside is tried again; lock held, and there is one. */
+int64_t mail_retry_ms(const struct engine *engine)
+{
+    int64_t first_ms = INT64_MAX;
+
+    for (const struct mail *mail = engine->later; mail; mail = mail->next)
+        first_ms = mail->retry_at_ms < first_ms ? mail->retry_at_ms : first_ms;
+    return first_ms;
+}
+
+bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail)
+{
+    struct actor *actor = actor_get(engine, instance);
+
+    ASSERT(mail->is_owned);
+    if (!actor)
+        return false;
+    engine->mail_under_way++;
+    mail->instance = instance;
+    mail_deliver(engine, actor, mail);
+    engine_ring(engine);
+    return true;
 }

@@ -1,7 +1,9 @@
 /* engine_pause.c - pause and resume, of every kind, on every backend (DESIGN.md, "pause sets a
  * flag"). */
+#include "base/limits.h"
 #include "engine_fixture.h"
 #include <stdio.h>
+#include <stdlib.h>
 
 #define TRIP                                                                                       \
     "name: trip\nsteps:\n  start: {name: pack, tool: pack, next: fold}\n"                          \
@@ -200,4 +202,54 @@ WORLD_TEST(pause, a_repeated_pause_with_a_key_is_answered_as_the_first_time)
     EXPECT_OK(world_fire(world, id, "pay")); /* neither was done again */
     EXPECT_EQ(ask(world, "instance.resume", id, key, ""), PAWL_CONFLICT);
     world_expect_valid(world);
+}
+
+/* ---- Poison ---- */
+
+#define BRANCHES 90 /* of a megabyte each: more than one decision may hold, when it is restored */
+
+static void answer_much(void *context, const pawl_tool_call *call, pawl_tool_answer *answer)
+{
+    (void)call;
+    pawl_answer_result(answer, context);
+}
+
+static void define_large(struct world *world)
+{
+    struct buf text;
+
+    buf_init(&text, &heap_libc, LIMIT_TEXT);
+    buf_fmt(&text, "name: large\ndo:\n  - dopar:\n");
+    for (int i = 0; i < BRANCHES; i++)
+        buf_fmt(&text, "    - {action: much, payload: {}, name: k%d}\n", i);
+    buf_fmt(&text, "  - {action: set, payload: {");
+    for (int i = 0; i < BRANCHES; i++)
+        buf_fmt(&text, "%sk%d: '{{steps.k%d.result.x}}'", i ? ", " : "", i, i);
+    buf_fmt(&text, "}}\n%c", 0);
+    world_define(world, text.data);
+    buf_fini(&text);
+}
+
+/* Issue 5 section 2, DESIGN.md section 2 (lost and poison): a named reason in `why`, and no end of
+ * trying without it; resumed, it is tried once more. */
+TEST(pause_memory, an_event_that_can_never_be_decided_holds_its_instance)
+{
+    struct world here, *world = &here;
+    char *much = malloc(1000003);
+    const char *id;
+
+    world_begin(world, "memory");
+    memset(much, 'x', 1000002);
+    much[0] = much[1000001] = '"';
+    much[1000002] = '\0';
+    EXPECT_OK(pawl_tool_register(world->p, "much", answer_much, much, &world->error));
+    define_large(world);
+    id = world_create(world, "large", "{}");
+    world_advance(world, 1100);
+    EXPECT_OK(ask(world, "instance.why", id, "", "\"kind\":\"pause\",\"name\":\"poison: an event"));
+    EXPECT_OK(ask(world, "instance.resume", id, "", "\"status\":\"running\""));
+    world_advance(world, 1100); /* tried once more */
+    EXPECT_OK(ask(world, "instance.why", id, "", "poison: an event"));
+    world_end(world);
+    free(much);
 }
