@@ -184,14 +184,17 @@ pawl_status recover_steps(struct engine *engine, struct scope *scope)
 void recover_ready(struct engine *engine)
 {
     struct scope scope;
+    pawl_status status;
 
     scope_init(&scope, engine->heap, LIMIT_SCOPE);
     pthread_mutex_lock(&engine->lock);
     steps_forget_ready(engine);
+    engine->ready_lost = false; /* what is lost from here on is looked for once more */
     pthread_mutex_unlock(&engine->lock);
-    if (recover_all(engine, &scope, false) == PAWL_OK)
-        engine->ready_lost = false;
+    status = recover_all(engine, &scope, false);
     pthread_mutex_lock(&engine->lock);
+    if (status) /* not now: a host that asks when there is something to do must not be told "now" */
+        steps_lose_ready(engine);
     engine_changed(engine);
     pthread_mutex_unlock(&engine->lock);
     scope_fini(&scope);
