@@ -5,6 +5,7 @@
  * was right after the entry that made the attempt. */
 #include "api/ops_int.h"
 #include "base/limits.h"
+#include "engine/workers.h"
 #include "flow/flow.h"
 
 struct fold {

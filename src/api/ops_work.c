@@ -4,6 +4,7 @@
 #include "api/ops_int.h"
 #include "base/limits.h"
 #include "base/time.h"
+#include "engine/workers.h"
 #include "flow/flow.h"
 
 #define CLAIM_MAX   1000

@@ -94,8 +94,10 @@ static struct arena_block *add_block(struct arena *arena, size_t size)
     struct arena_block *block;
 
     ASSERT(arena->used <= arena->limit);
-    if (arena->limit - arena->used < sizeof *block + size)
+    if (arena->limit - arena->used < sizeof *block + size) {
+        arena->is_full = true;
         return NULL;
+    }
     size = next_block_size(arena, size);
     block = heap_resize(arena->heap, NULL, 0, sizeof *block + size);
     if (!block)

@@ -14,6 +14,7 @@ struct arena {
     size_t used, limit; /* bytes taken from the heap, and how many may be */
     size_t least;       /* of data in a block */
     bool failed;
+    bool is_full; /* it once failed for its limit, not for want of memory; stays */
 };
 
 void arena_init(struct arena *arena, const struct heap *heap, size_t limit);

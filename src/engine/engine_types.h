@@ -13,6 +13,7 @@
 #include "base/planted.h"
 #include "engine/engine.h"
 #include "engine/heads.h"
+#include "engine/workers.h"
 #include "flow/flow.h"
 #include "tool/tool.h"
 #include <pthread.h>

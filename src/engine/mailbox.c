@@ -217,7 +217,10 @@ static void note_failure(struct turn *turn, struct scope *scope, pawl_status sta
 {
     struct actor *actor = turn->actor;
 
-    if (status != PAWL_NO_MEMORY || !turn->mail->is_owned) {
+    bool is_full =
+        scope->arena.is_full || actor->arena.is_full; /* no want of memory, which passes */
+
+    if (status != PAWL_NO_MEMORY || !turn->mail->is_owned || !is_full) {
         actor->failures = status ? actor->failures : 0;
         return;
     }

@@ -14,6 +14,7 @@ static struct mail *take_spare(struct engine *engine)
     engine->spare_count--;
     own = mail->own;
     own.trace = STR_NONE; /* of who sent it before */
+    own.arena.is_full = false;
     *mail = (struct mail){ .own = own };
     return mail;
 }

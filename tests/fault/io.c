@@ -58,12 +58,13 @@ static void fail_by(const char *name, bool in_place, struct disk_plan plan, uint
            tally.rounds, tally.refusals, tally.unknowns);
 }
 
-/* Every second n in the long tier; from day to day every sixth, where a fault lasts every twelfth.
+/* Every second n in the long tier; from day to day every tenth, where a fault lasts every
+ * twentieth.
  */
 static void fail_each(const char *name, bool in_place, struct disk_plan plan)
 {
     stage_begin();
-    fail_by(name, in_place, plan, stage_is_long() ? 2 : plan.for_ever ? 12 : 6);
+    fail_by(name, in_place, plan, stage_is_long() ? 2 : plan.for_ever ? 20 : 10);
 }
 
 #define IO_TEST(scenario, test_name, in_place, ...)                                                \
@@ -118,7 +119,7 @@ static void fail_here_and_there(const char *name, uint64_t first)
     stage_begin();
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
         struct disk_plan plan = plans[i].plan;
-        uint64_t stride = stage_is_long() ? 1 : plan.ops == DISK_ALL ? 53 : 23;
+        uint64_t stride = stage_is_long() ? 1 : plan.ops == DISK_ALL ? 101 : 43;
 
         plan.at = stage_is_long() ? 1 : 1 + (first + 13 * i) % stride;
         fail_by(name, plans[i].in_place, plan, stride);

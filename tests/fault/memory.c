@@ -92,7 +92,7 @@ static void fail_sqlites_by(const char *name, bool for_ever, uint64_t stride)
 static void fail_each_of_sqlites(const char *name, bool for_ever)
 {
     stage_begin();
-    fail_sqlites_by(name, for_ever, stage_is_long() ? 5 : 97);
+    fail_sqlites_by(name, for_ever, stage_is_long() ? 5 : 241);
 }
 
 #define MEMORY_TESTS(scenario)                                                                     \
@@ -135,7 +135,7 @@ static void fail_here_and_there(const char *name, uint64_t stride)
     for (int mode = FAULT_ONCE; mode <= FAULT_FOR_EVER; mode++) {
         fail_ours_by(name, false, mode, stride);
         fail_ours_by(name, true, mode, 2 * stride - 1);
-        fail_sqlites_by(name, mode == FAULT_FOR_EVER, stage_is_long() ? 5 : 20 * stride);
+        fail_sqlites_by(name, mode == FAULT_FOR_EVER, stage_is_long() ? 5 : 40 * stride);
     }
 }
 

@@ -68,6 +68,8 @@ struct http_server *visit_server(struct MHD_Connection *connection); /* NULL: no
 /* page.c: MHD_queue_response() for what is ours. */
 enum MHD_Result queue_answer(struct MHD_Connection *connection, unsigned status,
                              struct MHD_Response *response);
+/* A whole answer as bytes, after which the connection is closed. */
+void print_refusal(const char *id, int http, str body, struct buf *out);
 void visits_age(void *context, uint32_t seconds);
 void on_visit(void *context, struct MHD_Connection *connection, void **kept,
               enum MHD_ConnectionNotificationCode code);

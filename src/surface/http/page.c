@@ -9,7 +9,6 @@
  * what it is. */
 #include "api/world.h"
 #include "surface/http/http_int.h"
-#include "surface/http/porter.h"
 #include <dlfcn.h>
 #include <sys/socket.h>
 
@@ -36,6 +35,16 @@ enum MHD_Result queue_answer(struct MHD_Connection *connection, unsigned status,
                              struct MHD_Response *response)
 {
     return library_queue()(connection, status, response);
+}
+
+void print_refusal(const char *id, int http, str body, struct buf *out)
+{
+    buf_fmt(out,
+            "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\n"
+            "X-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\nConnection: "
+            "close\r\nContent-Length: %zu\r\n\r\n",
+            http, http == 413 ? "Content Too Large" : "Bad Request", id, body.size);
+    buf_str(out, body);
 }
 
 /* The library's status, as ours, with the words for it. */

@@ -101,16 +101,6 @@ static bool keep(struct porter *porter, struct guest *guest, int64_t seconds)
 
 /* ---- Refusing ---- */
 
-void print_refusal(const char *id, int http, str body, struct buf *out)
-{
-    buf_fmt(out,
-            "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\n"
-            "X-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\nConnection: "
-            "close\r\nContent-Length: %zu\r\n\r\n",
-            http, http == 413 ? "Content Too Large" : "Bad Request", id, body.size);
-    buf_str(out, body);
-}
-
 /* One write into an empty socket: it takes a kilobyte. */
 static void refuse(struct porter *porter, struct guest *guest, const struct head_refusal *refusal)
 {

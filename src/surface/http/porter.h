@@ -4,9 +4,6 @@
 
 #include "surface/http/http_int.h"
 
-/* A whole answer, after which the connection is closed. */
-void print_refusal(const char *id, int http, str body, struct buf *out);
-
 /* The daemon is there and takes connections. NULL: errno; the listener is still the caller's. */
 struct porter *porter_start(struct http_server *server, int listener);
 /* No more connections, and the listener is closed. NULL is allowed. */
