@@ -1,6 +1,7 @@
 /* flows.c - flows of ten steps: how many steps a second, and what one leaves on the disk. */
 #include "bench.h"
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,12 +23,15 @@ static void print_flow(const char *tool, char *out, size_t size)
     snprintf(out + used, size - (size_t)used, "  s%d: {tool: last, done: true}\n", STEPS);
 }
 
+static sem_t room; /* for another flow, where as many as may be are kept under way */
+
 /* The tool of the last step: counts those that arrive. */
 static void last(void *context, const pawl_tool_call *call, pawl_tool_answer *answer)
 {
     (void)call;
     pawl_answer_result(answer, "{\"n\":10}");
     __atomic_fetch_add((size_t *)context, 1, __ATOMIC_RELAXED);
+    sem_post(&room);
 }
 
 static void work(void *context, const pawl_tool_call *call, pawl_tool_answer *answer)
@@ -90,15 +94,45 @@ static void run_rounds(pawl *p, const size_t *arrived, size_t count)
     }
 }
 
-/* Rounds of FLOWS_AT_ONCE, begun together, until all have arrived; flows per second. */
+struct stream {
+    pawl *p;
+    double end;
+    size_t begun;
+};
+
+/* Whenever one has arrived the next begins, until the time is over. */
+static void *start_many(void *context)
+{
+    struct stream *stream = context;
+
+    for (;;) {
+        sem_wait(&room);
+        if (now_s() >= stream->end)
+            break;
+        start_flow(stream->p);
+        __atomic_fetch_add(&stream->begun, 1, __ATOMIC_RELAXED);
+    }
+    sem_post(&room); /* the others are to see it too */
+    return NULL;
+}
+
+/* FLOWS_AT_ONCE under way all the time, and at the end all have arrived; flows per second. */
 static double run_flows(pawl *p, const size_t *arrived, double seconds)
 {
     double begin = now_s();
-    size_t wanted = 0;
+    struct stream stream = { .p = p, .end = begin + seconds };
+    size_t first = __atomic_load_n(arrived, __ATOMIC_RELAXED);
+    pthread_t threads[FLOWS_AT_ONCE];
 
-    for (; now_s() - begin < seconds; wanted += FLOWS_AT_ONCE)
-        run_rounds(p, arrived, FLOWS_AT_ONCE);
-    return (double)wanted / (now_s() - begin);
+    sem_init(&room, 0, FLOWS_AT_ONCE);
+    for (size_t i = 0; i < FLOWS_AT_ONCE; i++)
+        if (pthread_create(&threads[i], NULL, start_many, &stream) != 0)
+            die("no thread");
+    for (size_t i = 0; i < FLOWS_AT_ONCE; i++)
+        pthread_join(threads[i], NULL);
+    while (__atomic_load_n(arrived, __ATOMIC_RELAXED) - first < stream.begun)
+        rest_ms(1);
+    return (double)stream.begun / (now_s() - begin);
 }
 
 static double append_rate(struct append *append, double seconds)

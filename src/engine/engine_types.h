@@ -133,7 +133,7 @@ struct intern_table {
     uint32_t slot_count, count;
 };
 
-#define MAILS_SPARED     256u         /* a broadcast's worth, and no more than four megabytes of them */
+#define MAILS_SPARED     256u /* a broadcast's worth, and no more than four megabytes of them */
 #define SPARE_BYTES      (16u << 10)  /* a mail that took more gives it back */
 #define ACTORS_KEPT      2048u        /* remembered while idle; twice as many at most */
 #define ACTOR_BYTES      (256u << 10) /* an actor's arena is rebuilt when it has grown past this */
@@ -144,9 +144,11 @@ struct intern_table {
 #define POISON_AT        2u     /* an event that cannot be decided so often holds its instance */
 #define RETRY_STORE_MS   1000   /* an event that met a failing store is tried again after this */
 #define LEASE_DEFAULT_MS 120000 /* B33 */
-#define CHAIN_DRAFTS     64u    /* pure steps end in the decision that began them, up to this many */
-#define JOBS_QUICK       1024u  /* log, set and fail: under way at once */
-#define JOBS_PER_WORKER  4u     /* other tools */
+#define CHAIN_DRAFTS     64u   /* pure steps end in the decision that began them, up to this many */
+#define JOBS_QUICK       1024u /* log, set and fail: under way at once */
+#define JOBS_PER_WORKER  4u    /* other tools */
+#define JOBS_WHEN_BRISK  16u   /* of them, while each takes no time to speak of */
+#define BRISK_STREAK     64u   /* so many tools in a row that took a millisecond at most */
 
 /* ---- Actors: flows and code, one decision in flight each (mailbox.c) ---- */
 
@@ -161,11 +163,11 @@ struct mail {
     const uint8_t *key;           /* NULL: none */
     pawl_status status;
     bool is_done;
-    bool is_owned;            /* nobody waits: freed when done */
-    bool is_poison;           /* it held its instance: tried again when that is resumed */
-    bool holds_place;         /* STEP_START: counted in jobs_under_way until a job takes it over */
-    int64_t retry_at_ms;      /* by the monotonic clock: the store failed, try again then */
-    bool may_ride;            /* an answer of a worker's turn: decided with others of its instance */
+    bool is_owned;       /* nobody waits: freed when done */
+    bool is_poison;      /* it held its instance: tried again when that is resumed */
+    bool holds_place;    /* STEP_START: counted in jobs_under_way until a job takes it over */
+    int64_t retry_at_ms; /* by the monotonic clock: the store failed, try again then */
+    bool may_ride;       /* an answer of a worker's turn: decided with others of its instance */
     struct mail_group *group; /* of mails that somebody waits for together; may be NULL */
     struct claimed *claim;    /* STEP_START: for a worker elsewhere */
 };
@@ -181,7 +183,7 @@ struct actor {
     void *memory;
     str input;
     str creator, correlation; /* steps run in its name, children inherit both; data NULL: none */
-    str trace; /* of the request that created it: tools are told; data NULL: none */
+    str trace;                /* of the request that created it: tools are told; data NULL: none */
     uint64_t pos;             /* shared: of the last record when it was loaded */
     uint32_t state, seq, snapshot_seq;
     uint32_t generation; /* the engine's, when this was loaded */
@@ -259,11 +261,11 @@ struct engine {
     struct request *first, *last;
     bool draining;
     bool is_telling, has_news; /* see engine_changed() */
-    uint32_t sweepers;     /* wait for the drain to be free */
-    _Atomic bool broken;   /* what is in the store is not known: nothing is written meanwhile */
-    bool commit_failed;    /* the last one did */
-    _Atomic bool stopping; /* threads but the drain end as soon as they can */
-    bool drain_stopping;   /* the others are gone: so does the drain */
+    uint32_t sweepers;         /* wait for the drain to be free */
+    _Atomic bool broken;       /* what is in the store is not known: nothing is written meanwhile */
+    bool commit_failed;        /* the last one did */
+    _Atomic bool stopping;     /* threads but the drain end as soon as they can */
+    bool drain_stopping;       /* the others are gone: so does the drain */
     _Atomic uint32_t generation; /* grows when what actors remember may be wrong */
     struct store_tip tip;
     int64_t test_now_ms;
@@ -303,10 +305,12 @@ struct engine {
     uint64_t *ended;       /* children that have ended and whose parents have not heard of it */
     uint32_t ended_count, ended_capacity, ended_told; /* the first of them have been told */
     _Atomic bool has_amends; /* some flow may have been amended; shared: always */
-    bool ended_lost;                                  /* some of them are in the store only: look */
-    struct mail *later;                               /* events that met a failing store */
-    struct key_turn *key_turns; /* keys whose calls are under way and leave no record of their own */
+    bool ended_lost;         /* some of them are in the store only: look */
+    struct mail *later;      /* events that met a failing store */
+    struct key_turn
+        *key_turns; /* keys whose calls are under way and leave no record of their own */
     uint32_t jobs_under_way, mail_under_way;
+    uint32_t brisk_jobs;           /* that took no time, in a row */
     _Atomic bool ready_lost;       /* a ready step could not be remembered: look for it, */
     int64_t ready_look_ms;         /* by the tick, not before this */
     int64_t next_due_ms;           /* as far as known; INT64_MAX: none */

@@ -202,7 +202,7 @@ pawl_status keys_created(struct engine *engine, struct scope *scope, const struc
                          struct created *out)
 {
     struct definition_slot *slot;
-    struct record last;
+    struct record last = { 0 };
     struct head head;
     pawl_status status = record->what == CONTROL_CREATE
                              ? last_of_creation(engine, scope, record, &last)

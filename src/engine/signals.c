@@ -130,7 +130,7 @@ static pawl_status broadcast_page(struct engine *engine, const uint64_t *numbers
 {
     struct mail_group group = { 0 };
     uint32_t sent = 0;
-    const uint8_t *keys;
+    const uint8_t *keys = NULL;
     pawl_status status = share_key(scope, key, numbers, count, &keys);
 
     if (status)

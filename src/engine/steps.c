@@ -11,15 +11,23 @@ static bool is_quick(str tool)
     return str_is(tool, "log") || str_is(tool, "set") || str_is(tool, "fail");
 }
 
-/* May one more be started now? A started attempt's timeout runs, so that no more are started
- * than will soon be worked on. */
-static bool has_place(struct engine *engine, str tool)
+/* A started attempt's timeout runs, so that no more are started than will soon be worked on. Where
+ * tools take no time, the commits between them do: then as many as a commit can share. Lock held.
+ */
+static uint32_t places(const struct engine *engine)
 {
     uint32_t workers = engine->options.workers ? engine->options.workers : 1;
+
+    return workers * (engine->brisk_jobs < BRISK_STREAK ? JOBS_PER_WORKER : JOBS_WHEN_BRISK);
+}
+
+/* May one more be started now? */
+static bool has_place(struct engine *engine, str tool)
+{
     bool has;
 
     pthread_mutex_lock(&engine->lock);
-    has = engine->jobs_under_way < (is_quick(tool) ? JOBS_QUICK : JOBS_PER_WORKER * workers) &&
+    has = engine->jobs_under_way < (is_quick(tool) ? JOBS_QUICK : places(engine)) &&
           leases_make_room(engine, 1);
     if (has)
         engine->jobs_under_way++;
@@ -320,6 +328,7 @@ static void run_job(struct engine *engine, struct job *job)
                             .created_by = job->creator,
                             .traceparent = job->trace,
                             .attempt = job->call.attempt };
+    int64_t begun_ms = engine->env->tick_ms(engine->env);
 
     pthread_mutex_unlock(&engine->lock);
     engine_id_of(engine, &job->scope, job->instance, job->id);
@@ -335,6 +344,8 @@ static void run_job(struct engine *engine, struct job *job)
     engine->env->reached(engine->env, POINT_AFTER_TOOL);
     pthread_mutex_lock(&engine->lock);
     engine->jobs_under_way -= job->holds_place;
+    engine->brisk_jobs =
+        engine->env->tick_ms(engine->env) - begun_ms > 1 ? 0 : engine->brisk_jobs + 1;
     /* What was killed because we stop has not failed: the next owner finds it lost. */
     if ((!engine->stopping || !result.failed) && answer(engine, job, &result) &&
         !job->call.is_timed)
@@ -404,7 +415,6 @@ static void start_ready(struct engine *engine)
 
 bool steps_run_one(struct engine *engine)
 {
-    uint32_t workers = engine->options.workers ? engine->options.workers : 1;
     struct job *job = engine->jobs;
 
     if (job) {
@@ -414,7 +424,7 @@ bool steps_run_one(struct engine *engine)
         run_job(engine, job);
         return true;
     }
-    if (steps_can_start(engine) && engine->jobs_under_way < JOBS_PER_WORKER * workers) {
+    if (steps_can_start(engine) && engine->jobs_under_way < places(engine)) {
         start_ready(engine);
         return true;
     }
