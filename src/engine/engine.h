@@ -224,9 +224,6 @@ struct fire_call {
 /* NO_MEMORY: `done` will not be called; else OK. */
 pawl_status engine_fire_start(struct engine *engine, struct fire_call *call);
 
-/* reason data NULL: the usual one. */
-pawl_status engine_cancel(struct engine *engine, struct scope *scope, str id, str actor, str reason,
-                          struct fired *out);
 /* Cancel every instance with this correlation id that is there now. Those that have ended or have
  * no way to cancel are refused, and counted; a failing store ends the call, with what was
  * cancelled so far cancelled. */
@@ -447,10 +444,5 @@ pawl_status engine_run_due(struct engine *engine, struct scope *scope);
 pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t by_ms);
 pawl_status engine_fire_timer(struct engine *engine, struct scope *scope, str id, str name,
                               const uint8_t *key);
-
-/* Wait until the instance has ended (its terminal kind into *out) or `wait_ms` of real time
- * have passed (TERMINAL_NOT). Needs workers or a caller elsewhere. */
-pawl_status engine_wait(struct engine *engine, struct scope *scope, str id, int64_t wait_ms,
-                        enum terminal_kind *out);
 
 #endif

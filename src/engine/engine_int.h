@@ -113,11 +113,11 @@ bool commit_accept(struct engine *engine); /* lock held; false: memory is short,
 /* drain.c */
 pawl_status engine_submit(struct engine *engine, struct request *request); /* and wait */
 void engine_post_request(struct engine *engine, struct request *request);  /* `after` is called */
-void engine_post_all(struct engine *engine, struct request *list); /* lock held */
-void engine_lead(struct engine *engine);  /* lock held: drain what is queued, as leader */
-void engine_drain(struct engine *engine); /* lock held */
-void engine_sweep(struct engine *engine); /* an owner's rows, until none lags */
-void engine_mend(struct engine *engine);  /* see whether a store that failed works again */
+void engine_post_all(struct engine *engine, struct request *list);         /* lock held */
+void engine_lead(struct engine *engine);    /* lock held: drain what is queued, as leader */
+void engine_drain(struct engine *engine);   /* lock held */
+void engine_sweep(struct engine *engine);   /* an owner's rows, until none lags */
+void engine_mend(struct engine *engine);    /* see whether a store that failed works again */
 void engine_changed(struct engine *engine); /* wake who waits for it; lock held */
 void engine_wait_changed(struct engine *engine, int64_t for_ms); /* lock held */
 
@@ -150,8 +150,7 @@ pawl_status decision_record(struct engine *engine, struct scope *scope, struct h
 static inline bool family_is_possible(const struct engine *engine,
                                       const struct definition *definition)
 {
-    return definition->may_spawn ||
-           (definition->kind == KIND_FLOW && engine->has_amends);
+    return definition->may_spawn || (definition->kind == KIND_FLOW && engine->has_amends);
 }
 
 /* Did we fail, and not what was asked for? */
@@ -199,9 +198,6 @@ struct actor *actor_new(struct engine *engine);
 void actor_free(struct engine *engine, struct actor *actor);
 pawl_status actor_adopt(struct engine *engine, struct actor *actor); /* lock held */
 struct actor *actor_get(struct engine *engine, uint64_t instance); /* lock held; NULL: no memory */
-/* What is to be kept as its snapshot with this decision; data NULL: nothing yet. */
-str actor_snapshot(struct engine *engine, struct actor *actor, struct scope *scope,
-                   const struct decision *decision);
 pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor);
 void actors_fini(struct engine *engine);
 
@@ -228,7 +224,7 @@ pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_
                              const uint8_t *key, struct fired *out);
 struct mail *mail_new(struct engine *engine); /* lock held, as for its end */
 void mail_free(struct engine *engine, struct mail *mail);
-void mail_fini(struct engine *engine); /* the spare ones */
+void mail_fini(struct engine *engine);                                         /* the spare ones */
 bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail); /* lock held */
 void engine_pass_news(struct engine *engine); /* lock held: of children that have ended */
 bool engine_pump(struct engine *engine);      /* lock held: one unit of waiting work, if any */
@@ -309,9 +305,9 @@ pawl_status deadlines_fire(struct engine *engine, struct scope *scope, struct li
 /* timers.c */
 pawl_status timers_fire_due(struct engine *engine, struct scope *scope);
 pawl_status timers_look_ahead(struct engine *engine, struct scope *scope); /* as the store knows */
-void timers_look_again(struct engine *engine);        /* what could not be fired may be fired now */
+void timers_look_again(struct engine *engine);  /* what could not be fired may be fired now */
 int64_t timers_next_due(struct engine *engine); /* timers and leases; lock held */
-bool timers_are_due(struct engine *engine);           /* lock held */
+bool timers_are_due(struct engine *engine);     /* lock held */
 void timers_note(struct engine *engine, const struct batch *batch); /* lock held */
 void *timers_thread(void *engine);
 void *drain_thread(void *engine);

@@ -376,11 +376,3 @@ pawl_status engine_fire(struct engine *engine, struct scope *scope, const struct
         *out = fire.fired;
     return status;
 }
-
-pawl_status engine_cancel(struct engine *engine, struct scope *scope, str id, str actor, str reason,
-                          struct fired *out)
-{
-    struct fire_args args = { .id = id, .actor = actor, .reason = reason, .is_cancel = true };
-
-    return engine_fire(engine, scope, &args, out);
-}

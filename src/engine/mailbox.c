@@ -297,7 +297,7 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     if (!status && turn->mail->claim)
         claim_tell(turn->mail->claim, &turn->decision);
     if (!status)
-        turn->decide.snapshot = actor_snapshot(engine, actor, scope, &turn->decision);
+        turn->decide.snapshot = snapshot_if_due(engine, actor, scope, &turn->decision);
     return status;
 }
 

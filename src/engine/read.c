@@ -379,27 +379,3 @@ pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struc
             status = engine_id_of(engine, scope, (*out)[i].child, (*out)[i].child_id);
     return status;
 }
-
-/* ---- waiting for an end ---- */
-
-pawl_status engine_wait(struct engine *engine, struct scope *scope, str id, int64_t wait_ms,
-                        enum terminal_kind *out)
-{
-    int64_t until_ms = engine->env->tick_ms(engine->env) + wait_ms, left_ms;
-
-    for (;;) {
-        struct head head;
-        struct definition_slot *slot;
-        pawl_status status = engine_locate(engine, scope, id, &head, &slot);
-
-        if (status)
-            return status;
-        *out = slot->definition->states[head.state].terminal;
-        left_ms = until_ms - engine->env->tick_ms(engine->env);
-        if (*out != TERMINAL_NOT || left_ms <= 0)
-            return PAWL_OK;
-        pthread_mutex_lock(&engine->lock);
-        engine_wait_changed(engine, left_ms < 50 ? left_ms : 50);
-        pthread_mutex_unlock(&engine->lock);
-    }
-}

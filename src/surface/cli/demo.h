@@ -17,7 +17,6 @@ bool demo_begin(struct demo *demo);
 void demo_end(struct demo *demo); /* removes it, unless --keep */
 
 void demo_pause(const struct demo *demo, long ms); /* none with --fast */
-void demo_say(struct demo *demo, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void demo_title(struct demo *demo, const char *text);
 void demo_write(struct demo *demo, const char *name, str text);
 

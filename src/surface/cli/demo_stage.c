@@ -51,17 +51,6 @@ void demo_pause(const struct demo *demo, long ms)
         nanosleep(&rest, NULL);
 }
 
-void demo_say(struct demo *demo, const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    vfprintf(demo->cli->term.out, format, arguments);
-    va_end(arguments);
-    fputc('\n', demo->cli->term.out);
-    demo_pause(demo, READ_MS);
-}
-
 void demo_title(struct demo *demo, const char *text)
 {
     fputc('\n', demo->cli->term.out);

@@ -45,8 +45,6 @@ bool http_adopt(int listener, char out[HTTP_ADDRESS_SIZE], pawl_error *error);
  * in `error`, which may be NULL. */
 struct http_server *http_start(pawl *p, const struct http_options *options, pawl_error *error);
 
-uint16_t http_port(const struct http_server *server);
-
 /* Take no more requests, answer those that are being worked on, close. NULL is allowed. */
 void http_stop(struct http_server *server);
 

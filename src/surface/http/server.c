@@ -270,11 +270,6 @@ struct http_server *http_start(pawl *p, const struct http_options *options, pawl
     return server->daemon ? server : fail_start(server, error);
 }
 
-uint16_t http_port(const struct http_server *server)
-{
-    return server->port;
-}
-
 /* Requests that have begun get their answers, unless their clients are too slow to take them. What
  * is away has to come back first, however long it takes: the daemon must not be stopped while a
  * connection is suspended. */
