@@ -159,6 +159,12 @@ struct head *batch_put(struct batch *batch, const struct head *head)
     return &batch->heads[batch->head_count - 1];
 }
 
+uint8_t head_flags(const struct instance_row *fixed, bool is_paused)
+{
+    return (uint8_t)((fixed->test ? HEAD_TEST : 0u) | (is_paused ? HEAD_PAUSED : 0u) |
+                     (fixed->parent ? HEAD_CHILD : 0u));
+}
+
 /* Read a head from the store: row, last record, and what creation fixed. */
 static pawl_status load_head(struct engine *engine, struct scope *scope, uint64_t instance,
                              struct head *out)
@@ -186,8 +192,7 @@ static pawl_status load_head(struct engine *engine, struct scope *scope, uint64_
                           .state = (uint16_t)row.state,
                           .definition = fixed.definition,
                           .skip = SKIP_UNKNOWN,
-                          .flags = (fixed.test ? HEAD_TEST : 0u) | (row.paused ? HEAD_PAUSED : 0u) |
-                                   (fixed.parent ? HEAD_CHILD : 0u) };
+                          .flags = head_flags(&fixed, row.paused) };
     memcpy(out->hash, record.hash, SHA_SIZE);
     memcpy(out->random, fixed.random, ID_RANDOM_SIZE);
     return PAWL_OK;
@@ -226,8 +231,7 @@ static pawl_status make_whole(struct engine *engine, struct scope *scope, struct
                                             : slot->definition->transitions[head->state].to);
     head->definition = fixed.definition;
     memcpy(head->random, fixed.random, ID_RANDOM_SIZE);
-    head->flags = (uint8_t)((head->flags & HEAD_DIRTY) | (fixed.test ? HEAD_TEST : 0u) |
-                            (paused ? HEAD_PAUSED : 0u) | (fixed.parent ? HEAD_CHILD : 0u));
+    head->flags = (uint8_t)((head->flags & HEAD_DIRTY) | head_flags(&fixed, paused));
     return PAWL_OK;
 }
 

@@ -22,6 +22,7 @@ pawl_status batch_entry(struct engine *engine, struct scope *scope, struct head 
                         const struct definition *definition, const struct draft *draft,
                         int64_t at_ms, int64_t fired_at_ms, const uint8_t *key);
 /* The store's own chain, instance 0. */
+uint8_t head_flags(const struct instance_row *fixed, bool is_paused); /* of a head that was read */
 pawl_status batch_store_head(struct engine *engine, struct scope *scope, struct head **out);
 /* Append one control record with this body to the store's chain; space is reserved. */
 pawl_status batch_store_record(struct engine *engine, struct scope *scope, int32_t what,

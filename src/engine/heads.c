@@ -152,14 +152,16 @@ static bool grow_chunks(struct heads *heads)
     return true;
 }
 
-/* Take the slot of `index` out; what follows it in the run is linked again. */
-static void unlink_slot(struct heads *heads, uint32_t index)
+/* Take the slot of a head that is there out; what follows it in the run is linked again. Its place
+ * is returned. */
+static uint32_t unlink_head(struct heads *heads, uint64_t instance)
 {
     uint32_t mask = heads->slot_count - 1;
-    uint32_t slot = slot_of(at(heads, index)->instance, heads->slot_count);
+    uint32_t slot = slot_of(instance, heads->slot_count), index;
 
-    while (heads->slots[slot] != index + 1)
+    while (at(heads, heads->slots[slot] - 1)->instance != instance)
         slot = (slot + 1) & mask;
+    index = heads->slots[slot] - 1;
     heads->slots[slot] = 0;
     for (slot = (slot + 1) & mask; heads->slots[slot]; slot = (slot + 1) & mask) {
         uint32_t moved = heads->slots[slot] - 1;
@@ -167,6 +169,7 @@ static void unlink_slot(struct heads *heads, uint32_t index)
         heads->slots[slot] = 0;
         link_slot(heads->slots, heads->slot_count, at(heads, moved)->instance, moved);
     }
+    return index;
 }
 
 /* The clock hand: the first clean head that was not used since it last came by. */
@@ -183,14 +186,44 @@ static uint32_t evict(struct heads *heads)
             head->recent = 0;
             continue;
         }
-        unlink_slot(heads, index);
-        return index;
+        return unlink_head(heads, head->instance);
     }
     return UINT32_MAX; /* all dirty: LIMIT_LAG is far below LIMIT_HEADS, so this is not reached */
 }
 
+bool heads_are_full(const struct heads *heads)
+{
+    return heads->free_count == 0 && heads->count >= LIMIT_HEADS;
+}
+
+static bool grow_free(struct heads *heads)
+{
+    uint32_t capacity = heads->free_capacity ? heads->free_capacity * 2 : 1024;
+    uint32_t *grown = heap_resize(heads->heap, heads->free_list,
+                                  sizeof *grown * heads->free_capacity, sizeof *grown * capacity);
+
+    if (!grown)
+        return false;
+    heads->free_list = grown;
+    heads->free_capacity = capacity;
+    return true;
+}
+
+void heads_release(struct heads *heads, uint64_t instance)
+{
+    struct head *head = heads_find(heads, instance);
+
+    if (!head || (head->flags & HEAD_DIRTY) ||
+        (heads->free_count == heads->free_capacity && !grow_free(heads)))
+        return;
+    heads->free_list[heads->free_count++] = unlink_head(heads, instance);
+    head->instance = 0;
+}
+
 static uint32_t take_place(struct heads *heads)
 {
+    if (heads->free_count)
+        return heads->free_list[--heads->free_count];
     if (heads->count >= LIMIT_HEADS)
         return evict(heads);
     if (heads->count == heads->chunk_count * HEAD_CHUNK && !grow_chunks(heads))

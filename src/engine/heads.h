@@ -32,7 +32,7 @@ struct heads {
     uint32_t chunk_count, count, hand;
     uint32_t *slots; /* index + 1; 0: empty */
     uint32_t slot_count;
-    uint32_t *free_list;
+    uint32_t *free_list; /* places that were released */
     uint32_t free_count, free_capacity;
     uint32_t dirty_capacity; /* of the three below */
     uint64_t *dirty;         /* instances whose rows lag, since the present cycle began */
@@ -52,6 +52,9 @@ struct head *heads_find(struct heads *heads, uint64_t instance);
 void heads_expect(const struct heads *heads, const uint64_t *instances, uint32_t count);
 struct head *heads_add(struct heads *heads,
                        const struct head *head);               /* or replaces; NULL: no memory */
+/* It need not be remembered; one whose row lags stays nevertheless. */
+void heads_release(struct heads *heads, uint64_t instance);
+bool heads_are_full(const struct heads *heads); /* one more would push another out */
 bool heads_mark_dirty(struct heads *heads, struct head *head); /* false: no memory */
 uint32_t heads_lag(const struct heads *heads);
 /* Up to `limit` rows to write next, in order; their marks are taken off. When a cycle ends,

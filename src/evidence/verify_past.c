@@ -108,12 +108,12 @@ static pawl_status begin_memory(struct verify *v, struct chain *chain, struct sc
 
 /* ---- a memory that was let go, or of a check that went on ---- */
 
-struct past {
+struct trail {
     uint64_t *positions; /* of entries, the last first */
     uint32_t count, capacity;
 };
 
-static pawl_status find_past(struct verify *v, struct scope *scope, uint64_t pos, struct past *past)
+static pawl_status find_past(struct verify *v, struct scope *scope, uint64_t pos, struct trail *past)
 {
     struct record record;
     pawl_status status = PAWL_OK;
@@ -156,7 +156,7 @@ static pawl_status fold_kept(struct verify *v, struct chain *chain, struct scope
 }
 
 static pawl_status fold_past(struct verify *v, struct chain *chain, struct scope *scope,
-                             const struct past *past)
+                             const struct trail *past)
 {
     struct effect_list effects;
     struct entry_view entry;
@@ -184,7 +184,7 @@ static pawl_status fold_past(struct verify *v, struct chain *chain, struct scope
 
 pawl_status verify_restore(struct verify *v, struct chain *chain)
 {
-    struct past past = { 0 };
+    struct trail past = { 0 };
     struct scope scope;
     pawl_status status;
 

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "model/definition.h"
+#include "store/past.h"
 
 static const struct store_ops *const backends[] = { &sqlite_store_ops, &memory_store_ops };
 #define BACKEND_COUNT (sizeof backends / sizeof *backends)
@@ -153,6 +154,11 @@ pawl_status store_tip(struct store *store, struct scope *scope, struct store_tip
     return expect(scope, status, status == PAWL_OK && tip_is_sound(out), "an end of the log");
 }
 
+bool head_is_sound(const struct head_row *row)
+{
+    return row->seq <= UINT32_MAX && row->state < LIMIT_STATES;
+}
+
 pawl_status store_head(struct store *store, struct scope *scope, uint64_t instance, bool trust_rows,
                        struct head_row *out)
 {
@@ -161,9 +167,12 @@ pawl_status store_head(struct store *store, struct scope *scope, uint64_t instan
     ASSERT(out);
     status = store->ops->head(store, scope, instance, trust_rows, out);
     ASSERT(IMPLIES(status == PAWL_OK, out->instance == instance));
-    return expect(scope, status,
-                  status == PAWL_OK && out->seq <= UINT32_MAX && out->state < LIMIT_STATES,
-                  "a head");
+    return expect(scope, status, status == PAWL_OK && head_is_sound(out), "a head");
+}
+
+bool instance_is_sound(const struct instance_row *row)
+{
+    return is_number(row->number) && row->parent <= ID_NUMBER_MAX;
 }
 
 pawl_status store_instance(struct store *store, struct scope *scope, uint64_t number,
@@ -174,9 +183,13 @@ pawl_status store_instance(struct store *store, struct scope *scope, uint64_t nu
     ASSERT(out);
     status = store->ops->instance(store, scope, number, out);
     ASSERT(IMPLIES(status == PAWL_OK, out->number == number));
-    return expect(scope, status,
-                  status == PAWL_OK && is_number(number) && out->parent <= ID_NUMBER_MAX,
-                  "an instance");
+    return expect(scope, status, status == PAWL_OK && instance_is_sound(out), "an instance");
+}
+
+bool record_is_sound(const struct record *record, uint64_t pos)
+{
+    return record->instance <= ID_NUMBER_MAX && record->prev < pos && record->skip < pos &&
+           record->seq <= UINT32_MAX;
 }
 
 pawl_status store_record(struct store *store, struct scope *scope, uint64_t pos, struct record *out)
@@ -186,10 +199,7 @@ pawl_status store_record(struct store *store, struct scope *scope, uint64_t pos,
     ASSERT(out);
     status = store->ops->record(store, scope, pos, out);
     ASSERT(IMPLIES(status == PAWL_OK, out->pos == pos));
-    return expect(scope, status,
-                  status == PAWL_OK && out->instance <= ID_NUMBER_MAX && out->prev < pos &&
-                      out->skip < pos && out->seq <= UINT32_MAX,
-                  "a record");
+    return expect(scope, status, status == PAWL_OK && record_is_sound(out, pos), "a record");
 }
 
 pawl_status store_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
@@ -358,6 +368,19 @@ pawl_status store_snapshot(struct store *store, struct scope *scope, uint64_t in
     ASSERT(out);
     status = store->ops->snapshot(store, scope, instance, out);
     ASSERT(IMPLIES(status == PAWL_OK, out->instance == instance));
+    return status;
+}
+
+pawl_status store_past(struct store *store, struct scope *scope, uint64_t instance,
+                       const struct head_row *known, bool trust_rows, struct past *out)
+{
+    pawl_status status;
+
+    ASSERT(out);
+    ASSERT(is_number(instance));
+    status = store->ops->past(store, scope, instance, known, trust_rows, out);
+    ASSERT(IMPLIES(status == PAWL_OK, out->instance.number == instance));
+    ASSERT(IMPLIES(status == PAWL_OK, out->record_count <= PAST_RECORDS));
     return status;
 }
 

@@ -85,6 +85,23 @@ struct snapshot_row {
     str text;
 };
 
+/* How an instance came to stand where it stands: all that restoring it takes. */
+struct past_record {
+    struct record record;
+    str payload;
+};
+struct past {
+    struct head_row head;
+    struct instance_row instance;
+    str input, creator;
+    struct snapshot_row snapshot; /* text.data NULL: none, or too few entries to look for one */
+    struct past_record *records;  /* the last one first, back to the entry of the snapshot or to the
+                                   * first record; at most PAST_RECORDS */
+    uint32_t record_count;
+};
+#define PAST_RECORDS 1024u
+#define PAST_SHORT   8u /* so many entries are read as soon as a snapshot */
+
 struct kept_change {
     struct kept_row row;
     bool is_put; /* else it is over */
@@ -246,6 +263,11 @@ struct store_ops {
                            uint64_t after, uint32_t limit, uint64_t **out, uint32_t *count);
     pawl_status (*snapshot)(struct store *store, struct scope *scope, uint64_t instance,
                             struct snapshot_row *out); /* NOT_KNOWN */
+    /* What head(), instance(), snapshot(), record() and value() say of one instance, at one go; the
+     * snapshot may be newer than the rest. `known`: where the caller knows it to stand; NULL: as
+     * head() says. NOT_KNOWN. */
+    pawl_status (*past)(struct store *store, struct scope *scope, uint64_t instance,
+                        const struct head_row *known, bool trust_rows, struct past *out);
     pawl_status (*key)(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
                        struct key_row *out); /* NOT_KNOWN */
     pawl_status (*kept)(struct store *store, struct scope *scope, int32_t what, str id,
@@ -328,6 +350,8 @@ pawl_status store_waiting(struct store *store, struct scope *scope, str name, st
                           uint64_t after, uint32_t limit, uint64_t **out, uint32_t *count);
 pawl_status store_snapshot(struct store *store, struct scope *scope, uint64_t instance,
                            struct snapshot_row *out);
+pawl_status store_past(struct store *store, struct scope *scope, uint64_t instance,
+                       const struct head_row *known, bool trust_rows, struct past *out);
 pawl_status store_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
                       struct key_row *out);
 pawl_status store_kept(struct store *store, struct scope *scope, int32_t what, str id,

@@ -190,3 +190,98 @@ STORE_TEST(definitions_lists_each_name_once_with_its_newest_version)
     EXPECT(count == 1 && rows[0].version == 2 && rows[0].id == 3);
     EXPECT_STR(rows[0].name, "b");
 }
+
+/* ---- the past of an instance ---- */
+
+/* Instance 1 with `count` entries, the n-th of which has the payload "n"; its input is value 1. */
+static void make_past(struct stand *s, uint64_t count, uint64_t snapshot_seq)
+{
+    struct change c = change_begin(s);
+    uint64_t prev;
+
+    add_definition(&c, STR("order"), 1, STR("x"));
+    add_value(&c, STR("the input"), false);
+    add_value(&c, STR("ann"), true);
+    add_instance(&c, 1)->input = 1;
+    c.instances[0].creator = 2;
+    prev = c.records[0].pos;
+    for (uint64_t n = 1; n <= count; n++) {
+        char text[24];
+        struct record *record;
+
+        snprintf(text, sizeof text, "%llu", (unsigned long long)n);
+        add_value(&c, arena_str(&s->scope->arena, str_of(text)), false);
+        record = add_entry(&c, 1, n, 0, PAID);
+        record->payload = 2 + n;
+        record->prev = prev;
+        prev = record->pos;
+    }
+    if (snapshot_seq)
+        add_snapshot(&c, 1, snapshot_seq, STR("{}"));
+    EXPECT_OK(change_commit(&c));
+}
+
+static void expect_past(uint64_t last, uint64_t first, uint32_t count, bool has_snapshot,
+                        const struct past *past)
+{
+    EXPECT(same_bytes(past->input, STR("the input")) && same_bytes(past->creator, STR("ann")));
+    EXPECT_EQ(past->head.seq, last);
+    EXPECT_EQ(past->record_count, count);
+    EXPECT_EQ(past->snapshot.text.data != NULL, has_snapshot);
+    for (uint32_t i = 0; i < count; i++) {
+        char text[24];
+
+        EXPECT_EQ(past->records[i].record.seq, last - i);
+        snprintf(text, sizeof text, "%llu", (unsigned long long)(last - i));
+        EXPECT(last - i == 0 ? !past->records[i].payload.data
+                             : same_bytes(past->records[i].payload, str_of(text)));
+    }
+    EXPECT_EQ(past->records[count - 1].record.seq, first);
+}
+
+STORE_TEST(the_past_of_an_instance_is_all_of_it_where_there_is_no_snapshot)
+{
+    struct past past;
+
+    make_past(s, 20, 0);
+    EXPECT_OK(store_past(s->store, s->scope, 1, NULL, false, &past));
+    expect_past(20, 0, 21, false, &past);
+    EXPECT_EQ(past.instance.number, 1);
+    EXPECT_EQ(store_past(s->store, s->scope, 2, NULL, false, &past), PAWL_NOT_KNOWN);
+}
+
+STORE_TEST(the_past_of_an_instance_goes_back_to_the_entry_of_its_snapshot)
+{
+    struct past past;
+
+    make_past(s, 20, 15);
+    EXPECT_OK(store_past(s->store, s->scope, 1, NULL, true, &past));
+    expect_past(20, 15, 6, true, &past);
+    EXPECT_EQ(past.snapshot.seq, 15);
+}
+
+STORE_TEST(a_short_past_is_read_without_its_snapshot)
+{
+    struct past past;
+
+    make_past(s, PAST_SHORT, 3);
+    EXPECT_OK(store_past(s->store, s->scope, 1, NULL, false, &past));
+    expect_past(PAST_SHORT, 0, PAST_SHORT + 1, false, &past);
+}
+
+STORE_TEST(a_past_begins_where_the_caller_knows_the_instance_to_stand)
+{
+    struct past past;
+    struct record tenth;
+
+    make_past(s, 20, 15);
+    EXPECT_OK(store_past(s->store, s->scope, 1, NULL, false, &past));
+    tenth = past.records[0].record;
+    while (tenth.seq > 10)
+        EXPECT_OK(store_record(s->store, s->scope, tenth.prev, &tenth));
+    EXPECT_OK(store_past(s->store, s->scope, 1,
+                         &(struct head_row){ .instance = 1, .seq = 10, .pos = tenth.pos }, true,
+                         &past));
+    EXPECT_EQ(past.record_count, 1); /* the snapshot is newer: whoever asks sees that it is */
+    EXPECT(past.records[0].record.seq == 10 && past.snapshot.seq == 15);
+}

@@ -267,6 +267,7 @@ const struct store_ops memory_store_ops = {
     .kept = memory_kept,
     .kept_list = memory_kept_list,
     .snapshot = memory_snapshot,
+    .past = memory_past,
     .list = memory_list,
     .counts = memory_counts,
     .step_counts = memory_step_counts,

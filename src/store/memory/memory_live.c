@@ -1,6 +1,7 @@
 /* memory_live.c - the memory store: steps, timers and waits of instances, and snapshots. */
 #include "model/grow.h"
 #include "store/memory/memory_int.h"
+#include "store/past.h"
 
 static bool add_step(struct live *live, uint32_t *capacity, const struct row *row,
                      struct arena *arena)
@@ -189,4 +190,13 @@ pawl_status memory_snapshot(struct store *store, struct scope *scope, uint64_t i
     if (status == PAWL_OK)
         *out = snapshot;
     return status;
+}
+
+pawl_status memory_past(struct store *store, struct scope *scope, uint64_t instance,
+                        const struct head_row *known, bool trust_rows, struct past *out)
+{
+    static const struct past_reads reads = { memory_head, memory_instance, memory_record,
+                                             memory_value, memory_snapshot };
+
+    return past_gather(&reads, store, scope, instance, known, trust_rows, out);
 }

@@ -125,6 +125,15 @@ static pawl_status read_with_tail(struct connection *reader, struct scope *scope
     return PAWL_OK;
 }
 
+pawl_status sqlite_head_inside(struct store *base, struct scope *scope, uint64_t instance,
+                               bool trust_rows, struct head_row *out)
+{
+    struct connection *reader = &sqlite_store_of(base)->reader;
+
+    return trust_rows ? read_head_row(reader, scope, instance, out)
+                      : read_with_tail(reader, scope, instance, out);
+}
+
 pawl_status sqlite_head(struct store *base, struct scope *scope, uint64_t instance, bool trust_rows,
                         struct head_row *out)
 {
@@ -136,12 +145,10 @@ pawl_status sqlite_head(struct store *base, struct scope *scope, uint64_t instan
     status = trust_rows ? reader_enter(store, scope) : reader_begin(store, scope);
     if (status != PAWL_OK)
         return status;
-    if (trust_rows) {
-        status = read_head_row(&store->reader, scope, instance, out);
+    status = sqlite_head_inside(base, scope, instance, trust_rows, out);
+    if (trust_rows)
         reader_leave(store);
-    } else {
-        status = read_with_tail(&store->reader, scope, instance, out);
+    else
         reader_end(store);
-    }
     return status;
 }

@@ -360,6 +360,7 @@ const struct store_ops sqlite_store_ops = {
     .kept = sqlite_kept,
     .kept_list = sqlite_kept_list,
     .snapshot = sqlite_snapshot,
+    .past = sqlite_past,
     .list = sqlite_list,
     .counts = sqlite_counts,
     .step_counts = sqlite_step_counts,

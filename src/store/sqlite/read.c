@@ -1,10 +1,11 @@
-/* read.c - one row by its number: records, instances, values, snapshots, heads.
+/* read.c - one row by its number: records, instances, values, snapshots; the past of an instance.
  *
  * All reads take turns on the reader connection. Each copies what it found into the arena and
  * resets its statement before the lock is given back, so that no snapshot stays open to hold
  * up the WAL. */
 #include "base/assert.h"
 #include "read_int.h"
+#include "store/past.h"
 
 pawl_status reader_enter(struct sqlite_store *store, struct scope *scope)
 {
@@ -83,24 +84,37 @@ pawl_status read_row(struct scope *scope, sqlite3_stmt *statement, const char *w
     return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
 }
 
-/* The one row that `text` finds by number `n`. */
-static pawl_status read_by_number(struct store *base, struct scope *scope, enum statement id,
-                                  const char *text, uint64_t n, const char *what, row_reader *read,
-                                  void *out)
+/* How one row is found by its number. */
+struct finder {
+    enum statement id;
+    const char *text, *what;
+    row_reader *read;
+};
+
+/* Under the read lock. */
+static pawl_status find_row(struct sqlite_store *store, struct scope *scope,
+                            const struct finder *finder, uint64_t n, void *out)
+{
+    sqlite3_stmt *statement;
+    pawl_status status = statement_get(&store->reader, scope, finder->id, finder->text, &statement);
+
+    if (status == PAWL_OK && n > INT64_MAX)
+        status = scope_fail(scope, PAWL_NOT_KNOWN, "there is no such %s", finder->what);
+    if (status != PAWL_OK)
+        return status;
+    bind_u64(statement, 1, n);
+    return read_row(scope, statement, finder->what, finder->read, out);
+}
+
+static pawl_status read_by_number(struct store *base, struct scope *scope,
+                                  const struct finder *finder, uint64_t n, void *out)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    sqlite3_stmt *statement;
     pawl_status status = reader_enter(store, scope);
 
     if (status != PAWL_OK)
         return status;
-    status = statement_get(&store->reader, scope, id, text, &statement);
-    if (status == PAWL_OK && n > INT64_MAX)
-        status = scope_fail(scope, PAWL_NOT_KNOWN, "there is no such %s", what);
-    if (status == PAWL_OK) {
-        bind_u64(statement, 1, n);
-        status = read_row(scope, statement, what, read, out);
-    }
+    status = find_row(store, scope, finder, n, out);
     reader_leave(store);
     return status;
 }
@@ -144,11 +158,13 @@ static void read_record(sqlite3_stmt *statement, struct arena *arena, void *out)
         *(struct record *)out = record;
 }
 
+static const struct finder record_finder = { STATEMENT_RECORD, select_record, "record",
+                                             read_record };
+
 pawl_status sqlite_record(struct store *store, struct scope *scope, uint64_t pos,
                           struct record *out)
 {
-    return read_by_number(store, scope, STATEMENT_RECORD, select_record, pos, "record", read_record,
-                          out);
+    return read_by_number(store, scope, &record_finder, pos, out);
 }
 
 /* A scan reads ahead a page at a time: the lock is free while `fn` runs, and `fn` may read. */
@@ -254,11 +270,13 @@ static void read_instance(sqlite3_stmt *statement, struct arena *arena, void *ou
         *(struct instance_row *)out = row;
 }
 
+static const struct finder instance_finder = { STATEMENT_INSTANCE, select_instance, "instance",
+                                               read_instance };
+
 pawl_status sqlite_instance(struct store *store, struct scope *scope, uint64_t number,
                             struct instance_row *out)
 {
-    return read_by_number(store, scope, STATEMENT_INSTANCE, select_instance, number, "instance",
-                          read_instance, out);
+    return read_by_number(store, scope, &instance_finder, number, out);
 }
 
 /* ---- Values ---- */
@@ -303,33 +321,20 @@ static void give_value(struct sqlite_store *store, struct value_column *found, s
     *out = *value;
 }
 
+static const struct finder value_finder = { STATEMENT_VALUE, select_value, "value", read_value };
+
 /* Under the read lock, to the end: the hasher belongs to one at a time. */
-static pawl_status find_value(struct sqlite_store *store, struct scope *scope,
-                              sqlite3_stmt *statement, struct value *out)
-{
-    struct value_column found;
-    pawl_status status = read_row(scope, statement, "value", read_value, &found);
-
-    if (status == PAWL_OK)
-        give_value(store, &found, out);
-    return status;
-}
-
 pawl_status sqlite_value(struct store *base, struct scope *scope, uint64_t id, struct value *out)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    sqlite3_stmt *statement;
+    struct value_column found;
     pawl_status status = reader_enter(store, scope);
 
     if (status != PAWL_OK)
         return status;
-    status = statement_get(&store->reader, scope, STATEMENT_VALUE, select_value, &statement);
-    if (status == PAWL_OK && id > INT64_MAX)
-        status = scope_fail(scope, PAWL_NOT_KNOWN, "there is no such value");
-    if (status == PAWL_OK) {
-        bind_u64(statement, 1, id);
-        status = find_value(store, scope, statement, out);
-    }
+    status = find_row(store, scope, &value_finder, id, &found);
+    if (status == PAWL_OK)
+        give_value(store, &found, out);
     reader_leave(store);
     return status;
 }
@@ -337,6 +342,7 @@ pawl_status sqlite_value(struct store *base, struct scope *scope, uint64_t id, s
 pawl_status sqlite_find_value(struct store *base, struct scope *scope, str bytes, struct value *out)
 {
     struct sqlite_store *store = sqlite_store_of(base);
+    struct value_column found;
     sqlite3_stmt *statement;
     pawl_status status = reader_enter(store, scope);
 
@@ -346,8 +352,10 @@ pawl_status sqlite_find_value(struct store *base, struct scope *scope, str bytes
         statement_get(&store->reader, scope, STATEMENT_FIND_VALUE, select_interned, &statement);
     if (status == PAWL_OK) {
         bind_blob(statement, 1, bytes);
-        status = find_value(store, scope, statement, out);
+        status = read_row(scope, statement, "value", read_value, &found);
     }
+    if (status == PAWL_OK)
+        give_value(store, &found, out);
     reader_leave(store);
     return status;
 }
@@ -368,9 +376,58 @@ static void read_snapshot(sqlite3_stmt *statement, struct arena *arena, void *ou
         *(struct snapshot_row *)out = row;
 }
 
+static const struct finder snapshot_finder = { STATEMENT_SNAPSHOT, select_snapshot, "snapshot",
+                                               read_snapshot };
+
 pawl_status sqlite_snapshot(struct store *store, struct scope *scope, uint64_t instance,
                             struct snapshot_row *out)
 {
-    return read_by_number(store, scope, STATEMENT_SNAPSHOT, select_snapshot, instance, "snapshot",
-                          read_snapshot, out);
+    return read_by_number(store, scope, &snapshot_finder, instance, out);
+}
+
+/* ---- The past of an instance: all of it in one transaction ---- */
+
+static pawl_status past_instance(struct store *store, struct scope *scope, uint64_t number,
+                                 struct instance_row *out)
+{
+    return find_row(sqlite_store_of(store), scope, &instance_finder, number, out);
+}
+
+static pawl_status past_record(struct store *store, struct scope *scope, uint64_t pos,
+                               struct record *out)
+{
+    return find_row(sqlite_store_of(store), scope, &record_finder, pos, out);
+}
+
+/* Its text: nobody asks for its commitment here. */
+static pawl_status past_value(struct store *store, struct scope *scope, uint64_t id,
+                              struct value *out)
+{
+    struct value_column found;
+    pawl_status status = find_row(sqlite_store_of(store), scope, &value_finder, id, &found);
+
+    if (status == PAWL_OK)
+        *out = found.value;
+    return status;
+}
+
+static pawl_status past_snapshot(struct store *store, struct scope *scope, uint64_t instance,
+                                 struct snapshot_row *out)
+{
+    return find_row(sqlite_store_of(store), scope, &snapshot_finder, instance, out);
+}
+
+pawl_status sqlite_past(struct store *base, struct scope *scope, uint64_t instance,
+                        const struct head_row *known, bool trust_rows, struct past *out)
+{
+    static const struct past_reads reads = { sqlite_head_inside, past_instance, past_record,
+                                             past_value, past_snapshot };
+    struct sqlite_store *store = sqlite_store_of(base);
+    pawl_status status = reader_begin(store, scope);
+
+    if (status != PAWL_OK)
+        return status;
+    status = past_gather(&reads, base, scope, instance, known, trust_rows, out);
+    reader_end(store);
+    return status;
 }

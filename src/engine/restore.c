@@ -1,0 +1,299 @@
+/* restore.c - a flow or code instance is brought back from what the store knows of it.
+ *
+ * Memory is folded from entries and nothing else: last snapshot, then every entry after it. */
+#include "engine/engine_int.h"
+
+static pawl_status fold_kept(struct scope *scope, struct actor *actor,
+                             const struct past_record *past)
+{
+    const struct behavior *behavior = behavior_of(actor->definition->kind);
+    str name;
+    pawl_status status = signal_kept_name(scope, &past->record, &name);
+
+    return status || !behavior->keep
+               ? status
+               : behavior->keep(actor->memory, name, past->payload, scope, &actor->arena);
+}
+
+static pawl_status fold_entry(struct engine *engine, struct scope *scope, struct actor *actor,
+                              const struct past_record *past)
+{
+    const struct record *record = &past->record;
+    struct effect_list effects = { 0 };
+    struct entry_view entry = { .transition = (uint32_t)record->what,
+                                .step = record->step,
+                                .ordinal = record->ordinal,
+                                .attempt = record->attempt,
+                                .payload = past->payload,
+                                .effects = &effects,
+                                .at_ms = record->at_ms };
+    pawl_status status = value_text(engine, scope, record->reason, &entry.reason);
+
+    if (!status && entry.transition == LIFE_T_GATE_APPROVE) /* who it was counts */
+        status = value_text(engine, scope, record->actor, &entry.actor);
+    if (!status && record->body.data)
+        status = effects_read(scope, record->body, &effects);
+    if (!status)
+        status = behavior_of(actor->definition->kind)
+                     ->apply(actor->definition, actor->memory, &entry, scope, &actor->arena);
+    return status;
+}
+
+static pawl_status fold(struct engine *engine, struct scope *scope, struct actor *actor,
+                        const struct past_record *past)
+{
+    if (past->record.what >= 0)
+        return fold_entry(engine, scope, actor, past);
+    return past->record.what == CONTROL_KEEP_SIGNAL ? fold_kept(scope, actor, past) : PAWL_OK;
+}
+
+/* The records before those that were read at one go: rare, and so one by one. */
+static pawl_status read_on(struct engine *engine, struct scope *scope, struct past *past)
+{
+    uint32_t capacity = past->record_count;
+    uint64_t pos = past->record_count ? past->records[past->record_count - 1].record.prev : 0;
+    pawl_status status = PAWL_OK;
+
+    while (pos && !status) {
+        struct past_record *next;
+
+        if (past->record_count == capacity) {
+            struct past_record *grown =
+                ARENA_ARRAY(&scope->arena, struct past_record, capacity *= 2);
+
+            if (!grown)
+                return scope_no_memory(scope);
+            memcpy(grown, past->records, sizeof *grown * past->record_count);
+            past->records = grown;
+        }
+        next = &past->records[past->record_count++];
+        *next = (struct past_record){ 0 };
+        status = store_record(engine->store, scope, pos, &next->record);
+        if (!status)
+            status = value_text(engine, scope, next->record.payload, &next->payload);
+        pos = next->record.prev;
+    }
+    return status;
+}
+
+/* What came after entry `seq`, oldest first. A kept signal has the number of the entry before it.
+ */
+static pawl_status fold_tail(struct engine *engine, struct scope *scope, struct actor *actor,
+                             const struct past *past, uint64_t seq)
+{
+    uint32_t count = past->record_count;
+    pawl_status status = PAWL_OK;
+
+    while (count && (past->records[count - 1].record.seq < seq ||
+                     (past->records[count - 1].record.seq == seq &&
+                      past->records[count - 1].record.what >= 0)))
+        count--;
+    while (count && !status)
+        status = fold(engine, scope, actor, &past->records[--count]);
+    return status;
+}
+
+/* Is this the snapshot that entry `snapshot->seq` tells of? */
+static bool is_told(struct scope *scope, const struct record *record, str text)
+{
+    struct effect_list effects = { 0 };
+    struct sha *sha = sha_new(scope->arena.heap);
+    char hex[2 * SHA_SIZE + 1] = "";
+    uint8_t hash[SHA_SIZE];
+    bool told = false;
+
+    if (!sha || effects_read(scope, record->body, &effects))
+        effects.count = 0;
+    if (sha) {
+        sha_once(sha, text, hash);
+        sha_hex(hash, SHA_SIZE, hex);
+    }
+    sha_free(sha);
+    for (uint32_t i = 0; i < effects.count; i++)
+        told = told ||
+               (effects.items[i].kind == EFFECT_SNAPSHOT && str_is(effects.items[i].name, hex));
+    return told;
+}
+
+/* The last snapshot, if it can be trusted: it may be thrown away at any time. */
+static bool load_snapshot(struct engine *engine, struct scope *scope, struct actor *actor,
+                          const struct past *past)
+{
+    const struct snapshot_row *snapshot = &past->snapshot;
+    const struct record *last = NULL;
+
+    if (!snapshot->text.data || !past->record_count)
+        return false;
+    last = &past->records[past->record_count - 1].record;
+    if (last->what >= 0 && last->seq == snapshot->seq && is_told(scope, last, snapshot->text) &&
+        behavior_of(actor->definition->kind)
+                ->memory_load(actor->definition, snapshot->text, actor->input, scope, &actor->arena,
+                              &actor->memory) == PAWL_OK)
+        return true;
+    engine_log(engine, PAWL_LOG_WARN, "snapshot.ignored",
+               "a snapshot is not what its entry tells of; the history is folded instead");
+    return false;
+}
+
+static pawl_status restore_memory(struct engine *engine, struct scope *scope, struct actor *actor,
+                                  struct past *past)
+{
+    pawl_status status = PAWL_OK;
+
+    if (!load_snapshot(engine, scope, actor, past)) {
+        past->snapshot = (struct snapshot_row){ 0 };
+        actor->memory = behavior_of(actor->definition->kind)
+                            ->memory_new(actor->definition, actor->input, &actor->arena);
+        status = actor->memory ? read_on(engine, scope, past) : scope_no_memory(scope);
+    }
+    actor->snapshot_seq = (uint32_t)past->snapshot.seq;
+    actor->snapshot_size = past->snapshot.text.size;
+    actor->bytes_since_snapshot = 0;
+    return status ? status : fold_tail(engine, scope, actor, past, past->snapshot.seq);
+}
+
+static pawl_status introduce(struct engine *engine, struct scope *scope, struct actor *actor,
+                             const struct instance_row *row, const struct definition_slot *slot)
+{
+    const struct behavior *behavior = behavior_of(actor->definition->kind);
+    struct identity identity = { .definition = slot->name,
+                                 .version = slot->version,
+                                 .creator = actor->creator,
+                                 .correlation = row->correlation,
+                                 .labels = row->labels };
+    char id[ID_SIZE + 1];
+    pawl_status status = value_text(engine, scope, row->subject, &identity.subject);
+
+    if (status || !behavior->introduce)
+        return status;
+    id_print(row->number, row->random, id);
+    identity.id = str_of(id);
+    return behavior->introduce(actor->memory, &identity, &actor->arena) ? PAWL_OK
+                                                                        : scope_no_memory(scope);
+}
+
+/* The entry `start` stands behind its creation, but perhaps not in a store that it was moved to;
+ * then its tools are told no trace. */
+static str restore_trace(struct engine *engine, struct scope *scope, const struct past *past)
+{
+    uint64_t start = past->instance.created_pos + 1;
+    struct record record;
+
+    for (uint32_t i = past->record_count; i > 0; i--)
+        if (past->records[i - 1].record.pos == start)
+            return body_trace(past->records[i - 1].record.body);
+    if (store_record(engine->store, scope, start, &record) != PAWL_OK ||
+        record.instance != past->instance.number || record.what < 0)
+        return STR_NONE;
+    return body_trace(record.body);
+}
+
+/* An owner knows where it stands, or knows that the row is right, and need not look through the
+ * tail of the log. */
+static pawl_status read_past(struct engine *engine, struct scope *scope, uint64_t instance,
+                             struct past *out)
+{
+    struct head head = { 0 };
+    bool trust_rows;
+    bool is_known =
+        head_is_cached(engine, instance, &head, &trust_rows) && !(head.flags & HEAD_RAW);
+    struct head_row known = { .instance = instance,
+                              .seq = head.seq,
+                              .pos = head.pos,
+                              .state = head.state,
+                              .paused = (head.flags & HEAD_PAUSED) != 0 };
+
+    return store_past(engine->store, scope, instance, is_known ? &known : NULL,
+                      trust_rows && !(head.flags & HEAD_RAW), out);
+}
+
+/* What the drain would have to read again. As long as the actor is remembered its head does not
+ * leave but for want of room; so one that is not there has not changed since it was read. */
+static void learn_head(struct engine *engine, const struct past *past, uint32_t generation)
+{
+    const struct instance_row *fixed = &past->instance;
+    struct head head = { .instance = fixed->number,
+                         .pos = past->head.pos,
+                         .seq = (uint32_t)past->head.seq,
+                         .state = (uint16_t)past->head.state,
+                         .definition = fixed->definition,
+                         .skip = SKIP_UNKNOWN,
+                         .flags = head_flags(fixed, past->head.paused) };
+
+    memcpy(head.hash, past->records[0].record.hash, SHA_SIZE);
+    memcpy(head.random, fixed->random, ID_RANDOM_SIZE);
+    pthread_mutex_lock(&engine->lock);
+    if (engine->options.own && engine->heads.is_whole && engine->generation == generation &&
+        !heads_are_full(&engine->heads) && !heads_find(&engine->heads, fixed->number))
+        heads_add(&engine->heads, &head);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static pawl_status check_past(struct scope *scope, const struct past *past,
+                              const struct definition *definition)
+{
+    if (past->record_count && past->head.state < definition->state_count &&
+        behavior_of(definition->kind)->memory_new)
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "instance number %llu is no flow or code in a state it has: run pawl verify",
+                      (unsigned long long)past->instance.number);
+}
+
+/* What creation fixed, and where it stands. */
+static pawl_status restore_standing(struct engine *engine, struct scope *scope, struct actor *actor,
+                                    const struct past *past, struct definition *definition)
+{
+    arena_clear(&actor->arena);
+    actor->definition = definition;
+    actor->is_test = past->instance.test;
+    actor->state = past->head.state;
+    actor->seq = (uint32_t)past->head.seq;
+    actor->pos = past->head.pos;
+    actor->input = arena_str(&actor->arena, past->input.data ? past->input : STR("{}"));
+    actor->creator = arena_str(&actor->arena, past->creator);
+    actor->correlation = arena_str(&actor->arena, past->instance.correlation);
+    actor->trace = arena_str(&actor->arena, restore_trace(engine, scope, past));
+    return actor->arena.failed ? scope_no_memory(scope) : PAWL_OK;
+}
+
+static pawl_status restore(struct engine *engine, struct scope *scope, struct actor *actor)
+{
+    uint32_t generation = engine->generation;
+    struct past past;
+    struct definition_slot *slot;
+    pawl_status status = read_past(engine, scope, actor->instance, &past);
+
+    if (!status)
+        status = definitions_get(engine, scope, past.instance.definition, &slot);
+    if (!status)
+        status = check_past(scope, &past, slot->definition);
+    if (!status)
+        status = restore_standing(engine, scope, actor, &past, slot->definition);
+    if (!status)
+        status = restore_memory(engine, scope, actor, &past);
+    if (!status)
+        status = introduce(engine, scope, actor, &past.instance, slot);
+    if (!status)
+        learn_head(engine, &past, generation);
+    return status;
+}
+
+/* Make sure what we remember is true. A shared engine can't know, so it looks each time. */
+pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor)
+{
+    uint32_t generation = engine->generation;
+    struct scope work;
+    pawl_status status;
+
+    if (actor->is_loaded && engine->options.own && actor->generation == generation)
+        return PAWL_OK;
+    actor->generation = generation;
+    scope_init(&work, engine->heap, LIMIT_SCOPE);
+    status = restore(engine, &work, actor);
+    if (status)
+        scope->error = work.error;
+    scope_fini(&work);
+    actor->is_loaded = !status;
+    return status;
+}

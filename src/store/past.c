@@ -1,0 +1,129 @@
+/* past.c - the past of an instance, read at one go: restoring one that sleeps is most of what
+ * waking it costs, and each read by itself would take the lock and a snapshot of the store anew. */
+#include "store/past.h"
+#include "base/assert.h"
+
+struct gather {
+    const struct past_reads *reads;
+    struct store *store;
+    struct scope *scope;
+    struct past *past;
+    uint32_t capacity;
+};
+
+static pawl_status damaged(struct scope *scope, const char *what)
+{
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "the store is damaged: it has %s that cannot be; run pawl verify", what);
+}
+
+static pawl_status gather_text(const struct gather *gather, uint64_t id, str *out)
+{
+    struct value value = { 0 };
+    pawl_status status =
+        id ? gather->reads->value(gather->store, gather->scope, id, &value) : PAWL_OK;
+
+    if (!status)
+        *out = value.bytes;
+    return status;
+}
+
+static pawl_status gather_instance(const struct gather *gather, uint64_t number)
+{
+    struct past *past = gather->past;
+    pawl_status status =
+        gather->reads->instance(gather->store, gather->scope, number, &past->instance);
+
+    if (status)
+        return status;
+    if (!instance_is_sound(&past->instance))
+        return damaged(gather->scope, "an instance");
+    status = gather_text(gather, past->instance.input, &past->input);
+    return status ? status : gather_text(gather, past->instance.creator, &past->creator);
+}
+
+/* None is no failure. */
+static pawl_status gather_snapshot(const struct gather *gather, uint64_t instance)
+{
+    struct past *past = gather->past;
+    pawl_status status;
+
+    if (past->head.seq <= PAST_SHORT)
+        return PAWL_OK;
+    status = gather->reads->snapshot(gather->store, gather->scope, instance, &past->snapshot);
+    if (status == PAWL_NOT_KNOWN)
+        past->snapshot = (struct snapshot_row){ 0 };
+    return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
+}
+
+static struct past_record *add_record(struct gather *gather)
+{
+    struct past *past = gather->past;
+
+    if (past->record_count == gather->capacity) {
+        uint32_t capacity = gather->capacity ? gather->capacity * 4 : PAST_SHORT + 2;
+        struct past_record *grown =
+            ARENA_ARRAY(&gather->scope->arena, struct past_record, capacity);
+
+        if (!grown)
+            return NULL;
+        if (past->record_count)
+            memcpy(grown, past->records, sizeof *grown * past->record_count);
+        past->records = grown;
+        gather->capacity = capacity;
+    }
+    past->records[past->record_count] = (struct past_record){ 0 };
+    return &past->records[past->record_count++];
+}
+
+/* Back to the entry that tells of the snapshot, or to the first record. */
+static pawl_status gather_records(struct gather *gather)
+{
+    struct past *past = gather->past;
+    uint64_t pos = past->head.pos;
+
+    while (pos && past->record_count < PAST_RECORDS) {
+        struct past_record *next = add_record(gather);
+        pawl_status status;
+
+        if (!next)
+            return scope_no_memory(gather->scope);
+        status = gather->reads->record(gather->store, gather->scope, pos, &next->record);
+        if (!status && !record_is_sound(&next->record, pos))
+            status = damaged(gather->scope, "a record");
+        if (!status)
+            status = gather_text(gather, next->record.payload, &next->payload);
+        if (status)
+            return status;
+        if (past->snapshot.text.data && next->record.what >= 0 &&
+            next->record.seq <= past->snapshot.seq)
+            break;
+        pos = next->record.prev;
+    }
+    return PAWL_OK;
+}
+
+pawl_status past_gather(const struct past_reads *reads, struct store *store, struct scope *scope,
+                        uint64_t instance, const struct head_row *known, bool trust_rows,
+                        struct past *out)
+{
+    struct past past = { 0 };
+    struct gather gather = { .reads = reads, .store = store, .scope = scope, .past = &past };
+    pawl_status status = PAWL_OK;
+
+    if (known)
+        past.head = *known;
+    else
+        status = reads->head(store, scope, instance, trust_rows, &past.head);
+    if (!status && !head_is_sound(&past.head))
+        status = damaged(scope, "a head");
+    if (!status)
+        status = gather_instance(&gather, instance);
+    if (!status)
+        status = gather_snapshot(&gather, instance);
+    if (!status)
+        status = gather_records(&gather);
+    if (!status)
+        *out = past;
+    return status;
+}
