@@ -50,6 +50,14 @@ struct op_stream {
     char instance[27]; /* of this instance; "": of all */
 };
 
+/* Who waits without a thread for an operation that goes on later. */
+struct op_waiter {
+    void (*wake)(void *context);     /* must be quick: locks are held */
+    bool (*is_there)(void *context); /* is there still somebody to answer? Quick as well */
+    void *context;
+};
+struct op_wait;
+
 struct op_call {
     pawl *p;
     struct scope *scope;
@@ -60,6 +68,8 @@ struct op_call {
     const char *content_type; /* default application/json */
     struct op_stream stream;  /* OP_STREAM: out */
     struct op_principal who;
+    const struct op_waiter *waiter; /* NULL: it waits where it is called */
+    struct op_wait *wait;           /* out: it goes on later; NULL: it does not */
 };
 
 struct op {
@@ -92,16 +102,24 @@ struct op_request {
     str key;               /* idempotency; data NULL: none. Ignored unless the operation writes */
     str trace;             /* W3C traceparent; data NULL: none; kept in entries if it is valid */
     struct op_principal who;
+    const struct op_waiter *waiter; /* it may wait without a thread (below); NULL: it may not */
 };
 struct op_answer {
     int http_status;
     const char *content_type;
     struct op_stream stream;
+    struct op_wait *wait; /* it is not over; NULL: it is */
 };
 
 /* Run an operation: merge, check, handle. On OK the answer is in `out`. */
 pawl_status op_run(pawl *p, const struct op *op, const struct op_request *request,
                    struct scope *scope, struct buf *out, struct op_answer *answer);
+
+/* A claim that waits holds no thread where the request has a waiter. Its answer is not all there yet:
+ * when the waiter's `wake` was called it goes on, and may have to wait again; after op_wait_left_ms()
+ * it goes on by itself, with is_over. Everything that was handed over must live until then. */
+int64_t op_wait_left_ms(const struct op_wait *wait);
+pawl_status op_go_on(struct op_wait *wait, bool is_over, struct buf *out, struct op_answer *answer);
 
 /* UNAUTHENTICATED: no such token, or no longer. */
 pawl_status op_authenticate(pawl *p, struct scope *scope, str bearer, struct op_principal *out);

@@ -12,6 +12,8 @@ static void print_counters(const struct engine_figures *figures, struct buf *out
     figure(out, "pawl_commits_failed_total", NULL, NULL, figures->failed);
     figure_head(out, "pawl_queue_depth", "gauge", "Decisions that wait for the next commit.");
     figure(out, "pawl_queue_depth", NULL, NULL, figures->queued);
+    figure_head(out, "pawl_claims_waiting", "gauge", "Claims of workers that wait for a step.");
+    figure(out, "pawl_claims_waiting", NULL, NULL, figures->claims);
     figure_head(out, "pawl_flush_lag_records", "gauge",
                 "Records that the rows of instances lag behind the log.");
     figure(out, "pawl_flush_lag_records", NULL, NULL, figures->position - figures->flushed);

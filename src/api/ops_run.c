@@ -181,10 +181,11 @@ pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *
                             "the answer would be over %zu MiB: ask for less of it (limit; "
                             "sequence_from and sequence_to)",
                             scope->arena.limit >> 20);
-    if (status == PAWL_OK && out->failed)
+    if (status == PAWL_OK && out->failed && !call->wait) /* what waits is told at its end */
         status = answer_lost(scope, call->op);
     if (status == PAWL_OK)
-        *answer = (struct op_answer){ call->http_status, call->content_type, call->stream };
+        *answer =
+            (struct op_answer){ call->http_status, call->content_type, call->stream, call->wait };
     return status;
 }
 
@@ -219,6 +220,8 @@ pawl_status op_run(pawl *p, const struct op *op, const struct op_request *reques
     struct op_call call;
     pawl_status status = prepare_request(p, op, request, scope, &call);
 
+    if (status == PAWL_OK && !call.key) /* what a key's answer is must be known at the end */
+        call.waiter = request->waiter;
     return status == PAWL_OK ? op_perform(&call, out, answer) : status;
 }
 

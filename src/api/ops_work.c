@@ -99,32 +99,103 @@ static void print_claimed(const struct claimed *claimed, struct buf *out)
     json_close(out, '}');
 }
 
-static pawl_status claim(const struct op_call *call, const struct claim_args *args, struct buf *out)
+/* The end of every answer that a claim is a part of. */
+static void print_all_claimed(const struct claimed *claimed, uint32_t count, struct buf *out)
 {
-    struct claimed *claimed;
-    uint32_t count;
-    pawl_status status = engine_claim(op_engine(call), call->scope, args, &claimed, &count);
-
-    if (status != PAWL_OK)
-        return status;
     json_key(out, "steps");
     json_open(out, '[');
     for (uint32_t i = 0; i < count; i++)
         print_claimed(&claimed[i], out);
     json_close(out, ']');
-    return PAWL_OK;
+    json_close(out, '}');
+}
+
+struct op_wait {
+    pawl *p;
+    struct scope *scope;
+    struct ticket *ticket;
+    struct op_answer answer; /* as it will be */
+};
+
+static void wake_nobody(void *context)
+{
+    (void)context;
+}
+
+static pawl_status open_claim(struct op_call *call, const struct claim_args *args,
+                              struct ticket **out)
+{
+    struct claim_waiter waiter = { .wake = wake_nobody };
+
+    if (call->waiter)
+        waiter = (struct claim_waiter){ .wake = call->waiter->wake,
+                                        .is_there = call->waiter->is_there,
+                                        .context = call->waiter->context };
+    return engine_claim_open(op_engine(call), call->scope, args, &waiter, out);
+}
+
+/* By the caller's own thread. */
+static pawl_status wait_for_claim(const struct op_call *call, struct ticket *ticket,
+                                  struct buf *out)
+{
+    struct claimed *claimed;
+    uint32_t count;
+    pawl_status status = engine_claim_wait(op_engine(call), call->scope, ticket, &claimed, &count);
+
+    if (status == PAWL_OK)
+        print_all_claimed(claimed, count, out);
+    return status;
+}
+
+/* What there is, or nothing yet: then the caller has something to go on with. */
+static pawl_status claim(struct op_call *call, struct ticket *ticket, struct buf *out)
+{
+    struct op_wait *wait = ARENA_NEW(&call->scope->arena, struct op_wait);
+    struct op_answer answer;
+    pawl_status status;
+
+    if (!call->waiter || !wait)
+        return wait_for_claim(call, ticket, out);
+    *wait = (struct op_wait){ .p = call->p, .scope = call->scope, .ticket = ticket };
+    wait->answer =
+        (struct op_answer){ .http_status = call->http_status, .content_type = call->content_type };
+    status = op_go_on(wait, false, out, &answer);
+    call->wait = answer.wait;
+    return status;
+}
+
+pawl_status op_go_on(struct op_wait *wait, bool is_over, struct buf *out, struct op_answer *answer)
+{
+    struct claimed *claimed;
+    uint32_t count;
+    bool is_parked;
+    pawl_status status = engine_claim_take(wait->p->engine, wait->scope, wait->ticket, !is_over,
+                                           &claimed, &count, &is_parked);
+
+    *answer = wait->answer;
+    if (is_parked)
+        answer->wait = wait;
+    if (status != PAWL_OK || is_parked)
+        return status;
+    print_all_claimed(claimed, count, out);
+    return out->failed ? scope_no_memory(wait->scope) : PAWL_OK;
+}
+
+int64_t op_wait_left_ms(const struct op_wait *wait)
+{
+    return engine_claim_left_ms(wait->p->engine, wait->ticket);
 }
 
 pawl_status op_step_claim(struct op_call *call, struct buf *out)
 {
     struct claim_args args = { 0 };
+    struct ticket *ticket;
     pawl_status status = read_claim(call, call->input, &args);
 
     json_open(out, '{');
     if (status == PAWL_OK)
-        status = claim(call, &args, out);
-    json_close(out, '}');
-    return status;
+        status = open_claim(call, &args, &ticket);
+    return status == PAWL_OK ? claim(call, ticket, out) : status;
 }
 
 /* ---- Answers ---- */
@@ -315,10 +386,18 @@ pawl_status op_step_complete_many(struct op_call *call, struct buf *out)
     const struct node *steps, *claimed;
     struct claim_args args = { 0 };
     struct step_answer *answers;
+    struct ticket *ticket = NULL;
     pawl_status status = read_turn(call, &steps, &claimed, &args);
 
-    if (status == PAWL_OK)
-        status = send_answers(call, steps, &answers);
+    if (status == PAWL_OK && claimed)
+        status = open_claim(call, &args, &ticket);
+    if (status != PAWL_OK)
+        return status;
+    if (ticket) /* what the answers make ready may be started for it in their own commit */
+        engine_claim_offer(op_engine(call), ticket);
+    status = send_answers(call, steps, &answers);
+    if (status != PAWL_OK && ticket)
+        engine_claim_close(op_engine(call), ticket);
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
@@ -327,14 +406,10 @@ pawl_status op_step_complete_many(struct op_call *call, struct buf *out)
     for (uint32_t i = 0; i < steps->count; i++)
         print_answered(call, &answers[i], out);
     json_close(out, ']');
-    if (claimed) {
-        status = claim(call, &args, out);
-    } else {
-        json_key(out, "steps");
-        buf_str(out, STR("[]"));
-    }
-    json_close(out, '}');
-    return status;
+    if (ticket)
+        return claim(call, ticket, out);
+    print_all_claimed(NULL, 0, out);
+    return PAWL_OK;
 }
 
 /* ---- Gates ---- */

@@ -1,19 +1,14 @@
 /* claims.c - ready steps for workers elsewhere: by tool, oldest first.
  *
- * A step whose tool is not in this process waits in its tool's queue. A claim takes steps from
- * the queues of its tools and starts them as any other start: an event, an entry, a commit; the
- * token goes into the step's row with it. A claim that finds nothing may wait; it costs the
- * drain nothing. */
+ * A step whose tool is not in this process, and that no claim was waiting for (tickets.c), waits in
+ * its tool's queue. A claim takes steps from the queues of its tools and starts them as any other
+ * start: an event, an entry, a commit; the token goes into the step's row with it. */
 #include "engine/engine_int.h"
 #include "model/words.h"
 
-#define LEASE_MAX_MS (INT64_C(7) * 86400 * 1000)
-#define WAIT_MAX_MS  300000
-#define PARKED_MAX   8u /* each holds a thread of the server; more are answered at once */
-
 /* ---- Queues by tool ---- */
 
-static struct tool_queue *find_queue(struct engine *engine, str tool)
+static struct tool_queue *find_queue(const struct engine *engine, str tool)
 {
     for (uint32_t i = 0; i < engine->queue_count; i++)
         if (str_eq(engine->queues[i].tool, tool))
@@ -58,6 +53,7 @@ bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ord
     else
         queue->first = step;
     queue->last = step;
+    tickets_call(engine, tool);
     return true;
 }
 
@@ -114,13 +110,13 @@ void claims_fini(struct engine *engine)
 /* ---- Starting what was claimed ---- */
 
 /* The lease goes into the row that the commit writes. */
-void claim_tell(const struct claimed *claim, const struct decision *decision)
+void claim_tell(const struct claimed *claim, const struct decision *decision, uint32_t from)
 {
-    for (uint32_t d = 0; d < decision->count; d++)
+    for (uint32_t d = from; d < decision->count; d++)
         for (uint32_t e = 0; e < decision->drafts[d].effects.count; e++) {
             struct effect *effect = &decision->drafts[d].effects.items[e];
 
-            if (effect->kind == EFFECT_RUN) {
+            if (effect->kind == EFFECT_RUN && effect->ordinal == claim->ordinal) {
                 effect->lease = str_of(claim->token);
                 effect->lease_ms = claim->lease_ms;
             }
@@ -137,6 +133,7 @@ void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *cl
 
     memcpy(lease.token, claim->token, sizeof lease.token);
     lease_add(engine, &lease);
+    claim->instance = instance;
     claim->expires_at_ms = clock_at(engine) + claim->lease_ms;
     claim->job = job; /* its call lives in it */
     engine_changed(engine);
@@ -162,6 +159,17 @@ static pawl_status unpack(struct engine *engine, struct scope *scope, struct cla
     if (arena->failed)
         return scope_no_memory(scope);
     return engine_id_of(engine, scope, claim->instance, claim->id);
+}
+
+uint32_t claims_unpack(struct engine *engine, struct scope *scope, struct claimed *claimed,
+                       uint32_t count)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        if (!claimed[i].status && unpack(engine, scope, &claimed[i]) == PAWL_OK)
+            claimed[kept++] = claimed[i];
+    return kept;
 }
 
 static pawl_status send_all(struct engine *engine, struct scope *scope, struct claimed *claimed,
@@ -203,12 +211,12 @@ static pawl_status send_all(struct engine *engine, struct scope *scope, struct c
 
 /* ---- One claim ---- */
 
-static void make_token(struct engine *engine, char token[LEASE_TOKEN_SIZE + 1])
+void claim_token(struct engine *engine, struct claimed *claimed)
 {
     uint8_t random[LEASE_TOKEN_SIZE / 2];
 
     engine->env->random(engine->env, random, sizeof random);
-    sha_hex(random, sizeof random, token);
+    sha_hex(random, sizeof random, claimed->token);
 }
 
 /* Steps that are waiting, taken out of their queues. */
@@ -263,8 +271,8 @@ static uint32_t keep_started(struct engine *engine, struct claimed *claimed, uin
 }
 
 /* Started together, so that they share their commits. */
-static pawl_status claim_now(struct engine *engine, struct scope *scope,
-                             const struct claim_args *args, struct claimed *out, uint32_t *count)
+pawl_status claim_now(struct engine *engine, struct scope *scope, const struct claim_args *args,
+                      struct claimed *out, uint32_t *count)
 {
     pawl_status status = PAWL_OK;
 
@@ -274,14 +282,14 @@ static pawl_status claim_now(struct engine *engine, struct scope *scope,
         if (taken == 0)
             break;
         for (uint32_t i = 0; i < taken; i++)
-            make_token(engine, out[*count + i].token);
+            claim_token(engine, &out[*count + i]);
         status = send_all(engine, scope, out + *count, taken);
         *count += keep_started(engine, out + *count, taken, &status);
     }
     return *count > 0 ? PAWL_OK : status;
 }
 
-static bool has_work(struct engine *engine, const struct claim_args *args)
+bool claims_wait(const struct engine *engine, const struct claim_args *args)
 {
     for (uint32_t i = 0; i < args->tool_count; i++) {
         const struct tool_queue *queue = find_queue(engine, args->tools[i]);
@@ -290,50 +298,4 @@ static bool has_work(struct engine *engine, const struct claim_args *args)
             return true;
     }
     return false;
-}
-
-/* Parked until there is something for it, or its time is over: by the real clock. */
-static bool park(struct engine *engine, const struct claim_args *args, int64_t until_ms)
-{
-    bool found = false;
-
-    pthread_mutex_lock(&engine->lock);
-    if (engine->parked_claims >= PARKED_MAX)
-        until_ms = 0;
-    engine->parked_claims++;
-    while (!(found = has_work(engine, args)) && !engine->stopping) {
-        int64_t left_ms = until_ms - engine->env->tick_ms(engine->env);
-
-        if (left_ms <= 0)
-            break;
-        engine_wait_changed(engine, left_ms < 1000 ? left_ms : 1000);
-    }
-    engine->parked_claims--;
-    pthread_mutex_unlock(&engine->lock);
-    return found;
-}
-
-pawl_status engine_claim(struct engine *engine, struct scope *scope,
-                         const struct claim_args *wanted, struct claimed **out, uint32_t *count)
-{
-    struct claim_args args = *wanted;
-    int64_t wait_ms = args.wait_ms < WAIT_MAX_MS ? args.wait_ms : WAIT_MAX_MS;
-    int64_t until_ms = engine->env->tick_ms(engine->env) + wait_ms;
-    struct claimed *claimed = ARENA_ARRAY(&scope->arena, struct claimed, args.max);
-    pawl_status status;
-
-    if (!engine->options.own)
-        return scope_fail(scope, PAWL_IN_USE,
-                          "only the owner of a store hands out its steps; open it with 'own', or "
-                          "ask its server");
-    if (!claimed)
-        return scope_no_memory(scope);
-    args.lease_ms = args.lease_ms > 0 ? args.lease_ms : LEASE_DEFAULT_MS;
-    args.lease_ms = args.lease_ms < LEASE_MAX_MS ? args.lease_ms : LEASE_MAX_MS;
-    *count = 0;
-    do
-        status = claim_now(engine, scope, &args, claimed, count);
-    while (!status && *count == 0 && wait_ms > 0 && park(engine, &args, until_ms));
-    *out = claimed;
-    return status;
 }

@@ -394,7 +394,17 @@ void engine_sweep(struct engine *engine)
     pthread_mutex_unlock(&engine->lock);
 }
 
-static void wait_for(struct engine *engine, pthread_cond_t *condition, int64_t for_ms)
+void engine_cond_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t monotonic;
+
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+void engine_wait_for(struct engine *engine, pthread_cond_t *condition, int64_t for_ms)
 {
     int64_t until = engine->env->tick_ms(engine->env) + for_ms;
     struct timespec at = { .tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000 };
@@ -404,7 +414,7 @@ static void wait_for(struct engine *engine, pthread_cond_t *condition, int64_t f
 
 void engine_wait_changed(struct engine *engine, int64_t for_ms)
 {
-    wait_for(engine, &engine->changed, for_ms);
+    engine_wait_for(engine, &engine->changed, for_ms);
 }
 
 /* The server's drain: nothing but this. A quiet moment is used to put lagging rows right. */
@@ -418,12 +428,12 @@ void *drain_thread(void *context)
         if (engine->first)
             engine_drain(engine);
         else if (engine->broken && !engine->drain_stopping) {
-            wait_for(engine, &engine->work, RETRY_STORE_MS);
+            engine_wait_for(engine, &engine->work, RETRY_STORE_MS);
             drain_once(engine, 0);
         } else if (lags(engine) && !engine->drain_stopping) {
             /* A disk that takes no rows now may take them later; the log says it all meanwhile. */
-            wait_for(engine, &engine->work,
-                     engine->commit_failed ? RETRY_STORE_MS : FLUSH_AFTER_MS);
+            engine_wait_for(engine, &engine->work,
+                            engine->commit_failed ? RETRY_STORE_MS : FLUSH_AFTER_MS);
             if (!engine->first) {
                 engine->env->reached(engine->env, POINT_BEFORE_SWEEP);
                 drain_once(engine, LIMIT_SLICE);

@@ -122,7 +122,7 @@ bool engine_is_at_rest(struct engine *engine, int64_t *due_in_ms)
     is_broken = engine->broken;
     is_idle = *due_in_ms != 0 && !has_work(engine) && !engine->draining && !engine->later &&
               !engine->timers_busy && !engine->jobs_under_way && !engine->mail_under_way &&
-              !engine->lease_count && !engine->parked_claims && !engine->stuck_timers &&
+              !engine->lease_count && !engine->tickets && !engine->stuck_timers &&
               !engine->ready_lost && engine->tip.flushed >= engine->tip.pos;
     pthread_mutex_unlock(&engine->lock);
     if (is_broken)

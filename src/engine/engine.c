@@ -37,6 +37,7 @@ void engine_figures(struct engine *engine, struct engine_figures *out)
     out->position = engine->tip.pos;
     out->flushed = engine->tip.flushed;
     out->queued = engine->queued;
+    out->claims = tickets_count(engine);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -60,16 +61,12 @@ static pawl_status open_store(struct engine *engine, const char *url, struct sco
 
 static bool init_parts(struct engine *engine)
 {
-    pthread_condattr_t monotonic;
-
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&engine->lock, NULL);
     pthread_mutex_init(&engine->definitions_lock, NULL);
-    pthread_cond_init(&engine->changed, &monotonic);
-    pthread_cond_init(&engine->tools, &monotonic);
-    pthread_cond_init(&engine->work, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    engine_cond_init(&engine->changed);
+    engine_cond_init(&engine->tools);
+    engine_cond_init(&engine->work);
+    engine->tickets_end = &engine->tickets;
     scope_init(&engine->scope, engine->heap, LIMIT_SCOPE);
     batch_init(&engine->batch, engine->heap);
     map_init(&engine->actor_map, engine->heap);
@@ -140,6 +137,7 @@ static void stop_threads(struct engine *engine)
 
     pthread_mutex_lock(&engine->lock);
     engine->stopping = true;
+    tickets_call_all(engine);
     engine_changed(engine);
     pthread_mutex_unlock(&engine->lock);
     toolbox_kill_all(engine->toolbox);

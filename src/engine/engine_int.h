@@ -120,6 +120,8 @@ void engine_drain(struct engine *engine);   /* lock held */
 void engine_sweep(struct engine *engine);   /* an owner's rows, until none lags */
 void engine_mend(struct engine *engine);    /* see whether a store that failed works again */
 void engine_changed(struct engine *engine); /* wake who waits for it; lock held */
+void engine_cond_init(pthread_cond_t *condition); /* for this: */
+void engine_wait_for(struct engine *engine, pthread_cond_t *condition, int64_t for_ms);
 void engine_wait_changed(struct engine *engine, int64_t for_ms); /* lock held */
 
 /* fire.c, create.c, decide.c */
@@ -283,10 +285,25 @@ bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ord
 void claims_forget(struct engine *engine);
 void claims_release(struct engine *engine);
 void claims_fini(struct engine *engine);
+bool claims_wait(const struct engine *engine, const struct claim_args *args); /* steps, for these */
 /* The lease goes into the row that the commit writes; after it the step is the worker's. */
-void claim_tell(const struct claimed *claim, const struct decision *decision);
+void claim_tell(const struct claimed *claim, const struct decision *decision, uint32_t from);
 void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *claim,
                     struct job *job);
+/* Lock not held. */
+void claim_token(struct engine *engine, struct claimed *claimed);
+pawl_status claim_now(struct engine *engine, struct scope *scope, const struct claim_args *args,
+                      struct claimed *out, uint32_t *count); /* appends to those that are there */
+uint32_t claims_unpack(struct engine *engine, struct scope *scope, struct claimed *claimed,
+                       uint32_t count); /* those that were started move to the front */
+
+/* tickets.c: a place for a step of this tool, or NULL; lock not held. Settled by whoever reserved
+ * it, when its commit is over; lock held. */
+struct claimed *ticket_reserve(struct engine *engine, str tool, uint32_t ordinal);
+void ticket_settle(struct engine *engine, struct claimed *claimed, bool is_granted);
+void tickets_call(struct engine *engine, str tool); /* one of them: a step waits; lock held */
+void tickets_call_all(struct engine *engine);       /* lock held */
+uint32_t tickets_count(const struct engine *engine); /* that wait; lock held */
 int64_t mail_retry_ms(const struct engine *engine);
 void mail_deliver(struct engine *engine, struct actor *actor, struct mail *mail);
 /* Those that are not done, before any of them is decided, and to the drain together; lock held. */

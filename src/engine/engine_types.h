@@ -201,6 +201,7 @@ struct job {
     uint64_t instance;
     uint32_t ordinal;
     bool holds_place; /* counted in jobs_under_way */
+    struct claimed *claim; /* it is started for a worker elsewhere; until that is committed */
     struct scope scope;
     struct flow_call call;
     const char *creator; /* NULL: nobody said */
@@ -298,7 +299,9 @@ struct engine {
     struct job *jobs, *jobs_last;
     struct ready_step *ready, *ready_last;
     struct tool_queue *queues; /* ready, but no tool of that name is here */
-    uint32_t queue_count, parked_claims;
+    uint32_t queue_count;
+    struct ticket *tickets, **tickets_end; /* claims that wait, the longest first (tickets.c) */
+    uint32_t sleeper_count; /* of them, with a thread each */
     struct lease *leases;
     uint32_t lease_count, lease_capacity;
     int64_t next_lease_ms; /* none ends before, by the leases' clock; INT64_MAX: none */

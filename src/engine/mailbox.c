@@ -295,7 +295,7 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
         turn->jobs->holds_place = true;
     }
     if (!status && turn->mail->claim)
-        claim_tell(turn->mail->claim, &turn->decision);
+        claim_tell(turn->mail->claim, &turn->decision, 0);
     if (!status)
         turn->decide.snapshot = snapshot_if_due(engine, actor, scope, &turn->decision);
     return status;

@@ -35,14 +35,6 @@ static bool has_place(struct engine *engine, str tool)
     return has;
 }
 
-static void give_place_back(struct engine *engine)
-{
-    pthread_mutex_lock(&engine->lock);
-    engine->jobs_under_way--;
-    engine_changed(engine);
-    pthread_mutex_unlock(&engine->lock);
-}
-
 static void job_free(struct engine *engine, struct job *job)
 {
     scope_fini(&job->scope);
@@ -118,6 +110,18 @@ static pawl_status end_at_once(struct engine *engine, struct actor *actor, struc
     return end.payload.data ? actor_step(actor, &end, scope, decision) : scope_no_memory(scope);
 }
 
+/* Who runs it: this process, if its tool is here and there is a place, or a worker that waits for
+ * it already. */
+static bool find_runner(struct engine *engine, const struct actor *actor, struct job *job)
+{
+    if (!toolbox_serves(engine->toolbox, job->call.tool, actor->creator)) {
+        job->claim = ticket_reserve(engine, job->call.tool, job->ordinal);
+        return job->claim != NULL;
+    }
+    job->holds_place = has_place(engine, job->call.tool);
+    return job->holds_place;
+}
+
 /* Start one ready attempt on top of the decision, if there is a place for it. */
 static pawl_status start_one(struct engine *engine, struct actor *actor, struct scope *scope,
                              const struct event *cause, uint32_t ordinal, struct decision *decision,
@@ -140,21 +144,18 @@ static pawl_status start_one(struct engine *engine, struct actor *actor, struct 
         job_free(engine, job);
         return status;
     }
-    if (!toolbox_serves(engine->toolbox, job->call.tool, actor->creator) ||
-        !has_place(engine, job->call.tool)) {
+    if (!find_runner(engine, actor, job)) {
         job_free(engine, job);
         return PAWL_OK;
     }
-    status = actor_step(actor, &start, scope, decision);
-    if (status) {
-        give_place_back(engine);
-        job_free(engine, job);
-        return status;
-    }
-    job->holds_place = true;
     job->next = *jobs;
-    *jobs = job;
-    return PAWL_OK;
+    *jobs = job; /* dropped with the others if the decision fails */
+    if (job->claim)
+        start.actor = job->claim->worker;
+    status = actor_step(actor, &start, scope, decision);
+    if (!status && job->claim)
+        claim_tell(job->claim, decision, decision->count - 1);
+    return status;
 }
 
 static bool makes_ready(const struct effect *effect)
@@ -186,13 +187,15 @@ pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope
     return status;
 }
 
-/* Jobs whose commit did not happen; lock held or nobody else knows them yet. */
+/* Jobs whose commit did not happen, or that were only vehicles; lock held. */
 void steps_drop(struct engine *engine, struct job *jobs)
 {
     while (jobs) {
         struct job *next = jobs->next;
 
         engine->jobs_under_way -= jobs->holds_place;
+        if (jobs->claim)
+            ticket_settle(engine, jobs->claim, false);
         job_free(engine, jobs);
         jobs = next;
     }
@@ -273,7 +276,29 @@ void steps_note_ready(struct engine *engine, const struct actor *actor,
         }
 }
 
-/* The commit is durable: take the jobs to their tools. Lock held. */
+static void queue_job(struct engine *engine, struct job *job)
+{
+    if (!job->call.is_timed) /* its own timer watches over it else */
+        lease_add(engine, &(struct lease){ .instance = job->instance,
+                                           .ordinal = job->ordinal,
+                                           .length_ms = job->call.timeout_ms });
+    if (engine->jobs_last)
+        engine->jobs_last->next = job;
+    else
+        engine->jobs = job;
+    engine->jobs_last = job;
+}
+
+static void give_job(struct engine *engine, struct job *job)
+{
+    struct claimed *claim = job->claim;
+
+    job->claim = NULL;
+    claim_hand_out(engine, job->instance, claim, job);
+    ticket_settle(engine, claim, true);
+}
+
+/* The commit is durable: take the jobs to their tools, or to who waits for them. Lock held. */
 void steps_act(struct engine *engine, uint64_t instance, struct job *jobs)
 {
     while (jobs) {
@@ -281,15 +306,10 @@ void steps_act(struct engine *engine, uint64_t instance, struct job *jobs)
 
         jobs->instance = instance;
         jobs->next = NULL;
-        if (!jobs->call.is_timed) /* its own timer watches over it else */
-            lease_add(engine, &(struct lease){ .instance = instance,
-                                               .ordinal = jobs->ordinal,
-                                               .length_ms = jobs->call.timeout_ms });
-        if (engine->jobs_last)
-            engine->jobs_last->next = jobs;
+        if (jobs->claim)
+            give_job(engine, jobs);
         else
-            engine->jobs = jobs;
-        engine->jobs_last = jobs;
+            queue_job(engine, jobs);
         jobs = next;
     }
     engine_changed(engine);

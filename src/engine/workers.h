@@ -1,4 +1,5 @@
-/* workers.h - steps for workers elsewhere: claimed, kept alive, answered (claims.c, answers.c). */
+/* workers.h - steps for workers elsewhere: claimed, kept alive, answered (claims.c, tickets.c, answers.c).
+ */
 #ifndef PAWL_ENGINE_WORKERS_H
 #define PAWL_ENGINE_WORKERS_H
 
@@ -13,6 +14,7 @@ struct claim_args {
     int64_t wait_ms, lease_ms; /* wait: at most five minutes; lease 0: two, at most seven days */
 };
 struct job;
+struct ticket;
 struct claimed {
     uint64_t instance;
     uint32_t ordinal;
@@ -22,11 +24,35 @@ struct claimed {
     struct flow_call call; /* lives in the scope */
     str trace;             /* of the request that created the instance; data NULL: none */
     struct job *job;       /* until it is unpacked */
+    struct ticket *ticket; /* that it was reserved for; NULL: it came from a queue */
     pawl_status status;
 };
-/* IN_USE if the store is not owned by this engine. None is no failure. */
-pawl_status engine_claim(struct engine *engine, struct scope *scope, const struct claim_args *args,
-                         struct claimed **out, uint32_t *count);
+
+/* A claim under way: a ticket. Everything of it lives in the scope. */
+struct claim_waiter {
+    void (*wake)(void *context); /* take again; must be quick: locks are held */
+    bool (*is_there)(void *context); /* NULL: always. Is there still somebody to give steps to? */
+    void *context;
+};
+/* IN_USE if the store is not owned by this engine. */
+pawl_status engine_claim_open(struct engine *engine, struct scope *scope,
+                              const struct claim_args *args, const struct claim_waiter *waiter,
+                              struct ticket **out);
+/* From now on steps that become ready may be started for it, in the commit that makes them so: before
+ * a worker's answers are sent. */
+void engine_claim_offer(struct engine *engine, struct ticket *ticket);
+/* Instead of what follows: its answers could not be sent. */
+void engine_claim_close(struct engine *engine, struct ticket *ticket);
+/* What there is for it; none is no failure. *is_parked: not yet. Then `wake` is called once, and it
+ * has to be taken again; also, with may_wait false, when its time is over (it may still be parked
+ * then, for the moment that a commit takes). Not parked: it is over. */
+pawl_status engine_claim_take(struct engine *engine, struct scope *scope, struct ticket *ticket,
+                              bool may_wait, struct claimed **out, uint32_t *count,
+                              bool *is_parked);
+int64_t engine_claim_left_ms(struct engine *engine, const struct ticket *ticket);
+/* The same by a thread that has nothing else to do: the waiter is not asked. */
+pawl_status engine_claim_wait(struct engine *engine, struct scope *scope, struct ticket *ticket,
+                              struct claimed **out, uint32_t *count);
 /* An event for the step: STEP_DONE, STEP_FAILED, APPROVE, REJECT. LEASE_LOST, NOT_AWAITING. */
 pawl_status engine_step_send(struct engine *engine, struct scope *scope, str step_id, str lease,
                              const struct event *event, const uint8_t *key);

@@ -51,7 +51,7 @@ def test_metrics_have_help_type_and_sound_histograms(shell):
     for _ in range(5):
         web.expect(200, "POST", "/v1/instances/%s/fire" % id, {"action": "turn"})
     values = metrics(web)
-    for name in ("pawl_records_total", "pawl_queue_depth", "pawl_flush_lag_records", "pawl_wal_bytes",
+    for name in ("pawl_records_total", "pawl_queue_depth", "pawl_claims_waiting", "pawl_flush_lag_records", "pawl_wal_bytes",
                  "pawl_commits_failed_total", "pawl_http_connections", "pawl_http_streams"):
         assert (name, "") in values, name
     assert values["pawl_records_total", ""] >= 7 and values["pawl_wal_bytes", ""] > 0

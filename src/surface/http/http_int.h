@@ -26,10 +26,13 @@ struct stream;
 /* ---- work.c: threads for what has to be waited for ---- */
 
 struct work {
+    pawl *p; /* for its clock */
     pthread_mutex_t lock;
     pthread_cond_t more;
     struct request *first, *last;
+    struct request *parked; /* they wait without a thread; the first that gives up comes first */
     uint32_t count, thread_count;
+    bool is_closing; /* nobody is parked any more */
     bool is_stopping;
     pthread_t threads[HTTP_WORKERS];
 };
@@ -38,6 +41,11 @@ bool work_start(struct work *work); /* false: errno; work_stop() all the same */
 void work_stop(struct work *work);  /* what is queued is done first */
 bool work_has_room(struct work *work);
 void work_add(struct work *work, struct request *request);
+/* Until somebody wakes it, and no longer than this (0: however long it takes): then it is worked on.
+ * It may have been woken before. */
+void work_park(struct work *work, struct request *request, int64_t for_ms);
+void work_wake(struct work *work, struct request *request); /* once for each time it is parked */
+void work_close(struct work *work); /* those who are parked are worked on now, and from now on */
 
 /* ---- visit.c: connections and their patience ---- */
 
@@ -147,6 +155,11 @@ struct request {
     pawl *p;                  /* that store, in use until the request has ended; NULL: not yet */
     struct op_request call;
     struct op_flight *flight; /* NULL: none, or it has landed */
+    struct op_wait *wait;     /* it goes on when it is woken; NULL: it does not wait */
+    struct op_waiter waiter;
+    bool is_over;            /* it waits for nothing any more but the end of a commit */
+    int64_t parked_until_ms; /* under the lock of work, as the next two */
+    bool is_parked, is_woken;
     struct op_answer result;
     struct MHD_Connection *connection;
     char *target;    /* as it came: path and query, nothing decoded */

@@ -4,6 +4,7 @@
 #include "api/world.h"
 #include "surface/http/stream_int.h"
 #include <strings.h>
+#include <sys/socket.h>
 
 /* ---- Content types ---- */
 
@@ -121,12 +122,33 @@ static bool has_json_body(const struct op *op)
     return !(op->flags & OP_TEXT_BODY) && strcmp(op->method, "GET") != 0;
 }
 
+/* By the engine, which must not be held up. */
+static void on_wake(void *context)
+{
+    struct request *request = context;
+
+    work_wake(&request->server->work, request);
+}
+
+/* A connection that is suspended does not notice that its client has gone. */
+static bool client_is_there(void *context)
+{
+    const struct request *request = context;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    char byte;
+
+    return !info || recv(info->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
+}
+
 /* The rest of the call, and whether its caller may: that may depend on the body. */
 static pawl_status complete(struct request *request)
 {
     pawl_status status = has_json_body(request->op) ? read_body(request) : PAWL_OK;
 
     request->call.key = request_header(request, "Idempotency-Key");
+    request->waiter = (struct op_waiter){ on_wake, client_is_there, request };
+    request->call.waiter = &request->waiter;
     if (status == PAWL_OK)
         status = op_authorize(request->p, &request->scope, request->op, &request->call);
     return status;
@@ -199,6 +221,15 @@ static void open_store(struct request *request)
     come_back(request, request->status == PAWL_OK ? STAGE_OPENED : STAGE_BACK);
 }
 
+/* What waits goes on; when its time is over, or the server stops, to the end. */
+static pawl_status go_on(struct request *request)
+{
+    bool is_over =
+        op_wait_left_ms(request->wait) == 0 || atomic_load(&request->server->is_stopping);
+
+    return op_go_on(request->wait, is_over, &request->answer, &request->result);
+}
+
 /* By a worker. */
 void request_work(struct request *request)
 {
@@ -208,9 +239,17 @@ void request_work(struct request *request)
     }
     if (request->flight)
         request->status = op_land(request->flight, &request->answer, &request->result);
+    else if (request->wait)
+        request->status = go_on(request);
     else
         request->status = run(request);
     request->flight = NULL;
+    request->wait = request->status == PAWL_OK ? request->result.wait : NULL;
+    if (request->wait) {
+        work_park(&request->server->work, request,
+                  request->is_over ? 0 : op_wait_left_ms(request->wait));
+        return;
+    }
     if (request->status == PAWL_OK)
         answer_prepare(request, true);
     come_back(request, STAGE_BACK);

@@ -246,7 +246,7 @@ struct http_server *http_start(pawl *p, const struct http_options *options, pawl
     server = calloc(1, sizeof *server);
     if (!server)
         return fail_start(NULL, error);
-    server->p = p;
+    server->p = server->work.p = p;
     server->options = *options;
     server->needs_token = !socket_is_loopback(listener);
     if (server->needs_token && !op_has_tokens(p)) {
@@ -278,6 +278,7 @@ static void wait_for_active(struct http_server *server)
     struct pollfd idle = { .fd = server->idle_event, .events = POLLIN };
 
     atomic_store(&server->is_stopping, true);
+    work_close(&server->work);
     while (atomic_load(&server->away) > 0)
         poll(NULL, 0, AWAY_LOOK_MS);
     if (atomic_load(&server->active) > 0)

@@ -1,7 +1,65 @@
 /* work.c - threads for what has to be waited for: commits of other operations than fire, lists,
- * verification. A request is queued, run by whoever is free, and goes back to its connection. */
+ * verification. A request is queued, run by whoever is free, and goes back to its connection. One
+ * that waits for something to happen, as a claim does, is parked meanwhile, and holds no thread. */
+#include "api/world.h"
 #include "surface/http/http_int.h"
 #include <errno.h>
+
+#define UNTIL_WOKEN INT64_MAX
+
+/* ---- The queue and who is parked; lock held ---- */
+
+static int64_t tick_ms(const struct work *work)
+{
+    return world_tick_us(work->p) / 1000;
+}
+
+static void put_last(struct work *work, struct request *request)
+{
+    request->next = NULL;
+    *(work->first ? &work->last->next : &work->first) = request;
+    work->last = request;
+    work->count++;
+    pthread_cond_signal(&work->more);
+}
+
+static void unpark(struct work *work, struct request *request)
+{
+    struct request **link = &work->parked;
+
+    while (*link != request)
+        link = &(*link)->next;
+    *link = request->next;
+    request->is_parked = false;
+    put_last(work, request);
+}
+
+static bool waits_for_time(const struct work *work)
+{
+    return work->parked && work->parked->parked_until_ms != UNTIL_WOKEN;
+}
+
+static void unpark_late(struct work *work)
+{
+    while (waits_for_time(work) &&
+           (work->is_closing || work->parked->parked_until_ms <= tick_ms(work)))
+        unpark(work, work->parked);
+}
+
+/* Until something is queued, or a parked one has waited long enough. */
+static void wait_for_more(struct work *work)
+{
+    int64_t until_ms = waits_for_time(work) ? work->parked->parked_until_ms : 0;
+    struct timespec at = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
+
+    if (waits_for_time(work))
+        pthread_cond_timedwait(&work->more, &work->lock, &at);
+    else
+        pthread_cond_wait(&work->more, &work->lock);
+    unpark_late(work);
+}
+
+/* ---- Threads ---- */
 
 static struct request *next_request(struct work *work)
 {
@@ -9,12 +67,14 @@ static struct request *next_request(struct work *work)
 
     pthread_mutex_lock(&work->lock);
     while (!work->first && !work->is_stopping)
-        pthread_cond_wait(&work->more, &work->lock);
+        wait_for_more(work);
     request = work->first;
     if (request) {
         work->first = request->next;
         work->count--;
     }
+    if (waits_for_time(work)) /* another one watches over those */
+        pthread_cond_signal(&work->more);
     pthread_mutex_unlock(&work->lock);
     return request;
 }
@@ -31,8 +91,13 @@ static void *work_thread(void *context)
 
 bool work_start(struct work *work)
 {
+    pthread_condattr_t monotonic;
+
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&work->lock, NULL);
-    pthread_cond_init(&work->more, NULL);
+    pthread_cond_init(&work->more, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     while (work->thread_count < HTTP_WORKERS) {
         errno = pthread_create(&work->threads[work->thread_count], NULL, work_thread, work);
         if (errno != 0)
@@ -66,11 +131,53 @@ bool work_has_room(struct work *work)
 
 void work_add(struct work *work, struct request *request)
 {
-    request->next = NULL;
     pthread_mutex_lock(&work->lock);
-    *(work->first ? &work->last->next : &work->first) = request;
-    work->last = request;
-    work->count++;
+    put_last(work, request);
+    pthread_mutex_unlock(&work->lock);
+}
+
+/* ---- Parked ---- */
+
+/* Those that give up first come first; most wait equally long, and go to the end. */
+static void park(struct work *work, struct request *request)
+{
+    struct request **link = &work->parked;
+
+    while (*link && (*link)->parked_until_ms <= request->parked_until_ms)
+        link = &(*link)->next;
+    request->next = *link;
+    request->is_parked = true;
+    *link = request;
     pthread_cond_signal(&work->more);
+}
+
+void work_park(struct work *work, struct request *request, int64_t for_ms)
+{
+    pthread_mutex_lock(&work->lock);
+    request->parked_until_ms = for_ms > 0 ? tick_ms(work) + for_ms : UNTIL_WOKEN;
+    if (request->is_woken)
+        put_last(work, request);
+    else
+        park(work, request);
+    request->is_woken = false;
+    unpark_late(work); /* the server may be about to stop */
+    pthread_mutex_unlock(&work->lock);
+}
+
+void work_wake(struct work *work, struct request *request)
+{
+    pthread_mutex_lock(&work->lock);
+    if (request->is_parked)
+        unpark(work, request);
+    else
+        request->is_woken = true; /* it is being worked on, or about to be parked */
+    pthread_mutex_unlock(&work->lock);
+}
+
+void work_close(struct work *work)
+{
+    pthread_mutex_lock(&work->lock);
+    work->is_closing = true;
+    unpark_late(work);
     pthread_mutex_unlock(&work->lock);
 }

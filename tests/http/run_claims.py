@@ -1,0 +1,180 @@
+"""Claims that wait: without a thread each, and a step that becomes ready is theirs in the commit that made it so."""
+import json
+import select
+import signal
+import sqlite3
+import time
+
+from raw import Raw
+from web import Web, harness
+
+TWO = {"name": "two", "steps": {"start": {"tool": "saw", "args": {}, "next": "end"},
+                                "end": {"tool": "saw", "args": {}, "done": True}}}
+FAN = {"name": "fan", "dopar": [{"action": "saw", "payload": {"n": n}} for n in range(6)]}
+
+
+def server(shell):
+    child, address = shell.serve()
+    web = Web(address)
+    web.child = child
+    for flow in (TWO, FAN):
+        web.expect(201, "PUT", "/v1/definitions/" + flow["name"], flow)
+    return web
+
+
+def claim(line, wait, tool="saw", **more):
+    line.ask("POST", "/v1/steps/claim", {"tools": [tool], "worker": "w/1", "wait": wait, **more})
+
+
+def wait_for_parked(shell, web, count=1):
+    shell.wait_for(lambda: b"pawl_claims_waiting %d\n" % count in web.get("/metrics").body)
+
+
+def answers(lines, count):
+    """Steps for those of the lines that get an answer first."""
+    steps = []
+    while len(steps) < count:
+        for number in select.select([line.socket for line in lines], [], [], 60)[0]:
+            line = next(line for line in lines if line.socket == number)
+            lines.remove(line)
+            steps += answer(line)
+    return steps
+
+
+def answer(line):
+    status, _, body = line.reply()
+    assert status == 200, body
+    return json.loads(body)["steps"]
+
+
+def commits(shell):
+    """The actions of the only instance's entries, those of one commit together."""
+    db = sqlite3.connect("file:%s?mode=ro" % (shell.folder / "pawl.db"), uri=True)
+    rows = db.execute("SELECT coalesce(t.action, 'create'), l.root IS NOT NULL FROM pawl_log l JOIN pawl_instance i ON i.number = l.inst"
+                      " LEFT JOIN pawl_transition t ON t.definition = i.definition AND t.idx = l.what ORDER BY l.pos").fetchall()
+    found = [[]]
+    for action, is_last in rows:
+        found[-1].append(action)
+        found += [[]] if is_last else []
+    return found[:-1]
+
+
+def test_hundreds_of_claims_wait_and_the_server_answers_others(shell):
+    """B30: a parked claim holds no thread: there are sixteen."""
+    web = server(shell)
+    lines = [Raw(web) for _ in range(300)]
+    for line in lines:
+        claim(line, "50s")
+    for _ in range(20):  # each of these needs a thread of those
+        web.create(definition="two")
+    got = answers(lines, 20)
+    assert len({step["step_id"] for step in got}) == 20 and all(step["attempt"] == 1 for step in got)
+    for step in got:
+        web.expect(200, "POST", "/v1/steps/%s/complete" % step["step_id"], {"lease": step["lease"], "result": 1})
+    second = answers(lines, 20)
+    assert sorted(step["instance_id"] for step in second) == sorted(step["instance_id"] for step in got)
+    assert {step["name"] for step in second} == {"end"}
+    shell.stop(web.child)
+
+
+def test_the_commit_that_makes_a_step_ready_starts_it_for_a_claim_that_waits(shell):
+    """B30, B32"""
+    web = server(shell)
+    line = Raw(web)
+    claim(line, "50s")
+    wait_for_parked(shell, web)
+    web.create(definition="two")
+    (step,) = answer(line)
+    assert commits(shell) == [["create", "start", "step.start"]], commits(shell)
+    turn = {"steps": [{"step_id": step["step_id"], "lease": step["lease"], "result": 1}],
+            "claim": {"tools": ["saw"], "worker": "w/1"}}
+    reply = web.expect(200, "POST", "/v1/steps/complete", turn).json
+    assert [step["name"] for step in reply["steps"]] == ["end"], reply
+    assert commits(shell)[1:] == [["step.complete", "step.start"]], commits(shell)
+
+
+def test_what_was_claimed_by_waiting_is_the_workers_alone(shell):
+    """B31, B34"""
+    web = server(shell)
+    line = Raw(web)
+    claim(line, "50s", lease="45s")
+    wait_for_parked(shell, web)
+    web.create(definition="two")
+    (step,) = answer(line)
+    path = "/v1/steps/%s/" % step["step_id"]
+    assert web.expect(409, "POST", path + "complete", {"lease": "f" * 32, "result": 1}).reason == "lease-lost"
+    assert web.expect(200, "POST", path + "heartbeat", {"lease": step["lease"]}).json["status"] == "running"
+    assert web.expect(200, "POST", "/v1/steps/claim", {"tools": ["saw"], "worker": "w/2"}).json == {"steps": []}
+    assert web.expect(200, "POST", path + "complete", {"lease": step["lease"], "result": 1}).json == {"status": "done"}
+
+
+def test_steps_of_one_decision_are_shared_among_those_who_wait(shell):
+    web = server(shell)
+    lines = [Raw(web) for _ in range(3)]
+    for line in lines[:2]:
+        claim(line, "50s", max=2)
+    wait_for_parked(shell, web, 2)
+    web.create(definition="fan")
+    got = answer(lines[0]) + answer(lines[1])
+    assert len(got) == 4, got
+    claim(lines[2], "50s", max=9)
+    got += answer(lines[2])
+    assert sorted(step["args"]["n"] for step in got) == list(range(6))
+
+
+def test_a_claim_whose_client_has_gone_is_given_nothing(shell):
+    """A suspended connection does not notice: the engine looks before it starts a step for it."""
+    web = server(shell)
+    gone, stays = Raw(web), Raw(web)
+    claim(gone, "50s")
+    wait_for_parked(shell, web)
+    gone.close()
+    claim(stays, "50s")
+    wait_for_parked(shell, web, 2)
+    web.create(definition="two")
+    (step,) = answer(stays)
+    assert step["attempt"] == 1
+    assert web.get("/v1/steps").json["steps"][0]["status"] == "running"
+
+
+def test_a_claim_that_waits_in_vain_is_told_so_in_time(shell):
+    web = server(shell)
+    lines = [Raw(web) for _ in range(3)]
+    begun = time.monotonic()
+    for line, wait in zip(lines, ("900ms", "300ms", "600ms")):
+        claim(line, wait, tool="none")
+    for line in lines:
+        assert answer(line) == []
+    assert 0.85 < time.monotonic() - begun < 30
+
+
+def test_a_server_that_stops_answers_those_who_wait_at_once(shell):
+    web = server(shell)
+    lines = [Raw(web) for _ in range(40)]
+    for line in lines:
+        claim(line, "5m")
+    wait_for_parked(shell, web, 40)
+    begun = time.monotonic()
+    web.child.send_signal(signal.SIGTERM)
+    for line in lines:
+        assert answer(line) == []
+    web.child.communicate(timeout=60)
+    assert web.child.returncode == 0 and time.monotonic() - begun < 45
+
+
+def test_a_paused_instance_gives_nothing_to_those_who_wait_until_it_is_resumed(shell):
+    web = server(shell)
+    line = Raw(web)
+    id = web.create(definition="two")
+    (step,) = web.expect(200, "POST", "/v1/steps/claim", {"tools": ["saw"], "worker": "w/1"}).json["steps"]
+    web.expect(200, "POST", "/v1/instances/%s/pause" % id)
+    claim(line, "50s")
+    wait_for_parked(shell, web)
+    web.expect(200, "POST", "/v1/steps/%s/complete" % step["step_id"], {"lease": step["lease"], "result": 1})
+    web.expect(200, "POST", "/v1/instances/%s/resume" % id)
+    (step,) = answer(line)
+    assert step["name"] == "end"
+
+
+if __name__ == "__main__":
+    harness.main(dict(globals()))
