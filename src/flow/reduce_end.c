@@ -55,12 +55,24 @@ static bool is_live(const struct turn *turn, uint32_t join)
     return false;
 }
 
-/* Joins that wait and that nobody under way can still reach are complete: whoever was the
- * last to arrive, and also if the last one went another way (B15). */
+/* Does another join that waits lead here? Of two that lead to each other neither is waited for. */
+static bool is_led_to(const struct turn *turn, uint32_t join)
+{
+    for (uint32_t other = 0; other < turn->plan->count; other++)
+        if (other != join && turn->joins[other] && plan_can_reach(turn->plan, join, other) &&
+            !plan_can_reach(turn->plan, other, join))
+            return true;
+    return false;
+}
+
+/* Joins that wait and that nobody can still reach, neither who is under way nor who waits at
+ * another join, are complete: whoever was the last to arrive, and also if the last one went
+ * another way (B15). One pass is enough: who is led to is led to by what this pass begins, too. */
 static void complete_joins(struct turn *turn)
 {
     for (uint32_t join = 0; turn->joins && join < turn->plan->count; join++)
-        if (turn->joins[join] && (!is_live(turn, join) || PLANTED(JOIN_EARLY))) {
+        if (turn->joins[join] &&
+            ((!is_live(turn, join) && !is_led_to(turn, join)) || PLANTED(JOIN_EARLY))) {
             turn->joins[join] = false;
             begin_step(turn, join);
         }

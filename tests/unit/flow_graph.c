@@ -127,6 +127,30 @@ TEST(flow_graph, b13_b15_a_branch_that_leads_nowhere_does_not_hold_a_join_up_in_
     }
 }
 
+/* The outer join is written down before the inner one, which leads to it. */
+TEST(flow_graph, b15_a_join_waits_for_those_who_wait_at_another_join_that_leads_to_it)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope,
+             "steps:\n"
+             "  start: {tool: s, parallel: [a, inner]}\n"
+             "  outer: {tool: e, done: true}\n"
+             "  inner: {tool: x, join: outer}\n"
+             "  a: {tool: x, join: inner}\n",
+             NULL);
+    rig_begin(&rig);
+    rig_run(&rig, 1, "0");
+    rig_run(&rig, 3, "0"); /* the inner one, begun by start: it waits at the outer join */
+    rig_run(&rig, 2, "0"); /* a joins at the inner one, which is not over yet for the outer */
+    EXPECT_EQ(rig.attempts.count, 4);
+    rig_run(&rig, 4, "0");
+    EXPECT_EQ(rig.attempts.count, 5);
+    rig_run(&rig, 5, "0");
+    EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    rig_fini(&rig);
+}
+
 TEST(flow_graph, b16_done_ends_the_flow_and_cancels_what_still_runs)
 {
     struct rig rig;
