@@ -90,27 +90,6 @@ static void load_joins(struct turn *turn, const struct plan_step *step)
         turn->joins[step->targets[0].step] = true;
 }
 
-/* Found before anything is drafted: a condition that cannot be told is the step's failure. */
-static pawl_status choose_branch(struct turn *turn, const struct plan_step *step, str result)
-{
-    struct template_source source = turn_source(turn);
-    struct node *value = NULL;
-    pawl_status status = PAWL_OK;
-    bool holds = false;
-
-    turn->branch = STEP_NONE;
-    if (step->way == WAY_BRANCH)
-        status = node_read_json(turn->scope, result, &value);
-    for (uint32_t i = 0;
-         value && i < step->target_count && status == PAWL_OK && (!holds || PLANTED(BRANCH_LAST));
-         i++) {
-        status = condition_holds(turn->scope, &source, step->targets[i].condition, value, &holds);
-        if (status == PAWL_OK && holds)
-            turn->branch = step->targets[i].step;
-    }
-    return status;
-}
-
 static void graph_goes_on(struct turn *turn, const struct plan_step *step, str result, uint32_t arm)
 {
     load_joins(turn, step);
@@ -193,9 +172,11 @@ void flow_begin(struct turn *turn, const struct tree_redo *redo)
     end_tree(turn, tree_begin(&walk, 0));
 }
 
-/* What the step brings, and where it leads. */
+/* What the step brings, and where it leads: found before anything is drafted, since a condition
+ * that cannot be told is the step's failure. */
 static pawl_status take_result(struct turn *turn, const struct plan_step *step, str result)
 {
+    struct template_source source;
     pawl_status status = PAWL_OK;
 
     if (step->augment_count > 0)
@@ -203,7 +184,10 @@ static pawl_status take_result(struct turn *turn, const struct plan_step *step, 
                                  &turn->context);
     turn->fresh_slot = step->result_slot;
     turn->fresh = result;
-    return status == PAWL_OK ? choose_branch(turn, step, result) : status;
+    if (status != PAWL_OK)
+        return status;
+    source = turn_source(turn);
+    return condition_choose(turn->scope, &source, step, result, &turn->branch);
 }
 
 /* A context past all bounds, or a condition that cannot be told. */
