@@ -174,6 +174,11 @@ TEST(flow_compile, a_step_that_no_way_leads_to_and_a_cycle_without_a_wait_are_wa
     expect_warning(&t->scope, "steps: {a: {tool: x, next: b}, b: {tool: x, next: a}}",
                    "step 'a': a cycle without a wait leads through it");
     expect_warning(&t->scope, "steps: {a: {tool: x, next: a}}", "cycle without a wait");
+    expect_warning(
+        &t->scope,
+        "steps: {a: {tool: x, next: c}, b: {tool: x, done: true},"
+        " c: {tool: x, branch: [{if: 'result == 1', then: b}, {if: 'result == 2', then: c}]}}",
+        "step 'c': a cycle without a wait leads through it");
     expect_warning(&t->scope, "steps: {a: {tool: x, colour: red, done: true}}",
                    "step 'a': unknown key 'colour'");
     expect_warning(&t->scope, "steps: {a: {tool: x, done: true, timout: 3s}}",
