@@ -93,7 +93,6 @@ TEST(flow_compile, a_bare_map_with_an_object_under_start_is_a_graph)
     EXPECT_EQ(definition->kind, KIND_FLOW);
     EXPECT_EQ(definition->state_count, LIFE_STATE_COUNT);
     EXPECT_STR(flow_step_name(definition, 1), "start");
-    EXPECT(flow_step_is_idempotent(definition, 1));
 }
 
 TEST(flow_compile, b10_without_start_the_first_step_of_the_document_is_the_first)
