@@ -67,12 +67,6 @@ bool flow_has_step(const struct definition *definition, str name)
     return plan_find(plan_of(definition), name) != STEP_NONE;
 }
 
-bool flow_step_is_idempotent(const struct definition *definition, uint32_t plan_index)
-{
-    return plan_index < plan_of(definition)->count &&
-           plan_of(definition)->steps[plan_index].is_idempotent;
-}
-
 static bool is_kind(const struct definition *definition, uint32_t plan_index, enum step_kind kind)
 {
     return plan_index < plan_of(definition)->count &&

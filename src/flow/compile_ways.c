@@ -37,35 +37,64 @@ static void find_reached(struct ways *ways)
     }
 }
 
-/* Steps are taken away that no step leads to any more; what is left goes round. A step that
- * waits is no part of it: it leads nowhere here. */
-static void find_cycle(struct ways *ways)
+static bool is_hasty(const struct ways *ways, uint32_t step)
+{
+    return ways->is_reached[step] && !is_waiting(&ways->compiler->steps[step].plan);
+}
+
+/* Steps are taken away that no step leads to any more; what is left goes round, or comes behind
+ * what does. A step that waits is no part of it: it leads nowhere here. */
+static void take_away(struct ways *ways)
 {
     struct compilation *compiler = ways->compiler;
     uint32_t depth = 0;
 
     for (uint32_t i = 0; i < compiler->count; i++)
-        for (uint32_t t = 0; ways->is_reached[i] && !is_waiting(&compiler->steps[i].plan) &&
-                             t < compiler->steps[i].plan.target_count;
-             t++)
+        for (uint32_t t = 0; is_hasty(ways, i) && t < compiler->steps[i].plan.target_count; t++)
             ways->degree[compiler->steps[i].plan.targets[t].step]++;
     for (uint32_t i = 0; i < compiler->count; i++)
         if (ways->is_reached[i] && ways->degree[i] == 0)
             ways->stack[depth++] = i;
     while (depth > 0) {
-        const struct plan_step *step = &compiler->steps[ways->stack[--depth]].plan;
+        uint32_t at = ways->stack[--depth];
+        const struct plan_step *step = &compiler->steps[at].plan;
 
-        for (uint32_t t = 0; !is_waiting(step) && t < step->target_count; t++)
+        for (uint32_t t = 0; is_hasty(ways, at) && t < step->target_count; t++)
             if (--ways->degree[step->targets[t].step] == 0)
                 ways->stack[depth++] = step->targets[t].step;
     }
+}
+
+/* Each step that is left has one before it that is left: so many steps back is on a cycle. */
+static uint32_t step_back(const struct ways *ways, uint32_t from, uint32_t count)
+{
+    const struct compilation *compiler = ways->compiler;
+    uint32_t *origin = ways->stack;
+
     for (uint32_t i = 0; i < compiler->count; i++)
-        if (ways->degree[i] > 0 && !is_waiting(&compiler->steps[i].plan)) {
-            compile_warning(compiler, compiler->steps[i].node,
-                            "step '%.*s': a cycle without a wait leads through it; add a sleep",
-                            STR_ARG(step_name(compiler, i)));
-            return;
-        }
+        for (uint32_t t = 0;
+             is_hasty(ways, i) && ways->degree[i] > 0 && t < compiler->steps[i].plan.target_count;
+             t++)
+            origin[compiler->steps[i].plan.targets[t].step] = i;
+    while (count-- > 0)
+        from = origin[from];
+    return from;
+}
+
+static void find_cycle(struct ways *ways)
+{
+    struct compilation *compiler = ways->compiler;
+    uint32_t left = 0;
+
+    take_away(ways);
+    while (left < compiler->count && !(is_hasty(ways, left) && ways->degree[left] > 0))
+        left++;
+    if (left == compiler->count)
+        return;
+    left = step_back(ways, left, compiler->count);
+    compile_warning(compiler, compiler->steps[left].node,
+                    "step '%.*s': a cycle without a wait leads through it; add a sleep",
+                    STR_ARG(step_name(compiler, left)));
 }
 
 static void check_join(struct ways *ways, uint32_t index)

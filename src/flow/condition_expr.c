@@ -1,4 +1,5 @@
 /* condition_expr.c - conditions beyond the six: Lua expressions (src/expr), and what they see. */
+#include "base/planted.h"
 #include "expr/expr.h"
 #include "flow/flow_int.h"
 
@@ -59,4 +60,24 @@ pawl_status condition_holds(struct scope *scope, const struct template_source *s
         return expr_holds(scope, text, &world, out);
     *out = condition_matches(text, result);
     return PAWL_OK;
+}
+
+pawl_status condition_choose(struct scope *scope, const struct template_source *source,
+                             const struct plan_step *step, str result, uint32_t *out)
+{
+    struct node *value = NULL;
+    pawl_status status = PAWL_OK;
+    bool holds = false;
+
+    *out = STEP_NONE;
+    if (step->way == WAY_BRANCH)
+        status = node_read_json(scope, result, &value);
+    for (uint32_t i = 0;
+         value && i < step->target_count && status == PAWL_OK && (!holds || PLANTED(BRANCH_LAST));
+         i++) {
+        status = condition_holds(scope, source, step->targets[i].condition, value, &holds);
+        if (status == PAWL_OK && holds)
+            *out = step->targets[i].step;
+    }
+    return status;
 }

@@ -33,7 +33,6 @@ bool flow_has_step(const struct definition *definition, str name);
 bool flow_step_is_gate(const struct definition *definition, uint32_t plan_index);
 bool flow_step_is_spawn(const struct definition *definition, uint32_t plan_index);
 bool flow_step_is_external(const struct definition *definition, uint32_t plan_index);
-bool flow_step_is_idempotent(const struct definition *definition, uint32_t plan_index);
 
 /* After an amend: the definition as it is in force, its plan being that of `definition` and the
  * amend's (whose entry has these effects) together. Indices of steps mean the same in both. */

@@ -60,6 +60,11 @@ bool condition_matches(str text, const struct node *result); /* of those */
 pawl_status condition_holds(struct scope *scope, const struct template_source *source, str text,
                             const struct node *result, bool *out);
 
+/* Of a branch: the target of the first condition that holds; STEP_NONE: none does, or it is no
+ * branch. As condition_holds(). */
+pawl_status condition_choose(struct scope *scope, const struct template_source *source,
+                             const struct plan_step *step, str result, uint32_t *out);
+
 /* ---- Retries: retry.c ---------------------------------------------------------- */
 
 enum retry_cause { RETRY_FAILED, RETRY_TIMEOUT, RETRY_LOST };

@@ -229,6 +229,7 @@ static pawl_status fold_step(struct fold *fold, const struct effect *effect)
                                .attempt = effect->attempt,
                                .first_ordinal = effect->ordinal,
                                .status = effect->status };
+    pawl_status status = PAWL_OK;
 
     if (effect->plan >= fold->plan->count || effect->ordinal != memory->ordinal_last + 1)
         return fail_damaged(fold, "an attempt that cannot be");
@@ -236,10 +237,10 @@ static pawl_status fold_step(struct fold *fold, const struct effect *effect)
     if (effect->attempt > 1 && fold->is_over && fold->subject.plan == effect->plan)
         attempt.first_ordinal = fold->subject.first_ordinal;
     memory->ordinal_last = effect->ordinal;
-    if (!fold->plan->is_tree && memory->joins[effect->plan]) { /* the join is complete */
-        memory->joins[effect->plan] = false;
-        memory->join_count--;
-    }
+    if (!fold->plan->is_tree && memory->joins[effect->plan])
+        status = memory_end_join(memory, &fold->subject, fold->entry, effect, fold->scope);
+    if (status != PAWL_OK)
+        return status;
     return kept_or_not(fold, memory_add_live(memory, &attempt, fold->arena));
 }
 
@@ -373,24 +374,13 @@ static pawl_status fold_failure(struct fold *fold)
         context);
 }
 
-static uint32_t taken_arm(const struct fold *fold)
-{
-    struct node *result = NULL;
-    int64_t arm = 0;
-
-    if (node_read_json(fold->scope, payload_of(fold), &result) != PAWL_OK ||
-        !node_to_i64(node_find(result, "arm"), &arm) || arm < 0)
-        return 0;
-    return (uint32_t)arm;
-}
-
 static void fold_tree(const struct fold *fold, bool is_success)
 {
     const struct plan_step *step = &fold->plan->steps[fold->subject.plan];
     struct tree_walk walk = { .plan = fold->plan, .states = fold->memory->nodes };
 
     if (is_success && step->kind == STEP_KIND_SELECT)
-        (void)tree_take_arm(&walk, step->node, taken_arm(fold));
+        (void)tree_take_arm(&walk, step->node, memory_taken_arm(payload_of(fold), fold->scope));
     else
         (void)tree_settle(&walk, step->node, is_success);
 }

@@ -149,6 +149,14 @@ pawl_status memory_take_results(struct flow_memory *memory, const struct node *r
                                 struct scope *scope, struct arena *arena);
 pawl_status plan_load_into(struct arena *arena, str text, struct scope *scope, struct plan **out);
 
+/* memory_way.c: which arm a select's result tells of. */
+uint32_t memory_taken_arm(str result, struct scope *scope);
+/* Somebody waits at a join, and an attempt of its step begins: the join is complete, unless it is
+ * tried again, or the way of `subject`, which ended with `entry`, leads to it. NO_MEMORY. */
+pawl_status memory_end_join(struct flow_memory *memory, const struct attempt *subject,
+                            const struct entry_view *entry, const struct effect *effect,
+                            struct scope *scope);
+
 /* What memory.c and memory_text.c share. */
 bool memory_keep(struct kept_text *kept, str json, struct arena *arena);
 bool memory_add_live(struct flow_memory *memory, const struct attempt *attempt,

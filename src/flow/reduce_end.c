@@ -55,12 +55,24 @@ static bool is_live(const struct turn *turn, uint32_t join)
     return false;
 }
 
-/* Joins that wait and that nobody under way can still reach are complete: whoever was the
- * last to arrive, and also if the last one went another way (B15). */
+/* Does another join that waits lead here? Of two that lead to each other neither is waited for. */
+static bool is_led_to(const struct turn *turn, uint32_t join)
+{
+    for (uint32_t other = 0; other < turn->plan->count; other++)
+        if (other != join && turn->joins[other] && plan_can_reach(turn->plan, join, other) &&
+            !plan_can_reach(turn->plan, other, join))
+            return true;
+    return false;
+}
+
+/* Joins that wait and that nobody can still reach, neither who is under way nor who waits at
+ * another join, are complete: whoever was the last to arrive, and also if the last one went
+ * another way (B15). One pass is enough: who is led to is led to by what this pass begins, too. */
 static void complete_joins(struct turn *turn)
 {
     for (uint32_t join = 0; turn->joins && join < turn->plan->count; join++)
-        if (turn->joins[join] && (!is_live(turn, join) || PLANTED(JOIN_EARLY))) {
+        if (turn->joins[join] &&
+            ((!is_live(turn, join) && !is_led_to(turn, join)) || PLANTED(JOIN_EARLY))) {
             turn->joins[join] = false;
             begin_step(turn, join);
         }
@@ -76,27 +88,6 @@ static void load_joins(struct turn *turn, const struct plan_step *step)
         turn->status = scope_no_memory(turn->scope);
     else if (step->way == WAY_JOIN)
         turn->joins[step->targets[0].step] = true;
-}
-
-/* Found before anything is drafted: a condition that cannot be told is the step's failure. */
-static pawl_status choose_branch(struct turn *turn, const struct plan_step *step, str result)
-{
-    struct template_source source = turn_source(turn);
-    struct node *value = NULL;
-    pawl_status status = PAWL_OK;
-    bool holds = false;
-
-    turn->branch = STEP_NONE;
-    if (step->way == WAY_BRANCH)
-        status = node_read_json(turn->scope, result, &value);
-    for (uint32_t i = 0;
-         value && i < step->target_count && status == PAWL_OK && (!holds || PLANTED(BRANCH_LAST));
-         i++) {
-        status = condition_holds(turn->scope, &source, step->targets[i].condition, value, &holds);
-        if (status == PAWL_OK && holds)
-            turn->branch = step->targets[i].step;
-    }
-    return status;
 }
 
 static void graph_goes_on(struct turn *turn, const struct plan_step *step, str result, uint32_t arm)
@@ -181,9 +172,11 @@ void flow_begin(struct turn *turn, const struct tree_redo *redo)
     end_tree(turn, tree_begin(&walk, 0));
 }
 
-/* What the step brings, and where it leads. */
+/* What the step brings, and where it leads: found before anything is drafted, since a condition
+ * that cannot be told is the step's failure. */
 static pawl_status take_result(struct turn *turn, const struct plan_step *step, str result)
 {
+    struct template_source source;
     pawl_status status = PAWL_OK;
 
     if (step->augment_count > 0)
@@ -191,7 +184,10 @@ static pawl_status take_result(struct turn *turn, const struct plan_step *step, 
                                  &turn->context);
     turn->fresh_slot = step->result_slot;
     turn->fresh = result;
-    return status == PAWL_OK ? choose_branch(turn, step, result) : status;
+    if (status != PAWL_OK)
+        return status;
+    source = turn_source(turn);
+    return condition_choose(turn->scope, &source, step, result, &turn->branch);
 }
 
 /* A context past all bounds, or a condition that cannot be told. */

@@ -2,9 +2,9 @@
 """run_soak.py [SECONDS]: kill -9 of a server and of its workers at random, under load (issue 5, section 4; B15, B24, B26, B28-B34,
 C31, C34; the defects D3-D8 of seed 001 in RELIABILITY.md).
 
-Clients create flows and send signals; workers of clients/python claim, fail now and then, and answer; a server owns the store. Any of them
+Clients create flows and code and send signals; workers of clients/python claim, fail now and then, and answer; a server owns the store. Any of them
 may die at any time and comes back. When it is over, every instance has reached its end, each accepted result is recorded once, joins
-happened once, no timer fired early and none is left, and two verifiers find the store whole. A few seconds here; script/soak 300 for more."""
+happened once, no step was tried more often than it says, no timer fired early, twice or too seldom and none is left, and two verifiers find the store whole. A few seconds here; script/soak 300 for more."""
 import json
 import os
 import pathlib
@@ -51,6 +51,8 @@ do:
       - try:
           - {name: risky, action: fail, payload: {error: on purpose}}
         rescue:
+          - try: [{name: twice, action: fail, payload: {error: again}, idempotent: true, retry: {max: 2, backoff: [20ms]}}]
+            rescue: [{name: well, action: set, payload: {}, idempotent: true, %(again)s}]
           - {name: mend, action: soak_work, payload: {}, idempotent: true, %(again)s}
         finally:
           - {name: tidy, action: soak_work, payload: {}, idempotent: true, %(again)s}
@@ -62,6 +64,9 @@ steps:
   start: {name: rest, tool: sleep, args: {for: 50ms}, next: work}
   work: {tool: soak_work, %(again)s, done: true}
 """ % {"again": AGAIN}
+
+ATTEMPTS = {"risky": 1, "twice": 2, "nap": 1, "race": 1, "kid": 1, "quick": 3, "rest": 1}  # as each step says, or by default (X8)
+TICKS = 5
 
 
 def free_port():
@@ -79,11 +84,14 @@ class Soak:
         self.deaths = {"server": 0, "worker": 0}
         self.errors = open(os.path.join(folder, "server.err"), "ab")
         self.server = self.workers = None
+        self.module = os.path.join(folder, "ticker.so")
+        subprocess.run(["cc", "-std=c11", "-shared", "-fPIC", "-I", str(HERE.parents[1] / "include"), "-o", self.module,
+                        str(HERE / "soak_ticker.c")], check=True)
 
     # ---- Those who die ----
 
     def begin_server(self):
-        self.server = subprocess.Popen([rig.PAWL, "--store", "sqlite:store.db", "serve", "--listen", self.address[7:]], cwd=self.folder,
+        self.server = subprocess.Popen([rig.PAWL, "--store", "sqlite:store.db", "serve", "--listen", self.address[7:], "--module", self.module], cwd=self.folder,
                                        stdout=subprocess.PIPE, stderr=self.errors)
         line = self.server.stdout.readline()
         assert b"ready" in line, "the store can not be served any more: %r" % line
@@ -111,10 +119,10 @@ class Soak:
         pawl = Pawl(self.address, patience=60.0)
         while not self.stopping:
             n = self.created = self.created + 1
-            definition = ("soak-graph", "soak-tree")[n % 2]
+            definition = ("soak-graph", "soak-tree", "soak-ticker")[n % 3]
             try:
                 id = pawl.instance_create(definition=definition, subject_ref="s-%d-%d" % (number, n), input={"n": n})["instance_id"]
-                if n % 3 == 0:
+                if n % 6 == 0:
                     time.sleep(0.2)
                     self.signal(pawl, id)
             except PawlError as error:
@@ -184,7 +192,7 @@ def read(folder, query):
     return rows
 
 
-HISTORY = """SELECT h.number, h.action, h.step_index, h.step_ordinal, l.at, l.body, h.payload
+HISTORY = """SELECT h.number, h.action, h.step_index, coalesce(h.step_ordinal, 0), l.at, l.body, h.payload
     FROM pawl_history h JOIN pawl_log l ON l.pos = h.position ORDER BY h.position"""
 
 
@@ -225,6 +233,23 @@ def check_attempts(rows):
     for what, counts in (("begun", begun), ("ended", ended), ("completed", completed), ("made", made)):
         twice = {key: count for key, count in counts.items() if count != 1}
         assert not twice, "%s more than once: %s" % (what, dict(list(twice.items())[:5]))
+
+
+def check_tries(folder):
+    """No step is tried more often than it says."""
+    tried = read(folder, "SELECT name, max(attempt) FROM pawl_attempts GROUP BY 1")
+    for name, attempt in tried:
+        assert attempt <= ATTEMPTS.get(name, 1000), "'%s' was tried %d times; it may be %d times" % (name, attempt, ATTEMPTS[name])
+    assert set(ATTEMPTS) <= {name for name, _ in tried} or SECONDS < 1, tried
+
+
+def check_ticks(folder, rows):
+    """Of one timer that is armed again and again each due time comes once."""
+    tickers = {row[0] for row in read(folder, "SELECT number FROM pawl_instances WHERE definition = 'soak-ticker'")}
+    ticks = [row[0] for row in rows if row[0] in tickers and row[1] == "timer"]
+    wrong = {number: ticks.count(number) for number in tickers if ticks.count(number) != TICKS}
+    assert not wrong, "ticks of instances, %d each: %s" % (TICKS, wrong)
+    assert tickers or SECONDS < 1, "no code was created"
 
 
 def check_results(rows, ledger):
@@ -276,6 +301,8 @@ def main():
         rig.check_no_sanitizer(folder)
         counts, rows = check_ends(folder), read(folder, HISTORY)
         check_attempts(rows)
+        check_tries(folder)
+        check_ticks(folder, rows)
         accepted, refused = check_results(rows, soak.ledger)
         fired, latest = check_timers(rows)
         verified = rig.verify(folder)

@@ -93,7 +93,6 @@ TEST(flow_compile, a_bare_map_with_an_object_under_start_is_a_graph)
     EXPECT_EQ(definition->kind, KIND_FLOW);
     EXPECT_EQ(definition->state_count, LIFE_STATE_COUNT);
     EXPECT_STR(flow_step_name(definition, 1), "start");
-    EXPECT(flow_step_is_idempotent(definition, 1));
 }
 
 TEST(flow_compile, b10_without_start_the_first_step_of_the_document_is_the_first)
@@ -174,6 +173,11 @@ TEST(flow_compile, a_step_that_no_way_leads_to_and_a_cycle_without_a_wait_are_wa
     expect_warning(&t->scope, "steps: {a: {tool: x, next: b}, b: {tool: x, next: a}}",
                    "step 'a': a cycle without a wait leads through it");
     expect_warning(&t->scope, "steps: {a: {tool: x, next: a}}", "cycle without a wait");
+    expect_warning(
+        &t->scope,
+        "steps: {a: {tool: x, next: c}, b: {tool: x, done: true},"
+        " c: {tool: x, branch: [{if: 'result == 1', then: b}, {if: 'result == 2', then: c}]}}",
+        "step 'c': a cycle without a wait leads through it");
     expect_warning(&t->scope, "steps: {a: {tool: x, colour: red, done: true}}",
                    "step 'a': unknown key 'colour'");
     expect_warning(&t->scope, "steps: {a: {tool: x, done: true, timout: 3s}}",

@@ -127,6 +127,60 @@ TEST(flow_graph, b13_b15_a_branch_that_leads_nowhere_does_not_hold_a_join_up_in_
     }
 }
 
+/* The outer join is written down before the inner one, which leads to it. */
+TEST(flow_graph, b15_a_join_waits_for_those_who_wait_at_another_join_that_leads_to_it)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope,
+             "steps:\n"
+             "  start: {tool: s, parallel: [a, inner]}\n"
+             "  outer: {tool: e, done: true}\n"
+             "  inner: {tool: x, join: outer}\n"
+             "  a: {tool: x, join: inner}\n",
+             NULL);
+    rig_begin(&rig);
+    rig_run(&rig, 1, "0");
+    rig_run(&rig, 3, "0"); /* the inner one, begun by start: it waits at the outer join */
+    rig_run(&rig, 2, "0"); /* a joins at the inner one, which is not over yet for the outer */
+    EXPECT_EQ(rig.attempts.count, 4);
+    rig_run(&rig, 4, "0");
+    EXPECT_EQ(rig.attempts.count, 5);
+    rig_run(&rig, 5, "0");
+    EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    rig_fini(&rig);
+}
+
+/* Another way leads to the step of the join, and is taken while somebody waits there; and that step
+ * is tried again. */
+TEST(flow_graph, b15_who_waits_at_a_join_is_not_forgotten_when_its_step_begins_for_another_reason)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope,
+             "steps:\n"
+             "  start: {tool: s, parallel: [a, b, c]}\n"
+             "  a: {tool: x, join: end}\n"
+             "  b: {tool: x, branch: [{if: 'result == true', then: end}]}\n"
+             "  c: {tool: x, branch: [{if: 'result == true', then: a}]}\n"
+             "  end: {tool: x, branch: [{if: 'result == true', then: last}]}\n"
+             "  last: {tool: x, done: true}\n",
+             NULL);
+    rig_begin(&rig);
+    rig_run(&rig, 1, "0");
+    rig_run(&rig, 2, "0");    /* a waits at the join: c may come */
+    rig_run(&rig, 3, "true"); /* b goes to its step directly */
+    EXPECT_EQ(rig.attempts.count, 5);
+    EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 5, NULL));
+    EXPECT_OK(rig_step(&rig, EVENT_STEP_FAILED, 5, "1")); /* and is tried again: 6 */
+    rig_run(&rig, 4, "0");
+    EXPECT_EQ(rig.attempts.count, 7); /* c does not: a goes on */
+    rig_run(&rig, 7, "true");
+    rig_run(&rig, 8, "0");
+    EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    rig_fini(&rig);
+}
+
 TEST(flow_graph, b16_done_ends_the_flow_and_cancels_what_still_runs)
 {
     struct rig rig;

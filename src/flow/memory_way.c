@@ -1,0 +1,76 @@
+/* memory_way.c - who began an attempt of a graph: the way of the step that ended, or a join.
+ *
+ * An entry tells what began, not why. It is asked only where somebody waits at a join whose step
+ * other ways lead to as well: that one of them began it is no end of the waiting (B15). */
+#include "base/node.h"
+#include "flow/flow_int.h"
+
+uint32_t memory_taken_arm(str payload, struct scope *scope)
+{
+    struct node *result = NULL;
+    int64_t arm = 0;
+
+    if (node_read_json(scope, payload, &result) != PAWL_OK ||
+        !node_to_i64(node_find(result, "arm"), &arm) || arm < 0)
+        return 0;
+    return (uint32_t)arm;
+}
+
+/* Where a branch led: what its condition was told by is in the memory by now. */
+static pawl_status find_branch(const struct flow_memory *memory, const struct plan_step *step,
+                               str result, struct scope *scope, uint32_t *out)
+{
+    struct template_source source = { .plan = memory->plan,
+                                      .memory = memory,
+                                      .fresh_slot = STEP_NONE };
+    pawl_status status = condition_choose(scope, &source, step, result, out);
+
+    if (status == PAWL_OK || status == PAWL_NO_MEMORY)
+        return status;
+    scope->error =
+        (pawl_error){ .status = PAWL_OK }; /* it could be told once, or nothing had begun */
+    *out = STEP_NONE;
+    return PAWL_OK;
+}
+
+/* How many attempts of `plan` the way of a step begins. */
+static pawl_status count_begun(const struct flow_memory *memory, const struct plan_step *step,
+                               str result, uint32_t plan, struct scope *scope, uint32_t *out)
+{
+    uint32_t only = STEP_NONE, arm = 0;
+    pawl_status status = PAWL_OK;
+
+    *out = 0;
+    for (uint32_t i = 0;
+         (step->way == WAY_NEXT || step->way == WAY_PARALLEL) && i < step->target_count; i++)
+        *out += step->targets[i].step == plan;
+    if (step->way == WAY_ARMS)
+        arm = memory_taken_arm(result, scope);
+    if (step->way == WAY_ARMS && arm < step->target_count)
+        only = step->targets[arm].step;
+    if (step->way == WAY_BRANCH)
+        status = find_branch(memory, step, result, scope, &only);
+    *out += only == plan;
+    return status;
+}
+
+pawl_status memory_end_join(struct flow_memory *memory, const struct attempt *subject,
+                            const struct entry_view *entry, const struct effect *effect,
+                            struct scope *scope)
+{
+    str result = entry->payload.data ? entry->payload : RESULT_NULL;
+    uint32_t before = 0, begun = 0;
+    pawl_status status = PAWL_OK;
+
+    for (const struct effect *other = entry->effects->items; other < effect; other++)
+        before += other->kind == EFFECT_STEP && other->plan == effect->plan;
+    if (subject->ordinal > 0)
+        status = count_begun(memory, &memory->plan->steps[subject->plan], result, effect->plan,
+                             scope, &begun);
+    /* What the way begins comes first, then the joins that are complete. */
+    if (status == PAWL_OK && effect->attempt == 1 && before >= begun) {
+        memory->joins[effect->plan] = false;
+        memory->join_count--;
+    }
+    return status;
+}
