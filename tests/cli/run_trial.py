@@ -155,6 +155,89 @@ def test_two_gates_side_by_side_are_each_asked_once(shell):
     shell.pawl("run", "gates.yaml", "--test", "--approve", "ann", "--approve", "cat", "--approve", "bob")
 
 
+# ---- What machines and external steps wait for ----
+
+
+LETTER = """name: letter
+steps:
+  start: {name: sign, external: true, retry: {max: 3, backoff: [1h]}, next: post}
+  post: {spawn: {definition: booking}, output: 1, done: true}
+"""
+
+
+def test_the_actions_of_a_child_are_fired_as_told_each_once_and_in_its_time(shell):
+    trip, booking = str(EXAMPLES / "trip.yaml"), str(EXAMPLES / "booking.yaml")
+    words = (trip, "--with", booking, "--input", '{"to":"Turin"}', "--actor", "ann")
+    instance, history = run(shell, *words, "--fire", "confirm", "--fire", 'confirm@1d={"room":7}')
+    assert instance["result"] == {"booked": "Turin"}, instance
+    children = [e["fired_at"] for e in history if e["action"] == "child"]
+    assert children[0][:10] == history[0]["fired_at"][:10] < children[1][:10], history
+    ids = [c["instance_id"] for c in shell.json("--store", "sqlite:test.db", "list", "--definition", "booking")["instances"]]
+    fired = [shell.json("--store", "sqlite:test.db", "history", id)["entries"] for id in ids]
+    assert [[(e["action"], e["actor_ref"], e.get("payload")) for e in entries] for entries in fired] == [
+        [("confirm", "ann", {"room": 7})], [("confirm", "ann", None)]], fired
+    instance, _ = run(shell, *words, "--fire", "confirm", "--fire", "refuse")
+    assert instance["result"]["sorry"] == "child-failed", "in the order given, one after another"
+
+
+def test_a_machine_is_fired_through_with_its_guards_and_reasons(shell):
+    instance, history = run(shell, str(EXAMPLES / "batch-release.yaml"), "--fire", "release@3d", "--fire", "begin-testing")
+    assert instance["status"] == "completed" and instance["current_state"] == "released"
+    assert [(e["action"], e.get("guard_satisfied")) for e in history] == [("begin-testing", None), ("release", True)]
+    shell.write("m.yaml", "name: m\nstates: [a, b]\ninitial_state: a\nterminal_states: [b]\nterminal_kinds: {b: success}\n"
+                "transitions:\n  - {from_state: a, action: go, to_state: b, requires_reason: true}\n")
+    _, history = run(shell, "m.yaml", "--fire", "go")
+    assert history[0]["reason"] == "told by --fire", history
+    found = shell.pawl("run", "m.yaml", "--test", expect=1)
+    assert "waits for action go; say: --fire go" in found.err, found
+
+
+def test_external_steps_are_completed_as_told_attempt_by_attempt(shell):
+    shell.write("letter.yaml", LETTER)
+    words = ("letter.yaml", "--with", str(EXAMPLES / "booking.yaml"), "--fire", "confirm")
+    shell.write("signed.json", '{"by": "ann"}')
+    instance, history = run(shell, *words, "--complete", "sign=fail:pen is dry", "--complete", "sign=@signed.json")
+    assert instance["status"] == "completed"
+    assert actions(history, "sign") == ["step.fail", "step.retry", "step.complete"]
+    assert [e["payload"] for e in history if e.get("step") == "sign" and "payload" in e] == ["pen is dry", {"by": "ann"}]
+    _, history = run(shell, *words, "--complete", "sign@2d=null")
+    assert history[1]["action"] == "step.complete" and history[1]["fired_at"][:10] > history[0]["fired_at"][:10]
+
+
+def test_who_is_stuck_is_told_the_words_for_children_and_external_steps(shell):
+    shell.write("letter.yaml", LETTER)
+    words = ("run", "letter.yaml", "--test", "--with", str(EXAMPLES / "booking.yaml"))
+    assert "waits for step sign; say: --complete sign=JSON" in shell.pawl(*words, expect=1).err
+    found = shell.pawl(*words, "--complete", "sign=1", expect=1)
+    assert "waits for child post, which\n    waits for action confirm; say: --fire confirm\n" in found.err, found
+    assert shell.pawl(*words, "--json", expect=1).out.splitlines()[-1].count('"status":"suspended"') == 1
+
+
+def test_words_that_nothing_waited_for_are_told_at_the_end(shell):
+    shell.write("month.yaml", MONTH)
+    found = shell.pawl("run", "month.yaml", "--test", "--stub", "paint=1", "--signal", "tpyo=1", "--fire", "go@40d", "--complete", "work=1")
+    for word in ("--signal tpyo=1: nothing waited for it\n", "--fire go@40d: nothing waited for it then\n",
+                 "--complete work=1: nothing waited for it\n"):
+        assert word in found.err, found
+
+
+def test_words_of_a_trial_that_say_nothing_are_refused_before_anything_happens(shell):
+    shell.write("month.yaml", MONTH)
+    for words, told in (
+            (("--signal", "go@zz=1"), "expected a duration like 30s or 2d after the '@', found 'zz'"),
+            (("--signal", "go@=1"), "after the '@', found ''"), (("--signal", "go@2=1"), "found '2'"),
+            (("--signal", "go"), "expected NAME[@AFTER]=JSON, found 'go'"), (("--signal", "@2d=1"), "expected NAME[@AFTER]=JSON"),
+            (("--signal", "go=word"), "needs its quotes"), (("--signal", "go=@none.json"), "none.json"),
+            (("--fire", "go@soon"), "found 'soon'"), (("--fire", "=1"), "expected ACTION[@AFTER][=JSON]"), (("--fire", "go="), "is not JSON"),
+            (("--fire", ""), "expected ACTION"), (("--complete", "sign"), "expected STEP[@AFTER]=ANSWER, found 'sign'"),
+            (("--complete", "sign@-1d=1"), "found '-1d'"), (("--complete", "sign={"), "is not JSON")):
+        found = shell.pawl("--store", "sqlite:none.db", "run", "month.yaml", "--test", *words, expect=1)
+        assert "invalid-request" in found.err and told in found.err, (words, found)
+        assert not (shell.folder / "none.db").exists(), words
+    for option in ("fire", "complete"):
+        assert "--%s goes with --test" % option in shell.pawl("run", "month.yaml", "--" + option, "x=1", expect=2).err
+
+
 # ---- The examples ----
 
 

@@ -1,5 +1,6 @@
 /* verb_run.c - run, resume: this process owns the store and works until an instance ends. */
 #include "surface/cli/host.h"
+#include "surface/cli/trial.h"
 #include "surface/cli/view.h"
 #include <unistd.h>
 
@@ -52,20 +53,12 @@ static bool define_others(struct cli *cli, int *code)
     return true;
 }
 
-static int follow(struct cli *cli, struct host *host, const char *id, int64_t after_seq)
-{
-    struct trial trial;
-    int code;
+struct running {
+    struct host host;
+    struct trial *trial; /* --test; else NULL */
+};
 
-    if (!args_flag(cli, "test"))
-        return live_follow(cli, host, id, after_seq, NULL);
-    trial_init(&trial, cli);
-    code = live_follow(cli, host, id, after_seq, &trial);
-    trial_fini(&trial);
-    return code;
-}
-
-static int run_here(struct cli *cli, struct host *host)
+static int run_here(struct cli *cli, struct running *running)
 {
     struct put put;
     struct node *created;
@@ -81,7 +74,7 @@ static int run_here(struct cli *cli, struct host *host)
         return report(cli, &cli->scope.error);
     id = member_str(created, "instance_id").data;
     announce(cli, id, text);
-    return follow(cli, host, id, 0);
+    return live_follow(cli, &running->host, id, 0, running->trial);
 }
 
 /* What replaces tools or moves the clock happens in the owner of the store, so that must be us. */
@@ -94,29 +87,24 @@ static int refuse_owner(struct cli *cli, const char *option)
     return report(cli, &cli->scope.error);
 }
 
-static int in_host(struct cli *cli, int (*run)(struct cli *, struct host *))
+typedef int (*run_fn)(struct cli *cli, struct running *running);
+
+static int in_host(struct cli *cli, struct trial *trial, run_fn run)
 {
     struct host_options options = here;
-    struct host host;
+    struct running running = { .trial = trial };
     const char *option = args_flag(cli, "test") ? "test" : "stub";
     int code;
 
     options.test_clock = args_flag(cli, "test");
-    if (run_tools(cli, &options) != PAWL_OK || host_open(cli, &options, &host) != PAWL_OK)
+    if (run_tools(cli, &options) != PAWL_OK || host_open(cli, &options, &running.host) != PAWL_OK)
         return report(cli, &cli->scope.error);
-    if (!host.server && args_flag(cli, option))
+    if (!running.host.server && args_flag(cli, option))
         code = refuse_owner(cli, option);
     else
-        code = run(cli, &host);
-    host_close(cli, &host);
+        code = run(cli, &running);
+    host_close(cli, &running.host);
     return code;
-}
-
-/* Words that say something only to a trial. */
-static bool is_for_trials(const char *option)
-{
-    return strcmp(option, "signal") == 0 || strcmp(option, "approve") == 0 ||
-           strcmp(option, "reject") == 0;
 }
 
 static int check_words(struct cli *cli)
@@ -126,18 +114,26 @@ static int check_words(struct cli *cli)
 
         if (strcmp(option, "with") == 0 && !file_is_readable(cli->given[i].value))
             return EXIT_USAGE;
-        if (is_for_trials(option) && !args_flag(cli, "test"))
+        if (option_is_for_trials(option) && !args_flag(cli, "test"))
             return usage_fail(cli, "--%s goes with --test", option);
     }
     return EXIT_DONE;
 }
 
 /* In a store for trials, if that is what was asked for. */
-static int in_store(struct cli *cli, int (*run)(struct cli *, struct host *))
+static int in_store(struct cli *cli, run_fn run)
 {
-    if (args_flag(cli, "test") && trial_store(cli) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    return in_host(cli, run);
+    struct trial trial;
+    int code;
+
+    if (!args_flag(cli, "test"))
+        return in_host(cli, NULL, run);
+    if (trial_init(&trial, cli) != PAWL_OK || trial_store(cli) != PAWL_OK)
+        code = report(cli, &cli->scope.error);
+    else
+        code = in_host(cli, &trial, run);
+    trial_fini(&trial);
+    return code;
 }
 
 int verb_run(struct cli *cli)
@@ -168,7 +164,7 @@ static pawl_status clear_pause(struct cli *cli, const struct node *instance)
     return target_ask(cli, &cli->scope, "instance.resume", &input, &answer, NULL);
 }
 
-static int resume_here(struct cli *cli, struct host *host)
+static int resume_here(struct cli *cli, struct running *running)
 {
     struct node *instance;
     const char *id;
@@ -184,14 +180,15 @@ static int resume_here(struct cli *cli, struct host *host)
         fputs("resumed\n", cli->term.out); /* nothing runs it but those who fire */
         return EXIT_DONE;
     }
-    if (!host->server && !has_ended(instance)) {
+    if (!running->host.server && !has_ended(instance)) {
         fprintf(cli->term.out, "%s runs it\n", cli->target.address);
         return EXIT_DONE;
     }
     if (!cli->json && !(cli->term.tty && str_is(member_str(instance, "kind"), "flow")))
         put_title(cli, instance); /* a flow on a terminal is drawn with its own */
     seq = member_int(instance, "next_sequence_number") - 1;
-    return follow(cli, host, id, seq > CONTEXT_ENTRIES ? seq - CONTEXT_ENTRIES : 0);
+    return live_follow(cli, &running->host, id, seq > CONTEXT_ENTRIES ? seq - CONTEXT_ENTRIES : 0,
+                       running->trial);
 }
 
 int verb_resume(struct cli *cli)

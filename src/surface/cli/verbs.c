@@ -81,6 +81,10 @@ static const struct cli_option cancel_options[] = {
 #define OPTIONS_TRIAL \
     { "signal", "NAME[@AFTER]=JSON", OPTION_TEXT, NULL, \
       "with --test: sent once, as soon as it is awaited, or after so long (2d)" }, \
+    { "fire", "ACTION[@AFTER][=JSON]", OPTION_TEXT, NULL, \
+      "with --test: fired once, by the first machine that may; a child's too; its guard is satisfied" }, \
+    { "complete", "STEP[@AFTER]=ANSWER", OPTION_TEXT, NULL, \
+      "with --test: ends an external step, once: JSON, @FILE, or fail:REASON" }, \
     { "approve", "WHO", OPTION_TEXT, NULL, "with --test: who approves every gate; any number of them" }, \
     { "reject", "WHO", OPTION_TEXT, NULL, "with --test: who rejects every gate" }
 
@@ -245,6 +249,7 @@ const struct verb verbs[] = {
     { "run", BEGIN, "FILE", 1, 1, "put a definition, start it, run it to its end here", run_options,
       "pawl run examples/report.yaml --input '{\"month\":\"May\"}'    exit 0 by success, 1 otherwise\n"
       "pawl run examples/payment.yaml --test --signal paid='{\"amount\":12}'\n"
+      "pawl run examples/trip.yaml --with examples/booking.yaml --test --fire confirm --fire confirm@1d\n"
       "pawl run examples/research.yaml --stub knowledge_search=fail:busy --stub knowledge_search='[]' ...\n",
       "instance.create", .run = verb_run },
 
