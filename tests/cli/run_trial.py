@@ -96,7 +96,7 @@ def test_a_stub_that_fails_says_why_as_json_or_in_words(shell):
 def test_a_stub_that_is_no_answer_is_refused_before_anything_happens(shell):
     shell.write("a.yaml", "name: a\nsteps:\n  start: {name: x, tool: far, done: true}\n")
     for word, words in (("far", "expected TOOL=ANSWER"), ("=1", "expected TOOL=ANSWER"), ("far={", "is not JSON"),
-                        ("far=word", "needs its quotes"), ("sleep=1", "'sleep' is a timer")):
+                        ("far=word", "needs its quotes"), ("sleep=1", "'sleep' is a timer"), ("far@2d=1", "not after a time")):
         assert words in shell.pawl("run", "a.yaml", "--stub", word, expect=1).err, word
     assert not (shell.folder / "pawl.db").exists() or shell.json("list")["instances"] == []
     assert "goes with --test" in shell.pawl("run", "a.yaml", "--approve", "ann", expect=2).err
@@ -234,6 +234,7 @@ def test_words_of_a_trial_that_say_nothing_are_refused_before_anything_happens(s
         found = shell.pawl("--store", "sqlite:none.db", "run", "month.yaml", "--test", *words, expect=1)
         assert "invalid-request" in found.err and told in found.err, (words, found)
         assert not (shell.folder / "none.db").exists(), words
+    assert "--approve: expected the name of somebody, found ' '" in shell.pawl("run", "month.yaml", "--test", "--approve", " ", expect=1).err
     for option in ("fire", "complete"):
         assert "--%s goes with --test" % option in shell.pawl("run", "month.yaml", "--" + option, "x=1", expect=2).err
 

@@ -136,12 +136,26 @@ static int in_store(struct cli *cli, run_fn run)
     return code;
 }
 
+/* What cannot be an input is refused before a store is made and a definition put for it. */
+static int check_input(struct cli *cli)
+{
+    struct buf input;
+    pawl_status status;
+
+    input_init(&input);
+    status = args_members(cli, &input);
+    buf_fini(&input);
+    return status == PAWL_OK ? EXIT_DONE : report(cli, &cli->scope.error);
+}
+
 int verb_run(struct cli *cli)
 {
     int code = check_words(cli);
 
     if (code == EXIT_DONE && !file_is_readable(cli->operands[0]))
         code = EXIT_USAGE;
+    if (code == EXIT_DONE)
+        code = check_input(cli);
     if (args_flag(cli, "test") && !cli->store_given)
         cli->store = "memory:";
     return code == EXIT_DONE ? in_store(cli, run_here) : code;
