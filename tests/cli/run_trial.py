@@ -3,6 +3,7 @@ examples/ run to its end (issue 5, section 3; B43)."""
 import json
 import os
 import re
+import signal
 import subprocess
 
 from harness import EXAMPLES, Terminal, main
@@ -326,6 +327,73 @@ def test_every_example_that_is_listed_is_there_and_every_one_there_is_listed(she
     assert there <= listed, "not in examples/README.md: %s" % sorted(there - listed)
     gone = [name for name in listed if not name.startswith(("src/", "tests/")) and not (EXAMPLES / name).exists()]
     assert not gone, "listed, but not there: %s" % gone
+
+
+# ---- A name in the place of a file ----
+
+
+def test_a_definition_of_the_store_and_a_code_type_are_run_by_name(shell):
+    found = shell.pawl("run", "countdown", "--input", '{"from": 1, "every": "10ms"}', "--subject", "7")
+    assert '"ticks":1' in found.out and "completed" in found.out, found
+    assert shell.json("show", "@last")["subject_ref"] == "7"
+    shell.pawl("define", str(EXAMPLES / "check-admin.yaml"))
+    assert "completed" in shell.pawl("run", "check-admin", "--stub", "is_admin=true", "--input", '{"user":"ann"}').out
+    shell.pawl("run", "check-admin@1", "--stub", 'is_admin="perhaps"', expect=1)
+    assert shell.json("show", "@last")["error"] == "no-branch-matched", "exit status by kind"
+    found = shell.pawl("run", "check-admin@2", expect=1)
+    assert "no file 'check-admin@2', and no definition 'check-admin@2'" in found.err and "there are: check-admin, countdown" in found.err, found
+
+
+def test_ctrl_c_leaves_what_was_run_by_name_suspended(shell):
+    child = shell.begin("run", "countdown", "--input", '{"from": 1, "every": "1h"}')
+    id = child.stdout.readline().decode().strip()
+    shell.wait_for(lambda: len(shell.json("history", id)["entries"]) == 1)
+    _, err = shell.stop(child, signal.SIGINT, expect=1)
+    assert "left suspended after entry 1; go on: pawl resume " + id in err, err
+    assert shell.json("show", id)["status"] == "suspended"
+
+
+def test_a_word_is_the_file_that_is_there_and_else_a_name(shell):
+    shell.write("countdown", "name: other\nsteps:\n  start: {name: a, tool: set, args: {x: 1}, done: true}\n")
+    assert '{"x":1}' in shell.pawl("run", "countdown").out
+    assert "completed" in shell.pawl("run", "countdown@1", "--test", "--input", '{"from": 2, "every": "9d"}').out
+    (shell.folder / "countdown").unlink()
+    (shell.folder / "countdown").mkdir()
+    assert '"ticks":1' in shell.pawl("run", "countdown", "--test", "--input", '{"from": 1, "every": "9d"}').out, "a folder is no definition"
+    assert "--name goes with a FILE" in shell.pawl("run", "countdown", "--name", "x", expect=2).err
+
+
+def test_a_name_that_means_nothing_makes_no_store(shell):
+    found = shell.pawl("run", "cuontdown", expect=1)
+    assert "not-known: no file 'cuontdown', and no definition or code type of that name" in found.err, found
+    assert "there are: countdown" in found.err and "--module FILE" in found.err, found
+    shell.pawl("run", "countdown", "--module", "missing.so", expect=1)
+    assert list(shell.folder.iterdir()) == []
+
+
+def test_a_trial_of_a_name_takes_the_definitions_of_the_store_and_leaves_it_alone(shell):
+    trip = (EXAMPLES / "trip.yaml").read_text()
+    shell.pawl("define", str(EXAMPLES / "booking.yaml"), shell.write("trip.yaml", trip))
+    shell.pawl("define", shell.write("trip.yaml", trip.replace("timeout: 2d", "timeout: 9d")))
+    shell.pawl("start", "trip", "--input", '{"to":"Rome"}')
+    (shell.folder / "trip.yaml").unlink()
+    before = shell.json("stats")
+    found = shell.pawl("run", "trip", "--test", "--fire", "confirm", "--fire", "confirm@5d", "--json", "--input", '{"to":"Turin"}')
+    assert json.loads(found.out.splitlines()[-1])["result"] == {"booked": "Turin"}, found
+    found = shell.pawl("run", "trip@1", "--test", "--fire", "confirm", "--fire", "confirm@5d", "--json", "--input", '{"to":"Turin"}')
+    assert json.loads(found.out.splitlines()[-1])["result"]["sorry"] == "timeout", "the first version waits two days"
+    assert "no definition 'trip@3'" in shell.pawl("run", "trip@3", "--test", expect=1).err
+    assert shell.json("stats") == before and len(shell.json("list", "--definition", "trip")["instances"]) == 1
+    shell.serve()
+    shell.pawl("run", "trip", "--test", "--fire", "confirm", "--fire", "confirm", "--input", '{"to":"Turin"}')
+
+
+def test_a_name_goes_to_the_owner_of_the_store_and_is_followed_there(shell):
+    shell.serve()
+    found = shell.pawl("run", "countdown", "--input", '{"from": 1, "every": "10ms"}')
+    assert "completed" in found.out, found
+    found = shell.pawl("run", "countdown", "--module", "x.so", expect=3)
+    assert "--module needs a store of its own" in found.err, found
 
 
 # ---- How it looks ----

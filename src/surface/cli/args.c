@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct cli_option *find_option(const struct verb *verb, str name)
@@ -149,6 +150,19 @@ bool file_is_readable(const char *path)
         return true;
     fprintf(stderr, "pawl: cannot read '%s': %s\n", path, strerror(errno));
     return false;
+}
+
+bool word_is_file(const char *word)
+{
+    const char *dot = strrchr(word, '.');
+    struct stat found;
+
+    if (strcmp(word, "-") == 0)
+        return true;
+    if (stat(word, &found) == 0)
+        return !S_ISDIR(found.st_mode);
+    return dot &&
+           (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 || strcmp(dot, ".json") == 0);
 }
 
 /* A number that no operation will look at. */

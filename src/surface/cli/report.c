@@ -70,7 +70,8 @@ static const char *advice(const struct cli *cli, pawl_status status)
 static bool names_a_definition(const struct cli *cli)
 {
     return cli->verb && cli->operand_count > 0 &&
-           (strcmp(cli->verb->name, "start") == 0 || strcmp(cli->verb->name, "graph") == 0);
+           (strcmp(cli->verb->name, "start") == 0 || strcmp(cli->verb->name, "graph") == 0 ||
+            (strcmp(cli->verb->name, "run") == 0 && !word_is_file(cli->operands[0])));
 }
 
 /* A name that is not known: those that are, and how to make another. */
@@ -92,7 +93,8 @@ static void hint_definitions(struct cli *cli)
                     : one->next                    ? ", ...\n"
                                                    : "\n");
     }
-    fprintf(stderr, "  try: %s define FILE\n", cli->command);
+    fprintf(stderr, "  try: %s define FILE%s\n", cli->command,
+            strcmp(cli->verb->name, "run") == 0 ? "; code types come with --module FILE" : "");
     scope_fini(&scope);
 }
 

@@ -24,8 +24,10 @@ struct trial {
     struct told told[CLI_OPTIONS_MAX];
     uint32_t told_count;
     struct decided *gates;
-    bool is_settled; /* nothing is under way any more */
-    int64_t span_ms; /* so much of its time has passed */
+    struct borrowed *borrowed; /* definitions of the store that it is not in */
+    bool has_meant;            /* that which is to be run among them */
+    bool is_settled;           /* nothing is under way any more */
+    int64_t span_ms;           /* so much of its time has passed */
 };
 
 /* May its clock be moved? CONFLICT: it has a past by the real one. */
@@ -55,6 +57,17 @@ int64_t told_next(const struct trial *trial);
 
 /* What nothing waited for, on stderr: a slip of the pen would else go unseen. */
 void told_report(const struct trial *trial);
+
+/* ---- borrow.c ---- */
+
+struct borrowed;
+
+/* What a store in a file defines, nothing if there is no such store; `meant` (NAME or NAME@VERSION)
+ * is put last, *has_meant: if it was found. STORAGE_FAILURE, ... */
+pawl_status borrow_read(struct cli *cli, const char *store, const char *meant, bool *has_meant,
+                        struct borrowed **out);
+/* Put it into the store that is open. */
+pawl_status borrow_put(struct cli *cli, const struct borrowed *list);
 
 /* ---- stuck.c ---- */
 

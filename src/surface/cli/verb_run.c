@@ -58,26 +58,69 @@ struct running {
     struct trial *trial; /* --test; else NULL */
 };
 
+/* The definition that is to be run: put from its file, or there already, under its name. */
+static int find_definition(struct cli *cli, const struct trial *trial, const char **out)
+{
+    const char *word = cli->operands[0], *at = strchr(word, '@');
+    struct put put;
+
+    *out = word;
+    if (word_is_file(word)) {
+        if (define_file(cli, word, args_option(cli, "name"), &put) != PAWL_OK)
+            return report_definition(cli, word, &put);
+        *out = put.name;
+    } else if (trial && trial->has_meant && at) { /* there it is the newest of its name */
+        *out = arena_text(&cli->scope.arena, (str){ word, (size_t)(at - word) });
+    }
+    if (*out)
+        return EXIT_DONE;
+    scope_no_memory(&cli->scope);
+    return report(cli, &cli->scope.error);
+}
+
+/* The word may have been meant as a file. */
+static int report_unknown(struct cli *cli, const char *message)
+{
+    const char *word = cli->operands[0];
+
+    if (cli->scope.error.status == PAWL_NOT_KNOWN && !word_is_file(word))
+        scope_fail(&cli->scope, PAWL_NOT_KNOWN, "no file '%s', and %s", word, message);
+    return report(cli, &cli->scope.error);
+}
+
 static int run_here(struct cli *cli, struct running *running)
 {
-    struct put put;
     struct node *created;
-    const char *id;
+    const char *definition, *id;
     str text;
     int code;
 
+    if (running->trial && borrow_put(cli, running->trial->borrowed) != PAWL_OK)
+        return report(cli, &cli->scope.error);
     if (!define_others(cli, &code))
         return code;
-    if (define_file(cli, cli->operands[0], args_option(cli, "name"), &put) != PAWL_OK)
-        return report_definition(cli, cli->operands[0], &put);
-    if (create(cli, put.name, &created, &text) != PAWL_OK)
-        return report(cli, &cli->scope.error);
+    code = find_definition(cli, running->trial, &definition);
+    if (code != EXIT_DONE)
+        return code;
+    if (create(cli, definition, &created, &text) != PAWL_OK)
+        return report_unknown(cli, cli->scope.error.message);
     id = member_str(created, "instance_id").data;
     announce(cli, id, text);
     return live_follow(cli, &running->host, id, 0, running->trial);
 }
 
-/* What replaces tools or moves the clock happens in the owner of the store, so that must be us. */
+/* What replaces tools, brings code or moves the clock happens in the owner of the store, so that
+ * must be us. */
+static const char *needs_owner(const struct cli *cli)
+{
+    static const char *const options[] = { "test", "stub", "module" };
+
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (args_flag(cli, options[i]))
+            return options[i];
+    return NULL;
+}
+
 static int refuse_owner(struct cli *cli, const char *option)
 {
     scope_fail(&cli->scope, PAWL_IN_USE,
@@ -93,14 +136,13 @@ static int in_host(struct cli *cli, struct trial *trial, run_fn run)
 {
     struct host_options options = here;
     struct running running = { .trial = trial };
-    const char *option = args_flag(cli, "test") ? "test" : "stub";
     int code;
 
     options.test_clock = args_flag(cli, "test");
     if (run_tools(cli, &options) != PAWL_OK || host_open(cli, &options, &running.host) != PAWL_OK)
         return report(cli, &cli->scope.error);
-    if (!running.host.server && args_flag(cli, option))
-        code = refuse_owner(cli, option);
+    if (!running.host.server && needs_owner(cli))
+        code = refuse_owner(cli, needs_owner(cli));
     else
         code = run(cli, &running);
     host_close(cli, &running.host);
@@ -120,6 +162,16 @@ static int check_words(struct cli *cli)
     return EXIT_DONE;
 }
 
+/* In memory, a name is meant as it would be without --test: that of a definition of the usual
+ * store.
+ */
+static pawl_status borrow(struct cli *cli, struct trial *trial)
+{
+    if (cli->store_given || cli->verb->run != verb_run || word_is_file(cli->operands[0]))
+        return PAWL_OK;
+    return borrow_read(cli, CLI_STORE, cli->operands[0], &trial->has_meant, &trial->borrowed);
+}
+
 /* In a store for trials, if that is what was asked for. */
 static int in_store(struct cli *cli, run_fn run)
 {
@@ -128,7 +180,8 @@ static int in_store(struct cli *cli, run_fn run)
 
     if (!args_flag(cli, "test"))
         return in_host(cli, NULL, run);
-    if (trial_init(&trial, cli) != PAWL_OK || trial_store(cli) != PAWL_OK)
+    if (trial_init(&trial, cli) != PAWL_OK || trial_store(cli) != PAWL_OK ||
+        borrow(cli, &trial) != PAWL_OK)
         code = report(cli, &cli->scope.error);
     else
         code = in_host(cli, &trial, run);
@@ -148,16 +201,46 @@ static int check_input(struct cli *cli)
     return status == PAWL_OK ? EXIT_DONE : report(cli, &cli->scope.error);
 }
 
+/* A file that can be read, or the name of a definition. */
+static int check_operand(struct cli *cli)
+{
+    if (word_is_file(cli->operands[0]))
+        return file_is_readable(cli->operands[0]) ? EXIT_DONE : EXIT_USAGE;
+    return args_option(cli, "name") ? usage_fail(cli, "--name goes with a FILE") : EXIT_DONE;
+}
+
+/* A store is not made for a word that means nothing: what is known without it is looked at first,
+ * in memory. */
+static int check_name(struct cli *cli)
+{
+    const char *store = cli->store, *file = store_file(store), *word = cli->operands[0];
+    struct node *answer;
+    int code = EXIT_DONE;
+
+    if (word_is_file(word) || !file || access(file, F_OK) == 0 || args_flag(cli, "with"))
+        return EXIT_DONE;
+    cli->store = "memory:";
+    if (target_open(cli, USE_CREATE, NULL) != PAWL_OK)
+        code = report(cli, &cli->scope.error);
+    else if (definition_ask(cli, word, &answer) != PAWL_OK)
+        code = report_unknown(cli, "no definition or code type of that name");
+    target_close(cli);
+    cli->store = store;
+    return code;
+}
+
 int verb_run(struct cli *cli)
 {
     int code = check_words(cli);
 
-    if (code == EXIT_DONE && !file_is_readable(cli->operands[0]))
-        code = EXIT_USAGE;
+    if (code == EXIT_DONE)
+        code = check_operand(cli);
     if (code == EXIT_DONE)
         code = check_input(cli);
     if (args_flag(cli, "test") && !cli->store_given)
         cli->store = "memory:";
+    if (code == EXIT_DONE)
+        code = check_name(cli);
     return code == EXIT_DONE ? in_store(cli, run_here) : code;
 }
 

@@ -246,8 +246,11 @@ const struct verb verbs[] = {
       "pawl check examples/order.yaml\npawl check new-order.yaml --against order\n", .run = verb_check },
     { "define", BEGIN, "FILE...", 1, MANY, "put definitions (YAML or JSON) into the store", define_options,
       "pawl define examples/order.yaml\npawl define draft.yaml --name order\n", .run = verb_define },
-    { "run", BEGIN, "FILE", 1, 1, "put a definition, start it, run it to its end here", run_options,
+    { "run", BEGIN, "FILE|NAME", 1, 1,
+      "start a file's definition, one of the store or a code type, run it to its end here", run_options,
       "pawl run examples/report.yaml --input '{\"month\":\"May\"}'    exit 0 by success, 1 otherwise\n"
+      "pawl run countdown --input '{\"from\":3,\"every\":\"1s\"}'    a name, unless there is a file called so\n"
+      "pawl run counter --module ./flows.so --test\n"
       "pawl run examples/payment.yaml --test --signal paid='{\"amount\":12}'\n"
       "pawl run examples/trip.yaml --with examples/booking.yaml --test --fire confirm --fire confirm@1d\n"
       "pawl run examples/research.yaml --stub knowledge_search=fail:busy --stub knowledge_search='[]' ...\n",
