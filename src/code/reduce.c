@@ -261,6 +261,7 @@ static pawl_status decide_child(struct work *work)
                            .kind = PAWL_EVENT_CHILD,
                            .name = code_step_name(work->definition, call->plan),
                            .payload = work->event->payload,
+                           .child_id = work->event->name,
                            .attempt = call };
     pawl_status status = PAWL_OK;
 

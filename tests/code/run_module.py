@@ -125,6 +125,13 @@ def test_a_type_of_a_module_is_run_by_its_name_and_tried_out_by_a_clock_of_its_o
     assert "no handler registered for code type 'counter' in this program" in found.err and "--module FILE" in found.err, found
 
 
+def test_u7_a_type_without_macros_is_told_in_a_module_which_child_has_ended(shell):
+    """U7, E5: ChildComplete has the child's id, also on the far side of a pipe."""
+    shell.pawl("run", "branch", "--module", module(shell, HERE / "plain.c"), "--input", '{"a": [1]}')
+    child = shell.json("list", "--definition", "leaf")["instances"][0]
+    assert shell.json("list", "--definition", "branch")["instances"][0]["result"] == {"child": child["instance_id"], "gave": {"a": [1]}}
+
+
 def test_every_store_of_a_server_has_the_module(shell):
     child, address = shell.serve("--test", "--module", module(shell, ROOT / "examples/code/flows.c"))
     web = Web(address)
