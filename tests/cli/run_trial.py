@@ -341,7 +341,7 @@ def test_a_definition_of_the_store_and_a_code_type_are_run_by_name(shell):
     shell.pawl("run", "check-admin@1", "--stub", 'is_admin="perhaps"', expect=1)
     assert shell.json("show", "@last")["error"] == "no-branch-matched", "exit status by kind"
     found = shell.pawl("run", "check-admin@2", expect=1)
-    assert "no file 'check-admin@2', and no definition 'check-admin@2'" in found.err and "there are: check-admin, countdown" in found.err, found
+    assert "no file 'check-admin@2', and no definition or code type of that name" in found.err and "there are: check-admin, countdown" in found.err, found
 
 
 def test_ctrl_c_leaves_what_was_run_by_name_suspended(shell):
@@ -382,7 +382,7 @@ def test_a_trial_of_a_name_takes_the_definitions_of_the_store_and_leaves_it_alon
     assert json.loads(found.out.splitlines()[-1])["result"] == {"booked": "Turin"}, found
     found = shell.pawl("run", "trip@1", "--test", "--fire", "confirm", "--fire", "confirm@5d", "--json", "--input", '{"to":"Turin"}')
     assert json.loads(found.out.splitlines()[-1])["result"]["sorry"] == "timeout", "the first version waits two days"
-    assert "no definition 'trip@3'" in shell.pawl("run", "trip@3", "--test", expect=1).err
+    assert "no file 'trip@3', and no definition" in shell.pawl("run", "trip@3", "--test", expect=1).err
     assert shell.json("stats") == before and len(shell.json("list", "--definition", "trip")["instances"]) == 1
     shell.serve()
     shell.pawl("run", "trip", "--test", "--fire", "confirm", "--fire", "confirm", "--input", '{"to":"Turin"}')

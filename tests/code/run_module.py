@@ -122,7 +122,11 @@ def test_a_type_of_a_module_is_run_by_its_name_and_tried_out_by_a_clock_of_its_o
     shell.pawl("run", "counter", "--module", flows, "--input", '{"iterations": 1}')
     assert shell.json("show", "@last")["result"] == {"final_count": 1}
     found = shell.pawl("run", "counter", expect=1)
-    assert "no handler registered for code type 'counter' in this program" in found.err and "--module FILE" in found.err, found
+    assert found.err == "pawl: not-known: no handler registered for code type 'counter' in this program\n" \
+        "  code comes with --module FILE, or in a program of its own\n", found
+    for words in (["combat"], ["patrol", "--signal", "threat_detected=7"]):
+        found = shell.pawl("run", *words, "--module", flows, "--test", expect=1)
+        assert found.err.startswith("pawl: not-known: no reduce 'apply_damage' is registered in this program\n"), "E13: a reduce needs a program of its own"
 
 
 def test_u7_a_type_without_macros_is_told_in_a_module_which_child_has_ended(shell):

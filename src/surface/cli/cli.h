@@ -159,6 +159,9 @@ int exit_of(pawl_status status);
  * --json the problem as HTTP would answer it on stdout. Returns the exit status. */
 int report(struct cli *cli, const pawl_error *error);
 
+/* Of a name that is not known: those that are, and how to make another. */
+void hint_definitions(struct cli *cli);
+
 /* ---- target.c ---- */
 
 /* Open cli->store. NOT_KNOWN if it must exist and does not; IN_USE, STORAGE_FAILURE, ... */

@@ -70,12 +70,10 @@ static const char *advice(const struct cli *cli, pawl_status status)
 static bool names_a_definition(const struct cli *cli)
 {
     return cli->verb && cli->operand_count > 0 &&
-           (strcmp(cli->verb->name, "start") == 0 || strcmp(cli->verb->name, "graph") == 0 ||
-            (strcmp(cli->verb->name, "run") == 0 && !word_is_file(cli->operands[0])));
+           (strcmp(cli->verb->name, "start") == 0 || strcmp(cli->verb->name, "graph") == 0);
 }
 
-/* A name that is not known: those that are, and how to make another. */
-static void hint_definitions(struct cli *cli)
+void hint_definitions(struct cli *cli)
 {
     struct scope scope;
     struct node *answer = NULL;

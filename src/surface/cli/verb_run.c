@@ -78,14 +78,35 @@ static int find_definition(struct cli *cli, const struct trial *trial, const cha
     return report(cli, &cli->scope.error);
 }
 
-/* The word may have been meant as a file. */
-static int report_unknown(struct cli *cli, const char *message)
+/* A name that is not there may have been meant as a file. */
+static int report_unknown(struct cli *cli)
 {
     const char *word = cli->operands[0];
 
-    if (cli->scope.error.status == PAWL_NOT_KNOWN && !word_is_file(word))
-        scope_fail(&cli->scope, PAWL_NOT_KNOWN, "no file '%s', and %s", word, message);
-    return report(cli, &cli->scope.error);
+    scope_fail(&cli->scope, PAWL_NOT_KNOWN,
+               "no file '%s', and no definition or code type of that name", word);
+    report(cli, &cli->scope.error);
+    if (!cli->json)
+        hint_definitions(cli);
+    return EXIT_REJECTED;
+}
+
+/* What is known may still lack something here: its handler, say. */
+static int report_create(struct cli *cli, const char *definition)
+{
+    const pawl_error error = cli->scope.error;
+    struct node *answer = NULL;
+    pawl_status found = PAWL_OK;
+    int code;
+
+    if (error.status == PAWL_NOT_KNOWN && !word_is_file(cli->operands[0]))
+        found = definition_ask(cli, definition, &answer);
+    if (found == PAWL_NOT_KNOWN)
+        return report_unknown(cli);
+    code = report(cli, &error);
+    if (!cli->json && answer && str_is(member_str(answer, "kind"), "code"))
+        fputs("  code comes with --module FILE, or in a program of its own\n", stderr);
+    return code;
 }
 
 static int run_here(struct cli *cli, struct running *running)
@@ -103,7 +124,7 @@ static int run_here(struct cli *cli, struct running *running)
     if (code != EXIT_DONE)
         return code;
     if (create(cli, definition, &created, &text) != PAWL_OK)
-        return report_unknown(cli, cli->scope.error.message);
+        return report_create(cli, definition);
     id = member_str(created, "instance_id").data;
     announce(cli, id, text);
     return live_follow(cli, &running->host, id, 0, running->trial);
@@ -223,7 +244,7 @@ static int check_name(struct cli *cli)
     if (target_open(cli, USE_CREATE, NULL) != PAWL_OK)
         code = report(cli, &cli->scope.error);
     else if (definition_ask(cli, word, &answer) != PAWL_OK)
-        code = report_unknown(cli, "no definition or code type of that name");
+        code = report_unknown(cli);
     target_close(cli);
     cli->store = store;
     return code;
