@@ -34,6 +34,7 @@ typedef struct pawl_event {
     const char *phase;   /* what the last turn called the place it waits at; NULL: nothing */
     const void *value;   /* a struct of `payload_size` bytes, zero but for the member that
                             `payloads` has for this event's name: its payload, read and checked */
+    const char *child_id; /* CHILD, CHILD_FAILED: the instance; NULL: none could be created */
 } pawl_event;
 
 /* A tracked variable: where it lies in the state struct. TEXT is a char array that ends in NUL, JSON one

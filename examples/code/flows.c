@@ -11,14 +11,16 @@
 #include "countdown.h"
 #include "counter.h"
 #include "damage.h"
+#include "day_night.h"
 #include "patrol.h"
 #include "production.h"
 #include "quest.h"
+#include "respawn.h"
 #include "trade.h"
 #include <pawl_main.h>
 
 PAWL_MODULE(buff, counter, conditional, counting_down, auction, trade, damage, production, combat, patrol,
-            quest);
+            quest, respawn, day_night);
 
 #ifdef PROGRAM
 int main(int argc, char **argv)

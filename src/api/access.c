@@ -4,6 +4,7 @@
  * no slow hash is needed. An unknown id costs the same work as a wrong secret. What no scope
  * allows is forbidden. */
 #include "api/ops_int.h"
+#include "model/definition.h"
 #include "model/words.h"
 
 #define SECRET_SIZE 64 /* hexadecimal digits */
@@ -51,7 +52,7 @@ static bool is_word(str scope)
     return str_is(scope, "all");
 }
 
-/* The next of a list "read,write:order"; its definition is empty if it names none. */
+/* The next of a list "read,write:order"; its definition is absent if it names none. */
 static bool next_scope(str *list, str *word, str *definition)
 {
     const char *comma, *colon;
@@ -64,7 +65,7 @@ static bool next_scope(str *list, str *word, str *definition)
     *list = str_from(*list, one.size + (comma ? 1 : 0));
     colon = memchr(one.data, ':', one.size);
     *word = (str){ one.data, colon ? (size_t)(colon - one.data) : one.size };
-    *definition = colon ? str_from(one, word->size + 1) : STR("");
+    *definition = colon ? str_from(one, word->size + 1) : STR_NONE;
     return true;
 }
 
@@ -74,7 +75,7 @@ bool scopes_are_valid(str list)
     bool valid = list.size > 0;
 
     while (valid && next_scope(&list, &word, &definition))
-        valid = is_word(word);
+        valid = is_word(word) && (!definition.data || definition_name_is_valid(definition));
     return valid;
 }
 

@@ -36,8 +36,9 @@ static pawl_status read_token(struct op_call *call, int64_t *due_at_ms)
                           STR_ARG(expires));
     if (!scopes_are_valid(scopes))
         return scope_fail(call->scope, PAWL_INVALID_REQUEST,
-                          "'scopes': expected a list like read,write:order of read, write, define, "
-                          "test, admin and all, found '%.*s'",
+                          "'scopes': expected a list like read,write:order of read, write, work, "
+                          "define, test, admin and all, each with a definition's name behind a ':' "
+                          "or without, found '%.*s'",
                           STR_ARG(scopes));
     if (ref_defect(call, "actor"))
         return defect_status(call, ref_defect(call, "actor"));

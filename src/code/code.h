@@ -14,6 +14,7 @@
 struct turn_request {
     pawl_event_kind kind;
     str name, payload; /* of the event; payload: JSON, data NULL: none */
+    str child_id;      /* CHILD, CHILD_FAILED; data NULL: none */
     int64_t at_ms;
     str state;             /* JSON as stored; data NULL: the first turn */
     uint32_t from_version; /* of that state, if the type is to migrate it; 0: it is not */

@@ -155,6 +155,7 @@ struct cause {
     uint32_t transition;
     pawl_event_kind kind;
     str name, payload; /* for the handler */
+    str child_id;      /* for the handler as well; data NULL: none */
     str recorded;      /* payload of the entry */
     const struct code_attempt *attempt;
 };

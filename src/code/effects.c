@@ -164,6 +164,7 @@ static pawl_status run_handler(struct work *work, const struct code_binding *bin
     struct turn_request request = { .kind = cause->kind,
                                     .name = cause->name,
                                     .payload = cause->payload,
+                                    .child_id = cause->child_id,
                                     .at_ms = work->event->at_ms,
                                     .state = code_memory_state(work->memory),
                                     .from_version = from != to ? from : 0 };

@@ -261,6 +261,7 @@ static pawl_status decide_child(struct work *work)
                            .kind = PAWL_EVENT_CHILD,
                            .name = code_step_name(work->definition, call->plan),
                            .payload = work->event->payload,
+                           .child_id = work->event->name,
                            .attempt = call };
     pawl_status status = PAWL_OK;
 
@@ -313,6 +314,23 @@ static pawl_status decide_open(struct work *work)
     return scope_fail(work->scope, PAWL_NOT_AWAITING, "a code instance has no gates");
 }
 
+static bool is_answer(enum event_kind kind)
+{
+    return kind == EVENT_STEP_START || kind == EVENT_STEP_DONE || kind == EVENT_STEP_FAILED ||
+           kind == EVENT_STEP_LOST || kind == EVENT_STEP_TIMEOUT;
+}
+
+/* What it had called is over with it: whoever worked on that hears so, as of any lease. */
+static pawl_status check_open(const struct work *work)
+{
+    pawl_status status = fire_check_open(work->definition, work->standing, work->scope);
+
+    if (status != PAWL_TERMINAL || !is_answer(work->event->kind))
+        return status;
+    return scope_fail(work->scope, PAWL_LEASE_LOST, "attempt %u is over, and so is its instance",
+                      work->event->ordinal);
+}
+
 static pawl_status decide(const struct definition *definition, const struct standing *standing,
                           const struct event *event, struct scope *scope, struct decision *out)
 {
@@ -327,7 +345,7 @@ static pawl_status decide(const struct definition *definition, const struct stan
         return fire_decide(definition, standing, event, scope, out);
     if (event->kind == EVENT_CANCEL)
         return fire_decide_cancel(definition, standing, event, scope, out);
-    status = fire_check_open(definition, standing, scope);
+    status = check_open(&work);
     if (status == PAWL_OK)
         status = decide_open(&work);
     if (status == PAWL_OK)

@@ -33,10 +33,11 @@ static pawl_status fail_payload(struct run *run, const struct var_place *place)
 
     return scope_fail(
         run->scope, PAWL_INVALID_REQUEST,
-        "the payload of '%s': expected %s%s%s for '%s', found %s%.*s", run->event.name,
+        "the payload of '%s': expected %s%s%s for '%s', found %s%s%.*s", run->event.name,
         var->max > 0 ? "a list of " : "", var_type_name(var->type),
         var_type_size(var->type) == 0 && var->type != PAWL_VAR_STRUCT ? " that fits its size" : "",
         var->name, node_kind_name(place->bad_node->kind),
+        place->bad_node->kind == NODE_NUMBER ? ": " : "",
         (int)(place->bad_node->kind == NODE_NUMBER ? place->bad_node->text.size : 0),
         place->bad_node->text.data ? place->bad_node->text.data : "");
 }
@@ -130,6 +131,7 @@ static pawl_status load(struct run *run)
     run->state = arena_alloc(arena, type->state_size + 1);
     run->value = arena_alloc(arena, type->payload_size + 1);
     run->event.name = request->name.data ? arena_text(arena, request->name) : NULL;
+    run->event.child_id = request->child_id.data ? arena_text(arena, request->child_id) : NULL;
     run->event.payload = request->payload.data ? arena_text(arena, request->payload) : "null";
     if (arena->failed)
         return scope_no_memory(run->scope);

@@ -207,6 +207,9 @@ static pawl_status read_outcome(struct engine *engine, struct scope *scope, uint
         status = engine_get(engine, scope, str_of(id), &view);
     if (status)
         return status;
+    event->name = arena_str(&scope->arena, str_of(id));
+    if (!event->name.data)
+        return scope_no_memory(scope);
     event->outcome = view.status == STATUS_FAILED      ? TERMINAL_FAILURE
                      : view.status == STATUS_CANCELLED ? TERMINAL_CANCEL
                                                        : TERMINAL_SUCCESS;

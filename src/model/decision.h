@@ -30,7 +30,8 @@ enum event_kind {
     EVENT_APPROVE,     /* ordinal, actor, payload: a gate opens */
     EVENT_REJECT,      /* ordinal, actor, reason: it stays shut for good */
     EVENT_WAKE,        /* a signal that was kept is there for what has begun to wait */
-    EVENT_CHILD,       /* ordinal: of whoever waits; outcome, payload: its result or its error */
+    EVENT_CHILD,       /* ordinal: of whoever waits; outcome, payload: its result or its error;
+                          name: its id, if it was created */
     EVENT_AMEND,       /* payload: which definition; given: its plan */
 };
 

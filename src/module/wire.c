@@ -29,6 +29,7 @@ void wire_print_request(const char *type, const struct turn_request *request, st
     json_key(out, "from");
     json_u64(out, request->from_version);
     print_str(out, "name", request->name);
+    print_str(out, "child", request->child_id);
     print_raw(out, "payload", request->payload);
     print_raw(out, "state", request->state);
     json_close(out, '}');
@@ -68,6 +69,7 @@ bool wire_read_request(const struct node *root, struct turn_request *out)
                                   .at_ms = at_ms,
                                   .from_version = (uint32_t)from,
                                   .name = text_of(root, "name"),
+                                  .child_id = text_of(root, "child"),
                                   .payload = raw_of(root, "payload"),
                                   .state = raw_of(root, "state") };
     return true;

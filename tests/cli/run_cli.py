@@ -43,11 +43,22 @@ def test_wrong_words_are_usage_and_touch_nothing(shell):
                   ["list", "--state"], ["fire", "x", "y", "--guard=1"], ["define", "missing.yaml"],
                   ["--store"], ["run", "missing.yaml"], ["check", "missing.yaml"],
                   ["start", "order", "--input", "@missing.json"], ["run", "x", "--input", "@missing.json"],
-                  ["fire", "@last", "pay", "--payload", "@missing.json"]):
+                  ["fire", "@last", "pay", "--payload", "@missing.json"], ["serve", "--module-time", "zz"],
+                  ["resume", "@last", "--module-time", "0"], ["verify", "--limit", "zz"]):
         found = shell.pawl(*words, expect=2)
         assert found.err.startswith("pawl: ") and not found.out, (words, found)
     assert "did you mean 'fire'" in shell.pawl("frie", expect=2).err
     assert os.listdir(shell.folder) == []
+
+
+def test_a_run_with_a_wrong_input_puts_no_definition_and_makes_no_store(shell):
+    for words, told in ((("--input", "{"), "--input is not JSON"), (("--label", "region"), "--label: expected K=V, found 'region'"),
+                        (("--label", "=eu"), "expected K=V"), (("--label", "a=1", "--label", "a=2"), "--label: expected each key once, found 'a' again")):
+        found = shell.pawl("run", str(EXAMPLES / "welcome.yaml"), *words, expect=1)
+        assert found.err.startswith("pawl: invalid-request: ") and told in found.err, (words, found)
+    assert os.listdir(shell.folder) == []
+    shell.pawl("init")
+    assert "--label: expected each key once, found 'a' again" in shell.pawl("list", "--label", "a=1", "--label", "a=1", expect=1).err
 
 
 def test_init_creates_the_store_once(shell):

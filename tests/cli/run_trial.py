@@ -3,6 +3,7 @@ examples/ run to its end (issue 5, section 3; B43)."""
 import json
 import os
 import re
+import signal
 import subprocess
 
 from harness import EXAMPLES, Terminal, main
@@ -96,7 +97,7 @@ def test_a_stub_that_fails_says_why_as_json_or_in_words(shell):
 def test_a_stub_that_is_no_answer_is_refused_before_anything_happens(shell):
     shell.write("a.yaml", "name: a\nsteps:\n  start: {name: x, tool: far, done: true}\n")
     for word, words in (("far", "expected TOOL=ANSWER"), ("=1", "expected TOOL=ANSWER"), ("far={", "is not JSON"),
-                        ("far=word", "needs its quotes"), ("sleep=1", "'sleep' is a timer")):
+                        ("far=word", "needs its quotes"), ("sleep=1", "'sleep' is a timer"), ("far@2d=1", "not after a time")):
         assert words in shell.pawl("run", "a.yaml", "--stub", word, expect=1).err, word
     assert not (shell.folder / "pawl.db").exists() or shell.json("list")["instances"] == []
     assert "goes with --test" in shell.pawl("run", "a.yaml", "--approve", "ann", expect=2).err
@@ -153,6 +154,90 @@ def test_two_gates_side_by_side_are_each_asked_once(shell):
     found = shell.pawl("run", "gates.yaml", "--test", "--approve", "ann", "--approve", "cat", expect=1)
     assert "waits for approval a" in found.err and found.out.count("gate.approve") == 2, found
     shell.pawl("run", "gates.yaml", "--test", "--approve", "ann", "--approve", "cat", "--approve", "bob")
+
+
+# ---- What machines and external steps wait for ----
+
+
+LETTER = """name: letter
+steps:
+  start: {name: sign, external: true, retry: {max: 3, backoff: [1h]}, next: post}
+  post: {spawn: {definition: booking}, output: 1, done: true}
+"""
+
+
+def test_the_actions_of_a_child_are_fired_as_told_each_once_and_in_its_time(shell):
+    trip, booking = str(EXAMPLES / "trip.yaml"), str(EXAMPLES / "booking.yaml")
+    words = (trip, "--with", booking, "--input", '{"to":"Turin"}', "--actor", "ann")
+    instance, history = run(shell, *words, "--fire", "confirm", "--fire", 'confirm@1d={"room":7}')
+    assert instance["result"] == {"booked": "Turin"}, instance
+    children = [e["fired_at"] for e in history if e["action"] == "child"]
+    assert children[0][:10] == history[0]["fired_at"][:10] < children[1][:10], history
+    ids = [c["instance_id"] for c in shell.json("--store", "sqlite:test.db", "list", "--definition", "booking")["instances"]]
+    fired = [shell.json("--store", "sqlite:test.db", "history", id)["entries"] for id in ids]
+    assert [[(e["action"], e["actor_ref"], e.get("payload")) for e in entries] for entries in fired] == [
+        [("confirm", "ann", {"room": 7})], [("confirm", "ann", None)]], fired
+    instance, _ = run(shell, *words, "--fire", "confirm", "--fire", "refuse")
+    assert instance["result"]["sorry"] == "child-failed", "in the order given, one after another"
+
+
+def test_a_machine_is_fired_through_with_its_guards_and_reasons(shell):
+    instance, history = run(shell, str(EXAMPLES / "batch-release.yaml"), "--fire", "release@3d", "--fire", "begin-testing")
+    assert instance["status"] == "completed" and instance["current_state"] == "released"
+    assert [(e["action"], e.get("guard_satisfied")) for e in history] == [("begin-testing", None), ("release", True)]
+    shell.write("m.yaml", "name: m\nstates: [a, b]\ninitial_state: a\nterminal_states: [b]\nterminal_kinds: {b: success}\n"
+                "transitions:\n  - {from_state: a, action: go, to_state: b, requires_reason: true}\n")
+    _, history = run(shell, "m.yaml", "--fire", "go")
+    assert history[0]["reason"] == "told by --fire", history
+    found = shell.pawl("run", "m.yaml", "--test", expect=1)
+    assert "waits for action go; say: --fire go" in found.err, found
+
+
+def test_external_steps_are_completed_as_told_attempt_by_attempt(shell):
+    shell.write("letter.yaml", LETTER)
+    words = ("letter.yaml", "--with", str(EXAMPLES / "booking.yaml"), "--fire", "confirm")
+    shell.write("signed.json", '{"by": "ann"}')
+    instance, history = run(shell, *words, "--complete", "sign=fail:pen is dry", "--complete", "sign=@signed.json")
+    assert instance["status"] == "completed"
+    assert actions(history, "sign") == ["step.fail", "step.retry", "step.complete"]
+    assert [e["payload"] for e in history if e.get("step") == "sign" and "payload" in e] == ["pen is dry", {"by": "ann"}]
+    _, history = run(shell, *words, "--complete", "sign@2d=null")
+    assert history[1]["action"] == "step.complete" and history[1]["fired_at"][:10] > history[0]["fired_at"][:10]
+
+
+def test_who_is_stuck_is_told_the_words_for_children_and_external_steps(shell):
+    shell.write("letter.yaml", LETTER)
+    words = ("run", "letter.yaml", "--test", "--with", str(EXAMPLES / "booking.yaml"))
+    assert "waits for step sign; say: --complete sign=JSON" in shell.pawl(*words, expect=1).err
+    found = shell.pawl(*words, "--complete", "sign=1", expect=1)
+    assert "waits for child post, which\n    waits for action confirm; say: --fire confirm\n" in found.err, found
+    assert shell.pawl(*words, "--json", expect=1).out.splitlines()[-1].count('"status":"suspended"') == 1
+
+
+def test_words_that_nothing_waited_for_are_told_at_the_end(shell):
+    shell.write("month.yaml", MONTH)
+    found = shell.pawl("run", "month.yaml", "--test", "--stub", "paint=1", "--signal", "tpyo=1", "--fire", "go@40d", "--complete", "work=1")
+    for word in ("--signal tpyo=1: nothing waited for it\n", "--fire go@40d: nothing waited for it then\n",
+                 "--complete work=1: nothing waited for it\n"):
+        assert word in found.err, found
+
+
+def test_words_of_a_trial_that_say_nothing_are_refused_before_anything_happens(shell):
+    shell.write("month.yaml", MONTH)
+    for words, told in (
+            (("--signal", "go@zz=1"), "expected a duration like 30s or 2d after the '@', found 'zz'"),
+            (("--signal", "go@=1"), "after the '@', found ''"), (("--signal", "go@2=1"), "found '2'"),
+            (("--signal", "go"), "expected NAME[@AFTER]=JSON, found 'go'"), (("--signal", "@2d=1"), "expected NAME[@AFTER]=JSON"),
+            (("--signal", "go=word"), "needs its quotes"), (("--signal", "go=@none.json"), "none.json"),
+            (("--fire", "go@soon"), "found 'soon'"), (("--fire", "=1"), "expected ACTION[@AFTER][=JSON]"), (("--fire", "go="), "is not JSON"),
+            (("--fire", ""), "expected ACTION"), (("--complete", "sign"), "expected STEP[@AFTER]=ANSWER, found 'sign'"),
+            (("--complete", "sign@-1d=1"), "found '-1d'"), (("--complete", "sign={"), "is not JSON")):
+        found = shell.pawl("--store", "sqlite:none.db", "run", "month.yaml", "--test", *words, expect=1)
+        assert "invalid-request" in found.err and told in found.err, (words, found)
+        assert not (shell.folder / "none.db").exists(), words
+    assert "--approve: expected the name of somebody, found ' '" in shell.pawl("run", "month.yaml", "--test", "--approve", " ", expect=1).err
+    for option in ("fire", "complete"):
+        assert "--%s goes with --test" % option in shell.pawl("run", "month.yaml", "--" + option, "x=1", expect=2).err
 
 
 # ---- The examples ----
@@ -242,6 +327,73 @@ def test_every_example_that_is_listed_is_there_and_every_one_there_is_listed(she
     assert there <= listed, "not in examples/README.md: %s" % sorted(there - listed)
     gone = [name for name in listed if not name.startswith(("src/", "tests/")) and not (EXAMPLES / name).exists()]
     assert not gone, "listed, but not there: %s" % gone
+
+
+# ---- A name in the place of a file ----
+
+
+def test_a_definition_of_the_store_and_a_code_type_are_run_by_name(shell):
+    found = shell.pawl("run", "countdown", "--input", '{"from": 1, "every": "10ms"}', "--subject", "7")
+    assert '"ticks":1' in found.out and "completed" in found.out, found
+    assert shell.json("show", "@last")["subject_ref"] == "7"
+    shell.pawl("define", str(EXAMPLES / "check-admin.yaml"))
+    assert "completed" in shell.pawl("run", "check-admin", "--stub", "is_admin=true", "--input", '{"user":"ann"}').out
+    shell.pawl("run", "check-admin@1", "--stub", 'is_admin="perhaps"', expect=1)
+    assert shell.json("show", "@last")["error"] == "no-branch-matched", "exit status by kind"
+    found = shell.pawl("run", "check-admin@2", expect=1)
+    assert "no file 'check-admin@2', and no definition or code type of that name" in found.err and "there are: check-admin, countdown" in found.err, found
+
+
+def test_ctrl_c_leaves_what_was_run_by_name_suspended(shell):
+    child = shell.begin("run", "countdown", "--input", '{"from": 1, "every": "1h"}')
+    id = child.stdout.readline().decode().strip()
+    shell.wait_for(lambda: len(shell.json("history", id)["entries"]) == 1)
+    _, err = shell.stop(child, signal.SIGINT, expect=1)
+    assert "left suspended after entry 1; go on: pawl resume " + id in err, err
+    assert shell.json("show", id)["status"] == "suspended"
+
+
+def test_a_word_is_the_file_that_is_there_and_else_a_name(shell):
+    shell.write("countdown", "name: other\nsteps:\n  start: {name: a, tool: set, args: {x: 1}, done: true}\n")
+    assert '{"x":1}' in shell.pawl("run", "countdown").out
+    assert "completed" in shell.pawl("run", "countdown@1", "--test", "--input", '{"from": 2, "every": "9d"}').out
+    (shell.folder / "countdown").unlink()
+    (shell.folder / "countdown").mkdir()
+    assert '"ticks":1' in shell.pawl("run", "countdown", "--test", "--input", '{"from": 1, "every": "9d"}').out, "a folder is no definition"
+    assert "--name goes with a FILE" in shell.pawl("run", "countdown", "--name", "x", expect=2).err
+
+
+def test_a_name_that_means_nothing_makes_no_store(shell):
+    found = shell.pawl("run", "cuontdown", expect=1)
+    assert "not-known: no file 'cuontdown', and no definition or code type of that name" in found.err, found
+    assert "there are: countdown" in found.err and "--module FILE" in found.err, found
+    shell.pawl("run", "countdown", "--module", "missing.so", expect=1)
+    assert list(shell.folder.iterdir()) == []
+
+
+def test_a_trial_of_a_name_takes_the_definitions_of_the_store_and_leaves_it_alone(shell):
+    trip = (EXAMPLES / "trip.yaml").read_text()
+    shell.pawl("define", str(EXAMPLES / "booking.yaml"), shell.write("trip.yaml", trip))
+    shell.pawl("define", shell.write("trip.yaml", trip.replace("timeout: 2d", "timeout: 9d")))
+    shell.pawl("start", "trip", "--input", '{"to":"Rome"}')
+    (shell.folder / "trip.yaml").unlink()
+    before = shell.json("stats")
+    found = shell.pawl("run", "trip", "--test", "--fire", "confirm", "--fire", "confirm@5d", "--json", "--input", '{"to":"Turin"}')
+    assert json.loads(found.out.splitlines()[-1])["result"] == {"booked": "Turin"}, found
+    found = shell.pawl("run", "trip@1", "--test", "--fire", "confirm", "--fire", "confirm@5d", "--json", "--input", '{"to":"Turin"}')
+    assert json.loads(found.out.splitlines()[-1])["result"]["sorry"] == "timeout", "the first version waits two days"
+    assert "no file 'trip@3', and no definition" in shell.pawl("run", "trip@3", "--test", expect=1).err
+    assert shell.json("stats") == before and len(shell.json("list", "--definition", "trip")["instances"]) == 1
+    shell.serve()
+    shell.pawl("run", "trip", "--test", "--fire", "confirm", "--fire", "confirm", "--input", '{"to":"Turin"}')
+
+
+def test_a_name_goes_to_the_owner_of_the_store_and_is_followed_there(shell):
+    shell.serve()
+    found = shell.pawl("run", "countdown", "--input", '{"from": 1, "every": "10ms"}')
+    assert "completed" in found.out, found
+    found = shell.pawl("run", "countdown", "--module", "x.so", expect=3)
+    assert "--module needs a store of its own" in found.err, found
 
 
 # ---- How it looks ----

@@ -107,7 +107,7 @@ static void play(pawl_kit *kit, char *line, pawl_id *id)
     else if (*word == 'A') {
         pawl_status status = pawl_kit_answer(kit, id->text, one, NULL);
 
-        if (status != PAWL_TERMINAL) /* it was answered before the death */
+        if (status != PAWL_LEASE_LOST) /* it was answered before the death */
             PAWL_EXPECT_OK(kit, status);
     } else {
         int64_t left_ms = begun_at(kit, id->text) + PAWL_SECS(atoi(one)) - now(kit);

@@ -5,16 +5,19 @@
 #include "countdown.h"
 #include "counter.h"
 #include "damage.h"
+#include "day_night.h"
 #include "lib/test.h"
 #include "production.h"
+#include "respawn.h"
 #include "trade.h"
 #include <pawl_test.h>
 #include <unistd.h>
 
 static void open_all(pawl_kit *kit)
 {
-    const pawl_code_type *const types[] = { buff(),  counter(), conditional(), counting_down(), auction(),
-                                            trade(), damage(),  production() };
+    const pawl_code_type *const types[] = { buff(),    counter(),  conditional(), counting_down(),
+                                            auction(), trade(),    damage(),      production(),
+                                            respawn(), day_night() };
 
     pawl_kit_open(kit, NULL);
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
@@ -140,7 +143,7 @@ KIT_TEST(a_trade_waits_for_both_sides_and_for_the_goods)
     PAWL_EXPECT_HISTORY(kit, id,
                         "start signal:accept signal:accept step.complete:transfer_goods finish");
     PAWL_EXPECT_RESULT(kit, id, "{\"receipt\":77}");
-    PAWL_EXPECT_STATUS(kit, pawl_kit_answer(kit, id, "78", NULL), PAWL_TERMINAL);
+    PAWL_EXPECT_STATUS(kit, pawl_kit_answer(kit, id, "78", NULL), PAWL_LEASE_LOST);
     id = pawl_kit_start(kit, "trade", "{\"buyer\":1,\"seller\":2}");
     pawl_kit_advance(kit, PAWL_MINUTES(5));
     PAWL_EXPECT_ERROR(kit, id, "\"nobody moved for five minutes\"");
@@ -155,9 +158,10 @@ KIT_TEST(an_answer_that_is_an_error_or_no_number_fails_the_trade_in_words)
         TELL(id, "accept", "1");
         PAWL_EXPECT_OK(kit, pawl_kit_answer(kit, id, "\"x\"", i ? NULL : "{\"code\":7}"));
         PAWL_EXPECT_STATE(kit, id, "failed");
-        PAWL_EXPECT_ERROR(kit, id, i ? "\"the payload of 'transfer_goods': expected uint64 for "
-                                        "'transfer_goods', found a string\""
-                                      : "{\"code\":7}");
+        PAWL_EXPECT_ERROR(kit, id,
+                          i ? "\"the payload of 'transfer_goods': expected uint64 for "
+                              "'transfer_goods', found a string\""
+                            : "{\"code\":7}");
     }
 }
 
@@ -179,6 +183,46 @@ KIT_TEST(a_production_line_is_held_and_goes_on)
     TELL(id, "hold", NULL);
     TELL(id, "abort", NULL);
     PAWL_EXPECT_RESULT(kit, id, "{\"made\":0}");
+}
+
+/* E31: out of a loop by its count, in it by a timer or a signal. */
+KIT_TEST(who_falls_is_back_in_time_or_is_raised)
+{
+    const char *id;
+
+    id = pawl_kit_start(kit, "respawn", NULL);
+    TELL(id, "fall", NULL);
+    REFUSED(PAWL_NOT_AWAITING, id, "fall", NULL);
+    pawl_kit_advance(kit, PAWL_SECS(299));
+    PAWL_EXPECT_VARIABLE(kit, id, "phase", "\"down\"");
+    pawl_kit_advance(kit, PAWL_SECS(1));
+    TELL(id, "fall", NULL);
+    TELL(id, "raise", NULL);
+    pawl_kit_advance(kit, PAWL_DAYS(1)); /* the time it was raised before does not come */
+    PAWL_EXPECT_VARIABLE(kit, id, "phase", "\"alive\"");
+    TELL(id, "fall", NULL);
+    PAWL_EXPECT_RESULT(kit, id, "{\"fallen\":3,\"raised\":1}");
+    PAWL_EXPECT_HISTORY(kit, id,
+                        "start signal:fall timer:respawn signal:fall signal:raise "
+                        "signal:fall finish");
+}
+
+/* E31: a singleton is what has one key. */
+KIT_TEST(day_and_night_take_turns_and_there_is_one_of_them)
+{
+    const pawl_create_args world = { .definition = "day_night", .idempotency_key = "the-world" };
+    pawl_id id, again;
+
+    PAWL_EXPECT_OK(kit, pawl_create(kit->p, &world, &id, &kit->error));
+    PAWL_EXPECT_OK(kit, pawl_create(kit->p, &world, &again, &kit->error));
+    EXPECT_TEXT(again.text, id.text);
+    pawl_kit_advance(kit, PAWL_SECS(600));
+    PAWL_EXPECT_VARIABLE(kit, id.text, "is_night", "true");
+    pawl_kit_advance(kit, PAWL_SECS(2 * 900));
+    PAWL_EXPECT_VARIABLE(kit, id.text, "is_night", "true");
+    PAWL_EXPECT_VARIABLE(kit, id.text, "days", "2");
+    TELL(id.text, "end", NULL);
+    PAWL_EXPECT_RESULT(kit, id.text, "{\"days\":2}");
 }
 
 static void compute(void *context, const pawl_tool_call *call, pawl_tool_answer *answer)
@@ -222,10 +266,9 @@ KIT_TEST(what_cannot_begin_creates_nothing)
     char *out;
     pawl_id id;
 
-    PAWL_EXPECT_STATUS(kit,
-                       pawl_create(kit->p, &(pawl_create_args){ .definition = "debuff" }, &id,
-                                   &kit->error),
-                       PAWL_NOT_KNOWN);
+    PAWL_EXPECT_STATUS(
+        kit, pawl_create(kit->p, &(pawl_create_args){ .definition = "debuff" }, &id, &kit->error),
+        PAWL_NOT_KNOWN);
     PAWL_EXPECT_STATUS(kit,
                        pawl_create(kit->p,
                                    &(pawl_create_args){ .definition = "buff",

@@ -18,11 +18,12 @@ static void leaf_handle(void *context, pawl_turn *turn, void *state, const pawl_
 }
 
 struct walk {
-    char trace[512];
+    char trace[512], child[32];
     int64_t step;
 };
 
 static const pawl_var vars[] = { PAWL_VAR(struct walk, trace, PAWL_VAR_TEXT),
+                                 PAWL_VAR(struct walk, child, PAWL_VAR_TEXT),
                                  PAWL_VAR(struct walk, step, PAWL_VAR_INT64),
                                  { 0 } };
 
@@ -37,6 +38,9 @@ static void walk_handle(void *context, pawl_turn *turn, void *state, const pawl_
     (void)context;
     snprintf(self->trace + used, sizeof self->trace - used, "%s %s %s; ", kinds[event->kind],
              event->name ? event->name : "-", event->payload);
+    EXPECT(!event->child_id == (event->kind < PAWL_EVENT_CHILD));
+    if (event->child_id)
+        snprintf(self->child, sizeof self->child, "%s", event->child_id);
     EXPECT(self->step == 0 ? event->phase == NULL : strcmp(event->phase, phases[1]) == 0);
     pawl_turn_phase(turn, "second");
     switch (self->step++) {
@@ -76,6 +80,7 @@ TEST(handler, every_result_leads_to_its_event)
 {
     pawl_kit kit;
     const char *id;
+    char child[64];
     const pawl_code_type leaf = { .name = "leaf", .handle = leaf_handle };
     const pawl_code_type walk = { .name = "walk",
                                   .timers = names,
@@ -106,6 +111,9 @@ TEST(handler, every_result_leads_to_its_event)
                          "\"start - []; timer wake null; signal wake {\\\"a\\\": 1}; call add 3; "
                          "call ask 7; call-failed ask \\\"no\\\"; child leaf \\\"well\\\"; "
                          "child-failed leaf {\\\"leaf\\\":1}; \"");
+    snprintf(child, sizeof child, "%s", pawl_kit_member(&kit, "instance.variables", id, "child"));
+    child[strlen(child) - 1] = '\0'; /* its quotes */
+    PAWL_EXPECT_ERROR(&kit, child + 1, "{\"leaf\":1}"); /* E5: it is told which one has ended */
     pawl_kit_close(&kit);
 }
 

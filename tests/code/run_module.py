@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Code in a module: loaded by the server into a child, or linked into a program that is a full pawl."""
+import json
 import os
 import pathlib
 import subprocess
@@ -101,6 +102,38 @@ def test_without_a_server_resume_runs_an_instance_of_a_module_to_its_end(shell):
     shell.stop(child)
     shell.pawl("resume", id, "--module", flows)
     assert shell.json("show", id)["result"] == {"final_count": 1}
+
+
+def test_a_type_of_a_module_is_run_by_its_name_and_tried_out_by_a_clock_of_its_own(shell):
+    flows = module(shell, ROOT / "examples/code/flows.c")
+
+    def tried(*words, expect=0):
+        return json.loads(shell.pawl("run", *words, "--module", flows, "--test", "--json", expect=expect).out.splitlines()[-1])
+
+    assert "completed" in shell.pawl("run", "conditional", "--module", flows, "--test", "--input", '{"use_short_timer": true}').out
+    assert tried("buff", "--signal", "stack@59s=4")["result"] == {"final_stacks": 5}
+    assert tried("patrol")["result"] == {"waypoint": 3, "fights": 0}
+    assert tried("damage", "--stub", "compute_damage=7", "--stub", "log_death=null")["result"] == {"hits": 15}
+    trade = ("trade", "--input", '{"buyer": 1, "seller": 2}', "--signal", "accept=1", "--signal", "accept@1m=2")
+    assert tried(*trade, "--complete", "transfer_goods@3d=77")["result"] == {"receipt": 77}
+    assert tried("trade", expect=1)["error"] == "nobody moved for five minutes"
+    assert "say: --complete transfer_goods=JSON" in shell.pawl("run", *trade, "--module", flows, "--test", expect=1).err
+    assert not (shell.folder / "pawl.db").exists()
+    shell.pawl("run", "counter", "--module", flows, "--input", '{"iterations": 1}')
+    assert shell.json("show", "@last")["result"] == {"final_count": 1}
+    found = shell.pawl("run", "counter", expect=1)
+    assert found.err == "pawl: not-known: no handler registered for code type 'counter' in this program\n" \
+        "  code comes with --module FILE, or in a program of its own\n", found
+    for words in (["combat"], ["patrol", "--signal", "threat_detected=7"]):
+        found = shell.pawl("run", *words, "--module", flows, "--test", expect=1)
+        assert found.err.startswith("pawl: not-known: no reduce 'apply_damage' is registered in this program\n"), "E13: a reduce needs a program of its own"
+
+
+def test_u7_a_type_without_macros_is_told_in_a_module_which_child_has_ended(shell):
+    """U7, E5: ChildComplete has the child's id, also on the far side of a pipe."""
+    shell.pawl("run", "branch", "--module", module(shell, HERE / "plain.c"), "--input", '{"a": [1]}')
+    child = shell.json("list", "--definition", "leaf")["instances"][0]
+    assert shell.json("list", "--definition", "branch")["instances"][0]["result"] == {"child": child["instance_id"], "gave": {"a": [1]}}
 
 
 def test_every_store_of_a_server_has_the_module(shell):
@@ -232,6 +265,7 @@ def test_a_program_of_somebodys_own_is_a_full_pawl(shell):
     assert "completed" in mine("show", "@last")
     assert '"final_stacks":1' in mine("show", "@last", "--json").replace(" ", "")
     mine("verify")
+    assert '{"final_stacks":1}' in mine("run", "buff", "--test") and '"value":' in mine("run", "conditional", "--test")
 
 
 if __name__ == "__main__":

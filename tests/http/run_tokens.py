@@ -87,6 +87,13 @@ def test_a_scope_may_be_limited_to_a_definition(shell):
         assert web.refused("forbidden", method, path, body, token).status == 403
 
 
+def test_a_scope_of_something_that_is_no_definition_is_refused(shell):
+    shell.pawl("init")
+    for scope in ("read:", "write:order@2", "read,work:a b", "reed", "read,,write"):
+        found = shell.pawl("token", "create", "--scope", scope, expect=1)
+        assert "expected a list like read,write:order of read, write, work," in found.err, (scope, found)
+
+
 def test_a_token_ends_at_once_when_it_is_revoked_and_in_time_when_it_expires(shell):
     admin, brief = make(shell, "admin"), make(shell, "read", "--expires", "1h", "--name", "ci")
     assert {t["token_id"] for t in shell.json("token", "list")["tokens"]} == {

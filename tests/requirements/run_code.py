@@ -51,6 +51,23 @@ def test_every_operation_of_the_seed_has_its_own(shell):
     assert [e["action"] for e in web.get("/v1/instances/%s/history" % gone).json["entries"]] == ["start", "cancel"]
 
 
+def test_an_answer_that_comes_after_the_end_is_lease_lost_as_a_flows_is(shell):
+    """E26, E10: what a cancelled instance had called has no effect any more; its worker hears what any worker does who is too late."""
+    _, web = server(shell)
+    trade = web.create(definition="trade", input={"buyer": 1, "seller": 1})
+    web.expect(202, "POST", "/v1/instances/%s/signals" % trade, {"name": "accept", "payload": 1})
+    damage = web.create(definition="damage")
+    [claimed] = web.expect(200, "POST", "/v1/steps/claim", {"tools": ["compute_damage"], "worker": "w"}).json["steps"]
+    for id in (trade, damage):
+        web.expect(200, "POST", "/v1/instances/%s/cancel" % id)
+    for step, lease in ((web.get("/v1/instances/%s/steps" % trade).json["steps"][0]["step_id"], {}), (claimed["step_id"], {"lease": claimed["lease"]})):
+        web.refused("lease-lost", "POST", "/v1/steps/%s/complete" % step, {"result": 1, **lease})
+        web.refused("lease-lost", "POST", "/v1/steps/%s/fail" % step, {"error": "x", **lease})
+        [told] = web.expect(200, "POST", "/v1/steps/complete", {"steps": [{"step_id": step, "result": 1, **lease}]}).json["results"]
+        assert told["reason"] == "lease-lost", told
+    assert [e["action"] for e in web.get("/v1/instances/%s/history" % damage).json["entries"]] == ["start", "step.start", "cancel"]
+
+
 def test_entities_and_groups_are_found_and_cancelled(shell):
     """E29: all of an entity, by type and status; all of a group, and their end."""
     _, web = server(shell)

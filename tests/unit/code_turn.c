@@ -314,14 +314,18 @@ TEST(code_turn, the_engines_transitions_cannot_be_fired_from_outside)
 
 TEST(code_turn, nothing_happens_after_the_end)
 {
-    static const enum event_kind kinds[] = { EVENT_START, EVENT_FIRE,   EVENT_CANCEL,
-                                             EVENT_TIMER, EVENT_SIGNAL, EVENT_STEP_DONE };
+    static const enum event_kind kinds[] = { EVENT_START, EVENT_FIRE, EVENT_CANCEL, EVENT_TIMER,
+                                             EVENT_SIGNAL };
+    static const enum event_kind answers[] = { EVENT_STEP_START, EVENT_STEP_DONE, EVENT_STEP_FAILED,
+                                               EVENT_STEP_LOST, EVENT_STEP_TIMEOUT };
     struct fixture f;
 
     begin(&f, &t->scope);
     act(&f, start, complete);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         EXPECT_EQ(decide(&f, (struct event){ kinds[i], .name = STR("tick") }), PAWL_TERMINAL);
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
+        EXPECT_EQ(decide(&f, (struct event){ answers[i], .ordinal = 1 }), PAWL_LEASE_LOST);
 }
 
 TEST(code_turn, without_its_handler_an_instance_waits_and_says_for_what)
@@ -331,7 +335,8 @@ TEST(code_turn, without_its_handler_an_instance_waits_and_says_for_what)
     begin(&f, &t->scope);
     act(&f, start, wait_for_all);
     code_bind(f.definition, NULL);
-    EXPECT_EQ(decide(&f, (struct event){ EVENT_TIMER, .name = STR("tick"), .is_forced = true }), PAWL_NOT_KNOWN);
+    EXPECT_EQ(decide(&f, (struct event){ EVENT_TIMER, .name = STR("tick"), .is_forced = true }),
+              PAWL_NOT_KNOWN);
     EXPECT_TEXT(t->scope.error.message,
                 "no handler registered for code type 'shop/cart' in this program");
     EXPECT_EQ(decide(&f, (struct event){ EVENT_SIGNAL, .name = STR("play") }), PAWL_NOT_AWAITING);
@@ -411,6 +416,6 @@ TEST(code_turn, a_timer_that_is_not_due_is_refused_unless_forced)
     EXPECT_EQ(decide(&f, (struct event){ EVENT_TIMER, .name = STR("tick"), .at_ms = 1999 }),
               PAWL_NOT_AWAITING);
     EXPECT_OK(decide(&f, (struct event){ EVENT_TIMER, .name = STR("tick"), .at_ms = 2000 }));
-    EXPECT_OK(decide(&f, (struct event){ EVENT_TIMER, .name = STR("tick"), .at_ms = 1500,
-                                         .is_forced = true }));
+    EXPECT_OK(decide(
+        &f, (struct event){ EVENT_TIMER, .name = STR("tick"), .at_ms = 1500, .is_forced = true }));
 }

@@ -250,7 +250,7 @@ TEST(code_vars, a_payload_is_decoded_for_its_arm_and_refused_where_it_does_not_f
     EXPECT_HAS(answer.state.data, "\"u8\":7");
     request.payload = STR("256");
     EXPECT_EQ(turn(t, "{\"phase\":\"here\"}", request, &answer), PAWL_INVALID_REQUEST);
-    EXPECT_HAS(t->scope.error.message, "'set_byte': expected uint8 for 'SetByte', found a number");
+    EXPECT_HAS(t->scope.error.message, "'set_byte': expected uint8 for 'SetByte', found a number: 256");
     request.payload = STR_NONE;
     EXPECT_EQ(turn(t, "{\"phase\":\"here\"}", request, &answer), PAWL_INVALID_REQUEST);
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct cli_option *find_option(const struct verb *verb, str name)
@@ -151,13 +152,41 @@ bool file_is_readable(const char *path)
     return false;
 }
 
-/* A file that is not there is a wrong word, as a file among the operands would be. */
-static int check_files(const struct cli *cli)
+bool word_is_file(const char *word)
 {
-    for (uint32_t i = 0; i < cli->given_count; i++)
-        if (cli->given[i].option->kind == OPTION_JSON && cli->given[i].value[0] == '@' &&
-            !file_is_readable(cli->given[i].value + 1))
+    const char *dot = strrchr(word, '.');
+    struct stat found;
+
+    if (strcmp(word, "-") == 0)
+        return true;
+    if (stat(word, &found) == 0)
+        return !S_ISDIR(found.st_mode);
+    return dot &&
+           (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 || strcmp(dot, ".json") == 0);
+}
+
+/* A number that no operation will look at. */
+static bool is_wrong_number(const struct given *given)
+{
+    uint64_t number;
+
+    return given->option->kind == OPTION_NUMBER && !given->option->member &&
+           !(str_to_u64(str_of(given->value), &number) && number > 0);
+}
+
+/* A file that is not there is a wrong word, as a file among the operands would be. */
+static int check_values(const struct cli *cli)
+{
+    for (uint32_t i = 0; i < cli->given_count; i++) {
+        const struct given *given = &cli->given[i];
+
+        if (given->option->kind == OPTION_JSON && given->value[0] == '@' &&
+            !file_is_readable(given->value + 1))
             return EXIT_USAGE;
+        if (is_wrong_number(given))
+            return usage_fail(cli, "--%s: expected a whole number, 1 or more, found '%s'",
+                              given->option->name, given->value);
+    }
     return EXIT_DONE;
 }
 
@@ -172,7 +201,7 @@ int args_parse(struct cli *cli, int argc, char **argv)
         return code;
     if (cli->operand_count < cli->verb->operand_min)
         return usage_fail(cli, "expected %s", cli->verb->operands);
-    return check_files(cli);
+    return check_values(cli);
 }
 
 const char *args_option(const struct cli *cli, const char *name)
@@ -304,11 +333,27 @@ pawl_status args_pair(struct cli *cli, const struct given *given, str *key, str 
     return PAWL_OK;
 }
 
-static pawl_status put_filter(struct cli *cli, const struct given *given, struct buf *input)
+/* K=V, whose K was not given before. */
+static pawl_status read_pair(struct cli *cli, uint32_t index, str *key, str *value)
 {
+    const struct given *given = &cli->given[index];
+    pawl_status status = args_pair(cli, given, key, value);
+
+    for (uint32_t i = 0; i < index && status == PAWL_OK; i++)
+        if (cli->given[i].option == given->option &&
+            strncmp(cli->given[i].value, given->value, key->size + 1) == 0)
+            status = scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
+                                "--%s: expected each key once, found '%.*s' again",
+                                given->option->name, STR_ARG(*key));
+    return status;
+}
+
+static pawl_status put_filter(struct cli *cli, uint32_t index, struct buf *input)
+{
+    const struct given *given = &cli->given[index];
     str key = STR_NONE, value = STR_NONE;
     struct buf name;
-    pawl_status status = args_pair(cli, given, &key, &value);
+    pawl_status status = read_pair(cli, index, &key, &value);
 
     if (status != PAWL_OK)
         return status;
@@ -334,7 +379,7 @@ static pawl_status put_labels(struct cli *cli, uint32_t first, struct buf *input
     for (uint32_t i = first; i < cli->given_count; i++) {
         if (cli->given[i].option != option)
             continue;
-        if (args_pair(cli, &cli->given[i], &key, &value) != PAWL_OK)
+        if (read_pair(cli, i, &key, &value) != PAWL_OK)
             return cli->scope.error.status;
         json_key_str(input, key);
         json_str(input, value);
@@ -364,7 +409,7 @@ static pawl_status put_option(struct cli *cli, uint32_t index, struct buf *input
     case OPTION_NUMBER:
         return put_number(cli, given, input);
     case OPTION_FILTER:
-        return put_filter(cli, given, input);
+        return put_filter(cli, index, input);
     case OPTION_LABEL:
         return put_labels(cli, index, input);
     case OPTION_FLAG:

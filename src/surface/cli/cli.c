@@ -109,7 +109,7 @@ static int dispatch(struct cli *cli)
 int pawl_main(int argc, char **argv, const pawl_module *module)
 {
     const char *store = getenv("PAWL_STORE");
-    const char *usual = store && *store ? store : "sqlite:pawl.db";
+    const char *usual = store && *store ? store : CLI_STORE;
     struct cli cli = { .program = argc > 0 ? argv[0] : "pawl",
                        .store = usual,
                        .store_given = store && *store,

@@ -21,6 +21,7 @@
 #define CLI_MEMORY_MAX   ((size_t)1 << 30) /* of one command; a long list is the largest */
 #define CLI_ANSWER_MAX   ((size_t)256 << 20)
 #define CLI_PORT         7295
+#define CLI_STORE        "sqlite:pawl.db"
 
 /* STOPPED: verify, before its end. */
 enum exit_code {
@@ -130,6 +131,10 @@ pawl_status args_json(struct cli *cli, const struct cli_option *option, const ch
 /* Can this file ("-": standard input) be read? If not, that is said on stderr. */
 bool file_is_readable(const char *path);
 
+/* Where a word may be a file or a definition's name: it is the file, if there is one (not a folder),
+ * or if it ends like one (.yaml, .yml, .json). */
+bool word_is_file(const char *word);
+
 /* A file's text, NUL-terminated ("-": standard input). INVALID_REQUEST names it. */
 pawl_status file_read(struct scope *scope, const char *path, str *out);
 
@@ -153,6 +158,9 @@ int exit_of(pawl_status status);
 /* Say "pawl: TOKEN: words" on stderr, and where sensible the next command to try; with
  * --json the problem as HTTP would answer it on stdout. Returns the exit status. */
 int report(struct cli *cli, const pawl_error *error);
+
+/* Of a name that is not known: those that are, and how to make another. */
+void hint_definitions(struct cli *cli);
 
 /* ---- target.c ---- */
 
@@ -213,6 +221,11 @@ struct put {
 pawl_status define_file(struct cli *cli, const char *path, const char *name, struct put *out);
 pawl_status define_text(struct cli *cli, str text, const char *path, const char *name,
                         struct put *out);
+
+/* NAME or NAME@VERSION as the members `name` and `version`. */
+void put_definition(struct buf *input, const char *word);
+/* definition.get of NAME or NAME@VERSION. NOT_KNOWN, INVALID_REQUEST. */
+pawl_status definition_ask(struct cli *cli, const char *word, struct node **out);
 
 /* Are all operands files that can be read? If not, says so: a wrong word. */
 bool can_read_all(const struct cli *cli);

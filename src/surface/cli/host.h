@@ -41,30 +41,7 @@ bool host_lost_store(void);
 /* stubs.c: the tools of `run` and `resume`: what pawl.yaml says, and --stub. INVALID_REQUEST. */
 pawl_status run_tools(struct cli *cli, struct host_options *options);
 
-/* ---- trial.c: `run --test` ---- */
-
-struct decided;
-
-struct trial {
-    struct cli *cli;
-    struct scope scope; /* of one turn */
-    bool is_sent[CLI_OPTIONS_MAX];
-    struct decided *gates;
-    bool is_settled; /* nothing is under way any more */
-    int64_t span_ms; /* so much of its time has passed */
-};
-
-/* May its clock be moved? CONFLICT: it has a past by the real one. */
-pawl_status trial_store(struct cli *cli);
-void trial_init(struct trial *trial, struct cli *cli);
-void trial_fini(struct trial *trial);
-
-#define TRIAL_STUCK (-1)
-
-/* Say what somebody waits for and we were told, or else move the clock to what falls due next.
- * *wait_ms: how long until the next call makes sense, or TRIAL_STUCK: there is nothing to say, and
- * nothing falls due. The error is in trial->scope. */
-pawl_status trial_go_on(struct trial *trial, const char *id, int64_t *wait_ms);
+struct trial;
 
 /* Follow an instance until it ends or we are told to stop, entry by entry; with a trial, as fast
  * as it goes. The exit status. */

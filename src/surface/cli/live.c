@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "surface/cli/follow.h"
 #include "surface/cli/host.h"
+#include "surface/cli/trial.h"
 #include "surface/cli/view.h"
 
 #define POLL_MS     100
@@ -12,6 +13,7 @@
 struct live {
     struct cli *cli;
     struct host *host;
+    struct trial *trial; /* NULL: none */
     const char *id;
     int64_t seq;         /* of the last entry drawn */
     bool has_state;      /* a state stands above the next entry */
@@ -153,7 +155,7 @@ static int leave_to_people(struct live *live, const struct node *instance, str t
 /* A machine waits for people: say once in each state what they may do. */
 static void draw_actions(struct live *live, const struct node *instance)
 {
-    if (live->cli->json || !str_is(member_str(instance, "kind"), "machine") ||
+    if (live->trial || live->cli->json || !str_is(member_str(instance, "kind"), "machine") ||
         has_ended(instance) || live->actions_seq == live->seq)
         return;
     live->actions_seq = live->seq;
@@ -219,7 +221,7 @@ static int look(struct live *live, bool *over)
     if (has_ended(instance))
         return finish(live, instance, text);
     draw_actions(live, instance);
-    if (waits_for_people(instance, why))
+    if (!live->trial && waits_for_people(instance, why))
         return leave_to_people(live, instance, text);
     draw_line(live, instance, why);
     fflush(live->cli->term.out);
@@ -262,71 +264,31 @@ static int look_at_tree(struct live *live, bool *over)
 
 /* ---- A trial ---- */
 
-/* Of a step that nobody takes; "" if it has none. */
-static str tool_of(struct live *live, str name)
-{
-    struct node *answer;
-    const struct node *steps;
-    str tool = STR("");
-
-    if (target_ask_id(live->cli, &live->scope, "instance.steps", live->id, &answer, NULL) !=
-        PAWL_OK)
-        return tool;
-    steps = node_find(answer, "steps");
-    for (const struct node *step = steps ? steps->first : NULL; step; step = step->next)
-        if (str_eq(member_str(step, "name"), name))
-            tool = member_str(step, "tool");
-    return tool;
-}
-
-/* What to say to get it over this. */
-static void put_advice(struct live *live, const struct node *item)
-{
-    struct term term = live->cli->term;
-    str kind = member_str(item, "kind"), name = member_str(item, "name");
-
-    term.out = stderr;
-    fprintf(stderr, "  waits for %.*s ", STR_ARG(kind));
-    term_cell(&term, PLAIN, name, LIMIT_ACTION, 0);
-    if (str_is(kind, "signal")) {
-        fputs("; say: --signal ", stderr);
-        term_cell(&term, PLAIN, name, LIMIT_ACTION, 0);
-        fputs("=JSON", stderr);
-    }
-    if (str_is(kind, "approval"))
-        fputs("; say: --approve WHO, or --reject WHO", stderr);
-    if (str_is(kind, "step") && tool_of(live, name).size > 0) {
-        fputs(", whose tool is not here; say: --stub ", stderr);
-        term_cell(&term, PLAIN, tool_of(live, name), LIMIT_ACTION, 0);
-        fputs("=JSON", stderr);
-    }
-    fputc('\n', stderr);
-}
-
 static int leave_stuck(struct live *live)
 {
-    struct node *why = NULL;
-    const struct node *list;
+    struct node *instance;
+    str text;
 
     clear_line(live);
-    fflush(live->cli->term.out);
-    fputs("  suspended, and its time will not come\n", stderr);
     scope_clear(&live->scope);
-    if (target_ask_id(live->cli, &live->scope, "instance.why", live->id, &why, NULL) != PAWL_OK)
+    if (target_ask_id(live->cli, &live->scope, "instance.get", live->id, &instance, &text) !=
+        PAWL_OK)
         return report(live->cli, &live->scope.error);
-    list = node_find(why, "waiting_for");
-    for (const struct node *item = list ? list->first : NULL; item; item = item->next)
-        put_advice(live, item);
+    if (live->cli->json)
+        print_json(live->cli, text);
+    fflush(live->cli->term.out);
+    if (stuck_report(live->cli, &live->scope, str_of(live->id)) != PAWL_OK)
+        return report(live->cli, &live->scope.error);
     return EXIT_REJECTED;
 }
 
 /* How long to wait before the next look; less than 0: no more, *code says why. */
-static int64_t drive(struct live *live, struct trial *trial, int *code)
+static int64_t drive(struct live *live, int *code)
 {
     int64_t wait_ms;
 
-    if (trial_go_on(trial, live->id, &wait_ms) != PAWL_OK) {
-        *code = report(live->cli, &trial->scope.error);
+    if (trial_go_on(live->trial, live->id, &wait_ms) != PAWL_OK) {
+        *code = report(live->cli, &live->trial->scope.error);
         return TRIAL_STUCK;
     }
     if (wait_ms == TRIAL_STUCK)
@@ -348,7 +310,9 @@ static bool is_flow(struct live *live)
 int live_follow(struct cli *cli, struct host *host, const char *id, int64_t after_seq,
                 struct trial *trial)
 {
-    struct live live = { .cli = cli, .host = host, .id = id, .seq = after_seq, .actions_seq = -1 };
+    struct live live = {
+        .cli = cli, .host = host, .trial = trial, .id = id, .seq = after_seq, .actions_seq = -1
+    };
     int64_t wait_ms = POLL_MIN_MS;
     int (*look_on)(struct live *, bool *) = look;
     bool over = false;
@@ -363,7 +327,7 @@ int live_follow(struct cli *cli, struct host *host, const char *id, int64_t afte
         if (over)
             break;
         if (trial)
-            wait_ms = drive(&live, trial, &code);
+            wait_ms = drive(&live, &code);
         if (wait_ms < 0)
             break;
         if (host_wait(host, wait_ms)) {
@@ -372,6 +336,8 @@ int live_follow(struct cli *cli, struct host *host, const char *id, int64_t afte
         }
         wait_ms = wait_ms * 2 < POLL_MS ? wait_ms * 2 : POLL_MS;
     }
+    if (trial)
+        told_report(trial);
     scope_fini(&live.scope);
     return code;
 }

@@ -73,8 +73,7 @@ static bool names_a_definition(const struct cli *cli)
            (strcmp(cli->verb->name, "start") == 0 || strcmp(cli->verb->name, "graph") == 0);
 }
 
-/* A name that is not known: those that are, and how to make another. */
-static void hint_definitions(struct cli *cli)
+void hint_definitions(struct cli *cli)
 {
     struct scope scope;
     struct node *answer = NULL;
@@ -92,7 +91,8 @@ static void hint_definitions(struct cli *cli)
                     : one->next                    ? ", ...\n"
                                                    : "\n");
     }
-    fprintf(stderr, "  try: %s define FILE\n", cli->command);
+    fprintf(stderr, "  try: %s define FILE%s\n", cli->command,
+            strcmp(cli->verb->name, "run") == 0 ? "; code types come with --module FILE" : "");
     scope_fini(&scope);
 }
 

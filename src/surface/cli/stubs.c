@@ -1,7 +1,9 @@
 /* stubs.c - which tools a run may call: what pawl.yaml says, and answers in the place of tools
  * (--stub TOOL=JSON, --stub TOOL=fail:REASON), told as the rules of tool/rules.h. */
 #include "api/config.h"
+#include "base/time.h"
 #include "surface/cli/host.h"
+#include "surface/cli/trial.h"
 
 #define STUB_FAILS "fail:"
 
@@ -28,15 +30,37 @@ static pawl_status read_reason(struct cli *cli, str text, str *out)
     return out->data ? PAWL_OK : scope_no_memory(&cli->scope);
 }
 
+pawl_status answer_read(struct cli *cli, const struct cli_option *option, str value, str *json,
+                        bool *is_failure)
+{
+    *is_failure = str_starts(value, STR(STUB_FAILS));
+    return *is_failure ? read_reason(cli, str_from(value, strlen(STUB_FAILS)), json)
+                       : args_json(cli, option, value.data, json);
+}
+
+/* TOOL@2d would be a tool of that name, which nobody means. */
+static bool has_time(str tool)
+{
+    size_t at = tool.size;
+    int64_t after_ms;
+
+    while (at > 0 && tool.data[at - 1] != '@')
+        at--;
+    return at > 0 && duration_parse(str_from(tool, at), &after_ms);
+}
+
 static pawl_status read_stub(struct cli *cli, const struct given *given, struct stub *out)
 {
     str value;
 
     if (args_pair(cli, given, &out->tool, &value) != PAWL_OK)
         return cli->scope.error.status;
-    out->failed = str_starts(value, STR(STUB_FAILS));
-    return out->failed ? read_reason(cli, str_from(value, strlen(STUB_FAILS)), &out->json)
-                       : args_json(cli, given->option, value.data, &out->json);
+    if (has_time(out->tool))
+        return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
+                          "--stub: expected %s, found '%s': a tool answers when it is called, not "
+                          "after a time",
+                          given->option->value, given->value);
+    return answer_read(cli, given->option, value, &out->json, &out->failed);
 }
 
 static pawl_status read_stubs(struct cli *cli, struct stub stubs[CLI_OPTIONS_MAX], uint32_t *count)

@@ -1,8 +1,8 @@
 /* trial.c - `run --test`: time that does not have to be waited for. The clock is moved to whatever
- * falls due next, but not before everything that was told on the command line (--signal, --approve,
- * --reject) has been said to whoever waits for it. */
+ * falls due next, but not before everything that was told on the command line (--signal, --fire,
+ * --complete, --approve, --reject) has been said to whoever waits for it. */
+#include "surface/cli/trial.h"
 #include "base/time.h"
-#include "surface/cli/host.h"
 #include "surface/cli/view.h"
 #include <unistd.h>
 
@@ -30,62 +30,8 @@ static void put_text(struct buf *input, const char *member, str value)
 
 /* ---- What it waits for, said by us ---- */
 
-struct told_signal {
-    str name, json;
-    int64_t at_ms; /* not before so much of its time has passed */
-};
-
-/* NAME=JSON, or NAME@DURATION=JSON. */
-static pawl_status read_signal(struct trial *trial, const struct given *given,
-                               struct told_signal *out)
-{
-    struct cli *cli = trial->cli;
-    str value;
-    const char *at;
-
-    if (args_pair(cli, given, &out->name, &value) != PAWL_OK ||
-        args_json(cli, given->option, value.data, &out->json) != PAWL_OK)
-        return scope_fail(&trial->scope, cli->scope.error.status, "%s", cli->scope.error.message);
-    out->at_ms = 0;
-    at = memchr(out->name.data, '@', out->name.size);
-    if (at && duration_parse(str_from(out->name, (size_t)(at - out->name.data) + 1), &out->at_ms))
-        out->name.size = (size_t)(at - out->name.data);
-    return PAWL_OK;
-}
-
-static bool is_unsent(const struct trial *trial, uint32_t i)
-{
-    return strcmp(trial->cli->given[i].option->name, "signal") == 0 && !trial->is_sent[i];
-}
-
-/* The next --signal of this name, each once, in the order given. */
-static pawl_status send_signal(struct trial *trial, str id, str name, bool *said)
-{
-    struct cli *cli = trial->cli;
-    struct told_signal told;
-    struct node *answer;
-    struct buf input;
-
-    for (uint32_t i = 0; i < cli->given_count; i++) {
-        if (!is_unsent(trial, i))
-            continue;
-        if (read_signal(trial, &cli->given[i], &told) != PAWL_OK)
-            return trial->scope.error.status;
-        if (!str_eq(told.name, name) || told.at_ms > trial->span_ms)
-            continue;
-        trial->is_sent[i] = *said = true;
-        input_init(&input);
-        put_text(&input, "instance_id", id);
-        put_text(&input, "name", name);
-        json_key(&input, "payload");
-        json_raw(&input, told.json);
-        return ask(trial, "signal.send", &input, &answer);
-    }
-    return PAWL_OK;
-}
-
 /* The attempt that waits under this name. */
-static pawl_status find_gate(struct trial *trial, str id, str name, str *out)
+static pawl_status find_pending(struct trial *trial, str id, str name, str *out)
 {
     struct node *answer;
     const struct node *steps;
@@ -100,6 +46,122 @@ static pawl_status find_gate(struct trial *trial, str id, str name, str *out)
     for (const struct node *step = steps ? steps->first : NULL; step; step = step->next)
         if (str_eq(member_str(step, "name"), name) && str_is(member_str(step, "status"), "pending"))
             *out = member_str(step, "step_id");
+    return status;
+}
+
+static void put_json(struct buf *input, const char *member, str json)
+{
+    if (!json.data)
+        return;
+    json_key(input, member);
+    json_raw(input, json);
+}
+
+static pawl_status send_signal(struct trial *trial, str id, struct told *told)
+{
+    struct node *answer;
+    struct buf input;
+
+    input_init(&input);
+    put_text(&input, "instance_id", id);
+    put_text(&input, "name", told->name);
+    put_json(&input, "payload", told->json);
+    told->is_said = true;
+    return ask(trial, "signal.send", &input, &answer);
+}
+
+/* What the action asks of whoever fires it. */
+static pawl_status put_demands(struct trial *trial, str id, str action, struct buf *input)
+{
+    struct node *instance;
+    const struct node *list;
+    pawl_status status =
+        target_ask_id(trial->cli, &trial->scope, "instance.get", id.data, &instance, NULL);
+
+    list = status == PAWL_OK ? node_find(instance, "actions") : NULL;
+    for (const struct node *item = list ? list->first : NULL; item; item = item->next) {
+        const struct node *guard = node_find(item, "guard");
+        const struct node *reason = node_find(item, "requires_reason");
+
+        if (!str_eq(member_str(item, "action"), action))
+            continue;
+        if (guard && !str_is(guard->raw, "null"))
+            put_json(input, "guard_satisfied", STR("true"));
+        if (reason && str_is(reason->raw, "true"))
+            put_text(input, "reason", STR("told by --fire"));
+    }
+    return status;
+}
+
+static pawl_status fire(struct trial *trial, str id, struct told *told)
+{
+    const char *actor = args_option(trial->cli, "actor");
+    struct node *answer;
+    struct buf input;
+    pawl_status status;
+
+    input_init(&input);
+    status = put_demands(trial, id, told->name, &input);
+    if (status != PAWL_OK) {
+        buf_fini(&input);
+        return status;
+    }
+    put_text(&input, "instance_id", id);
+    put_text(&input, "action", told->name);
+    if (actor)
+        put_text(&input, "actor_ref", str_of(actor));
+    put_json(&input, "payload", told->json);
+    told->is_said = true;
+    return ask(trial, "instance.fire", &input, &answer);
+}
+
+/* Somebody outside ends an external step. One that a tool works on is left to it, and one that
+ * waits for its next attempt (lease-lost) is told when that has begun. */
+static pawl_status complete(struct trial *trial, str id, struct told *told)
+{
+    struct node *answer;
+    struct buf input;
+    str step;
+    pawl_status status = find_pending(trial, id, told->name, &step);
+
+    if (status != PAWL_OK || !step.data)
+        return status;
+    input_init(&input);
+    put_text(&input, "step_id", step);
+    put_json(&input, told->is_failure ? "error" : "result", told->json);
+    status = ask(trial, told->is_failure ? "step.fail" : "step.complete", &input, &answer);
+    told->is_said = status != PAWL_LEASE_LOST;
+    if (status != PAWL_LEASE_LOST)
+        return status;
+    trial->scope.error = (pawl_error){ .status = PAWL_OK };
+    return PAWL_OK;
+}
+
+static bool is_awaited(const struct told *told, const struct node *list)
+{
+    for (const struct node *item = list ? list->first : NULL; item; item = item->next)
+        if (str_is(member_str(item, "kind"), told_awaited(told)) &&
+            str_eq(member_str(item, "name"), told->name))
+            return true;
+    return false;
+}
+
+/* The first that this instance waits for, in the order given. */
+static pawl_status say_told(struct trial *trial, str id, const struct node *list, bool *said)
+{
+    pawl_status (*const say[])(struct trial *, str, struct told *) = {
+        [TOLD_SIGNAL] = send_signal, [TOLD_FIRE] = fire, [TOLD_COMPLETE] = complete
+    };
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; i < trial->told_count && status == PAWL_OK && !*said; i++) {
+        struct told *told = &trial->told[i];
+
+        if (told->is_said || told->at_ms > trial->span_ms || !is_awaited(told, list))
+            continue;
+        status = say[told->kind](trial, id, told);
+        *said = told->is_said;
+    }
     return status;
 }
 
@@ -148,7 +210,7 @@ static pawl_status decide_gate(struct trial *trial, str id, str name, bool *said
 {
     struct cli *cli = trial->cli;
     str step;
-    pawl_status status = find_gate(trial, id, name, &step);
+    pawl_status status = find_pending(trial, id, name, &step);
 
     if (status != PAWL_OK || !step.data || has_decided(trial, step))
         return status;
@@ -169,14 +231,14 @@ static pawl_status say_to(struct trial *trial, str id, uint32_t depth, bool *sai
         target_ask_id(trial->cli, &trial->scope, "instance.why", id.data, &why, NULL);
 
     list = status == PAWL_OK ? node_find(why, "waiting_for") : NULL;
+    if (status == PAWL_OK)
+        status = say_told(trial, id, list, said);
     for (const struct node *item = list ? list->first : NULL; item && status == PAWL_OK && !*said;
          item = item->next) {
-        str kind = member_str(item, "kind"), name = member_str(item, "name");
+        str kind = member_str(item, "kind");
 
-        if (str_is(kind, "signal"))
-            status = send_signal(trial, id, name, said);
-        else if (str_is(kind, "approval"))
-            status = decide_gate(trial, id, name, said);
+        if (str_is(kind, "approval"))
+            status = decide_gate(trial, id, member_str(item, "name"), said);
         else if (str_is(kind, "child") && depth < FAMILY_DEPTH_MAX)
             status = say_to(trial, member_str(item, "instance_id"), depth + 1, said);
     }
@@ -185,34 +247,15 @@ static pawl_status say_to(struct trial *trial, str id, uint32_t depth, bool *sai
 
 /* ---- Time ---- */
 
-/* Until the first signal that has its time; -1: there is none. */
-static pawl_status next_signal(struct trial *trial, int64_t *out)
-{
-    struct told_signal told;
-
-    *out = -1;
-    for (uint32_t i = 0; i < trial->cli->given_count; i++) {
-        if (!is_unsent(trial, i))
-            continue;
-        if (read_signal(trial, &trial->cli->given[i], &told) != PAWL_OK)
-            return trial->scope.error.status;
-        if (told.at_ms > trial->span_ms && (*out < 0 || told.at_ms - trial->span_ms < *out))
-            *out = told.at_ms - trial->span_ms;
-    }
-    return PAWL_OK;
-}
-
 /* To what falls due next. Due at once are only rows that lag: they are written when nobody moves.
  */
 static pawl_status move_clock(struct trial *trial, int64_t *wait_ms)
 {
     pawl *p = trial->cli->target.local;
-    int64_t next_ms = pawl_next_due(p), signal_ms;
+    int64_t next_ms = pawl_next_due(p), told_ms = told_next(trial);
 
-    if (next_signal(trial, &signal_ms) != PAWL_OK)
-        return trial->scope.error.status;
-    if (signal_ms > 0 && (next_ms < 0 || signal_ms < next_ms))
-        next_ms = signal_ms;
+    if (told_ms > 0 && (next_ms < 0 || told_ms < next_ms))
+        next_ms = told_ms;
     trial->span_ms += next_ms > 0 ? next_ms : 0;
     if (next_ms < 0 || trial->span_ms > SPAN_MAX_MS)
         *wait_ms = TRIAL_STUCK;
@@ -293,10 +336,11 @@ pawl_status trial_store(struct cli *cli)
     return file && access(file, F_OK) == 0 ? check_past(cli) : PAWL_OK;
 }
 
-void trial_init(struct trial *trial, struct cli *cli)
+pawl_status trial_init(struct trial *trial, struct cli *cli)
 {
     *trial = (struct trial){ .cli = cli };
     scope_init(&trial->scope, &heap_libc, CLI_MEMORY_MAX);
+    return told_read(trial);
 }
 
 void trial_fini(struct trial *trial)

@@ -2,8 +2,8 @@
  * (pawl_main()), and those of modules. */
 #include "api/module.h"
 #include "surface/cli/cli.h"
+#include <limits.h>
 #include <pawl_main.h>
-#include <stdlib.h>
 
 #define OURSELVES "/proc/self/exe" /* what hosts a module is this very program */
 
@@ -26,12 +26,15 @@ pawl_status types_register_beside(struct cli *cli, pawl *p, pawl_error *error)
     return status == PAWL_OK ? api_modules_share(p, error) : status;
 }
 
-/* --module-time in milliseconds; 0: the usual. */
+/* --module-time in milliseconds, digits as they were parsed; 0: the usual. */
 static int turn_ms(const struct cli *cli)
 {
     const char *given = args_option(cli, "module-time");
+    uint64_t ms = 0;
 
-    return given ? atoi(given) : 0;
+    if (!given || !str_to_u64(str_of(given), &ms))
+        return 0;
+    return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
 pawl_status types_register(struct cli *cli, pawl *p, pawl_error *error)

@@ -50,6 +50,32 @@ static pawl_status find_name(struct cli *cli, str text, const char *path, const 
     return PAWL_OK;
 }
 
+void put_definition(struct buf *input, const char *word)
+{
+    const char *at = strchr(word, '@');
+    uint64_t version;
+
+    json_key(input, "name");
+    json_str(input, at ? (str){ word, (size_t)(at - word) } : str_of(word));
+    if (!at)
+        return;
+    json_key(input, "version");
+    if (str_to_u64(str_of(at + 1), &version))
+        json_u64(input, version);
+    else
+        json_text(input, at + 1);
+}
+
+pawl_status definition_ask(struct cli *cli, const char *word, struct node **out)
+{
+    struct buf input;
+
+    input_init(&input);
+    put_definition(&input, word);
+    json_close(&input, '}');
+    return target_ask(cli, &cli->scope, "definition.get", &input, out, NULL);
+}
+
 pawl_status define_text(struct cli *cli, str text, const char *path, const char *name,
                         struct put *out)
 {

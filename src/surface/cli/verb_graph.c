@@ -47,21 +47,10 @@ static int graph_instance(struct cli *cli)
 
 static int graph_named(struct cli *cli, const char *name)
 {
-    const char *at = strchr(name, '@');
     struct buf input;
 
     input_init(&input);
-    json_key(&input, "name");
-    json_str(&input, at ? (str){ name, (size_t)(at - name) } : str_of(name));
-    if (at) {
-        uint64_t version;
-
-        json_key(&input, "version");
-        if (str_to_u64(str_of(at + 1), &version))
-            json_u64(&input, version);
-        else
-            json_text(&input, at + 1);
-    }
+    put_definition(&input, name);
     return ask(cli, "definition.graph", &input);
 }
 
@@ -80,16 +69,6 @@ static int graph_file(struct cli *cli, const char *path)
     return graph_named(cli, put.name);
 }
 
-/* A path is told from a name by what is there; a name with an ending is meant as a path. */
-static bool is_file(const char *word)
-{
-    const char *dot = strrchr(word, '.');
-
-    return strcmp(word, "-") == 0 || access(word, F_OK) == 0 ||
-           (dot &&
-            (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 || strcmp(dot, ".json") == 0));
-}
-
 int verb_graph(struct cli *cli)
 {
     bool is_instance = args_option(cli, "instance") != NULL;
@@ -98,7 +77,7 @@ int verb_graph(struct cli *cli)
         return usage_fail(cli, "graph needs a NAME, a FILE or --instance ID, and not both");
     if (is_instance)
         return graph_instance(cli);
-    if (is_file(cli->operands[0]))
+    if (word_is_file(cli->operands[0]))
         return graph_file(cli, cli->operands[0]);
     if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK)
         return report(cli, &cli->scope.error);

@@ -1,5 +1,6 @@
 /* verb_run.c - run, resume: this process owns the store and works until an instance ends. */
 #include "surface/cli/host.h"
+#include "surface/cli/trial.h"
 #include "surface/cli/view.h"
 #include <unistd.h>
 
@@ -52,39 +53,95 @@ static bool define_others(struct cli *cli, int *code)
     return true;
 }
 
-static int follow(struct cli *cli, struct host *host, const char *id, int64_t after_seq)
+struct running {
+    struct host host;
+    struct trial *trial; /* --test; else NULL */
+};
+
+/* The definition that is to be run: put from its file, or there already, under its name. */
+static int find_definition(struct cli *cli, const struct trial *trial, const char **out)
 {
-    struct trial trial;
+    const char *word = cli->operands[0], *at = strchr(word, '@');
+    struct put put;
+
+    *out = word;
+    if (word_is_file(word)) {
+        if (define_file(cli, word, args_option(cli, "name"), &put) != PAWL_OK)
+            return report_definition(cli, word, &put);
+        *out = put.name;
+    } else if (trial && trial->has_meant && at) { /* there it is the newest of its name */
+        *out = arena_text(&cli->scope.arena, (str){ word, (size_t)(at - word) });
+    }
+    if (*out)
+        return EXIT_DONE;
+    scope_no_memory(&cli->scope);
+    return report(cli, &cli->scope.error);
+}
+
+/* A name that is not there may have been meant as a file. */
+static int report_unknown(struct cli *cli)
+{
+    const char *word = cli->operands[0];
+
+    scope_fail(&cli->scope, PAWL_NOT_KNOWN,
+               "no file '%s', and no definition or code type of that name", word);
+    report(cli, &cli->scope.error);
+    if (!cli->json)
+        hint_definitions(cli);
+    return EXIT_REJECTED;
+}
+
+/* What is known may still lack something here: its handler, say. */
+static int report_create(struct cli *cli, const char *definition)
+{
+    const pawl_error error = cli->scope.error;
+    struct node *answer = NULL;
+    pawl_status found = PAWL_OK;
     int code;
 
-    if (!args_flag(cli, "test"))
-        return live_follow(cli, host, id, after_seq, NULL);
-    trial_init(&trial, cli);
-    code = live_follow(cli, host, id, after_seq, &trial);
-    trial_fini(&trial);
+    if (error.status == PAWL_NOT_KNOWN && !word_is_file(cli->operands[0]))
+        found = definition_ask(cli, definition, &answer);
+    if (found == PAWL_NOT_KNOWN)
+        return report_unknown(cli);
+    code = report(cli, &error);
+    if (!cli->json && answer && str_is(member_str(answer, "kind"), "code"))
+        fputs("  code comes with --module FILE, or in a program of its own\n", stderr);
     return code;
 }
 
-static int run_here(struct cli *cli, struct host *host)
+static int run_here(struct cli *cli, struct running *running)
 {
-    struct put put;
     struct node *created;
-    const char *id;
+    const char *definition, *id;
     str text;
     int code;
 
+    if (running->trial && borrow_put(cli, running->trial->borrowed) != PAWL_OK)
+        return report(cli, &cli->scope.error);
     if (!define_others(cli, &code))
         return code;
-    if (define_file(cli, cli->operands[0], args_option(cli, "name"), &put) != PAWL_OK)
-        return report_definition(cli, cli->operands[0], &put);
-    if (create(cli, put.name, &created, &text) != PAWL_OK)
-        return report(cli, &cli->scope.error);
+    code = find_definition(cli, running->trial, &definition);
+    if (code != EXIT_DONE)
+        return code;
+    if (create(cli, definition, &created, &text) != PAWL_OK)
+        return report_create(cli, definition);
     id = member_str(created, "instance_id").data;
     announce(cli, id, text);
-    return follow(cli, host, id, 0);
+    return live_follow(cli, &running->host, id, 0, running->trial);
 }
 
-/* What replaces tools or moves the clock happens in the owner of the store, so that must be us. */
+/* What replaces tools, brings code or moves the clock happens in the owner of the store, so that
+ * must be us. */
+static const char *needs_owner(const struct cli *cli)
+{
+    static const char *const options[] = { "test", "stub", "module" };
+
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (args_flag(cli, options[i]))
+            return options[i];
+    return NULL;
+}
+
 static int refuse_owner(struct cli *cli, const char *option)
 {
     scope_fail(&cli->scope, PAWL_IN_USE,
@@ -94,29 +151,23 @@ static int refuse_owner(struct cli *cli, const char *option)
     return report(cli, &cli->scope.error);
 }
 
-static int in_host(struct cli *cli, int (*run)(struct cli *, struct host *))
+typedef int (*run_fn)(struct cli *cli, struct running *running);
+
+static int in_host(struct cli *cli, struct trial *trial, run_fn run)
 {
     struct host_options options = here;
-    struct host host;
-    const char *option = args_flag(cli, "test") ? "test" : "stub";
+    struct running running = { .trial = trial };
     int code;
 
     options.test_clock = args_flag(cli, "test");
-    if (run_tools(cli, &options) != PAWL_OK || host_open(cli, &options, &host) != PAWL_OK)
+    if (run_tools(cli, &options) != PAWL_OK || host_open(cli, &options, &running.host) != PAWL_OK)
         return report(cli, &cli->scope.error);
-    if (!host.server && args_flag(cli, option))
-        code = refuse_owner(cli, option);
+    if (!running.host.server && needs_owner(cli))
+        code = refuse_owner(cli, needs_owner(cli));
     else
-        code = run(cli, &host);
-    host_close(cli, &host);
+        code = run(cli, &running);
+    host_close(cli, &running.host);
     return code;
-}
-
-/* Words that say something only to a trial. */
-static bool is_for_trials(const char *option)
-{
-    return strcmp(option, "signal") == 0 || strcmp(option, "approve") == 0 ||
-           strcmp(option, "reject") == 0;
 }
 
 static int check_words(struct cli *cli)
@@ -126,28 +177,91 @@ static int check_words(struct cli *cli)
 
         if (strcmp(option, "with") == 0 && !file_is_readable(cli->given[i].value))
             return EXIT_USAGE;
-        if (is_for_trials(option) && !args_flag(cli, "test"))
+        if (option_is_for_trials(option) && !args_flag(cli, "test"))
             return usage_fail(cli, "--%s goes with --test", option);
     }
     return EXIT_DONE;
 }
 
-/* In a store for trials, if that is what was asked for. */
-static int in_store(struct cli *cli, int (*run)(struct cli *, struct host *))
+/* In memory, a name is meant as it would be without --test: that of a definition of the usual
+ * store.
+ */
+static pawl_status borrow(struct cli *cli, struct trial *trial)
 {
-    if (args_flag(cli, "test") && trial_store(cli) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    return in_host(cli, run);
+    if (cli->store_given || cli->verb->run != verb_run || word_is_file(cli->operands[0]))
+        return PAWL_OK;
+    return borrow_read(cli, CLI_STORE, cli->operands[0], &trial->has_meant, &trial->borrowed);
+}
+
+/* In a store for trials, if that is what was asked for. */
+static int in_store(struct cli *cli, run_fn run)
+{
+    struct trial trial;
+    int code;
+
+    if (!args_flag(cli, "test"))
+        return in_host(cli, NULL, run);
+    if (trial_init(&trial, cli) != PAWL_OK || trial_store(cli) != PAWL_OK ||
+        borrow(cli, &trial) != PAWL_OK)
+        code = report(cli, &cli->scope.error);
+    else
+        code = in_host(cli, &trial, run);
+    trial_fini(&trial);
+    return code;
+}
+
+/* What cannot be an input is refused before a store is made and a definition put for it. */
+static int check_input(struct cli *cli)
+{
+    struct buf input;
+    pawl_status status;
+
+    input_init(&input);
+    status = args_members(cli, &input);
+    buf_fini(&input);
+    return status == PAWL_OK ? EXIT_DONE : report(cli, &cli->scope.error);
+}
+
+/* A file that can be read, or the name of a definition. */
+static int check_operand(struct cli *cli)
+{
+    if (word_is_file(cli->operands[0]))
+        return file_is_readable(cli->operands[0]) ? EXIT_DONE : EXIT_USAGE;
+    return args_option(cli, "name") ? usage_fail(cli, "--name goes with a FILE") : EXIT_DONE;
+}
+
+/* A store is not made for a word that means nothing: what is known without it is looked at first,
+ * in memory. */
+static int check_name(struct cli *cli)
+{
+    const char *store = cli->store, *file = store_file(store), *word = cli->operands[0];
+    struct node *answer;
+    int code = EXIT_DONE;
+
+    if (word_is_file(word) || !file || access(file, F_OK) == 0 || args_flag(cli, "with"))
+        return EXIT_DONE;
+    cli->store = "memory:";
+    if (target_open(cli, USE_CREATE, NULL) != PAWL_OK)
+        code = report(cli, &cli->scope.error);
+    else if (definition_ask(cli, word, &answer) != PAWL_OK)
+        code = report_unknown(cli);
+    target_close(cli);
+    cli->store = store;
+    return code;
 }
 
 int verb_run(struct cli *cli)
 {
     int code = check_words(cli);
 
-    if (code == EXIT_DONE && !file_is_readable(cli->operands[0]))
-        code = EXIT_USAGE;
+    if (code == EXIT_DONE)
+        code = check_operand(cli);
+    if (code == EXIT_DONE)
+        code = check_input(cli);
     if (args_flag(cli, "test") && !cli->store_given)
         cli->store = "memory:";
+    if (code == EXIT_DONE)
+        code = check_name(cli);
     return code == EXIT_DONE ? in_store(cli, run_here) : code;
 }
 
@@ -168,7 +282,7 @@ static pawl_status clear_pause(struct cli *cli, const struct node *instance)
     return target_ask(cli, &cli->scope, "instance.resume", &input, &answer, NULL);
 }
 
-static int resume_here(struct cli *cli, struct host *host)
+static int resume_here(struct cli *cli, struct running *running)
 {
     struct node *instance;
     const char *id;
@@ -184,14 +298,15 @@ static int resume_here(struct cli *cli, struct host *host)
         fputs("resumed\n", cli->term.out); /* nothing runs it but those who fire */
         return EXIT_DONE;
     }
-    if (!host->server && !has_ended(instance)) {
+    if (!running->host.server && !has_ended(instance)) {
         fprintf(cli->term.out, "%s runs it\n", cli->target.address);
         return EXIT_DONE;
     }
     if (!cli->json && !(cli->term.tty && str_is(member_str(instance, "kind"), "flow")))
         put_title(cli, instance); /* a flow on a terminal is drawn with its own */
     seq = member_int(instance, "next_sequence_number") - 1;
-    return follow(cli, host, id, seq > CONTEXT_ENTRIES ? seq - CONTEXT_ENTRIES : 0);
+    return live_follow(cli, &running->host, id, seq > CONTEXT_ENTRIES ? seq - CONTEXT_ENTRIES : 0,
+                       running->trial);
 }
 
 int verb_resume(struct cli *cli)

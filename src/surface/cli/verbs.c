@@ -81,6 +81,10 @@ static const struct cli_option cancel_options[] = {
 #define OPTIONS_TRIAL \
     { "signal", "NAME[@AFTER]=JSON", OPTION_TEXT, NULL, \
       "with --test: sent once, as soon as it is awaited, or after so long (2d)" }, \
+    { "fire", "ACTION[@AFTER][=JSON]", OPTION_TEXT, NULL, \
+      "with --test: fired once, by the first machine that may; a child's too; its guard is satisfied" }, \
+    { "complete", "STEP[@AFTER]=ANSWER", OPTION_TEXT, NULL, \
+      "with --test: ends an external step, once: JSON, @FILE, or fail:REASON" }, \
     { "approve", "WHO", OPTION_TEXT, NULL, "with --test: who approves every gate; any number of them" }, \
     { "reject", "WHO", OPTION_TEXT, NULL, "with --test: who rejects every gate" }
 
@@ -242,9 +246,13 @@ const struct verb verbs[] = {
       "pawl check examples/order.yaml\npawl check new-order.yaml --against order\n", .run = verb_check },
     { "define", BEGIN, "FILE...", 1, MANY, "put definitions (YAML or JSON) into the store", define_options,
       "pawl define examples/order.yaml\npawl define draft.yaml --name order\n", .run = verb_define },
-    { "run", BEGIN, "FILE", 1, 1, "put a definition, start it, run it to its end here", run_options,
+    { "run", BEGIN, "FILE|NAME", 1, 1,
+      "start a file's definition, one of the store or a code type, run it to its end here", run_options,
       "pawl run examples/report.yaml --input '{\"month\":\"May\"}'    exit 0 by success, 1 otherwise\n"
+      "pawl run countdown --input '{\"from\":3,\"every\":\"1s\"}'    a name, unless there is a file called so\n"
+      "pawl run counter --module ./flows.so --test\n"
       "pawl run examples/payment.yaml --test --signal paid='{\"amount\":12}'\n"
+      "pawl run examples/trip.yaml --with examples/booking.yaml --test --fire confirm --fire confirm@1d\n"
       "pawl run examples/research.yaml --stub knowledge_search=fail:busy --stub knowledge_search='[]' ...\n",
       "instance.create", .run = verb_run },
 

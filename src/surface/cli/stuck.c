@@ -1,0 +1,102 @@
+/* stuck.c - a trial that cannot go on: what is waited for, and what to say to get it over this. */
+#include "base/limits.h"
+#include "surface/cli/trial.h"
+#include "surface/cli/view.h"
+
+#define FAMILY_DEPTH_MAX 32
+
+struct stuck {
+    struct cli *cli;
+    struct scope *scope;
+    struct term term; /* on stderr */
+    int depth;        /* of children */
+};
+
+/* The last attempt of a step; NULL: there is none. */
+static pawl_status find_step(struct stuck *stuck, str id, str name, const struct node **out)
+{
+    struct node *answer;
+    const struct node *steps;
+    pawl_status status =
+        target_ask_id(stuck->cli, stuck->scope, "instance.steps", id.data, &answer, NULL);
+
+    *out = NULL;
+    steps = status == PAWL_OK ? node_find(answer, "steps") : NULL;
+    for (const struct node *step = steps ? steps->first : NULL; step; step = step->next)
+        if (str_eq(member_str(step, "name"), name))
+            *out = step;
+    return status;
+}
+
+static void put_words(struct stuck *stuck, const char *before, str name, const char *behind)
+{
+    fputs(before, stderr);
+    term_cell(&stuck->term, PLAIN, name, LIMIT_ACTION, 0);
+    fputs(behind, stderr);
+}
+
+/* One that waits for its tool, or one that somebody outside ends. */
+static pawl_status advise_step(struct stuck *stuck, str id, str name)
+{
+    const struct node *step;
+    pawl_status status = find_step(stuck, id, name, &step);
+
+    if (status != PAWL_OK || !step)
+        return status;
+    if (str_is(member_str(step, "status"), "pending"))
+        put_words(stuck, "; say: --complete ", name, "=JSON");
+    else if (member_str(step, "tool").size > 0)
+        put_words(stuck, ", whose tool is not here; say: --stub ", member_str(step, "tool"),
+                  "=JSON");
+    return PAWL_OK;
+}
+
+static pawl_status advise(struct stuck *stuck, str id, const struct node *item)
+{
+    str kind = member_str(item, "kind"), name = member_str(item, "name");
+    pawl_status status = PAWL_OK;
+
+    fprintf(stderr, "%*swaits for %.*s", 2 + 2 * stuck->depth, "", STR_ARG(kind));
+    put_words(stuck, " ", name, "");
+    if (str_is(kind, "signal"))
+        put_words(stuck, "; say: --signal ", name, "=JSON");
+    if (str_is(kind, "action"))
+        put_words(stuck, "; say: --fire ", name, "");
+    if (str_is(kind, "approval"))
+        fputs("; say: --approve WHO, or --reject WHO", stderr);
+    if (str_is(kind, "step"))
+        status = advise_step(stuck, id, name);
+    fputs(str_is(kind, "child") ? ", which\n" : "\n", stderr);
+    return status;
+}
+
+static pawl_status report_waits(struct stuck *stuck, str id)
+{
+    struct node *why;
+    const struct node *list;
+    pawl_status status =
+        target_ask_id(stuck->cli, stuck->scope, "instance.why", id.data, &why, NULL);
+
+    list = status == PAWL_OK ? node_find(why, "waiting_for") : NULL;
+    for (const struct node *item = list ? list->first : NULL; item && status == PAWL_OK;
+         item = item->next) {
+        str child = member_str(item, "instance_id");
+
+        status = advise(stuck, id, item);
+        if (status != PAWL_OK || child.size == 0 || stuck->depth == FAMILY_DEPTH_MAX)
+            continue;
+        stuck->depth++;
+        status = report_waits(stuck, child);
+        stuck->depth--;
+    }
+    return status;
+}
+
+pawl_status stuck_report(struct cli *cli, struct scope *scope, str id)
+{
+    struct stuck stuck = { .cli = cli, .scope = scope, .term = cli->term };
+
+    stuck.term.out = stderr;
+    fputs("  suspended, and its time will not come\n", stderr);
+    return report_waits(&stuck, id);
+}

@@ -1,0 +1,135 @@
+/* told.c - what the words of a trial (--signal, --fire, --complete) say, read before anything
+ * happens; and which of them nobody waited for. */
+#include "base/time.h"
+#include "surface/cli/trial.h"
+
+static const struct told_words {
+    const char *option, *awaited;
+    bool needs_value;
+} told_words[] = {
+    [TOLD_SIGNAL] = { "signal", "signal", true },
+    [TOLD_FIRE] = { "fire", "action", false },
+    [TOLD_COMPLETE] = { "complete", "step", true },
+};
+
+#define TOLD_KINDS (sizeof told_words / sizeof told_words[0])
+
+const char *told_awaited(const struct told *told)
+{
+    return told_words[told->kind].awaited;
+}
+
+static bool find_kind(const char *option, enum told_kind *out)
+{
+    for (size_t kind = 0; kind < TOLD_KINDS; kind++)
+        if (strcmp(told_words[kind].option, option) == 0) {
+            *out = (enum told_kind)kind;
+            return true;
+        }
+    return false;
+}
+
+/* NAME@AFTER: the last '@', so that a name which has one can be said with @0s behind it. */
+static pawl_status read_name(struct cli *cli, str name, struct told *out)
+{
+    const struct cli_option *option = out->given->option;
+    size_t at = name.size;
+
+    while (at > 0 && name.data[at - 1] != '@')
+        at--;
+    out->name = at > 0 ? (str){ name.data, at - 1 } : name;
+    if (out->name.size == 0)
+        return scope_fail(&cli->scope, PAWL_INVALID_REQUEST, "--%s: expected %s, found '%s'",
+                          option->name, option->value, out->given->value);
+    if (at > 0 && !duration_parse(str_from(name, at), &out->at_ms))
+        return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
+                          "--%s %.*s: expected a duration like 30s or 2d after the '@', found "
+                          "'%.*s'",
+                          option->name, STR_ARG(name), STR_ARG(str_from(name, at)));
+    return PAWL_OK;
+}
+
+static pawl_status read_one(struct cli *cli, struct told *out)
+{
+    str name = str_of(out->given->value), value = STR_NONE;
+    pawl_status status = PAWL_OK;
+
+    if (told_words[out->kind].needs_value || strchr(out->given->value, '='))
+        status = args_pair(cli, out->given, &name, &value);
+    if (status == PAWL_OK)
+        status = read_name(cli, name, out);
+    if (status != PAWL_OK || !value.data)
+        return status;
+    return out->kind == TOLD_COMPLETE
+               ? answer_read(cli, out->given->option, value, &out->json, &out->is_failure)
+               : args_json(cli, out->given->option, value.data, &out->json);
+}
+
+static bool is_about_gates(const char *option)
+{
+    return strcmp(option, "approve") == 0 || strcmp(option, "reject") == 0;
+}
+
+bool option_is_for_trials(const char *option)
+{
+    enum told_kind kind;
+
+    return is_about_gates(option) || find_kind(option, &kind);
+}
+
+static pawl_status check_name(struct cli *cli, const struct given *given)
+{
+    if (str_is_utf8(str_of(given->value), false) && !str_is_blank(str_of(given->value)))
+        return PAWL_OK;
+    return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
+                      "--%s: expected the name of somebody, found '%s'", given->option->name,
+                      given->value);
+}
+
+pawl_status told_read(struct trial *trial)
+{
+    struct cli *cli = trial->cli;
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; i < cli->given_count && status == PAWL_OK; i++) {
+        const struct given *given = &cli->given[i];
+        struct told told = { .given = given };
+
+        if (is_about_gates(given->option->name))
+            status = check_name(cli, given);
+        if (!find_kind(given->option->name, &told.kind))
+            continue;
+        status = read_one(cli, &told);
+        trial->told[trial->told_count++] = told;
+    }
+    return status;
+}
+
+int64_t told_next(const struct trial *trial)
+{
+    int64_t next_ms = -1;
+
+    for (uint32_t i = 0; i < trial->told_count; i++) {
+        int64_t wait_ms = trial->told[i].at_ms - trial->span_ms;
+
+        if (!trial->told[i].is_said && wait_ms > 0 && (next_ms < 0 || wait_ms < next_ms))
+            next_ms = wait_ms;
+    }
+    return next_ms;
+}
+
+void told_report(const struct trial *trial)
+{
+    struct term term = trial->cli->term;
+
+    term.out = stderr;
+    for (uint32_t i = 0; i < trial->told_count; i++) {
+        const struct told *told = &trial->told[i];
+
+        if (told->is_said)
+            continue;
+        fprintf(stderr, "  --%s ", told->given->option->name);
+        term_cell(&term, PLAIN, str_of(told->given->value), 60, 0);
+        fprintf(stderr, ": nothing waited for it%s\n", told->at_ms > 0 ? " then" : "");
+    }
+}

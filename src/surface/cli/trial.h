@@ -1,0 +1,83 @@
+/* trial.h - private to the command line: `run --test`. Time need not be waited for, and what would
+ * come from outside is told beforehand. */
+#ifndef PAWL_SURFACE_CLI_TRIAL_H
+#define PAWL_SURFACE_CLI_TRIAL_H
+
+#include "surface/cli/cli.h"
+
+enum told_kind { TOLD_SIGNAL, TOLD_FIRE, TOLD_COMPLETE };
+
+struct told { /* once, to the first that waits for it */
+    const struct given *given;
+    enum told_kind kind;
+    str name, json;  /* json.data NULL: without */
+    bool is_failure; /* json is an error */
+    bool is_said;
+    int64_t at_ms; /* not before so much of its time has passed */
+};
+
+struct decided;
+
+struct trial {
+    struct cli *cli;
+    struct scope scope; /* of one turn */
+    struct told told[CLI_OPTIONS_MAX];
+    uint32_t told_count;
+    struct decided *gates;
+    struct borrowed *borrowed; /* definitions of the store that it is not in */
+    bool has_meant;            /* that which is to be run among them */
+    bool is_settled;           /* nothing is under way any more */
+    int64_t span_ms;           /* so much of its time has passed */
+};
+
+/* May its clock be moved? CONFLICT: it has a past by the real one. */
+pawl_status trial_store(struct cli *cli);
+
+/* Reads what is told; INVALID_REQUEST, with the error in cli->scope. To be ended in any case. */
+pawl_status trial_init(struct trial *trial, struct cli *cli);
+void trial_fini(struct trial *trial);
+
+#define TRIAL_STUCK (-1)
+
+/* Say what somebody waits for and we were told, or else move the clock to what falls due next.
+ * *wait_ms: how long until the next call makes sense, or TRIAL_STUCK: there is nothing to say, and
+ * nothing falls due. The error is in trial->scope. */
+pawl_status trial_go_on(struct trial *trial, const char *id, int64_t *wait_ms);
+
+/* ---- told.c ---- */
+
+bool option_is_for_trials(const char *option);
+pawl_status told_read(struct trial *trial); /* INVALID_REQUEST in cli->scope */
+
+/* The kind of wait (instance.why) that takes it. */
+const char *told_awaited(const struct told *told);
+
+/* Until the first that has its time; -1: there is none. */
+int64_t told_next(const struct trial *trial);
+
+/* What nothing waited for, on stderr: a slip of the pen would else go unseen. */
+void told_report(const struct trial *trial);
+
+/* ---- borrow.c ---- */
+
+struct borrowed;
+
+/* What a store in a file defines, nothing if there is no such store; `meant` (NAME or NAME@VERSION)
+ * is put last, *has_meant: if it was found. STORAGE_FAILURE, ... */
+pawl_status borrow_read(struct cli *cli, const char *store, const char *meant, bool *has_meant,
+                        struct borrowed **out);
+/* Put it into the store that is open. */
+pawl_status borrow_put(struct cli *cli, const struct borrowed *list);
+
+/* ---- stuck.c ---- */
+
+/* Say on stderr what it waits for, its children too, and the words that would help. */
+pawl_status stuck_report(struct cli *cli, struct scope *scope, str id);
+
+/* ---- stubs.c ---- */
+
+/* JSON, @FILE or fail:REASON. INVALID_REQUEST. */
+pawl_status answer_read(struct cli *cli, const struct cli_option *option, str value, str *json,
+                        bool *is_failure);
+
+#endif
