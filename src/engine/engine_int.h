@@ -202,6 +202,16 @@ void actor_free(struct engine *engine, struct actor *actor);
 pawl_status actor_adopt(struct engine *engine, struct actor *actor); /* lock held */
 struct actor *actor_get(struct engine *engine, uint64_t instance); /* lock held; NULL: no memory */
 pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor);
+pawl_status head_row_now(struct engine *engine, struct scope *scope, uint64_t instance,
+                         struct head_row *out); /* as an owner knows it, or the store */
+
+/* poison.c: lock not held. noted: its instance has to be held, with the scope's words. */
+bool poison_noted(struct actor *actor, const struct mail *mail, struct scope *scope,
+                  pawl_status status);
+pawl_status poison_rests(struct engine *engine, struct scope *scope, const struct actor *actor);
+pawl_status poison_stand(struct engine *engine, struct scope *scope, struct actor *actor);
+pawl_status poison_cancel(struct actor *actor, const struct event *event, struct scope *scope,
+                          struct decision *out);
 void actors_fini(struct engine *engine);
 
 /* alarms.c */

@@ -190,6 +190,7 @@ struct actor {
     size_t bytes_since_snapshot, snapshot_size;
     uint32_t failures; /* events in a row that nobody waits for and that could not be decided */
     bool is_loaded, busy, is_test;
+    bool is_too_large; /* it could not be loaded: more than one decision may hold */
     bool is_paused; /* when its present event was decided */
     struct mail *first, *last;
     struct actor *next_runnable;

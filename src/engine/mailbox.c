@@ -210,50 +210,17 @@ static pawl_status ride_along(struct engine *engine, struct turn *turn, struct s
     return PAWL_OK;
 }
 
-/* An event that nobody waits for is tried again; one that can never be decided would be for ever.
- * At the second time its instance is held, with the words: whoever resumes it tries it once more.
- */
-static void note_failure(struct turn *turn, struct scope *scope, pawl_status status)
-{
-    struct actor *actor = turn->actor;
-
-    bool is_full =
-        scope->arena.is_full || actor->arena.is_full; /* no want of memory, which passes */
-
-    if (status != PAWL_NO_MEMORY || !turn->mail->is_owned || !is_full) {
-        actor->failures = status ? actor->failures : 0;
-        return;
-    }
-    if (++actor->failures < POISON_AT)
-        return;
-    turn->is_poison = turn->mail->is_poison = true;
-    scope_fail(
-        scope, PAWL_NO_MEMORY,
-        "poison: an event (of attempt %u) could not be decided, %u times: it needs more memory "
-        "than one decision may have; resume the instance to try once more",
-        turn->mail->event.ordinal, actor->failures);
-}
-
-/* As long as its instance is held, before anything is loaded: that may be what it cannot. */
-static pawl_status poison_rests(struct engine *engine, struct turn *turn, struct scope *scope)
-{
-    bool is_paused = false;
-    pawl_status status = turn->mail->is_poison
-                             ? pause_look(engine, scope, turn->actor->instance, &is_paused)
-                             : PAWL_OK;
-
-    return is_paused ? pause_refusal(scope) : status;
-}
-
 static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct scope *scope)
 {
     struct actor *actor = turn->actor;
-    pawl_status status = poison_rests(engine, turn, scope);
+    pawl_status status = turn->mail->is_poison ? poison_rests(engine, scope, actor) : PAWL_OK;
 
     if (status)
         return status;
     actor_compact(actor);
     status = actor_load(engine, scope, actor);
+    if (status && actor->is_too_large && turn->mail->event.kind == EVENT_CANCEL)
+        status = poison_stand(engine, scope, actor);
     turn->mail->event.at_ms = engine_now_ms(engine);
     turn->decide = (struct decision_request){ .instance = actor->instance,
                                               .expected_seq = actor->seq,
@@ -270,10 +237,12 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     if (!status && turn->mail->event.kind == EVENT_STEP_START && !turn->mail->claim)
         status = steps_check_served(engine, actor, turn->mail->event.ordinal, scope);
     if (!status)
-        status =
-            actor_decide(engine, actor, &turn->mail->event, scope, &turn->decision, &turn->jobs);
+        status = actor->memory ? actor_decide(engine, actor, &turn->mail->event, scope,
+                                              &turn->decision, &turn->jobs)
+                               : poison_cancel(actor, &turn->mail->event, scope, &turn->decision);
     turn->is_poison = status == PAWL_PAUSED && !actor->is_paused;
-    note_failure(turn, scope, status);
+    if (poison_noted(actor, turn->mail, scope, status))
+        turn->is_poison = turn->mail->is_poison = true;
     if (!status)
         status = ride_along(engine, turn, scope);
     if (!status)

@@ -190,21 +190,38 @@ static str restore_trace(struct engine *engine, struct scope *scope, const struc
 
 /* An owner knows where it stands, or knows that the row is right, and need not look through the
  * tail of the log. */
-static pawl_status read_past(struct engine *engine, struct scope *scope, uint64_t instance,
-                             struct past *out)
+static bool head_is_known(struct engine *engine, uint64_t instance, struct head_row *out,
+                          bool *trust_rows)
 {
     struct head head = { 0 };
-    bool trust_rows;
-    bool is_known =
-        head_is_cached(engine, instance, &head, &trust_rows) && !(head.flags & HEAD_RAW);
-    struct head_row known = { .instance = instance,
+    bool is_known = head_is_cached(engine, instance, &head, trust_rows) && !(head.flags & HEAD_RAW);
+
+    *trust_rows = *trust_rows && !(head.flags & HEAD_RAW);
+    *out = (struct head_row){ .instance = instance,
                               .seq = head.seq,
                               .pos = head.pos,
                               .state = head.state,
                               .paused = (head.flags & HEAD_PAUSED) != 0 };
+    return is_known;
+}
 
-    return store_past(engine->store, scope, instance, is_known ? &known : NULL,
-                      trust_rows && !(head.flags & HEAD_RAW), out);
+pawl_status head_row_now(struct engine *engine, struct scope *scope, uint64_t instance,
+                         struct head_row *out)
+{
+    bool trust_rows;
+
+    return head_is_known(engine, instance, out, &trust_rows)
+               ? PAWL_OK
+               : store_head(engine->store, scope, instance, trust_rows, out);
+}
+
+static pawl_status read_past(struct engine *engine, struct scope *scope, uint64_t instance,
+                             struct past *out)
+{
+    struct head_row known;
+    bool trust_rows, is_known = head_is_known(engine, instance, &known, &trust_rows);
+
+    return store_past(engine->store, scope, instance, is_known ? &known : NULL, trust_rows, out);
 }
 
 /* What the drain would have to read again. As long as the actor is remembered its head does not
@@ -293,6 +310,7 @@ pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor 
     status = restore(engine, &work, actor);
     if (status)
         scope->error = work.error;
+    actor->is_too_large = status == PAWL_NO_MEMORY && (work.arena.is_full || actor->arena.is_full);
     scope_fini(&work);
     actor->is_loaded = !status;
     return status;

@@ -251,6 +251,15 @@ TEST(pause_memory, an_event_that_can_never_be_decided_holds_its_instance)
     EXPECT_OK(ask(world, "instance.resume", id, "", "\"status\":\"running\""));
     world_advance(world, 1100); /* tried once more */
     EXPECT_OK(ask(world, "instance.why", id, "", "poison: an event"));
+    world_close(world); /* what was counted is forgotten: it is found to be too large again */
+    world_open(world);
+    EXPECT_OK(ask(world, "instance.resume", id, "", "\"status\":\"running\""));
+    EXPECT_OK(pawl_tool_register(world->p, "much", answer_much, much, &world->error));
+    for (int i = 0; i < 4; i++)
+        world_advance(world, 1100);
+    EXPECT_OK(ask(world, "instance.why", id, "", "poison: an event"));
+    EXPECT_OK(ask(world, "instance.cancel", id, ",\"reason\":\"too large\"", "cancelled"));
+    world_expect_state(world, id, "cancelled");
     world_end(world);
     free(much);
 }

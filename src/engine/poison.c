@@ -1,0 +1,73 @@
+/* poison.c - an event that can never be decided, because its instance has outgrown what one
+ * decision may hold, pauses it; and such an instance can still be cancelled.
+ *
+ * Only the limit counts, not a want of memory, which passes. */
+#include "engine/engine_int.h"
+#include "model/fire.h"
+
+/* An event that nobody waits for is tried again; one that can never be decided would be for ever.
+ * At the second time its instance is held, with the words: whoever resumes it tries it once more.
+ */
+bool poison_noted(struct actor *actor, const struct mail *mail, struct scope *scope,
+                  pawl_status status)
+{
+    bool is_full = scope->arena.is_full || actor->arena.is_full || actor->is_too_large;
+
+    if (status != PAWL_NO_MEMORY || !mail->is_owned || !is_full) {
+        actor->failures = status ? actor->failures : 0;
+        return false;
+    }
+    if (++actor->failures < POISON_AT)
+        return false;
+    scope_fail(
+        scope, PAWL_NO_MEMORY,
+        "poison: an event (of attempt %u) could not be decided, %u times: it needs more memory "
+        "than one decision may have; resume the instance to try once more",
+        mail->event.ordinal, actor->failures);
+    return true;
+}
+
+/* As long as its instance is held, before anything is loaded: that may be what it cannot. */
+pawl_status poison_rests(struct engine *engine, struct scope *scope, const struct actor *actor)
+{
+    bool is_paused = false;
+    pawl_status status = pause_look(engine, scope, actor->instance, &is_paused);
+
+    return is_paused ? pause_refusal(scope) : status;
+}
+
+/* Where it stands, without what it remembers. */
+pawl_status poison_stand(struct engine *engine, struct scope *scope, struct actor *actor)
+{
+    struct instance_row row;
+    struct definition_slot *slot;
+    struct head_row head;
+    pawl_status status = head_row_now(engine, scope, actor->instance, &head);
+
+    scope->error = (pawl_error){ .status = PAWL_OK };
+    if (!status)
+        status = store_instance(engine->store, scope, actor->instance, &row);
+    if (!status)
+        status = definitions_get(engine, scope, row.definition, &slot);
+    if (status)
+        return status;
+    arena_clear(&actor->arena);
+    actor->memory = NULL;
+    actor->definition = slot->definition;
+    actor->state = head.state;
+    actor->seq = (uint32_t)head.seq;
+    actor->pos = head.pos;
+    return PAWL_OK;
+}
+
+/* To be cancelled it need not be remembered: its rows go, and its children are found in the store.
+ */
+pawl_status poison_cancel(struct actor *actor, const struct event *event, struct scope *scope,
+                          struct decision *out)
+{
+    struct standing standing = { .state = actor->state, .seq = actor->seq };
+
+    ASSERT(event->kind == EVENT_CANCEL);
+    actor->is_loaded = false;
+    return fire_decide_cancel(actor->definition, &standing, event, scope, out);
+}
