@@ -225,6 +225,8 @@ def hold(*sizes):
 
 def test_every_graph_of_up_to_three_steps_does_what_the_model_says_in_every_order_also_in_cycles():  # B10-B18, B34, B38
     hold((1, "TGW"), (2, "TGW"), (3, "TGW" if LONG else "T"))
+    if LONG:
+        hold((4, "T", False, ("branch", "twice")))
 
 
 def test_every_graph_of_four_steps_without_cycles_does_what_the_model_says_in_every_order():  # B12-B18, B34, B38
