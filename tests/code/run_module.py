@@ -266,6 +266,18 @@ def test_a_program_of_somebodys_own_is_a_full_pawl(shell):
     assert '"final_stacks":1' in mine("show", "@last", "--json").replace(" ", "")
     mine("verify")
     assert '{"final_stacks":1}' in mine("run", "buff", "--test") and '"value":' in mine("run", "conditional", "--test")
+    # E13, X13, E31: what it does to rows of its own is in the same transaction; its children do it too
+    assert '{"waypoint":3,"fights":1}' in mine("run", "patrol", "--signal", "threat_detected=7", "--test")
+    mine("run", "combat", "--input", '{"target_id": 7, "damage": 20}')
+    rows = json.loads(mine("sql", "select target, damage from damage", "--json"))["rows"]
+    assert rows == [[7, 20], [7, 20]], "a hit for each round, each once: %s" % rows
+    child = subprocess.Popen([program, "serve", "--listen", "127.0.0.1:0"], cwd=shell.folder, stdout=subprocess.PIPE)
+    web = Web(child.stdout.readline().decode().split()[4])
+    web.expect(201, "PUT", "/v1/stores/other")
+    made = web.expect(201, "POST", "/v1/stores/other/instances", {"definition": "combat"}).json["instance_id"]
+    web.expect(202, "POST", "/v1/stores/other/instances/%s/signals" % made, {"name": "flee"})
+    child.terminate()
+    assert child.wait() == 0
 
 
 if __name__ == "__main__":

@@ -109,6 +109,8 @@ struct cli {
     uint32_t given_count;
     struct target target;
     const struct pawl_module *module; /* of a program that is more than pawl; NULL: none */
+    pawl_status (*opened)(void *context, pawl *p, pawl_error *error); /* its own; NULL: none */
+    void *opened_context;
 };
 
 /* ---- args.c ---- */
