@@ -3,6 +3,8 @@
 import json
 import os
 import pathlib
+import re
+import signal
 import subprocess
 import sys
 import threading
@@ -134,6 +136,23 @@ def test_u7_a_type_without_macros_is_told_in_a_module_which_child_has_ended(shel
     shell.pawl("run", "branch", "--module", module(shell, HERE / "plain.c"), "--input", '{"a": [1]}')
     child = shell.json("list", "--definition", "leaf")["instances"][0]
     assert shell.json("list", "--definition", "branch")["instances"][0]["result"] == {"child": child["instance_id"], "gave": {"a": [1]}}
+
+
+def test_code_that_is_left_is_gone_on_with_by_the_words_that_are_told_and_not_waited_for_in_vain(shell):
+    flows = module(shell, ROOT / "examples/code/flows.c")
+    child = shell.begin("run", "counter", "--module", flows, "--input", '{"iterations": 2}')
+    id = child.stdout.readline().decode().strip()
+    shell.wait_for(lambda: len(shell.json("history", id)["entries"]) >= 1)
+    _, err = shell.stop(child, signal.SIGINT, expect=1)
+    told = re.search(r"go on: pawl (resume .*)\n", err).group(1)
+    assert told == "resume %s --module %s" % (id, flows), err
+    found = shell.pawl("resume", id, expect=1)
+    assert "not-known: no handler registered for code type 'counter' in this program\n  code comes with --module" in found.err, found
+    shell.pawl("pause", id)
+    shell.pawl("resume", id, expect=1)
+    assert shell.json("show", id)["status"] == "suspended", "the pause is over all the same"
+    assert '{"final_count":2}' in shell.pawl(*told.split()).out
+    shell.pawl("resume", id)  # has ended: nothing is needed to say so
 
 
 def test_every_store_of_a_server_has_the_module(shell):
