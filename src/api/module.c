@@ -48,6 +48,11 @@ pawl_status api_modules_share(pawl *p, pawl_error *error)
     return api_leave(&scope, status, error);
 }
 
+bool api_has_code(pawl *p, const char *name)
+{
+    return engine_has_code(p->engine, str_of(name));
+}
+
 void api_modules_close(pawl *p)
 {
     for (uint32_t i = 0; i < p->module_count; i++)

@@ -12,6 +12,9 @@ pawl_status api_module_load(pawl *p, const char *program, const char *path, int 
 /* A store beside another has the modules of that one, and shares their children. */
 pawl_status api_modules_share(pawl *p, pawl_error *error);
 
+/* Has a code type its handler in this process, or in a child of it? */
+bool api_has_code(pawl *p, const char *name);
+
 /* The life of that child; the exit status. */
 int api_module_host(const char *path);
 

@@ -80,6 +80,17 @@ pawl_status engine_code_bind(struct engine *engine, const struct code_binding *b
     return status ? status : put_definition(engine, scope, &define);
 }
 
+bool engine_has_code(struct engine *engine, str name)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&engine->definitions_lock);
+    for (uint32_t i = 0; i < engine->code_count && !found; i++)
+        found = str_is(name, engine->code_types[i]->type->name);
+    pthread_mutex_unlock(&engine->definitions_lock);
+    return found;
+}
+
 pawl_status engine_code_register(struct engine *engine, const pawl_code_type *type,
                                  struct scope *scope)
 {

@@ -139,6 +139,7 @@ pawl_status engine_code_register(struct engine *engine, const pawl_code_type *ty
 struct code_binding;
 pawl_status engine_code_bind(struct engine *engine, const struct code_binding *binding, str source,
                              struct scope *scope);
+bool engine_has_code(struct engine *engine, str name); /* a handler was registered here */
 
 pawl_status engine_reduce_register(struct engine *engine, struct scope *scope, str name,
                                    pawl_reduce_fn run, void *context);

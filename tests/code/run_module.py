@@ -3,6 +3,8 @@
 import json
 import os
 import pathlib
+import re
+import signal
 import subprocess
 import sys
 import threading
@@ -136,6 +138,23 @@ def test_u7_a_type_without_macros_is_told_in_a_module_which_child_has_ended(shel
     assert shell.json("list", "--definition", "branch")["instances"][0]["result"] == {"child": child["instance_id"], "gave": {"a": [1]}}
 
 
+def test_code_that_is_left_is_gone_on_with_by_the_words_that_are_told_and_not_waited_for_in_vain(shell):
+    flows = module(shell, ROOT / "examples/code/flows.c")
+    child = shell.begin("run", "counter", "--module", flows, "--input", '{"iterations": 2}')
+    id = child.stdout.readline().decode().strip()
+    shell.wait_for(lambda: len(shell.json("history", id)["entries"]) >= 1)
+    _, err = shell.stop(child, signal.SIGINT, expect=1)
+    told = re.search(r"go on: pawl (resume .*)\n", err).group(1)
+    assert told == "resume %s --module %s" % (id, flows), err
+    found = shell.pawl("resume", id, expect=1)
+    assert "not-known: no handler registered for code type 'counter' in this program\n  code comes with --module" in found.err, found
+    shell.pawl("pause", id)
+    shell.pawl("resume", id, expect=1)
+    assert shell.json("show", id)["status"] == "suspended", "the pause is over all the same"
+    assert '{"final_count":2}' in shell.pawl(*told.split()).out
+    shell.pawl("resume", id)  # has ended: nothing is needed to say so
+
+
 def test_every_store_of_a_server_has_the_module(shell):
     child, address = shell.serve("--test", "--module", module(shell, ROOT / "examples/code/flows.c"))
     web = Web(address)
@@ -266,6 +285,18 @@ def test_a_program_of_somebodys_own_is_a_full_pawl(shell):
     assert '"final_stacks":1' in mine("show", "@last", "--json").replace(" ", "")
     mine("verify")
     assert '{"final_stacks":1}' in mine("run", "buff", "--test") and '"value":' in mine("run", "conditional", "--test")
+    # E13, X13, E31: what it does to rows of its own is in the same transaction; its children do it too
+    assert '{"waypoint":3,"fights":1}' in mine("run", "patrol", "--signal", "threat_detected=7", "--test")
+    mine("run", "combat", "--input", '{"target_id": 7, "damage": 20}')
+    rows = json.loads(mine("sql", "select target, damage from damage", "--json"))["rows"]
+    assert rows == [[7, 20], [7, 20]], "a hit for each round, each once: %s" % rows
+    child = subprocess.Popen([program, "serve", "--listen", "127.0.0.1:0"], cwd=shell.folder, stdout=subprocess.PIPE)
+    web = Web(child.stdout.readline().decode().split()[4])
+    web.expect(201, "PUT", "/v1/stores/other")
+    made = web.expect(201, "POST", "/v1/stores/other/instances", {"definition": "combat"}).json["instance_id"]
+    web.expect(202, "POST", "/v1/stores/other/instances/%s/signals" % made, {"name": "flee"})
+    child.terminate()
+    assert child.wait() == 0
 
 
 if __name__ == "__main__":

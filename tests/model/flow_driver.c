@@ -16,7 +16,21 @@
 #define STAGES    3
 #define ARMS      2
 
-enum happening { OVER, DONE, FAILS, BREAKS, LOST, RETRY, TIMEOUT, TIMER, SIGNAL, YES, YES_TOO, NO };
+enum happening {
+    OVER,
+    DONE,
+    FAILS,
+    BREAKS,
+    LOST,
+    RETRY,
+    TIMEOUT,
+    TIMER,
+    SIGNAL,
+    YES,
+    YES_TOO,
+    NO,
+    CHILD
+};
 
 static const struct fate {
     char letter;
@@ -36,6 +50,9 @@ static const struct fate {
     { 'J', { NO } },                  /* and is rejected */
     { 'B', { YES, NO } },             /* rejected by the second */
     { 'E', { DONE } },                /* for somebody outside */
+    { 'C', { CHILD } },               /* for a child that ends well */
+    { 'D', { CHILD } },               /* that fails */
+    { 'K', { CHILD } },               /* that is cancelled */
 };
 
 struct place {
@@ -156,8 +173,12 @@ static struct event event_of(enum happening next, str name, uint32_t ordinal)
                  : next == SIGNAL                  ? EVENT_SIGNAL
                  : next == YES || next == YES_TOO  ? EVENT_APPROVE
                  : next == NO                      ? EVENT_REJECT
+                 : next == CHILD                   ? EVENT_CHILD
                                                    : EVENT_TIMER;
     event.no_retry = next == BREAKS;
+    event.outcome = name.data[0] == 'D'   ? TERMINAL_FAILURE
+                    : name.data[0] == 'K' ? TERMINAL_CANCEL
+                                          : TERMINAL_SUCCESS;
     event.name = next == RETRY ? STR("~retry") : next == TIMEOUT ? STR("~timeout") : name;
     event.actor = next == YES ? STR("ann") : STR("bob");
     if (name.data[0] == 'T')

@@ -4,7 +4,7 @@
 Trees (C3-C6, C11-C20): what a node came to is worked out from its leaves each time, from the root down; the reducer keeps
 states and walks. Graphs (B12-B17): who can still arrive is searched for each time; the reducer has tables. Both are driven
 through every outcome of every step and every order of events (flow_driver.c). Then the same with steps that are tried again, lost, too
-late, or wait for a time, a signal, people or the first of two (B29, B30, B34, B37, B38, X8), every kind beside every other.
+late, or wait for a time, a signal, people, a child or the first of two (B29, B30, B34, B37, B38, X8), every kind beside every other.
 PAWL_TEST_LONG=1: all trees up to four leaves and many more graphs; else all up to two leaves, and a sample of the others that is the
 same every time."""
 import itertools
@@ -20,19 +20,20 @@ LONG = os.environ.get("PAWL_TEST_LONG") == "1"
 
 # ---- Fates: the first letter of a step's name says what happens to it (flow_driver.c has the same list) ----
 
-STAGES = {"S": 1, "T": 1, "F": 1, "R": 3, "Q": 3, "L": 2, "O": 1, "W": 1, "V": 1, "G": 1, "A": 2, "J": 1, "B": 2, "E": 1}
-BAD = "FQOJB"  # how it ends: Q has no attempt left, O was too late, J and B are rejected
+STAGES = {"S": 1, "T": 1, "F": 1, "R": 3, "Q": 3, "L": 2, "O": 1, "W": 1, "V": 1, "G": 1, "A": 2, "J": 1, "B": 2, "E": 1,
+          "C": 1, "D": 1, "K": 1}
+BAD = "FQOJBDK"  # how it ends: Q has no attempt left, O was too late, J and B are rejected, D's and K's child fails and is cancelled
 
 
 def fate_json(name):
     """A step of this fate, without its way."""
     again = {"max": 2, "backoff": ["1s"]}
-    both = {"by": ["ann", "bob"], "count": 2}
+    both, child = {"by": ["ann", "bob"], "count": 2}, {"spawn": {"definition": "kid"}}
     return {"R": {"tool": "x", "retry": again}, "Q": {"tool": "x", "retry": again},
             "L": {"tool": "x", "idempotent": True, "retry": again}, "O": {"tool": "x", "timeout": "5s", "retry": {"max": 1}},
             "W": {"wait": {"timer": "1s"}}, "V": {"wait": {"signal": name}}, "G": {"tool": None}, "J": {"tool": None},
             "A": {"tool": None, "approval": both}, "B": {"tool": None, "approval": both},
-            "E": {"external": True}}.get(name[0], {"tool": "x"})
+            "E": {"external": True}, "C": child, "D": child, "K": child}.get(name[0], {"tool": "x"})
 
 
 # ---- Trees: a leaf is its name; ("do", [...]), ("dopar", [...]), ("try", forms, rescue, finally), ("select", name, [...], [...]) ----
@@ -369,7 +370,7 @@ def test_trees_whose_steps_wait_are_tried_again_or_rejected_do_what_the_model_sa
 def test_graphs_whose_steps_wait_are_tried_again_or_rejected_do_what_the_model_says():  # B12-B17, B29, B30, B34, B37, B38, X8
     roll = random.Random(13)
     letters = "".join(STAGES) + 3 * "X"
-    cases = [g for g in (random_graph(roll, letters) for _ in range(6000 if LONG else 500)) if not has_twins(g)]
+    cases = [g for g in (random_graph(roll, letters) for _ in range(6000 if LONG else 700)) if not has_twins(g)]
     paths, refused = compare(cases, graph_json, graph_paths)
     assert paths > 2000 and refused < len(cases) / 2, (paths, refused, len(cases))
     print("# %d graphs, %d refused when put, %d paths" % (len(cases), refused, paths))
@@ -391,4 +392,5 @@ def main():
     sys.exit(1 if failed else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -94,7 +94,7 @@ def definition_of(graph, is_backwards):
             step.update({"next": names[0], "done": True})
         elif way != "none":
             step[way] = {"done": True, "parallel": names, "branch": [
-                {"if": "result == " + word, "then": name} for word, name in zip(("true", "false"), names)]}[way]
+                {"if": "result " + word, "then": name} for word, name in zip(("== true", "!= nil"), names)]}[way]
         steps[NAMES[number]] = step
     return {"steps": steps}
 
@@ -173,7 +173,7 @@ class Graph:
             self.go_on(way, targets, result)
 
     def go_on(self, way, targets, result):
-        if way == "branch":  # B13: null, of a timer, matches neither
+        if way == "branch":  # B13: true matches both conditions and the first wins; null, of a timer, matches neither
             targets = {"true": targets[:1], "false": targets[1:]}.get(result, ())
         if way == "join":
             self.waiting |= {targets[0]}
@@ -225,6 +225,8 @@ def hold(*sizes):
 
 def test_every_graph_of_up_to_three_steps_does_what_the_model_says_in_every_order_also_in_cycles():  # B10-B18, B34, B38
     hold((1, "TGW"), (2, "TGW"), (3, "TGW" if LONG else "T"))
+    if LONG:
+        hold((4, "T", False, ("branch", "twice")))
 
 
 def test_every_graph_of_four_steps_without_cycles_does_what_the_model_says_in_every_order():  # B12-B18, B34, B38

@@ -68,6 +68,24 @@ def test_an_answer_that_comes_after_the_end_is_lease_lost_as_a_flows_is(shell):
     assert [e["action"] for e in web.get("/v1/instances/%s/history" % damage).json["entries"]] == ["start", "step.start", "cancel"]
 
 
+def test_x6_code_is_cancelled_wherever_it_waits_and_a_machine_only_where_it_says_so(shell):
+    """X6, E26: by a timer, an answer, in a loop, or held."""
+    _, web = server(shell)
+    timer, loop, held, answer = (web.create(definition=name, input=input) for name, input in (
+        ("counter", {}), ("patrol", {}), ("buff", {}), ("trade", {"buyer": 1, "seller": 1})))
+    web.expect(202, "POST", "/v1/instances/%s/signals" % answer, {"name": "accept", "payload": 1})
+    web.expect(200, "POST", "/v1/instances/%s/pause" % held)
+    for id in (timer, loop, held, answer):
+        assert web.get("/v1/instances/" + id).json["can_cancel"]
+        assert web.expect(200, "POST", "/v1/instances/%s/cancel" % id, {"reason": "enough"}).json == {"new_state": "cancelled", "terminal_kind": "cancel"}
+        web.refused("terminal", "POST", "/v1/instances/%s/cancel" % id)
+        assert web.get("/v1/instances/%s/why" % id).json["waiting_for"] == []
+    web.expect(200, "POST", "/v1/test/advance", {"by": "30d"})
+    assert [len(web.get("/v1/instances/%s/history" % id).json["entries"]) for id in (timer, loop, held, answer)] == [2, 2, 2, 3]
+    narrow = {"states": ["a", "b"], "initial_state": "a", "terminal_states": ["b"], "transitions": [{"from_state": "a", "action": "go", "to_state": "b"}]}
+    web.refused("no-cancel-transition", "POST", "/v1/instances/%s/cancel" % web.create(declaration=narrow))
+
+
 def test_entities_and_groups_are_found_and_cancelled(shell):
     """E29: all of an entity, by type and status; all of a group, and their end."""
     _, web = server(shell)

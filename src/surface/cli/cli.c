@@ -1,6 +1,6 @@
 /* cli.c - from main() to a verb and back to an exit status. */
-#include "api/module.h"
 #include "surface/cli/cli.h"
+#include "api/module.h"
 #include <pawl_main.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -108,12 +108,20 @@ static int dispatch(struct cli *cli)
 
 int pawl_main(int argc, char **argv, const pawl_module *module)
 {
+    return pawl_main_with(argc, argv, module, NULL, NULL);
+}
+
+int pawl_main_with(int argc, char **argv, const pawl_module *module, pawl_opened_fn opened,
+                   void *context)
+{
     const char *store = getenv("PAWL_STORE");
     const char *usual = store && *store ? store : CLI_STORE;
     struct cli cli = { .program = argc > 0 ? argv[0] : "pawl",
                        .store = usual,
                        .store_given = store && *store,
-                       .module = module };
+                       .module = module,
+                       .opened = opened,
+                       .opened_context = context };
     int code;
 
     signal(SIGPIPE, SIG_IGN);

@@ -109,6 +109,8 @@ struct cli {
     uint32_t given_count;
     struct target target;
     const struct pawl_module *module; /* of a program that is more than pawl; NULL: none */
+    pawl_status (*opened)(void *context, pawl *p, pawl_error *error); /* its own; NULL: none */
+    void *opened_context;
 };
 
 /* ---- args.c ---- */
@@ -158,6 +160,8 @@ int exit_of(pawl_status status);
 /* Say "pawl: TOKEN: words" on stderr, and where sensible the next command to try; with
  * --json the problem as HTTP would answer it on stdout. Returns the exit status. */
 int report(struct cli *cli, const pawl_error *error);
+/* The same with these words in the place of that command. */
+int report_with(struct cli *cli, const pawl_error *error, const char *words);
 
 /* Of a name that is not known: those that are, and how to make another. */
 void hint_definitions(struct cli *cli);

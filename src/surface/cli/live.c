@@ -188,6 +188,19 @@ static int finish(struct live *live, const struct node *instance, str text)
     return good ? EXIT_DONE : EXIT_REJECTED;
 }
 
+/* Where its code and its tools come from must be said again. */
+static void put_options(const struct cli *cli)
+{
+    static const char *const options[] = { "module", "config", "test" };
+
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        for (uint32_t k = 0; k < cli->given_count; k++)
+            if (strcmp(cli->given[k].option->name, options[i]) == 0)
+                fprintf(stderr, " --%s%s%s", options[i], cli->given[k].value ? " " : "",
+                        cli->given[k].value ? cli->given[k].value : "");
+    fputc('\n', stderr);
+}
+
 static int leave(struct live *live)
 {
     clear_line(live);
@@ -196,8 +209,9 @@ static int leave(struct live *live)
         fprintf(stderr, "  stopped after entry %lld\n", (long long)live->seq);
         return EXIT_REJECTED;
     }
-    fprintf(stderr, "  left suspended after entry %lld; go on: %s resume %s\n",
-            (long long)live->seq, live->cli->command, live->id);
+    fprintf(stderr, "  left suspended after entry %lld; go on: %s resume %s", (long long)live->seq,
+            live->cli->command, live->id);
+    put_options(live->cli);
     return EXIT_REJECTED;
 }
 

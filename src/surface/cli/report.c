@@ -144,20 +144,33 @@ static void hint(struct cli *cli, pawl_status status)
         fprintf(stderr, "  see: pawl %s --help\n", cli->verb->name);
 }
 
-int report(struct cli *cli, const pawl_error *error)
+static int report_problem(struct cli *cli, const pawl_error *error)
 {
-    pawl_status status = error->status; /* of the words, which a hint may overwrite */
     struct buf problem;
 
-    fflush(stdout);
-    fprintf(stderr, "pawl: %s: %s\n", pawl_status_name(status), error->message);
-    if (!cli->json) {
-        hint(cli, status);
-        return exit_of(status);
-    }
     buf_init(&problem, &heap_libc, CLI_ANSWER_MAX);
     op_problem(error->status, error->message, &problem);
     print_json(cli, buf_view(&problem));
     buf_fini(&problem);
     return exit_of(error->status);
+}
+
+int report_with(struct cli *cli, const pawl_error *error, const char *words)
+{
+    pawl_status status = error->status; /* of the words, which a hint may overwrite */
+
+    fflush(stdout);
+    fprintf(stderr, "pawl: %s: %s\n", pawl_status_name(status), error->message);
+    if (cli->json)
+        return report_problem(cli, error);
+    if (words)
+        fprintf(stderr, "  %s\n", words);
+    else
+        hint(cli, status);
+    return exit_of(status);
+}
+
+int report(struct cli *cli, const pawl_error *error)
+{
+    return report_with(cli, error, NULL);
 }

@@ -1,5 +1,5 @@
 /* types.c - the code types of a store that this program opens: its own, those its main() brought
- * (pawl_main()), and those of modules. */
+ * (pawl_main(), with tools and reduces beside them), and those of modules. */
 #include "api/module.h"
 #include "surface/cli/cli.h"
 #include <limits.h>
@@ -14,6 +14,8 @@ static pawl_status register_own(const struct cli *cli, pawl *p, pawl_error *erro
     for (const pawl_code_fn *type = cli->module ? cli->module->types : NULL;
          type && *type && status == PAWL_OK; type++)
         status = pawl_code_register(p, (*type)(), error);
+    if (status == PAWL_OK && cli->opened)
+        status = cli->opened(cli->opened_context, p, error);
     return status;
 }
 

@@ -1,9 +1,11 @@
 /* verb_run.c - run, resume: this process owns the store and works until an instance ends. */
+#include "api/module.h"
 #include "surface/cli/host.h"
 #include "surface/cli/trial.h"
 #include "surface/cli/view.h"
 #include <unistd.h>
 
+#define HINT_CODE       "code comes with --module FILE, or in a program of its own"
 #define CONTEXT_ENTRIES 3 /* shown again when an instance is resumed */
 
 /* A port of its own, so that other commands beside it go through it. */
@@ -97,16 +99,13 @@ static int report_create(struct cli *cli, const char *definition)
     const pawl_error error = cli->scope.error;
     struct node *answer = NULL;
     pawl_status found = PAWL_OK;
-    int code;
 
     if (error.status == PAWL_NOT_KNOWN && !word_is_file(cli->operands[0]))
         found = definition_ask(cli, definition, &answer);
     if (found == PAWL_NOT_KNOWN)
         return report_unknown(cli);
-    code = report(cli, &error);
-    if (!cli->json && answer && str_is(member_str(answer, "kind"), "code"))
-        fputs("  code comes with --module FILE, or in a program of its own\n", stderr);
-    return code;
+    return report_with(cli, &error,
+                       answer && str_is(member_str(answer, "kind"), "code") ? HINT_CODE : NULL);
 }
 
 static int run_here(struct cli *cli, struct running *running)
@@ -282,6 +281,22 @@ static pawl_status clear_pause(struct cli *cli, const struct node *instance)
     return target_ask(cli, &cli->scope, "instance.resume", &input, &answer, NULL);
 }
 
+/* What cannot take a turn here would be waited for in vain. */
+static bool lacks_code(const struct cli *cli, const struct node *instance)
+{
+    return cli->target.local && str_is(member_str(instance, "kind"), "code") &&
+           !has_ended(instance) &&
+           !api_has_code(cli->target.local, member_str(instance, "definition").data);
+}
+
+static int report_lack(struct cli *cli, const struct node *instance)
+{
+    scope_fail(&cli->scope, PAWL_NOT_KNOWN,
+               "no handler registered for code type '%.*s' in this program",
+               STR_ARG(member_str(instance, "definition")));
+    return report_with(cli, &cli->scope.error, HINT_CODE);
+}
+
 static int resume_here(struct cli *cli, struct running *running)
 {
     struct node *instance;
@@ -302,6 +317,8 @@ static int resume_here(struct cli *cli, struct running *running)
         fprintf(cli->term.out, "%s runs it\n", cli->target.address);
         return EXIT_DONE;
     }
+    if (lacks_code(cli, instance))
+        return report_lack(cli, instance);
     if (!cli->json && !(cli->term.tty && str_is(member_str(instance, "kind"), "flow")))
         put_title(cli, instance); /* a flow on a terminal is drawn with its own */
     seq = member_int(instance, "next_sequence_number") - 1;
