@@ -30,20 +30,36 @@ static void forget(struct engine *engine, struct actor *actor)
     actor_free(engine, actor);
 }
 
-/* Past the limit, idle actors are let go: the next event restores them. */
+/* Let go of the one at the hand; the last takes its place, and is passed over. */
+static void let_go(struct engine *engine)
+{
+    uint32_t hand = engine->actor_hand;
+
+    forget(engine, engine->actors[hand]);
+    engine->actors[hand] = engine->actors[--engine->actor_count];
+    if (hand < engine->actor_count)
+        map_put(&engine->actor_map, engine->actors[hand]->instance, hand);
+}
+
+/* Past the limit, some that are idle and were not asked for since the hand last came by are let go:
+ * the next event restores them. A few at a time, for there may be thousands, and looking no further
+ * than pays, for all of them may be busy. */
 static void make_room(struct engine *engine)
 {
-    for (uint32_t i = 0; i < engine->actor_count && engine->actor_count >= ACTORS_KEPT;) {
-        struct actor *actor = engine->actors[i];
+    uint32_t gone = 0;
 
-        if (!is_idle(actor)) {
-            i++;
-            continue;
-        }
-        forget(engine, actor);
-        engine->actors[i] = engine->actors[--engine->actor_count];
-        if (i < engine->actor_count)
-            map_put(&engine->actor_map, engine->actors[i]->instance, i);
+    for (uint32_t looked = 0; looked < 4 * ACTORS_LET_GO && gone < ACTORS_LET_GO; looked++) {
+        struct actor *actor;
+        bool stays;
+
+        engine->actor_hand %= engine->actor_count;
+        actor = engine->actors[engine->actor_hand];
+        stays = !is_idle(actor) || actor->is_recent;
+        actor->is_recent = false;
+        if (!stays)
+            let_go(engine);
+        gone += !stays;
+        engine->actor_hand++;
     }
 }
 
@@ -52,7 +68,7 @@ pawl_status actor_adopt(struct engine *engine, struct actor *actor)
     uint32_t capacity = engine->actor_capacity;
 
     ASSERT(actor->instance && map_get(&engine->actor_map, actor->instance) == MAP_NONE);
-    if (engine->actor_count >= 2 * ACTORS_KEPT)
+    if (engine->actor_count >= ACTORS_KEPT)
         make_room(engine);
     if (engine->actor_count == capacity) {
         uint32_t wanted = capacity ? capacity * 2 : 64;
@@ -75,8 +91,10 @@ struct actor *actor_get(struct engine *engine, uint64_t instance)
     uint32_t index = map_get(&engine->actor_map, instance);
     struct actor *actor;
 
-    if (index != MAP_NONE)
+    if (index != MAP_NONE) {
+        engine->actors[index]->is_recent = true;
         return engine->actors[index];
+    }
     actor = actor_new(engine);
     if (!actor)
         return NULL;

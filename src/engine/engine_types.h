@@ -135,7 +135,8 @@ struct intern_table {
 
 #define MAILS_SPARED     256u /* a broadcast's worth, and no more than four megabytes of them */
 #define SPARE_BYTES      (16u << 10)  /* a mail that took more gives it back */
-#define ACTORS_KEPT      2048u        /* remembered while idle; twice as many at most */
+#define ACTORS_KEPT      4096u        /* remembered; more only while they are busy */
+#define ACTORS_LET_GO    64u          /* at once, past that */
 #define ACTOR_BYTES      (256u << 10) /* an actor's arena is rebuilt when it has grown past this */
 #define SNAPSHOT_BYTES   4096u  /* history since the last snapshot before the next is worth it */
 #define FLUSH_AFTER_MS   10     /* quiet time before rows that lag are put right */
@@ -190,6 +191,7 @@ struct actor {
     size_t bytes_since_snapshot, snapshot_size;
     uint32_t failures; /* events in a row that nobody waits for and that could not be decided */
     bool is_loaded, busy, is_test;
+    bool is_recent;    /* asked for since the hand came by (actors.c) */
     bool is_too_large; /* it could not be loaded: more than one decision may hold */
     bool is_paused; /* when its present event was decided */
     struct mail *first, *last;
@@ -294,7 +296,7 @@ struct engine {
 
     struct map actor_map;
     struct actor **actors;
-    uint32_t actor_count, actor_capacity;
+    uint32_t actor_count, actor_capacity, actor_hand;
     struct actor *runnable, *runnable_last;
 
     struct job *jobs, *jobs_last;

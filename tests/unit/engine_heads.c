@@ -55,7 +55,7 @@ TEST(heads, a_head_whose_row_lags_is_not_released)
 /* More than are remembered: those that were let go are restored, head and all, and go on. */
 TEST(heads, instances_that_were_forgotten_wake_where_they_stood)
 {
-    static char ids[2 * ACTORS_KEPT + 200][27];
+    static char ids[ACTORS_KEPT + 1000][27];
     size_t count = sizeof ids / sizeof *ids;
     struct world world;
 
