@@ -157,6 +157,20 @@ def test_code_that_is_left_is_gone_on_with_by_the_words_that_are_told_and_not_wa
     shell.pawl("resume", id)  # has ended: nothing is needed to say so
 
 
+def test_what_code_has_asked_for_is_answered_from_the_command_line(shell):
+    """E10, E23"""
+    flows = module(shell, ROOT / "examples/code/flows.c")
+    child, address = shell.serve("--module", flows)
+    id = shell.pawl("start", "trade", "--input", '{"buyer": 1, "seller": 1}').out.strip()
+    shell.pawl("signal", id, "accept", "--payload", "1")
+    shown = shell.pawl("show", id).out
+    assert "step transfer_goods\n      pawl complete %s.1 --result JSON" % id in shown and "signal" in shown, shown
+    shell.pawl("complete", id + ".1", "--result", "77")
+    assert shell.json("show", id)["result"] == {"receipt": 77}
+    assert "running" in shell.pawl("show", id, "--timeline").out
+    shell.stop(child)
+
+
 def test_every_store_of_a_server_has_the_module(shell):
     child, address = shell.serve("--test", "--module", module(shell, ROOT / "examples/code/flows.c"))
     web = Web(address)
