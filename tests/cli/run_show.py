@@ -96,4 +96,20 @@ def test_sql_is_read_only_and_goes_through_a_pager_where_it_is_longer_than_the_t
         assert "invalid-request" in shell.pawl("sql", text, expect=1).err, text
 
 
+def test_an_external_step_is_ended_by_the_words_that_show_tells(shell):
+    """E10, E23: workflow_procedure_complete; with a failure its retries apply."""
+    shell.write("letter.yaml", "name: letter\nsteps:\n  start: {name: sign, external: true, retry: {max: 2, backoff: [0s]}, done: true}\n")
+    shell.pawl("define", "letter.yaml")
+    id = shell.pawl("start", "letter").out.strip()
+    told = "pawl complete %s.1 --result JSON" % id
+    assert told in shell.pawl("show", id).out
+    assert shell.json("fail", id + ".1", "--error", '"no ink"')["status"] == "failed"
+    assert "lease-lost" in shell.pawl("complete", id + ".1", "--result", "1", expect=1).err
+    shell.serve()
+    shell.wait_for(lambda: "pawl complete %s.2 --result JSON" % id in shell.pawl("show", id).out)
+    shell.pawl("complete", id + ".2", "--result", '{"by": "ann"}', "--key", "k")
+    assert shell.pawl("complete", id + ".2", "--result", '{"by": "ann"}', "--key", "k").out == "done\n", "answered again"
+    assert shell.json("show", id)["result"] == {"by": "ann"}
+
+
 main(globals())

@@ -125,7 +125,7 @@ def test_a_type_of_a_module_is_run_by_its_name_and_tried_out_by_a_clock_of_its_o
     assert shell.json("show", "@last")["result"] == {"final_count": 1}
     found = shell.pawl("run", "counter", expect=1)
     assert found.err == "pawl: not-known: no handler registered for code type 'counter' in this program\n" \
-        "  code comes with --module FILE, or in a program of its own\n", found
+        "  code comes with --module FILE (of serve, run and resume), or in a program of its own\n", found
     for words in (["combat"], ["patrol", "--signal", "threat_detected=7"]):
         found = shell.pawl("run", *words, "--module", flows, "--test", expect=1)
         assert found.err.startswith("pawl: not-known: no reduce 'apply_damage' is registered in this program\n"), "E13: a reduce needs a program of its own"
@@ -148,11 +148,27 @@ def test_code_that_is_left_is_gone_on_with_by_the_words_that_are_told_and_not_wa
     assert told == "resume %s --module %s" % (id, flows), err
     found = shell.pawl("resume", id, expect=1)
     assert "not-known: no handler registered for code type 'counter' in this program\n  code comes with --module" in found.err, found
+    found = shell.pawl("start", "counter", expect=1)
+    assert "in this program\n  code comes with --module" in found.err and "define" not in found.err, found
     shell.pawl("pause", id)
     shell.pawl("resume", id, expect=1)
     assert shell.json("show", id)["status"] == "suspended", "the pause is over all the same"
     assert '{"final_count":2}' in shell.pawl(*told.split()).out
     shell.pawl("resume", id)  # has ended: nothing is needed to say so
+
+
+def test_what_code_has_asked_for_is_answered_from_the_command_line(shell):
+    """E10, E23"""
+    flows = module(shell, ROOT / "examples/code/flows.c")
+    child, address = shell.serve("--module", flows)
+    id = shell.pawl("start", "trade", "--input", '{"buyer": 1, "seller": 1}').out.strip()
+    shell.pawl("signal", id, "accept", "--payload", "1")
+    shown = shell.pawl("show", id).out
+    assert "step transfer_goods\n      pawl complete %s.1 --result JSON" % id in shown and "signal" in shown, shown
+    shell.pawl("complete", id + ".1", "--result", "77")
+    assert shell.json("show", id)["result"] == {"receipt": 77}
+    assert "running" in shell.pawl("show", id, "--timeline").out
+    shell.stop(child)
 
 
 def test_every_store_of_a_server_has_the_module(shell):

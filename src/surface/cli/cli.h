@@ -160,8 +160,6 @@ int exit_of(pawl_status status);
 /* Say "pawl: TOKEN: words" on stderr, and where sensible the next command to try; with
  * --json the problem as HTTP would answer it on stdout. Returns the exit status. */
 int report(struct cli *cli, const pawl_error *error);
-/* The same with these words in the place of that command. */
-int report_with(struct cli *cli, const pawl_error *error, const char *words);
 
 /* Of a name that is not known: those that are, and how to make another. */
 void hint_definitions(struct cli *cli);

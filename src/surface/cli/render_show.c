@@ -167,13 +167,20 @@ void put_actions(struct cli *cli, const struct node *instance)
              member_true(first, "requires_reason") ? " --reason TEXT" : "");
 }
 
-/* How somebody says yes to a gate: by the id of the attempt that waits under this name. */
-static void put_gate(struct cli *cli, const struct node *steps, str name)
+/* How somebody says yes to a gate, or ends an external step: by the id of the attempt that waits
+ * under this name. */
+static void put_answer(struct cli *cli, const struct node *steps, const struct node *item)
 {
+    bool is_gate = str_is(member_str(item, "kind"), "approval");
+
+    if (!is_gate && !str_is(member_str(item, "kind"), "step"))
+        return;
     for (const struct node *step = steps ? steps->first : NULL; step; step = step->next)
-        if (str_eq(member_str(step, "name"), name) && str_is(member_str(step, "status"), "pending"))
-            term_put(&cli->term, DIM, "      %s approve %.*s --actor WHO\n", cli->command,
-                     STR_ARG(member_str(step, "step_id")));
+        if (str_eq(member_str(step, "name"), member_str(item, "name")) &&
+            str_is(member_str(step, "status"), "pending"))
+            term_put(&cli->term, DIM, "      %s %s %.*s %s\n", cli->command,
+                     is_gate ? "approve" : "complete", STR_ARG(member_str(step, "step_id")),
+                     is_gate ? "--actor WHO" : "--result JSON");
 }
 
 static void put_waits(struct cli *cli, const struct showing *showing)
@@ -195,8 +202,7 @@ static void put_waits(struct cli *cli, const struct showing *showing)
         fprintf(cli->term.out, "    %.*s ", STR_ARG(kind));
         term_cell(&cli->term, BOLD, member_str(item, "name"), LIMIT_ACTION, 0);
         term_put(&cli->term, DIM, until[0] ? "  %s\n" : "%s\n", until);
-        if (str_is(kind, "approval"))
-            put_gate(cli, steps, member_str(item, "name"));
+        put_answer(cli, steps, item);
     }
 }
 
@@ -243,7 +249,7 @@ static pawl_status read_rest(struct cli *cli, struct showing *showing)
         status = read_path(cli, id, showing->instance, showing->entries_max, &showing->history);
     if (status == PAWL_OK)
         status = target_ask_id(cli, &cli->scope, "instance.why", id, &showing->why, NULL);
-    if (status == PAWL_OK && is_flow)
+    if (status == PAWL_OK && (is_flow || is_code))
         status = target_ask_id(cli, &cli->scope, "instance.steps", id, &showing->steps, NULL);
     if (status == PAWL_OK && is_flow)
         status = read_graph(cli, id, &showing->graph);
@@ -257,7 +263,7 @@ static void put_body(struct cli *cli, const struct showing *showing)
 {
     if (args_flag(cli, "timeline"))
         put_timeline(cli, showing);
-    else if (showing->steps)
+    else if (showing->graph)
         put_steps(cli, showing);
     else
         put_path(cli, showing);

@@ -212,7 +212,7 @@ void put_timeline(struct cli *cli, const struct showing *showing)
 
     if (!timeline.bars)
         return;
-    if (showing->steps)
+    if (showing->graph)
         collect_attempts(cli, showing, &timeline);
     else
         collect_states(showing, &timeline);

@@ -129,11 +129,27 @@ static bool hint_general(const struct cli *cli, pawl_status status)
     return false;
 }
 
-static void hint(struct cli *cli, pawl_status status)
+/* A handler or a reduce that is elsewhere: the sentences end so (code/effects.c, engine/reduces.c).
+ */
+static bool lacks_code(const pawl_error *error)
 {
+    static const char end[] = " in this program";
+    size_t size = strlen(error->message);
+
+    return error->status == PAWL_NOT_KNOWN && size >= sizeof end &&
+           strcmp(error->message + size - (sizeof end - 1), end) == 0;
+}
+
+static void hint(struct cli *cli, const pawl_error *error)
+{
+    pawl_status status = error->status; /* the words may be overwritten */
     const char *verb = advice(cli, status);
 
-    if (verb && status == PAWL_NOT_KNOWN)
+    if (lacks_code(error))
+        fputs("  code comes with --module FILE (of serve, run and resume), or in a program of its "
+              "own\n",
+              stderr);
+    else if (verb && status == PAWL_NOT_KNOWN)
         fprintf(stderr, "  try: %s list\n", cli->command);
     else if (verb)
         fprintf(stderr, "  try: %s %s %s\n", cli->command, verb, cli->operands[0]);
@@ -144,33 +160,20 @@ static void hint(struct cli *cli, pawl_status status)
         fprintf(stderr, "  see: pawl %s --help\n", cli->verb->name);
 }
 
-static int report_problem(struct cli *cli, const pawl_error *error)
+int report(struct cli *cli, const pawl_error *error)
 {
+    pawl_status status = error->status;
     struct buf problem;
 
+    fflush(stdout);
+    fprintf(stderr, "pawl: %s: %s\n", pawl_status_name(status), error->message);
+    if (!cli->json) {
+        hint(cli, error);
+        return exit_of(status);
+    }
     buf_init(&problem, &heap_libc, CLI_ANSWER_MAX);
     op_problem(error->status, error->message, &problem);
     print_json(cli, buf_view(&problem));
     buf_fini(&problem);
-    return exit_of(error->status);
-}
-
-int report_with(struct cli *cli, const pawl_error *error, const char *words)
-{
-    pawl_status status = error->status; /* of the words, which a hint may overwrite */
-
-    fflush(stdout);
-    fprintf(stderr, "pawl: %s: %s\n", pawl_status_name(status), error->message);
-    if (cli->json)
-        return report_problem(cli, error);
-    if (words)
-        fprintf(stderr, "  %s\n", words);
-    else
-        hint(cli, status);
     return exit_of(status);
-}
-
-int report(struct cli *cli, const pawl_error *error)
-{
-    return report_with(cli, error, NULL);
 }

@@ -5,7 +5,6 @@
 #include "surface/cli/view.h"
 #include <unistd.h>
 
-#define HINT_CODE       "code comes with --module FILE, or in a program of its own"
 #define CONTEXT_ENTRIES 3 /* shown again when an instance is resumed */
 
 /* A port of its own, so that other commands beside it go through it. */
@@ -97,15 +96,12 @@ static int report_unknown(struct cli *cli)
 static int report_create(struct cli *cli, const char *definition)
 {
     const pawl_error error = cli->scope.error;
-    struct node *answer = NULL;
-    pawl_status found = PAWL_OK;
+    struct node *answer;
 
-    if (error.status == PAWL_NOT_KNOWN && !word_is_file(cli->operands[0]))
-        found = definition_ask(cli, definition, &answer);
-    if (found == PAWL_NOT_KNOWN)
+    if (error.status == PAWL_NOT_KNOWN && !word_is_file(cli->operands[0]) &&
+        definition_ask(cli, definition, &answer) == PAWL_NOT_KNOWN)
         return report_unknown(cli);
-    return report_with(cli, &error,
-                       answer && str_is(member_str(answer, "kind"), "code") ? HINT_CODE : NULL);
+    return report(cli, &error);
 }
 
 static int run_here(struct cli *cli, struct running *running)
@@ -294,7 +290,7 @@ static int report_lack(struct cli *cli, const struct node *instance)
     scope_fail(&cli->scope, PAWL_NOT_KNOWN,
                "no handler registered for code type '%.*s' in this program",
                STR_ARG(member_str(instance, "definition")));
-    return report_with(cli, &cli->scope.error, HINT_CODE);
+    return report(cli, &cli->scope.error);
 }
 
 static int resume_here(struct cli *cli, struct running *running)

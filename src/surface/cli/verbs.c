@@ -64,6 +64,18 @@ static const struct cli_option reject_options[] = {
     { 0 },
 };
 
+static const struct cli_option complete_options[] = {
+    { "result", "JSON", OPTION_JSON, "result", "what came of it; @FILE reads a file" },
+    OPTION_KEY,
+    { 0 },
+};
+
+static const struct cli_option fail_options[] = {
+    { "error", "JSON", OPTION_JSON, "error", "what went wrong; @FILE reads a file" },
+    OPTION_KEY,
+    { 0 },
+};
+
 static const struct cli_option cancel_options[] = {
     { "correlation", "ID", OPTION_TEXT, "correlation_id", "all instances with this correlation id" },
     { "reason", "TEXT", OPTION_TEXT, "reason", "why; kept word for word" },
@@ -275,6 +287,12 @@ const struct verb verbs[] = {
     { "reject", WORK, "STEP_ID", 1, 1, "reject a gate of a flow: its step fails", reject_options,
       "pawl reject 00000000070F3K9Q2M5T8V1X4Z.1 --actor ann --reason 'too dear'\n",
       "step.reject", { "step_id" }, .render = render_status },
+    { "complete", WORK, "STEP_ID", 1, 1, "give the result of an external step", complete_options,
+      "pawl complete 00000000070F3K9Q2M5T8V1X4Z.1 --result '{\"signed\":true}'\n",
+      "step.complete", { "step_id" }, .render = render_status },
+    { "fail", WORK, "STEP_ID", 1, 1, "say that an external step failed; its retries apply", fail_options,
+      "pawl fail 00000000070F3K9Q2M5T8V1X4Z.1 --error '\"no ink\"'\n",
+      "step.fail", { "step_id" }, .render = render_status },
     { "cancel", WORK, "[ID]", 0, 1, "cancel an instance, or all that belong together", cancel_options,
       "pawl cancel @last --reason 'no longer wanted'\npawl cancel --correlation C-9\n",
       "instance.cancel", { "instance_id" }, .run = verb_cancel },
