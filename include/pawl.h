@@ -333,8 +333,9 @@ PAWL_API pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *n
 
 /* Seed 002's make_job and restart_job: pure functions over JSON, without a store. A tree of actions under
  * do, dopar and try (JSON or YAML) becomes a job: a text that may be kept anywhere and gone on
- * with later, here or elsewhere. Its first members are {"status": pending, success or failure, "context",
- * "leaves": [{node, status, output}]}. Fails with INVALID_DEFINITION (where, and why), NO_MEMORY. */
+ * with later, here or elsewhere. Its first members are {"status": pending, success or failure, "settled",
+ * "context", "leaves": [{node, status, output}]}: a dopar of which a branch has failed is a failure at
+ * once, and settled when its other branches have ended. Fails with INVALID_DEFINITION (where, and why), NO_MEMORY. */
 PAWL_API pawl_status pawl_plan_make(const char *ast, char **job, pawl_error *error);
 
 /* Take results, in any order: a list of {"node":N,"status":"success"|"failure"|"timeout","output":JSON}, or

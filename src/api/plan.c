@@ -2,9 +2,11 @@
  * C22).
  *
  * Pure: JSON in, JSON out, no store and no clock. A job is
- *   {"status":"pending","context":{...},"leaves":[{"node":N,"status":S,"output":JSON}],
+ *   {"status":"pending","settled":false,"context":{...},"leaves":[{"node":N,"status":S,"output":JSON}],
  *    "compiled":{...},"state":N,"memory":{...}}
- * The first three are for whoever looks; the rest is the reducer's, the same that runs a flow. */
+ * The first four are for whoever looks: the status is failure as soon as that is certain, settled
+ * is it when nothing is pending any more (X17); the rest is the reducer's, the same that runs a
+ * flow. */
 #include "api/api.h"
 #include "base/limits.h"
 #include "flow/flow.h"
@@ -39,9 +41,14 @@ void pawl_plan_free(char *text)
 
 static const char *status_name(const struct job *job)
 {
-    return job->state == LIFE_COMPLETED ? "success"
-           : job->state == LIFE_FAILED  ? "failure"
-                                        : "pending";
+    if (job->state == LIFE_COMPLETED)
+        return "success";
+    return job->state == LIFE_FAILED || flow_must_fail(job->memory) ? "failure" : "pending";
+}
+
+static bool is_settled(const struct job *job)
+{
+    return job->state == LIFE_COMPLETED || job->state == LIFE_FAILED;
 }
 
 static const struct node *find_row(const struct node *rows, uint32_t node)
@@ -93,6 +100,8 @@ static pawl_status print_job(const struct job *job, str *out)
     json_open(&buf, '{');
     json_key(&buf, "status");
     json_text(&buf, status_name(job));
+    json_key(&buf, "settled");
+    json_bool(&buf, is_settled(job));
     json_key(&buf, "context");
     json_raw(&buf, flow_context(job->memory));
     json_key(&buf, "leaves");

@@ -52,6 +52,9 @@ uint32_t flow_step_at(const struct definition *definition, uint32_t node);
 bool flow_step_is_taken(const struct definition *definition, uint32_t plan_index);
 uint32_t flow_live_ordinal(const void *memory, uint32_t plan_index); /* 0: it is not live */
 str flow_context(const void *memory);
+/* A tree that goes on, and whose end is known all the same: a branch has failed beside others, or
+ * what a finally follows (C13, X17). */
+bool flow_must_fail(const void *memory);
 
 /* What a new instance is given (`event.given` of its START) to run one again that has failed or was
  * cancelled: `memory` and `attempts` are that one's at its end, `before` what it was given itself.

@@ -172,6 +172,40 @@ enum settled tree_settle(const struct tree_walk *walk, uint32_t node, bool is_su
     }
 }
 
+/* Does the failure of this child fail its parent, whatever else is done? */
+static bool fails_parent(const struct plan *plan, const struct plan_node *node)
+{
+    const struct plan_node *parent = &plan->nodes[node->parent];
+
+    return parent->kind != PLAN_TRY || node->place != TRY_FORMS ||
+           plan->nodes[parent->children[TRY_RESCUE]].is_empty;
+}
+
+/* It is open, and a branch of it has failed, or what its finally follows. */
+static bool is_failing(const struct plan_node *node, const struct node_state *state)
+{
+    return state->is_open && state->has_failed &&
+           (node->kind == PLAN_DOPAR || (node->kind == PLAN_TRY && state->at == TRY_FINALLY));
+}
+
+bool flow_must_fail(const void *memory)
+{
+    const struct flow_memory *flow = memory;
+    const struct plan *plan = flow->plan;
+
+    for (uint32_t i = 0; plan->is_tree && i < plan->node_count; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+
+        if (!is_failing(node, &flow->nodes[i]))
+            continue;
+        while (node->parent != NODE_NONE && fails_parent(plan, node))
+            node = &plan->nodes[node->parent];
+        if (node->parent == NODE_NONE)
+            return true;
+    }
+    return false;
+}
+
 enum settled tree_take_arm(const struct tree_walk *walk, uint32_t index, uint32_t arm)
 {
     const struct plan_node *node = &walk->plan->nodes[index];

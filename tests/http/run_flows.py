@@ -406,6 +406,10 @@ def test_c36_the_tree_can_be_read_with_what_came_of_each_of_its_steps(shell):
     web.expect(200, "POST", "/v1/instances/%s/cancel" % one, {})
     assert [row[3] for row in tree()] == ["done", "cancelled", "done", "unstarted"]
     attempts()
+    # X14, X15: what waited is gone, what happened stays, and the tree is a view of that.
+    live = ["SELECT count(*) FROM " + table for table in ("pawl_step", "pawl_timer", "pawl_wait")]
+    assert [shell.json("sql", text)["rows"] for text in live] == [[[0]]] * 3
+    assert web.get("/v1/instances/%s/history" % one).json["entries"][0]["action"] == "start"
 
 
 if __name__ == "__main__":

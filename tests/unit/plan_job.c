@@ -53,7 +53,7 @@ TEST(plan_job, c8_c9_c10_actions_are_handed_out_once_and_nodes_are_numbered_dept
     make(&play, "{\"do\":[" L("a") ",{\"dopar\":[" L("b") "," L("c") "]}," L("d") "]}");
     restart(&play, NULL);
     EXPECT_TEXT(play.actions, "[{\"node\":1,\"action\":\"a\",\"payload\":{\"n\":1}}]");
-    EXPECT_HAS(play.job, "{\"status\":\"pending\",\"context\":{},\"leaves\":[{\"node\":1,"
+    EXPECT_HAS(play.job, "{\"status\":\"pending\",\"settled\":false,\"context\":{},\"leaves\":[{\"node\":1,"
                          "\"status\":\"pending\"}]");
     restart(&play, NULL);
     EXPECT_TEXT(play.actions, "[]"); /* C10: pending, so not again */
@@ -88,6 +88,43 @@ TEST(plan_job, c21_results_come_in_any_order_and_unknown_nodes_are_named)
     EXPECT_HAS(play.job, "{\"status\":\"failure\"");
     EXPECT_HAS(play.job, "\"exec/last-error\":\"no\"");
     expect_refused(&play, "[{\"node\":1,\"status\":\"success\"}]", "is not pending");
+    end(&play);
+}
+
+/* C13, X17: what it comes to is told as soon as it is certain, that it is over when it is. */
+TEST(plan_job, x17_a_failure_is_told_at_once_and_settled_when_all_branches_have_ended)
+{
+    struct play play;
+
+    make(&play, "{\"do\":[{\"dopar\":[" L("a") "," L("b") "]}," L("c") "]}");
+    restart(&play, NULL);
+    EXPECT_HAS(play.job, "{\"status\":\"pending\",\"settled\":false,");
+    restart(&play, "[{\"node\":2,\"status\":\"failure\"}]");
+    EXPECT_HAS(play.job, "{\"status\":\"failure\",\"settled\":false,");
+    EXPECT_TEXT(play.actions, "[]");
+    restart(&play, "[{\"node\":3,\"status\":\"success\"}]");
+    EXPECT_HAS(play.job, "{\"status\":\"failure\",\"settled\":true,");
+    EXPECT_TEXT(play.actions, "[]");
+    end(&play);
+}
+
+TEST(plan_job,
+     x17_what_a_rescue_may_still_mend_is_pending_and_a_finally_mends_nothing) /* C4, C13 */
+{
+    struct play play;
+
+    make(&play, "{\"try\":[{\"dopar\":[" L("a") "," L("b") "]}],\"rescue\":[" L(
+                    "c") "],\"finally\":[" L("d") "]}");
+    restart(&play, NULL);
+    restart(&play, "[{\"node\":3,\"status\":\"failure\"}]");
+    EXPECT_HAS(play.job, "{\"status\":\"pending\",\"settled\":false,");
+    restart(&play, "[{\"node\":4,\"status\":\"success\"}]");
+    EXPECT_HAS(play.actions, "\"action\":\"c\"");
+    restart(&play, "[{\"node\":6,\"status\":\"failure\"}]");
+    EXPECT_HAS(play.actions, "\"action\":\"d\"");
+    EXPECT_HAS(play.job, "{\"status\":\"failure\",\"settled\":false,");
+    restart(&play, "[{\"node\":8,\"status\":\"success\"}]");
+    EXPECT_HAS(play.job, "{\"status\":\"failure\",\"settled\":true,");
     end(&play);
 }
 
