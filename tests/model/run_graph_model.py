@@ -181,6 +181,7 @@ class Graph:
             self.begin(target)
         while self.complete_one():
             pass
+        assert self.live or not self.waiting, "a join that can never complete: %s" % (self.graph,)
         if not self.live:  # B13: nothing is left to do
             self.end("failed", '"no-branch-matched"')
 

@@ -94,13 +94,15 @@ def way_to(ways, number):
     return []
 
 
-def in_portions(cases, tally, size=4000):
-    portion = []
+def in_portions(cases, tally, places=300000):
+    """So many places at a time, that not all of them have to be kept."""
+    portion, count = [], 0
     for case in cases:
         portion.append(case)
-        if len(portion) == size:
+        count += len(case[2])
+        if count > places:
             compare(portion, tally)
-            portion = []
+            portion, count = [], 0
     compare(portion, tally)
     return tally
 
