@@ -307,6 +307,15 @@ pawl_status claim_now(struct engine *engine, struct scope *scope, const struct c
 uint32_t claims_unpack(struct engine *engine, struct scope *scope, struct claimed *claimed,
                        uint32_t count); /* those that were started move to the front */
 
+/* starts.c: what this transition starts, as an operation for later, and room for it in the batch,
+ * whose heads may be elsewhere then. The entry is not there yet. */
+pawl_status start_prepare(struct engine *engine, struct scope *scope, const struct head *head,
+                          const struct definition *definition, const struct transition *transition,
+                          const struct event *event, str *out);
+/* kept.c: in the drain. */
+pawl_status kept_room(struct engine *engine, struct scope *scope);
+pawl_status kept_start(struct engine *engine, struct scope *scope, str operation, int64_t at_ms);
+
 /* tickets.c: a place for a step of this tool, or NULL; lock not held. Settled by whoever reserved
  * it, when its commit is over; lock held. */
 struct claimed *ticket_reserve(struct engine *engine, str tool, uint32_t ordinal);

@@ -39,10 +39,12 @@ static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint
                            .fired_at_ms = at_ms,
                            .actor = STR("pawl/parent"),
                            .reason = STR("What had started it came to its end") };
+    const struct transition *transition;
     struct decision decision = { 0 };
     struct standing standing;
     struct definition_slot *slot;
     struct head *head;
+    str operation = STR_NONE;
     pawl_status status = batch_reserve(engine, scope, 1, 2);
 
     if (!status)
@@ -55,11 +57,23 @@ static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint
     status = fire_decide_cancel(slot->definition, &standing, &event, scope, &decision);
     if (status)
         return family_is_ours(status) ? status : PAWL_OK;
+    transition = &slot->definition->transitions[decision.drafts[0].transition];
+    if (transition->starts.data)
+        status =
+            start_prepare(engine, scope, head, slot->definition, transition, &event, &operation);
+    if (status)
+        return status;
+    head = batch_find(&engine->batch, child);
     head->flags |= HEAD_NOW;
     status = decision_record(engine, scope, head, slot->definition, &decision, at_ms, at_ms, at_ms,
                              NULL);
-    return status || !family_is_possible(engine, slot->definition) ? status
-                                                           : add_parting(scope, more, child, 0);
+    if (!status && operation.data)
+        status = kept_start(engine, scope, operation, at_ms);
+    if (status)
+        return batch_spoil(engine, scope, status);
+    return status || !family_is_possible(engine, slot->definition)
+               ? status
+               : add_parting(scope, more, child, 0);
 }
 
 static bool is_left(const struct parting *parting, uint64_t parent, uint32_t ordinal, bool abandon)

@@ -135,6 +135,31 @@ static pawl_status enter(struct engine *engine, struct scope *scope, struct head
     return status;
 }
 
+/* The entry, and beside it what its transition starts. */
+static pawl_status enter_and_start(struct engine *engine, struct scope *scope, struct head **head,
+                                   const struct definition *definition,
+                                   const struct decision *decision, const struct event *event,
+                                   const uint8_t *key)
+{
+    const struct transition *transition = &definition->transitions[decision->drafts[0].transition];
+    uint64_t number = (*head)->instance;
+    str operation;
+    pawl_status status;
+
+    if (!transition->starts.data)
+        return enter(engine, scope, head, definition, decision, event, key);
+    status = start_prepare(engine, scope, *head, definition, transition, event, &operation);
+    if (status)
+        return status;
+    *head = batch_find(&engine->batch, number);
+    status = enter(engine, scope, head, definition, decision, event, key);
+    if (status)
+        return status;
+    status = kept_start(engine, scope, operation, event->at_ms);
+    *head = batch_find(&engine->batch, number);
+    return status ? batch_spoil(engine, scope, status) : PAWL_OK;
+}
+
 static pawl_status decide_fire(struct engine *engine, struct scope *scope, const struct head *head,
                                const struct definition *definition, const struct event *event,
                                struct decision *out)
@@ -182,7 +207,8 @@ static pawl_status fire_new(struct engine *engine, struct request *request, stru
     if (!status)
         status = fire_check_late(engine, scope, &fire->args, head->instance, head->seq, at_ms);
     if (!status)
-        status = enter(engine, scope, &head, slot->definition, &decision, &event, fire->args.key);
+        status = enter_and_start(engine, scope, &head, slot->definition, &decision, &event,
+                                 fire->args.key);
     if (status && PLANTED(REFUSED_COUNTS))
         head->seq++;
     if (status)

@@ -53,18 +53,24 @@ struct keeping {
     char *id; /* out */
 };
 
-static pawl_status add(struct engine *engine, struct request *request, int64_t at_ms, str id,
-                       str body)
+/* Room for one more, and for what is recorded beside it. */
+pawl_status kept_room(struct engine *engine, struct scope *scope)
 {
-    const struct keep_args *args = ((struct keeping *)request->context)->args;
     struct batch *batch = &engine->batch;
-    pawl_status status = batch_reserve(engine, request->scope, 1, 0);
+    pawl_status status = batch_reserve(engine, scope, 2, 1);
 
-    if (!status && batch->kept_count == batch->kept_capacity)
-        status = batch_kept_room(batch) ? PAWL_OK : scope_no_memory(request->scope);
-    if (!status)
-        status = batch_store_record(engine, request->scope, args->what, at_ms, body, args->payload,
-                                    args->key);
+    if (!status && batch->kept_count == batch->kept_capacity && !batch_kept_room(batch))
+        status = scope_no_memory(scope);
+    return status;
+}
+
+static pawl_status add(struct engine *engine, struct scope *scope, const struct keep_args *args,
+                       int64_t at_ms, str id, str body)
+{
+    struct batch *batch = &engine->batch;
+    pawl_status status =
+        batch_store_record(engine, scope, args->what, at_ms, body, args->payload, args->key);
+
     if (status)
         return status;
     batch->kept[batch->kept_count++] = (struct kept_change){
@@ -74,7 +80,6 @@ static pawl_status add(struct engine *engine, struct request *request, int64_t a
                  .pos = batch->records[batch->record_count - 1].pos },
         .is_put = !args->over.data,
     };
-    request->accepted = true;
     return PAWL_OK;
 }
 
@@ -126,11 +131,29 @@ static bool is_ended_here(const struct batch *batch, const struct keep_args *arg
     return false;
 }
 
+static str make_id(struct engine *engine, char id[KEPT_ID_SIZE])
+{
+    uint8_t random[KEPT_ID_SIZE / 2];
+
+    engine->env->random(engine->env, random, sizeof random);
+    sha_hex(random, sizeof random, id);
+    return (str){ id, KEPT_ID_SIZE };
+}
+
+pawl_status kept_start(struct engine *engine, struct scope *scope, str operation, int64_t at_ms)
+{
+    struct keep_args args = { .what = CONTROL_ALARM, .payload = operation, .due_at_ms = at_ms };
+    char *room = arena_alloc(&scope->arena, KEPT_ID_SIZE + 1);
+    str id = room ? make_id(engine, room) : STR_NONE;
+    str body = room ? print_body(engine, scope, &args, id) : STR_NONE;
+
+    return body.data ? add(engine, scope, &args, at_ms, id, body) : scope_no_memory(scope);
+}
+
 static pawl_status drain_keep(struct engine *engine, struct request *request, int64_t at_ms)
 {
     struct keeping *keeping = request->context;
     const struct keep_args *args = keeping->args;
-    uint8_t random[KEPT_ID_SIZE / 2];
     struct kept_row row;
     struct record record;
     enum key_use use;
@@ -150,12 +173,14 @@ static pawl_status drain_keep(struct engine *engine, struct request *request, in
         if (status)
             return status;
     } else {
-        engine->env->random(engine->env, random, sizeof random);
-        sha_hex(random, sizeof random, keeping->id);
-        id = (str){ keeping->id, KEPT_ID_SIZE };
+        id = make_id(engine, keeping->id);
     }
     body = print_body(engine, request->scope, args, id);
-    return body.data ? add(engine, request, at_ms, id, body) : scope_no_memory(request->scope);
+    status = body.data ? kept_room(engine, request->scope) : scope_no_memory(request->scope);
+    if (!status)
+        status = add(engine, request->scope, args, at_ms, id, body);
+    request->accepted = !status;
+    return status;
 }
 
 pawl_status engine_keep(struct engine *engine, struct scope *scope, const struct keep_args *args,

@@ -31,6 +31,10 @@ void timers_note(struct engine *engine, const struct batch *batch)
         if (batch->live[i].kind == LIVE_TIMER_PUT && !batch->live[i].test &&
             batch->live[i].due_at_ms < engine->next_due_ms)
             engine->next_due_ms = batch->live[i].due_at_ms;
+    for (uint32_t i = 0; i < batch->kept_count; i++)
+        if (batch->kept[i].row.what == CONTROL_ALARM && batch->kept[i].is_put &&
+            batch->kept[i].row.due_at_ms < engine->next_due_ms)
+            engine->next_due_ms = batch->kept[i].row.due_at_ms;
 }
 
 static bool post_timer(struct engine *engine, const struct live_timer *timer,

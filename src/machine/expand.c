@@ -73,7 +73,8 @@ static void add_transitions(struct compiler *compiler, const struct declared *de
                                  .to = declared->to,
                                  .action = declared->action,
                                  .guard = declared->guard,
-                                 .requires_reason = declared->requires_reason };
+                                 .requires_reason = declared->requires_reason,
+                                 .starts = declared->starts };
     if (definition->transition_count == before)
         compiler_warn(compiler, declared->node,
                       "this '*' stands for no state: every state that is not terminal declares "

@@ -19,6 +19,7 @@ struct declared {
     uint32_t from, to; /* index, STATE_ANY, or STATE_NONE where the document is wrong */
     str action, guard; /* data NULL: none */
     bool requires_reason;
+    str starts; /* JSON; data NULL: nothing */
 };
 
 struct compiler {

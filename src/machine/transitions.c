@@ -3,8 +3,9 @@
 #include "machine/machine_int.h"
 #include "model/words.h"
 
-static const char *const known_keys[] = { "from_state",      "action",      "to_state", "guard",
-                                          "requires_reason", "description", NULL };
+static const char *const known_keys[] = { "from_state",      "action", "to_state",    "guard",
+                                          "requires_reason", "starts", "description", NULL };
+static const char *const starts_keys[] = { "definition", "input", NULL };
 
 /* The member under `key`, or NULL and an error. */
 static const struct node *find_member(struct compiler *compiler, const struct node *transition,
@@ -72,6 +73,75 @@ static bool read_requires_reason(struct compiler *compiler, const struct node *t
     return node->truth;
 }
 
+/* "order" or "order@2": whether there is one is seen when it is started. */
+static bool read_started(struct compiler *compiler, const struct node *starts)
+{
+    const struct node *node = node_find(starts, "definition");
+    const char *mark;
+    str name;
+    uint64_t version;
+
+    if (!node) {
+        compiler_error(compiler, starts,
+                       "'starts': expected {definition, input}, found no 'definition'");
+        return false;
+    }
+    if (!compiler_read_name(compiler, node, "'definition'", &name))
+        return false;
+    mark = memchr(name.data, '@', name.size);
+    if (mark && (!str_to_u64(str_from(name, (size_t)(mark - name.data) + 1), &version) || !version))
+        mark = name.data; /* no name */
+    if (definition_name_is_valid((str){ name.data, mark ? (size_t)(mark - name.data) : name.size }))
+        return true;
+    compiler_error(compiler, node, "'definition': expected name or name@version, found '%.*s'",
+                   STR_ARG(words_shown(name)));
+    return false;
+}
+
+/* What is started gets what is given here, and beside it `event`: what has happened. */
+static bool check_given(struct compiler *compiler, const struct node *given)
+{
+    if (!given || given->kind == NODE_NULL)
+        return true;
+    if (given->kind != NODE_OBJECT)
+        compiler_error(compiler, given, "'input': expected an object, found %s",
+                       node_kind_name(given->kind));
+    else if (node_find(given, "event"))
+        compiler_error(compiler, node_find(given, "event"),
+                       "'input': 'event' is filled in when it is started; take another name");
+    else
+        return true;
+    return false;
+}
+
+static void read_starts(struct compiler *compiler, const struct node *transition, str *out)
+{
+    const struct node *node = node_find(transition, "starts"), *given = node_find(node, "input");
+    struct buf text;
+
+    if (!node || node->kind == NODE_NULL)
+        return;
+    if (node->kind != NODE_OBJECT) {
+        compiler_error(compiler, node, "'starts': expected {definition, input}, found %s",
+                       node_kind_name(node->kind));
+        return;
+    }
+    compiler_check_keys(compiler, node, starts_keys);
+    if (!read_started(compiler, node) || !check_given(compiler, given))
+        return;
+    buf_init(&text, compiler->scope->arena.heap, LIMIT_TEXT);
+    json_open(&text, '{');
+    json_key(&text, "definition");
+    json_str(&text, node_find(node, "definition")->text);
+    if (given && given->kind == NODE_OBJECT) {
+        json_key(&text, "input");
+        node_print(given, &text);
+    }
+    json_close(&text, '}');
+    *out = buf_keep(&text, &compiler->scope->arena);
+    buf_fini(&text);
+}
+
 static void read_transition(struct compiler *compiler, const struct node *node,
                             struct declared *out)
 {
@@ -88,6 +158,7 @@ static void read_transition(struct compiler *compiler, const struct node *node,
     out->to = read_to(compiler, node);
     read_guard(compiler, node, &out->guard);
     out->requires_reason = read_requires_reason(compiler, node);
+    read_starts(compiler, node, &out->starts);
     compiler_check_keys(compiler, node, known_keys);
 }
 

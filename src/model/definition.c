@@ -169,6 +169,10 @@ static void print_transition(const struct transition *transition, struct buf *ou
         json_key(out, "requires_reason");
         json_bool(out, true);
     }
+    if (transition->starts.data) {
+        json_key(out, "starts");
+        json_raw(out, transition->starts);
+    }
     if (transition->by_engine) {
         json_key(out, "by");
         json_text(out, "engine");

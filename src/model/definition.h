@@ -34,6 +34,7 @@ struct transition {
     str guard; /* data NULL: none */
     bool requires_reason;
     bool by_engine; /* a caller who fires it gets invalid-transition */
+    str starts;     /* machines: JSON {definition, input}: started with it; data NULL: nothing */
 };
 
 /* When `state` has been held for `after_ms`, `transition` is fired; machines alone have them. */

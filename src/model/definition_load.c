@@ -100,7 +100,11 @@ static bool load_transition(const struct loading *loading, const struct node *no
     const struct definition *definition = loading->definition;
     const struct node *guard = node_find(node, "guard"), *by = node_find(node, "by");
     const struct node *reason = node_find(node, "requires_reason");
+    const struct node *starts = node_find(node, "starts");
+    const struct node *started = node_find(starts, "definition");
 
+    if (starts && (!started || started->kind != NODE_STRING))
+        return false;
     if (!read_u32(node_find(node, "from"), &out->from) || out->from >= definition->state_count)
         return false;
     if (!read_u32(node_find(node, "to"), &out->to) || out->to >= definition->state_count)
@@ -114,6 +118,7 @@ static bool load_transition(const struct loading *loading, const struct node *no
     if ((reason && reason->kind != NODE_BOOL) || (by && !str_is(by->text, "engine")))
         return false;
     out->requires_reason = reason && reason->truth;
+    out->starts = starts ? starts->raw : STR_NONE;
     out->by_engine = by != NULL;
     return true;
 }

@@ -11,17 +11,15 @@ LINES = [letter + str(number) for letter, first, last in (("D", 1, 46), ("A", 1,
 # A24-A33 are tasks over MCP and validation as a workflow: not machines, and not built yet.
 NOT_TESTED = {
     "D46": "a list of what the machine does not do; there is nothing to see of it",
-    "A9": "handlers on transitions are not built: a machine's transition has no code of its own, a flow's steps do",
     "A10": "compensation is a reserved word, refused until it is built",
     "A36": "a list of what the seed leaves out",
-    "A41": "hooks on transitions are not built, see A9",
     "E32": "a comparison with doing it by hand: each of its claims is another line of E",
     "E33": "a list of what it is not for; there is nothing to see of it",
     "B46": "a list of what the seed leaves out",
     "C32": "tables of the seed's SQL runner; ours are on docs/format.md",
     "C40": "pruning a tree in memory; a plan is compiled and never changed",
 }
-CITATION = re.compile(r"\b([A-E])(\d+)(?:\s?[-\u2013]\s?\1?(\d+))?\b")
+CITATION = re.compile(r"\b([A-EX])(\d+)(?:\s?[-\u2013]\s?\1?(\d+))?\b")
 NAME = re.compile(r"TEST\(\w+,\s*(\w+)\)|def test_(\w+)\(")  # b14_b15_a_join_happens_once
 ITSELF = "tests/house/run_citations.py"
 
@@ -33,7 +31,7 @@ def cited_in(text):
             yield letter + str(number)
     for names in NAME.findall(text):
         for word in "".join(names).split("_"):
-            if re.fullmatch(r"[a-d]\d+", word):
+            if re.fullmatch(r"[a-ex]\d+", word):
                 yield word.upper()
 
 

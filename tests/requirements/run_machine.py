@@ -190,7 +190,7 @@ def test_the_same_fire_twice_is_two_entries_or_a_rejection(web):
 
 
 def test_an_actor_is_supplied_or_not_and_never_blank(web):
-    """D27, D33"""
+    """D27, D33, X16"""
     lamp = Machine(web, declaration=LAMP)
     lamp.fire("press")
     lamp.fire("press", actor_ref=None)

@@ -39,7 +39,7 @@ TEST(ids, what_is_printed_is_parsed_again)
     }
 }
 
-TEST(ids, later_numbers_sort_later)
+TEST(ids, later_numbers_sort_later) /* X10 */
 {
     static const uint8_t high[ID_RANDOM_SIZE] = { 255 }, low[ID_RANDOM_SIZE] = { 0 };
     char earlier[ID_SIZE + 1], later[ID_SIZE + 1];

@@ -14,7 +14,7 @@ static void expect_time(const char *text, int64_t at_ms, const char *printed)
     EXPECT_TEXT(out, printed);
 }
 
-TEST(time, instants_are_read_at_any_offset_and_printed_in_utc)
+TEST(time, instants_are_read_at_any_offset_and_printed_in_utc) /* X12 */
 {
     expect_time("1970-01-01T00:00:00Z", 0, "1970-01-01T00:00:00.000Z");
     expect_time("2026-05-01T00:00:00.000Z", 1777593600000, "2026-05-01T00:00:00.000Z");

@@ -1,0 +1,113 @@
+"""What a transition of a machine starts (A9): once, in the commit of the entry, also after a death."""
+import signal
+
+from web import Web, harness
+
+TESTS = {"name": "tests", "do": [{"action": "set", "payload": {"batch": "{{input.event.instance_id}}", "method": "{{input.method}}"}},
+                                 {"name": "look", "external": True}]}
+SWEEP = {"name": "sweep", "do": [{"action": "set", "payload": {"why": "{{input.event.reason}}"}}]}
+BATCH = {"name": "batch", "states": ["sampled", "testing", "released", "aborted"], "initial_state": "sampled",
+         "terminal_states": ["released", "aborted"], "terminal_kinds": {"released": "success", "aborted": "cancel"},
+         "transitions": [
+             {"from_state": "sampled", "action": "begin-testing", "to_state": "testing",
+              "starts": {"definition": "tests", "input": {"method": "hplc"}}},
+             {"from_state": "testing", "action": "release", "to_state": "released"},
+             {"from_state": "*", "action": "abort", "to_state": "aborted", "starts": {"definition": "sweep@1"}}]}
+
+
+def server(shell, *words):
+    child, address = shell.serve(*words)
+    web = Web(address)
+    web.child = child
+    for flow in (TESTS, SWEEP, BATCH):
+        web.expect(201, "PUT", "/v1/definitions/" + flow["name"], flow)
+    return web
+
+
+def started(shell, web, definition, count=1):
+    def found():
+        return web.get("/v1/instances?definition=" + definition).json["instances"]
+    shell.wait_for(lambda: len(found()) >= count)
+    assert len(found()) == count, found()
+    return found()
+
+
+def test_a9_a_transition_starts_a_flow_which_is_told_what_has_happened(shell):
+    web = server(shell)
+    id = web.create(definition="batch", actor_ref="ann", subject_ref="B-7", correlation_id="C-1")
+    web.expect(200, "POST", "/v1/instances/%s/fire" % id, {"action": "begin-testing", "actor_ref": "bob", "payload": {"lot": 1.50}})
+    (flow,) = started(shell, web, "tests")
+    whole = web.get("/v1/instances/" + flow["instance_id"]).json
+    assert (whole["subject_ref"], whole["correlation_id"]) == ("B-7", "C-1"), whole
+    assert whole["instance_metadata"] == {"started_by": {"instance_id": id, "sequence_number": 1}}
+    assert whole["input"] == {"method": "hplc", "event": {
+        "instance_id": id, "sequence_number": 1, "action": "begin-testing", "from_state": "sampled", "to_state": "testing",
+        "actor_ref": "bob", "payload": {"lot": 1.5}}}
+    steps = web.get("/v1/instances/%s/steps" % flow["instance_id"]).json["steps"]
+    assert steps[0]["result"] == {"batch": id, "method": "hplc"}
+    assert web.get("/v1/alarms").json["alarms"] == []
+    assert web.get("/v1/instances/%s/current" % id).json["current_state"] == "testing"
+    shell.stop(web.child)
+    shell.pawl("verify")
+
+
+def test_a9_a_fire_that_is_refused_or_repeated_starts_nothing_more(shell):
+    web = server(shell)
+    id = web.create(definition="batch")
+    path = "/v1/instances/%s/fire" % id
+    assert web.post(path, {"action": "release"}).reason == "invalid-transition"
+    for _ in range(3):
+        web.expect(200, "POST", path, {"action": "begin-testing"}, {"Idempotency-Key": "one"})
+    assert web.post(path, {"action": "begin-testing"}).reason == "invalid-transition"
+    started(shell, web, "tests")
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % id, {"reason": "spoilt"})
+    (sweep,) = started(shell, web, "sweep")
+    shell.wait_for(lambda: web.get("/v1/instances/" + sweep["instance_id"]).json["status"] == "completed")
+    assert web.get("/v1/instances/%s/steps" % sweep["instance_id"]).json["steps"][0]["result"] == {"why": "spoilt"}
+    started(shell, web, "tests")
+
+
+def test_a9_what_was_to_be_started_is_started_once_after_a_death(shell):
+    web = server(shell)
+    ids = [web.create(definition="batch") for _ in range(20)]
+    for id in ids:
+        web.expect(200, "POST", "/v1/instances/%s/fire" % id, {"action": "begin-testing"})
+    shell.stop(web.child, signal.SIGKILL, expect=-9)
+    child, address = shell.serve()
+    web = Web(address)
+    flows = started(shell, web, "tests", 20)
+    told = [web.get("/v1/instances/" + flow["instance_id"]).json["input"]["event"]["instance_id"] for flow in flows]
+    assert sorted(told) == sorted(ids)
+    shell.stop(child)
+    shell.pawl("verify")
+
+
+def test_a41_what_cannot_be_started_is_told_and_the_machine_stands_where_it_was_fired_to(shell):
+    child, address = shell.serve("--log-format", "logfmt")
+    web = Web(address)
+    web.expect(201, "PUT", "/v1/definitions/batch", BATCH)
+    id = web.create(definition="batch")
+    web.expect(200, "POST", "/v1/instances/%s/fire" % id, {"action": "begin-testing"})
+    shell.wait_for(lambda: web.get("/v1/alarms").json["alarms"] == [])
+    assert web.get("/v1/instances/%s/current" % id).json["current_state"] == "testing"
+    child.send_signal(signal.SIGTERM)
+    assert "no definition 'tests'" in child.communicate(timeout=60)[1].decode()
+
+
+def test_a_machine_whose_starts_are_wrong_is_refused_with_the_place(shell):
+    web = server(shell)
+
+    def put(starts):
+        bad = dict(BATCH, transitions=[dict(BATCH["transitions"][0], starts=starts), BATCH["transitions"][1]])
+        return web.expect(422, "PUT", "/v1/definitions/batch", bad).json["detail"]
+
+    assert "expected {definition, input}, found a string" in put("tests")
+    assert "found no 'definition'" in put({"input": {}})
+    assert "expected name or name@version, found 'a b'" in put({"definition": "a b"})
+    assert "expected name or name@version, found 'a@0'" in put({"definition": "a@0"})
+    assert "'input': expected an object, found an array" in put({"definition": "a", "input": []})
+    assert "'event' is filled in when it is started" in put({"definition": "a", "input": {"event": 1}})
+
+
+if __name__ == "__main__":
+    harness.main(dict(globals()))
