@@ -4,13 +4,13 @@
 // held against the best of the others.
 
 import { fork } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { cpuSeconds } from "./cpu.mjs";
 import { STEPS } from "./turn.mjs";
 
+const PATIENCE = 60000; // milliseconds that a side may be late
 const PAUSE = 500; // milliseconds between turns: what the last side left to do behind its answers is done
 const GATE = 3, STRETCH = 10; // DESIGN.md, section 7
 
@@ -26,18 +26,21 @@ function parse(words) {
 
 async function ask(side, question) {
     side.child.send(question);
-    return answer(side);
+    return answer(side, question.milliseconds);
 }
 
-async function answer(side) {
-    const gone = once(side.child, "exit").then(([code]) => Promise.reject(new Error(`the side of ${side.name} has ended with ${code}`)));
-    const [told] = await Promise.race([once(side.child, "message"), gone]);
-    return told;
+/** Its next message; an error if it ends or stalls instead. */
+function answer(side, milliseconds = 0) {
+    return new Promise((resolve, reject) => {
+        const fail = (what) => reject(new Error(`the side of ${side.name} ${what}`));
+        const late = setTimeout(() => fail("does not answer"), milliseconds + PATIENCE);
+        const exit = (code) => fail("has ended with " + code);
+        side.child.once("exit", exit).once("message", (told) => (clearTimeout(late), side.child.off("exit", exit), resolve(told)));
+    });
 }
 
 async function start(side) {
     side.child = fork(new URL(side.name + ".mjs", import.meta.url), side.words, { stdio: ["ignore", 2, 2, "ipc"] });
-    side.child.setMaxListeners(0);
     await answer(side);
 }
 

@@ -215,18 +215,19 @@ export class Fail extends Error {
  *
  * At most `places` steps are under way. A tool is called with (args, step); what it returns is the step's result (any JSON), what it throws its
  * error. A step may be given twice, after a crash or a lost lease: step.idempotency_key is the same then. step.lost() tells a long tool that
- * its lease is gone. */
+ * its lease is gone. `answered` hears what came of each answer: {status} if it was recorded, {reason, detail} if it was refused. */
 export class Worker {
-    /** @param {Pawl} pawl @param {{name?: string, places?: number, lease?: string, wait?: string}} [options] */
-    constructor(pawl, { name = `${os.hostname()}-${process.pid}`, places = 8, lease = "60s", wait = "5s" } = {}) {
+    /** @param {Pawl} pawl @param {{name?: string, places?: number, lease?: string, wait?: string, answered?: (step: ClaimedStep, outcome: Answered) => void}} [options] */
+    constructor(pawl, { name = `${os.hostname()}-${process.pid}`, places = 8, lease = "60s", wait = "5s", answered = () => {} } = {}) {
         this.pawl = pawl;
         this.name = name;
         this.places = places;
         this.lease = lease;
         this.wait = wait;
+        this.answered = answered;
         this._tools = new Map();
         this._held = new Map(); // step_id -> the claimed step
-        this._answers = []; // to be sent
+        this._answers = []; // {step, answer} to be sent
         this._free = places;
         this._stopping = false;
         this._changed = () => {};
@@ -312,7 +313,7 @@ export class Worker {
         } catch (error) {
             answer = error instanceof Fail ? { error: error.error, retry: error.retry } : { error: { type: error?.name, message: String(error?.message ?? error) } };
         }
-        this._answers.push({ step_id: step.step_id, lease: step.lease, ...answer });
+        this._answers.push({ step, answer: { step_id: step.step_id, lease: step.lease, ...answer } });
         this._tell();
     }
 
@@ -328,17 +329,20 @@ export class Worker {
         }
     }
 
-    async _send(answers) {
-        const reserved = this._stopping ? 0 : answers.length;
-        let steps = [];
+    async _send(done) {
+        const reserved = this._stopping ? 0 : done.length;
+        let steps = [], results;
         try {
-            ({ steps } = await this.pawl._call("POST", "/v1/steps/complete", {}, {}, { steps: answers, claim: reserved ? this._claim(reserved, "0s") : undefined }));
+            ({ steps, results } = await this.pawl._call("POST", "/v1/steps/complete", {}, {},
+                { steps: done.map(({ answer }) => answer), claim: reserved ? this._claim(reserved, "0s") : undefined }));
         } catch (error) { // nobody took them: their leases run out, and they are begun again
             if (!(error instanceof PawlError)) throw error;
+            results = done.map(({ step }) => ({ step_id: step.step_id, reason: error.reason, detail: error.detail }));
         }
-        for (const { step_id } of answers) this._held.delete(step_id);
-        this._free += answers.length - reserved;
+        for (const { step } of done) this._held.delete(step.step_id);
+        this._free += done.length - reserved;
         this._take(steps, reserved);
+        done.forEach(({ step }, i) => this.answered(step, results[i]));
     }
 
     async _beat() {

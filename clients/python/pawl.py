@@ -222,15 +222,17 @@ class Worker:
 
     Tools run on `threads` threads and are called with (args, step); what they return is the step's result (any JSON), what they raise its
     error. A step may be given twice, after a crash or a lost lease: step["idempotency_key"] is the same then. step["lost"]() tells a long
-    tool that its lease is gone."""
+    tool that its lease is gone. `answered` hears what came of each answer: {"status"} if it was recorded, {"reason", "detail"} if it was
+    refused."""
 
-    def __init__(self, pawl: Pawl, *, name: str | None = None, threads: int = 8, lease: str = "60s", wait: float = 5.0):
+    def __init__(self, pawl: Pawl, *, name: str | None = None, threads: int = 8, lease: str = "60s", wait: float = 5.0,
+                 answered: Callable[[Any, Any], None] = lambda step, outcome: None):
         self.pawl, self.name, self.lease, self.wait = pawl, name or "%s-%d" % (socket.gethostname(), os.getpid()), lease, wait
-        self.threads = threads
+        self.threads, self.answered = threads, answered
         self._tools: dict[str, Callable[[Any, Any], Any]] = {}
         self._change = threading.Condition()
         self._free = threads                                           # places
-        self._answers: list[Any] = []                                  # to be sent
+        self._answers: list[Any] = []                                  # (step, answer) to be sent
         self._todo: list[Any] = []                                     # steps to begin
         self._held: dict[str, dict[str, Any]] = {}                     # step_id -> the claimed step
         self._stopping = self._done = False
@@ -307,7 +309,7 @@ class Worker:
                 step = self._todo.pop(0)
             answer = self._answer(step)
             with self._change:
-                self._answers.append({"step_id": step["step_id"], "lease": step["lease"], **answer})
+                self._answers.append((step, {"step_id": step["step_id"], "lease": step["lease"], **answer}))
                 self._change.notify_all()
 
     def _answer(self, step: Any) -> dict[str, Any]:
@@ -329,22 +331,25 @@ class Worker:
                     self._change.wait(0.2)
                 if self._is_over():
                     return
-                answers, self._answers = self._answers[:1000], self._answers[1000:]
-                reserved = 0 if self._stopping else len(answers)
-            self._send(answers, reserved)
+                done, self._answers = self._answers[:1000], self._answers[1000:]
+                reserved = 0 if self._stopping else len(done)
+            self._send(done, reserved)
 
-    def _send(self, answers: list[Any], reserved: int) -> None:
-        body = {"steps": answers, "claim": self._claim(reserved, 0) if reserved else None}
+    def _send(self, done: list[Any], reserved: int) -> None:
+        body = {"steps": [answer for _, answer in done], "claim": self._claim(reserved, 0) if reserved else None}
         steps: list[Any] = []
         try:
-            steps = self.pawl._call("POST", "/v1/steps/complete", {}, {}, body)["steps"]
-        except PawlError:  # nobody took them: their leases run out, and they are begun again
-            pass
+            turn = self.pawl._call("POST", "/v1/steps/complete", {}, {}, body)
+            steps, results = turn["steps"], turn["results"]
+        except PawlError as error:  # nobody took them: their leases run out, and they are begun again
+            results = [{"step_id": step["step_id"], "reason": error.reason, "detail": error.detail} for step, _ in done]
         with self._change:
-            for answer in answers:
-                self._held.pop(answer["step_id"], None)
-            self._free += len(answers) - reserved
+            for step, _ in done:
+                self._held.pop(step["step_id"], None)
+            self._free += len(done) - reserved
         self._take(steps, reserved)
+        for (step, _), outcome in zip(done, results):
+            self.answered(step, outcome)
 
     def _beating(self) -> None:
         pause = _seconds(self.lease) / 3

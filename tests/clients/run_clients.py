@@ -270,5 +270,24 @@ def test_failures_leases_and_a_graceful_stop(shell):
         assert steps_of(pawl, lasting) == [("done", 1, "kept")], (language, steps_of(pawl, lasting))
 
 
+def test_a_worker_hears_whether_its_answer_was_recorded_or_refused(shell):
+    server = Server(shell)
+    pawl = client.Pawl(server.address)
+    pawl.definition_put("chain", CHAIN)
+    pawl.definition_put("long", "steps:\n  start: {name: l, tool: long, retry: {max: 1}, done: true}\n")
+    for language in LANGUAGES:
+        hands = Hands(shell, server.address, language)
+        worker, heard = hands.hire(), pathlib.Path(str(hands.notes) + ".answered")
+        heard.unlink(missing_ok=True)
+        pawl.instance_create(definition="chain")
+        shell.wait_for(lambda: heard.exists() and heard.read_text() == "note done\n" * 3)
+        lasting = pawl.instance_create(definition="long")["instance_id"]
+        shell.wait_for(lambda: pawl.instance_steps(lasting)["steps"][0]["status"] == "running")
+        pawl.instance_cancel(lasting)
+        shell.wait_for(lambda: "long lease-lost\n" in heard.read_text())
+        worker.terminate()
+        assert worker.wait(60) == 0, worker.stderr.read()
+
+
 if __name__ == "__main__":
     harness.main(globals())

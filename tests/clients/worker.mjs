@@ -4,7 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Fail, Pawl, Worker } from "../../clients/node/pawl.mjs";
 
 const [url, file] = process.argv.slice(2);
-const worker = new Worker(new Pawl(url), { lease: "1s", wait: "500ms" });
+const answered = (step, outcome) => appendFileSync(file + ".answered", `${step.tool} ${outcome.status ?? outcome.reason}\n`);
+const worker = new Worker(new Pawl(url), { lease: "1s", wait: "500ms", answered });
 
 worker.tool("note", (args, step) => {
     appendFileSync(file, step.idempotency_key + "\n");

@@ -7,7 +7,14 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "clients/python"))
 from pawl import Fail, Pawl, Worker  # noqa: E402
 
-worker = Worker(Pawl(sys.argv[1]), lease="1s", wait=0.5)
+
+
+def answered(step, outcome):
+    with open(sys.argv[2] + ".answered", "a") as heard:
+        heard.write("%s %s\n" % (step["tool"], outcome.get("status") or outcome["reason"]))
+
+
+worker = Worker(Pawl(sys.argv[1]), lease="1s", wait=0.5, answered=answered)
 notes = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
 
