@@ -35,8 +35,7 @@ pawl_status decision_record(struct engine *engine, struct scope *scope, struct h
         if (status)
             return batch_spoil(engine, scope, status);
         if (!draft->keep.data)
-            live_from_draft(engine, head, draft,
-                            definition->states[head->state].terminal != TERMINAL_NOT);
+            live_from_draft(engine, head, definition, draft);
     }
     return PAWL_OK;
 }

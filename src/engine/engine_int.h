@@ -188,8 +188,8 @@ void family_fini(struct engine *engine);
 pawl_status family_look(struct engine *engine, struct scope *scope, uint64_t parent);
 
 /* live.c */
-void live_from_draft(struct engine *engine, struct head *head, const struct draft *draft,
-                     bool is_terminal);
+void live_from_draft(struct engine *engine, struct head *head, const struct definition *definition,
+                     const struct draft *draft);
 pawl_status fire_check_late(struct engine *engine, struct scope *scope,
                             const struct fire_args *args, uint64_t instance, uint32_t seq,
                             int64_t at_ms);

@@ -91,16 +91,31 @@ static bool comes_back(const struct draft *draft, uint32_t at)
     return gone && str_eq(gone->state, effect->state);
 }
 
-void live_from_draft(struct engine *engine, struct head *head, const struct draft *draft,
-                     bool is_terminal)
+/* What an instance that ends may have left: looking for rows is most of what taking them away
+ * costs. */
+static unsigned rows_of(struct engine *engine, const struct head *head,
+                        const struct definition *definition)
+{
+    unsigned rows =
+        definition->kind == KIND_MACHINE ? ROWS_TIMERS : ROWS_STEPS | ROWS_TIMERS | ROWS_WAITS;
+
+    if (family_is_possible(engine, definition))
+        rows |= ROWS_CHILDREN;
+    return head->flags & HEAD_PAUSED ? rows | ROWS_PAUSE : rows;
+}
+
+void live_from_draft(struct engine *engine, struct head *head, const struct definition *definition,
+                     const struct draft *draft)
 {
     struct batch *batch = &engine->batch;
 
-    if (is_terminal) {
-        head->flags &= (uint8_t)~HEAD_PAUSED;
+    if (definition->states[head->state].terminal != TERMINAL_NOT) {
         ASSERT(batch->live_count < batch->live_capacity);
         batch->live[batch->live_count++] =
-            (struct live_change){ .kind = LIVE_CLEAR, .instance = head->instance };
+            (struct live_change){ .kind = LIVE_CLEAR,
+                                  .instance = head->instance,
+                                  .rows = rows_of(engine, head, definition) };
+        head->flags &= (uint8_t)~HEAD_PAUSED;
         return;
     }
     for (uint32_t i = 0; i < draft->effects.count; i++) {

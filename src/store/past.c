@@ -76,7 +76,7 @@ static struct past_record *add_record(struct gather *gather)
     return &past->records[past->record_count++];
 }
 
-/* Back to the entry that tells of the snapshot, or to the first record. */
+/* Back to the entry that tells of the snapshot, or to the first entry. */
 static pawl_status gather_records(struct gather *gather)
 {
     struct past *past = gather->past;
@@ -95,8 +95,8 @@ static pawl_status gather_records(struct gather *gather)
             status = gather_text(gather, next->record.payload, &next->payload);
         if (status)
             return status;
-        if (past->snapshot.text.data && next->record.what >= 0 &&
-            next->record.seq <= past->snapshot.seq)
+        if (next->record.what >= 0 &&
+            next->record.seq <= (past->snapshot.text.data ? past->snapshot.seq : 1))
             break;
         pos = next->record.prev;
     }

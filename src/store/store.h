@@ -55,6 +55,9 @@ enum live_change_kind { LIVE_STEP_PUT, LIVE_STEP_DELETE /* with its timers, wait
                         LIVE_PAUSE_PUT, LIVE_PAUSE_DELETE, LIVE_CHILD_PUT,
                         LIVE_CHILD_ENDED /* this instance; nobody may wait for it */,
                         LIVE_CLEAR /* all of the instance's, but not that it is a child */ };
+/* LIVE_CLEAR: rows that there may be; the others need not be looked for. */
+enum live_rows { ROWS_STEPS = 1, ROWS_TIMERS = 2, ROWS_WAITS = 4, ROWS_CHILDREN = 8, ROWS_PAUSE = 16,
+                 ROWS_ALL = 31 };
 struct live_change {
     enum live_change_kind kind;
     uint64_t instance;
@@ -69,6 +72,7 @@ struct live_change {
     str value;                   /* WAIT_PUT: what a broadcast's filter is compared with, or none */
     uint64_t child;              /* CHILD_PUT: its number; `instance` is its parent's */
     bool abandon;                /* CHILD_PUT: it outlives its parent */
+    unsigned rows;               /* CLEAR: of enum live_rows; 0 is all */
 };
 
 /* Which children are asked for: all that is not 0 must match. */
@@ -96,7 +100,7 @@ struct past {
     str input, creator;
     struct snapshot_row snapshot; /* text.data NULL: none, or too few entries to look for one */
     struct past_record *records;  /* the last one first, back to the entry of the snapshot or to the
-                                   * first record; at most PAST_RECORDS */
+                                   * first one; at most PAST_RECORDS */
     uint32_t record_count;
 };
 #define PAST_RECORDS 1024u

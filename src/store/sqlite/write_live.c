@@ -141,23 +141,27 @@ static pawl_status delete_one_step(struct connection *writer, struct scope *scop
     return status;
 }
 
-static pawl_status clear(struct connection *writer, struct scope *scope, uint64_t instance)
+static pawl_status clear(struct connection *writer, struct scope *scope, uint64_t instance,
+                         unsigned rows)
 {
     static const struct {
+        enum live_rows rows;
         enum statement id;
         const char *text;
     } tables[] = {
-        { STATEMENT_CLEAR_STEPS, "DELETE FROM pawl_step WHERE inst = ?1" },
-        { STATEMENT_CLEAR_TIMERS, "DELETE FROM pawl_timer WHERE inst = ?1" },
-        { STATEMENT_CLEAR_WAITS, "DELETE FROM pawl_wait WHERE inst = ?1" },
-        { STATEMENT_CLEAR_CHILDREN, "DELETE FROM pawl_child WHERE inst = ?1" },
-        { STATEMENT_CLEAR_PAUSE, delete_pause },
+        { ROWS_STEPS, STATEMENT_CLEAR_STEPS, "DELETE FROM pawl_step WHERE inst = ?1" },
+        { ROWS_TIMERS, STATEMENT_CLEAR_TIMERS, "DELETE FROM pawl_timer WHERE inst = ?1" },
+        { ROWS_WAITS, STATEMENT_CLEAR_WAITS, "DELETE FROM pawl_wait WHERE inst = ?1" },
+        { ROWS_CHILDREN, STATEMENT_CLEAR_CHILDREN, "DELETE FROM pawl_child WHERE inst = ?1" },
+        { ROWS_PAUSE, STATEMENT_CLEAR_PAUSE, delete_pause },
     };
     pawl_status status = PAWL_OK;
 
     for (size_t i = 0; i < sizeof tables / sizeof *tables && status == PAWL_OK; i++) {
         sqlite3_stmt *statement;
 
+        if (!(rows & tables[i].rows))
+            continue;
         status = statement_get(writer, scope, tables[i].id, tables[i].text, &statement);
         if (status != PAWL_OK)
             return status;
@@ -191,7 +195,7 @@ static pawl_status write_change(struct connection *writer, struct scope *scope,
     case LIVE_CHILD_ENDED:
         return end_one_child(writer, scope, change->instance);
     case LIVE_CLEAR:
-        return clear(writer, scope, change->instance);
+        return clear(writer, scope, change->instance, change->rows ? change->rows : ROWS_ALL);
     }
     panic_at(__FILE__, __LINE__, "a live change of no kind");
 }
