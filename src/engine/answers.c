@@ -102,8 +102,10 @@ pawl_status engine_step_send_all(struct engine *engine, struct scope *scope,
                                  struct step_answer *answers, uint32_t count)
 {
     struct mail *mails = ARENA_ARRAY(&scope->arena, struct mail, count + 1);
+    struct mail **sent = ARENA_ARRAY(&scope->arena, struct mail *, count + 1);
+    uint32_t sent_count = 0;
 
-    if (!mails)
+    if (!mails || !sent)
         return scope_no_memory(scope);
     for (uint32_t i = 0; i < count; i++) {
         mails[i] = (struct mail){ .key = answers[i].key, .may_ride = !answers[i].key };
@@ -113,10 +115,10 @@ pawl_status engine_step_send_all(struct engine *engine, struct scope *scope,
         mails[i].status = address(engine, &mails[i].own, &answers[i], &mails[i]);
         mails[i].is_done = mails[i].status != PAWL_OK;
         if (!mails[i].status)
-            mails[i].status = PAWL_NO_MEMORY; /* until it is known */
+            sent[sent_count++] = &mails[i];
     }
     pthread_mutex_lock(&engine->lock);
-    mail_deliver_all(engine, mails, count);
+    mail_deliver_all(engine, sent, sent_count);
     for (uint32_t i = 0; i < count; i++)
         while (!mails[i].is_done)
             if (!engine_pump(engine))

@@ -202,6 +202,8 @@ void actor_free(struct engine *engine, struct actor *actor);
 pawl_status actor_adopt(struct engine *engine, struct actor *actor); /* lock held */
 struct actor *actor_get(struct engine *engine, uint64_t instance); /* lock held; NULL: no memory */
 pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor);
+void actors_load(struct engine *engine, struct actor *const *actors,
+                 uint32_t count); /* those whose turn is ours; a hint: no failure is told */
 pawl_status head_row_now(struct engine *engine, struct scope *scope, uint64_t instance,
                          struct head_row *out); /* as an owner knows it, or the store */
 
@@ -326,7 +328,7 @@ uint32_t tickets_count(const struct engine *engine); /* that wait; lock held */
 int64_t mail_retry_ms(const struct engine *engine);
 void mail_deliver(struct engine *engine, struct actor *actor, struct mail *mail);
 /* Those that are not done, before any of them is decided, and to the drain together; lock held. */
-void mail_deliver_all(struct engine *engine, struct mail *mails, uint32_t count);
+void mail_deliver_all(struct engine *engine, struct mail *const *mails, uint32_t count);
 void steps_fini(struct engine *engine);
 void *steps_thread(void *engine);
 

@@ -136,6 +136,7 @@ struct intern_table {
 #define MAILS_SPARED     256u /* a broadcast's worth, and no more than four megabytes of them */
 #define SPARE_BYTES      (16u << 10)  /* a mail that took more gives it back */
 #define ACTORS_KEPT      4096u        /* remembered; more only while they are busy */
+#define ACTORS_AT_ONCE   64u          /* restored with one look at the store */
 #define ACTORS_LET_GO    64u          /* at once, past that */
 #define ACTOR_BYTES      (256u << 10) /* an actor's arena is rebuilt when it has grown past this */
 #define SNAPSHOT_BYTES   4096u  /* history since the last snapshot before the next is worth it */

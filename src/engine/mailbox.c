@@ -354,24 +354,48 @@ void mail_deliver(struct engine *engine, struct actor *actor, struct mail *mail)
     take_turn(engine, actor, NULL);
 }
 
-void mail_deliver_all(struct engine *engine, struct mail *mails, uint32_t count)
+/* Those whose turn is ours, restored together as far as they have to be. Lock held, not meanwhile.
+ */
+static void load_all(struct engine *engine, struct actor *mine)
 {
-    struct actor *mine = NULL; /* those whose turn is ours now */
+    while (mine) {
+        struct actor *some[ACTORS_AT_ONCE];
+        uint32_t count = 0;
+
+        for (; mine && count < ACTORS_AT_ONCE; mine = mine->next_runnable)
+            some[count++] = mine;
+        pthread_mutex_unlock(&engine->lock);
+        actors_load(engine, some, count);
+        pthread_mutex_lock(&engine->lock);
+    }
+}
+
+/* True: the turn of its actor is ours now. */
+static bool put_first(struct engine *engine, struct mail *mail, struct actor **out)
+{
+    struct actor *actor = actor_get(engine, mail->instance);
+
+    if (!actor) {
+        finish_mail(engine, mail, PAWL_NO_MEMORY);
+        return false;
+    }
+    put_mail(actor, mail);
+    *out = actor;
+    return !actor->busy;
+}
+
+void mail_deliver_all(struct engine *engine, struct mail *const *mails, uint32_t count)
+{
+    struct actor *mine = NULL, *actor;
     struct request *gathered = NULL;
 
-    for (uint32_t i = 0; i < count; i++) {
-        struct actor *actor = mails[i].is_done ? NULL : actor_get(engine, mails[i].instance);
-
-        mails[i].is_done = !actor;
-        if (!actor)
-            continue;
-        put_mail(actor, &mails[i]);
-        if (actor->busy)
-            continue;
-        actor->busy = true;
-        actor->next_runnable = mine;
-        mine = actor;
-    }
+    for (uint32_t i = 0; i < count; i++)
+        if (put_first(engine, mails[i], &actor)) {
+            actor->busy = true;
+            actor->next_runnable = mine;
+            mine = actor;
+        }
+    load_all(engine, mine);
     while (mine) {
         struct actor *next = mine->next_runnable;
 

@@ -215,13 +215,11 @@ pawl_status head_row_now(struct engine *engine, struct scope *scope, uint64_t in
                : store_head(engine->store, scope, instance, trust_rows, out);
 }
 
-static pawl_status read_past(struct engine *engine, struct scope *scope, uint64_t instance,
-                             struct past *out)
+static void ask_for(struct engine *engine, uint64_t instance, struct past *out,
+                    struct past_query *query)
 {
-    struct head_row known;
-    bool trust_rows, is_known = head_is_known(engine, instance, &known, &trust_rows);
-
-    return store_past(engine->store, scope, instance, is_known ? &known : NULL, trust_rows, out);
+    *query = (struct past_query){ .instance = instance, .out = out };
+    query->is_known = head_is_known(engine, instance, &query->head, &query->trust_rows);
 }
 
 /* What the drain would have to read again. As long as the actor is remembered its head does not
@@ -274,44 +272,83 @@ static pawl_status restore_standing(struct engine *engine, struct scope *scope, 
     return actor->arena.failed ? scope_no_memory(scope) : PAWL_OK;
 }
 
-static pawl_status restore(struct engine *engine, struct scope *scope, struct actor *actor)
+static pawl_status restore(struct engine *engine, struct scope *scope, struct actor *actor,
+                           struct past *past, uint32_t generation)
 {
-    uint32_t generation = engine->generation;
-    struct past past;
     struct definition_slot *slot;
-    pawl_status status = read_past(engine, scope, actor->instance, &past);
+    pawl_status status = definitions_get(engine, scope, past->instance.definition, &slot);
 
     if (!status)
-        status = definitions_get(engine, scope, past.instance.definition, &slot);
+        status = check_past(scope, past, slot->definition);
     if (!status)
-        status = check_past(scope, &past, slot->definition);
+        status = restore_standing(engine, scope, actor, past, slot->definition);
     if (!status)
-        status = restore_standing(engine, scope, actor, &past, slot->definition);
+        status = restore_memory(engine, scope, actor, past);
     if (!status)
-        status = restore_memory(engine, scope, actor, &past);
+        status = introduce(engine, scope, actor, &past->instance, slot);
     if (!status)
-        status = introduce(engine, scope, actor, &past.instance, slot);
-    if (!status)
-        learn_head(engine, &past, generation);
+        learn_head(engine, past, generation);
     return status;
+}
+
+static bool is_remembered(const struct engine *engine, const struct actor *actor)
+{
+    return actor->is_loaded && engine->options.own && actor->generation == engine->generation;
+}
+
+static void note_load(struct actor *actor, const struct scope *work, uint32_t generation,
+                      pawl_status status)
+{
+    actor->generation = generation;
+    actor->is_loaded = !status;
+    actor->is_too_large = status == PAWL_NO_MEMORY && (work->arena.is_full || actor->arena.is_full);
 }
 
 /* Make sure what we remember is true. A shared engine can't know, so it looks each time. */
 pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor)
 {
     uint32_t generation = engine->generation;
+    struct past_query query;
+    struct past past;
     struct scope work;
     pawl_status status;
 
-    if (actor->is_loaded && engine->options.own && actor->generation == generation)
+    if (is_remembered(engine, actor))
         return PAWL_OK;
-    actor->generation = generation;
     scope_init(&work, engine->heap, LIMIT_SCOPE);
-    status = restore(engine, &work, actor);
+    ask_for(engine, actor->instance, &past, &query);
+    status = store_pasts(engine->store, &work, &query, 1);
+    if (!status)
+        status = restore(engine, &work, actor, &past, generation);
+    note_load(actor, &work, generation, status);
     if (status)
         scope->error = work.error;
-    actor->is_too_large = status == PAWL_NO_MEMORY && (work.arena.is_full || actor->arena.is_full);
     scope_fini(&work);
-    actor->is_loaded = !status;
     return status;
+}
+
+/* Actors whose turn is ours, with one look at the store. What cannot be restored here is looked at
+ * again, by itself, when its event is decided, and fails there with its words. */
+void actors_load(struct engine *engine, struct actor *const *actors, uint32_t count)
+{
+    struct past_query queries[ACTORS_AT_ONCE];
+    struct past pasts[ACTORS_AT_ONCE];
+    struct actor *asked[ACTORS_AT_ONCE];
+    uint32_t generation = engine->generation, wanted = 0;
+    struct scope work;
+
+    ASSERT(count <= ACTORS_AT_ONCE);
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_remembered(engine, actors[i])) {
+            ask_for(engine, actors[i]->instance, &pasts[wanted], &queries[wanted]);
+            asked[wanted++] = actors[i];
+        }
+    if (wanted < 2 || !engine->options.own)
+        return;
+    scope_init(&work, engine->heap, LIMIT_SCOPE);
+    store_pasts(engine->store, &work, queries, wanted);
+    for (uint32_t i = 0; i < wanted && queries[i].is_read; i++)
+        note_load(asked[i], &work, generation,
+                  restore(engine, &work, asked[i], &pasts[i], generation));
+    scope_fini(&work);
 }

@@ -4,8 +4,9 @@
  * event like any other: the commit that handles it takes its row away, so it fires once. */
 #include "engine/engine_int.h"
 
-#define TIMERS_AT_ONCE 1000u
-#define STUCK_PAUSE_MS 1000
+#define TIMERS_AT_ONCE  1000u
+#define TIMERS_TOGETHER 128u
+#define STUCK_PAUSE_MS  1000
 
 int64_t clock_at(struct engine *engine)
 {
@@ -37,24 +38,57 @@ void timers_note(struct engine *engine, const struct batch *batch)
             engine->next_due_ms = batch->kept[i].row.due_at_ms;
 }
 
-static bool post_timer(struct engine *engine, const struct live_timer *timer,
-                       struct mail_group *group)
+static struct mail *mail_of(struct engine *engine, const struct live_timer *timer,
+                            struct mail_group *group)
 {
     struct mail *mail = mail_new(engine);
 
     if (!mail)
-        return false;
+        return NULL;
+    mail->instance = timer->instance;
     mail->group = group;
     mail->event = (struct event){ .kind = EVENT_TIMER,
                                   .ordinal = timer->ordinal,
                                   .name = arena_str(&mail->own.arena, timer->name),
                                   .actor = STR("pawl/timer") };
-    group->left++;
-    if (mail->event.name.data && engine_mail(engine, timer->instance, mail))
-        return true;
-    group->left--;
+    if (mail->event.name.data)
+        return mail;
     mail_free(engine, mail);
-    return false;
+    return NULL;
+}
+
+/* Together, so that instances that are asleep are restored with one look at the store, and share
+ * commits; not all at once, so that these are written while the next are decided. Lock held. */
+static void post_some(struct engine *engine, const struct live_timer *due, uint32_t count,
+                      struct mail_group *group)
+{
+    struct mail *mails[TIMERS_TOGETHER];
+    uint32_t made = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct mail *mail = mail_of(engine, &due[i], group);
+
+        if (mail)
+            mails[made++] = mail;
+        else
+            group->refused++;
+    }
+    group->left += made;
+    engine->mail_under_way += made;
+    mail_deliver_all(engine, mails, made);
+    engine_ring(engine);
+}
+
+static void post_timers(struct engine *engine, const struct live_timer *due, uint32_t count,
+                        struct mail_group *group)
+{
+    for (uint32_t i = 0; i < count; i += TIMERS_TOGETHER) {
+        uint32_t some = count - i < TIMERS_TOGETHER ? count - i : TIMERS_TOGETHER;
+
+        post_some(engine, due + i, some, group);
+        if (PLANTED(TIMER_TWICE))
+            post_some(engine, due + i, some, group);
+    }
 }
 
 /* Fire what is due now and wait until all of it has been decided and committed. */
@@ -74,12 +108,7 @@ static pawl_status fire_some(struct engine *engine, struct scope *scope, int64_t
     if (status)
         return status;
     pthread_mutex_lock(&engine->lock);
-    for (uint32_t i = 0; i < left; i++) {
-        if (!post_timer(engine, &due[i], &group))
-            group.refused++;
-        if (PLANTED(TIMER_TWICE))
-            post_timer(engine, &due[i], &group);
-    }
+    post_timers(engine, due, left, &group);
     while (group.left)
         if (!engine_pump(engine))
             pthread_cond_wait(&engine->changed, &engine->lock);

@@ -103,27 +103,42 @@ static pawl_status gather_records(struct gather *gather)
     return PAWL_OK;
 }
 
-pawl_status past_gather(const struct past_reads *reads, struct store *store, struct scope *scope,
-                        uint64_t instance, const struct head_row *known, bool trust_rows,
-                        struct past *out)
+static pawl_status gather_one(struct gather *gather, struct past_query *query)
 {
-    struct past past = { 0 };
-    struct gather gather = { .reads = reads, .store = store, .scope = scope, .past = &past };
+    struct past past = { .head = query->head };
     pawl_status status = PAWL_OK;
 
-    if (known)
-        past.head = *known;
-    else
-        status = reads->head(store, scope, instance, trust_rows, &past.head);
+    gather->past = &past;
+    gather->capacity = 0;
+    if (!query->is_known)
+        status = gather->reads->head(gather->store, gather->scope, query->instance,
+                                     query->trust_rows, &past.head);
     if (!status && !head_is_sound(&past.head))
-        status = damaged(scope, "a head");
+        status = damaged(gather->scope, "a head");
     if (!status)
-        status = gather_instance(&gather, instance);
+        status = gather_instance(gather, query->instance);
     if (!status)
-        status = gather_snapshot(&gather, instance);
+        status = gather_snapshot(gather, query->instance);
     if (!status)
-        status = gather_records(&gather);
-    if (!status)
-        *out = past;
+        status = gather_records(gather);
+    if (status)
+        return status;
+    *query->out = past;
+    query->is_read = true;
+    return PAWL_OK;
+}
+
+pawl_status past_gather(const struct past_reads *reads, struct store *store, struct scope *scope,
+                        struct past_query *queries, uint32_t count)
+{
+    struct gather gather = { .reads = reads, .store = store, .scope = scope };
+    size_t begun = scope->arena.used;
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; i < count && !status; i++) {
+        if (i > 0 && scope->arena.used - begun > PAST_BYTES)
+            break;
+        status = gather_one(&gather, &queries[i]);
+    }
     return status;
 }

@@ -19,8 +19,7 @@ struct past_reads {
 };
 
 pawl_status past_gather(const struct past_reads *reads, struct store *store, struct scope *scope,
-                        uint64_t instance, const struct head_row *known, bool trust_rows,
-                        struct past *out);
+                        struct past_query *queries, uint32_t count);
 
 bool record_is_sound(const struct record *record, uint64_t pos); /* store.c */
 bool instance_is_sound(const struct instance_row *row);

@@ -371,16 +371,22 @@ pawl_status store_snapshot(struct store *store, struct scope *scope, uint64_t in
     return status;
 }
 
-pawl_status store_past(struct store *store, struct scope *scope, uint64_t instance,
-                       const struct head_row *known, bool trust_rows, struct past *out)
+pawl_status store_pasts(struct store *store, struct scope *scope, struct past_query *queries,
+                        uint32_t count)
 {
     pawl_status status;
 
-    ASSERT(out);
-    ASSERT(is_number(instance));
-    status = store->ops->past(store, scope, instance, known, trust_rows, out);
-    ASSERT(IMPLIES(status == PAWL_OK, out->instance.number == instance));
-    ASSERT(IMPLIES(status == PAWL_OK, out->record_count <= PAST_RECORDS));
+    ASSERT(count > 0);
+    for (uint32_t i = 0; i < count; i++) {
+        ASSERT(queries[i].out && is_number(queries[i].instance));
+        queries[i].is_read = false;
+    }
+    status = store->ops->pasts(store, scope, queries, count);
+    for (uint32_t i = 0; i < count && queries[i].is_read; i++) {
+        ASSERT(queries[i].out->instance.number == queries[i].instance);
+        ASSERT(queries[i].out->record_count <= PAST_RECORDS);
+    }
+    ASSERT(IMPLIES(status == PAWL_OK, queries[0].is_read));
     return status;
 }
 

@@ -103,7 +103,16 @@ struct past {
                                    * first one; at most PAST_RECORDS */
     uint32_t record_count;
 };
+struct past_query {
+    uint64_t instance;
+    bool is_known;          /* where it stands: in `head`; else as head() says, with trust_rows */
+    bool trust_rows;
+    struct head_row head;
+    struct past *out;
+    bool is_read; /* out: *out is filled in */
+};
 #define PAST_RECORDS 1024u
+#define PAST_BYTES   ((size_t)4 << 20) /* of several at one go; the first is read whatever it takes */
 #define PAST_SHORT   8u /* so many entries are read as soon as a snapshot */
 
 struct kept_change {
@@ -267,11 +276,11 @@ struct store_ops {
                            uint64_t after, uint32_t limit, uint64_t **out, uint32_t *count);
     pawl_status (*snapshot)(struct store *store, struct scope *scope, uint64_t instance,
                             struct snapshot_row *out); /* NOT_KNOWN */
-    /* What head(), instance(), snapshot(), record() and value() say of one instance, at one go; the
-     * snapshot may be newer than the rest. `known`: where the caller knows it to stand; NULL: as
-     * head() says. NOT_KNOWN. */
-    pawl_status (*past)(struct store *store, struct scope *scope, uint64_t instance,
-                        const struct head_row *known, bool trust_rows, struct past *out);
+    /* What head(), instance(), snapshot(), record() and value() say of instances, at one go; a
+     * snapshot may be newer than the rest. Until one fails, which is told (NOT_KNOWN), or there are
+     * PAST_BYTES of them. */
+    pawl_status (*pasts)(struct store *store, struct scope *scope, struct past_query *queries,
+                         uint32_t count);
     pawl_status (*key)(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
                        struct key_row *out); /* NOT_KNOWN */
     pawl_status (*kept)(struct store *store, struct scope *scope, int32_t what, str id,
@@ -354,8 +363,8 @@ pawl_status store_waiting(struct store *store, struct scope *scope, str name, st
                           uint64_t after, uint32_t limit, uint64_t **out, uint32_t *count);
 pawl_status store_snapshot(struct store *store, struct scope *scope, uint64_t instance,
                            struct snapshot_row *out);
-pawl_status store_past(struct store *store, struct scope *scope, uint64_t instance,
-                       const struct head_row *known, bool trust_rows, struct past *out);
+pawl_status store_pasts(struct store *store, struct scope *scope, struct past_query *queries,
+                        uint32_t count);
 pawl_status store_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
                       struct key_row *out);
 pawl_status store_kept(struct store *store, struct scope *scope, int32_t what, str id,

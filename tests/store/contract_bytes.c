@@ -238,15 +238,22 @@ static void expect_past(uint64_t last, uint64_t first, uint32_t count, bool has_
     EXPECT_EQ(past->records[count - 1].record.seq, first);
 }
 
+static pawl_status read_past(struct stand *s, uint64_t instance, bool trust_rows, struct past *out)
+{
+    struct past_query query = { .instance = instance, .trust_rows = trust_rows, .out = out };
+
+    return store_pasts(s->store, s->scope, &query, 1);
+}
+
 STORE_TEST(the_past_of_an_instance_is_all_of_it_where_there_is_no_snapshot)
 {
     struct past past;
 
     make_past(s, 20, 0);
-    EXPECT_OK(store_past(s->store, s->scope, 1, NULL, false, &past));
+    EXPECT_OK(read_past(s, 1, false, &past));
     expect_past(20, 1, 20, false, &past);
     EXPECT_EQ(past.instance.number, 1);
-    EXPECT_EQ(store_past(s->store, s->scope, 2, NULL, false, &past), PAWL_NOT_KNOWN);
+    EXPECT_EQ(read_past(s, 2, false, &past), PAWL_NOT_KNOWN);
 }
 
 STORE_TEST(the_past_of_an_instance_goes_back_to_the_entry_of_its_snapshot)
@@ -254,7 +261,7 @@ STORE_TEST(the_past_of_an_instance_goes_back_to_the_entry_of_its_snapshot)
     struct past past;
 
     make_past(s, 20, 15);
-    EXPECT_OK(store_past(s->store, s->scope, 1, NULL, true, &past));
+    EXPECT_OK(read_past(s, 1, true, &past));
     expect_past(20, 15, 6, true, &past);
     EXPECT_EQ(past.snapshot.seq, 15);
 }
@@ -264,23 +271,61 @@ STORE_TEST(a_short_past_is_read_without_its_snapshot)
     struct past past;
 
     make_past(s, PAST_SHORT, 3);
-    EXPECT_OK(store_past(s->store, s->scope, 1, NULL, false, &past));
+    EXPECT_OK(read_past(s, 1, false, &past));
     expect_past(PAST_SHORT, 1, PAST_SHORT, false, &past);
 }
 
 STORE_TEST(a_past_begins_where_the_caller_knows_the_instance_to_stand)
 {
     struct past past;
+    struct past_query query = { .instance = 1, .is_known = true, .out = &past };
     struct record tenth;
 
     make_past(s, 20, 15);
-    EXPECT_OK(store_past(s->store, s->scope, 1, NULL, false, &past));
+    EXPECT_OK(read_past(s, 1, false, &past));
     tenth = past.records[0].record;
     while (tenth.seq > 10)
         EXPECT_OK(store_record(s->store, s->scope, tenth.prev, &tenth));
-    EXPECT_OK(store_past(s->store, s->scope, 1,
-                         &(struct head_row){ .instance = 1, .seq = 10, .pos = tenth.pos }, true,
-                         &past));
+    query.head = (struct head_row){ .instance = 1, .seq = 10, .pos = tenth.pos };
+    EXPECT_OK(store_pasts(s->store, s->scope, &query, 1));
     EXPECT_EQ(past.record_count, 1); /* the snapshot is newer: whoever asks sees that it is */
     EXPECT(past.records[0].record.seq == 10 && past.snapshot.seq == 15);
+}
+
+STORE_TEST(several_pasts_are_read_until_one_is_not_there)
+{
+    struct past pasts[4];
+    struct past_query queries[4];
+    const uint64_t instances[] = { 1, 1, 2, 1 };
+
+    make_past(s, 3, 0);
+    for (int i = 0; i < 4; i++)
+        queries[i] = (struct past_query){ .instance = instances[i], .out = &pasts[i] };
+    EXPECT_EQ(store_pasts(s->store, s->scope, queries, 4), PAWL_NOT_KNOWN);
+    EXPECT(queries[0].is_read && queries[1].is_read && !queries[2].is_read && !queries[3].is_read);
+    expect_past(3, 1, 3, false, &pasts[0]);
+    expect_past(3, 1, 3, false, &pasts[1]);
+}
+
+/* So that nobody waits for the store for long, and no memory is taken for what may not be used. */
+STORE_TEST(no_more_pasts_are_read_at_one_go_than_a_few_megabytes)
+{
+    struct past pasts[8];
+    struct past_query queries[8];
+    char *text = calloc(1, PAST_BYTES / 3);
+    struct change c;
+
+    EXPECT(text);
+    memset(text, 'x', PAST_BYTES / 3 - 1);
+    make_past(s, 3, 0);
+    c = change_begin(s);
+    add_value(&c, str_of(text), false)->id = 6;
+    add_entry(&c, 1, 4, 0, PAID)->payload = 6;
+    c.records[0].prev = 4;
+    EXPECT_OK(change_commit(&c));
+    for (int i = 0; i < 8; i++)
+        queries[i] = (struct past_query){ .instance = 1, .out = &pasts[i] };
+    EXPECT_OK(store_pasts(s->store, s->scope, queries, 8));
+    EXPECT(queries[0].is_read && queries[1].is_read && !queries[7].is_read);
+    free(text);
 }

@@ -419,8 +419,8 @@ pawl_status memory_busy(struct store *store, struct scope *scope, uint64_t after
                         uint32_t limit, uint64_t **out, uint32_t *count);
 pawl_status memory_snapshot(struct store *store, struct scope *scope, uint64_t instance,
                             struct snapshot_row *out);
-pawl_status memory_past(struct store *store, struct scope *scope, uint64_t instance,
-                        const struct head_row *known, bool trust_rows, struct past *out);
+pawl_status memory_pasts(struct store *store, struct scope *scope, struct past_query *queries,
+                         uint32_t count);
 pawl_status memory_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
                        struct key_row *out);
 pawl_status memory_kept(struct store *store, struct scope *scope, int32_t what, str id,

@@ -192,11 +192,11 @@ pawl_status memory_snapshot(struct store *store, struct scope *scope, uint64_t i
     return status;
 }
 
-pawl_status memory_past(struct store *store, struct scope *scope, uint64_t instance,
-                        const struct head_row *known, bool trust_rows, struct past *out)
+pawl_status memory_pasts(struct store *store, struct scope *scope, struct past_query *queries,
+                         uint32_t count)
 {
     static const struct past_reads reads = { memory_head, memory_instance, memory_record,
                                              memory_value, memory_snapshot };
 
-    return past_gather(&reads, store, scope, instance, known, trust_rows, out);
+    return past_gather(&reads, store, scope, queries, count);
 }

@@ -385,7 +385,7 @@ pawl_status sqlite_snapshot(struct store *store, struct scope *scope, uint64_t i
     return read_by_number(store, scope, &snapshot_finder, instance, out);
 }
 
-/* ---- The past of an instance: all of it in one transaction ---- */
+/* ---- The past of instances: all of it in one transaction ---- */
 
 static pawl_status past_instance(struct store *store, struct scope *scope, uint64_t number,
                                  struct instance_row *out)
@@ -417,8 +417,8 @@ static pawl_status past_snapshot(struct store *store, struct scope *scope, uint6
     return find_row(sqlite_store_of(store), scope, &snapshot_finder, instance, out);
 }
 
-pawl_status sqlite_past(struct store *base, struct scope *scope, uint64_t instance,
-                        const struct head_row *known, bool trust_rows, struct past *out)
+pawl_status sqlite_pasts(struct store *base, struct scope *scope, struct past_query *queries,
+                         uint32_t count)
 {
     static const struct past_reads reads = { sqlite_head_inside, past_instance, past_record,
                                              past_value, past_snapshot };
@@ -427,7 +427,7 @@ pawl_status sqlite_past(struct store *base, struct scope *scope, uint64_t instan
 
     if (status != PAWL_OK)
         return status;
-    status = past_gather(&reads, base, scope, instance, known, trust_rows, out);
+    status = past_gather(&reads, base, scope, queries, count);
     reader_end(store);
     return status;
 }
