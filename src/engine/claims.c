@@ -299,3 +299,15 @@ bool claims_wait(const struct engine *engine, const struct claim_args *args)
     }
     return false;
 }
+
+void claims_pass_on(struct engine *engine, const struct claim_args *args)
+{
+    pthread_mutex_lock(&engine->lock);
+    for (uint32_t i = 0; i < args->tool_count; i++) {
+        const struct tool_queue *queue = find_queue(engine, args->tools[i]);
+
+        if (queue && queue->first)
+            tickets_call(engine, args->tools[i]);
+    }
+    pthread_mutex_unlock(&engine->lock);
+}
