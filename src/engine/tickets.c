@@ -189,7 +189,8 @@ pawl_status engine_claim_open(struct engine *engine, struct scope *scope,
 void engine_claim_offer(struct engine *engine, struct ticket *ticket)
 {
     pthread_mutex_lock(&engine->lock);
-    list(engine, ticket);
+    if (!claims_insist(engine, &ticket->args))
+        list(engine, ticket);
     pthread_mutex_unlock(&engine->lock);
 }
 
