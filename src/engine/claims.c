@@ -6,6 +6,10 @@
 #include "engine/engine_int.h"
 #include "model/words.h"
 
+/* So many turns of workers may go before a step that waits: theirs cost no commit of their own, but
+ * a flow that goes round would hold the others up for ever (B32). */
+#define TURNS_AHEAD 8u
+
 /* ---- Queues by tool ---- */
 
 static struct tool_queue *find_queue(const struct engine *engine, str tool)
@@ -298,4 +302,31 @@ bool claims_wait(const struct engine *engine, const struct claim_args *args)
             return true;
     }
     return false;
+}
+
+bool claims_insist(struct engine *engine, const struct claim_args *args)
+{
+    bool insists = false;
+
+    for (uint32_t i = 0; i < args->tool_count; i++) {
+        struct tool_queue *queue = find_queue(engine, args->tools[i]);
+
+        if (!queue || !queue->first || ++queue->passed_over < TURNS_AHEAD)
+            continue;
+        queue->passed_over = 0;
+        insists = true;
+    }
+    return insists;
+}
+
+void claims_pass_on(struct engine *engine, const struct claim_args *args)
+{
+    pthread_mutex_lock(&engine->lock);
+    for (uint32_t i = 0; i < args->tool_count; i++) {
+        const struct tool_queue *queue = find_queue(engine, args->tools[i]);
+
+        if (queue && queue->first)
+            tickets_call(engine, args->tools[i]);
+    }
+    pthread_mutex_unlock(&engine->lock);
 }

@@ -298,6 +298,10 @@ void claims_forget(struct engine *engine);
 void claims_release(struct engine *engine);
 void claims_fini(struct engine *engine);
 bool claims_wait(const struct engine *engine, const struct claim_args *args); /* steps, for these */
+/* Is it their turn, before what a worker's answers make ready? Asked once for each turn; lock held. */
+bool claims_insist(struct engine *engine, const struct claim_args *args);
+/* Steps that are left are told to others who wait for them; lock not held. */
+void claims_pass_on(struct engine *engine, const struct claim_args *args);
 /* The lease goes into the row that the commit writes; after it the step is the worker's. */
 void claim_tell(const struct claimed *claim, const struct decision *decision, uint32_t from);
 void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *claim,

@@ -224,6 +224,7 @@ struct lease {
 struct tool_queue {
     str tool;
     struct ready_step *first, *last;
+    uint32_t passed_over; /* by turns of workers that were given what they had made ready */
 };
 
 struct ready_step {

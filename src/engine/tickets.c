@@ -6,13 +6,14 @@
  * called.
  *
  * A ticket is listed while it may be given steps. It is called once, and then its owner comes and
- * takes what there is (engine_claim_take); never while a step of it is still being committed. */
+ * takes what there is (engine_claim_take); never while a step of it is still being committed. What
+ * it was called for and leaves, because it is full or its owner has gone, calls another one. */
 #include "engine/engine_int.h"
 
 #define LEASE_MAX_MS (INT64_C(7) * 86400 * 1000)
 #define WAIT_MAX_MS  300000
-#define SLEEPERS_MAX 8u /* each holds a thread, perhaps of a server's; more are answered at once   \
-                         */
+/* Each holds a thread, perhaps of a server's; more are answered at once. */
+#define SLEEPERS_MAX 8u
 
 struct ticket {
     struct ticket *next, **link; /* link NULL: not listed */
@@ -142,7 +143,8 @@ struct claimed *ticket_reserve(struct engine *engine, str tool, uint32_t ordinal
     return claimed;
 }
 
-/* The commit is over. One that got nothing stays where it is, unless it is not listed any more. */
+/* The commit is over. One that got nothing stays where it is, unless it is not listed any more, or
+ * a step has come meanwhile: for that it could not be called. */
 void ticket_settle(struct engine *engine, struct claimed *claimed, bool is_granted)
 {
     struct ticket *ticket = claimed->ticket;
@@ -151,7 +153,7 @@ void ticket_settle(struct engine *engine, struct claimed *claimed, bool is_grant
     ticket->granted += is_granted;
     if (--ticket->under_way > 0)
         return;
-    if (ticket->granted || !ticket->link)
+    if (ticket->granted || !ticket->link || claims_wait(engine, &ticket->args))
         call(engine, ticket);
     else
         ticket->taken = 0;
@@ -187,7 +189,8 @@ pawl_status engine_claim_open(struct engine *engine, struct scope *scope,
 void engine_claim_offer(struct engine *engine, struct ticket *ticket)
 {
     pthread_mutex_lock(&engine->lock);
-    list(engine, ticket);
+    if (!claims_insist(engine, &ticket->args))
+        list(engine, ticket);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -243,6 +246,8 @@ pawl_status engine_claim_take(struct engine *engine, struct scope *scope, struct
                    engine_claim_left_ms(engine, ticket) > 0 && !engine->stopping;
         *is_parked = may_wait && park(engine, ticket);
     } while (may_wait && !*is_parked);
+    if (!*is_parked)
+        claims_pass_on(engine, &ticket->args);
     return status;
 }
 
@@ -291,6 +296,7 @@ void engine_claim_close(struct engine *engine, struct ticket *ticket)
             steps_drop(engine, ticket->claimed[i].job);
     pthread_mutex_unlock(&engine->lock);
     pthread_cond_destroy(&sleeper.called);
+    claims_pass_on(engine, &ticket->args);
 }
 
 pawl_status engine_claim_wait(struct engine *engine, struct scope *scope, struct ticket *ticket,

@@ -39,7 +39,7 @@ pawl_status engine_claim_open(struct engine *engine, struct scope *scope,
                               const struct claim_args *args, const struct claim_waiter *waiter,
                               struct ticket **out);
 /* From now on steps that become ready may be started for it, in the commit that makes them so: before
- * a worker's answers are sent. */
+ * a worker's answers are sent. Not every time while others wait: each comes to its turn. */
 void engine_claim_offer(struct engine *engine, struct ticket *ticket);
 /* Instead of what follows: its answers could not be sent. */
 void engine_claim_close(struct engine *engine, struct ticket *ticket);

@@ -15,6 +15,8 @@ struct sandbox {
     const struct expr_world *world; /* NULL: only compiled */
     size_t memory_used;
     size_t longest; /* text so far: comparing two of them is one operation to Lua */
+    const void *stack, *newest; /* Lua's stack; the last block that could be the next */
+    size_t stack_size, newest_size;
     uint64_t operations;
     enum expr_limit limit;
     pawl_status status; /* of the world, or NO_MEMORY */

@@ -10,6 +10,8 @@
  * often before it is noticed: about 50 us each. */
 #define TICK                16
 #define BYTES_PER_OPERATION 256
+/* A call copies its arguments and a return its results, however many there are on the stack. */
+#define STACK_BYTES_PER_OPERATION 4096
 
 /* An evaluation that has asked for too much gets it until the next look: refusing a block makes
  * Lua collect its garbage first, which takes longer than anything else here. */
@@ -30,6 +32,28 @@ static void *refuse(struct sandbox *sandbox, enum expr_limit limit)
     if (sandbox->limit == WITHIN_LIMITS)
         sandbox->limit = limit;
     return NULL;
+}
+
+/* The stack is the first block that Lua asks for without saying what for. A larger one is asked for
+ * in the same way and the old one let go, or the block is grown; which, depends on the Lua. */
+static void note_stack(struct sandbox *sandbox, const void *block, const void *made, size_t size)
+{
+    if (!block) {
+        sandbox->newest = made;
+        sandbox->newest_size = size;
+    }
+    if (!sandbox->stack || block == sandbox->stack) {
+        sandbox->stack = made;
+        sandbox->stack_size = size;
+    }
+}
+
+static void note_freed(struct sandbox *sandbox, const void *block)
+{
+    if (!block || block != sandbox->stack)
+        return;
+    sandbox->stack = sandbox->newest;
+    sandbox->stack_size = sandbox->newest_size;
 }
 
 /* Lua tells what a new block is for in `old_size`. */
@@ -54,13 +78,17 @@ static void *grow(struct sandbox *sandbox, void *block, size_t old_size, size_t 
         sandbox->longest = new_size;
     if (block)
         memcpy(made, block, old_size);
+    if (block || old_size == 0)
+        note_stack(sandbox, block, made, new_size);
     return made;
 }
 
 static void *allocate(void *context, void *block, size_t old_size, size_t new_size)
 {
-    if (new_size == 0)
+    if (new_size == 0) {
+        note_freed(context, block);
         return NULL;
+    }
     if (block && new_size <= old_size)
         return block;
     return grow(context, block, old_size, new_size);
@@ -79,8 +107,11 @@ void sandbox_charge(lua_State *lua, uint64_t operations)
 
 static void tick(lua_State *lua, lua_Debug *debug)
 {
+    const struct sandbox *sandbox = sandbox_of(lua);
+
     (void)debug;
-    sandbox_charge(lua, TICK * (1 + sandbox_of(lua)->longest / BYTES_PER_OPERATION));
+    sandbox_charge(lua, TICK * (1 + sandbox->longest / BYTES_PER_OPERATION +
+                                sandbox->stack_size / STACK_BYTES_PER_OPERATION));
 }
 
 /* ---- Compiling ------------------------------------------------------------------------------- */

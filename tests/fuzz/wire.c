@@ -43,13 +43,35 @@ void work_add(struct work *work, struct request *request)
     pthread_mutex_unlock(&turn.lock);
 }
 
+/* Nobody waits here: it goes on at once, as it does when the server stops. */
+void work_park(struct work *work, struct request *request, int64_t for_ms)
+{
+    (void)for_ms;
+    work_add(work, request);
+}
+
+void work_wake(struct work *work, struct request *request)
+{
+    (void)work;
+    (void)request;
+}
+
+void work_close(struct work *work)
+{
+    (void)work;
+}
+
 static void do_work(void)
 {
     struct request *request = turn.work;
+    struct http_server *server = request->server;
+    bool is_stopping = atomic_load(&server->is_stopping);
 
     turn.work = NULL;
     pthread_mutex_unlock(&turn.lock);
+    atomic_store(&server->is_stopping, is_stopping || request->wait);
     request_work(request);
+    atomic_store(&server->is_stopping, is_stopping);
     pthread_mutex_lock(&turn.lock);
 }
 

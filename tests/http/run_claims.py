@@ -10,6 +10,8 @@ from web import Web, harness
 
 TWO = {"name": "two", "steps": {"start": {"tool": "saw", "args": {}, "next": "end"},
                                 "end": {"tool": "saw", "args": {}, "done": True}}}
+ROUND = {"name": "round", "steps": {"start": {"tool": "saw", "args": {}, "next": "again"},
+                                    "again": {"tool": "saw", "args": {}, "next": "start"}}}
 FAN = {"name": "fan", "dopar": [{"action": "saw", "payload": {"n": n}} for n in range(6)]}
 
 
@@ -120,6 +122,23 @@ def test_steps_of_one_decision_are_shared_among_those_who_wait(shell):
     claim(lines[2], "50s", max=9)
     got += answer(lines[2])
     assert sorted(step["args"]["n"] for step in got) == list(range(6))
+
+
+def test_a_step_that_waits_gets_its_turn_beside_a_flow_that_goes_round(shell):
+    """B32: a worker's turn is given what its own answers make ready, but not for ever before what was there first."""
+    web = server(shell)
+    web.expect(201, "PUT", "/v1/definitions/round", ROUND)
+    web.create(definition="round")
+    waiting = web.create(definition="two")
+    wanted = {"tools": ["saw"], "worker": "w/1", "max": 1, "wait": "50s"}
+    steps = web.expect(200, "POST", "/v1/steps/claim", wanted).json["steps"]
+    for turns in range(64):
+        if steps[0]["instance_id"] == waiting:
+            break
+        done = [{"step_id": steps[0]["step_id"], "lease": steps[0]["lease"], "result": 1}]
+        steps = web.expect(200, "POST", "/v1/steps/complete", {"steps": done, "claim": wanted}).json["steps"]
+    assert turns < 16, "it was not among the steps of %d turns" % turns
+    shell.stop(web.child)
 
 
 def test_a_claim_whose_client_has_gone_is_given_nothing(shell):

@@ -224,10 +224,9 @@ static void open_store(struct request *request)
 /* What waits goes on; when its time is over, or the server stops, to the end. */
 static pawl_status go_on(struct request *request)
 {
-    bool is_over =
+    request->is_over =
         op_wait_left_ms(request->wait) == 0 || atomic_load(&request->server->is_stopping);
-
-    return op_go_on(request->wait, is_over, &request->answer, &request->result);
+    return op_go_on(request->wait, request->is_over, &request->answer, &request->result);
 }
 
 /* By a worker. */
