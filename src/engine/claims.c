@@ -289,13 +289,17 @@ pawl_status claim_now(struct engine *engine, struct scope *scope, const struct c
     return *count > 0 ? PAWL_OK : status;
 }
 
+bool claims_have(const struct engine *engine, str tool)
+{
+    const struct tool_queue *queue = find_queue(engine, tool);
+
+    return queue && queue->first;
+}
+
 bool claims_wait(const struct engine *engine, const struct claim_args *args)
 {
-    for (uint32_t i = 0; i < args->tool_count; i++) {
-        const struct tool_queue *queue = find_queue(engine, args->tools[i]);
-
-        if (queue && queue->first)
+    for (uint32_t i = 0; i < args->tool_count; i++)
+        if (claims_have(engine, args->tools[i]))
             return true;
-    }
     return false;
 }

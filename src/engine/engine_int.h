@@ -295,6 +295,7 @@ bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ord
 void claims_forget(struct engine *engine);
 void claims_release(struct engine *engine);
 void claims_fini(struct engine *engine);
+bool claims_have(const struct engine *engine, str tool);                      /* steps of this tool */
 bool claims_wait(const struct engine *engine, const struct claim_args *args); /* steps, for these */
 /* The lease goes into the row that the commit writes; after it the step is the worker's. */
 void claim_tell(const struct claimed *claim, const struct decision *decision, uint32_t from);

@@ -11,8 +11,9 @@
 
 #define LEASE_MAX_MS (INT64_C(7) * 86400 * 1000)
 #define WAIT_MAX_MS  300000
-#define SLEEPERS_MAX 8u /* each holds a thread, perhaps of a server's; more are answered at once   \
-                         */
+#define SLEEPERS_MAX                                                                               \
+    8u /* each holds a thread, perhaps of a server's; more are answered at once                    \
+        */
 
 struct ticket {
     struct ticket *next, **link; /* link NULL: not listed */
@@ -86,13 +87,19 @@ static struct ticket *find(struct engine *engine, str tool)
     return NULL;
 }
 
+/* Those whose owners have gone are called as well: they take nothing. */
 void tickets_call(struct engine *engine, str tool)
 {
-    for (struct ticket *ticket = engine->tickets; ticket; ticket = ticket->next)
-        if (ticket->under_way == 0 && serves(ticket, tool)) {
-            call(engine, ticket);
-            return;
-        }
+    bool is_heard = false;
+    struct ticket *next;
+
+    for (struct ticket *ticket = engine->tickets; ticket && !is_heard; ticket = next) {
+        next = ticket->next;
+        if (ticket->under_way || !serves(ticket, tool))
+            continue;
+        is_heard = is_there(ticket);
+        call(engine, ticket);
+    }
 }
 
 void tickets_call_all(struct engine *engine)
@@ -142,7 +149,8 @@ struct claimed *ticket_reserve(struct engine *engine, str tool, uint32_t ordinal
     return claimed;
 }
 
-/* The commit is over. One that got nothing stays where it is, unless it is not listed any more. */
+/* The commit is over. One that got nothing stays where it is, unless it is not listed any more, or
+ * a step was queued meanwhile, for which it could not be called. */
 void ticket_settle(struct engine *engine, struct claimed *claimed, bool is_granted)
 {
     struct ticket *ticket = claimed->ticket;
@@ -151,7 +159,7 @@ void ticket_settle(struct engine *engine, struct claimed *claimed, bool is_grant
     ticket->granted += is_granted;
     if (--ticket->under_way > 0)
         return;
-    if (ticket->granted || !ticket->link)
+    if (ticket->granted || !ticket->link || claims_wait(engine, &ticket->args))
         call(engine, ticket);
     else
         ticket->taken = 0;
@@ -225,6 +233,16 @@ static bool park(struct engine *engine, struct ticket *ticket)
     return waits;
 }
 
+/* Its owner has gone since it was called: what it was called for is another's. */
+static void pass_on(struct engine *engine, const struct ticket *ticket)
+{
+    pthread_mutex_lock(&engine->lock);
+    for (uint32_t i = 0; i < ticket->args.tool_count; i++)
+        if (claims_have(engine, ticket->args.tools[i]))
+            tickets_call(engine, ticket->args.tools[i]);
+    pthread_mutex_unlock(&engine->lock);
+}
+
 pawl_status engine_claim_take(struct engine *engine, struct scope *scope, struct ticket *ticket,
                               bool may_wait, struct claimed **out, uint32_t *count, bool *is_parked)
 {
@@ -235,10 +253,12 @@ pawl_status engine_claim_take(struct engine *engine, struct scope *scope, struct
         return PAWL_OK;
     *out = ticket->claimed;
     *count = claims_unpack(engine, scope, ticket->claimed, ticket->taken);
+    if (*count == 0 && !is_there(ticket)) {
+        pass_on(engine, ticket);
+        return PAWL_OK;
+    }
     do {
-        status = is_there(ticket) || *count
-                     ? claim_now(engine, scope, &ticket->args, ticket->claimed, count)
-                     : PAWL_OK;
+        status = claim_now(engine, scope, &ticket->args, ticket->claimed, count);
         may_wait = may_wait && !status && *count == 0 && is_there(ticket) &&
                    engine_claim_left_ms(engine, ticket) > 0 && !engine->stopping;
         *is_parked = may_wait && park(engine, ticket);
