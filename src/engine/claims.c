@@ -293,14 +293,18 @@ pawl_status claim_now(struct engine *engine, struct scope *scope, const struct c
     return *count > 0 ? PAWL_OK : status;
 }
 
+static bool claims_have(const struct engine *engine, str tool)
+{
+    const struct tool_queue *queue = find_queue(engine, tool);
+
+    return queue && queue->first;
+}
+
 bool claims_wait(const struct engine *engine, const struct claim_args *args)
 {
-    for (uint32_t i = 0; i < args->tool_count; i++) {
-        const struct tool_queue *queue = find_queue(engine, args->tools[i]);
-
-        if (queue && queue->first)
+    for (uint32_t i = 0; i < args->tool_count; i++)
+        if (claims_have(engine, args->tools[i]))
             return true;
-    }
     return false;
 }
 
@@ -322,11 +326,8 @@ bool claims_insist(struct engine *engine, const struct claim_args *args)
 void claims_pass_on(struct engine *engine, const struct claim_args *args)
 {
     pthread_mutex_lock(&engine->lock);
-    for (uint32_t i = 0; i < args->tool_count; i++) {
-        const struct tool_queue *queue = find_queue(engine, args->tools[i]);
-
-        if (queue && queue->first)
+    for (uint32_t i = 0; i < args->tool_count; i++)
+        if (claims_have(engine, args->tools[i]))
             tickets_call(engine, args->tools[i]);
-    }
     pthread_mutex_unlock(&engine->lock);
 }

@@ -87,13 +87,19 @@ static struct ticket *find(struct engine *engine, str tool)
     return NULL;
 }
 
+/* Those whose owners have gone are called as well: they take nothing. */
 void tickets_call(struct engine *engine, str tool)
 {
-    for (struct ticket *ticket = engine->tickets; ticket; ticket = ticket->next)
-        if (ticket->under_way == 0 && serves(ticket, tool)) {
-            call(engine, ticket);
-            return;
-        }
+    bool is_heard = false;
+    struct ticket *next;
+
+    for (struct ticket *ticket = engine->tickets; ticket && !is_heard; ticket = next) {
+        next = ticket->next;
+        if (ticket->under_way || !serves(ticket, tool))
+            continue;
+        is_heard = is_there(ticket);
+        call(engine, ticket);
+    }
 }
 
 void tickets_call_all(struct engine *engine)

@@ -2,7 +2,9 @@
 import json
 import select
 import signal
+import socket
 import sqlite3
+import struct
 import time
 
 from raw import Raw
@@ -154,6 +156,42 @@ def test_a_claim_whose_client_has_gone_is_given_nothing(shell):
     (step,) = answer(stays)
     assert step["attempt"] == 1
     assert web.get("/v1/steps").json["steps"][0]["status"] == "running"
+
+
+def test_a_client_that_has_gone_is_noticed_however_it_went(shell):
+    """By a reset, or behind a request that nobody has read yet."""
+    web = server(shell)
+    for way in ("reset", "behind a request"):
+        gone, stays = Raw(web), Raw(web)
+        claim(gone, "50s")
+        wait_for_parked(shell, web)
+        if way == "reset":
+            gone.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        else:
+            gone.ask("GET", "/healthz")
+        gone.close()
+        claim(stays, "50s")
+        wait_for_parked(shell, web, 2)
+        web.create(definition="two")
+        (step,) = answer(stays)
+        assert step["attempt"] == 1, (way, step)
+        web.expect(200, "POST", "/v1/instances/%s/cancel" % step["instance_id"])
+
+
+def test_a_step_that_is_ready_again_passes_by_those_who_have_gone(shell):
+    web = server(shell)
+    id = web.create(definition="two")
+    web.expect(200, "POST", "/v1/instances/%s/pause" % id)
+    assert web.expect(200, "POST", "/v1/steps/claim", {"tools": ["saw"], "worker": "w/1"}).json == {"steps": []}
+    gone, stays = Raw(web), Raw(web)
+    claim(gone, "50s")
+    wait_for_parked(shell, web)
+    gone.close()
+    claim(stays, "50s")
+    wait_for_parked(shell, web, 2)
+    begun = time.monotonic()
+    web.expect(200, "POST", "/v1/instances/%s/resume" % id)
+    assert len(answer(stays)) == 1 and time.monotonic() - begun < 45
 
 
 def test_a_claim_that_waits_in_vain_is_told_so_in_time(shell):

@@ -1,5 +1,6 @@
 /* engine_claims.c - workers that claim and answer from several threads, while others create, pause
  * and cancel: each step is worked on once, and every flow ends. */
+#include "engine/engine_int.h"
 #include "engine_fixture.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -184,4 +185,111 @@ WORLD_TEST(claims, of_workers_that_wait_one_gets_each_step_and_once) /* B30, B31
 WORLD_TEST(claims, they_do_in_a_program_without_threads_of_the_engine)
 {
     run_crowd(world, 0);
+}
+
+/* ---- Tickets, and owners of theirs that may go ---- */
+
+struct visitor {
+    struct scope scope;
+    struct ticket *ticket;
+    bool has_gone;
+    int woken;
+};
+
+static void wake_visitor(void *context)
+{
+    ((struct visitor *)context)->woken++;
+}
+
+static bool visitor_is_there(void *context)
+{
+    return !((const struct visitor *)context)->has_gone;
+}
+
+static void come(struct world *world, struct visitor *visitor)
+{
+    static const str tools[] = { STR_INIT("saw") };
+    struct claim_args args = {
+        .tools = tools, .tool_count = 1, .worker = STR("w/1"), .max = 1, .wait_ms = 60000
+    };
+    struct claim_waiter waiter = { wake_visitor, visitor_is_there, visitor };
+
+    *visitor = (struct visitor){ .woken = 0 };
+    scope_init(&visitor->scope, &heap_libc, LIMIT_SCOPE);
+    EXPECT_OK(
+        engine_claim_open(world->p->engine, &visitor->scope, &args, &waiter, &visitor->ticket));
+    engine_claim_offer(world->p->engine, visitor->ticket);
+}
+
+/* How many steps it got. */
+static uint32_t leave(struct world *world, struct visitor *visitor)
+{
+    struct claimed *claimed;
+    uint32_t count;
+    bool is_parked;
+
+    EXPECT_OK(engine_claim_take(world->p->engine, &visitor->scope, visitor->ticket, false, &claimed,
+                                &count, &is_parked));
+    EXPECT(!is_parked);
+    scope_fini(&visitor->scope);
+    return count;
+}
+
+static void call_for_saw(struct world *world)
+{
+    struct engine *engine = world->p->engine;
+
+    pthread_mutex_lock(&engine->lock);
+    tickets_call(engine, STR("saw"));
+    pthread_mutex_unlock(&engine->lock);
+}
+
+WORLD_TEST(claims, a_step_that_was_queued_while_a_claim_hoped_for_another_is_told_to_it) /* B30 */
+{
+    struct engine *engine = world->p->engine;
+    struct visitor visitor;
+    struct claimed *hoped;
+
+    world_define(world, CROWD);
+    come(world, &visitor);
+    hoped = ticket_reserve(engine, STR("saw"), 1); /* for a decision that will be refused */
+    EXPECT(hoped != NULL);
+    (void)world_create(world, "crowd", NULL);
+    EXPECT_EQ(visitor.woken, 0);
+    pthread_mutex_lock(&engine->lock);
+    ticket_settle(engine, hoped, false);
+    pthread_mutex_unlock(&engine->lock);
+    EXPECT_EQ(visitor.woken, 1);
+    EXPECT_EQ(leave(world, &visitor), 1);
+}
+
+WORLD_TEST(claims, a_step_is_told_to_one_who_is_there_not_only_to_those_who_have_gone) /* B30 */
+{
+    struct visitor gone, stays;
+
+    world_define(world, CROWD);
+    (void)world_create(world, "crowd", NULL);
+    come(world, &gone);
+    come(world, &stays);
+    gone.has_gone = true;
+    call_for_saw(world);
+    EXPECT(gone.woken == 1 && stays.woken == 1);
+    EXPECT_EQ(leave(world, &gone), 0);
+    EXPECT_EQ(leave(world, &stays), 1);
+}
+
+WORLD_TEST(claims, who_goes_when_called_leaves_the_step_to_the_next) /* B30 */
+{
+    struct visitor gone, stays;
+
+    world_define(world, CROWD);
+    (void)world_create(world, "crowd", NULL);
+    come(world, &gone);
+    come(world, &stays);
+    call_for_saw(world);
+    EXPECT(gone.woken == 1 && stays.woken == 0);
+    gone.has_gone = true;
+    EXPECT_EQ(leave(world, &gone), 0);
+    EXPECT_EQ(stays.woken, 1);
+    EXPECT_EQ(leave(world, &stays), 1);
 }

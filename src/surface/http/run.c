@@ -3,8 +3,8 @@
 #include "api/stores.h"
 #include "api/world.h"
 #include "surface/http/stream_int.h"
+#include <poll.h>
 #include <strings.h>
-#include <sys/socket.h>
 
 /* ---- Content types ---- */
 
@@ -130,15 +130,16 @@ static void on_wake(void *context)
     work_wake(&request->server->work, request);
 }
 
-/* A connection that is suspended does not notice that its client has gone. */
+/* A connection that is suspended does not notice that its client has gone: by its end, perhaps
+ * behind a request that nobody has read, or by a reset. */
 static bool client_is_there(void *context)
 {
     const struct request *request = context;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    char byte;
+    struct pollfd look = { .fd = info ? info->connect_fd : -1, .events = POLLRDHUP };
 
-    return !info || recv(info->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
+    return poll(&look, 1, 0) <= 0;
 }
 
 /* The rest of the call, and whether its caller may: that may depend on the body. */
