@@ -59,6 +59,11 @@ static pawl_status take(struct engine *engine, struct scope *scope, const struct
     *taken = false;
     if (timer->ordinal != 0)
         return PAWL_OK;
+    if (timer->definition) { /* the instance itself is looked at only if it is a machine */
+        status = definitions_get(engine, scope, timer->definition, &slot);
+        if (!status && slot->definition->kind != KIND_MACHINE)
+            return PAWL_OK;
+    }
     status = find_instance(engine, scope, timer->instance, id, &slot);
     if (status == PAWL_NO_MEMORY)
         return status;

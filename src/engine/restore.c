@@ -51,7 +51,8 @@ static pawl_status fold(struct engine *engine, struct scope *scope, struct actor
 static pawl_status read_on(struct engine *engine, struct scope *scope, struct past *past)
 {
     uint32_t capacity = past->record_count;
-    uint64_t pos = past->record_count ? past->records[past->record_count - 1].record.prev : 0;
+    const struct record *last = &past->records[past->record_count - 1].record;
+    uint64_t pos = last->what >= 0 && last->seq <= 1 ? 0 : last->prev; /* before it: its creation */
     pawl_status status = PAWL_OK;
 
     while (pos && !status) {

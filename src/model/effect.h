@@ -111,6 +111,7 @@ struct live_timer {
     uint32_t ordinal;
     str name;
     int64_t due_at_ms;
+    uint32_t definition; /* of its instance, where due() tells of it; else 0 */
 };
 struct live_wait {
     uint32_t ordinal;

@@ -261,7 +261,7 @@ struct store_ops {
     pawl_status (*live)(struct store *store, struct scope *scope, uint64_t instance, struct live *out);
     /* Up to `limit` timers due at or before now_ms; *next_ms is the due time of the first
      * one after those, or INT64_MAX. Timers of test instances and of paused ones are never
-     * among them. */
+     * among them. Each says what its instance is an instance of. */
     pawl_status (*due)(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
                        struct live_timer **out, uint32_t *count, int64_t *next_ms);
     /* Numbers of instances > after that have a ready or running step; `pending`: or a pending one. */

@@ -127,7 +127,8 @@ STORE_TEST(a_thousand_timers_come_due_in_order)
     EXPECT_EQ(count, expected);
     EXPECT_EQ(next_ms, T0 + 50);
     for (uint32_t i = 1; i < count; i++)
-        EXPECT(in_due_order(&timers[i - 1], &timers[i]) && timers[i].due_at_ms <= T0 + 49);
+        EXPECT(in_due_order(&timers[i - 1], &timers[i]) && timers[i].due_at_ms <= T0 + 49 &&
+               timers[i].definition == 1);
     EXPECT_OK(store_due(s->store, s->scope, INT64_MAX, 1500, &timers, &count, &next_ms));
     EXPECT(count == 1000 && next_ms == INT64_MAX);
 }

@@ -99,8 +99,12 @@ pawl_status memory_due(struct store *store, struct scope *scope, int64_t now_ms,
     pawl_status status;
 
     while (row && row->due_at_ms <= now_ms && found < limit &&
-           add_timer(&timers, &found, &capacity, row, &scope->arena))
+           add_timer(&timers, &found, &capacity, row, &scope->arena)) {
+        const struct cell *cell = table_find(&disk->cells, row->instance);
+
+        timers[found - 1].definition = cell && cell->has_row ? cell->row.definition : 0;
         row = skip_held(disk, tree_seek(&disk->due, row, true));
+    }
     next = row ? row->due_at_ms : INT64_MAX;
     status = read_end(disk, scope, true, NULL, 0);
     if (status == PAWL_OK)

@@ -170,11 +170,18 @@ pawl_status sqlite_live(struct store *base, struct scope *scope, uint64_t instan
 
 /* ---- What is due, what is busy ---- */
 
-static const char select_due[] = "SELECT inst, ord, name, due FROM pawl_timer WHERE test = 0"
-                                 " AND inst NOT IN (SELECT inst FROM pawl_pause)"
-                                 " ORDER BY due, inst, ord, name LIMIT ?1";
+static const char select_due[] =
+    "SELECT inst, ord, name, due, (SELECT definition FROM pawl_instance WHERE number = inst)"
+    " FROM pawl_timer WHERE test = 0 AND inst NOT IN (SELECT inst FROM pawl_pause)"
+    " ORDER BY due, inst, ord, name LIMIT ?1";
 static const char select_busy[] = "SELECT DISTINCT inst FROM pawl_step WHERE status IN (1, 2)"
                                   " AND inst > ?1 ORDER BY inst LIMIT ?2";
+
+static void read_due_timer(sqlite3_stmt *statement, struct arena *arena, void *out)
+{
+    read_timer(statement, arena, out);
+    ((struct live_timer *)out)->definition = column_u32(statement, 4);
+}
 
 /* One row more than asked for tells when the next is due. */
 static pawl_status read_due(struct sqlite_store *store, struct scope *scope, uint32_t limit,
@@ -188,7 +195,7 @@ static pawl_status read_due(struct sqlite_store *store, struct scope *scope, uin
     if (status != PAWL_OK)
         return status;
     bind_u64(statement, 1, (uint64_t)limit + 1);
-    status = read_rows(scope, statement, read_timer, sizeof **out, UINT32_MAX, &rows, count);
+    status = read_rows(scope, statement, read_due_timer, sizeof **out, UINT32_MAX, &rows, count);
     *out = rows;
     return status;
 }
