@@ -307,11 +307,17 @@ export class Worker {
     }
 
     async _work(step) {
+        const failure = (error) => ({ error: { type: error?.name, message: String(error?.message ?? error) } });
         let answer;
         try {
             answer = { result: (await this._tools.get(step.tool)(step.args, step)) ?? null };
         } catch (error) {
-            answer = error instanceof Fail ? { error: error.error, retry: error.retry } : { error: { type: error?.name, message: String(error?.message ?? error) } };
+            answer = error instanceof Fail ? { error: error.error, retry: error.retry } : failure(error);
+        }
+        try {
+            JSON.stringify(answer);
+        } catch (error) { // no JSON: sent with the others it would be the end of them all
+            answer = failure(error);
         }
         this._answers.push({ step, answer: { step_id: step.step_id, lease: step.lease, ...answer } });
         this._tell();

@@ -313,12 +313,18 @@ class Worker:
                 self._change.notify_all()
 
     def _answer(self, step: Any) -> dict[str, Any]:
+        answer: dict[str, Any]
         try:
-            return {"result": self._tools[step["tool"]](step["args"], step)}
+            answer = {"result": self._tools[step["tool"]](step["args"], step)}
         except Fail as failed:
-            return {"error": failed.error, "retry": failed.retry}
+            answer = {"error": failed.error, "retry": failed.retry}
         except Exception as error:  # whatever a tool raises is its step's failure
-            return {"error": {"type": type(error).__name__, "message": str(error)}}
+            answer = {"error": {"type": type(error).__name__, "message": str(error)}}
+        try:
+            json.dumps(answer, allow_nan=False)
+        except Exception as error:  # no JSON: sent with the others it would be the end of them all
+            answer = {"error": {"type": type(error).__name__, "message": str(error)}}
+        return answer
 
     def _is_over(self) -> bool:
         return self._stopping and not self._held and not self._answers and self._free == self.threads

@@ -47,12 +47,17 @@ static pawl_status fold(struct engine *engine, struct scope *scope, struct actor
     return past->record.what == CONTROL_KEEP_SIGNAL ? fold_kept(scope, actor, past) : PAWL_OK;
 }
 
+/* The record before; 0: none that is folded. */
+static uint64_t before(const struct record *record)
+{
+    return record->what >= 0 && record->seq <= 1 ? 0 : record->prev;
+}
+
 /* The records before those that were read at one go: rare, and so one by one. */
 static pawl_status read_on(struct engine *engine, struct scope *scope, struct past *past)
 {
     uint32_t capacity = past->record_count;
-    const struct record *last = &past->records[past->record_count - 1].record;
-    uint64_t pos = last->what >= 0 && last->seq <= 1 ? 0 : last->prev; /* before it: its creation */
+    uint64_t pos = past->record_count ? before(&past->records[past->record_count - 1].record) : 0;
     pawl_status status = PAWL_OK;
 
     while (pos && !status) {
@@ -72,7 +77,7 @@ static pawl_status read_on(struct engine *engine, struct scope *scope, struct pa
         status = store_record(engine->store, scope, pos, &next->record);
         if (!status)
             status = value_text(engine, scope, next->record.payload, &next->payload);
-        pos = next->record.prev;
+        pos = before(&next->record);
     }
     return status;
 }

@@ -83,7 +83,8 @@ static void print_started_by(const char *id, uint32_t seq, struct buf *out)
     json_close(out, '}');
 }
 
-/* instance.create, in the name of who created the machine, and about the same. */
+/* instance.create, in the name of who created the machine, about the same, and a test if it is one.
+ */
 static pawl_status print_operation(struct engine *engine, struct scope *scope,
                                    const struct starting *starting, struct buf *out)
 {
@@ -106,6 +107,10 @@ static pawl_status print_operation(struct engine *engine, struct scope *scope,
     put(out, "actor_ref", creator);
     put(out, "subject_ref", subject);
     put(out, "correlation_id", row.correlation);
+    if (row.test) {
+        json_key(out, "test");
+        json_bool(out, true);
+    }
     print_started_by(id, starting->seq, out);
     print_input(starting, declared, id, out);
     json_close(out, '}');

@@ -289,5 +289,22 @@ def test_a_worker_hears_whether_its_answer_was_recorded_or_refused(shell):
         assert worker.wait(60) == 0, worker.stderr.read()
 
 
+def test_a_result_that_is_no_json_is_its_steps_failure_and_nobody_elses(shell):
+    """C35: a tool that answers with what JSON has no words for leaves the worker, and the answers of others, alone."""
+    server = Server(shell)
+    pawl = client.Pawl(server.address)
+    pawl.definition_put("odd", "dopar:\n" + "".join("  - {name: s%d, action: odd, payload: %d}\n" % (n, n) for n in range(3)) +
+                        "  - {name: fine, action: note, payload: 1}\n")
+    for language, words in (("python", "TypeError"), ("node", "TypeError")):
+        worker = Hands(shell, server.address, language).hire()
+        id = pawl.instance_create(definition="odd")["instance_id"]
+        shell.wait_for(lambda: pawl.instance_get(id)["status"] == "failed")
+        steps = {step["name"]: step for step in pawl.instance_steps(id)["steps"]}
+        assert steps["fine"]["status"] == "done" and steps["s0"]["error"]["type"] == words, steps
+        assert {steps["s%d" % n]["status"] for n in range(3)} == {"failed"}, steps
+        worker.terminate()
+        assert worker.wait(60) == 0, worker.stderr.read()
+
+
 if __name__ == "__main__":
     harness.main(globals())

@@ -20,4 +20,10 @@ worker.tool("long", async (args, step) => {
     while (Date.now() < until && !step.lost()) await sleep(50);
     return step.lost() ? "lost" : "kept";
 });
+worker.tool("odd", (args) => { // what JSON has no words for
+    const round = {};
+    round.round = round;
+    if (args === 2) throw new Fail(round);
+    return args === 0 ? 1n : round;
+});
 await worker.run();

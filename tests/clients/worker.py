@@ -8,7 +8,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "clients/py
 from pawl import Fail, Pawl, Worker  # noqa: E402
 
 
-
 def answered(step, outcome):
     with open(sys.argv[2] + ".answered", "a") as heard:
         heard.write("%s %s\n" % (step["tool"], outcome.get("status") or outcome["reason"]))
@@ -37,6 +36,14 @@ def long(args, step):
     while time.monotonic() < until and not step["lost"]():
         time.sleep(0.05)
     return "lost" if step["lost"]() else "kept"
+
+
+@worker.tool("odd")
+def odd(args, step):
+    """What JSON has no words for."""
+    if args == 2:
+        raise Fail({1, 2})
+    return [{1, 2}, float("nan")][args]
 
 
 worker.run()

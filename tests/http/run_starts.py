@@ -51,6 +51,20 @@ def test_a9_a_transition_starts_a_flow_which_is_told_what_has_happened(shell):
     shell.pawl("verify")
 
 
+def test_e25_what_a_test_instance_starts_is_one_too(shell):
+    web = server(shell)
+    web.expect(201, "PUT", "/v1/definitions/tests", {"name": "tests", "do": [{"name": "nap", "wait": {"timer": "1ms"}}]})
+    for is_test in (True, False):
+        id = web.create(definition="batch", test=is_test)
+        web.expect(200, "POST", "/v1/instances/%s/fire" % id, {"action": "begin-testing"})
+    flows = [web.get("/v1/instances/" + flow["instance_id"]).json for flow in started(shell, web, "tests", 2)]
+    real = next(flow["instance_id"] for flow in flows if flow["instance_metadata"]["started_by"]["instance_id"] == id)
+    shell.wait_for(lambda: web.get("/v1/instances/" + real).json["status"] == "completed")
+    (other,) = (flow["instance_id"] for flow in flows if flow["instance_id"] != real)
+    web.expect(200, "POST", "/v1/test/instances/%s/timers/nap/fire" % other)
+    shell.stop(web.child)
+
+
 def test_a9_a_fire_that_is_refused_or_repeated_starts_nothing_more(shell):
     web = server(shell)
     id = web.create(definition="batch")
