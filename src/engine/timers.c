@@ -166,17 +166,13 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope)
 {
     int64_t now_ms = engine_now_ms(engine); /* what falls due meanwhile is for the next call */
     uint32_t refused = 0, count = 0;
-    pawl_status status;
+    pawl_status status, alarmed;
 
     set_busy(engine, true);
     pthread_mutex_lock(&engine->lock);
     leases_expire(engine);
     pthread_mutex_unlock(&engine->lock);
-    status = alarms_fire_due(engine, scope, now_ms);
-    if (status) {
-        set_busy(engine, false);
-        return status;
-    }
+    alarmed = alarms_fire_due(engine, scope, now_ms); /* it holds up no timer */
     do {
         status = fire_some(engine, scope, now_ms, &refused, &count);
         if (!status)
@@ -185,7 +181,7 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope)
             note_stuck(engine, refused);
     } while (!status && count > refused && !engine->stopping);
     set_busy(engine, false);
-    return status;
+    return status ? status : alarmed;
 }
 
 void timers_look_again(struct engine *engine)

@@ -108,6 +108,25 @@ def test_a41_what_cannot_be_started_is_told_and_the_machine_stands_where_it_was_
     assert "no definition 'tests'" in child.communicate(timeout=60)[1].decode()
 
 
+def test_a41_what_is_too_large_to_be_started_holds_up_nobody(shell):
+    """Neither other starts nor timers: it would be too large the next time as well."""
+    child, address = shell.serve()
+    web = Web(address)
+    nap = {"name": "nap", "do": [{"wait": {"timer": "1ms"}}]}
+    for flow in (TESTS, SWEEP, BATCH, nap):
+        web.expect(201, "PUT", "/v1/definitions/" + flow["name"], flow)
+    large, small = (web.create(definition="batch") for _ in range(2))
+    payload = "[%s]" % ",".join(["0"] * 500000)  # its nodes are what takes memory
+    web.expect(200, "POST", "/v1/instances/%s/fire" % large, '{"action": "begin-testing", "payload": %s}' % payload)
+    web.expect(200, "POST", "/v1/instances/%s/fire" % small, {"action": "begin-testing"})
+    sleeper = web.create(definition="nap")
+    (flow,) = started(shell, web, "tests")
+    assert web.get("/v1/instances/" + flow["instance_id"]).json["instance_metadata"]["started_by"]["instance_id"] == small
+    shell.wait_for(lambda: web.get("/v1/instances/" + sleeper).json["status"] == "completed")
+    assert "alarm.refused: it takes more than 67108864 bytes" in shell.stop(child)[1]
+    shell.pawl("verify")
+
+
 def test_a_machine_whose_starts_are_wrong_is_refused_with_the_place(shell):
     web = server(shell)
 

@@ -1,6 +1,7 @@
 /* engine_alarm.c - operations that are done later, once (B40), by a clock that the test moves. */
 #include "engine_fixture.h"
 #include <stdio.h>
+#include <stdlib.h>
 
 static pawl_status call(struct world *world, const char *operation, const char *input, char *out,
                         size_t size)
@@ -163,4 +164,36 @@ WORLD_TEST(alarm, a_repeated_set_with_a_key_is_one_alarm)
     EXPECT_OK(call(world, "instance.list", "{\"limit\":2}", list, sizeof list));
     EXPECT_HAS(list, "\"definition\":\"order\"");
     EXPECT_HAS(list, "\"next\":null");
+}
+
+/* An alarm for a creation whose input is a text of `size`. */
+static void set_large(struct world *world, size_t size)
+{
+    static const char begin[] = "{\"after\":\"1s\",\"operation\":\"instance.create\",\"input\":{"
+                                "\"definition\":\"order\",\"input\":\"",
+                      end[] = "\"}}";
+    char *input = malloc(sizeof begin + size + sizeof end), answer[128];
+
+    memcpy(input, begin, sizeof begin);
+    memset(input + sizeof begin - 1, 'x', size);
+    memcpy(input + sizeof begin - 1 + size, end, sizeof end);
+    EXPECT_OK(call(world, "alarm.set", input, answer, sizeof answer));
+    free(input);
+}
+
+TEST(alarm_memory, large_ones_that_are_due_together_are_all_done) /* more than one scope holds */
+{
+    enum { MANY = 66, SIZE = (1 << 20) - 200 };
+    struct world world;
+    char answer[256];
+
+    world_begin(&world, "memory");
+    world_define(&world, ORDER);
+    for (int i = 0; i < MANY; i++)
+        set_large(&world, SIZE);
+    world_advance(&world, 1000);
+    EXPECT_OK(call(&world, "instance.counts", "{}", answer, sizeof answer));
+    EXPECT(strstr(answer, "\"total\":66") != NULL);
+    EXPECT_EQ(pawl_next_due(world.p), -1);
+    world_end(&world);
 }
