@@ -3,6 +3,7 @@
 #include "api/stores.h"
 #include "api/world.h"
 #include "surface/http/stream_int.h"
+#include <errno.h>
 #include <strings.h>
 #include <sys/socket.h>
 
@@ -137,8 +138,9 @@ static bool client_is_there(void *context)
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     char byte;
+    ssize_t size = info ? recv(info->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) : 1;
 
-    return !info || recv(info->connect_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
+    return size > 0 || (size < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
 /* The rest of the call, and whether its caller may: that may depend on the body. */
