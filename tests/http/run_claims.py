@@ -146,16 +146,19 @@ def test_a_step_that_waits_gets_its_turn_beside_a_flow_that_goes_round(shell):
 def test_a_claim_whose_client_has_gone_is_given_nothing(shell):
     """A suspended connection does not notice: the engine looks before it starts a step for it."""
     web = server(shell)
-    gone, stays = Raw(web), Raw(web)
-    claim(gone, "50s")
-    wait_for_parked(shell, web)
-    gone.close()
-    claim(stays, "50s")
-    wait_for_parked(shell, web, 2)
-    web.create(definition="two")
-    (step,) = answer(stays)
-    assert step["attempt"] == 1
-    assert web.get("/v1/steps").json["steps"][0]["status"] == "running"
+    for hard in (False, True):  # as a process that ends, and as a machine that has forgotten the connection
+        gone, stays = Raw(web), Raw(web)
+        claim(gone, "50s")
+        wait_for_parked(shell, web)
+        if hard:
+            gone.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        gone.close()
+        claim(stays, "50s")
+        wait_for_parked(shell, web, 2)
+        id = web.create(definition="two")
+        (step,) = answer(stays)
+        assert step["attempt"] == 1
+        assert web.get("/v1/instances/%s/steps" % id).json["steps"][0]["status"] == "running"
 
 
 def test_a_client_that_has_gone_is_noticed_however_it_went(shell):

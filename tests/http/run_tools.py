@@ -1,6 +1,7 @@
 """pawl.yaml, the http tool, and in whose name steps run (B27; DESIGN section 4)."""
 import http.server
 import json
+import socket
 import threading
 
 from run_flows import claim, server, state, steps, yaml
@@ -74,6 +75,14 @@ def test_http_calls_a_listed_host_and_answers_with_its_json(shell):
     step = run(shell, web, {"url": base + "/206"})
     assert "over 4000 bytes" in step["error"], step
     assert web.post("/v1/verify").json["valid"]
+
+
+def test_http_that_nobody_answers_fails_when_its_time_is_over(shell):
+    silent = socket.create_server(("127.0.0.1", 0))  # takes the call and says nothing
+    configure(shell, LOCAL.replace("20s", "300ms"))
+    _, web = server(shell)
+    step = run(shell, web, {"url": "http://127.0.0.1:%d/" % silent.getsockname()[1]})
+    assert step["status"] == "failed" and step["error"] == "timeout: http took longer than 300 ms", step
 
 
 def test_http_asks_nobody_who_is_not_listed(shell):
