@@ -186,6 +186,23 @@ def test_a_claim_that_waits_in_vain_is_told_so_in_time(shell):
     assert 0.85 < time.monotonic() - begun < 30
 
 
+def test_a_workers_name_is_as_long_as_any_reference_may_be(shell):
+    web = server(shell)
+    web.create(definition="two")
+    asked = {"tools": ["saw"], "worker": "w" * 1025}
+    for path, body in (("/v1/steps/claim", asked), ("/v1/steps/complete", {"steps": [], "claim": asked})):
+        reply = web.refused("invalid-request", "POST", path, body)
+        assert "worker: expected at most 1024 bytes, found 1025" in reply.json["detail"], reply
+    (step,) = web.post("/v1/steps/claim", dict(asked, worker="w" * 1024)).json["steps"]
+    assert step["attempt"] == 1
+
+
+def test_a_turn_tells_of_a_step_that_cannot_be_as_it_was_given(shell):
+    web = server(shell)
+    reply = web.expect(200, "POST", "/v1/steps/complete", {"steps": [{"step_id": "no step", "lease": "x", "result": 1}]}).json
+    assert [(one["step_id"], one["reason"]) for one in reply["results"]] == [("no step", "not-known")], reply
+
+
 def test_a_server_that_stops_answers_those_who_wait_at_once(shell):
     web = server(shell)
     lines = [Raw(web) for _ in range(40)]
