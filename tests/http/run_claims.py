@@ -217,6 +217,24 @@ def test_a_server_that_stops_answers_those_who_wait_at_once(shell):
     assert web.child.returncode == 0 and time.monotonic() - begun < 45
 
 
+def test_a_server_that_stops_answers_those_too_who_hold_a_thread(shell):
+    """With a key, and as lines of a batch, of which the next would wait as well."""
+    web = server(shell)
+    web.expect(201, "PUT", "/v1/stores/beside")
+    asked = {"tools": ["none"], "worker": "w/1", "wait": "5m"}
+    keyed, there, batch = Raw(web), Raw(web), Raw(web)
+    keyed.ask("POST", "/v1/steps/claim", asked, ["Idempotency-Key: one"])
+    there.ask("POST", "/v1/stores/beside/steps/claim", asked, ["Idempotency-Key: one"])
+    batch.ask("POST", "/v1/batch", b"\n".join([json.dumps({"operation": "step.claim", "input": asked}).encode()] * 20))
+    wait_for_parked(shell, web, 2)
+    shell.wait_for(lambda: b"pawl_claims_waiting 1\n" in web.get("/v1/stores/beside/metrics").body)
+    web.child.send_signal(signal.SIGTERM)
+    assert answer(keyed) == answer(there) == []
+    assert batch.reply()[2].count(b'{"steps":[]}') == 20
+    web.child.communicate(timeout=60)
+    assert web.child.returncode == 0
+
+
 def test_a_paused_instance_gives_nothing_to_those_who_wait_until_it_is_resumed(shell):
     web = server(shell)
     line = Raw(web)
