@@ -193,7 +193,7 @@ struct actor {
     bool is_loaded, busy, is_test;
     bool is_recent;    /* asked for since the hand came by (actors.c) */
     bool is_too_large; /* it could not be loaded: more than one decision may hold */
-    bool is_paused;    /* when its present event was decided */
+    bool is_paused; /* when its present event was decided */
     struct mail *first, *last;
     struct actor *next_runnable;
 };
@@ -203,7 +203,7 @@ struct job {
     struct job *next;
     uint64_t instance;
     uint32_t ordinal;
-    bool holds_place;      /* counted in jobs_under_way */
+    bool holds_place; /* counted in jobs_under_way */
     struct claimed *claim; /* it is started for a worker elsewhere; until that is committed */
     struct scope scope;
     struct flow_call call;
@@ -305,7 +305,7 @@ struct engine {
     uint32_t queue_count;
     struct ticket *tickets, **tickets_end; /* claims that wait, the longest first (tickets.c) */
     _Atomic bool claims_ended;             /* none waits any more */
-    uint32_t sleeper_count;                /* of them, with a thread each */
+    uint32_t sleeper_count; /* of them, with a thread each */
     struct lease *leases;
     uint32_t lease_count, lease_capacity;
     int64_t next_lease_ms; /* none ends before, by the leases' clock; INT64_MAX: none */
