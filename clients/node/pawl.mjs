@@ -393,7 +393,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 
 /** @typedef {{action: string, to_state: string, guard?: string, requires_reason?: boolean}} Action */
 /** @typedef {{alarm_id: KeptId, at: Time, operation: string, input: Record<string, any>}} Alarm */
-/** @typedef {{step_id: StepId, status?: StepStatus, reason?: string, detail?: string}} Answered */
+/** @typedef {{step_id: string, status?: StepStatus, reason?: string, detail?: string}} Answered */
 /** @typedef {{tools: Array<string>, worker: string, max?: number, wait?: Duration, lease?: Duration}} Claim */
 /** @typedef {{step_id: StepId, lease: string, instance_id: Id, name: string, tool: string, args: any, attempt: number, idempotency_key: string, lease_expires_at: Time, traceparent?: string}} ClaimedStep */
 /** @typedef {{state?: string, step?: string, instances: number, verdict: string, missing: Array<string>}} Compared */

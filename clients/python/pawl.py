@@ -618,7 +618,7 @@ class Claim(TypedDict):
 
 
 class Answered(TypedDict):
-    step_id: StepId
+    step_id: str
     status: NotRequired[StepStatus]
     reason: NotRequired[str]
     detail: NotRequired[str]

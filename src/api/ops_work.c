@@ -58,6 +58,10 @@ static pawl_status read_claim(const struct op_call *call, const struct node *obj
     if (status == PAWL_OK && (!worker || worker->kind != NODE_STRING || str_is_blank(worker->text)))
         status = scope_fail(call->scope, PAWL_INVALID_REQUEST,
                             "worker: expected the name of who works, found none");
+    if (status == PAWL_OK && worker->text.size > LIMIT_ACTION) /* entries name it as their actor */
+        status = scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                            "worker: expected at most %d bytes, found %zu", LIMIT_ACTION,
+                            worker->text.size);
     if (status == PAWL_OK && max && (!node_to_i64(max, &n) || n < 1 || n > CLAIM_MAX))
         status = scope_fail(call->scope, PAWL_INVALID_REQUEST, "max: expected 1..%d", CLAIM_MAX);
     out->max = (uint32_t)n;

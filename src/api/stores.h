@@ -41,6 +41,9 @@ pawl_status stores_wake(pawl *p, struct scope *scope);
 /* Open what falls due, close what rests. To be called every second or so, by one thread. */
 void stores_tend(pawl *p);
 
+/* No claim waits any more, in any that is open: their server is about to stop. */
+void stores_end_claims(pawl *p);
+
 uint32_t stores_open_count(pawl *p); /* beside the first */
 
 #endif

@@ -1,6 +1,7 @@
 /* stores_tend.c - stores are closed when they rest, and opened before something falls due. */
 #include "api/stores_int.h"
 #include "base/limits.h"
+#include "engine/workers.h"
 
 #define NEAR_MS  60000              /* due within that: not worth closing */
 #define LOOK_MS  ((int64_t)3600000) /* a wall clock may be set: look at least so often */
@@ -117,4 +118,16 @@ uint32_t stores_open_count(pawl *p)
     count = p->stores->open_count;
     pthread_mutex_unlock(&p->stores->lock);
     return count;
+}
+
+void stores_end_claims(pawl *p)
+{
+    engine_claims_end(p->engine);
+    if (!p->stores)
+        return;
+    pthread_mutex_lock(&p->stores->lock);
+    for (const struct member *member = p->stores->first; member; member = member->next)
+        if (member->p && !member->is_busy)
+            engine_claims_end(member->p->engine);
+    pthread_mutex_unlock(&p->stores->lock);
 }

@@ -306,6 +306,7 @@ struct engine {
     struct tool_queue *queues; /* ready, but no tool of that name is here */
     uint32_t queue_count;
     struct ticket *tickets, **tickets_end; /* claims that wait, the longest first (tickets.c) */
+    _Atomic bool claims_ended;             /* none waits any more */
     uint32_t sleeper_count; /* of them, with a thread each */
     struct lease *leases;
     uint32_t lease_count, lease_capacity;

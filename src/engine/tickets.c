@@ -115,6 +115,14 @@ void tickets_call_all(struct engine *engine)
     }
 }
 
+void engine_claims_end(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->claims_ended = true;
+    tickets_call_all(engine);
+    pthread_mutex_unlock(&engine->lock);
+}
+
 uint32_t tickets_count(const struct engine *engine)
 {
     uint32_t count = 0;
@@ -226,7 +234,7 @@ static bool park(struct engine *engine, struct ticket *ticket)
     bool waits;
 
     pthread_mutex_lock(&engine->lock);
-    waits = !claims_wait(engine, &ticket->args) && !engine->stopping;
+    waits = !claims_wait(engine, &ticket->args) && !engine->stopping && !engine->claims_ended;
     ticket->taken = ticket->granted = 0;
     if (waits)
         list(engine, ticket);
@@ -249,7 +257,8 @@ pawl_status engine_claim_take(struct engine *engine, struct scope *scope, struct
                      ? claim_now(engine, scope, &ticket->args, ticket->claimed, count)
                      : PAWL_OK;
         may_wait = may_wait && !status && *count == 0 && is_there(ticket) &&
-                   engine_claim_left_ms(engine, ticket) > 0 && !engine->stopping;
+                   engine_claim_left_ms(engine, ticket) > 0 && !engine->stopping &&
+                   !engine->claims_ended;
         *is_parked = may_wait && park(engine, ticket);
     } while (may_wait && !*is_parked);
     if (!*is_parked)

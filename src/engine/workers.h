@@ -49,6 +49,8 @@ void engine_claim_close(struct engine *engine, struct ticket *ticket);
 pawl_status engine_claim_take(struct engine *engine, struct scope *scope, struct ticket *ticket,
                               bool may_wait, struct claimed **out, uint32_t *count,
                               bool *is_parked);
+/* From now on none waits: whoever does is called, and takes what there is. */
+void engine_claims_end(struct engine *engine);
 int64_t engine_claim_left_ms(struct engine *engine, const struct ticket *ticket);
 /* The same by a thread that has nothing else to do: the waiter is not asked. */
 pawl_status engine_claim_wait(struct engine *engine, struct scope *scope, struct ticket *ticket,

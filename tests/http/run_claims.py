@@ -208,6 +208,23 @@ def test_a_claim_that_waits_in_vain_is_told_so_in_time(shell):
     assert 0.85 < time.monotonic() - begun < 30
 
 
+def test_a_workers_name_is_as_long_as_any_reference_may_be(shell):
+    web = server(shell)
+    web.create(definition="two")
+    asked = {"tools": ["saw"], "worker": "w" * 1025}
+    for path, body in (("/v1/steps/claim", asked), ("/v1/steps/complete", {"steps": [], "claim": asked})):
+        reply = web.refused("invalid-request", "POST", path, body)
+        assert "worker: expected at most 1024 bytes, found 1025" in reply.json["detail"], reply
+    (step,) = web.post("/v1/steps/claim", dict(asked, worker="w" * 1024)).json["steps"]
+    assert step["attempt"] == 1
+
+
+def test_a_turn_tells_of_a_step_that_cannot_be_as_it_was_given(shell):
+    web = server(shell)
+    reply = web.expect(200, "POST", "/v1/steps/complete", {"steps": [{"step_id": "no step", "lease": "x", "result": 1}]}).json
+    assert [(one["step_id"], one["reason"]) for one in reply["results"]] == [("no step", "not-known")], reply
+
+
 def test_a_server_that_stops_answers_those_who_wait_at_once(shell):
     web = server(shell)
     lines = [Raw(web) for _ in range(40)]
@@ -220,6 +237,24 @@ def test_a_server_that_stops_answers_those_who_wait_at_once(shell):
         assert answer(line) == []
     web.child.communicate(timeout=60)
     assert web.child.returncode == 0 and time.monotonic() - begun < 45
+
+
+def test_a_server_that_stops_answers_those_too_who_hold_a_thread(shell):
+    """With a key, and as lines of a batch, of which the next would wait as well."""
+    web = server(shell)
+    web.expect(201, "PUT", "/v1/stores/beside")
+    asked = {"tools": ["none"], "worker": "w/1", "wait": "5m"}
+    keyed, there, batch = Raw(web), Raw(web), Raw(web)
+    keyed.ask("POST", "/v1/steps/claim", asked, ["Idempotency-Key: one"])
+    there.ask("POST", "/v1/stores/beside/steps/claim", asked, ["Idempotency-Key: one"])
+    batch.ask("POST", "/v1/batch", b"\n".join([json.dumps({"operation": "step.claim", "input": asked}).encode()] * 20))
+    wait_for_parked(shell, web, 2)
+    shell.wait_for(lambda: b"pawl_claims_waiting 1\n" in web.get("/v1/stores/beside/metrics").body)
+    web.child.send_signal(signal.SIGTERM)
+    assert answer(keyed) == answer(there) == []
+    assert batch.reply()[2].count(b'{"steps":[]}') == 20
+    web.child.communicate(timeout=60)
+    assert web.child.returncode == 0
 
 
 def test_a_paused_instance_gives_nothing_to_those_who_wait_until_it_is_resumed(shell):

@@ -279,8 +279,10 @@ static void wait_for_active(struct http_server *server)
 
     atomic_store(&server->is_stopping, true);
     work_close(&server->work);
-    while (atomic_load(&server->away) > 0)
+    while (atomic_load(&server->away) > 0) {
+        stores_end_claims(server->p); /* those that hold a thread; a store may have come since */
         poll(NULL, 0, AWAY_LOOK_MS);
+    }
     if (atomic_load(&server->active) > 0)
         poll(&idle, 1, STOP_WAIT_MS);
 }
