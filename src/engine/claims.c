@@ -225,12 +225,13 @@ void claim_token(struct engine *engine, struct claimed *claimed)
 
 /* Steps that are waiting, taken out of their queues. */
 static uint32_t take_some(struct engine *engine, const struct claim_args *args, uint32_t max,
-                          struct claimed *out)
+                          struct claimed *out, bool *is_short)
 {
     uint32_t count = 0;
 
     pthread_mutex_lock(&engine->lock);
-    if (!leases_make_room(engine, max))
+    *is_short = !leases_make_room(engine, max);
+    if (*is_short)
         max = 0;
     for (uint32_t i = 0; i < args->tool_count && count < max;) {
         struct ready_step *step = take(engine, args->tools[i]);
@@ -281,8 +282,11 @@ pawl_status claim_now(struct engine *engine, struct scope *scope, const struct c
     pawl_status status = PAWL_OK;
 
     while (*count < args->max && !status) {
-        uint32_t taken = take_some(engine, args, args->max - *count, out + *count);
+        bool is_short;
+        uint32_t taken = take_some(engine, args, args->max - *count, out + *count, &is_short);
 
+        if (is_short) /* of memory to watch over them */
+            status = scope_no_memory(scope);
         if (taken == 0)
             break;
         for (uint32_t i = 0; i < taken; i++)
