@@ -16,11 +16,13 @@ check:
 	@clang-format --dry-run --Werror $$(find src include tests -name '*.[ch]')
 	@if [ -x tools/tidy ]; then tools/tidy; fi
 
-# With PREFIX (/usr/local) and DESTDIR (none).
+# With PREFIX (/usr/local) and DESTDIR (none). `lib`, whatever meson takes the machine for: there the loader
+# and pkg-config look.
 install: all
-	@meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@meson configure $(BUILD) -Dprefix=$(PREFIX) -Dlibdir=lib
 	@ninja -C $(BUILD) $$(tools/installed $(BUILD))
 	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --no-rebuild
+	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || true
 
 # A Debian package of a release build: pawl_VERSION_ARCHITECTURE.deb.
 deb:

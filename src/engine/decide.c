@@ -13,6 +13,16 @@ static void count_from(const struct draft *draft, int64_t decided_at_ms, int64_t
             draft->effects.items[i].due_at_ms += at_ms - decided_at_ms;
 }
 
+/* Does it lead to the end of its instance? Nothing follows that. */
+static bool ends(const struct definition *definition, const struct decision *decision)
+{
+    const struct draft *last = decision->count ? &decision->drafts[decision->count - 1] : NULL;
+
+    return last && !last->keep.data &&
+           definition->states[definition->transitions[last->transition].to].terminal !=
+               TERMINAL_NOT;
+}
+
 /* Entries of a decision and what they cause; a key rides in the last. A failure in the middle
  * fails the whole batch. */
 pawl_status decision_record(struct engine *engine, struct scope *scope, struct head *head,
@@ -35,7 +45,7 @@ pawl_status decision_record(struct engine *engine, struct scope *scope, struct h
         if (status)
             return batch_spoil(engine, scope, status);
         if (!draft->keep.data)
-            live_from_draft(engine, head, definition, draft);
+            live_from_draft(engine, head, definition, draft, ends(definition, decision));
     }
     return PAWL_OK;
 }

@@ -189,7 +189,7 @@ pawl_status family_look(struct engine *engine, struct scope *scope, uint64_t par
 
 /* live.c */
 void live_from_draft(struct engine *engine, struct head *head, const struct definition *definition,
-                     const struct draft *draft);
+                     const struct draft *draft, bool ends);
 pawl_status fire_check_late(struct engine *engine, struct scope *scope,
                             const struct fire_args *args, uint64_t instance, uint32_t seq,
                             int64_t at_ms);

@@ -130,7 +130,7 @@ static pawl_status enter(struct engine *engine, struct scope *scope, struct head
         status = batch_entry(engine, scope, *head, definition, &decision->drafts[0], event->at_ms,
                              event->fired_at_ms, key);
     if (!status && has_rows)
-        live_from_draft(engine, *head, definition, &decision->drafts[0]);
+        live_from_draft(engine, *head, definition, &decision->drafts[0], false);
     return status;
 }
 

@@ -104,8 +104,10 @@ static unsigned rows_of(struct engine *engine, const struct head *head,
     return head->flags & HEAD_PAUSED ? rows | ROWS_PAUSE : rows;
 }
 
+/* `ends`: the decision goes on to the instance's end, which takes all rows away; only children are
+ * noted, because they have to be left behind. */
 void live_from_draft(struct engine *engine, struct head *head, const struct definition *definition,
-                     const struct draft *draft)
+                     const struct draft *draft, bool ends)
 {
     struct batch *batch = &engine->batch;
 
@@ -122,6 +124,8 @@ void live_from_draft(struct engine *engine, struct head *head, const struct defi
         struct live_change change = { .instance = head->instance,
                                       .test = (head->flags & HEAD_TEST) != 0 };
 
+        if (ends && draft->effects.items[i].kind != EFFECT_SPAWN)
+            continue;
         if (comes_back(draft, i) || !live_of(&draft->effects.items[i], draft, &change))
             continue;
         ASSERT(batch->live_count < batch->live_capacity);

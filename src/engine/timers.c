@@ -4,7 +4,7 @@
  * event like any other: the commit that handles it takes its row away, so it fires once. */
 #include "engine/engine_int.h"
 
-#define TIMERS_AT_ONCE  1000u
+#define TIMERS_AT_ONCE  4000u /* each look for more waits for those before it */
 #define TIMERS_TOGETHER 128u
 #define STUCK_PAUSE_MS  1000
 

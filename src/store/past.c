@@ -142,3 +142,22 @@ pawl_status past_gather(const struct past_reads *reads, struct store *store, str
     }
     return status;
 }
+
+pawl_status store_pasts(struct store *store, struct scope *scope, struct past_query *queries,
+                        uint32_t count)
+{
+    pawl_status status;
+
+    ASSERT(count > 0);
+    for (uint32_t i = 0; i < count; i++) {
+        ASSERT(queries[i].out && queries[i].instance > 0 && queries[i].instance <= ID_NUMBER_MAX);
+        queries[i].is_read = false;
+    }
+    status = store->ops->pasts(store, scope, queries, count);
+    for (uint32_t i = 0; i < count && queries[i].is_read; i++) {
+        ASSERT(queries[i].out->instance.number == queries[i].instance);
+        ASSERT(queries[i].out->record_count <= PAST_RECORDS);
+    }
+    ASSERT(IMPLIES(status == PAWL_OK, queries[0].is_read));
+    return status;
+}

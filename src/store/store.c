@@ -371,25 +371,6 @@ pawl_status store_snapshot(struct store *store, struct scope *scope, uint64_t in
     return status;
 }
 
-pawl_status store_pasts(struct store *store, struct scope *scope, struct past_query *queries,
-                        uint32_t count)
-{
-    pawl_status status;
-
-    ASSERT(count > 0);
-    for (uint32_t i = 0; i < count; i++) {
-        ASSERT(queries[i].out && is_number(queries[i].instance));
-        queries[i].is_read = false;
-    }
-    status = store->ops->pasts(store, scope, queries, count);
-    for (uint32_t i = 0; i < count && queries[i].is_read; i++) {
-        ASSERT(queries[i].out->instance.number == queries[i].instance);
-        ASSERT(queries[i].out->record_count <= PAST_RECORDS);
-    }
-    ASSERT(IMPLIES(status == PAWL_OK, queries[0].is_read));
-    return status;
-}
-
 pawl_status store_key(struct store *store, struct scope *scope, const uint8_t id[KEY_ID_SIZE],
                       struct key_row *out)
 {

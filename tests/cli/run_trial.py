@@ -34,6 +34,18 @@ def actions(history, step):
 # ---- The clock ----
 
 
+def test_the_usual_store_is_not_moved_by_a_trial(shell):
+    """Only a store that --store names: $PAWL_STORE is where one lives by the real clock."""
+    shell.write("month.yaml", MONTH)
+    usual = {"PAWL_STORE": "sqlite:usual.db"}
+    shell.pawl("run", "month.yaml", "--test", "--stub", "paint=7", env=usual)
+    assert not (shell.folder / "usual.db").exists()
+    shell.pawl("init", env=usual)
+    shell.pawl("define", "month.yaml", env=usual)
+    shell.pawl("start", "month", "--input", '{"colour": "red"}', env=usual)
+    shell.pawl("run", "month", "--test", "--stub", "paint=7", env=usual)  # as that store defines it
+
+
 def test_thirty_days_pass_at_once_and_nothing_is_left_behind(shell):
     shell.write("month.yaml", MONTH)
     found = shell.pawl("run", "month.yaml", "--test", "--stub", "paint=7", "--json")

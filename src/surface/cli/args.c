@@ -44,7 +44,7 @@ static int take_global(struct reader *reader, str name, const char *equals, bool
         cli->help = true;
     else if (str_is(name, "store")) {
         cli->store = take_value(reader, equals);
-        cli->store_given = true;
+        cli->store_given = cli->store_named = true;
         if (!cli->store || !*cli->store)
             return usage_fail(cli, "--store needs a URL, e.g. --store sqlite:pawl.db");
     } else if (str_is(name, "color")) {

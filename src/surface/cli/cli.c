@@ -118,6 +118,7 @@ int pawl_main_with(int argc, char **argv, const pawl_module *module, pawl_opened
     const char *usual = store && *store ? store : CLI_STORE;
     struct cli cli = { .program = argc > 0 ? argv[0] : "pawl",
                        .store = usual,
+                       .usual = usual,
                        .store_given = store && *store,
                        .module = module,
                        .opened = opened,

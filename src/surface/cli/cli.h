@@ -101,6 +101,8 @@ struct cli {
     const char *command; /* how to call us again for this store: "pawl --store URL" */
     const char *store;
     bool store_given; /* by --store or PAWL_STORE */
+    bool store_named; /* by --store */
+    const char *usual; /* the store where there is no --store */
     bool json, help;
     const struct verb *verb;
     const char *operands[CLI_OPERANDS_MAX];

@@ -183,9 +183,10 @@ static int check_words(struct cli *cli)
  */
 static pawl_status borrow(struct cli *cli, struct trial *trial)
 {
-    if (cli->store_given || cli->verb->run != verb_run || word_is_file(cli->operands[0]))
+    if (cli->store_named || cli->verb->run != verb_run || word_is_file(cli->operands[0]))
         return PAWL_OK;
-    return borrow_read(cli, CLI_STORE, cli->operands[0], &trial->has_meant, &trial->borrowed);
+    return borrow_read(cli, store_file(cli->usual) ? cli->usual : CLI_STORE, cli->operands[0],
+                       &trial->has_meant, &trial->borrowed);
 }
 
 /* In a store for trials, if that is what was asked for. */
@@ -253,7 +254,7 @@ int verb_run(struct cli *cli)
         code = check_operand(cli);
     if (code == EXIT_DONE)
         code = check_input(cli);
-    if (args_flag(cli, "test") && !cli->store_given)
+    if (args_flag(cli, "test") && !cli->store_named) /* $PAWL_STORE has a clock of its own */
         cli->store = "memory:";
     if (code == EXIT_DONE)
         code = check_name(cli);
