@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -39,7 +40,8 @@ def environment(shell):
     """Headers and libraries as if they were installed; the compiler of the build under test."""
     tools = shell.folder / "bin"
     tools.mkdir()
-    words = " ".join(build_compiler())
+    compiler = build_compiler()
+    words = " ".join([shutil.which(compiler[0]) or compiler[0]] + compiler[1:])  # not this very cc
     (tools / "cc").write_text('#!/bin/sh\ncase " $* " in *" -shared "*) exec %s "$@";; esac\nexec %s "$@"\n' % (
         words.split(" -f")[0], words))
     (tools / "cc").chmod(0o755)
