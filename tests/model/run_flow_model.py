@@ -15,6 +15,8 @@ import random
 import subprocess
 import sys
 
+import walking
+
 BUILD = pathlib.Path(os.environ.get("PAWL_BUILD", "build"))
 LONG = os.environ.get("PAWL_TEST_LONG") == "1"
 
@@ -376,21 +378,5 @@ def test_graphs_whose_steps_wait_are_tried_again_or_rejected_do_what_the_model_s
     print("# %d graphs, %d refused when put, %d paths" % (len(cases), refused, paths))
 
 
-def main():
-    passed = failed = 0
-    for name, test in list(globals().items()):
-        if not name.startswith("test_"):
-            continue
-        try:
-            test()
-            passed += 1
-            print("ok - " + name[5:].replace("_", " "), flush=True)
-        except AssertionError as error:
-            failed += 1
-            print("not ok - %s\n%s" % (name[5:].replace("_", " "), error), flush=True)
-    print("# %d passed, %d failed" % (passed, failed))
-    sys.exit(1 if failed else 0)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(walking.main(globals()))
