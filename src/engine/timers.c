@@ -7,6 +7,7 @@
 #define TIMERS_AT_ONCE  4000u /* each look for more waits for those before it */
 #define TIMERS_TOGETHER 128u
 #define STUCK_PAUSE_MS  1000
+#define PAUSE_MAX_MS    1000 /* the wall clock may be set */
 
 int64_t clock_at(struct engine *engine)
 {
@@ -26,8 +27,12 @@ int64_t engine_now_ms(struct engine *engine)
     return now_ms;
 }
 
+/* The thread that fires sleeps until what it knew of, and a second at most: it is woken for what
+ * falls due before that. */
 void timers_note(struct engine *engine, const struct batch *batch)
 {
+    int64_t known_ms = engine->next_due_ms;
+
     for (uint32_t i = 0; i < batch->live_count; i++)
         if (batch->live[i].kind == LIVE_TIMER_PUT && !batch->live[i].test &&
             batch->live[i].due_at_ms < engine->next_due_ms)
@@ -36,6 +41,8 @@ void timers_note(struct engine *engine, const struct batch *batch)
         if (batch->kept[i].row.what == CONTROL_ALARM && batch->kept[i].is_put &&
             batch->kept[i].row.due_at_ms < engine->next_due_ms)
             engine->next_due_ms = batch->kept[i].row.due_at_ms;
+    if (engine->next_due_ms < known_ms && engine->next_due_ms < clock_at(engine) + PAUSE_MAX_MS)
+        engine_changed(engine);
 }
 
 static struct mail *mail_of(struct engine *engine, const struct live_timer *timer,
@@ -218,8 +225,8 @@ static int64_t pause_ms(struct engine *engine)
 
     if (engine->stuck_timers)
         return STUCK_PAUSE_MS;
-    if (engine->options.test_clock || timers_next_due(engine) >= now_ms + 1000)
-        return 1000;
+    if (engine->options.test_clock || timers_next_due(engine) >= now_ms + PAUSE_MAX_MS)
+        return PAUSE_MAX_MS;
     return timers_next_due(engine) > now_ms ? timers_next_due(engine) - now_ms : 1;
 }
 
