@@ -671,6 +671,12 @@ class Waiting(TypedDict):
     instance_id: NotRequired[Id]
 
 
+class HealthCondition(TypedDict):
+    condition: Literal["commit-failed"]
+    what: str
+    since: Time
+
+
 class DefinitionPutAnswer(TypedDict):
     name: Name
     version: int
@@ -903,7 +909,8 @@ class StoreVerifyAnswer(TypedDict):
 
 
 class HealthGetAnswer(TypedDict):
-    status: Literal["ok"]
+    status: Literal["ok", "degraded"]
+    conditions: NotRequired[list[HealthCondition]]
 
 
 class BatchAnswer(TypedDict):
@@ -1175,6 +1182,6 @@ class Pawl(_Calls):
         return answer
 
     def health_get(self) -> HealthGetAnswer:
-        """Is it there?"""
+        """Does it work, and if not, why?"""
         answer: HealthGetAnswer = self._call("GET", "/healthz", {}, {}, None)
         return answer

@@ -418,7 +418,7 @@ const struct op ops[] = {
       "What has been counted, for Prometheus", no_params, op_metrics, "read" },
     { "openapi.get", "GET", "/openapi.json", OP_FIXED, 200, "All of this, as an OpenAPI document",
       no_params, op_openapi, "any" },
-    { "health.get", "GET", "/healthz", OP_QUICK, 200, "Is it there?", no_params, op_health, "none" },
+    { "health.get", "GET", "/healthz", OP_QUICK, 200, "Does it work, and if not, why?", no_params, op_health, "none" },
     { 0 },
 };
 /* clang-format on */

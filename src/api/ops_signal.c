@@ -116,10 +116,3 @@ pawl_status op_test_advance(struct op_call *call, struct buf *out)
     json_close(out, '}');
     return PAWL_OK;
 }
-
-pawl_status op_health(struct op_call *call, struct buf *out)
-{
-    (void)call;
-    buf_str(out, STR("{\"status\":\"ok\"}"));
-    return PAWL_OK;
-}

@@ -30,8 +30,11 @@ struct env *engine_env(struct engine *engine)
 
 void engine_figures(struct engine *engine, struct engine_figures *out)
 {
+    struct health_finding findings[HEALTH_COUNT];
+
     *out = (struct engine_figures){ .commit = &engine->commit_times,
                                     .failed = engine->commits_failed,
+                                    .conditions = engine_health(engine, findings),
                                     .wal_bytes = store_wal_bytes(engine->store) };
     pthread_mutex_lock(&engine->lock);
     out->position = engine->tip.pos;
@@ -73,6 +76,7 @@ static bool init_parts(struct engine *engine)
     arena_init(&engine->code_arena, engine->heap, LIMIT_SCOPE);
     engine->next_due_ms = engine->next_lease_ms = INT64_MAX;
     engine->bell = -1;
+    engine->health = health_new(engine->heap);
     engine->sha = sha_new(engine->heap);
     engine->toolbox =
         toolbox_new(&(struct toolbox_options){ .heap = engine->heap,
@@ -81,7 +85,8 @@ static bool init_parts(struct engine *engine)
                                                .log = engine->options.log,
                                                .log_context = engine->options.log_context });
     return heads_init(&engine->heads, engine->heap) &&
-           intern_init(&engine->interned, engine->heap) && engine->sha && engine->toolbox;
+           intern_init(&engine->interned, engine->heap) && engine->sha && engine->toolbox &&
+           engine->health;
 }
 
 static void free_parts(struct engine *engine)
@@ -101,6 +106,7 @@ static void free_parts(struct engine *engine)
     batch_fini(&engine->batch);
     scope_fini(&engine->scope);
     sha_free(engine->sha);
+    health_free(engine->health);
     pthread_cond_destroy(&engine->work);
     pthread_cond_destroy(&engine->tools);
     pthread_cond_destroy(&engine->changed);

@@ -72,6 +72,7 @@ struct engine_figures {
     const struct histogram *commit; /* the engine's */
     uint64_t failed;                /* commits */
     uint64_t position, flushed, wal_bytes;
+    uint32_t conditions; /* of health.h that hold */
     uint32_t queued, claims; /* decisions that wait for a commit; claims, for a step */
 };
 void engine_figures(struct engine *engine, struct engine_figures *out);

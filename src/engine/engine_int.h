@@ -4,6 +4,7 @@
 #define PAWL_ENGINE_ENGINE_INT_H
 
 #include "engine/engine_types.h"
+#include "engine/health.h"
 
 /* batch.c */
 void batch_init(struct batch *batch, const struct heap *heap);

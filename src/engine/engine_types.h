@@ -331,6 +331,7 @@ struct engine {
     bool bell_may_ring; /* it may have rung since: it has to be set again to fall silent */
 
     uint32_t queued; /* requests that wait for the drain */
+    struct health *health; /* health.h */
     struct histogram commit_times;
     _Atomic uint64_t commits_failed;
     void (*committed)(void *context, uint64_t position); /* who follows the log; NULL: nobody */

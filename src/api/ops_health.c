@@ -1,0 +1,50 @@
+/* ops_health.c - health.get: does it work? The conditions themselves are the engine's: health.h. */
+#include "api/ops_int.h"
+#include "engine/health.h"
+
+static pawl_status fail(struct op_call *call, const struct health_finding *findings, uint32_t count)
+{
+    struct buf words;
+    pawl_status status;
+
+    buf_init(&words, call->scope->arena.heap, HEALTH_COUNT * (HEALTH_WORDS + 64));
+    for (uint32_t i = 0; i < count; i++)
+        buf_fmt(&words, "%s%s: %s", i ? "; " : "", findings[i].name, findings[i].words);
+    status = scope_fail(call->scope, PAWL_STORAGE_FAILURE, "%s", buf_text(&words));
+    buf_fini(&words);
+    return status;
+}
+
+static void put_conditions(struct buf *out, const struct health_finding *findings, uint32_t count)
+{
+    json_key(out, "conditions");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < count; i++) {
+        json_open(out, '{');
+        json_key(out, "condition");
+        json_text(out, findings[i].name);
+        json_key(out, "what");
+        json_text(out, findings[i].words);
+        json_key(out, "since");
+        json_time(out, findings[i].since_ms);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
+pawl_status op_health(struct op_call *call, struct buf *out)
+{
+    struct health_finding findings[HEALTH_COUNT];
+    uint32_t count = engine_health(op_engine(call), findings);
+
+    for (uint32_t i = 0; i < count; i++)
+        if (findings[i].level == HEALTH_FAILING)
+            return fail(call, findings, count);
+    json_open(out, '{');
+    json_key(out, "status");
+    json_text(out, count ? "degraded" : "ok");
+    if (count)
+        put_conditions(out, findings, count);
+    json_close(out, '}');
+    return PAWL_OK;
+}

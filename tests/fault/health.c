@@ -1,0 +1,66 @@
+/* health.c - a disk that fails or is full: what callers are told, and what health says meanwhile. */
+#include "fault/scenario.h"
+#include "fault/scenario_int.h"
+#include "fault/stage.h"
+#include "fault/vfs.h"
+
+#define BEGUN_AT INT64_C(1777593600000) /* 2026-05-01T00:00:00Z */
+
+static pawl_error error;
+
+static pawl *open_one(bool own)
+{
+    pawl *p = NULL;
+
+    EXPECT_OK(pawl_open_env(&p, stage_url, &(pawl_options){ .own = own, .test_clock = true },
+                            env_sim_new(BEGUN_AT, 3), &error));
+    return p;
+}
+
+static pawl_id make_door(pawl *p)
+{
+    const char *source = scenario_find("machine")->source;
+    pawl_id id;
+
+    EXPECT_OK(pawl_define(p, source, strlen(source), NULL, &error));
+    EXPECT_OK(pawl_create(p, &(pawl_create_args){ .definition = "door" }, &id, &error));
+    return id;
+}
+
+static pawl_status fire(pawl *p, const pawl_id *id, const char *action)
+{
+    return pawl_fire(p, id->text, &(pawl_fire_args){ .action = action }, NULL, &error);
+}
+
+static pawl_status ask_health(pawl *p)
+{
+    char *answer = NULL;
+    pawl_status status = pawl_call(p, "health.get", "{}", &answer, &error);
+
+    if (status == PAWL_OK)
+        EXPECT_TEXT(answer, "{\"status\":\"ok\"}");
+    pawl_free(p, answer);
+    return status;
+}
+
+TEST(health, it_fails_from_a_commit_that_failed_until_one_succeeds)
+{
+    pawl_id id;
+    pawl *p;
+
+    stage_begin();
+    disk_load(stage_path);
+    p = open_one(true);
+    id = make_door(p);
+    EXPECT_OK(ask_health(p));
+    disk_arm((struct disk_plan){ .ops = DISK_SYNC, .fault = FAULT_EIO, .at = 1, .for_ever = true });
+    EXPECT_EQ(fire(p, &id, "open"), PAWL_OUTCOME_UNKNOWN);
+    EXPECT_EQ(ask_health(p), PAWL_STORAGE_FAILURE);
+    EXPECT(strstr(error.message, "commit-failed") != NULL);
+    EXPECT(strstr(error.message, "/") == NULL); /* no path: nobody is asked for a token */
+    disk_disarm();
+    fire(p, &id, "open"); /* once, or, if the first one is there after all, refused */
+    EXPECT_OK(fire(p, &id, "shut"));
+    EXPECT_OK(ask_health(p));
+    pawl_close(p);
+}
