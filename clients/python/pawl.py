@@ -520,6 +520,12 @@ class Action(TypedDict):
     requires_reason: NotRequired[bool]
 
 
+class Pause(TypedDict):
+    paused_at: Time
+    actor_ref: str | None
+    reason: str | None
+
+
 class Instance(TypedDict):
     instance_id: Id
     definition: Name | None
@@ -536,6 +542,7 @@ class Instance(TypedDict):
     labels: Labels | None
     parent_id: Id | None
     retry_of: NotRequired[Id]
+    pause: NotRequired[Pause]
     created_by: str | None
     instantiated_at: Time
     updated_at: Time
@@ -666,8 +673,11 @@ class Comparison(TypedDict):
 
 class Waiting(TypedDict):
     kind: Literal["action", "timer", "signal", "child", "step", "approval", "pause"]
-    name: str
+    name: str | None
     until: NotRequired[Time]
+    paused_at: NotRequired[Time]
+    actor_ref: NotRequired[str | None]
+    reason: NotRequired[str | None]
     instance_id: NotRequired[Id]
 
 

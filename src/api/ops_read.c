@@ -78,6 +78,14 @@ static void print_standing(const struct instance_view *view, struct buf *out)
     json_u64(out, view->seq + 1);
 }
 
+/* Who holds it, since when and why. */
+static void print_pause(const struct pause_view *pause, struct buf *out)
+{
+    print_time(out, "paused_at", pause->at_ms);
+    print_text(out, "actor_ref", pause->actor);
+    print_text(out, "reason", pause->reason);
+}
+
 void print_instance(const struct instance_view *view, struct buf *out)
 {
     json_open(out, '{');
@@ -98,6 +106,12 @@ void print_instance(const struct instance_view *view, struct buf *out)
     if (view->retry_of
             .data) /* the contract lists the others; this one only where it says something */
         print_text(out, "retry_of", view->retry_of);
+    if (view->status == STATUS_PAUSED) {
+        json_key(out, "pause");
+        json_open(out, '{');
+        print_pause(&view->pause, out);
+        json_close(out, '}');
+    }
     json_close(out, '}');
 }
 
@@ -167,6 +181,8 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
         print_text(out, "name", waiting[i].name);
         if (waiting[i].has_until)
             print_time(out, "until", waiting[i].until_ms);
+        if (str_is(str_of(waiting[i].kind), "pause"))
+            print_pause(&waiting[i].pause, out);
         if (waiting[i].child)
             print_text(out, "instance_id", str_of(waiting[i].child_id));
         json_close(out, '}');

@@ -335,6 +335,12 @@ struct pause_args {
 pawl_status engine_pause(struct engine *engine, struct scope *scope, const struct pause_args *args,
                          enum instance_status *out);
 
+/* Who holds it, since when and why; data NULL: nobody said. */
+struct pause_view {
+    int64_t at_ms;
+    str actor, reason;
+};
+
 struct instance_view {
     char id[ID_SIZE + 1];
     str definition_name; /* data NULL: inline */
@@ -349,6 +355,7 @@ struct instance_view {
     str retry_of; /* the instance that this one runs again; data NULL: none */
     int64_t instantiated_at_ms, updated_at_ms;
     str result, error; /* JSON; data NULL: none */
+    struct pause_view pause; /* where the status is paused */
     bool test;
 };
 pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
@@ -420,6 +427,7 @@ struct waiting {
     str name;
     bool has_until;
     int64_t until_ms;
+    struct pause_view pause; /* kind pause; the name is its reason */
     uint64_t child; /* kind child: its number, and its id; 0: none */
     char child_id[ID_SIZE + 1];
 };

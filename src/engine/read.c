@@ -225,6 +225,23 @@ static pawl_status read_moment(struct engine *engine, struct scope *scope, str i
     return status;
 }
 
+/* Who holds it; at_ms 0: it was resumed meanwhile. */
+static pawl_status read_pause(struct engine *engine, struct scope *scope, const struct head *head,
+                              struct pause_view *out)
+{
+    struct record record = { 0 };
+    struct live live;
+    pawl_status status = store_live(engine->store, scope, head->instance, &live);
+
+    *out = (struct pause_view){ 0 };
+    if (!status && live.paused_pos)
+        status = store_record(engine->store, scope, live.paused_pos, &record);
+    out->at_ms = record.at_ms;
+    if (!status)
+        status = value_text(engine, scope, record.actor, &out->actor);
+    return status ? status : value_text(engine, scope, record.reason, &out->reason);
+}
+
 pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
                        struct instance_view *out)
 {
@@ -244,6 +261,10 @@ pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
     id_print(head.instance, head.random, out->id);
     out->status = status_of(slot->definition, head.state, head.flags & HEAD_PAUSED, &live);
     status = read_fixed(engine, scope, head.instance, out);
+    if (!status && out->status == STATUS_PAUSED)
+        status = read_pause(engine, scope, &head, &out->pause);
+    if (!status && out->status == STATUS_PAUSED && !out->pause.at_ms)
+        out->status = status_of(slot->definition, head.state, false, &live);
     if (!status && out->kind == KIND_FLOW)
         status = amended_name(engine, scope, &head, &out->definition_name, &out->version);
     return status ? status : read_end(engine, scope, &head, out);
@@ -335,15 +356,12 @@ static void why_live(const struct definition *definition, const struct live *liv
 static pawl_status why_paused(struct engine *engine, struct scope *scope, const struct head *head,
                               struct waiting *out, uint32_t *count)
 {
-    struct live live;
-    struct record record = { 0 };
-    pawl_status status = store_live(engine->store, scope, head->instance, &live);
+    struct waiting *pause = &out[*count];
+    pawl_status status = read_pause(engine, scope, head, &pause->pause);
 
-    if (!status && live.paused_pos)
-        status = store_record(engine->store, scope, live.paused_pos, &record);
-    if (!status)
-        status = value_text(engine, scope, record.reason, &out[*count].name);
-    out[(*count)++].kind = "pause";
+    pause->kind = "pause";
+    pause->name = pause->pause.reason;
+    *count += pause->pause.at_ms != 0;
     return status;
 }
 

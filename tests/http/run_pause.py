@@ -1,4 +1,6 @@
 """Pause and resume over HTTP and from the command line, against real servers and stores."""
+import json
+
 from web import Web, harness
 
 TRIP = """name: trip
@@ -54,6 +56,36 @@ def test_the_command_line_pauses_and_resumes_with_and_without_a_server(shell):
     assert shell.json("show", order)["status"] == "suspended"
     shell.stop(child)
     assert shell.json("verify")["valid"]
+
+
+def test_it_is_told_who_holds_an_instance_since_when_and_why(shell):
+    web = Web(shell.serve("--test")[1])
+    web.expect(201, "PUT", "/v1/definitions/trip", TRIP, {"Content-Type": "application/yaml"})
+    web.expect(201, "PUT", "/v1/definitions/order", (harness.EXAMPLES / "order.yaml").read_text(), {"Content-Type": "application/yaml"})
+    token = {"Authorization": "Bearer " + web.expect(201, "POST", "/v1/tokens", {"scopes": "write,read", "actor": "ann"}).json["token"]}
+    for definition in ("trip", "order"):
+        one = web.create(definition=definition)
+        base = "/v1/instances/" + one
+        line = json.dumps({"operation": "instance.pause", "input": {"instance_id": one, "reason": "audit"}})
+        later = {"after": "1s", "operation": "instance.pause", "input": {"instance_id": one, "reason": "audit"}}
+        assert "pause" not in web.get(base).json
+        for pause in (lambda: web.expect(200, "POST", base + "/pause", {"reason": "audit"}, token), lambda: web.expect(200, "POST", "/v1/batch", line, token),
+                      lambda: web.expect(201, "POST", "/v1/alarms", later, token) and web.expect(200, "POST", "/v1/test/advance", {"by": "2s"})):
+            pause()
+            held = web.get(base).json["pause"]
+            assert (held["actor_ref"], held["reason"]) == ("ann", "audit") and held["paused_at"], held
+            (why,) = [w for w in web.get(base + "/why").json["waiting_for"] if w["kind"] == "pause"]
+            assert why == {"kind": "pause", "name": "audit", **held}, why
+            assert [i["pause"] for i in web.get("/v1/instances?status=paused").json["instances"]] == [held]
+            shown = shell.pawl("show", one).out
+            assert "paused" in shown and "by ann" in shown and "audit" in shown, shown
+            assert "by ann" in shell.pawl("why", one).out
+            web.refused("forbidden", "POST", base + "/resume", {"actor_ref": "bob"}, token)
+            web.expect(200, "POST", base + "/resume", {"reason": "done"}, token)
+        web.expect(200, "POST", base + "/pause")
+        assert {w["name"] for w in web.get(base + "/why").json["waiting_for"] if w["kind"] == "pause"} == {None}
+        assert (web.get(base).json["pause"]["actor_ref"], web.get(base).json["pause"]["reason"]) == (None, None)
+        web.expect(200, "POST", base + "/resume")
 
 
 CLAIM = {"name": "claim", "states": ["open", "late", "gone"], "initial_state": "open", "terminal_states": ["gone"],

@@ -67,6 +67,8 @@ static void put_standing(struct cli *cli, const struct node *instance)
 
 static void put_header(struct cli *cli, const struct node *instance)
 {
+    const struct node *pause = node_find(instance, "pause");
+
     put_title(cli, instance);
     put_standing(cli, instance);
     put_fact(cli, "kind", member_str(instance, "kind"));
@@ -78,6 +80,10 @@ static void put_header(struct cli *cli, const struct node *instance)
     put_moment(cli, "created", member_str(instance, "instantiated_at"),
                member_str(instance, "created_by"));
     put_moment(cli, "updated", member_str(instance, "updated_at"), STR(""));
+    if (pause) {
+        put_moment(cli, "paused", member_str(pause, "paused_at"), member_str(pause, "actor_ref"));
+        put_fact(cli, "reason", member_str(pause, "reason"));
+    }
     put_fact(cli, "input", member_json(instance, "input"));
     put_fact(cli, "metadata", member_json(instance, "instance_metadata"));
 }

@@ -87,6 +87,20 @@ void render_signalled(struct cli *cli, const struct node *answer)
     fprintf(cli->term.out, "delivered to %lld\n", (long long)member_int(answer, "delivered"));
 }
 
+/* Of a pause: who holds it, and since when. */
+static void render_holder(struct cli *cli, const struct node *item)
+{
+    char moment[MOMENT_SIZE];
+    str who = member_str(item, "actor_ref");
+
+    moment_print(member_str(item, "paused_at"), moment);
+    if (moment[0])
+        fprintf(cli->term.out, "  since %s", moment);
+    if (who.size > 0)
+        fputs(" by ", cli->term.out);
+    term_cell(&cli->term, PLAIN, who, LIMIT_ACTION, 0);
+}
+
 void render_why(struct cli *cli, const struct node *answer)
 {
     const struct node *list = node_find(answer, "waiting_for");
@@ -103,6 +117,7 @@ void render_why(struct cli *cli, const struct node *answer)
         term_cell(&cli->term, BOLD, member_str(item, "name"), LIMIT_ACTION, 0);
         if (moment[0])
             fprintf(cli->term.out, "  %s (%s)", moment, distance);
+        render_holder(cli, item);
         fputc('\n', cli->term.out);
     }
 }
