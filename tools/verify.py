@@ -28,7 +28,8 @@ NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 STORE_ID_TEXT = "0" * 26
 CREATE, DEFINE, PAUSE, RESUME, ALARM, KEEP_SIGNAL, TOKEN = -1, -2, -3, -4, -5, -6, -7
-IMPORT = LAST_CONTROL = -10
+IMPORT, RIGHTS = -10, -12
+CONTROLS = (*range(IMPORT, 0), RIGHTS)
 AMEND = 11  # the transition of a flow that goes on by another plan
 KINDS = {1: "machine", 2: "flow", 3: "code"}
 TERMINALS = {None: 0, "plain": 1, "success": 2, "failure": 3, "cancel": 4}
@@ -99,10 +100,18 @@ def next_root(previous, hashes):
     return sha(b"pawl.root.1", previous, *hashes)
 
 
-def define_body(name, version, kind, source_sha, compiled_sha):
+def define_body(name, version, kind, source_sha, compiled_sha, rights):
     return json.dumps(
         {"name": name, "version": version, "kind": kind, "source": source_sha.hex(),
-         "compiled": compiled_sha.hex()}, separators=(",", ":"), ensure_ascii=False).encode()
+         "compiled": compiled_sha.hex(), **({} if rights is None else {"rights": rights})},
+        separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def check_names(rights):
+    """Rights are names of definitions in byte order, each once, with commas; none: nothing."""
+    names = rights.split(",") if rights else []
+    if names != sorted(set(names)) or not all(re.fullmatch(r"[A-Za-z0-9._/-]{1,128}", n) for n in names):
+        raise Bad("rights that do not name definitions in order")
 
 
 # A body that tells a request's traceparent begins with it; the rest is what the entry caused.
@@ -616,7 +625,7 @@ class Store:
 
     def check_meaning(self, chain, record, body):
         what = record["what"]
-        if what < LAST_CONTROL:
+        if what < 0 and what not in CONTROLS:
             raise Bad(f"there is no control record {what}")
         if what == DEFINE:
             self.check_define(record, body)
@@ -624,6 +633,8 @@ class Store:
             self.note_kept(record, body)
         if what in (PAUSE, RESUME):
             self.check_pause(chain, record)
+        if what == RIGHTS:
+            self.check_rights(chain, record, body)
         if what < 0:
             return
         if chain.number == 0:
@@ -678,7 +689,7 @@ class Store:
             (what, id_): (due, pos) for what, id_, due, pos in self.db.execute(
                 "SELECT what, id, due, pos FROM pawl_kept")}
         if rows != self.kept:
-            raise Bad("the rows of tokens, alarms and amends are not what the log says")
+            raise Bad("the rows of tokens, alarms, amends and definitions are not what the log says")
 
     def check_pause(self, chain, record):
         if chain.number == 0:
@@ -690,6 +701,22 @@ class Store:
                       else "it is resumed, but was not paused")
         chain.paused = record["pos"] if record["what"] == PAUSE else None
 
+    def check_rights(self, chain, record, body):
+        """Behind the creation, at the next position; a list of names and nothing else."""
+        if chain.number == 0:
+            raise Bad("rights in the store's own chain")
+        before = self.db.execute("SELECT what, inst FROM pawl_log WHERE pos = ?", (record["pos"] - 1,)).fetchone()
+        if before != (CREATE, chain.number):
+            raise Bad("rights that do not stand right behind the creation")
+        try:
+            rights = json.loads(body)["rights"]
+            check_names(rights)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise Bad(f"rights that can't be read: {error}") from error
+        if body != json.dumps({"rights": rights}, separators=(",", ":")).encode() or any(
+                record[name] for name in ("actor", "payload", "reason")):
+            raise Bad("rights that say more than rights")
+
     def check_define(self, record, body):
         if record["inst"] != 0:
             raise Bad("a definition is put in an instance's chain")
@@ -700,8 +727,12 @@ class Store:
             raise Bad(f"the define record can't be read: {error}") from error
         if found is None:
             raise Bad("the definition that this record puts is missing")
+        rights = text.get("rights")
+        if rights is not None:
+            check_names(str(rights))
+            self.kept[DEFINE, b"%s@%d" % (found.name, found.version)] = (0, record["pos"])
         if body != define_body(found.name.decode(), found.version, found.kind, found.source_sha,
-                               found.compiled_sha):
+                               found.compiled_sha, rights):
             raise Bad(f"definition {found.id} is not the one that was put here")
         if found.is_defined:
             raise Bad(f"definition {found.id} was put before")

@@ -4,7 +4,9 @@
  * no slow hash is needed. An unknown id costs the same work as a wrong secret. What no scope
  * allows is forbidden. */
 #include "api/ops_int.h"
+#include "base/assert.h"
 #include "model/definition.h"
+#include "model/rights.h"
 #include "model/words.h"
 
 #define SECRET_SIZE 64 /* hexadecimal digits */
@@ -52,29 +54,12 @@ static bool is_word(str scope)
     return str_is(scope, "all");
 }
 
-/* The next of a list "read,write:order"; its definition is absent if it names none. */
-static bool next_scope(str *list, str *word, str *definition)
-{
-    const char *comma, *colon;
-    str one;
-
-    if (list->size == 0)
-        return false;
-    comma = memchr(list->data, ',', list->size);
-    one = (str){ list->data, comma ? (size_t)(comma - list->data) : list->size };
-    *list = str_from(*list, one.size + (comma ? 1 : 0));
-    colon = memchr(one.data, ':', one.size);
-    *word = (str){ one.data, colon ? (size_t)(colon - one.data) : one.size };
-    *definition = colon ? str_from(one, word->size + 1) : STR_NONE;
-    return true;
-}
-
 bool scopes_are_valid(str list)
 {
     str word, definition;
     bool valid = list.size > 0;
 
-    while (valid && next_scope(&list, &word, &definition))
+    while (valid && scope_next(&list, &word, &definition))
         valid = is_word(word) && (!definition.data || definition_name_is_valid(definition));
     return valid;
 }
@@ -89,7 +74,8 @@ static pawl_status unauthenticated(struct scope *scope)
 
 static str member(const struct node *object, const char *name)
 {
-    const struct node *found = object ? node_find(object, name) : NULL;
+    bool is_object = object && object->kind == NODE_OBJECT;
+    const struct node *found = is_object ? node_find(object, name) : NULL;
 
     return found && found->kind == NODE_STRING ? found->text : STR_NONE;
 }
@@ -131,7 +117,7 @@ static bool reaches_others(str scopes)
     str word, definition;
     bool reaches = false;
 
-    while (!reaches && next_scope(&scopes, &word, &definition))
+    while (!reaches && scope_next(&scopes, &word, &definition))
         reaches = definition.size == 0 && (str_is(word, "admin") || str_is(word, "all"));
     return reaches;
 }
@@ -183,29 +169,51 @@ static str without_version(str reference)
     return mark ? (str){ reference.data, (size_t)(mark - reference.data) } : reference;
 }
 
-/* The definition that a call is about; data NULL: of none, or of more than one. */
-static str definition_of(pawl *p, struct scope *scope, const struct op *op,
-                         const struct op_request *request)
+/* The definitions that a call names, each by one of its parameters: all of them must be allowed. */
+#define NAMED_MAX 4
+struct named {
+    str names[NAMED_MAX]; /* "": of an instance that is unknown or inline: no scope names it */
+    uint32_t count;
+};
+
+/* The definition of the instance with this id; a step's id begins with its instance's. */
+static str definition_of(pawl *p, struct scope *scope, str id)
 {
-    str id = pair_value(request, "instance_id"), name = pair_value(request, "name");
     struct instance_view view;
 
-    if (!id.data) { /* a step's id begins with its instance's */
-        id = pair_value(request, "step_id");
-        id.size = id.size > ID_SIZE ? ID_SIZE : id.size;
-    }
-    if (!id.data && request->body) /* the input of an alarm has them beside the body */
-        id = member(request->body, "instance_id");
-    if (!name.data && request->body)
-        name = member(request->body, "name");
+    id.size = id.size > ID_SIZE ? ID_SIZE : id.size;
+    if (engine_get(p->engine, scope, id, &view) != PAWL_OK || !view.definition_name.data)
+        return STR("");
+    return view.definition_name;
+}
 
-    if (id.data)
-        return engine_get(p->engine, scope, id, &view) == PAWL_OK ? view.definition_name : STR_NONE;
-    if (name.data && strncmp(op->name, "definition.", 11) == 0)
-        return name;
-    if (request->body && member(request->body, "definition").data)
-        return without_version(member(request->body, "definition"));
-    return without_version(pair_value(request, "definition"));
+static void read_named(pawl *p, struct scope *scope, const struct op *op, const char *param,
+                       str value, struct named *out)
+{
+    bool is_instance = strcmp(param, "instance_id") == 0 || strcmp(param, "step_id") == 0;
+    bool is_definition = strcmp(param, "definition") == 0 || strcmp(param, "against") == 0 ||
+                         (strcmp(param, "name") == 0 && strncmp(op->name, "definition.", 11) == 0);
+
+    if (!is_instance && !is_definition)
+        return;
+    ASSERT(out->count < NAMED_MAX);
+    out->names[out->count++] =
+        is_instance ? definition_of(p, scope, value) : without_version(value);
+}
+
+/* In a batch and in the input of an alarm, all parameters stand in the body. */
+static void find_named(pawl *p, struct scope *scope, const struct op *op,
+                       const struct op_request *request, struct named *out)
+{
+    out->count = 0;
+    for (const struct op_param *param = op->params; param && param->name; param++) {
+        str value = pair_value(request, param->name);
+
+        if (!value.data)
+            value = member(request->body, param->name);
+        if (value.data)
+            read_named(p, scope, op, param->name, value, out);
+    }
 }
 
 static bool is_for_all(const struct op *op)
@@ -213,23 +221,47 @@ static bool is_for_all(const struct op *op)
     return op->scope && (strcmp(op->scope, "none") == 0 || strcmp(op->scope, "any") == 0);
 }
 
+/* Does a scope allow `word` for this definition? name.data NULL: for all of them. */
+static bool allows(str scopes, const char *needed, str name)
+{
+    str word, definition;
+
+    while (scope_next(&scopes, &word, &definition))
+        if ((str_is(word, needed) || str_is(word, "all")) &&
+            (definition.size == 0 || (name.data && str_eq(name, definition))))
+            return true;
+    return false;
+}
+
 static pawl_status authorize_one(pawl *p, struct scope *scope, const struct op *op,
                                  const struct op_request *request, const struct op_principal *who)
 {
-    str list = who->scopes, word, definition;
+    struct named named;
+    bool allowed;
 
     if (is_for_all(op))
         return PAWL_OK;
-    while (op->scope && next_scope(&list, &word, &definition)) {
-        if (!str_is(word, op->scope) && !str_is(word, "all"))
-            continue;
-        if (definition.size == 0 || str_eq(definition_of(p, scope, op, request), definition))
-            return PAWL_OK;
+    allowed = op->scope && allows(who->scopes, op->scope, STR_NONE);
+    if (!allowed && op->scope) {
+        find_named(p, scope, op, request, &named);
+        allowed = named.count > 0;
+        for (uint32_t i = 0; i < named.count && allowed; i++)
+            allowed = allows(who->scopes, op->scope, named.names[i]);
     }
+    if (allowed)
+        return PAWL_OK;
     return scope_fail(
         scope, PAWL_FORBIDDEN, "%s needs the scope %s, which this token does not have%s", op->name,
         op->scope ? op->scope : "of nobody",
         who->scopes.data && memchr(who->scopes.data, ':', who->scopes.size) ? " for it" : "");
+}
+
+pawl_status op_rights(const struct op_call *call, bool defines, str *out)
+{
+    *out = STR_NONE;
+    if (!call->who.scopes.data || rights_of(&call->scope->arena, call->who.scopes, defines, out))
+        return PAWL_OK;
+    return scope_no_memory(call->scope);
 }
 
 /* B27: what runs with somebody's rights, or counts as their approval, was begun by them and nobody
@@ -246,6 +278,49 @@ static pawl_status check_actor(struct scope *scope, const struct op *op,
         return PAWL_OK;
     return scope_fail(scope, PAWL_FORBIDDEN, "this token acts as '%.*s', not as '%.*s'",
                       STR_ARG(words_shown(actor)), STR_ARG(words_shown(given)));
+}
+
+/* The worker of a claim, or of the claim in a worker's turn; data NULL: none is named. */
+static str worker_of(const struct op *op, const struct op_request *request)
+{
+    const struct node *body = request->body;
+
+    if (op->handle == op_step_complete_many && body)
+        body = node_find(body, "claim");
+    else if (op->handle != op_step_claim)
+        return STR_NONE;
+    return body && body->kind == NODE_OBJECT ? member(body, "worker") : STR_NONE;
+}
+
+/* What a worker does is recorded under its name: the token's actor, or ACTOR/ANYTHING. */
+static pawl_status check_worker(struct scope *scope, const struct op *op,
+                                const struct op_request *request, str actor)
+{
+    str worker = worker_of(op, request);
+
+    if (!actor.data || worker.size == 0 || str_eq(worker, actor) ||
+        (str_starts(worker, actor) && worker.data[actor.size] == '/'))
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_FORBIDDEN,
+                      "this token acts as '%.*s': its worker is called '%.*s' or begins with "
+                      "'%.*s/', not '%.*s'",
+                      STR_ARG(words_shown(actor)), STR_ARG(words_shown(actor)),
+                      STR_ARG(words_shown(actor)), STR_ARG(words_shown(worker)));
+}
+
+static pawl_status check_names(struct scope *scope, const struct op *op,
+                               const struct op_request *request, str actor)
+{
+    pawl_status status = PAWL_OK;
+
+    if (actor_is_reserved(actor)) /* it was made before those names were reserved */
+        status = scope_fail(scope, PAWL_FORBIDDEN,
+                            "this token acts as '%.*s', a name of the engine's own: revoke it and "
+                            "make another",
+                            STR_ARG(words_shown(actor)));
+    if (status == PAWL_OK)
+        status = check_actor(scope, op, request, actor);
+    return status == PAWL_OK ? check_worker(scope, op, request, actor) : status;
 }
 
 /* Whoever sets an alarm must be allowed to do what it will do, be it to set another. */
@@ -266,5 +341,5 @@ pawl_status op_authorize(pawl *p, struct scope *scope, const struct op *op,
         op = inner;
     }
     status = authorize_one(p, scope, op, &call, &request->who);
-    return status == PAWL_OK ? check_actor(scope, op, &call, request->who.actor) : status;
+    return status == PAWL_OK ? check_names(scope, op, &call, request->who.actor) : status;
 }

@@ -3,6 +3,7 @@
 #include "api/args.h"
 #include "base/node.h"
 #include "base/time.h"
+#include "model/rights.h"
 #include <stdio.h>
 
 str supplied(const char *text)
@@ -26,6 +27,8 @@ pawl_status check_ref(struct scope *scope, const char *what, str text)
     if (str_is_blank(text))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "'%s' is nothing but white space: leave it out, or say something", what);
+    if (strcmp(what, "actor_ref") == 0 && actor_is_reserved(text))
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "'%s' %s", what, ACTOR_RESERVED_WORDS);
     return PAWL_OK;
 }
 

@@ -2,6 +2,7 @@
  * have, values with new ids, and the live rows that follow. */
 #include "api/import_int.h"
 #include "base/limits.h"
+#include "model/rights.h"
 #include <stdlib.h>
 
 static const char store_id_text[] = "00000000000000000000000000";
@@ -95,10 +96,27 @@ static pawl_status add_own(struct building *b, int32_t what, struct buf *body)
     return PAWL_OK;
 }
 
+/* A row tells where the rights of a version stand. */
+static pawl_status keep_rights(struct building *b, const struct definition_row *row)
+{
+    struct buf id;
+    str kept;
+
+    buf_init(&id, b->scope->arena.heap, 0);
+    rights_id(&id, row->name, row->version);
+    kept = buf_keep(&id, &b->scope->arena);
+    buf_fini(&id);
+    b->kept[b->kept_count++] = (struct kept_change){
+        .row = { .what = CONTROL_DEFINE, .id = kept, .pos = b->store_pos }, .is_put = true
+    };
+    return kept.data ? PAWL_OK : scope_no_memory(b->scope);
+}
+
 static pawl_status add_define(struct building *b, const struct definition_row *row)
 {
     char source[2 * SHA_SIZE + 1], compiled[2 * SHA_SIZE + 1];
     struct buf body;
+    pawl_status status;
 
     sha_hex(row->source_sha, SHA_SIZE, source);
     sha_hex(row->compiled_sha, SHA_SIZE, compiled);
@@ -114,8 +132,10 @@ static pawl_status add_define(struct building *b, const struct definition_row *r
     json_text(&body, source);
     json_key(&body, "compiled");
     json_text(&body, compiled);
+    rights_member(&body, row->rights);
     json_close(&body, '}');
-    return add_own(b, CONTROL_DEFINE, &body);
+    status = add_own(b, CONTROL_DEFINE, &body);
+    return status == PAWL_OK && row->rights.data ? keep_rights(b, row) : status;
 }
 
 /* Before the records of another store: how many there are; behind them: 0, so that the log ends
@@ -243,12 +263,24 @@ static pawl_status add_record(struct building *b, const struct carried_record *c
 
 /* ---- All of it ---- */
 
+/* A rights record stands right behind its creation, also among records of several stores. */
+static uint64_t place_of(const struct carried_record *carried)
+{
+    return carried->position - (carried->record.what == CONTROL_RIGHTS && carried->position > 0);
+}
+
 static int compare_records(const void *a, const void *b)
 {
     const struct carried_record *left = a, *right = b;
 
+    uint64_t left_pos = place_of(left), right_pos = place_of(right);
+
     if (left->record.at_ms != right->record.at_ms)
         return left->record.at_ms < right->record.at_ms ? -1 : 1;
+    if (left_pos != right_pos)
+        return left_pos < right_pos ? -1 : 1;
+    if (left->instance != right->instance)
+        return left->instance < right->instance ? -1 : 1;
     return (left->position > right->position) - (left->position < right->position);
 }
 
@@ -279,7 +311,8 @@ static bool make_room(struct building *b)
     b->definitions = ARENA_ARRAY(arena, struct definition_row, import->definition_count + 1);
     b->instances = ARENA_ARRAY(arena, struct instance_row, import->instance_count + 1);
     b->heads = ARENA_ARRAY(arena, struct head_row, import->instance_count + 2);
-    b->kept = ARENA_ARRAY(arena, struct kept_change, import->instance_count + 1);
+    b->kept = ARENA_ARRAY(arena, struct kept_change,
+                          import->instance_count + import->definition_count + 1);
     return !arena->failed;
 }
 

@@ -2,6 +2,7 @@
 #include "api/import_int.h"
 #include "base/limits.h"
 #include "model/grow.h"
+#include "model/rights.h"
 
 #define GROW(import, items, count, capacity)                                                       \
     grow_array(&(import)->scope->arena, (import)->items, (import)->count, &(import)->capacity,     \
@@ -147,7 +148,8 @@ static bool parse_definition(struct import *import, const struct node *node,
 
     *row = (struct definition_row){ .name = text_of(node, "name"),
                                     .kind = (int)kind_of(text_of(node, "kind")),
-                                    .compiled = text_of(node, "compiled") };
+                                    .compiled = text_of(node, "compiled"),
+                                    .rights = text_of(node, "rights") };
     if (row->kind == KIND_UNKNOWN || !row->compiled.data ||
         (row->name.data && !definition_name_is_valid(row->name)) ||
 
@@ -155,6 +157,7 @@ static bool parse_definition(struct import *import, const struct node *node,
         !read_u32(node, "version", &row->version) ||
         (row->name.data != NULL) != (row->version > 0) ||
         !read_i64(node, "created_at", &row->created_at_ms) ||
+        (row->rights.data && (!row->name.data || !rights_are_valid(row->rights))) ||
         !read_hex(text_of(node, "sha256"), row->source_sha, SHA_SIZE) ||
         !read_hex(text_of(node, "compiled_sha256"), row->compiled_sha, SHA_SIZE))
         return false;
@@ -277,7 +280,7 @@ static pawl_status read_instance(struct import *import, const struct node *node)
 static bool is_of_instance(int64_t what)
 {
     return (what >= 0 && what <= INT32_MAX) || what == CONTROL_CREATE || what == CONTROL_PAUSE ||
-           what == CONTROL_RESUME || what == CONTROL_KEEP_SIGNAL || what == CONTROL_ERASE;
+           what == CONTROL_RESUME || what == CONTROL_KEEP_SIGNAL || what == CONTROL_ERASE || what == CONTROL_RIGHTS;
 }
 
 static bool parse_record(struct import *import, const struct node *node, struct record *out,

@@ -48,6 +48,19 @@ static pawl_status check_operation(const struct op_call *call)
     return op_check(call->scope, op, op_json(call, "input"));
 }
 
+/* It will be done with the rights of the token that had it set, as they are now, and in its name. */
+static void print_who(const struct op_principal *who, struct buf *out)
+{
+    if (who->scopes.data && memchr(who->scopes.data, ':', who->scopes.size)) {
+        json_key(out, "scopes");
+        json_str(out, who->scopes);
+    }
+    if (who->actor.data) {
+        json_key(out, "actor");
+        json_str(out, who->actor);
+    }
+}
+
 pawl_status op_alarm_set(struct op_call *call, struct buf *out)
 {
     struct keep_args args = { .what = CONTROL_ALARM, .key = call->key };
@@ -65,6 +78,7 @@ pawl_status op_alarm_set(struct op_call *call, struct buf *out)
     json_str(&payload, op_text(call, "operation"));
     json_key(&payload, "input");
     json_raw(&payload, op_json(call, "input"));
+    print_who(&call->who, &payload);
     json_close(&payload, '}');
     args.payload = buf_view(&payload);
     status = payload.failed ? scope_no_memory(call->scope)
@@ -136,6 +150,13 @@ pawl_status op_alarm_list(struct op_call *call, struct buf *out)
 
 /* ---- when it falls due ---- */
 
+static str member_text(const struct node *object, const char *name)
+{
+    const struct node *found = node_find(object, name);
+
+    return found && found->kind == NODE_STRING ? found->text : STR_NONE;
+}
+
 pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope,
                        const struct kept *alarm)
 {
@@ -144,6 +165,7 @@ pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope
                   .panic = opened->panic,
                   .engine = engine }; /* it may be opening still */
     struct node *payload = NULL, *operation = NULL, *input = NULL;
+    struct op_principal who = { .name = STR("alarm") };
     const struct op *op;
     struct buf answer;
     pawl_status status;
@@ -160,7 +182,9 @@ pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope
     if (!op || !input)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "this alarm names no operation");
     buf_init(&answer, &here.heap, LIMIT_SCOPE);
-    status = op_call_keyed(&here, op, input->raw, STR("alarm"), alarm->id, scope, &answer);
+    who.scopes = member_text(payload, "scopes");
+    who.actor = member_text(payload, "actor");
+    status = op_call_keyed(&here, op, input->raw, &who, alarm->id, scope, &answer);
     buf_fini(&answer);
     return status;
 }

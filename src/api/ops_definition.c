@@ -75,13 +75,15 @@ static pawl_status check_put(const struct op_call *call)
 pawl_status op_definition_put(struct op_call *call, struct buf *out)
 {
     struct defined defined = { 0 };
-    str text = op_text(call, "text");
+    str text = op_text(call, "text"), rights;
     pawl_status status = check_put(call);
 
+    if (status == PAWL_OK)
+        status = op_rights(call, true, &rights);
     if (status != PAWL_OK)
         return status;
     status = engine_define(op_engine(call), call->scope, op_text(call, "name"),
-                           text.data ? text : STR(""), call->key, &defined);
+                           text.data ? text : STR(""), rights, call->key, &defined);
     if (status != PAWL_OK)
         return status;
     call->http_status = defined.is_new ? 201 : 200;

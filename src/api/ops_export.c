@@ -2,6 +2,7 @@
  * covers, so that another store can hold the same records (docs/format.md, "Export files"). */
 #include "api/ops_int.h"
 #include "base/limits.h"
+#include "model/rights.h"
 
 static void put_hex(struct buf *out, const char *key, const uint8_t *bytes, size_t size)
 {
@@ -69,7 +70,15 @@ static void print_definition(const struct definition_row *row, struct buf *out)
     put_hex(out, "sha256", row->source_sha, SHA_SIZE);
     put_hex(out, "compiled_sha256", row->compiled_sha, SHA_SIZE);
     put_i64(out, "created_at", row->created_at_ms);
+    rights_member(out, row->rights);
     buf_str(out, STR("}}\n"));
+}
+
+static pawl_status read_rights(const struct op_call *call, struct definition_row *row)
+{
+    return row->name.data ? engine_definition_rights(op_engine(call), call->scope, row->name,
+                                                     row->version, &row->rights)
+                          : PAWL_OK;
 }
 
 pawl_status op_definition_export(struct op_call *call, struct buf *out)
@@ -77,6 +86,8 @@ pawl_status op_definition_export(struct op_call *call, struct buf *out)
     struct definition_row row;
     pawl_status status = definition_asked(call, &row);
 
+    if (status == PAWL_OK)
+        status = read_rights(call, &row);
     if (status != PAWL_OK)
         return status;
     call->content_type = "application/x-ndjson";
@@ -251,6 +262,8 @@ pawl_status op_instance_export(struct op_call *call, struct buf *out)
     status = store_instance(work.store, call->scope, number, &row);
     if (status == PAWL_OK)
         status = store_definition(work.store, call->scope, row.definition, &definition);
+    if (status == PAWL_OK)
+        status = read_rights(call, &definition);
     if (status == PAWL_OK)
         status = find_records(&work, number);
     if (status != PAWL_OK)

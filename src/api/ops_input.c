@@ -2,6 +2,7 @@
 #include "api/ops_int.h"
 #include "base/limits.h"
 #include "base/time.h"
+#include "model/rights.h"
 
 struct engine *op_engine(const struct op_call *call)
 {
@@ -158,7 +159,10 @@ static const char *words(const struct op_call *call, const char *name, const cha
 const char *ref_defect(const struct op_call *call, const char *name)
 {
     str text = op_ref(call, name);
+    bool is_actor = strcmp(name, "actor_ref") == 0 || strcmp(name, "actor") == 0;
 
+    if (is_actor && actor_is_reserved(op_text(call, name)))
+        return words(call, name, ACTOR_RESERVED_WORDS);
     if (!text.data || !str_is_blank(text))
         return NULL;
     return words(call, name, "is nothing but white space: leave it out, or say something");

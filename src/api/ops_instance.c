@@ -116,7 +116,9 @@ pawl_status op_instance_create(struct op_call *call, struct buf *out)
     defect = create_defect(call, &args);
     if (defect)
         return refuse_create(call, &args, defect);
-    status = engine_create(op_engine(call), call->scope, &args, &created);
+    status = op_rights(call, false, &args.rights);
+    if (status == PAWL_OK)
+        status = engine_create(op_engine(call), call->scope, &args, &created);
     if (status == PAWL_OK)
         print_created(&created, out);
     return status;

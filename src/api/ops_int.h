@@ -81,13 +81,17 @@ void print_instance(const struct instance_view *view, struct buf *out);
 
 /* Would this input pass the checks of the table? INVALID_REQUEST. */
 pawl_status op_check(struct scope *scope, const struct op *op, str input_json);
-/* Run one with a whole input and an idempotency key. */
-pawl_status op_call_keyed(pawl *p, const struct op *op, str input_json, str principal, str key,
-                          struct scope *scope, struct buf *out);
+/* Run one with a whole input and an idempotency key. FORBIDDEN: `who` has scopes, and none allows
+ * it. */
+pawl_status op_call_keyed(pawl *p, const struct op *op, str input_json,
+                          const struct op_principal *who, str key, struct scope *scope,
+                          struct buf *out);
 
 /* ---- Tokens ---- */
 
 bool scopes_are_valid(str list);
+/* What the caller may create; with `defines`, what the definitions it puts may (model/rights.h). */
+pawl_status op_rights(const struct op_call *call, bool defines, str *out);
 pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SHA_SIZE + 1]);
 
 /* ---- Handlers ---- */

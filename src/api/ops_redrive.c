@@ -2,6 +2,7 @@
  * instance that knows of the first (X7, C38). */
 #include "api/ops_int.h"
 #include "flow/flow.h"
+#include "model/rights.h"
 
 static pawl_status check_ended(const struct op_call *call, const struct instance_view *view)
 {
@@ -81,6 +82,19 @@ static pawl_status name_definition(const struct op_call *call, const struct inst
     return args->definition.data ? PAWL_OK : scope_no_memory(call->scope);
 }
 
+/* It may do no more than both: whoever runs it again, and who had started the first. */
+static pawl_status read_rights(const struct op_call *call, str id, str *out)
+{
+    str ours, theirs;
+    pawl_status status = op_rights(call, false, &ours);
+
+    if (status == PAWL_OK)
+        status = engine_starter_rights(op_engine(call), call->scope, id, &theirs);
+    if (status == PAWL_OK && !rights_meet(&call->scope->arena, ours, theirs, out))
+        status = scope_no_memory(call->scope);
+    return status;
+}
+
 static pawl_status redrive(const struct op_call *call, struct created *created)
 {
     struct instance_view view;
@@ -98,6 +112,8 @@ static pawl_status redrive(const struct op_call *call, struct created *created)
         status = name_definition(call, &view, &args);
     if (status == PAWL_OK)
         status = read_given(call, &view, &args.given);
+    if (status == PAWL_OK)
+        status = read_rights(call, str_of(view.id), &args.rights);
     if (status != PAWL_OK)
         return status;
     args.input = view.input;

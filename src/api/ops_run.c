@@ -356,18 +356,30 @@ pawl_status op_check(struct scope *scope, const struct op *op, str input_json)
     return status;
 }
 
-pawl_status op_call_keyed(pawl *p, const struct op *op, str input_json, str principal, str key,
-                          struct scope *scope, struct buf *out)
+/* Whoever had an alarm set was allowed to; but the instance may be another definition's by now. */
+static pawl_status authorize_later(pawl *p, const struct op *op, struct node *input,
+                                   const struct op_principal *who, struct scope *scope)
+{
+    struct op_request request = { .body = input, .who = { who->name, who->scopes, STR_NONE } };
+
+    return who->scopes.data ? op_authorize(p, scope, op, &request) : PAWL_OK;
+}
+
+pawl_status op_call_keyed(pawl *p, const struct op *op, str input_json,
+                          const struct op_principal *who, str key, struct scope *scope,
+                          struct buf *out)
 {
     struct op_answer answer;
     struct op_call call;
     struct merge merge;
     pawl_status status = merge_text(&merge, scope, op, input_json);
 
+    if (status == PAWL_OK)
+        status = authorize_later(p, op, merge.input, who, scope);
     if (status != PAWL_OK)
         return status;
     merge.key = key;
-    merge.who.name = principal;
+    merge.who = *who;
     status = check(p, &merge, &call);
     return status == PAWL_OK ? op_perform(&call, out, &answer) : status;
 }

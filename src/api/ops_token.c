@@ -40,6 +40,10 @@ static pawl_status read_token(struct op_call *call, int64_t *due_at_ms)
                           "define, test, admin and all, each with a definition's name behind a ':' "
                           "or without, found '%.*s'",
                           STR_ARG(scopes));
+    if (op_text(call, "actor").data && op_text(call, "actor").size == 0)
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "'actor' is empty: name who uses the token, or leave it out for a token "
+                          "that may name anybody");
     if (ref_defect(call, "actor"))
         return defect_status(call, ref_defect(call, "actor"));
     *due_at_ms = engine_now_ms(op_engine(call)) + after_ms;

@@ -6,6 +6,7 @@
 #include "base/time.h"
 #include "engine/workers.h"
 #include "flow/flow.h"
+#include "model/rights.h"
 
 #define CLAIM_MAX   1000
 #define CLAIM_TOOLS 64
@@ -62,6 +63,9 @@ static pawl_status read_claim(const struct op_call *call, const struct node *obj
         status = scope_fail(call->scope, PAWL_INVALID_REQUEST,
                             "worker: expected at most %d bytes, found %zu", LIMIT_ACTION,
                             worker->text.size);
+    if (status == PAWL_OK && actor_is_reserved(worker->text))
+        status =
+            scope_fail(call->scope, PAWL_INVALID_REQUEST, "'worker' %s", ACTOR_RESERVED_WORDS);
     if (status == PAWL_OK && max && (!node_to_i64(max, &n) || n < 1 || n > CLAIM_MAX))
         status = scope_fail(call->scope, PAWL_INVALID_REQUEST, "max: expected 1..%d", CLAIM_MAX);
     out->max = (uint32_t)n;

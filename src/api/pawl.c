@@ -19,7 +19,8 @@ pawl_status pawl_define(pawl *p, const char *text, size_t size, pawl_defined *ou
     if (status)
         return status;
     api_enter(p, &scope);
-    status = engine_define(p->engine, &scope, STR_NONE, (str){ text, size }, NULL, &defined);
+    status = engine_define(p->engine, &scope, STR_NONE, (str){ text, size }, STR_NONE, NULL,
+                           &defined);
     if (!status && out) {
         *out = (pawl_defined){ .version = defined.version, .is_new = defined.is_new };
         sha_hex(defined.sha256, SHA_SIZE, out->sha256);

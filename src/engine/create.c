@@ -143,6 +143,7 @@ static pawl_status submit_start(struct engine *engine, struct scope *scope,
                                 struct decision *decision, struct job **jobs, bool *has_failed)
 {
     struct request request = { .kind = REQUEST_CREATE, .scope = scope, .create = create };
+    str rights;
     pawl_status status;
 
     *has_failed = false;
@@ -151,8 +152,10 @@ static pawl_status submit_start(struct engine *engine, struct scope *scope,
     status = create_decide(engine, scope, create->args, actor, create->decided_at_ms, failure,
                            decision, jobs);
     if (!status)
-        status =
-            family_conceive(engine, scope, actor, create->decided_at_ms, decision, &create->births);
+        status = rights_of_creation(engine, scope, create->args->rights, create->row, &rights);
+    if (!status)
+        status = family_conceive(engine, scope, actor, &rights, create->decided_at_ms, decision,
+                                 &create->births);
     create->decision = decision;
     if (!status)
         status = reduces_of(engine, scope, decision, create->births, &request);
@@ -385,7 +388,7 @@ pawl_status create_record(struct engine *engine, struct scope *scope, struct cre
                                 .test = args->test };
     struct creation_values values;
     struct head *head;
-    pawl_status status = batch_reserve(engine, scope, decision->count + 1,
+    pawl_status status = batch_reserve(engine, scope, decision->count + 2,
                                        live_room(decision) + create->definition->deadline_count);
 
     if (!status && args->declaration.data)
@@ -402,6 +405,8 @@ pawl_status create_record(struct engine *engine, struct scope *scope, struct cre
     id_print(row.number, row.random, create->out->id);
     head = creation_head(engine, create, &row);
     status = creation_record(engine, scope, head, create, &row, &values, at_ms);
+    if (!status)
+        status = rights_record(engine, scope, head, create->out->id, args->rights, at_ms);
     if (status)
         return batch_spoil(engine, scope, status);
     engine->batch.instances[engine->batch.instance_count++] = row;

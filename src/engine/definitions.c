@@ -3,6 +3,7 @@
  * At run time only the compiled text counts: a version is compiled once, when it is put, and
  * loaded ever after. */
 #include "engine/engine_int.h"
+#include "model/rights.h"
 
 const struct behavior *behavior_of(enum definition_kind kind)
 {
@@ -21,6 +22,19 @@ const struct behavior *behavior_of(enum definition_kind kind)
 
 /* ---- the cache ---- */
 
+static pawl_status load_rights(struct engine *engine, struct scope *scope,
+                               const struct definition_row *row, struct definition_slot *slot)
+{
+    str rights;
+    pawl_status status = engine_definition_rights(engine, scope, row->name, row->version, &rights);
+
+    if (!status)
+        slot->rights = arena_str(&slot->scope.arena, rights);
+    else
+        slot->scope.error = scope->error;
+    return status;
+}
+
 static pawl_status load_slot(struct engine *engine, struct scope *scope, uint32_t id,
                              struct definition_slot *slot)
 {
@@ -37,6 +51,8 @@ static pawl_status load_slot(struct engine *engine, struct scope *scope, uint32_
         status = behavior_of(slot->definition->kind)->prepare(slot->definition, &slot->scope);
     slot->name = arena_str(&slot->scope.arena, row.name);
     slot->version = row.version;
+    if (!status && row.name.data)
+        status = load_rights(engine, scope, &row, slot);
     memcpy(slot->compiled_sha, row.compiled_sha, SHA_SIZE);
     if (!status && slot->scope.arena.failed)
         status = scope_no_memory(&slot->scope);
@@ -251,7 +267,7 @@ pawl_status definition_put(struct engine *engine, struct scope *scope,
 }
 
 pawl_status engine_define(struct engine *engine, struct scope *scope, str name, str text,
-                          const uint8_t *key, struct defined *out)
+                          str rights, const uint8_t *key, struct defined *out)
 {
     struct findings *findings = ARENA_NEW(&scope->arena, struct findings);
     struct define_request define = { .key = key };
@@ -269,6 +285,7 @@ pawl_status engine_define(struct engine *engine, struct scope *scope, str name, 
     if (status)
         return status;
     define.row.name = resolved;
+    define.row.rights = rights;
     status = definition_put(engine, scope, &define);
     if (status)
         return status;
@@ -285,12 +302,15 @@ pawl_status engine_define(struct engine *engine, struct scope *scope, str name, 
 static pawl_status find_newest(struct engine *engine, struct scope *scope, str name,
                                struct definition_row *out)
 {
+    pawl_status status;
+
     for (uint32_t i = engine->batch.definition_count; i > 0; i--)
         if (str_eq(engine->batch.definitions[i - 1].name, name)) {
             *out = engine->batch.definitions[i - 1];
             return PAWL_OK;
         }
-    return store_find_definition(engine->store, scope, name, 0, NULL, out);
+    status = store_find_definition(engine->store, scope, name, 0, NULL, out);
+    return status ? status : engine_definition_rights(engine, scope, name, out->version, &out->rights);
 }
 
 static str define_body(struct engine *engine, struct scope *scope, const struct definition_row *row)
@@ -313,12 +333,15 @@ static str define_body(struct engine *engine, struct scope *scope, const struct 
     json_key(&buf, "compiled");
     sha_hex(row->compiled_sha, SHA_SIZE, hex);
     json_text(&buf, hex);
+    rights_member(&buf, row->rights);
     json_close(&buf, '}');
     body = buf_keep(&buf, &scope->arena);
     buf_fini(&buf);
     return body;
 }
 
+/* The same text again is the version that is there, unless whoever puts it may do more than that
+ * one may: what a version may do never grows unseen. */
 static pawl_status define_new(struct engine *engine, struct request *request, int64_t at_ms)
 {
     struct define_request *define = request->define;
@@ -329,7 +352,10 @@ static pawl_status define_new(struct engine *engine, struct request *request, in
     if (status && status != PAWL_NOT_KNOWN)
         return status;
     define->is_new = status == PAWL_NOT_KNOWN ||
-                     memcmp(newest.source_sha, define->row.source_sha, SHA_SIZE) != 0;
+                     memcmp(newest.source_sha, define->row.source_sha, SHA_SIZE) != 0 ||
+                     !rights_within(define->row.rights, newest.rights);
+    if (!define->is_new)
+        define->row.rights = newest.rights;
     define->row.version = define->is_new ? (status ? 0 : newest.version) + 1 : newest.version;
     if (!define->is_new && !define->key)
         return PAWL_OK;
@@ -338,13 +364,17 @@ static pawl_status define_new(struct engine *engine, struct request *request, in
     body = define_body(engine, request->scope, &define->row);
     if (!body.data)
         return scope_no_memory(request->scope);
-    status = batch_reserve(engine, request->scope, 1, 0);
+    status = kept_room(engine, request->scope);
     if (!status)
         status = batch_store_record(engine, request->scope,
                                     define->is_new ? CONTROL_DEFINE : CONTROL_KEYED, at_ms, body,
                                     STR_NONE, define->key);
     if (status)
         return status;
+    if (define->is_new)
+        status = rights_note(engine, request->scope, &define->row);
+    if (status)
+        return batch_spoil(engine, request->scope, status);
     if (define->is_new)
         engine->batch.definitions[engine->batch.definition_count++] = define->row;
     request->accepted = true;

@@ -89,10 +89,14 @@ struct defined {
     struct findings *warnings;
 };
 
-/* Put a text. `name`: where it is put; data NULL: its own `name:`. `key`: as in create_args.
- * INVALID_DEFINITION ... */
+/* Put a text. `name`: where it is put; data NULL: its own `name:`. `rights`: what its instances may
+ * create (model/rights.h); data NULL: anything. `key`: as in create_args. INVALID_DEFINITION ... */
 pawl_status engine_define(struct engine *engine, struct scope *scope, str name, str text,
-                          const uint8_t *key, struct defined *out);
+                          str rights, const uint8_t *key, struct defined *out);
+
+/* What instances of this version may create; data NULL: anything. */
+pawl_status engine_definition_rights(struct engine *engine, struct scope *scope, str name,
+                                     uint32_t version, str *out);
 
 /* Only check: fills findings with errors and warnings; OK also if there are errors. */
 struct findings;
@@ -162,6 +166,7 @@ struct create_args {
     str definition, declaration; /* exactly one */
     str input, metadata, labels; /* JSON */
     str actor, subject, correlation;
+    str rights; /* what the starter may create (model/rights.h); data NULL: anything */
     str given; /* flows: what an instance leaves that is run again; data NULL: nothing */
     bool has_instantiated_at;
     int64_t instantiated_at_ms;
@@ -176,6 +181,8 @@ struct created {
 };
 pawl_status engine_create(struct engine *engine, struct scope *scope,
                           const struct create_args *args, struct created *out);
+/* What whoever started it may create; data NULL: anything. */
+pawl_status engine_starter_rights(struct engine *engine, struct scope *scope, str id, str *out);
 
 struct fire_args {
     str id, action;

@@ -165,9 +165,11 @@ static inline bool family_is_ours(pawl_status status)
 }
 
 /* family.c, family_end.c. Before the drain: resolve and start what the decision wants to spawn, on
- * top of it where that fails. `births` is to be told of by family_over(), whatever happens. */
+ * top of it where that fails. `rights`: what the actor may create; NULL: look. `births` is to be
+ * told of by family_over(), whatever happens. */
 pawl_status family_conceive(struct engine *engine, struct scope *scope, struct actor *actor,
-                            int64_t at_ms, struct decision *decision, struct birth **births);
+                            const str *rights, int64_t at_ms, struct decision *decision,
+                            struct birth **births);
 /* In the drain: give them numbers, so that the decision's entries can tell their ids; record them;
  * and cancel those whom the decision has left behind. */
 void family_number(struct engine *engine, struct birth *births, uint64_t parent,
@@ -313,6 +315,24 @@ pawl_status claim_now(struct engine *engine, struct scope *scope, const struct c
                       struct claimed *out, uint32_t *count); /* appends to those that are there */
 uint32_t claims_unpack(struct engine *engine, struct scope *scope, struct claimed *claimed,
                        uint32_t count); /* those that were started move to the front */
+
+/* read.c: NOT_KNOWN: it has none, or not there. */
+pawl_status read_first_entry(struct engine *engine, struct scope *scope,
+                             const struct instance_row *row, struct record *out);
+
+/* rights.c: what may be created (model/rights.h); data NULL: anything. By an instance, now; by one
+ * that is being created by a starter with these rights. */
+pawl_status rights_of_instance(struct engine *engine, struct scope *scope, uint64_t instance,
+                               str *out);
+pawl_status rights_of_creation(struct engine *engine, struct scope *scope, str starter,
+                               const struct definition_row *row, str *out);
+pawl_status rights_check(struct scope *scope, str rights, str definition); /* FORBIDDEN */
+/* In the drain, behind a creation; and behind a define record. Nothing where nothing is limited;
+ * space is reserved. */
+pawl_status rights_record(struct engine *engine, struct scope *scope, struct head *head,
+                          const char *id, str rights, int64_t at_ms);
+pawl_status rights_note(struct engine *engine, struct scope *scope,
+                        const struct definition_row *row);
 
 /* starts.c: what this transition starts, as an operation for later, and room for it in the batch,
  * whose heads may be elsewhere then. The entry is not there yet. */

@@ -241,6 +241,7 @@ struct definition_slot {
     bool is_bound;    /* code: its handler is here */
     bool is_doubtful; /* attached: a rollback may have put another one in its place */
     uint8_t compiled_sha[SHA_SIZE];
+    str rights; /* what its instances may create; data NULL: anything */
     struct definition_slot *next; /* of those that a rollback took back */
 };
 

@@ -22,6 +22,7 @@ struct birth {
     struct decision decision;
     struct actor *actor; /* NULL: a machine */
     struct job *jobs;
+    str rights; /* what it may create itself */
 };
 
 /* The effect list may have been copied meanwhile (a snapshot is told): found by its place. */
@@ -38,6 +39,8 @@ struct conception {
     int64_t at_ms;
     struct birth **first, *last;
     uint32_t count;
+    str rights; /* what the instance whose decision it is may create, once it was asked for */
+    bool knows_rights;
 };
 
 static pawl_status decide_birth(struct conception *conception, struct birth *birth)
@@ -67,8 +70,9 @@ static void give_up(struct conception *conception, struct birth *birth)
         actor_free(engine, birth->actor);
 }
 
+/* `rights`: what its parent may create; they are those of whoever starts it. */
 static pawl_status conceive_one(struct conception *conception, const struct actor *parent,
-                                struct birth *birth)
+                                str rights, struct birth *birth)
 {
     const struct effect *effect = effect_of(birth);
     pawl_status status;
@@ -80,11 +84,17 @@ static pawl_status conceive_one(struct conception *conception, const struct acto
                                         .input = effect->input,
                                         .actor = parent->creator,
                                         .correlation = parent->correlation,
+                                        .rights = rights,
                                         .test = parent->is_test };
     birth->create =
         (struct create_request){ .args = &birth->args, .row = &birth->row, .out = &birth->out };
     status = create_resolve(conception->engine, conception->scope, &birth->args, &birth->row,
                             &birth->create.definition);
+    if (!status)
+        status = rights_check(conception->scope, rights, birth->row.name);
+    if (!status)
+        status = rights_of_creation(conception->engine, conception->scope, rights, &birth->row,
+                                    &birth->rights);
     if (!status && birth->create.definition->kind != KIND_MACHINE)
         status = decide_birth(conception, birth);
     if (status) {
@@ -120,18 +130,35 @@ static pawl_status fail_child(struct conception *conception, struct actor *paren
     return actor_step(parent, &failed, conception->scope, decision);
 }
 
+/* Of a parent that is being born, or of the instance whose decision it is. */
+static pawl_status find_rights(struct conception *conception, const struct birth *parent,
+                               const struct actor *actor, str *out)
+{
+    pawl_status status = PAWL_OK;
+
+    if (!parent && !conception->knows_rights)
+        status = rights_of_instance(conception->engine, conception->scope, actor->instance,
+                                    &conception->rights);
+    conception->knows_rights = conception->knows_rights || (!parent && !status);
+    *out = parent ? parent->rights : conception->rights;
+    return status;
+}
+
 static pawl_status conceive_effect(struct conception *conception, struct birth *parent,
                                    struct actor *actor, struct decision *decision, uint32_t draft,
                                    uint32_t item)
 {
     struct birth *birth = ARENA_NEW(&conception->scope->arena, struct birth);
+    str rights;
     pawl_status status;
 
     if (!birth)
         return scope_no_memory(conception->scope);
     *birth =
         (struct birth){ .parent = parent, .wanted_by = decision, .draft = draft, .item = item };
-    status = conceive_one(conception, actor, birth);
+    status = find_rights(conception, parent, actor, &rights);
+    if (!status)
+        status = conceive_one(conception, actor, rights, birth);
     if (status && !family_is_ours(status) &&
         actor->definition->states[actor->state].terminal != TERMINAL_NOT)
         return PAWL_OK; /* nobody is left to hear of it */
@@ -156,11 +183,15 @@ static pawl_status conceive_of(struct conception *conception, struct birth *pare
 }
 
 pawl_status family_conceive(struct engine *engine, struct scope *scope, struct actor *actor,
-                            int64_t at_ms, struct decision *decision, struct birth **births)
+                            const str *rights, int64_t at_ms, struct decision *decision,
+                            struct birth **births)
 {
-    struct conception conception = {
-        .engine = engine, .scope = scope, .at_ms = at_ms, .first = births
-    };
+    struct conception conception = { .engine = engine,
+                                     .scope = scope,
+                                     .at_ms = at_ms,
+                                     .first = births,
+                                     .rights = rights ? *rights : STR_NONE,
+                                     .knows_rights = rights != NULL };
     pawl_status status;
 
     *births = NULL;

@@ -246,8 +246,8 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     if (!status)
         status = ride_along(engine, turn, scope);
     if (!status)
-        status = family_conceive(engine, scope, actor, turn->mail->event.at_ms, &turn->decision,
-                                 &turn->births);
+        status = family_conceive(engine, scope, actor, NULL, turn->mail->event.at_ms,
+                                 &turn->decision, &turn->births);
     if (!status && actor->is_paused && turn->mail->event.kind == EVENT_FIRE)
         status = pause_refusal(scope);
     if (!status && turn->mail->event.late)

@@ -158,14 +158,25 @@ static pawl_status read_end(struct engine *engine, struct scope *scope, const st
     return PAWL_OK;
 }
 
-/* Whether it runs another one again stands in its first entry, right behind its creation. */
-static pawl_status read_retry_of(struct engine *engine, struct scope *scope, uint64_t created_pos,
-                                 struct instance_view *out)
+/* Right behind its creation, but for its rights; in a store that it was moved to perhaps not. */
+pawl_status read_first_entry(struct engine *engine, struct scope *scope,
+                             const struct instance_row *row, struct record *out)
+{
+    pawl_status status = store_record(engine->store, scope, row->created_pos + 1, out);
+
+    if (!status && out->what == CONTROL_RIGHTS)
+        status = store_record(engine->store, scope, row->created_pos + 2, out);
+    return !status && (out->instance != row->number || out->what < 0) ? PAWL_NOT_KNOWN : status;
+}
+
+/* Whether it runs another one again stands in its first entry. */
+static pawl_status read_retry_of(struct engine *engine, struct scope *scope,
+                                 const struct instance_row *row, struct instance_view *out)
 {
     struct node *payload = NULL, *id;
     struct record record;
     str text = STR_NONE;
-    pawl_status status = store_record(engine->store, scope, created_pos + 1, &record);
+    pawl_status status = read_first_entry(engine, scope, row, &record);
 
     if (status == PAWL_NOT_KNOWN || (!status && (record.what != LIFE_T_START || !record.payload)))
         return PAWL_OK;
@@ -201,7 +212,7 @@ static pawl_status read_fixed(struct engine *engine, struct scope *scope, uint64
     out->labels = row.labels;
     out->instantiated_at_ms = row.instantiated_at_ms;
     out->test = row.test;
-    return out->kind == KIND_FLOW ? read_retry_of(engine, scope, row.created_pos, out) : PAWL_OK;
+    return out->kind == KIND_FLOW ? read_retry_of(engine, scope, &row, out) : PAWL_OK;
 }
 
 /* Head and live rows of one moment: read again if the instance moved in between. */

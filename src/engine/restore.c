@@ -182,14 +182,12 @@ static pawl_status introduce(struct engine *engine, struct scope *scope, struct 
  * then its tools are told no trace. */
 static str restore_trace(struct engine *engine, struct scope *scope, const struct past *past)
 {
-    uint64_t start = past->instance.created_pos + 1;
     struct record record;
 
     for (uint32_t i = past->record_count; i > 0; i--)
-        if (past->records[i - 1].record.pos == start)
+        if (past->records[i - 1].record.seq == 1 && past->records[i - 1].record.what >= 0)
             return body_trace(past->records[i - 1].record.body);
-    if (store_record(engine->store, scope, start, &record) != PAWL_OK ||
-        record.instance != past->instance.number || record.what < 0)
+    if (read_first_entry(engine, scope, &past->instance, &record) != PAWL_OK)
         return STR_NONE;
     return body_trace(record.body);
 }

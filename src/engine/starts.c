@@ -5,6 +5,7 @@
  * says so in its own record (A41), and the machine stands where it was fired to. */
 #include "base/node.h"
 #include "engine/engine_int.h"
+#include "model/rights.h"
 
 struct starting {
     uint64_t instance;
@@ -83,6 +84,22 @@ static void print_started_by(const char *id, uint32_t seq, struct buf *out)
     json_close(out, '}');
 }
 
+/* What it starts it starts with its own rights: scopes of whoever may create as much. */
+static pawl_status print_rights(struct engine *engine, struct scope *scope,
+                                const struct starting *starting, struct buf *out)
+{
+    str rights = STR_NONE;
+    pawl_status status = rights_of_instance(engine, scope, starting->instance, &rights);
+
+    if (status || !rights.data)
+        return status;
+    json_key(out, "scopes");
+    buf_byte(out, '"');
+    rights_scopes(out, rights);
+    buf_byte(out, '"');
+    return PAWL_OK;
+}
+
 /* instance.create, in the name of who created the machine, about the same, and a test if it is one.
  */
 static pawl_status print_operation(struct engine *engine, struct scope *scope,
@@ -104,7 +121,8 @@ static pawl_status print_operation(struct engine *engine, struct scope *scope,
     json_key(out, "input");
     json_open(out, '{');
     put(out, "definition", node_find(declared, "definition")->text);
-    put(out, "actor_ref", creator);
+    if (!actor_is_reserved(creator)) /* nobody may name such a one; it is told beside the input */
+        put(out, "actor_ref", creator);
     put(out, "subject_ref", subject);
     put(out, "correlation_id", row.correlation);
     if (row.test) {
@@ -114,8 +132,11 @@ static pawl_status print_operation(struct engine *engine, struct scope *scope,
     print_started_by(id, starting->seq, out);
     print_input(starting, declared, id, out);
     json_close(out, '}');
+    if (actor_is_reserved(creator))
+        put(out, "actor", creator);
+    status = print_rights(engine, scope, starting, out);
     json_close(out, '}');
-    return PAWL_OK;
+    return status;
 }
 
 pawl_status start_prepare(struct engine *engine, struct scope *scope, const struct head *head,

@@ -2,6 +2,7 @@
  * their texts and define records; and what a replay needs to know of each. */
 #include "base/assert.h"
 #include "evidence/verify_int.h"
+#include "model/rights.h"
 
 static pawl_status check_hashes(struct verify *v, const struct definition_row *row)
 {
@@ -126,7 +127,7 @@ pawl_status verify_definition(struct verify *v, uint32_t id, uint32_t *out_index
 /* ---- define records ---- */
 
 /* The body that the row's define record must have. */
-static void print_define(const struct rules *rules, struct buf *out)
+static void print_define(const struct rules *rules, str rights, struct buf *out)
 {
     char hex[2 * SHA_SIZE + 1];
 
@@ -144,22 +145,27 @@ static void print_define(const struct rules *rules, struct buf *out)
     json_key(out, "compiled");
     sha_hex(rules->compiled_sha, SHA_SIZE, hex);
     json_text(out, hex);
+    rights_member(out, rights);
     json_close(out, '}');
 }
 
-/* The number of the definition that a define record speaks of; 0: none. */
-static pawl_status find_defined(struct verify *v, str body, uint32_t *out_id)
+/* The number of the definition that a define record speaks of, 0: none; and its rights. */
+static pawl_status find_defined(struct verify *v, str body, uint32_t *out_id, str *out_rights)
 {
-    struct node *root = NULL, *name, *version;
+    struct node *root = NULL, *name, *version, *rights;
     struct definition_row row;
     int64_t number;
     pawl_status status = body.data ? node_read_json(&v->scope, body, &root) : PAWL_INVALID_REQUEST;
 
     *out_id = 0;
+    *out_rights = STR_NONE;
     if (status != PAWL_OK)
         return status == PAWL_INVALID_REQUEST ? PAWL_OK : status;
     name = node_find(root, "name");
     version = node_find(root, "version");
+    rights = node_find(root, "rights");
+    if (rights && rights->kind == NODE_STRING && rights_are_valid(rights->text))
+        *out_rights = rights->text;
     if (!name || name->kind != NODE_STRING || name->text.size == 0 || !version ||
         !node_to_i64(version, &number) || number < 1 || number > UINT32_MAX)
         return PAWL_OK;
@@ -172,7 +178,8 @@ static pawl_status find_defined(struct verify *v, str body, uint32_t *out_id)
 pawl_status verify_define(struct verify *v, const struct record *record)
 {
     uint32_t id, index;
-    pawl_status status = find_defined(v, record->body, &id);
+    str rights;
+    pawl_status status = find_defined(v, record->body, &id, &rights);
 
     if (status != PAWL_OK)
         return status;
@@ -181,7 +188,7 @@ pawl_status verify_define(struct verify *v, const struct record *record)
     status = verify_definition(v, id, &index);
     if (status != PAWL_OK)
         return status;
-    print_define(&v->rules[index], &v->body);
+    print_define(&v->rules[index], rights, &v->body);
     if (v->body.failed)
         return scope_no_memory(&v->scope);
     if (!str_eq(buf_view(&v->body), record->body))
@@ -189,7 +196,9 @@ pawl_status verify_define(struct verify *v, const struct record *record)
     if (v->rules[index].is_defined)
         return verify_bad(v, "definition %u was put before", id);
     v->rules[index].is_defined = true;
-    return PAWL_OK;
+    return rights.data ? verify_note_rights(v, record, v->rules[index].name,
+                                            v->rules[index].version)
+                       : PAWL_OK;
 }
 
 /* ---- the rest ---- */

@@ -177,6 +177,8 @@ pawl_status verify_all_keys(struct verify *v);
 
 /* verify_kept.c */
 pawl_status verify_note_kept(struct verify *v, const struct record *record);
+pawl_status verify_note_rights(struct verify *v, const struct record *record, str name,
+                               uint32_t version); /* a define record has some */
 pawl_status verify_note_amend(struct verify *v, const struct chain *chain,
                               const struct record *record);
 pawl_status verify_all_kept(struct verify *v);

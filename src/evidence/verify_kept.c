@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/node.h"
 #include "evidence/verify_int.h"
+#include "model/rights.h"
 
 #define KEPT_LIST_MAX UINT32_MAX
 
@@ -100,6 +101,24 @@ pawl_status verify_note_amend(struct verify *v, const struct chain *chain,
     return verify_put_kept(v, &row);
 }
 
+pawl_status verify_note_rights(struct verify *v, const struct record *record, str name,
+                               uint32_t version)
+{
+    struct buf id;
+    pawl_status status;
+
+    if (!v->whole)
+        return PAWL_OK;
+    buf_init(&id, v->heap, 0);
+    rights_id(&id, name, version);
+    status = id.failed ? scope_no_memory(&v->scope)
+                       : verify_put_kept(v, &(struct kept_row){ .what = CONTROL_DEFINE,
+                                                                .id = buf_view(&id),
+                                                                .pos = record->pos });
+    buf_fini(&id);
+    return status;
+}
+
 static pawl_status check_kind(struct verify *v, int32_t what)
 {
     struct kept_row *rows = NULL;
@@ -113,18 +132,19 @@ static pawl_status check_kind(struct verify *v, int32_t what)
 
         if (index == v->standing_count || v->standing[index].pos != rows[i].pos ||
             v->standing[index].due_at_ms != rows[i].due_at_ms)
-            return verify_bad(v, "the row of a token, alarm or amend is not what the log says: %.*s",
+            return verify_bad(v, "the row of a token, alarm, amend or definition is not what the log "
+                              "says: %.*s",
                               STR_ARG(rows[i].id));
     }
     if (status == PAWL_OK && count != expected)
-        return verify_bad(v, "the row of a token, alarm or amend is missing");
+        return verify_bad(v, "the row of a token, alarm, amend or definition is missing");
     return status;
 }
 
 /* Again, if the log went on meanwhile: a row may belong to a later commit. */
 pawl_status verify_all_kept(struct verify *v)
 {
-    static const int32_t kinds[] = { CONTROL_TOKEN, CONTROL_ALARM, LIFE_T_AMEND };
+    static const int32_t kinds[] = { CONTROL_TOKEN, CONTROL_ALARM, LIFE_T_AMEND, CONTROL_DEFINE };
     pawl_status status = PAWL_OK;
 
     for (size_t i = 0; status == PAWL_OK && i < sizeof kinds / sizeof *kinds; i++) {

@@ -1,7 +1,9 @@
 /* verify_record.c - one record against everything before it: its place in its chain, what it
  * says, and its hash. The same for a whole log and for the records of one instance. */
 #include "base/assert.h"
+#include "base/node.h"
 #include "evidence/verify_int.h"
+#include "model/rights.h"
 
 static const char store_name[ID_SIZE + 1] = "00000000000000000000000000";
 static const uint8_t no_hash[SHA_SIZE];
@@ -212,11 +214,42 @@ static pawl_status check_pause(struct verify *v, const struct chain *chain,
     return PAWL_OK;
 }
 
+/* What the starter may create: right behind the creation, in the log too, so that it is found. */
+static pawl_status check_rights(struct verify *v, const struct record *record)
+{
+    struct node *body = NULL, *rights;
+    struct instance_row row;
+    pawl_status status;
+
+    if (record->instance == 0)
+        return verify_bad(v, "rights in the store's own chain");
+    status = store_instance(v->store, &v->scope, record->instance, &row);
+    if (status != PAWL_OK)
+        return status;
+    if (record->prev != row.created_pos || record->pos != row.created_pos + 1)
+        return verify_bad(v, "rights that do not stand right behind the creation");
+    if (node_read_json(&v->scope, record->body, &body) == PAWL_NO_MEMORY)
+        return PAWL_NO_MEMORY;
+    rights = body && body->kind == NODE_OBJECT ? node_find(body, "rights") : NULL;
+    if (!rights || rights->kind != NODE_STRING || !rights_are_valid(rights->text))
+        return verify_bad(v, "rights that do not name definitions in order");
+    buf_clear(&v->body);
+    rights_body(&v->body, rights->text);
+    if (v->body.failed)
+        return scope_no_memory(&v->scope);
+    if (!str_eq(buf_view(&v->body), record->body) || record->actor || record->payload ||
+        record->reason)
+        return verify_bad(v, "rights that say more than rights");
+    return PAWL_OK;
+}
+
 static pawl_status check_control(struct verify *v, const struct chain *chain,
                                  const struct record *record)
 {
     if (record->what == CONTROL_PAUSE || record->what == CONTROL_RESUME)
         return check_pause(v, chain, record);
+    if (record->what == CONTROL_RIGHTS)
+        return check_rights(v, record);
     if (record->what == CONTROL_TOKEN || record->what == CONTROL_ALARM)
         return verify_note_kept(v, record);
     if (record->what == CONTROL_KEEP_SIGNAL &&

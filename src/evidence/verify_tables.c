@@ -183,7 +183,7 @@ static const char *const stray_queries[] = {
     " WHERE (SELECT value FROM pawl_meta WHERE key = 'format') IS NOT 1",
     "SELECT pos, 'a number of this record is out of range' FROM pawl_log WHERE pos < 1"
     " OR " IS_NOT_COUNT("inst") " OR " IS_NOT_COUNT("seq") " OR " IS_NOT_COUNT("prev")
-    " OR " IS_NOT_COUNT("skip") " OR " IS_NOT_BETWEEN("what", "-10", "2147483647")
+    " OR " IS_NOT_COUNT("skip") " OR " IS_NOT_BETWEEN("what", "-12", "2147483647")
     " OR " IS_NOT_32_BIT("flags") " OR " IS_NO_NUMBER("at") " OR " IS_NO_NUMBER("fired")
     " OR " IS_NOT_32_BIT("step") " OR " IS_NOT_32_BIT("ord") " OR " IS_NOT_32_BIT("attempt")
     " OR " IS_NOT_COUNT("actor") " OR " IS_NOT_COUNT("payload") " OR " IS_NOT_COUNT("reason")
@@ -206,8 +206,8 @@ static const char *const stray_queries[] = {
     " WHERE " IS_NOT_32_BIT("ord") " OR " IS_NO_NUMBER("due") " LIMIT 1",
     "SELECT inst, 'a number in a wait row of this instance is out of range' FROM pawl_wait"
     " WHERE " IS_NOT_32_BIT("ord") " LIMIT 1",
-    "SELECT id, 'the row of a token, alarm or amend is out of range' FROM pawl_kept"
-    " WHERE what NOT IN (-5, -7, 11) OR " IS_NO_NUMBER("due") " OR " IS_NOT_COUNT("pos") " LIMIT 1",
+    "SELECT id, 'the row of a token, alarm, amend or definition is out of range' FROM pawl_kept"
+    " WHERE what NOT IN (-2, -5, -7, 11) OR " IS_NO_NUMBER("due") " OR " IS_NOT_COUNT("pos") " LIMIT 1",
     "SELECT k.pos AS pos, 'a key row names a record that has no such key, or another time'"
     " FROM pawl_key k LEFT JOIN pawl_log l ON l.pos = k.pos"
     " WHERE l.pos IS NULL OR substr(l.key, 1, 16) IS NOT k.id OR l.at IS NOT k.at LIMIT 1",

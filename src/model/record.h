@@ -20,7 +20,8 @@
     X(TOKEN, -7, "token")                                               \
     X(ERASE, -8, "erase")                                               \
     X(KEYED, -9, "keyed")        /* an accepted keyed call without an entry */ \
-    X(IMPORT, -10, "import")     /* how many records of another store follow, with their own times */
+    X(IMPORT, -10, "import")     /* how many records of another store follow, with their own times */ \
+    X(RIGHTS, -12, "rights")     /* what the starter may create, right behind the creation */
 
 enum control {
 #define X(name, number, text) CONTROL_##name = (number),
@@ -109,6 +110,7 @@ struct definition_row {
     str source, compiled;
     uint8_t source_sha[SHA_SIZE], compiled_sha[SHA_SIZE];
     int64_t created_at_ms;
+    str rights; /* what its instances may create (rights.h); no column: its define record says it */
 };
 
 #endif

@@ -94,7 +94,7 @@ static void check_records(const struct commit *commit)
         ASSERT(record->pos == commit->records[0].pos + i);
         ASSERT(record->prev < record->pos);
         ASSERT(record->skip < record->pos);
-        ASSERT(record->what >= CONTROL_IMPORT);
+        ASSERT(record->what >= CONTROL_RIGHTS);
     }
 }
 

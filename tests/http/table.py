@@ -46,3 +46,8 @@ def operations():
     lists = params()
     rows = re.findall(r'\{ "([a-z]+(?:\.[a-z_]+)?)",\s*"([A-Z]+)",\s*"([^"]+)",\s*([\w |]+?),\s*\d+,\s*"[^"]*",\s*(\w+),', TEXT)
     return [Op(name, method, path, flags, lists[which]) for name, method, path, flags, which in rows]
+
+
+def scopes():
+    """(operation, what a token must have) of every row with a route."""
+    return re.findall(r'\{ "([a-z]+(?:\.[a-z_]+)?)", "[A-Z]+", .*?, "([a-z]+)" \},', TEXT, re.S)

@@ -1,0 +1,166 @@
+/* rights.c - lists of scopes and what they allow; the engine's own names. */
+#include "model/rights.h"
+#include "model/definition.h"
+#include <stdlib.h>
+#include <string.h>
+
+bool actor_is_reserved(str actor)
+{
+    return str_starts(actor, STR(ACTOR_RESERVED));
+}
+
+/* What stands before the next comma; the list goes on behind it. */
+static bool next_item(str *list, str *out)
+{
+    const char *comma;
+
+    if (list->size == 0)
+        return false;
+    comma = memchr(list->data, ',', list->size);
+    *out = (str){ list->data, comma ? (size_t)(comma - list->data) : list->size };
+    *list = str_from(*list, out->size + (comma ? 1 : 0));
+    return true;
+}
+
+bool scope_next(str *list, str *word, str *definition)
+{
+    const char *colon;
+    str one;
+
+    if (!next_item(list, &one))
+        return false;
+    colon = memchr(one.data, ':', one.size);
+    *word = (str){ one.data, colon ? (size_t)(colon - one.data) : one.size };
+    *definition = colon ? str_from(one, word->size + 1) : STR_NONE;
+    return true;
+}
+
+/* ---- Rights ---- */
+
+static int compare(const void *a, const void *b)
+{
+    return str_compare(*(const str *)a, *(const str *)b);
+}
+
+/* Sorted, each once, with commas; room for them is at most `size`. */
+static bool join(struct arena *arena, str *names, size_t count, size_t size, str *out)
+{
+    char *text = arena_alloc(arena, size + 1);
+    size_t used = 0;
+
+    if (!text)
+        return false;
+    if (count > 1)
+        qsort(names, count, sizeof *names, compare);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && str_eq(names[i], names[i - 1]))
+            continue;
+        if (used > 0)
+            text[used++] = ',';
+        memcpy(text + used, names[i].data, names[i].size);
+        used += names[i].size;
+    }
+    text[used] = '\0';
+    *out = (str){ text, used };
+    return true;
+}
+
+bool rights_of(struct arena *arena, str scopes, bool defines, str *out)
+{
+    size_t count = 0, size = scopes.size;
+    str *names = ARENA_ARRAY(arena, str, size / 2 + 1);
+    str word, definition;
+
+    *out = STR_NONE;
+    if (!names)
+        return false;
+    while (scope_next(&scopes, &word, &definition)) {
+        if (!str_is(word, "write") && !str_is(word, "all") &&
+            !(defines && str_is(word, "define")))
+            continue;
+        if (definition.size == 0)
+            return true;
+        names[count++] = definition;
+    }
+    return join(arena, names, count, size, out);
+}
+
+bool rights_allow(str rights, str definition)
+{
+    str one;
+
+    if (!rights.data)
+        return true;
+    while (next_item(&rights, &one))
+        if (str_eq(one, definition))
+            return true;
+    return false;
+}
+
+bool rights_meet(struct arena *arena, str a, str b, str *out)
+{
+    size_t count = 0, size = a.size;
+    str *names, one;
+
+    *out = a.data ? a : b;
+    if (!a.data || !b.data)
+        return true;
+    names = ARENA_ARRAY(arena, str, size / 2 + 1);
+    while (names && next_item(&a, &one))
+        if (rights_allow(b, one))
+            names[count++] = one;
+    return names && join(arena, names, count, size, out);
+}
+
+bool rights_within(str inner, str outer)
+{
+    bool within = !outer.data || inner.data;
+    str one;
+
+    while (within && outer.data && next_item(&inner, &one))
+        within = rights_allow(outer, one);
+    return within;
+}
+
+bool rights_are_valid(str rights)
+{
+    str one, before = STR_NONE;
+    bool valid = rights.data && (rights.size == 0 || rights.data[rights.size - 1] != ',');
+
+    while (valid && next_item(&rights, &one)) {
+        valid = definition_name_is_valid(one) && (!before.data || str_compare(before, one) < 0);
+        before = one;
+    }
+    return valid;
+}
+
+/* ---- Recorded ---- */
+
+void rights_member(struct buf *out, str rights)
+{
+    if (!rights.data)
+        return;
+    json_key(out, "rights");
+    json_str(out, rights);
+}
+
+void rights_body(struct buf *out, str rights)
+{
+    json_open(out, '{');
+    rights_member(out, rights);
+    json_close(out, '}');
+}
+
+void rights_id(struct buf *out, str name, uint32_t version)
+{
+    buf_fmt(out, "%.*s@%u", STR_ARG(name), version);
+}
+
+void rights_scopes(struct buf *out, str rights)
+{
+    size_t begin = out->size;
+    str one;
+
+    while (next_item(&rights, &one))
+        buf_fmt(out, "%swrite:%.*s", out->size > begin ? "," : "", STR_ARG(one));
+}
