@@ -109,6 +109,8 @@ def define_body(name, version, kind, source_sha, compiled_sha, rights):
 
 def check_names(rights):
     """Rights are names of definitions in byte order, each once, with commas; none: nothing."""
+    if not isinstance(rights, str):
+        raise Bad("rights that are no text")
     names = rights.split(",") if rights else []
     if names != sorted(set(names)) or not all(re.fullmatch(r"[A-Za-z0-9._/-]{1,128}", n) for n in names):
         raise Bad("rights that do not name definitions in order")
@@ -728,8 +730,8 @@ class Store:
         if found is None:
             raise Bad("the definition that this record puts is missing")
         rights = text.get("rights")
-        if rights is not None:
-            check_names(str(rights))
+        if "rights" in text:
+            check_names(rights)
             self.kept[DEFINE, b"%s@%d" % (found.name, found.version)] = (0, record["pos"])
         if body != define_body(found.name.decode(), found.version, found.kind, found.source_sha,
                                found.compiled_sha, rights):

@@ -8,6 +8,9 @@ import sys
 import table
 from web import Web, harness
 
+sys.path.insert(0, str(harness.ROOT / "tests" / "verify"))
+import forge  # noqa: E402
+
 FLOW = "name: %s\nsteps:\n  start: {name: first, tool: outside, next: second}\n  second: {tool: outside, done: true}\n"
 SCOPES = {name: scope for name, scope in table.scopes()}
 NAMING = {"definition", "against", "instance_id", "step_id"}
@@ -345,6 +348,63 @@ def test_an_export_carries_rights_and_both_verifiers_hold_their_place(shell):
     for one in (mine, theirs):
         web.expect(200, "POST", "/v1/steps/%s.1/complete" % one, {"result": 1})
         assert is_forbidden(shell, web, one), one
+
+
+def forged(shell, change):
+    """A copy of the store, changed and hashed anew by whoever knows the format."""
+    path = shell.folder / "forged.db"
+    for beside in shell.folder.glob("forged.db*"):
+        beside.unlink()
+    with sqlite3.connect(shell.folder / "pawl.db") as source, sqlite3.connect(path) as copy:
+        source.backup(copy)
+    forger = forge.Forger(path)
+    change(forger)
+    forger.seal()
+    tool = subprocess.run([sys.executable, str(harness.ROOT / "tools" / "verify.py"), str(path)], capture_output=True)
+    return shell.json("verify", "--store", "sqlite:%s" % path, expect=None)["valid"], tool.returncode == 0
+
+
+def test_rights_in_the_wrong_place_or_of_another_form_are_found_by_both_verifiers(shell):
+    child, address = shell.serve()
+    web = Web(address)
+    limited = make(web, "define:later,write:later,define:z")
+    put(web, "later", LATER, limited)
+    mine, theirs = start(web, "later", limited), start(web, "later")
+    web.expect(200, "POST", "/v1/instances/%s/pause" % theirs)
+    shell.stop(child)
+
+    def at(forger, what):
+        return forger.db.execute("SELECT pos FROM pawl_log WHERE what = ? ORDER BY pos DESC", (what,)).fetchone()[0]
+
+    def body(what, text):
+        return lambda forger: forger.set(at(forger, what), body=text.encode())
+
+    def define(forger, text):
+        pos = forger.db.execute("SELECT pos FROM pawl_kept WHERE what = -2").fetchone()[0]
+        whole = forger.db.execute("SELECT body FROM pawl_log WHERE pos = ?", (pos,)).fetchone()[0]
+        whole = whole.decode() if isinstance(whole, bytes) else whole
+        forger.set(pos, body=whole.replace(',"rights":"later,z"', text).encode())
+    assert forged(shell, lambda forger: None) == (True, True)
+    assert forged(shell, body(-12, '{"rights":"a,b"}')) == (True, True), "other names, rightly hashed: a root kept elsewhere tells"
+    for n, change in enumerate((body(-12, '{"rights":"b,a"}'), body(-12, '{"rights":"later","more":1}'), body(-12, '{"rights":["later"]}'), body(-12, "{}"),
+                   lambda forger: forger.set(at(forger, -12), actor=forger.value("ann")),
+                   lambda forger: forger.set(at(forger, -3), what=-12, body=b'{"rights":"later"}'),
+                   lambda forger: forger.set(at(forger, -7), what=-12, body=b'{"rights":"later"}'),
+                   lambda forger: forger.set(at(forger, -12), what=-11),
+                   lambda forger: forger.set(at(forger, -12), what=-13),
+                   lambda forger: define(forger, ""), lambda forger: define(forger, ',"rights":"z,later"'), lambda forger: define(forger, ',"rights":1'),
+                   lambda forger: forger.db.execute("DELETE FROM pawl_kept WHERE what = -2"),
+                   lambda forger: forger.db.execute("UPDATE pawl_kept SET id = 'other@1' WHERE what = -2"))):
+        found = forged(shell, change)
+        assert found == (False, False), (n, found)
+    with sqlite3.connect(shell.folder / "pawl.db") as db:
+        db.execute("DELETE FROM pawl_kept WHERE what = -2")
+    shell.pawl("verify", expect=1)
+    shell.pawl("doctor", "--rebuild")
+    web = Web(shell.serve()[1])
+    web.expect(200, "POST", "/v1/steps/%s.1/complete" % mine, {"result": 1})
+    assert is_forbidden(shell, web, mine)
+    verify_twice(shell, web)
 
 
 if __name__ == "__main__":
