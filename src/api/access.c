@@ -256,6 +256,11 @@ static pawl_status authorize_one(pawl *p, struct scope *scope, const struct op *
         who->scopes.data && memchr(who->scopes.data, ':', who->scopes.size) ? " for it" : "");
 }
 
+bool op_allows(const struct op_call *call, str definition)
+{
+    return !call->who.scopes.data || allows(call->who.scopes, call->op->scope, definition);
+}
+
 pawl_status op_rights(const struct op_call *call, bool defines, str *out)
 {
     *out = STR_NONE;

@@ -90,6 +90,8 @@ pawl_status op_call_keyed(pawl *p, const struct op *op, str input_json,
 /* ---- Tokens ---- */
 
 bool scopes_are_valid(str list);
+/* May the caller do this to instances of `definition`, among others of a list? */
+bool op_allows(const struct op_call *call, str definition);
 /* What the caller may create; with `defines`, what the definitions it puts may (model/rights.h). */
 pawl_status op_rights(const struct op_call *call, bool defines, str *out);
 pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SHA_SIZE + 1]);

@@ -156,7 +156,7 @@ static pawl_status print_row(const struct op_call *call, uint64_t number, struct
 
     if (status == PAWL_OK)
         status = engine_get(op_engine(call), call->scope, str_of(id), &view);
-    if (status == PAWL_OK)
+    if (status == PAWL_OK && op_allows(call, view.definition_name)) /* it may have been amended */
         print_instance(&view, out);
     return status;
 }

@@ -310,7 +310,8 @@ static pawl_status find_newest(struct engine *engine, struct scope *scope, str n
             return PAWL_OK;
         }
     status = store_find_definition(engine->store, scope, name, 0, NULL, out);
-    return status ? status : engine_definition_rights(engine, scope, name, out->version, &out->rights);
+    return status ? status
+                  : engine_definition_rights(engine, scope, name, out->version, &out->rights);
 }
 
 static str define_body(struct engine *engine, struct scope *scope, const struct definition_row *row)

@@ -326,7 +326,8 @@ pawl_status rights_of_instance(struct engine *engine, struct scope *scope, uint6
                                str *out);
 pawl_status rights_of_creation(struct engine *engine, struct scope *scope, str starter,
                                const struct definition_row *row, str *out);
-pawl_status rights_check(struct scope *scope, str rights, str definition); /* FORBIDDEN */
+pawl_status rights_check(struct scope *scope, str rights, str reference); /* name or name@version;
+                                                                              FORBIDDEN */
 /* In the drain, behind a creation; and behind a define record. Nothing where nothing is limited;
  * space is reserved. */
 pawl_status rights_record(struct engine *engine, struct scope *scope, struct head *head,

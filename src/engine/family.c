@@ -88,10 +88,10 @@ static pawl_status conceive_one(struct conception *conception, const struct acto
                                         .test = parent->is_test };
     birth->create =
         (struct create_request){ .args = &birth->args, .row = &birth->row, .out = &birth->out };
-    status = create_resolve(conception->engine, conception->scope, &birth->args, &birth->row,
-                            &birth->create.definition);
+    status = rights_check(conception->scope, rights, effect->definition);
     if (!status)
-        status = rights_check(conception->scope, rights, birth->row.name);
+        status = create_resolve(conception->engine, conception->scope, &birth->args, &birth->row,
+                                &birth->create.definition);
     if (!status)
         status = rights_of_creation(conception->engine, conception->scope, rights, &birth->row,
                                     &birth->rights);

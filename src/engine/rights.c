@@ -7,6 +7,7 @@
 #include "base/node.h"
 #include "engine/engine_int.h"
 #include "model/rights.h"
+#include "model/words.h"
 
 static pawl_status read_rights(struct scope *scope, const struct record *record, str *out)
 {
@@ -121,14 +122,19 @@ pawl_status rights_of_creation(struct engine *engine, struct scope *scope, str s
     return status;
 }
 
-pawl_status rights_check(struct scope *scope, str rights, str definition)
+/* Told before it is looked for: whoever may not create it need not learn whether it is there. */
+pawl_status rights_check(struct scope *scope, str rights, str reference)
 {
+    const char *mark = reference.data ? memchr(reference.data, '@', reference.size) : NULL;
+    str definition = { reference.data, mark ? (size_t)(mark - reference.data) : reference.size };
+
     if (rights_allow(rights, definition))
         return PAWL_OK;
     return scope_fail(scope, PAWL_FORBIDDEN,
                       "forbidden: this instance may not create one of '%.*s'; who started it and "
                       "who put its definition may both create: %.*s",
-                      STR_ARG(definition), STR_ARG(rights.size ? rights : STR("nothing")));
+                      STR_ARG(words_shown(definition)),
+                      STR_ARG(rights.size ? words_shown(rights) : STR("nothing")));
 }
 
 /* ---- in the drain ---- */

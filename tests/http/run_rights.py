@@ -92,6 +92,8 @@ def test_an_amend_needs_the_right_to_what_the_instance_goes_on_by(shell):
     assert web.expect(200, "GET", "/v1/instances/" + own, None, token).json["definition"] == "floworder"
     web.expect(200, "POST", where, {"definition": "floworder"}, token)
     web.expect(200, "POST", where, {"definition": "flowsecret"}, make(web, "write:floworder,write:flowsecret"))
+    assert web.expect(200, "GET", "/v1/instances?definition=floworder", None, token).json["instances"] == [], "it is no longer one of them"
+    assert len(web.get("/v1/instances?definition=floworder").json["instances"]) == 1
 
 
 def test_nobody_outside_acts_under_a_name_of_the_engines_own(shell):
@@ -153,6 +155,29 @@ def test_a_token_for_nobody_is_refused_and_so_is_an_empty_actor_on_the_command_l
                   ("fire", "@last", "pay", "--actor="), ("cancel", "@last", "--actor", "")):
         found = shell.pawl(*words, expect=2)
         assert "--actor is empty" in found.err, (words, found)
+
+
+def test_a_creator_that_had_such_a_name_before_goes_on_and_such_a_token_does_not(shell):
+    """Before they were reserved anybody could take one: a history keeps it, and what it starts has it too."""
+    child, address = shell.serve()
+    web = Web(address)
+    put(web, "secret", SECRET)
+    web.expect(201, "PUT", "/v1/definitions/machine", MACHINE)
+    instance = web.create(definition="machine", actor_ref="old")
+    token = make(web, "write,read", actor="old")
+    shell.stop(child)
+    forger = forge.Forger(shell.folder / "pawl.db")
+    old = forger.value("pawl/old")
+    forger.db.execute("UPDATE pawl_log SET actor = ? WHERE what = -1", (old,))
+    forger.db.execute("UPDATE pawl_instance SET creator = ?", (old,))
+    forger.db.execute("UPDATE pawl_log SET body = replace(CAST(body AS TEXT), '\"old\"', '\"pawl/old\"') WHERE what = -7")
+    forger.seal()
+    web = Web(shell.serve()[1])
+    reply = web.refused("forbidden", "POST", "/v1/instances/%s/fire" % instance, {"action": "go"}, token)
+    assert "revoke it" in reply.json["detail"], reply
+    web.expect(200, "POST", "/v1/instances/%s/fire" % instance, {"action": "go"})
+    shell.wait_for(lambda: secrets(web) == 1)
+    assert web.get("/v1/instances?definition=secret").json["instances"][0]["created_by"] == "pawl/old"
 
 
 # ---- what a definition spawns or starts
@@ -402,8 +427,10 @@ def test_rights_in_the_wrong_place_or_of_another_form_are_found_by_both_verifier
     shell.pawl("verify", expect=1)
     shell.pawl("doctor", "--rebuild")
     web = Web(shell.serve()[1])
-    web.expect(200, "POST", "/v1/steps/%s.1/complete" % mine, {"result": 1})
-    assert is_forbidden(shell, web, mine)
+    web.expect(200, "POST", "/v1/instances/%s/resume" % theirs)
+    for one in (mine, theirs):
+        web.expect(200, "POST", "/v1/steps/%s.1/complete" % one, {"result": 1})
+        assert is_forbidden(shell, web, one), "that it is not there at all is not told"
     verify_twice(shell, web)
 
 

@@ -328,3 +328,31 @@ TEST(ops_call, an_answer_counts_only_with_the_lease_it_was_given_with)
               PAWL_LEASE_LOST);
     end();
 }
+
+TEST(ops_call, no_caller_of_the_library_takes_a_name_of_the_engines_own)
+{
+    pawl_fire_args fire = { .action = "go", .actor_ref = "pawl/timer" };
+    pawl_create_args create = { .declaration = DECLARATION, .actor_ref = "pawl/timer" };
+    pawl_id id;
+
+    begin();
+    EXPECT_EQ(pawl_create(p, &create, &id, &error), PAWL_INVALID_REQUEST);
+    EXPECT_HAS(error.message, "'actor_ref' begins with 'pawl/'");
+    create.actor_ref = "pawl";
+    EXPECT_OK(pawl_create(p, &create, &id, &error));
+    EXPECT_EQ(pawl_fire(p, id.text, &fire, NULL, &error), PAWL_INVALID_REQUEST);
+    EXPECT_HAS(error.message, "'actor_ref' begins with 'pawl/'");
+    fire.action = "end"; /* what is wrong with the action comes first */
+    EXPECT_EQ(pawl_fire(p, id.text, &fire, NULL, &error), PAWL_INVALID_TRANSITION);
+    EXPECT_EQ(pawl_cancel(p, id.text, "pawl/timer", "why", NULL, &error), PAWL_INVALID_REQUEST);
+    EXPECT_EQ(call("instance.fire",
+                   "{\"instance_id\":\"%s\",\"action\":\"go\",\"actor_ref\":\"pawl/x\"}", id.text),
+              PAWL_INVALID_REQUEST);
+    EXPECT_EQ(call("token.create", "{\"scopes\":\"write\",\"actor\":\"pawl/x\"}"),
+              PAWL_INVALID_REQUEST);
+    EXPECT_EQ(call("token.create", "{\"scopes\":\"write\",\"actor\":\"\"}"), PAWL_INVALID_REQUEST);
+    EXPECT_HAS(error.message, "'actor' is empty");
+    EXPECT_OK(call("instance.history", "{\"instance_id\":\"%s\"}", id.text));
+    EXPECT_HAS(answer, "\"entries\":[]");
+    end();
+}
