@@ -4,7 +4,7 @@
 
 /* clang-format off */
 #define THE_INSTANCE { "instance_id", IN_PATH, OP_STRING, true, "the instance" }
-#define THE_ACTOR { "actor_ref", IN_BODY, OP_STRING, false, "who does it" }
+#define THE_ACTOR { "actor_ref", IN_BODY, OP_STRING, false, "who does it; not pawl/..., which the engine is" }
 #define END { NULL, IN_BODY, OP_STRING, false, NULL }
 
 static const struct op_param definition_put_params[] = {
@@ -227,7 +227,7 @@ static const struct op_param step_list_params[] = {
 
 static const struct op_param claim_params[] = {
     { "tools", IN_BODY, OP_JSON, true, "a list of tools that the worker serves" },
-    { "worker", IN_BODY, OP_STRING, true, "who works" },
+    { "worker", IN_BODY, OP_STRING, true, "who works; a token with an actor has its workers called after it, as ACTOR or ACTOR/ANYTHING" },
     { "max", IN_BODY, OP_INTEGER, false, "how many at most: 1..1000, default 1" },
     { "wait", IN_BODY, OP_STRING, false, "how long to wait for one, default 0s" },
     { "lease", IN_BODY, OP_STRING, false, "how long it may take, default 120s" },
