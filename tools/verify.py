@@ -22,7 +22,8 @@ import sys
 import urllib.parse
 
 APPLICATION_ID = 0x7061776C
-TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, FAMILY, SEED, TRACE, SHORT, TREE, SEED_AGAIN, ENDS, NEWEST = range(1, 16)  # migrations: user_version is the last one's
+TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, FAMILY, SEED, TRACE, SHORT, TREE, SEED_AGAIN, ENDS, CODE, FIRING = range(1, 17)  # migrations: user_version is the last one's
+NEWEST = FIRING
 SKIP_EVERY = 64
 NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -613,7 +614,8 @@ class Store:
         self.keys[key[:16]] = (record["at"], record["pos"])
 
     def check_keys(self):
-        """Each row names a record with its key; who used one in the last 7 days is named."""
+        """Each row names a record with its key; who used one in the last 7 days, or since an alarm
+        is firing, is named."""
         rows = {} if self.schema < KEYS else {
             id_: (at, pos) for id_, at, pos in self.db.execute("SELECT id, at, pos FROM pawl_key")}
         for id_, (at, pos) in rows.items():
@@ -621,8 +623,9 @@ class Store:
                                     (pos,)).fetchone()
             if found != (id_, at):
                 raise Bad("a key row names a record that has no such key, or another time", pos)
+        since = min([self.last_at - KEY_KEPT_MS] + [at for *_, at in self.kept.values() if at is not None])
         for id_, (at, pos) in self.keys.items():
-            if at >= self.last_at - KEY_KEPT_MS and rows.get(id_) != (at, pos):
+            if at >= since and rows.get(id_) != (at, pos):
                 raise Bad("the row of this record's key is missing or names another", pos)
 
     def check_meaning(self, chain, record, body):
@@ -655,7 +658,7 @@ class Store:
             raise Bad("the transition requires a reason, and the entry has none")
         self.check_deadlines(chain, record, body)
         if chain.definition.kind == "flow" and what == AMEND:
-            self.kept[what, chain.id.encode()] = (0, record["pos"])
+            self.kept[what, chain.id.encode()] = (0, record["pos"], None)
 
     @staticmethod
     def check_deadlines(chain, record, body):
@@ -676,20 +679,30 @@ class Store:
         try:
             text = json.loads(body or b"")
             what = record["what"], text["id"].encode()
-            if "over" in text:
+            if "firing" in text:
+                self.note_firing(what, record)
+            elif "over" in text:
                 if self.kept.pop(what, None) is None:
                     raise Bad("a token or alarm ends that is not in force")
             elif what in self.kept:
                 raise Bad("a token or alarm begins twice")
             else:
-                self.kept[what] = (number_in(text["due"], "due", low=-(1 << 63)), record["pos"])
+                self.kept[what] = (number_in(text["due"], "due", low=-(1 << 63)), record["pos"], None)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise Bad(f"a token or alarm can't be read: {error}") from error
 
+    def note_firing(self, what, record):
+        """An alarm over many instances says once that it is firing, while it is in force."""
+        due, pos, firing = self.kept.get(what, (0, 0, 0))
+        if what[0] != ALARM or firing is not None:
+            raise Bad("an alarm is firing that is not in force, or fires a second time")
+        self.kept[what] = (due, pos, record["at"])
+
     def check_kept(self):
+        firing = "firing" if self.schema >= FIRING else "NULL"
         rows = {} if self.schema < KEPT else {
-            (what, id_): (due, pos) for what, id_, due, pos in self.db.execute(
-                "SELECT what, id, due, pos FROM pawl_kept")}
+            (what, id_): (due, pos, since) for what, id_, due, pos, since in self.db.execute(
+                f"SELECT what, id, due, pos, {firing} FROM pawl_kept")}
         if rows != self.kept:
             raise Bad("the rows of tokens, alarms, amends and definitions are not what the log says")
 
@@ -732,7 +745,7 @@ class Store:
         rights = text.get("rights")
         if "rights" in text:
             check_names(rights)
-            self.kept[DEFINE, b"%s@%d" % (found.name, found.version)] = (0, record["pos"])
+            self.kept[DEFINE, b"%s@%d" % (found.name, found.version)] = (0, record["pos"], None)
         if body != define_body(found.name.decode(), found.version, found.kind, found.source_sha,
                                found.compiled_sha, rights):
             raise Bad(f"definition {found.id} is not the one that was put here")

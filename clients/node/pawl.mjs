@@ -392,7 +392,7 @@ const REASONS = {"invalid-request": InvalidRequest, "invalid-query": InvalidQuer
 const UNKEYED = new Set(["definition.get", "definition.graph", "definition.export", "definition.list", "definition.check", "instance.list", "instance.find", "instance.counts", "instance.get", "instance.current", "instance.history", "instance.declaration", "instance.why", "instance.variables", "instance.steps", "instance.graph", "instance.export", "instance.verify", "step.list", "step.claim", "step.complete_many", "step.heartbeat", "alarm.list", "token.create", "token.list", "batch", "events", "instance.events", "store.list", "store.info", "store.verify", "metrics.get", "openapi.get", "health.get"]);
 
 /** @typedef {{action: string, to_state: string, guard?: string, requires_reason?: boolean}} Action */
-/** @typedef {{alarm_id: KeptId, at: Time, operation: string, input: Record<string, any>}} Alarm */
+/** @typedef {{alarm_id: KeptId, at: Time, operation: string, input: Record<string, any>, firing?: boolean}} Alarm */
 /** @typedef {{step_id: string, status?: StepStatus, reason?: string, detail?: string}} Answered */
 /** @typedef {{tools: Array<string>, worker: string, max?: number, wait?: Duration, lease?: Duration}} Claim */
 /** @typedef {{step_id: StepId, lease: string, instance_id: Id, name: string, tool: string, args: any, attempt: number, idempotency_key: string, lease_expires_at: Time, traceparent?: string}} ClaimedStep */

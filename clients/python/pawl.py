@@ -644,6 +644,7 @@ class Alarm(TypedDict):
     at: Time
     operation: str
     input: dict[str, Any]
+    firing: NotRequired[bool]
 
 
 class Token(TypedDict):

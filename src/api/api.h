@@ -39,7 +39,7 @@ void api_modules_close(pawl *p);
 
 /* An alarm falls due: ops_alarm.c, called by the engine. */
 pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope,
-                       const struct kept *alarm);
+                       struct kept *alarm);
 
 /* A call of pawl.h begins and ends: its scope, the host's panic hook, its error. */
 void api_enter(pawl *p, struct scope *scope);

@@ -98,6 +98,7 @@ pawl_status op_alarm_cancel(struct op_call *call, struct buf *out)
     struct keep_args args = { .what = CONTROL_ALARM,
                               .id = op_text(call, "alarm_id"),
                               .over = STR("cancelled"),
+                              .unless_firing = true,
                               .key = call->key };
     pawl_status status = engine_keep(op_engine(call), call->scope, &args, NULL);
 
@@ -127,6 +128,10 @@ static pawl_status print_alarm(const struct op_call *call, const struct kept *al
     json_str(out, operation ? operation->text : STR_NONE);
     json_key(out, "input");
     json_raw(out, input ? input->raw : STR_NONE);
+    if (alarm->is_firing) {
+        json_key(out, "firing");
+        json_bool(out, true);
+    }
     json_close(out, '}');
     return PAWL_OK;
 }
@@ -157,8 +162,18 @@ static str member_text(const struct node *object, const char *name)
     return found && found->kind == NODE_STRING ? found->text : STR_NONE;
 }
 
+/* One decision, whose record has the key; or many. */
+static pawl_status begin(struct engine *engine, struct scope *scope, struct kept *alarm,
+                         const struct op *op)
+{
+    if (!(op->flags & OP_KEY_IN_RECORD))
+        return engine_alarm_begin(engine, scope, alarm);
+    scope->alarm = alarm->id;
+    return PAWL_OK;
+}
+
 pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope,
-                       const struct kept *alarm)
+                       struct kept *alarm)
 {
     const pawl *opened = context;
     pawl here = { .heap = opened->heap,
@@ -181,6 +196,9 @@ pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope
     op = operation ? op_find(operation->text) : NULL;
     if (!op || !input)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "this alarm names no operation");
+    status = begin(engine, scope, alarm, op);
+    if (status != PAWL_OK)
+        return status;
     buf_init(&answer, &here.heap, LIMIT_SCOPE);
     who.scopes = member_text(payload, "scopes");
     who.actor = member_text(payload, "actor");

@@ -15,6 +15,7 @@ struct scope {
     pawl_error error;
     const struct panic_hook *outer; /* of a host's call: whom the thread told before it */
     str trace; /* W3C traceparent of whoever asked for it, borrowed; data NULL: none */
+    str alarm; /* what it does ends this alarm, in its own commit or not at all; data NULL: none */
 };
 
 void scope_init(struct scope *scope, const struct heap *heap, size_t limit);

@@ -1,11 +1,86 @@
 /* alarms.c - operations that were asked for later.
  *
- * An alarm that falls due is handed to whoever knows operations (engine_options.alarm), who runs
- * it with an idempotency key made from the alarm's id; then it is over. A death in between does no
- * harm: it falls due again, and its key is answered. */
+ * An alarm that falls due is handed to whoever knows operations (engine_options.alarm). What is one
+ * decision is done in one commit with the alarm's end, and only while the alarm is in force: the
+ * drain looks (alarm_permits()), so that a cancel which was acknowledged means that nothing happens,
+ * and nothing happens twice. What reaches many instances takes many commits: it is recorded first
+ * that the alarm is firing; then it cannot be cancelled, and every key that was used since then
+ * counts until the alarm's end is recorded, so that nobody is reached twice. */
 #include "engine/engine_int.h"
 
 #define ALARMS_AT_ONCE 64u
+
+/* ---- in the drain ---- */
+
+/* Somebody ends it in this very commit: ask again when it is known how that went. */
+static bool wait_for_commit(struct request *request)
+{
+    request->is_stale = request->kind == REQUEST_DECISION;
+    request->is_again = !request->is_stale;
+    request->status =
+        request->is_stale ? scope_fail(request->scope, PAWL_CONFLICT, "the alarm may be over")
+                          : PAWL_OK;
+    return false;
+}
+
+bool alarm_permits(struct engine *engine, struct request *request)
+{
+    str id = request->scope->alarm;
+    struct kept_row row;
+
+    if (kept_changes_here(&engine->batch, CONTROL_ALARM, id))
+        return wait_for_commit(request);
+    request->status = store_kept(engine->store, request->scope, CONTROL_ALARM, id, &row);
+    if (request->status == PAWL_NOT_KNOWN)
+        scope_fail(request->scope, PAWL_NOT_KNOWN, "the alarm is over");
+    return request->status == PAWL_OK;
+}
+
+/* Its operation is in the batch already: without its end the whole batch fails. */
+void alarm_fired(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    pawl_status status = kept_fired(engine, request->scope, request->scope->alarm, at_ms);
+
+    if (status)
+        batch_spoil(engine, request->scope, status);
+}
+
+/* ---- over many ---- */
+
+pawl_status engine_alarm_begin(struct engine *engine, struct scope *scope, struct kept *alarm)
+{
+    int64_t since_ms;
+    pawl_status status = kept_firing(engine, scope, alarm->id, &since_ms);
+
+    if (status)
+        return status;
+    alarm->has_begun = true;
+    pthread_mutex_lock(&engine->lock);
+    if (engine->firing_count++ == 0 || since_ms < engine->firing_since_ms)
+        engine->firing_since_ms = since_ms;
+    pthread_mutex_unlock(&engine->lock);
+    return PAWL_OK;
+}
+
+static void pause_firing(struct engine *engine, const struct kept *alarm)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->firing_count -= alarm->has_begun;
+    pthread_mutex_unlock(&engine->lock);
+}
+
+/* One decision's key counts for good: an older program may have died before it ended the alarm. */
+bool alarm_counts_key(struct engine *engine, const struct scope *scope, int64_t used_at_ms)
+{
+    bool counts;
+
+    pthread_mutex_lock(&engine->lock);
+    counts = scope->alarm.data || (engine->firing_count && used_at_ms >= engine->firing_since_ms);
+    pthread_mutex_unlock(&engine->lock);
+    return counts;
+}
+
+/* ---- what is due ---- */
 
 static bool is_passing(pawl_status status)
 {
@@ -43,36 +118,52 @@ static pawl_status perform(struct engine *engine, struct scope *work, str id, bo
     pawl_status status = engine_kept(engine, work, CONTROL_ALARM, id, &alarm);
 
     *is_gone = status == PAWL_NOT_KNOWN;
-    if (!status)
+    if (!status) {
         status = engine->options.alarm(engine->options.alarm_context, engine, work, &alarm);
+        pause_firing(engine, &alarm);
+    }
     return is_too_large(work, status)
                ? scope_fail(work, PAWL_TOO_LARGE, "it takes more than %zu bytes of memory",
                             work->arena.limit)
                : status;
 }
 
+/* What was one decision has ended its alarm itself, and anything else ends here: `refused`, if it
+ * was, with the scope's words. */
+static pawl_status end(struct engine *engine, struct scope *scope, str id, pawl_status refused)
+{
+    struct keep_args over = { .what = CONTROL_ALARM, .id = id, .over = STR("fired") };
+    pawl_error why = scope->error;
+    pawl_status status;
+
+    if (refused) {
+        over.over = STR("refused");
+        over.more = print_refusal(engine, scope, refused, why.message);
+        if (!over.more.data)
+            return scope_no_memory(scope);
+    }
+    status = engine_keep(engine, scope, &over, NULL);
+    if (status == PAWL_NOT_KNOWN) /* it is over already, or was cancelled */
+        return PAWL_OK;
+    if (!status && refused)
+        engine_log(engine, PAWL_LOG_WARN, "alarm.refused", why.message);
+    return status;
+}
+
 /* The store failed, not the alarm: it stays. What is refused is over too, and the log says why. */
 static pawl_status fire_one(struct engine *engine, struct scope *scope, str id)
 {
-    struct keep_args over = { .what = CONTROL_ALARM, .id = id, .over = STR("fired") };
     struct scope work;
     bool is_gone; /* cancelled meanwhile */
     pawl_status status;
 
     scope_init(&work, engine->heap, LIMIT_SCOPE);
     status = perform(engine, &work, id, &is_gone);
-    if (is_passing(status))
-        scope->error = work.error;
-    if (status && !is_passing(status) && !is_gone) {
-        over.over = STR("refused");
-        over.more = print_refusal(engine, scope, status, work.error.message);
-        engine_log(engine, PAWL_LOG_WARN, "alarm.refused", work.error.message);
-    }
+    scope->error = work.error;
     scope_fini(&work);
-    if (is_passing(status) || is_gone)
-        return is_gone ? PAWL_OK : status;
-    status = engine_keep(engine, scope, &over, NULL);
-    return status == PAWL_NOT_KNOWN ? PAWL_OK : status; /* somebody was as quick as we */
+    if (is_gone)
+        return PAWL_OK;
+    return is_passing(status) ? status : end(engine, scope, id, status);
 }
 
 pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, int64_t now_ms)

@@ -79,7 +79,7 @@ static pawl_status take_turn(struct engine *engine)
     return status;
 }
 
-static void decide_request(struct engine *engine, struct request *request, int64_t at_ms)
+static void decide_one(struct engine *engine, struct request *request, int64_t at_ms)
 {
     switch (request->kind) {
     case REQUEST_FIRE:
@@ -101,6 +101,18 @@ static void decide_request(struct engine *engine, struct request *request, int64
         request->status = request->control(engine, request, at_ms);
         break;
     }
+}
+
+/* What an alarm asks for is done together with the alarm's end, while that is in force, or not. */
+static void decide_request(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    bool is_alarm = request->scope && request->scope->alarm.data;
+
+    if (is_alarm && !alarm_permits(engine, request))
+        return;
+    decide_one(engine, request, at_ms);
+    if (is_alarm && request->accepted)
+        alarm_fired(engine, request, at_ms);
 }
 
 /* Nothing was accepted, and nothing else is worth a commit. */

@@ -50,9 +50,11 @@ struct engine_options {
                                    by one thread at a time */
     void (*log)(void *context, pawl_log_level level, const char *event, const char *text);
     void *log_context;
-    /* Run what an alarm was set for; NULL: alarms are not fired here. */
+    /* Run what an alarm was set for; NULL: alarms are not fired here. What is one decision is done
+     * with the alarm's id as the scope's `alarm`; what reaches many begins by
+     * engine_alarm_begin(). */
     pawl_status (*alarm)(void *context, struct engine *engine, struct scope *scope,
-                         const struct kept *alarm);
+                         struct kept *alarm);
     void *alarm_context;
     const struct panic_hook *panic; /* for threads of the engine's own; lives as long as it does */
 };
@@ -300,6 +302,8 @@ struct kept {
     str id;
     int64_t due_at_ms, at_ms; /* at_ms: when it began */
     str body, payload;        /* JSON */
+    bool is_firing;           /* an alarm over many that has begun and not ended */
+    bool has_begun;           /* ... here: engine_alarm_begin() */
 };
 struct keep_args {
     int32_t what;      /* CONTROL_TOKEN or CONTROL_ALARM */
@@ -307,6 +311,7 @@ struct keep_args {
     str payload;       /* a value: may be erased one day */
     str more;          /* JSON, in the record itself */
     str id, over;      /* to end this one, and how; data NULL: begin one */
+    bool unless_firing; /* end it only if it is not firing: CONFLICT */
     const uint8_t *key;
 };
 /* Begin one, whose id is in `id` then, or end one: NOT_KNOWN. */
@@ -317,6 +322,9 @@ pawl_status engine_kept(struct engine *engine, struct scope *scope, int32_t what
 /* In order of due time. */
 pawl_status engine_kept_list(struct engine *engine, struct scope *scope, int32_t what,
                              uint32_t limit, struct kept **out, uint32_t *count);
+/* Record that an alarm over many instances is firing, unless that is recorded already: from then on
+ * it cannot be cancelled, and the keys it uses count until it ends. NOT_KNOWN: it is over. */
+pawl_status engine_alarm_begin(struct engine *engine, struct scope *scope, struct kept *alarm);
 void engine_random(struct engine *engine, uint8_t *out, size_t size);
 
 /* ---- Reading ---- */

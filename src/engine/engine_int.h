@@ -222,6 +222,12 @@ void actors_fini(struct engine *engine);
 /* alarms.c */
 pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, int64_t now_ms);
 pawl_status alarms_next(struct engine *engine, struct scope *scope, int64_t *out);
+/* In the drain. Before a request that an alarm makes: is the alarm in force? Once it is accepted:
+ * the alarm has fired. */
+bool alarm_permits(struct engine *engine, struct request *request);
+void alarm_fired(struct engine *engine, struct request *request, int64_t at_ms);
+bool alarm_counts_key(struct engine *engine, const struct scope *scope,
+                      int64_t used_at_ms); /* though it is older than 7 days */
 
 /* snapshots.c: one whenever as much has been written since the last as it would cost; else none. */
 str snapshot_if_due(struct engine *engine, struct actor *actor, struct scope *scope,
@@ -343,6 +349,10 @@ pawl_status start_prepare(struct engine *engine, struct scope *scope, const stru
 /* kept.c: in the drain. */
 pawl_status kept_room(struct engine *engine, struct scope *scope);
 pawl_status kept_start(struct engine *engine, struct scope *scope, str operation, int64_t at_ms);
+pawl_status kept_fired(struct engine *engine, struct scope *scope, str id, int64_t at_ms);
+/* Record that an alarm is firing, unless that is recorded already: since when. */
+pawl_status kept_firing(struct engine *engine, struct scope *scope, str id, int64_t *since_ms);
+bool kept_changes_here(const struct batch *batch, int32_t what, str id);
 
 /* tickets.c: a place for a step of this tool, or NULL; lock not held. Settled by whoever reserved
  * it, when its commit is over; lock held. */

@@ -324,6 +324,8 @@ struct engine {
     _Atomic bool ready_lost;       /* a ready step could not be remembered: look for it, */
     int64_t ready_look_ms;         /* by the tick, not before this */
     int64_t next_due_ms;           /* as far as known; INT64_MAX: none */
+    int64_t firing_since_ms;       /* of the alarms over many that are fired here; 0: none is */
+    uint32_t firing_count;
     bool timers_busy;              /* somebody is firing what is due */
     _Atomic uint32_t stuck_timers; /* due, but not to be fired now */
     int64_t stuck_until_ms;

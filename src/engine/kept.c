@@ -9,7 +9,10 @@ static pawl_status load(struct engine *engine, struct scope *scope, const struct
     struct record record;
     pawl_status status = store_record(engine->store, scope, row->pos, &record);
 
-    *out = (struct kept){ .id = row->id, .due_at_ms = row->due_at_ms, .at_ms = record.at_ms };
+    *out = (struct kept){ .id = row->id,
+                          .due_at_ms = row->due_at_ms,
+                          .at_ms = record.at_ms,
+                          .is_firing = row->firing_ms != 0 };
     if (!status && record.what != row->what)
         status = PAWL_NOT_KNOWN;
     if (!status) {
@@ -123,10 +126,10 @@ static pawl_status repeat(struct scope *scope, const struct record *record, char
     return scope_fail(scope, PAWL_STORAGE_FAILURE, "a record does not say its id: run pawl verify");
 }
 
-static bool is_ended_here(const struct batch *batch, const struct keep_args *args)
+bool kept_changes_here(const struct batch *batch, int32_t what, str id)
 {
     for (uint32_t i = 0; i < batch->kept_count; i++)
-        if (batch->kept[i].row.what == args->what && str_eq(batch->kept[i].row.id, args->id))
+        if (batch->kept[i].row.what == what && str_eq(batch->kept[i].row.id, id))
             return true;
     return false;
 }
@@ -150,6 +153,16 @@ pawl_status kept_start(struct engine *engine, struct scope *scope, str operation
     return body.data ? add(engine, scope, &args, at_ms, id, body) : scope_no_memory(scope);
 }
 
+/* The end of an alarm beside what it was for. */
+pawl_status kept_fired(struct engine *engine, struct scope *scope, str id, int64_t at_ms)
+{
+    struct keep_args args = { .what = CONTROL_ALARM, .id = id, .over = STR("fired") };
+    str body = print_body(engine, scope, &args, id);
+    pawl_status status = body.data ? kept_room(engine, scope) : scope_no_memory(scope);
+
+    return status ? status : add(engine, scope, &args, at_ms, id, body);
+}
+
 static pawl_status drain_keep(struct engine *engine, struct request *request, int64_t at_ms)
 {
     struct keeping *keeping = request->context;
@@ -163,13 +176,18 @@ static pawl_status drain_keep(struct engine *engine, struct request *request, in
     if (status)
         return status;
     request->is_again =
-        use == KEY_PENDING || (args->over.data && is_ended_here(&engine->batch, args));
+        use == KEY_PENDING ||
+        (args->over.data && kept_changes_here(&engine->batch, args->what, args->id));
     if (use == KEY_REPEAT)
         return repeat(request->scope, &record, keeping->id);
     if (request->is_again)
         return PAWL_OK;
     if (args->over.data) {
         status = store_kept(engine->store, request->scope, args->what, id, &row);
+        if (!status && args->unless_firing && row.firing_ms)
+            status = scope_fail(request->scope, PAWL_CONFLICT,
+                                "the alarm is firing: it has reached some already, and will reach "
+                                "the rest");
         if (status)
             return status;
     } else {
@@ -197,6 +215,64 @@ pawl_status engine_keep(struct engine *engine, struct scope *scope, const struct
     status = engine_submit(engine, &request);
     if (!status && args->what == CONTROL_ALARM)
         timers_look_again(engine);
+    return status;
+}
+
+/* ---- an alarm over many ---- */
+
+static str print_firing(struct engine *engine, struct scope *scope, str id)
+{
+    struct buf body;
+    str kept;
+
+    buf_init(&body, engine->heap, LIMIT_TEXT);
+    json_open(&body, '{');
+    json_key(&body, "id");
+    json_str(&body, id);
+    json_key(&body, "firing");
+    json_bool(&body, true);
+    json_close(&body, '}');
+    kept = buf_keep(&body, &scope->arena);
+    buf_fini(&body);
+    return kept;
+}
+
+/* Its row stays, and says since when. */
+static pawl_status drain_firing(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    struct batch *batch = &engine->batch;
+    struct kept_row *row = request->context;
+    pawl_status status;
+    str body;
+
+    request->is_again = kept_changes_here(batch, CONTROL_ALARM, row->id);
+    if (request->is_again)
+        return PAWL_OK;
+    status = store_kept(engine->store, request->scope, CONTROL_ALARM, row->id, row);
+    if (status || row->firing_ms)
+        return status;
+    body = print_firing(engine, request->scope, row->id);
+    status = body.data ? kept_room(engine, request->scope) : scope_no_memory(request->scope);
+    if (!status)
+        status = batch_store_record(engine, request->scope, CONTROL_ALARM, at_ms, body, STR_NONE,
+                                    NULL);
+    if (status)
+        return status;
+    row->firing_ms = at_ms;
+    batch->kept[batch->kept_count++] = (struct kept_change){ .row = *row, .is_put = true };
+    request->accepted = true;
+    return PAWL_OK;
+}
+
+pawl_status kept_firing(struct engine *engine, struct scope *scope, str id, int64_t *since_ms)
+{
+    struct kept_row row = { .what = CONTROL_ALARM, .id = id };
+    struct request request = {
+        .kind = REQUEST_CONTROL, .scope = scope, .control = drain_firing, .context = &row
+    };
+    pawl_status status = engine_submit(engine, &request);
+
+    *since_ms = row.firing_ms;
     return status;
 }
 

@@ -79,7 +79,7 @@ static pawl_status find(struct engine *engine, struct scope *scope, const uint8_
 
     if (status)
         return status;
-    if (row.at_ms < now_ms - KEY_KEPT_MS)
+    if (row.at_ms < now_ms - KEY_KEPT_MS && !alarm_counts_key(engine, scope, row.at_ms))
         return scope_fail(scope, PAWL_NOT_KNOWN, "the key was used more than 7 days ago");
     status = store_record(engine->store, scope, row.pos, out);
     if (status == PAWL_NOT_KNOWN || (!status && out->key.size != KEY_SIZE))

@@ -130,6 +130,7 @@ struct verify {
     struct key_row *keys;       /* used in the last 7 days */
     uint32_t key_count, key_capacity;
     struct kept_row *standing; /* tokens and alarms in force; their ids are on the heap */
+    uint32_t firing_count;     /* of them, alarms that are firing */
     uint32_t standing_count, standing_capacity;
 
     uint32_t *replays;    /* [REPLAYS_KEPT] indices of chains, 0: free */
@@ -184,6 +185,7 @@ pawl_status verify_note_amend(struct verify *v, const struct chain *chain,
 pawl_status verify_all_kept(struct verify *v);
 /* One more that is in force; its id is copied. */
 pawl_status verify_put_kept(struct verify *v, const struct kept_row *row);
+int64_t verify_firing_since(const struct verify *v); /* INT64_MAX: no alarm is firing */
 void verify_drop_kept(struct verify *v);
 
 /* verify_amend.c: a flow goes on by another definition. */

@@ -15,6 +15,7 @@ static void drop(struct verify *v, uint32_t index)
     } id = { v->standing[index].id.data };
 
     heap_free(v->heap, id.ours, v->standing[index].id.size);
+    v->firing_count -= v->standing[index].firing_ms != 0;
     v->standing[index] = v->standing[--v->standing_count];
 }
 
@@ -49,7 +50,29 @@ pawl_status verify_put_kept(struct verify *v, const struct kept_row *row)
     memcpy(copy, row->id.data, row->id.size);
     v->standing[v->standing_count] = *row;
     v->standing[v->standing_count++].id.data = copy;
+    v->firing_count += row->firing_ms != 0;
     return PAWL_OK;
+}
+
+/* An alarm over many: once, after it has begun and before it ends. */
+static pawl_status note_firing(struct verify *v, const struct record *record, uint32_t index)
+{
+    if (record->what != CONTROL_ALARM || index == v->standing_count ||
+        v->standing[index].firing_ms != 0 || record->at_ms == 0)
+        return verify_bad(v, "an alarm is firing that is not in force, or fires a second time");
+    v->standing[index].firing_ms = record->at_ms;
+    v->firing_count++;
+    return PAWL_OK;
+}
+
+int64_t verify_firing_since(const struct verify *v)
+{
+    int64_t since_ms = INT64_MAX;
+
+    for (uint32_t i = 0; v->firing_count > 0 && i < v->standing_count; i++)
+        if (v->standing[i].firing_ms != 0 && v->standing[i].firing_ms < since_ms)
+            since_ms = v->standing[i].firing_ms;
+    return since_ms;
 }
 
 pawl_status verify_note_kept(struct verify *v, const struct record *record)
@@ -69,6 +92,8 @@ pawl_status verify_note_kept(struct verify *v, const struct record *record)
     if (!id || id->kind != NODE_STRING || id->text.size == 0)
         return verify_bad(v, "a token or alarm without an id");
     index = find(v, record->what, id->text);
+    if (node_find(body, "firing"))
+        return note_firing(v, record, index);
     if (!node_find(body, "over")) {
         if (index < v->standing_count || !due || !node_to_i64(due, &due_at_ms))
             return verify_bad(v, "a token or alarm that begins twice, or never falls due");
@@ -131,7 +156,8 @@ static pawl_status check_kind(struct verify *v, int32_t what)
         uint32_t index = find(v, what, rows[i].id);
 
         if (index == v->standing_count || v->standing[index].pos != rows[i].pos ||
-            v->standing[index].due_at_ms != rows[i].due_at_ms)
+            v->standing[index].due_at_ms != rows[i].due_at_ms ||
+            v->standing[index].firing_ms != rows[i].firing_ms)
             return verify_bad(v, "the row of a token, alarm, amend or definition is not what the log "
                               "says: %.*s",
                               STR_ARG(rows[i].id));

@@ -1,6 +1,7 @@
 /* verify_keys.c - which record each idempotency key was used for, against the log.
  *
- * Every key that was used in the last 7 days must name its last record; older ones may have gone.
+ * Every key that was used in the last 7 days, or since an alarm is firing, must name its last
+ * record; older ones may have gone.
  * That a row names a record which has no such key is found with the tables (verify_tables.c). */
 #include "evidence/verify_int.h"
 #include <stdlib.h>
@@ -13,7 +14,7 @@ pawl_status verify_note_key(struct verify *v, const struct record *record)
         return PAWL_OK;
     if (record->key.size != KEY_SIZE)
         return verify_bad(v, "its key has %zu bytes; it must have %d", record->key.size, KEY_SIZE);
-    if (!v->whole || record->at_ms < v->tip.at_ms - KEY_KEPT_MS)
+    if (!v->whole || (record->at_ms < v->tip.at_ms - KEY_KEPT_MS && v->firing_count == 0))
         return PAWL_OK;
     if (!verify_grow(v->heap, &v->keys, v->key_count, &v->key_capacity, sizeof *v->keys))
         return scope_no_memory(&v->scope);
@@ -36,7 +37,8 @@ static bool is_old_by_now(struct verify *v, const struct key_row *row)
 {
     struct store_tip tip;
 
-    return store_tip(v->store, &v->scope, &tip) == PAWL_OK && row->at_ms < tip.at_ms - KEY_KEPT_MS;
+    return row->at_ms < verify_firing_since(v) &&
+           store_tip(v->store, &v->scope, &tip) == PAWL_OK && row->at_ms < tip.at_ms - KEY_KEPT_MS;
 }
 
 static pawl_status check_key(struct verify *v, const struct key_row *row)

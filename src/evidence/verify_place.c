@@ -10,7 +10,7 @@
 #include "evidence/verify_int.h"
 #include <stdio.h>
 
-static const char place_tag[] = "pawl.verify.2";
+static const char place_tag[] = "pawl.verify.3";
 
 /* ---- writing ---- */
 
@@ -79,6 +79,7 @@ static void put_standing(const struct verify *v, struct buf *out)
         put_text(out, v->standing[i].id);
         buf_zigzag(out, v->standing[i].due_at_ms);
         buf_varint(out, v->standing[i].pos);
+        buf_zigzag(out, v->standing[i].firing_ms);
     }
 }
 
@@ -312,6 +313,7 @@ static pawl_status take_standing(struct verify *v, struct reader *reader)
         row.id = take_text(reader);
         row.due_at_ms = take_zigzag(reader);
         row.pos = take_number(reader, v->pos);
+        row.firing_ms = take_zigzag(reader);
         if (row.id.size == 0)
             reader->failed = true;
         if (!reader->failed)

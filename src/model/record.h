@@ -100,6 +100,7 @@ struct kept_row {
     str id;
     int64_t due_at_ms; /* 0: never */
     uint64_t pos;      /* of the record that began it */
+    int64_t firing_ms; /* an alarm over many: when it was recorded that it fires; 0: it was not */
 };
 
 struct definition_row {

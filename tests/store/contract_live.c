@@ -369,7 +369,7 @@ STORE_TEST(timers_of_a_paused_instance_are_not_due_until_it_is_resumed_or_cleare
 static void keep(struct change *c, str id, int64_t due_at_ms, bool is_put)
 {
     const struct kept_change change = {
-        .row = { CONTROL_ALARM, id, due_at_ms, add_record(c, 0, 0, CONTROL_ALARM)->pos },
+        .row = { CONTROL_ALARM, id, due_at_ms, add_record(c, 0, 0, CONTROL_ALARM)->pos, 0 },
         .is_put = is_put,
     };
     struct record *last = &c->records[c->count[0] - 1];

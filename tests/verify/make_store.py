@@ -274,11 +274,13 @@ def flows(w, parent):
     w.record(busy, PAUSE, actor="ann", reason="audit")
     w.live("pawl_pause", busy, w.pos)
     w.record(0, ALARM, body={"id": "a1", "due": T0 + 5000}, payload='{"operation":"x"}')
-    w.live("pawl_kept", ALARM, "a1", T0 + 5000, w.pos)
+    begun = w.pos
+    w.record(0, ALARM, body={"id": "a1", "firing": True})
+    w.live("pawl_kept", ALARM, "a1", T0 + 5000, begun, w.at)
     w.record(0, TOKEN, body={"id": "t1", "due": 0})
     w.record(0, TOKEN, body={"id": "t1", "over": "revoked"})
     w.record(0, TOKEN, body={"id": "t2", "due": T0 + 9000, "more": {"hash": "00"}})
-    w.live("pawl_kept", TOKEN, "t2", T0 + 9000, w.pos)
+    w.live("pawl_kept", TOKEN, "t2", T0 + 9000, w.pos, None)
     w.record(busy, STEP_START, body=[["run", 2], ["await", "go \u00fc", 0], ["await", "x", 2],
                                      ["leave", "x", 2],
                                      ["snapshot", hashlib.sha256(b"{}").hexdigest()]], step=2, ordinal=2, attempt=1)

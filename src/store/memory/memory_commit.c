@@ -73,15 +73,34 @@ static void rows_clear_step(struct disk *disk, const struct row *step)
 
 /* ---- Applying: from here on nothing can fail ---- */
 
+/* When the first of the alarms began to fire that have not ended; `before_ms`, if that is earlier. */
+static int64_t firing_since(struct disk *disk, int64_t before_ms)
+{
+    const struct row first = { .kind = ROW_KEPT };
+    const struct row *row = tree_seek(&disk->rows, &first, false);
+
+    for (; row && row->instance == 0 && row->kind == ROW_KEPT;
+         row = tree_seek(&disk->rows, row, true))
+        if (row->firing_ms && row->firing_ms < before_ms)
+            before_ms = row->firing_ms;
+    return before_ms;
+}
+
 /* Twice as many as are added: what is old does not pile up, and no commit waits for it long. */
 static void drop_old_keys(struct disk *disk, const struct commit *commit)
 {
     const struct row first = { .due_at_ms = INT64_MIN };
+    bool has_looked = false;
+    int64_t before_ms = commit->keys_before_ms;
 
     for (size_t i = 0; i < 2 * commit->key_count; i++) {
         struct row *row = tree_seek(&disk->keys, &first, false);
 
-        if (!row || row->due_at_ms >= commit->keys_before_ms)
+        if (row && row->due_at_ms < before_ms && !has_looked) {
+            before_ms = firing_since(disk, before_ms);
+            has_looked = true;
+        }
+        if (!row || row->due_at_ms >= before_ms)
             return;
         row_drop(disk, row);
     }

@@ -120,6 +120,7 @@ struct row {
     uint32_t plan, attempt;
     enum step_status status;
     int64_t due_at_ms;
+    int64_t firing_ms; /* of ROW_KEPT */
     bool test;
     str text; /* a snapshot's; in the row's own memory */
 };

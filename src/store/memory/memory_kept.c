@@ -8,7 +8,8 @@ static struct kept_row kept_of(const struct row *row, struct arena *arena)
     return (struct kept_row){ .what = -(int32_t)row->ordinal,
                               .id = arena_str(arena, row->name),
                               .due_at_ms = row->due_at_ms,
-                              .pos = row->number };
+                              .pos = row->number,
+                              .firing_ms = row->firing_ms };
 }
 
 pawl_status memory_kept(struct store *store, struct scope *scope, int32_t what, str id,

@@ -277,7 +277,8 @@ static void stage_keys(struct staging *staging)
                                              .ordinal = (uint32_t)-commit->kept[i].row.what,
                                              .name = commit->kept[i].row.id,
                                              .number = commit->kept[i].row.pos,
-                                             .due_at_ms = commit->kept[i].row.due_at_ms });
+                                             .due_at_ms = commit->kept[i].row.due_at_ms,
+                                             .firing_ms = commit->kept[i].row.firing_ms });
 
     for (size_t i = 0; i < commit->key_count; i++)
         stage_row(staging, (struct row){ .kind = ROW_KEY,

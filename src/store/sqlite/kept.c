@@ -2,11 +2,12 @@
 #include "read_int.h"
 
 static const char select_one[] =
-    "SELECT what, id, due, pos FROM pawl_kept WHERE what = ?1 AND id = ?2";
+    "SELECT what, id, due, pos, firing FROM pawl_kept WHERE what = ?1 AND id = ?2";
 static const char select_all[] =
-    "SELECT what, id, due, pos FROM pawl_kept WHERE what = ?1 ORDER BY due, id LIMIT ?2";
+    "SELECT what, id, due, pos, firing FROM pawl_kept WHERE what = ?1 ORDER BY due, id LIMIT ?2";
 static const char put_one[] =
-    "INSERT OR REPLACE INTO pawl_kept (what, id, due, pos) VALUES (?1, ?2, ?3, ?4)";
+    "INSERT OR REPLACE INTO pawl_kept (what, id, due, pos, firing)"
+    " VALUES (?1, ?2, ?3, ?4, nullif(?5, 0))";
 static const char delete_one[] = "DELETE FROM pawl_kept WHERE what = ?1 AND id = ?2";
 
 static void read_kept(sqlite3_stmt *statement, struct arena *arena, void *out)
@@ -16,6 +17,7 @@ static void read_kept(sqlite3_stmt *statement, struct arena *arena, void *out)
         .id = column_str(statement, 1, arena),
         .due_at_ms = column_i64(statement, 2),
         .pos = column_u64(statement, 3),
+        .firing_ms = column_i64(statement, 4),
     };
 }
 
@@ -75,6 +77,7 @@ static pawl_status write_one(struct connection *writer, struct scope *scope,
     if (change->is_put) {
         bind_i64(statement, 3, change->row.due_at_ms);
         bind_u64(statement, 4, change->row.pos);
+        bind_i64(statement, 5, change->row.firing_ms);
     }
     return statement_run(statement, scope);
 }

@@ -1,13 +1,16 @@
 /* keys.c - idempotency keys: which record each was used for.
  *
  * Their ids are random, so each row costs a page of its own; what keeps the table small is that
- * every commit that adds some takes twice as many old ones away. */
+ * every commit that adds some takes twice as many old ones away; but none that was used since an
+ * alarm began to fire that has not ended. */
 #include "read_int.h"
 
 static const char select_key[] = "SELECT id, at, pos FROM pawl_key WHERE id = ?1";
 static const char put_key[] = "INSERT OR REPLACE INTO pawl_key (id, at, pos) VALUES (?1, ?2, ?3)";
 static const char drop_keys[] = "DELETE FROM pawl_key WHERE id IN"
-                                " (SELECT id FROM pawl_key WHERE at < ?1 ORDER BY at LIMIT ?2)";
+                                " (SELECT id FROM pawl_key WHERE at < min(?1, ifnull("
+                                "(SELECT min(firing) FROM pawl_kept WHERE firing IS NOT NULL), ?1))"
+                                " ORDER BY at LIMIT ?2)";
 
 static void read_key(sqlite3_stmt *statement, struct arena *arena, void *out)
 {

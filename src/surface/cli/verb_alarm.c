@@ -10,8 +10,9 @@ static void render(struct cli *cli, const struct node *answer)
         str one = member_str(row, "alarm_id"), at = member_str(row, "at"),
             operation = member_str(row, "operation"), input = member_json(row, "input");
 
-        fprintf(cli->term.out, "%.*s  %.*s  %.*s  %.*s\n", STR_ARG(one), STR_ARG(at),
-                STR_ARG(operation), STR_ARG(input));
+        fprintf(cli->term.out, "%.*s  %.*s  %.*s  %.*s%s\n", STR_ARG(one), STR_ARG(at),
+                STR_ARG(operation), STR_ARG(input),
+                member_true(row, "firing") ? "  (firing)" : "");
     }
     if (id.size > 0)
         fprintf(cli->term.out, "%.*s\n", STR_ARG(id));
