@@ -65,7 +65,7 @@ WORLD_TEST(pause, a_paused_machine_takes_nothing_but_cancel_also_after_a_restart
                   PAWL_PAUSED); /* before conflict */
         EXPECT_EQ(pawl_signal(world->p, id, "x", NULL, NULL, &world->error), PAWL_PAUSED);
         EXPECT_OK(ask(world, "instance.get", id, "", "\"status\":\"paused\""));
-        EXPECT_OK(ask(world, "instance.why", id, "", "{\"kind\":\"pause\",\"name\":\"audit\"}"));
+        EXPECT_OK(ask(world, "instance.why", id, "", "{\"kind\":\"pause\",\"name\":\"audit\""));
         world_expect_valid(world);
         restart(world, i % 2 == 1);
     }
