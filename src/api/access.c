@@ -80,11 +80,28 @@ static str member(const struct node *object, const char *name)
     return found && found->kind == NODE_STRING ? found->text : STR_NONE;
 }
 
+#define NO_HASH "0000000000000000000000000000000000000000000000000000000000000000"
+
+/* What is kept of the token with this id. Of one that is not known a body that fits no secret, read
+ * and parsed like any other: how long an answer takes must not tell which ids there are. */
+static pawl_status find_token(pawl *p, struct scope *scope, str id, struct kept *kept,
+                              struct node **body)
+{
+    const str decoy = STR("{\"id\":\"0123456789abcdef\",\"due\":0,\"more\":{\"hash\":\"" NO_HASH
+                          "\",\"scopes\":\"none\"}}");
+    pawl_status status = engine_kept(p->engine, scope, CONTROL_TOKEN, id, kept);
+
+    if (status == PAWL_NOT_KNOWN) {
+        engine_kept_pretend(p->engine, scope);
+        kept->body = decoy;
+        status = PAWL_OK;
+    }
+    return status == PAWL_OK ? node_read_json(scope, kept->body, body) : status;
+}
+
 static pawl_status authenticate_in(pawl *p, struct scope *scope, str bearer,
                                    struct op_principal *out)
 {
-    static const char nothing[2 * SHA_SIZE + 1] =
-        "0000000000000000000000000000000000000000000000000000000000000000";
     bool has_shape =
         bearer.size == KEPT_ID_SIZE + 1 + SECRET_SIZE && bearer.data[KEPT_ID_SIZE] == '.';
     char hash[2 * SHA_SIZE + 1];
@@ -95,14 +112,11 @@ static pawl_status authenticate_in(pawl *p, struct scope *scope, str bearer,
         hash_secret(scope, has_shape ? str_from(bearer, KEPT_ID_SIZE + 1) : STR("none"), hash);
 
     if (!status && has_shape)
-        status =
-            engine_kept(p->engine, scope, CONTROL_TOKEN, (str){ bearer.data, KEPT_ID_SIZE }, &kept);
-    if (!status && kept.body.data)
-        status = node_read_json(scope, kept.body, &body);
-    if (status && status != PAWL_NOT_KNOWN)
+        status = find_token(p, scope, (str){ bearer.data, KEPT_ID_SIZE }, &kept, &body);
+    if (status)
         return status;
     wanted = member(body ? node_find(body, "more") : NULL, "hash");
-    if (!same_hash(hash, wanted.size == 2 * SHA_SIZE ? wanted.data : nothing) ||
+    if (!same_hash(hash, wanted.size == 2 * SHA_SIZE ? wanted.data : NO_HASH) ||
         (kept.due_at_ms && kept.due_at_ms <= engine_now_ms(p->engine)))
         return unauthenticated(scope);
     out->scopes = member(node_find(body, "more"), "scopes");
@@ -131,6 +145,19 @@ pawl_status op_authenticate(pawl *p, struct scope *scope, str bearer, struct op_
         return status;
     status = authenticate_in(p->first, scope, bearer, out);
     if (status == PAWL_OK && !reaches_others(out->scopes))
+        return unauthenticated(scope);
+    return status;
+}
+
+/* For a store that is not there: what a token of the first one would be told of a store that is. */
+pawl_status op_authenticate_nowhere(pawl *first, struct scope *scope, str bearer)
+{
+    struct op_principal who = { 0 };
+    pawl_status status = authenticate_in(first, scope, bearer, &who); /* as if of the store's own */
+
+    if (status == PAWL_OK || status == PAWL_UNAUTHENTICATED)
+        status = authenticate_in(first, scope, bearer, &who);
+    if (status == PAWL_OK && !reaches_others(who.scopes))
         return unauthenticated(scope);
     return status;
 }
@@ -233,6 +260,27 @@ static bool allows(str scopes, const char *needed, str name)
     return false;
 }
 
+static pawl_status forbid(struct scope *scope, const struct op *op, const struct op_principal *who)
+{
+    return scope_fail(
+        scope, PAWL_FORBIDDEN, "%s needs the scope %s, which this token does not have%s", op->name,
+        op->scope ? op->scope : "of nobody",
+        who->scopes.data && memchr(who->scopes.data, ':', who->scopes.size) ? " for it" : "");
+}
+
+pawl_status op_authorize_early(struct scope *scope, const struct op *op,
+                               const struct op_principal *who)
+{
+    str list = who->scopes, word, definition;
+
+    if (!who->name.data || is_for_all(op) || op->handle == op_alarm_set) /* that is as its input */
+        return PAWL_OK;
+    while (op->scope && scope_next(&list, &word, &definition))
+        if (str_is(word, op->scope) || str_is(word, "all"))
+            return PAWL_OK;
+    return forbid(scope, op, who);
+}
+
 static pawl_status authorize_one(pawl *p, struct scope *scope, const struct op *op,
                                  const struct op_request *request, const struct op_principal *who)
 {
@@ -248,12 +296,7 @@ static pawl_status authorize_one(pawl *p, struct scope *scope, const struct op *
         for (uint32_t i = 0; i < named.count && allowed; i++)
             allowed = allows(who->scopes, op->scope, named.names[i]);
     }
-    if (allowed)
-        return PAWL_OK;
-    return scope_fail(
-        scope, PAWL_FORBIDDEN, "%s needs the scope %s, which this token does not have%s", op->name,
-        op->scope ? op->scope : "of nobody",
-        who->scopes.data && memchr(who->scopes.data, ':', who->scopes.size) ? " for it" : "");
+    return allowed ? PAWL_OK : forbid(scope, op, who);
 }
 
 bool op_allows(const struct op_call *call, str definition)

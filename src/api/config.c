@@ -126,9 +126,21 @@ static pawl_status read_workers(struct reading *reading, const struct node *node
     return PAWL_OK;
 }
 
+static pawl_status read_body_memory(struct reading *reading, const struct node *node)
+{
+    int64_t bytes;
+
+    if (!node_to_i64(node, &bytes) || bytes < LIMIT_BATCH_TEXT)
+        return fail_at(reading, node, "a number of bytes, at least 16777216");
+    reading->config->body_memory = (uint64_t)bytes;
+    return PAWL_OK;
+}
+
 static pawl_status read_limits(struct reading *reading, const struct node *node)
 {
-    static const struct key keys[] = { { "workers", read_workers }, { 0 } };
+    static const struct key keys[] = { { "workers", read_workers },
+                                       { "body_memory", read_body_memory },
+                                       { 0 } };
 
     return read_keys(reading, node, "limits.", keys);
 }

@@ -9,6 +9,7 @@ struct config { /* NULL and 0: it does not say */
     const char *tls_cert, *tls_key; /* files */
     const char *tools;              /* JSON, for pawl_options */
     uint32_t workers;
+    uint64_t body_memory;
 };
 
 /* Read one; all lives in the scope. INVALID_REQUEST with line and column. */

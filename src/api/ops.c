@@ -167,6 +167,7 @@ static const struct op_param fire_timer_params[] = {
 
 static const struct op_param sql_params[] = {
     { "text", IN_BODY, OP_STRING, true, "one SELECT over the pawl_... views" },
+    { "timeout", IN_BODY, OP_STRING, false, "a duration after which it is stopped; default 30s" },
     END,
 };
 

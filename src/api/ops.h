@@ -123,6 +123,11 @@ pawl_status op_go_on(struct op_wait *wait, bool is_over, struct buf *out, struct
 
 /* UNAUTHENTICATED: no such token, or no longer. */
 pawl_status op_authenticate(pawl *p, struct scope *scope, str bearer, struct op_principal *out);
+/* For a store that is not there: by the same work what op_authenticate() would say of one that is. */
+pawl_status op_authenticate_nowhere(pawl *first, struct scope *scope, str bearer);
+/* Before a body is there: FORBIDDEN if none could make it a call that the token allows. */
+pawl_status op_authorize_early(struct scope *scope, const struct op *op,
+                               const struct op_principal *who);
 /* May request->who do this? FORBIDDEN: no scope of the token allows this call. */
 pawl_status op_authorize(pawl *p, struct scope *scope, const struct op *op,
                          const struct op_request *request);

@@ -1,7 +1,10 @@
 /* ops_sql.c - store.sql: read-only SQL over the views, for people. It has no HTTP route: what
- * SQL can see is everything, and it can keep a store busy for as long as it likes. */
+ * SQL can see is everything, and a statement costs as much as its author likes, up to its timeout. */
 #include "api/ops_int.h"
 #include "base/limits.h"
+#include "base/time.h"
+
+#define TIMEOUT_MS ((int64_t)30 * 1000)
 
 struct sql_answer {
     struct buf *out;
@@ -34,16 +37,31 @@ static pawl_status put_row(void *context, uint32_t count, const str *names, cons
     return answer->out->failed ? PAWL_TOO_LARGE : PAWL_OK;
 }
 
+static pawl_status read_timeout(const struct op_call *call, int64_t *out)
+{
+    str timeout = op_text(call, "timeout");
+
+    *out = TIMEOUT_MS;
+    if (timeout.data && (!duration_parse(timeout, out) || *out <= 0))
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "'timeout': expected a duration like 30s or 5m, found '%.*s'",
+                          STR_ARG(timeout));
+    return PAWL_OK;
+}
+
 /* {columns: [...], rows: [[...]]}: numbers as numbers, NULL as null, all else as its text. */
 pawl_status op_store_sql(struct op_call *call, struct buf *out)
 {
     struct sql_answer answer = { .out = out };
     struct store *store = engine_store(op_engine(call));
-    pawl_status status;
+    int64_t timeout_ms;
+    pawl_status status = read_timeout(call, &timeout_ms);
 
+    if (status != PAWL_OK)
+        return status;
     json_open(out, '{');
-    status = store_sql(store, call->scope, op_text(call, "text"), put_row, &answer);
-    if (status == PAWL_TOO_LARGE)
+    status = store_sql_within(store, call->scope, op_text(call, "text"), timeout_ms, put_row, &answer);
+    if (status == PAWL_TOO_LARGE && out->failed)
         return scope_fail(call->scope, status, "the answer is too large; add a LIMIT");
     if (status != PAWL_OK)
         return status;

@@ -27,7 +27,7 @@ static void print_more(struct op_call *call, struct buf *out, const char *hash)
 
 static pawl_status read_token(struct op_call *call, int64_t *due_at_ms)
 {
-    str expires = op_ref(call, "expires"), scopes = op_text(call, "scopes");
+    str expires = op_text(call, "expires"), scopes = op_text(call, "scopes");
     int64_t after_ms = EXPIRES_MS;
 
     if (expires.data && (!duration_parse(expires, &after_ms) || after_ms <= 0))

@@ -320,6 +320,8 @@ pawl_status engine_keep(struct engine *engine, struct scope *scope, const struct
 pawl_status engine_kept(struct engine *engine, struct scope *scope, int32_t what, str id,
                         struct kept *out); /* NOT_KNOWN */
 /* In order of due time. */
+/* Where an id is not known: the reads that a known one would have cost, so that nobody can tell. */
+void engine_kept_pretend(struct engine *engine, struct scope *scope);
 pawl_status engine_kept_list(struct engine *engine, struct scope *scope, int32_t what,
                              uint32_t limit, struct kept **out, uint32_t *count);
 /* Record that an alarm over many instances is firing, unless that is recorded already: from then on

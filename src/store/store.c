@@ -459,13 +459,19 @@ pawl_status store_step_counts(struct store *store, struct scope *scope, str name
 
 pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context)
 {
-    ASSERT(fn);
+    return store_sql_within(store, scope, text, 0, fn, context);
+}
+
+pawl_status store_sql_within(struct store *store, struct scope *scope, str text, int64_t limit_ms,
+                             row_fn fn, void *context)
+{
+    ASSERT(fn && limit_ms >= 0);
     if (!store->ops->sql)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "a %s: store has no SQL",
                           store->ops->scheme);
     if (text.size == 0)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "expected a statement, found none");
-    return store->ops->sql(store, scope, text, fn, context);
+    return store->ops->sql(store, scope, text, limit_ms, fn, context);
 }
 
 pawl_status store_rebuild(struct store *store, struct scope *scope, const struct commit *commit)

@@ -301,8 +301,10 @@ struct store_ops {
     pawl_status (*step_counts)(struct store *store, struct scope *scope, str name,
                                struct step_count **out, uint32_t *count);
 
-    /* Read-only SQL over the pawl_... views, for people. May be NULL. */
-    pawl_status (*sql)(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
+    /* Read-only SQL over the pawl_... views, for people. TOO_LARGE: it was stopped after limit_ms
+     * of this process's time (0: never). May be NULL. */
+    pawl_status (*sql)(struct store *store, struct scope *scope, str text, int64_t limit_ms,
+                       row_fn fn, void *context);
     /* All rows that follow from the log (heads, live rows, keys, what is kept) are thrown away, and
      * those of the commit, which has no records, are there in their place; a snapshot without a
      * text goes. Ends the turn as commit() does. May be NULL. */
@@ -382,6 +384,8 @@ pawl_status store_step_counts(struct store *store, struct scope *scope, str name
 pawl_status store_rebuild(struct store *store, struct scope *scope, const struct commit *commit);
 uint64_t store_wal_bytes(struct store *store); /* 0: none */
 pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
+pawl_status store_sql_within(struct store *store, struct scope *scope, str text, int64_t limit_ms,
+                             row_fn fn, void *context);
 
 extern const struct store_ops memory_store_ops, sqlite_store_ops;
 

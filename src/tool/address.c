@@ -1,5 +1,7 @@
-/* address.c - is this an address of our own house? What a name resolves to is looked at when the
- * connection is made, so that a name which changes its mind in between gains nothing. */
+/* address.c - may this address be asked? Only one that is reachable from everywhere: what the IANA
+ * registries of special-purpose addresses (RFC 6890) keep for a purpose of its own is refused. What a
+ * name resolves to is looked at when the connection is made, so that a name which changes its mind
+ * in between gains nothing. */
 #include "tool/tool_int.h"
 #include <netinet/in.h>
 
@@ -8,9 +10,21 @@ static bool is_private_v4(uint32_t address)
     static const struct {
         uint32_t network, bits;
     } ours[] = {
-        { 0x00000000, 8 },  { 0x0a000000, 8 },  { 0x64400000, 10 }, { 0x7f000000, 8 },
-        { 0xa9fe0000, 16 }, { 0xac100000, 12 }, { 0xc0000000, 24 }, { 0xc0a80000, 16 },
-        { 0xc6120000, 15 }, { 0xe0000000, 4 },  { 0xf0000000, 4 },
+        { 0x00000000, 8 },  /* "this network" */
+        { 0x0a000000, 8 },  /* private */
+        { 0x64400000, 10 }, /* shared address space of providers */
+        { 0x7f000000, 8 },  /* loopback */
+        { 0xa9fe0000, 16 }, /* link-local */
+        { 0xac100000, 12 }, /* private */
+        { 0xc0000000, 24 }, /* protocol assignments */
+        { 0xc0000200, 24 }, /* documentation: 192.0.2.0 */
+        { 0xc0586300, 24 }, /* relays of 6to4, deprecated: 192.88.99.0 */
+        { 0xc0a80000, 16 }, /* private */
+        { 0xc6120000, 15 }, /* benchmarks */
+        { 0xc6336400, 24 }, /* documentation: 198.51.100.0 */
+        { 0xcb007100, 24 }, /* documentation: 203.0.113.0 */
+        { 0xe0000000, 4 },  /* multicast */
+        { 0xf0000000, 4 },  /* reserved, and broadcast */
     };
 
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
@@ -19,25 +33,33 @@ static bool is_private_v4(uint32_t address)
     return false;
 }
 
-static uint32_t last_four(const uint8_t bytes[16])
+static uint32_t four_at(const uint8_t *bytes)
 {
-    return (uint32_t)bytes[12] << 24 | (uint32_t)bytes[13] << 16 | (uint32_t)bytes[14] << 8 |
-           bytes[15];
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-/* Loopback, unspecified, link-local, unique local, multicast; and IPv4 in its several dresses. */
+/* Of what is global unicast (2000::/3), the parts that are kept for something. */
+static bool is_special_v6(const uint8_t bytes[16])
+{
+    uint32_t first = four_at(bytes);
+
+    return first >> 9 == 0x20010000 >> 9 || /* 2001::/23: Teredo, benchmarks, ORCHID, ... */
+           first == 0x20010db8 ||           /* documentation */
+           first >> 12 == 0x3fff0000 >> 12; /* documentation: 3fff::/20 */
+}
+
+/* An IPv4 address inside an IPv6 one is judged by itself. Everything outside of 2000::/3 is loopback,
+ * local, multicast, discarded or not given out. */
 static bool is_private_v6(const uint8_t bytes[16])
 {
-    static const uint8_t zeros[12], mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff },
-                                    translated[12] = { 0, 0x64, 0xff, 0x9b };
+    static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff },
+                         translated[12] = { 0, 0x64, 0xff, 0x9b };
 
-    if (memcmp(bytes, zeros, 12) == 0 || memcmp(bytes, mapped, 12) == 0 ||
-        memcmp(bytes, translated, 12) == 0)
-        return last_four(bytes) <= 1 || is_private_v4(last_four(bytes));
+    if (memcmp(bytes, mapped, 12) == 0 || memcmp(bytes, translated, 12) == 0)
+        return is_private_v4(four_at(bytes + 12));
     if (bytes[0] == 0x20 && bytes[1] == 0x02) /* 6to4 */
-        return is_private_v4((uint32_t)bytes[2] << 24 | (uint32_t)bytes[3] << 16 |
-                             (uint32_t)bytes[4] << 8 | bytes[5]);
-    return (bytes[0] & 0xfe) == 0xfc || (bytes[0] == 0xfe && bytes[1] >= 0x80) || bytes[0] == 0xff;
+        return is_private_v4(four_at(bytes + 2));
+    return bytes[0] >> 5 != 1 || is_special_v6(bytes);
 }
 
 bool address_is_private(const struct sockaddr *address)

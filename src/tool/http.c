@@ -295,6 +295,7 @@ static void set_limits(const struct exchange *exchange, CURL *easy)
     curl->setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, timeout_of(exchange));
     curl->setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl->setopt(easy, CURLOPT_OPENSOCKETDATA, exchange);
+    curl->setopt(easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)exchange->rules->size_max);
     curl->setopt(easy, CURLOPT_NOPROGRESS, 0L);
     curl->setopt(easy, CURLOPT_XFERINFOFUNCTION, is_stopping);
     curl->setopt(easy, CURLOPT_XFERINFODATA, exchange);
@@ -344,7 +345,13 @@ static bool is_expected(const struct exchange *exchange)
     return false;
 }
 
-/* JSON where it is said to be and is; a text where it is UTF-8; else null. */
+/* What comes back is JSON or text: bytes that are neither have no place in a result. */
+static bool body_is_text(const struct exchange *exchange)
+{
+    return exchange->body.size == 0 || str_is_utf8(buf_view(&exchange->body), false);
+}
+
+/* JSON where it is said to be and is; a text where it is one; null where there is none. */
 static void print_body(struct exchange *exchange, struct buf *out)
 {
     str body = buf_view(&exchange->body);
@@ -357,7 +364,7 @@ static void print_body(struct exchange *exchange, struct buf *out)
         is_json = node_read_json(&check, body, &node) == PAWL_OK;
     if (is_json)
         node_print(node, out);
-    else if (body.size > 0 && str_is_utf8(body, false))
+    else if (body.size > 0 && body_is_text(exchange))
         json_str(out, body);
     else
         json_null(out);
@@ -379,6 +386,11 @@ static void answer(struct exchange *exchange)
     json_close(&out, '}');
     if (out.failed)
         fail_memory(call);
+    else if (is_expected(exchange) && !body_is_text(exchange))
+        call_fail(call,
+                  "http: the body is not text: expected UTF-8 without NUL, found %zu other bytes; "
+                  "fetch binary data with exec or a worker",
+                  exchange->body.size);
     else if (out.size > LIMIT_TEXT)
         call_fail(call, "http: the answer is over %u bytes", LIMIT_TEXT);
     else
@@ -392,12 +404,18 @@ static void fail_exchange(struct exchange *exchange, CURLcode code)
 {
     if (exchange->body.failed)
         fail_memory(exchange->call);
-    else if (exchange->is_too_large)
+    else if (exchange->is_too_large || code == CURLE_FILESIZE_EXCEEDED)
         call_fail(exchange->call, "http: the answer is over %zu bytes", exchange->rules->size_max);
     else if (exchange->refused[0])
         call_fail(exchange->call,
-                  "http: %s is a private address and is not listed in tools.http.private",
+                  "http: %s is a private address or one for special use, and is not listed in "
+                  "tools.http.private",
                   exchange->refused);
+    else if (code == CURLE_PARTIAL_FILE)
+        call_fail(exchange->call,
+                  "http: the answer was cut short: the connection ended after %zu bytes, before the "
+                  "end that its head announced",
+                  exchange->body.size);
     else if (code == CURLE_OPERATION_TIMEDOUT)
         call_fail(exchange->call, "timeout: http took longer than %ld ms", timeout_of(exchange));
     else

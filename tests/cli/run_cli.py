@@ -366,4 +366,15 @@ def test_a_file_that_is_no_store_is_a_storage_failure(shell):
     assert found.err.startswith("pawl: storage-failure: "), found
 
 
+
+def test_sql_that_takes_too_long_is_stopped_and_says_what_to_do(shell):
+    shell.pawl("init")
+    endless = "with recursive c(n) as (select 1 union all select n + 1 from c) select count(*) from c"
+    stopped = shell.pawl("sql", "--timeout", "100ms", endless, expect=1)
+    assert "too-large" in stopped.err and "took longer than 100ms and was stopped" in stopped.err, stopped
+    assert "--timeout" in stopped.err, stopped
+    assert "expected a duration" in shell.pawl("sql", "--timeout", "soon", "select 1", expect=1).err
+    assert shell.pawl("sql", "--timeout", "1h", "select 6 * 7").out.split()[-1] == "42"
+
+
 main(globals())

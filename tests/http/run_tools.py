@@ -85,6 +85,66 @@ def test_http_that_nobody_answers_fails_when_its_time_is_over(shell):
     assert step["status"] == "failed" and step["error"] == "timeout: http took longer than 300 ms", step
 
 
+class Liar:
+    """Answers each call with the bytes that its path stands for, and hangs up."""
+
+    ANSWERS = {
+        "/short": b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n[1]",
+        "/endless": b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nabc",
+        "/beyond": b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\nabc",
+        "/chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+        "/half-chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nabc",
+        "/latin": b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ncaf\xe9",
+        "/json-latin": b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 6\r\n\r\n\"caf\xe9\"",
+        "/nul": b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\na\0b",
+        "/broken": b"HTTP/1.1 500 No\r\nContent-Length: 4\r\n\r\ncaf\xe9",
+        "/empty": b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        "/whole": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ncaf\xc3\xa9",
+    }
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port, self.calls = self.listener.getsockname()[1], []
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            peer = self.listener.accept()[0]
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += peer.recv(4096)
+            self.calls.append(head.split()[1].decode())
+            peer.sendall(self.ANSWERS[self.calls[-1]])
+            peer.close()
+
+
+def test_http_fails_where_an_answer_is_cut_short_or_is_no_text(shell):
+    liar = Liar()
+    configure(shell, LOCAL)
+    _, web = server(shell)
+    for path, words in (("/short", "cut short"), ("/endless", "over 4000 bytes"), ("/beyond", "over 4000 bytes"),
+                        ("/chunk", "cut short"), ("/half-chunk", "cut short"), ("/latin", "not text"),
+                        ("/json-latin", "not text"), ("/nul", "not text")):
+        step = run(shell, web, {"url": "http://127.0.0.1:%d%s" % (liar.port, path)})
+        assert step["status"] == "failed" and words in step["error"], (path, step)
+    step = run(shell, web, {"url": "http://127.0.0.1:%d/broken" % liar.port})
+    assert step["status"] == "failed" and step["error"] == {"status": 500, "body": None}, step
+    for path, body in (("/empty", None), ("/whole", "caf\u00e9")):
+        step = run(shell, web, {"url": "http://127.0.0.1:%d%s" % (liar.port, path)})
+        assert step["status"] == "done" and step["result"] == {"status": 200, "body": body}, (path, step)
+
+
+def test_http_that_was_cut_short_is_tried_again_as_its_retry_says(shell):
+    liar = Liar()
+    configure(shell, LOCAL)
+    _, web = server(shell)
+    yaml(web, "again", "steps: {a: {tool: http, args: {url: 'http://127.0.0.1:%d/short'}, retry: {max: 3, backoff: [1ms]}, done: true}}"
+         % liar.port)
+    instance = web.create(definition="again")
+    shell.wait_for(lambda: state(web, instance)[0] == "failed")
+    assert liar.calls == ["/short"] * 3, liar.calls
+
+
 def test_http_asks_nobody_who_is_not_listed(shell):
     peer = Peer()
     configure(shell, "tools: {http: {hosts: [127.0.0.1, localhost, 'a.example'], private: [10.9.9.9]}}\n")

@@ -2,10 +2,13 @@
  *
  * On a connection of its own, opened read-only and for this call: a statement that takes
  * minutes holds up nobody, and an authorizer that allows nothing but reading is in nobody's
- * way. */
+ * way. A statement has a time limit: while it runs, the log cannot be checkpointed behind it. */
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/time.h"
 #include "sqlite_int.h"
+
+#define LOOK_STEPS 1000 /* of the virtual machine, between two looks at the clock */
 
 static bool is_among(const char *name, const char *const *names)
 {
@@ -46,6 +49,42 @@ static int authorize(void *context, int action, const char *first, const char *s
     default:
         return SQLITE_DENY;
     }
+}
+
+/* ---- The time limit ---- */
+
+struct patience {
+    struct env *env;
+    int64_t limit_ms, until_ms; /* 0: none */
+    bool is_over;
+};
+
+static int look_at_clock(void *context)
+{
+    struct patience *patience = context;
+
+    patience->is_over = patience->env->tick_ms(patience->env) >= patience->until_ms;
+    return patience->is_over;
+}
+
+static void limit_time(sqlite3 *db, struct patience *patience, int64_t limit_ms)
+{
+    patience->limit_ms = limit_ms;
+    if (limit_ms == 0)
+        return;
+    patience->until_ms = patience->env->tick_ms(patience->env) + limit_ms;
+    sqlite3_progress_handler(db, LOOK_STEPS, look_at_clock, patience);
+}
+
+static pawl_status fail_late(struct scope *scope, const struct patience *patience)
+{
+    char limit[TIME_TEXT_SIZE];
+
+    duration_print(patience->limit_ms, limit);
+    return scope_fail(scope, PAWL_TOO_LARGE,
+                      "the statement took longer than %s and was stopped: ask for less, or give it "
+                      "more time with --timeout",
+                      limit);
 }
 
 /* What the statement says is the caller's; what the file does is ours. */
@@ -181,10 +220,12 @@ static void make_json_known(sqlite3 *db)
                        NULL);
 }
 
-pawl_status sqlite_sql(struct store *base, struct scope *scope, str text, row_fn fn, void *context)
+pawl_status sqlite_sql(struct store *base, struct scope *scope, str text, int64_t limit_ms,
+                       row_fn fn, void *context)
 {
     struct sqlite_store *store = sqlite_store_of(base);
     struct connection connection = { 0 };
+    struct patience patience = { .env = store->env };
     struct row row = { 0 };
     sqlite3_stmt *statement = NULL;
     pawl_status status = sqlite_check(store, scope);
@@ -199,9 +240,12 @@ pawl_status sqlite_sql(struct store *base, struct scope *scope, str text, row_fn
     scope_init(&row.scope, store->heap, LIMIT_SCOPE);
     make_json_known(connection.db);
     sqlite3_set_authorizer(connection.db, authorize, NULL);
+    limit_time(connection.db, &patience, limit_ms);
     status = prepare(connection.db, scope, text, &statement);
     if (status == PAWL_OK)
         status = run(&row, scope, statement, fn, context);
+    if (status != PAWL_OK && patience.is_over)
+        status = fail_late(scope, &patience);
     sqlite3_finalize(statement);
     scope_fini(&row.scope);
     connection_close(&connection);

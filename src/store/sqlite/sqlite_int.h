@@ -289,7 +289,7 @@ pawl_status sqlite_counts(struct store *store, struct scope *scope, str name, ui
 pawl_status sqlite_step_counts(struct store *store, struct scope *scope, str name,
                                struct step_count **out, uint32_t *count);
 uint64_t sqlite_wal_bytes(struct store *store);
-pawl_status sqlite_sql(struct store *store, struct scope *scope, str text, row_fn fn,
-                       void *context);
+pawl_status sqlite_sql(struct store *store, struct scope *scope, str text, int64_t limit_ms,
+                       row_fn fn, void *context);
 
 #endif

@@ -77,6 +77,7 @@ static pawl_status serve_on(struct cli *cli, const struct host_options *options,
 {
     struct http_options http = { .socket = listener,
                                  .hosts = options->hosts,
+                                 .body_memory = options->body_memory,
                                  .opened = on_store_opened,
                                  .opened_context = cli,
                                  .tls_cert = options->tls_cert,

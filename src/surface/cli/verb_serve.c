@@ -66,6 +66,7 @@ int verb_serve(struct cli *cli)
     options.log_format = choose(cli, "log-format", config.log);
     options.tools = config.tools;
     options.workers = config.workers;
+    options.body_memory = config.body_memory;
     if (config.store && !cli->store_given)
         cli->store = config.store;
     if (!read_tls(cli, &config, &options))

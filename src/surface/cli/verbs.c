@@ -217,6 +217,11 @@ static const struct cli_option alarm_options[] = {
     { 0 },
 };
 
+static const struct cli_option sql_options[] = {
+    { "timeout", "DURATION", OPTION_TEXT, "timeout", "stop the statement after this; default 30s" },
+    { 0 },
+};
+
 static const struct cli_option doctor_options[] = {
     { "full", NULL, OPTION_FLAG, NULL, "read the whole file, however large it is" },
     { "rebuild", NULL, OPTION_FLAG, NULL, "make the rows that follow from the history anew; nobody may own the store" },
@@ -335,9 +340,10 @@ const struct verb verbs[] = {
     { "graph", LOOK, "[NAME|FILE]", 0, 1, "draw a definition, or the way an instance took", graph_options,
       "pawl graph order\npawl graph examples/order.yaml --format svg > order.svg\n"
       "pawl graph --instance @last --format mermaid\n", .run = verb_graph },
-    { "sql", LOOK, "QUERY", 1, 1, "read the store's tables and views with SQL", NULL,
+    { "sql", LOOK, "QUERY", 1, 1, "read the store's tables and views with SQL", sql_options,
       "pawl sql 'select name, version from pawl_definitions'\n"
-      "pawl sql 'select count(*) from pawl_history'\n",
+      "pawl sql 'select count(*) from pawl_history'\n"
+      "pawl sql --timeout 10m 'select actor_ref, count(*) from pawl_history group by 1'\n",
       "store.sql", { "text" }, .run = verb_sql },
 
     { "verify", TRUST, "[ID]", 0, 1,

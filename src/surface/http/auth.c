@@ -14,8 +14,18 @@ pawl_status request_authenticate(struct request *request, pawl *p)
 
     if (!header.data && !request->server->needs_token)
         return PAWL_OK;
-    if (op->scope && strcmp(op->scope, "none") == 0)
-        return PAWL_OK;
+    if (op->scope && strcmp(op->scope, "none") == 0 && p == request->server->p)
+        return PAWL_OK; /* of another store it would tell that it is there */
     return op_authenticate(p, &request->scope, is_bearer(header) ? str_from(header, 7) : STR(""),
                            &request->call.who);
+}
+
+pawl_status request_authenticate_nowhere(struct request *request)
+{
+    str header = request_header(request, "Authorization");
+
+    if (!header.data && !request->server->needs_token)
+        return PAWL_OK;
+    return op_authenticate_nowhere(request->server->p, &request->scope,
+                                   is_bearer(header) ? str_from(header, 7) : STR(""));
 }

@@ -10,6 +10,7 @@
 #define HTTP_PORT    7295
 #define HTTP_LISTEN  "127.0.0.1:7295"
 #define HTTP_THREADS 4
+#define HTTP_BODY_MEMORY ((uint64_t)256 << 20)
 
 enum http_log { HTTP_LOG_LOGFMT, HTTP_LOG_JSON };
 
@@ -23,6 +24,8 @@ struct http_options {
     void *log_context;
     uint32_t threads;  /* that read requests and write answers; 0: HTTP_THREADS */
     const char *hosts; /* names under which it may be called beside the local ones: "a,b" */
+    uint64_t body_memory; /* bytes that the bodies of all requests may take together; 0:
+                           HTTP_BODY_MEMORY */
     const char *tls_cert, *tls_key; /* PEM texts; NULL: plain HTTP */
     pawl_status (*opened)(void *context, pawl *p, pawl_error *error); /* a store beside the first is
                            open: register tools and code; NULL: there are none */

@@ -13,9 +13,9 @@
 
 #define ALLOW_SIZE     64
 #define HTTP_PAIRS_MAX 64 /* path and query parameters of one request */
-#define HTTP_DRAIN_MAX                                                                             \
-    ((size_t)64 << 20) /* of a body too large, read so that the answer arrives                     \
-                        */
+#define HTTP_DRAIN_MAX ((size_t)64 << 20) /* of a refused body, read so that the answer arrives */
+#define HTTP_EARLY_MAX ((size_t)64 << 10) /* of a body, kept before it is known who sends it */
+#define HTTP_CHUNKED   UINT64_MAX         /* a body of unknown length */
 
 struct hub;
 struct stream;
@@ -55,6 +55,7 @@ void work_close(struct work *work); /* those who are parked are worked on now, a
 #define VISIT_BODY_S   60     /* for all of a request */
 #define VISIT_ANSWER_S 300    /* for taking an answer */
 #define VISIT_IDLE_S   120    /* between requests */
+#define VISIT_DRAIN_S  10     /* for the rest of a body that was refused */
 
 struct visit {
     struct visit *next, **link;
@@ -76,8 +77,10 @@ struct http_server *visit_server(struct MHD_Connection *connection); /* NULL: no
 /* page.c: MHD_queue_response() for what is ours. */
 enum MHD_Result queue_answer(struct MHD_Connection *connection, unsigned status,
                              struct MHD_Response *response);
-/* A whole answer as bytes, after which the connection is closed. */
+/* A whole rejection as bytes, after which the connection is closed. */
 void print_refusal(const char *id, int http, str body, struct buf *out);
+/* Into a socket that has nothing else to send, past the library. False: not all of it was taken. */
+bool send_bytes(struct MHD_Connection *connection, const struct buf *bytes);
 void visits_age(void *context, uint32_t seconds);
 void on_visit(void *context, struct MHD_Connection *connection, void **kept,
               enum MHD_ConnectionNotificationCode code);
@@ -89,6 +92,7 @@ void on_visit(void *context, struct MHD_Connection *connection, void **kept,
 
 #define HTTP_LIMIT_MAP(X)                                                                          \
     X(BODY, "body")                                                                                \
+    X(BODIES, "bodies")                                                                            \
     X(WORK, "work")                                                                                \
     X(CONNECTIONS, "connections")                                                                  \
     X(TIME, "time")
@@ -129,6 +133,7 @@ struct http_server {
     struct porter *porter; /* NULL: with TLS the library accepts connections itself */
     uint16_t port;
     bool needs_token; /* it listens on more than loopback */
+    _Atomic uint64_t body_bytes; /* kept of the bodies of all requests */
     struct work work;
     atomic_uint away;   /* requests whose connection is suspended while they are worked on */
     atomic_uint active; /* requests between their first byte and their last */
@@ -168,13 +173,19 @@ struct request {
     struct scope scope;
     struct buf body, answer;
     bool has_begun;
+    bool is_at_head;  /* nothing behind its head has been looked at */
+    bool is_admitted; /* who sends it is known, and may ask for such things */
+    bool is_whole;    /* its last byte has been read */
+    bool is_told;     /* it was refused before its end: what still comes is thrown away */
     bool is_last;     /* the connection is closed after the answer */
     bool is_prepared; /* the answer is tagged, and compressed if it shall be: */
     bool is_gzip;
     char tag[TAG_SIZE]; /* ETag; "": none */
     pawl_status status; /* how it went; before: a rejection that waits for the body's end */
     uint32_t body_limit;
+    uint64_t length;        /* of the body, as its head says; HTTP_CHUNKED: it does not */
     size_t received;        /* bytes of the body, kept or not */
+    size_t counted;         /* what it has of server->body_bytes */
     struct stream *stream;  /* what it has become; NULL: an ordinary answer */
     char allow[ALLOW_SIZE]; /* the methods that its address takes, "" until routed */
 };
@@ -190,9 +201,6 @@ bool socket_is_loopback(int listener);
  * too much to read it: answer at once and close. */
 pawl_status request_check(struct request *request, bool *answer_now);
 
-/* One more piece of the body; false: drop the connection. */
-bool request_take(struct request *request, const char *data, size_t size);
-
 /* Decode %XX (and, in a query, '+') into the scope. INVALID_REQUEST unless it is UTF-8
  * without NUL. */
 pawl_status url_decode(struct scope *scope, str text, bool is_query, str *out);
@@ -202,10 +210,19 @@ bool host_is_local(str host);
 
 str request_header(const struct request *request, const char *name);
 
+/* ---- body.c: what it carries ---- */
+
+/* One more piece. False: drop the connection. Not kept if the request has been refused, or is by
+ * this: TOO_LARGE, OVERLOADED. */
+bool body_take(struct request *request, const char *data, size_t size);
+void body_release(struct request *request); /* its memory; once it has been answered, or has ended */
+
 /* ---- auth.c: who calls ---- */
 
 /* Fill in request->call.who, by the tokens that count in `p`. UNAUTHENTICATED. */
 pawl_status request_authenticate(struct request *request, pawl *p);
+/* The same, of a store that is not there: what it would be told of one that is. */
+pawl_status request_authenticate_nowhere(struct request *request);
 
 bool sites_start(struct http_server *server); /* false: errno; sites_free() all the same */
 void sites_end_streams(struct http_server *server);
@@ -232,6 +249,8 @@ pawl_status route_find(struct scope *scope, str method, str target, struct route
 
 /* ---- run.c: what was asked for ---- */
 
+/* By its head: where it goes and who sends it. True: it is away, as below. */
+bool request_enter(struct request *request);
 /* Run it, or take what came out. True: it is away, and its connection is suspended. */
 bool request_run(struct request *request);
 void request_work(struct request *request); /* by a worker */

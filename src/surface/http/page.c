@@ -39,11 +39,14 @@ enum MHD_Result queue_answer(struct MHD_Connection *connection, unsigned status,
 
 void print_refusal(const char *id, int http, str body, struct buf *out)
 {
+    const char *phrase = MHD_get_reason_phrase_for((unsigned)http);
+
     buf_fmt(out,
             "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\n"
-            "X-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\nConnection: "
+            "X-Content-Type-Options: nosniff\r\nX-Request-Id: %s\r\n%s%sConnection: "
             "close\r\nContent-Length: %zu\r\n\r\n",
-            http, http == 413 ? "Content Too Large" : "Bad Request", id, body.size);
+            http, phrase ? phrase : "Refused", id, http == 401 ? "WWW-Authenticate: Bearer\r\n" : "",
+            http == 503 ? "Retry-After: 1\r\n" : "", body.size);
     buf_str(out, body);
 }
 
@@ -110,7 +113,7 @@ static bool length_is_bad(struct MHD_Connection *connection)
 }
 
 /* Through TLS where there is some; its library is here if ours uses it. */
-static void send_bytes(struct MHD_Connection *connection, const struct buf *bytes)
+bool send_bytes(struct MHD_Connection *connection, const struct buf *bytes)
 {
     const union MHD_ConnectionInfo *tls =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
@@ -125,7 +128,7 @@ static void send_bytes(struct MHD_Connection *connection, const struct buf *byte
     } else if (info) {
         sent = send(info->connect_fd, bytes->data, bytes->size, MSG_NOSIGNAL | MSG_DONTWAIT);
     }
-    (void)sent; /* whoever does not take a kilobyte is not told */
+    return sent == (ssize_t)bytes->size; /* whoever does not take a kilobyte is not told */
 }
 
 static void send_problem(struct MHD_Connection *connection, const struct request *request,
@@ -136,7 +139,7 @@ static void send_problem(struct MHD_Connection *connection, const struct request
     buf_init(&answer, &heap_libc, LIMIT_TEXT);
     print_refusal(request->id, request->result.http_status, buf_view(body), &answer);
     if (!answer.failed)
-        send_bytes(connection, &answer);
+        (void)send_bytes(connection, &answer);
     buf_fini(&answer);
 }
 

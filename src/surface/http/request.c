@@ -171,13 +171,14 @@ static pawl_status too_large(struct request *request)
                       request->body_limit);
 }
 
-/* A client that asks before it sends, or says that it will send without end, is told now;
- * any other would not read the answer before it has sent its body. */
+/* A client that asks before it sends, or says that it will send without end, is told now and cut off;
+ * any other would not read the answer before it has sent its body, which is read and thrown away. */
 static pawl_status check_length(struct request *request, const struct framing *framing,
                                 bool *answer_now)
 {
     uint64_t length = 0;
 
+    request->length = framing->coding_count > 0 ? HTTP_CHUNKED : 0;
     if (framing->length_count == 0)
         return PAWL_OK;
     if (!str_to_u64(framing->length, &length)) {
@@ -185,6 +186,7 @@ static pawl_status check_length(struct request *request, const struct framing *f
         return scope_fail(&request->scope, PAWL_INVALID_REQUEST,
                           "Content-Length: expected a number of bytes");
     }
+    request->length = length;
     if (length <= request->body_limit)
         return PAWL_OK;
     *answer_now = length > HTTP_DRAIN_MAX || request_header(request, "Expect").data;
@@ -210,22 +212,6 @@ pawl_status request_check(struct request *request, bool *answer_now)
         status = scope_fail(&request->scope, PAWL_INVALID_REQUEST,
                             "expected one Idempotency-Key, found %u", framing.key_count);
     return status;
-}
-
-/* ---- Body ---- */
-
-bool request_take(struct request *request, const char *data, size_t size)
-{
-    request->received += size;
-    if (request->status == PAWL_OK && request->received > request->body_limit) {
-        request->status = too_large(request);
-        buf_clear(&request->body);
-    }
-    if (request->status == PAWL_OK)
-        buf_add(&request->body, data, size);
-    if (request->status == PAWL_OK && request->body.failed)
-        request->status = scope_no_memory(&request->scope);
-    return request->received <= HTTP_DRAIN_MAX;
 }
 
 /* ---- Escapes ---- */

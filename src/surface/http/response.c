@@ -93,6 +93,7 @@ static enum MHD_Result queue(struct request *request)
     enum MHD_Result result = MHD_NO;
 
     answer_prepare(request, false);
+    body_release(request);
     count_answer(request);
     response = MHD_create_response_from_buffer(
         request->answer.size, request->answer.size > 0 ? request->answer.data : NULL,

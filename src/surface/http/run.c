@@ -82,7 +82,7 @@ static pawl_status become_stream(struct request *request)
         request->stream = stream_begin(hub, request->connection, &request->result.stream);
     if (!request->stream)
         return scope_no_memory(&request->scope);
-    buf_fini(&request->body);
+    body_release(request);
     request->store = STR_NONE; /* its name goes with the scope */
     scope_fini(&request->scope);
     scope_init(&request->scope, &heap_libc, LIMIT_SCOPE);
@@ -102,10 +102,8 @@ static pawl_status find(struct request *request)
         return status;
     request->op = route.op;
     request->store = route.op->flags & OP_FIRST_STORE ? STR("default") : route.store;
-    if (route.op->flags & OP_TEXT_BODY) {
+    if (route.op->flags & OP_TEXT_BODY)
         add_format(request, &route);
-        request->call.text = buf_view(&request->body);
-    }
     if (route.op->flags & OP_STREAM)
         add_last_event(request, &route);
     pairs = ARENA_ARRAY(&scope->arena, struct op_pair, route.count + 1);
@@ -147,6 +145,8 @@ static pawl_status complete(struct request *request)
 {
     pawl_status status = has_json_body(request->op) ? read_body(request) : PAWL_OK;
 
+    if (request->op->flags & OP_TEXT_BODY)
+        request->call.text = buf_view(&request->body);
     request->call.key = request_header(request, "Idempotency-Key");
     request->waiter = (struct op_waiter){ on_wake, client_is_there, request };
     request->call.waiter = &request->waiter;
@@ -201,9 +201,8 @@ static void come_back(struct request *request, enum request_stage stage)
 /* Who may not ask does not learn which stores there are. */
 static void refuse_stranger(struct request *request)
 {
-    struct http_server *server = request->server;
     pawl_error error = request->scope.error;
-    pawl_status status = request_authenticate(request, server->p);
+    pawl_status status = request_authenticate_nowhere(request);
 
     if (status == PAWL_OK)
         request->scope.error = error;
@@ -296,7 +295,31 @@ static pawl_status hand_over(struct request *request, bool *is_away)
     return status;
 }
 
-/* The store that it is for, if that is open; else a worker opens it. */
+/* ---- By its head ---- */
+
+/* Before its body is looked at: a stranger learns nothing from that. */
+static pawl_status admit(struct request *request)
+{
+    pawl_status status = request_authenticate(request, request->p);
+
+    if (status == PAWL_OK)
+        status = op_authorize_early(&request->scope, request->op, &request->call.who);
+    request->is_admitted = status == PAWL_OK;
+    return status;
+}
+
+/* A store that is not open is opened by a worker, for whoever shows a token where one is needed. A
+ * short body may come first: a connection is best suspended behind the whole request. */
+static pawl_status open_later(struct request *request, bool *is_away)
+{
+    bool is_short =
+        request->length <= HTTP_EARLY_MAX && !request_header(request, "Expect").data;
+
+    if (!request_header(request, "Authorization").data && request->server->needs_token)
+        return request_authenticate_nowhere(request);
+    return is_short ? PAWL_OK : hand_over(request, is_away);
+}
+
 static pawl_status enter(struct request *request, bool *is_away)
 {
     pawl_status status = find(request);
@@ -304,17 +327,35 @@ static pawl_status enter(struct request *request, bool *is_away)
     if (status != PAWL_OK)
         return status;
     request->p = store_enter_open(request->server->p, request->store);
-    return request->p ? PAWL_OK : hand_over(request, is_away);
+    return request->p ? PAWL_OK : open_later(request, is_away);
 }
+
+bool request_enter(struct request *request)
+{
+    bool is_away = false;
+    pawl_status status = PAWL_OK;
+
+    if (request->stage == STAGE_BACK) /* its store could not be opened */
+        return false;
+    if (request->stage == STAGE_COMING)
+        status = enter(request, &is_away);
+    if (is_away)
+        return true;
+    if (status == PAWL_OK && request->p)
+        status = admit(request);
+    request->status = status;
+    return false;
+}
+
+/* ---- All of it is there ---- */
 
 static pawl_status start(struct request *request, bool *is_away)
 {
-    pawl_status status = request->stage == STAGE_OPENED ? PAWL_OK : enter(request, is_away);
+    pawl_status status;
 
-    if (*is_away)
-        return status;
-    if (status == PAWL_OK) /* before its body is looked at: a stranger learns nothing from that */
-        status = request_authenticate(request, request->p);
+    if (!request->p)
+        return hand_over(request, is_away);
+    status = request->is_admitted ? PAWL_OK : admit(request);
     if (status != PAWL_OK)
         return status;
     if (op_can_fly(request->op))
@@ -332,8 +373,6 @@ bool request_run(struct request *request)
             request->status = op_land(request->flight, &request->answer, &request->result);
         return false;
     }
-    if (request->stage == STAGE_COMING)
-        request->begun_us = world_tick_us(request->server->p);
     if (request->status == PAWL_TOO_LARGE)
         count_refused(request->server, HTTP_LIMIT_BODY);
     if (request->status != PAWL_OK)

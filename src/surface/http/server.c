@@ -82,7 +82,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     stream_end(request->stream);
     store_leave(request->p);
     buf_fini(&request->answer);
-    buf_fini(&request->body);
+    body_release(request);
     scope_fini(&request->scope);
     free(request->target);
     free(request->authority);
@@ -115,11 +115,66 @@ static pawl_status check_headers(struct request *request)
                                  "on one line, found others");
 }
 
+/* ---- Refusing before the end ---- */
+
+static void print_rejection(struct request *request, struct buf *out)
+{
+    struct buf body;
+
+    buf_init(&body, &heap_libc, LIMIT_TEXT);
+    request->result = (struct op_answer){ .http_status = pawl_status_http(request->status) };
+    op_problem(request->status, request->scope.error.message, &body);
+    print_refusal(request->id, request->result.http_status, buf_view(&body), out);
+    out->failed = out->failed || body.failed;
+    buf_fini(&body);
+}
+
+/* The library cannot answer while a body is coming in, and closing would destroy an answer that the
+ * client has not read yet. So we say it ourselves, and what still comes is thrown away. */
+static enum MHD_Result tell(struct request *request)
+{
+    struct buf answer;
+    bool is_sent;
+
+    buf_init(&answer, &heap_libc, LIMIT_TEXT);
+    print_rejection(request, &answer);
+    if (request->status == PAWL_TOO_LARGE)
+        count_refused(request->server, HTTP_LIMIT_BODY);
+    count_answer(request);
+    is_sent = !answer.failed && send_bytes(request->connection, &answer);
+    buf_fini(&answer);
+    request->is_told = true;
+    visit_allow(request->connection, VISIT_DRAIN_S);
+    return is_sent ? MHD_YES : MHD_NO;
+}
+
+/* Whoever asks before sending is told instead of being asked to go on. Whoever has much to send is
+ * told before it is sent; a short body is read, not kept, and the connection goes on. */
+static enum MHD_Result refuse_head(struct request *request)
+{
+    if (request->length > 0 && request_header(request, "Expect").data) {
+        request->is_last = true;
+        return respond(request);
+    }
+    return request->length > HTTP_EARLY_MAX ? tell(request) : MHD_YES;
+}
+
+/* ---- A request comes in ---- */
+
+static enum MHD_Result enter(struct request *request)
+{
+    if (request->status == PAWL_OK && request_enter(request))
+        return MHD_YES; /* it comes back here */
+    request->is_at_head = false;
+    return request->status == PAWL_OK ? MHD_YES : refuse_head(request);
+}
+
 static enum MHD_Result begin(struct request *request, const char *method)
 {
     bool answer_now;
 
-    request->has_begun = true;
+    request->has_begun = request->is_at_head = true;
+    request->begun_us = world_tick_us(request->server->p);
     request_name(request);
     request_trace(request);
     request->method = str_of(method);
@@ -134,7 +189,32 @@ static enum MHD_Result begin(struct request *request, const char *method)
         answer_now = true;
     }
     request->is_last = answer_now;
-    return answer_now ? respond(request) : MHD_YES;
+    request->is_at_head = !answer_now;
+    return answer_now ? respond(request) : enter(request);
+}
+
+/* Of a body that turns out to be too large the end is waited for, and the connection goes on. */
+static enum MHD_Result take(struct request *request, const char *data, size_t size)
+{
+    bool was_refused = request->status != PAWL_OK;
+
+    if (!body_take(request, data, size))
+        return MHD_NO;
+    return request->status == PAWL_OVERLOADED && !was_refused ? tell(request) : MHD_YES;
+}
+
+/* Its last byte has been read. If the library is given no answer now it calls again at once, and has
+ * noted that there is nothing to read: only then may the connection be suspended. Else it would read
+ * when it is resumed, find the end of a client that has sent all it had to say (a half-closed one),
+ * and close without an answer. */
+static bool is_settled(struct request *request)
+{
+    bool was_whole = request->is_whole;
+
+    request->is_whole = true;
+    if (!was_whole)
+        request->begun_us = world_tick_us(request->server->p);
+    return was_whole || request->status != PAWL_OK || request->op->flags & OP_QUICK;
 }
 
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
@@ -151,13 +231,17 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         return MHD_NO;
     if (!request->has_begun)
         return begin(request, method);
+    if (request->is_at_head)
+        return enter(request);
     if (*size > 0) {
-        bool is_bearable = request_take(request, data, *size);
+        size_t count = *size;
 
         *size = 0;
-        return is_bearable ? MHD_YES : MHD_NO;
+        return take(request, data, count);
     }
-    return respond(request);
+    if (request->is_told)
+        return MHD_NO; /* that is all */
+    return is_settled(request) ? respond(request) : MHD_YES;
 }
 
 /* The library must not write to the host's stderr. */

@@ -1,0 +1,58 @@
+/* body.c - the bodies of requests: kept as they come in buffers that grow, counted over all requests,
+ * and given back as soon as there is an answer, or nobody who waits for one. */
+#include "surface/http/http_int.h"
+
+static uint64_t memory_max(const struct http_server *server)
+{
+    return server->options.body_memory ? server->options.body_memory : HTTP_BODY_MEMORY;
+}
+
+/* What the buffer has, used or not. */
+static void count(struct request *request)
+{
+    size_t has = request->body.capacity;
+
+    if (has > request->counted)
+        atomic_fetch_add(&request->server->body_bytes, has - request->counted);
+    else
+        atomic_fetch_sub(&request->server->body_bytes, request->counted - has);
+    request->counted = has;
+}
+
+void body_release(struct request *request)
+{
+    buf_fini(&request->body);
+    buf_init(&request->body, &heap_libc, request->body_limit);
+    count(request);
+}
+
+static pawl_status check(struct request *request, size_t size)
+{
+    const struct http_server *server = request->server;
+
+    if (request->received > request->body_limit)
+        return scope_fail(&request->scope, PAWL_TOO_LARGE, "the body is over %u bytes",
+                          request->body_limit);
+    if (atomic_load(&server->body_bytes) + size <= memory_max(server))
+        return PAWL_OK;
+    count_refused(request->server, HTTP_LIMIT_BODIES);
+    return scope_fail(&request->scope, PAWL_OVERLOADED,
+                      "the bodies of all requests take over %llu bytes together; try later",
+                      (unsigned long long)memory_max(server));
+}
+
+bool body_take(struct request *request, const char *data, size_t size)
+{
+    request->received += size;
+    if (request->status == PAWL_OK)
+        request->status = check(request, size);
+    if (request->status == PAWL_OK) {
+        buf_add(&request->body, data, size);
+        if (request->body.failed)
+            request->status = scope_no_memory(&request->scope);
+        count(request);
+    }
+    if (request->status != PAWL_OK)
+        body_release(request);
+    return request->received <= HTTP_DRAIN_MAX;
+}

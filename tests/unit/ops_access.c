@@ -1,0 +1,100 @@
+/* ops_access.c - what it costs to refuse a token. Counted, not timed: reads of the store and
+ * allocations (a hash is one), for ids that are known and ids that are not. */
+#include "api/ops_int.h"
+#include "lib/test.h"
+
+struct work {
+    uint64_t kept_reads, record_reads, allocations;
+};
+
+static struct work done;
+static const struct store_ops *real_ops;
+
+static pawl_status count_kept(struct store *store, struct scope *scope, int32_t what, str id,
+                              struct kept_row *out)
+{
+    done.kept_reads++;
+    return real_ops->kept(store, scope, what, id, out);
+}
+
+static pawl_status count_record(struct store *store, struct scope *scope, uint64_t pos,
+                                struct record *out)
+{
+    done.record_reads++;
+    return real_ops->record(store, scope, pos, out);
+}
+
+static void *count_resize(void *context, void *block, size_t old_size, size_t new_size)
+{
+    (void)context;
+    done.allocations += new_size > 0;
+    return heap_libc.resize(heap_libc.context, block, old_size, new_size);
+}
+
+static const struct heap counting = { .resize = count_resize };
+
+static struct work refuse(pawl *p, const char *bearer)
+{
+    struct op_principal who = { 0 };
+    struct store *store = engine_store(p->engine);
+    struct store_ops counted = *store->ops;
+    struct scope scope;
+
+    real_ops = store->ops;
+    counted.kept = count_kept;
+    counted.record = count_record;
+    store->ops = &counted;
+    done = (struct work){ 0 };
+    scope_init(&scope, &counting, 0);
+    EXPECT_EQ(op_authenticate(p, &scope, str_of(bearer), &who), PAWL_UNAUTHENTICATED);
+    scope_fini(&scope);
+    store->ops = real_ops;
+    return done;
+}
+
+static void make_token(pawl *p, char out[128])
+{
+    char *answer = NULL;
+    const char *found;
+
+    EXPECT_OK(pawl_call(p, "token.create", "{\"scopes\":\"read\"}", &answer, NULL));
+    found = strstr(answer, "\"token\":\"");
+    EXPECT(found != NULL);
+    memcpy(out, found + strlen("\"token\":\""), 16 + 1 + 64);
+    out[16 + 1 + 64] = 0;
+    pawl_free(p, answer);
+}
+
+TEST(access, an_unknown_token_id_costs_the_same_work_as_a_known_one)
+{
+    pawl *p = NULL;
+    char token[128];
+    struct work known, unknown;
+
+    EXPECT_OK(pawl_open(&p, "memory:", NULL, NULL));
+    make_token(p, token);
+    token[20] = token[20] == '0' ? '1' : '0'; /* of the secret */
+    known = refuse(p, token);
+    EXPECT_EQ(known.kept_reads, 1);
+    EXPECT_EQ(known.record_reads, 1);
+    memcpy(token, "0000000000000000", 16);
+    unknown = refuse(p, token);
+    EXPECT_EQ(unknown.kept_reads, known.kept_reads);
+    EXPECT_EQ(unknown.record_reads, known.record_reads);
+    EXPECT_EQ(unknown.allocations, known.allocations);
+    pawl_close(p);
+}
+
+TEST(access, an_empty_expiry_of_a_token_is_refused_as_the_schema_says)
+{
+    pawl *p = NULL;
+    char *answer = NULL;
+
+    EXPECT_OK(pawl_open(&p, "memory:", NULL, NULL));
+    EXPECT_EQ(pawl_call(p, "token.create", "{\"scopes\":\"read\",\"expires\":\"\"}", &answer, NULL),
+              PAWL_INVALID_REQUEST);
+    EXPECT_OK(
+        pawl_call(p, "token.create", "{\"scopes\":\"read\",\"expires\":null}", &answer, NULL));
+    pawl_free(p, answer);
+    pawl_close(p);
+}
