@@ -37,6 +37,7 @@ enum drawing_shape {
     X(PASSED, "passed", "○")                                                                       \
     X(PRESENT, "present", "●")                                                                     \
     X(DONE, "done", "✔")                                                                           \
+    X(ENDED, "ended", "◆") /* in a state that declares no kind */                                   \
     X(FAILED, "failed", "✘")                                                                       \
     X(CANCELLED, "cancelled", "■")
 

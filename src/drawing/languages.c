@@ -98,6 +98,7 @@ pawl_status drawing_mermaid(struct scope *scope, const struct drawing *drawing, 
                          "    classDef present fill:#fef3c7,stroke:#b45309,stroke-width:3px\n"
                          "    classDef done fill:#d1fae5,stroke:#047857,stroke-width:2px\n"
                          "    classDef failed fill:#fee2e2,stroke:#b91c1c,stroke-width:2px\n"
+                         "    classDef ended fill:#f3f4f6,stroke:#1f2937,stroke-width:2px\n"
                          "    classDef cancelled fill:#e5e7eb,stroke:#6b7280,stroke-width:2px\n"));
     return PAWL_OK;
 }
@@ -127,6 +128,7 @@ static const char *dot_colour(enum drawing_mark mark)
         [MARK_PASSED] = ",color=\"#2b6cb0\",penwidth=2",
         [MARK_PRESENT] = ",color=\"#b45309\",penwidth=3",
         [MARK_DONE] = ",color=\"#047857\",penwidth=2",
+        [MARK_ENDED] = ",color=\"#1f2937\",penwidth=2",
         [MARK_FAILED] = ",color=\"#b91c1c\",penwidth=2",
         [MARK_CANCELLED] = ",color=\"#6b7280\",penwidth=2",
     };
@@ -174,7 +176,9 @@ static void json_node(const struct drawing_node *node, uint32_t index, struct bu
     json_key(out, "terminal_kind");
     json_text(out, terminal_kind_name(node->terminal));
     json_key(out, "mark");
-    json_text(out, node->mark == MARK_NONE ? NULL : drawing_mark_name(node->mark));
+    json_text(out, node->mark == MARK_NONE    ? NULL
+                   : node->mark == MARK_ENDED ? drawing_mark_name(MARK_DONE) /* as it always was */
+                                              : drawing_mark_name(node->mark));
     json_key(out, "count");
     json_u64(out, node->count);
     json_close(out, '}');

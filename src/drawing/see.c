@@ -30,6 +30,8 @@ static enum drawing_mark mark_of_terminal(enum terminal_kind terminal)
         return MARK_PRESENT;
     if (terminal == TERMINAL_FAILURE)
         return MARK_FAILED;
+    if (terminal == TERMINAL_PLAIN)
+        return MARK_ENDED;
     return terminal == TERMINAL_CANCEL ? MARK_CANCELLED : MARK_DONE;
 }
 

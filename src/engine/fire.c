@@ -6,8 +6,6 @@
 #include "engine/engine_int.h"
 #include <stdio.h>
 
-static const str default_reason = STR_INIT("Cancelled by consumer (via workflow/cancel-process!)");
-
 pawl_status id_check(struct scope *scope, str id, uint64_t *number, uint8_t random[ID_RANDOM_SIZE])
 {
     if (!id.data || str_is_blank(id))
@@ -106,7 +104,7 @@ static struct event event_of(const struct fire_args *args, int64_t at_ms)
         .name = args->action,
         .payload = args->payload,
         .actor = args->actor,
-        .reason = args->is_cancel && !args->reason.data ? default_reason : args->reason,
+        .reason = args->reason,
         .guard_satisfied = args->guard_satisfied,
     };
 }

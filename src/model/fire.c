@@ -71,15 +71,24 @@ static bool has_reason(const struct event *event)
     return event->reason.data && !str_is_blank(event->reason);
 }
 
+static pawl_status check_reason(const struct transition *transition, const struct event *event,
+                                str state, struct scope *scope)
+{
+    if (!transition->requires_reason || has_reason(event) || PLANTED(REASON_UNASKED))
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_REASON_REQUIRED,
+                      "'%.*s' from '%.*s' wants a reason; say why with 'reason'",
+                      STR_ARG(words_shown(transition->action)), STR_ARG(state));
+}
+
 static pawl_status check_conditions(const struct transition *transition, const struct event *event,
                                     str state, struct scope *scope)
 {
     str action = words_shown(transition->action), guard = words_shown(transition->guard);
+    pawl_status status = check_reason(transition, event, state, scope);
 
-    if (transition->requires_reason && !has_reason(event) && !PLANTED(REASON_UNASKED))
-        return scope_fail(scope, PAWL_REASON_REQUIRED,
-                          "'%.*s' from '%.*s' wants a reason; say why with 'reason'",
-                          STR_ARG(action), STR_ARG(state));
+    if (status != PAWL_OK)
+        return status;
     if (transition->guard.data && !event->guard_satisfied && !PLANTED(GUARD_UNASKED))
         return scope_fail(scope, PAWL_GUARD_NOT_SATISFIED,
                           "'%.*s' from '%.*s' is guarded by '%.*s'; once that holds, assert it "
@@ -120,5 +129,6 @@ pawl_status fire_decide_cancel(const struct definition *definition, const struct
                                "no way to cancel from '%.*s': no unguarded transition leads to a "
                                "terminal state of kind cancel; fire an action instead",
                                STR_ARG(state));
-    return decide_one(definition, transition, event, scope, out);
+    status = check_reason(transition, event, state, scope);
+    return status != PAWL_OK ? status : decide_one(definition, transition, event, scope, out);
 }

@@ -14,8 +14,8 @@ pawl_status fire_check_open(const struct definition *definition, const struct st
 pawl_status fire_decide(const struct definition *definition, const struct standing *standing,
                         const struct event *event, struct scope *scope, struct decision *out);
 
-/* Decide EVENT_CANCEL: one draft, or TERMINAL, NO_CANCEL_TRANSITION (A17, A18, A22). The event
- * brings the reason; whatever it is, it satisfies the transition (A23). */
+/* Decide EVENT_CANCEL: one draft, or TERMINAL, NO_CANCEL_TRANSITION (A17, A18, A22),
+ * REASON_REQUIRED: nobody's words are recorded where none were given. */
 pawl_status fire_decide_cancel(const struct definition *definition, const struct standing *standing,
                                const struct event *event, struct scope *scope,
                                struct decision *out);

@@ -1,5 +1,7 @@
 """`pawl show`: the path, the tree of steps, the timeline; colours and widths."""
+import json
 import re
+import urllib.request
 
 from harness import EXAMPLES, Terminal, main
 
@@ -111,5 +113,22 @@ def test_an_external_step_is_ended_by_the_words_that_show_tells(shell):
     assert shell.pawl("complete", id + ".2", "--result", '{"by": "ann"}', "--key", "k").out == "done\n", "answered again"
     assert shell.json("show", id)["result"] == {"by": "ann"}
 
+
+
+def test_an_end_that_declares_no_kind_is_shown_neutrally_and_the_wire_is_as_it_was(shell):
+    _, address = shell.serve()
+    declaration = {"states": ["tested", "rejected"], "initial_state": "tested", "terminal_states": ["rejected"],
+                   "transitions": [{"from_state": "tested", "action": "reject", "to_state": "rejected"}]}
+    call = urllib.request.Request(address + "/v1/instances", json.dumps({"declaration": declaration}).encode(),
+                                  {"Content-Type": "application/json"})
+    with urllib.request.urlopen(call) as answer:
+        batch = json.load(answer)["instance_id"]
+    shell.pawl("fire", batch, "reject")
+    wire = shell.json("show", batch)
+    assert (wire.get("instance") or wire)["status"] == "completed"
+    for words in (["show", batch], ["show", batch, "--timeline"], ["list"], ["graph", "--instance", batch]):
+        shown = shell.pawl(*words).out
+        assert "\u2714" not in shown and "completed" not in shown, (words, shown)
+    assert "\u25c6" in shell.pawl("show", batch).out and "ended" in shell.pawl("list").out
 
 main(globals())

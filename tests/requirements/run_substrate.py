@@ -133,13 +133,15 @@ def test_a_refused_cancel_says_why(web):
     web.refused("not-known", "POST", "/v1/instances/00000000ZZ0123456789ABCDEF/cancel", {})
 
 
-def test_cancelling_gives_a_reason_of_its_own_where_none_is_given(web):
-    """A23"""
+def test_a_cancel_without_a_reason_records_none_and_is_refused_where_one_is_required(web):
+    """A23, as issue 13 has it: no words that nobody said"""
     wants = machine(["a", "gone"], [transition("a", "leave", "gone", requires_reason=True)], ["gone"], {"gone": "cancel"})
     one, other = Machine(web, declaration=wants), Machine(web, declaration=wants)
     one.refused("reason-required", "leave")
-    assert cancel(web, one).json == {"new_state": "gone", "terminal_kind": "cancel"}
-    assert one.history()[0]["reason"] == "Cancelled by consumer (via workflow/cancel-process!)"
+    assert cancel(web, one).reason == "reason-required" and one.history() == []
+    free = Machine(web, declaration=machine(["a", "gone"], [transition("a", "leave", "gone")], ["gone"], {"gone": "cancel"}))
+    assert cancel(web, free).json == {"new_state": "gone", "terminal_kind": "cancel"}
+    assert free.history()[0].get("reason") is None
     cancel(web, other, reason="changed my mind", actor_ref="ann")
     assert (other.history()[0]["reason"], other.history()[0]["actor_ref"]) == ("changed my mind", "ann")
 

@@ -2,8 +2,6 @@
 #include "judge.h"
 #include <string.h>
 
-#define CANCEL_REASON "Cancelled by consumer (via workflow/cancel-process!)" /* A23 */
-
 static int place_of(const struct chart *chart, const char *name)
 {
     for (int place = 0; place < chart->places; place++)
@@ -80,9 +78,8 @@ static const char *judge_told(const struct trace *trace, const struct shown *now
         if (entry->has_actor != trace->steps[i].named ||
             (entry->has_actor && strcmp(entry->actor, "ann") != 0))
             return "9: actor_ref is not told exactly where it was supplied";
-        if (entry->has_reason != trace->steps[i].by_cancel ||
-            (entry->has_reason && strcmp(entry->reason, CANCEL_REASON) != 0))
-            return "9: a reason is not told exactly where there was one";
+        if (entry->has_reason)
+            return "9: a reason is told where none was given";
     }
     return strcmp(now->state, place_name(trace->place)) == 0 ? NULL : "2: it stands elsewhere";
 }

@@ -105,7 +105,7 @@ static void put_waits(struct live *live, const struct node *list)
 static void put_spinner(struct live *live, const struct node *instance)
 {
     struct term *term = &live->cli->term;
-    str status = member_str(instance, "status");
+    str status = status_shown(instance);
 
     term_put(term, LIVE, "  %s ", spinner_at(live->frame++));
     term_put(term, status_style(status), "%.*s", STR_ARG(status));
@@ -170,7 +170,7 @@ static void draw_actions(struct live *live, const struct node *instance)
 static int finish(struct live *live, const struct node *instance, str text)
 {
     struct cli *cli = live->cli;
-    str status = member_str(instance, "status"), state = member_str(instance, "current_state");
+    str status = status_shown(instance), state = member_str(instance, "current_state");
     bool good = str_is(member_str(instance, "terminal_kind"), "success");
 
     if (cli->json) {

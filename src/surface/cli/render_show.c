@@ -14,7 +14,7 @@ bool has_ended(const struct node *instance)
 
 void put_title(struct cli *cli, const struct node *instance)
 {
-    str name = member_str(instance, "definition"), status = member_str(instance, "status");
+    str name = member_str(instance, "definition"), status = status_shown(instance);
 
     term_put(&cli->term, status_style(status), "%s ", status_mark(status));
     term_cell(&cli->term, BOLD, name.size ? name : STR("(inline)"), LIMIT_NAME, 0);
@@ -56,7 +56,7 @@ static void put_moment(struct cli *cli, const char *name, str at, str who)
 
 static void put_standing(struct cli *cli, const struct node *instance)
 {
-    str status = member_str(instance, "status"), state = member_str(instance, "current_state");
+    str status = status_shown(instance), state = member_str(instance, "current_state");
 
     term_put(&cli->term, DIM, "  %-12s", "state");
     term_cell(&cli->term, status_style(status), state, LIMIT_ACTION, 0);
@@ -110,7 +110,7 @@ static void put_path(struct cli *cli, const struct showing *showing)
 {
     const struct node *entries = node_find(showing->history, "entries"), *entry;
     str before = member_str(showing->instance, "instantiated_at");
-    str status = member_str(showing->instance, "status");
+    str status = status_shown(showing->instance);
     int64_t first;
 
     entry = entries ? entries->first : NULL;

@@ -44,7 +44,7 @@ static void collect_states(const struct showing *showing, struct timeline *timel
     const struct node *entries = node_find(showing->history, "entries");
     const struct node *entry = entries ? entries->first : NULL;
     int64_t at_ms = moment_of(showing->instance, "instantiated_at", 0);
-    str status = member_str(showing->instance, "status");
+    str status = status_shown(showing->instance);
 
     timeline->bars[timeline->count++] = (struct bar){
         .name =

@@ -40,6 +40,7 @@ bool member_true(const struct node *object, const char *key);
 
 /* ---- Words ---- */
 
+str status_shown(const struct node *instance); /* its status, or `ended` where no kind is declared */
 enum style status_style(str status); /* running, suspended, completed, ... */
 const char *status_mark(str status); /* one character */
 

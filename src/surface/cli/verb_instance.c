@@ -170,7 +170,7 @@ static str definition_of(struct cli *cli, const struct node *row)
 static void fill_row(struct cli *cli, const struct node *row, str *cells, enum style *styles)
 {
     char *moment = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
-    str status = member_str(row, "status");
+    str status = status_shown(row);
 
     if (moment)
         moment_print(member_str(row, "updated_at"), moment);

@@ -50,7 +50,7 @@ struct status_look {
 static const struct status_look looks[] = {
     { "running", "▶", LIVE },   { "suspended", "●", WARN }, { "paused", "‖", WARN },
     { "completed", "✔", GOOD }, { "done", "✔", GOOD },      { "failed", "✘", BAD },
-    { "cancelled", "■", DIM },  { "pending", "○", DIM },    { "ready", "▷", LIVE },
+    { "ended", "◆", BOLD },     { "cancelled", "■", DIM },  { "pending", "○", DIM },    { "ready", "▷", LIVE },
 };
 
 static const struct status_look *look_of(str status)
@@ -61,6 +61,16 @@ static const struct status_look *look_of(str status)
         if (str_is(status, looks[i].status))
             return &looks[i];
     return &unknown;
+}
+
+/* An end that declares no kind is neither good nor bad, whatever word the wire has for it. */
+str status_shown(const struct node *instance)
+{
+    str status = member_str(instance, "status");
+
+    return str_is(status, "completed") && member_str(instance, "terminal_kind").size == 0
+               ? STR("ended")
+               : status;
 }
 
 enum style status_style(str status)
