@@ -2,7 +2,7 @@
 """Make the stores of this folder with an older pawl.
 
     git worktree add /tmp/old 3a70f79 && make -C /tmp/old
-    tests/old/make.py /tmp/old/build/pawl /tmp/old
+    tests/old/make.py /tmp/old/build/pawl /tmp/old [NAME...]
 
 Each store is left in the middle of its work by SIGKILL, so that its write-ahead log is part of it.
 NAME.tar.xz holds the files, NAME.json what the older program answered: for each instance its view
@@ -97,8 +97,8 @@ steps:
 """
 LATER = """name: later
 steps:
-  start: {name: hour, wait: {timer: 1h}, next: until}
-  until: {wait: {until: "2030-01-01T00:00:00Z"}, next: end}
+  start: {name: long, wait: {timer: 5000d}, next: until}
+  until: {wait: {until: "2045-01-01T00:00:00Z"}, next: end}
   end: {tool: set, args: {done: true}, done: true}
 """
 
@@ -203,7 +203,7 @@ def flows(server):
 def advanced(server):
     server.put("later", LATER)
     later = server.create(definition="later")
-    server.post("/v1/test/advance", {"by": "59m"})
+    server.post("/v1/test/advance", {"by": "4999d"})
     return facts(server, later=later)
 
 
@@ -244,15 +244,16 @@ def make(name, fill, pawl, *words):
 
 
 def main():
+    """Without names of stores: all of them."""
     pawl, root = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
     with tempfile.TemporaryDirectory() as folder:
         module = folder + "/flows.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-I", str(root / "include"), "-o", module,
                         str(root / "examples/code/flows.c")], check=True)
-        make("machines", machines, pawl)
-        make("flows", flows, pawl)
-        make("advanced", advanced, pawl, "--test")
-        make("code", code, pawl, "--test", "--module", module)
+        for fill, words in ((machines, []), (flows, []), (advanced, ["--test"]),
+                            (code, ["--test", "--module", module])):
+            if not sys.argv[3:] or fill.__name__ in sys.argv[3:]:
+                make(fill.__name__, fill, pawl, *words)
 
 
 if __name__ == "__main__":

@@ -145,9 +145,9 @@ def test_children_and_amended_flows_of_an_older_store_end_as_they_would_have(she
 
 def test_an_older_stores_test_clock_goes_on(shell):
     old = opened(shell, "advanced", "--test")
-    old.web.expect(200, "POST", "/v1/test/advance", {"by": "59s"})
-    assert old.why(old["later"])["name"] == "hour"
-    old.web.expect(200, "POST", "/v1/test/advance", {"by": "2s"})
+    old.web.expect(200, "POST", "/v1/test/advance", {"by": "23h"})
+    assert old.why(old["later"])["name"] == "long"
+    old.web.expect(200, "POST", "/v1/test/advance", {"by": "2h"})
     assert old.why(old["later"])["name"] == "until"
     old.web.expect(200, "POST", "/v1/test/advance", {"by": "2000d"})
     assert old.view(old["later"])["status"] == "completed"
