@@ -1,7 +1,7 @@
 /* exec.c - run a program as a tool: argv without a shell, JSON on stdin, JSON on stdout.
  *
- * The program leads a process group of its own, and the group ends with it: whatever it left
- * in the background is killed when it exits, when its time is over, or when it says too much. */
+ * It runs under a keeper (keeper.c), and all that it began ends with it: when it exits, when its time
+ * is over, when it says too much, and when we die. It gets an environment of its own. */
 #include "base/limits.h"
 #include "base/time.h"
 #include "model/words.h"
@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -18,12 +17,7 @@
 
 #define TAIL_SIZE   1024 /* of stderr, for the error's words */
 #define SLICE_MS    10   /* how often to look, where the kernel cannot tell of an exit */
-#define KEY_NAME    "PAWL_IDEMPOTENCY_KEY="
-#define TRACE_NAME  "TRACEPARENT="
 #define FD_FREE_MIN 3    /* 0, 1 and 2 are the program's own */
-#define EXIT_UNSEEN (-1) /* the host has its children reaped by the kernel */
-
-extern char **environ;
 
 enum ending { ENDED_ITSELF, ENDED_BY_TIME, ENDED_BY_SIZE };
 
@@ -85,46 +79,6 @@ static bool check_program(struct program *program)
     call_fail(program->call, "exec: '%.*s' is not listed in tools.exec.programs",
               STR_ARG(words_shown(name)));
     return false;
-}
-
-static char *make_variable(struct arena *arena, str name, str value)
-{
-    char *entry = arena_alloc(arena, name.size + value.size + 1);
-
-    if (!entry)
-        return NULL;
-    memcpy(entry, name.data, name.size);
-    if (value.size > 0)
-        memcpy(entry + name.size, value.data, value.size);
-    return entry;
-}
-
-static bool is_given(const char *variable, const char *name)
-{
-    return strncmp(variable, name, strlen(name)) == 0;
-}
-
-/* Ours, the idempotency key, and the trace if there is one: ours would be another's. */
-static bool make_environment(struct program *program)
-{
-    struct arena *arena = &program->call->scope->arena;
-    const pawl_tool_call *given = program->call->given;
-    size_t count = 0, kept = 0;
-
-    while (environ[count])
-        count++;
-    program->environment = ARENA_ARRAY(arena, char *, count + 3);
-    if (!program->environment)
-        return fail_memory(program->call);
-    for (size_t i = 0; i < count; i++)
-        if (!is_given(environ[i], KEY_NAME) && !is_given(environ[i], TRACE_NAME))
-            program->environment[kept++] = environ[i];
-    program->environment[kept++] =
-        make_variable(arena, STR(KEY_NAME), str_of(given->idempotency_key));
-    if (given->traceparent)
-        program->environment[kept] =
-            make_variable(arena, STR(TRACE_NAME), str_of(given->traceparent));
-    return !arena->failed || fail_memory(program->call);
 }
 
 /* ---- Descriptors ---------------------------------------------------------------------- */
@@ -256,18 +210,16 @@ static int set_attributes(posix_spawnattr_t *attributes)
 static int spawn(struct program *program, const posix_spawn_file_actions_t *actions,
                  const posix_spawnattr_t *attributes)
 {
+    struct launch launch = { program->argv, program->environment, actions, attributes };
     struct toolbox *toolbox = program->call->toolbox;
     int number;
 
     pthread_mutex_lock(&toolbox->lock);
-    number = posix_spawnp(&program->running.pid, program->argv[0], actions, attributes,
-                          program->argv, program->environment);
-    if (number == 0) {
-        program->running.next = toolbox->running;
-        toolbox->running = &program->running;
-    }
+    number = keeper_begin(&program->running.keeper, &launch);
+    program->running.next = toolbox->running;
+    toolbox->running = &program->running;
     pthread_mutex_unlock(&toolbox->lock);
-    return number;
+    return number ? number : keeper_started(&program->running.keeper);
 }
 
 static bool start(struct program *program)
@@ -294,7 +246,7 @@ static bool start(struct program *program)
     close_fd(&program->theirs[1]);
     if (number != 0)
         return fail_errno(program, "could not be started", number);
-    program->exit_fd = (int)syscall(SYS_pidfd_open, program->running.pid, 0);
+    program->exit_fd = (int)syscall(SYS_pidfd_open, program->running.keeper.pid, 0);
     return true;
 }
 
@@ -343,12 +295,12 @@ static void listen_to(struct program *program, int *fd, size_t size_max)
     }
 }
 
-/* Ended, and not yet reaped: its number stays taken until reap(). */
+/* Ended with all it began, and its keeper not yet reaped: that number stays taken until reap(). */
 static bool has_ended(const struct program *program)
 {
     siginfo_t info = { .si_pid = 0 };
 
-    if (waitid(P_PID, (id_t)program->running.pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+    if (waitid(P_PID, (id_t)program->running.keeper.pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
         return errno != EINTR;
     return info.si_pid != 0;
 }
@@ -398,27 +350,23 @@ static void leave(struct program *program)
     struct running **link = &toolbox->running;
 
     pthread_mutex_lock(&toolbox->lock);
-    while (*link != &program->running)
+    while (*link && *link != &program->running)
         link = &(*link)->next;
-    *link = program->running.next;
+    if (*link)
+        *link = program->running.next;
     pthread_mutex_unlock(&toolbox->lock);
 }
 
-/* Its exit status, or EXIT_UNSEEN. The group is killed before its leader is reaped: until
- * then its number is nobody else's. */
-static int reap(struct program *program)
+/* Its exit status; false: nobody knows. From here on nothing that it began is left. */
+static bool reap(struct program *program, int *status)
 {
-    int status = 0;
-    pid_t pid;
+    bool is_known;
 
-    (void)kill(-program->running.pid, SIGKILL);
+    leave(program);
+    is_known = keeper_end(&program->running.keeper, status);
     listen_to(program, &program->output, LIMIT_EXEC_OUTPUT);
     listen_to(program, &program->errors, LIMIT_EXEC_OUTPUT);
-    leave(program);
-    do
-        pid = waitpid(program->running.pid, &status, 0);
-    while (pid < 0 && errno == EINTR);
-    return pid < 0 ? EXIT_UNSEEN : status;
+    return is_known;
 }
 
 static str tail_of(const struct program *program)
@@ -442,7 +390,7 @@ static void fail_ended(struct program *program, int status)
               STR_ARG(tail));
 }
 
-static void answer(struct program *program, int status)
+static void answer(struct program *program, bool is_known, int status)
 {
     str name = words_shown(str_of(program->argv[0]));
     char limit[TIME_TEXT_SIZE];
@@ -456,8 +404,8 @@ static void answer(struct program *program, int status)
                   STR_ARG(name), LIMIT_EXEC_OUTPUT);
     } else if (program->said.failed) {
         fail_memory(program->call);
-    } else if (status == EXIT_UNSEEN) {
-        call_fail(program->call, "exec '%.*s': how it ended is not known, the host ignores SIGCHLD",
+    } else if (!is_known) {
+        call_fail(program->call, "exec '%.*s': how it ended is not known, its keeper was killed",
                   STR_ARG(name));
     } else if (status != 0) {
         fail_ended(program, status);
@@ -478,6 +426,7 @@ void exec_run(struct call *call)
     struct program program = {
         .call = call, .input = -1, .output = -1, .errors = -1, .theirs = { -1, -1 }, .exit_fd = -1
     };
+    int status;
 
     if (!call->toolbox->options.allow_exec) {
         call_fail(call,
@@ -485,14 +434,24 @@ void exec_run(struct call *call)
                   "true}, a host opens its store with allow_exec");
         return;
     }
-    if (!read_argv(&program) || !check_program(&program) || !make_environment(&program))
+    if (!read_argv(&program) || !check_program(&program))
         return;
+    program.environment = environment_make(call);
+    if (!program.environment) {
+        fail_memory(call);
+        return;
+    }
     buf_init(&program.said, call->scope->arena.heap, LIMIT_EXEC_OUTPUT);
     program.begun_ms = env->tick_ms(env);
+    program.running.keeper = KEEPER_NONE;
     if (open_all(&program) && start(&program)) {
+        bool is_known;
+
         watch(&program);
-        answer(&program, reap(&program));
+        is_known = reap(&program, &status);
+        answer(&program, is_known, status);
     }
+    (void)reap(&program, &status); /* one that could not be started */
     close_all(&program);
     buf_fini(&program.said);
 }

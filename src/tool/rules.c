@@ -95,8 +95,10 @@ static pawl_status read_replies(struct scope *scope, const struct node *list,
 
 static pawl_status read_exec(struct scope *scope, const struct node *node, struct tool_rules *out)
 {
+    if (str_is(node->key, "env"))
+        return read_names(scope, node, "env", &out->variables);
     if (!str_is(node->key, "programs"))
-        return fail_unknown(scope, node, STR("exec"), "programs, for and answers");
+        return fail_unknown(scope, node, STR("exec"), "programs, env, for and answers");
     out->has_programs = true;
     return read_names(scope, node, "programs", &out->programs);
 }
@@ -144,7 +146,7 @@ static pawl_status read_tool(struct scope *scope, const struct node *node, struc
     }
     if (node->kind != NODE_OBJECT)
         return fail_at(scope, node, node->key.data,
-                       is_exec ? "true, false or {programs, for}" : "an object");
+                       is_exec ? "true, false or {programs, env, for}" : "an object");
     out->has_exec = out->has_exec || is_exec;
     out->exec = out->exec || is_exec;
     out->http = out->http || str_is(node->key, "http");

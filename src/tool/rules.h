@@ -1,6 +1,6 @@
 /* rules.h - which tools flows may call, with what, and on whose behalf.
  *
- *   exec: true, false, or {programs: [/usr/bin/jq], for: [ann]}
+ *   exec: true, false, or {programs: [/usr/bin/jq], env: [NAME], for: [ann]}
  *   http: {hosts: [api.example.com, "*.example.org"], private: [10.0.0.7], timeout: 30s,
  *          size: 1048576, for: [ann]}
  *   NAME: {for: [ann, bob]}        any other tool, here or of a worker elsewhere
@@ -36,6 +36,7 @@ struct tool_rules {
     bool has_exec, exec; /* has_exec: it says so, whatever the host's own option */
     bool has_programs;   /* only those named */
     struct rule_names programs;
+    struct rule_names variables; /* of our environment, that programs get beside the usual ones */
     bool http;
     struct rule_names hosts, private_addresses;
     int64_t timeout_ms;

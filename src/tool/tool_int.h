@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/node.h"
+#include "tool/keeper.h"
 #include "tool/rules.h"
 #include "tool/tool.h"
 #include <pthread.h>
@@ -21,7 +22,7 @@ struct host_tool {
 /* A program that an exec step runs now. It lies on that step's stack. */
 struct running {
     struct running *next;
-    pid_t pid; /* also its process group */
+    struct keeper keeper;
 };
 
 struct toolbox {
@@ -68,6 +69,7 @@ const struct builtin *builtin_at(size_t index); /* in order of name; NULL after 
 void exec_run(struct call *call);
 void http_run(struct call *call);
 void curl_api_free(struct toolbox *toolbox); /* curl.c */
+char **environment_make(const struct call *call); /* environment.c; NULL: no memory */
 bool address_is_private(const struct sockaddr *address); /* address.c */
 
 #endif

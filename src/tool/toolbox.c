@@ -4,7 +4,6 @@
 #include "model/definition.h"
 #include "model/words.h"
 #include "tool/tool_int.h"
-#include <signal.h>
 #include <stdio.h>
 
 #define KNOWN_SIZE_MAX 400 /* of the list of tools in a message */
@@ -350,6 +349,6 @@ void toolbox_kill_all(struct toolbox *toolbox)
     toolbox->is_stopping = true;
     pthread_mutex_lock(&toolbox->lock);
     for (const struct running *running = toolbox->running; running; running = running->next)
-        (void)kill(-running->pid, SIGKILL);
+        keeper_stop(&running->keeper);
     pthread_mutex_unlock(&toolbox->lock);
 }

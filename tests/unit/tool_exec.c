@@ -109,16 +109,38 @@ TEST(exec, no_shell_reads_the_arguments)
     close_rig(&rig);
 }
 
-TEST(exec, the_program_is_given_its_idempotency_key_and_the_rest_of_the_environment)
+TEST(exec, the_program_is_given_its_idempotency_key_and_a_clean_environment)
 {
     struct exec_rig rig = open_rig();
 
-    setenv("PAWL_TEST_WORD", "5", 1);
+    setenv("SECRET_WORD", "5", 1);
+    setenv("PAWL_TOKEN", "6", 1);
+    setenv("LC_ALL", "C", 1);
+    setenv("TZ", "UTC", 1);
     setenv("PAWL_IDEMPOTENCY_KEY", "stale", 1);
-    EXPECT_STR(
-        run_script(t, &rig, "echo [$PAWL_TEST_WORD,\\\\\\\"$PAWL_IDEMPOTENCY_KEY\\\\\\\"]", LONG_MS)
-            .json,
-        "[5,\"ID.1\"]");
+    EXPECT_STR(run_script(t, &rig,
+                          "echo [\\\\\\\"$SECRET_WORD$PAWL_TOKEN\\\\\\\",\\\\\\\"$LC_ALL $TZ\\\\\\\","
+                          "\\\\\\\"$PAWL_IDEMPOTENCY_KEY\\\\\\\"]",
+                          LONG_MS)
+                   .json,
+               "[\"\",\"C UTC\",\"ID.1\"]");
+    EXPECT_STR(run_script(t, &rig,
+                          "env | grep -Evc '^(PATH|HOME|LANG|TZ|TMPDIR|USER|LOGNAME|LC_[A-Z]+|PWD|"
+                          "SHLVL|_|PAWL_IDEMPOTENCY_KEY)=' || true",
+                          LONG_MS)
+                   .json,
+               "0");
+    close_rig(&rig);
+}
+
+TEST(exec, the_rules_may_name_more_of_the_environment)
+{
+    struct exec_rig rig = open_rig();
+
+    EXPECT_OK(toolbox_set_rules(rig.toolbox, STR("exec: {env: [SECRET_WORD]}"), &t->scope));
+    setenv("SECRET_WORD", "5", 1);
+    setenv("OTHER_WORD", "6", 1);
+    EXPECT_STR(run_script(t, &rig, "echo [$SECRET_WORD$OTHER_WORD]", LONG_MS).json, "[5]");
     close_rig(&rig);
 }
 
@@ -306,12 +328,50 @@ TEST(exec, a_grandchild_in_the_background_ends_with_its_program)
     expect_grandchild_gone(t, "sleep 1000 & yes", LONG_MS, "printed more than");
 }
 
-TEST(exec, a_grandchild_that_left_the_group_cannot_hold_the_step_up)
+TEST(exec, a_grandchild_that_left_the_group_ends_with_its_program_too)
 {
-    struct exec_rig rig = open_rig();
+    expect_grandchild_gone(t, "setsid sleep 1000 & echo 1", LONG_MS, "1");
+    expect_grandchild_gone(t, "setsid setsid sh -c 'trap : TERM HUP; setsid sleep 1000 & wait' & sleep 1000",
+                           200, "timeout: ");
+    expect_grandchild_gone(t, "(setsid sh -c 'setsid sleep 1000 & setsid sleep 1000 &' &) ; exit 4",
+                           LONG_MS, "status 4");
+    expect_grandchild_gone(t, "setsid sleep 1000 & yes", LONG_MS, "printed more than");
+}
 
-    EXPECT_STR(run_script(t, &rig, "setsid sleep 3 & echo 1", LONG_MS).json, "1");
-    close_rig(&rig);
+TEST(exec, those_who_keep_forking_while_they_are_ended_are_ended_all_the_same)
+{
+    expect_grandchild_gone(t,
+                           "f() { setsid sh -c 'sleep 0.01; sleep 1000 & sleep 1000 &' & }; "
+                           "for i in 1 2 3 4 5 6 7 8 9; do f; done; sleep 0.02; echo 1",
+                           LONG_MS, "1");
+}
+
+TEST(exec, a_program_and_all_it_began_end_when_their_host_is_killed)
+{
+    char folder[] = "/tmp/pawl-exec-XXXXXX", path[60], text[300], byte;
+    struct pollfd begun;
+    pid_t host;
+
+    EXPECT(mkdtemp(folder) != NULL);
+    (void)snprintf(path, sizeof path, "%s/fifo", folder);
+    (void)snprintf(text, sizeof text, "exec 9>%s; setsid sleep 1000 & echo >&9; sleep 1000", path);
+    EXPECT_EQ(mkfifo(path, 0600), 0);
+    begun = (struct pollfd){ open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), POLLIN, 0 };
+    host = fork();
+    if (host == 0) {
+        struct exec_rig rig = open_rig();
+
+        (void)run_script(t, &rig, text, LONG_MS);
+        _exit(0);
+    }
+    EXPECT_EQ(poll(&begun, 1, LONG_MS), 1);
+    EXPECT_EQ(read(begun.fd, &byte, 1), 1);
+    EXPECT_EQ(kill(host, SIGKILL), 0);
+    EXPECT_EQ(waitpid(host, NULL, 0), host);
+    EXPECT(hangs_up(begun.fd));
+    close(begun.fd);
+    unlink(path);
+    rmdir(folder);
 }
 
 struct background {
@@ -376,12 +436,13 @@ TEST(exec, a_host_that_blocks_or_ignores_signals_does_not_pass_that_on)
     close_rig(&rig);
 }
 
-TEST(exec, a_host_that_ignores_sigchld_is_told_so)
+TEST(exec, a_host_that_ignores_sigchld_learns_how_its_programs_end)
 {
     struct exec_rig rig = open_rig();
 
     signal(SIGCHLD, SIG_IGN);
-    expect_failed(run(t, &rig, "{\"argv\":[\"true\"]}", LONG_MS), "ignores SIGCHLD");
+    EXPECT_STR(run(t, &rig, "{\"argv\":[\"true\"]}", LONG_MS).json, "null");
+    expect_failed(run(t, &rig, "{\"argv\":[\"false\"]}", LONG_MS), "status 1");
     signal(SIGCHLD, SIG_DFL);
     close_rig(&rig);
 }

@@ -45,7 +45,7 @@ TEST(tool_rules, what_is_not_known_is_refused_with_its_place)
         { "http: {timeout: 5}", "'timeout': expected a duration" },
         { "http: {size: 0}", "'size': expected a number" },
         { "http: {size: 1048577}", "'size': expected a number" },
-        { "exec: 1", "expected true, false or {programs, for}" },
+        { "exec: 1", "expected true, false or {programs, env, for}" },
         { "paint: {hosts: []}", "unknown key 'tools.paint.hosts'" },
         { "paint: {answers: []}", "'answers': expected a list" },
         { "paint: {answers: {result: 1}}", "'answers': expected a list" },

@@ -1,0 +1,239 @@
+/* keeper.c - a small process between us and a program: it starts the program, and ends everything
+ * that the program began.
+ *
+ * A process group is left with one call (setsid), and whoever loses its parent is given to init, out
+ * of reach. The keeper is made a subreaper first: what the program's descendants leave behind becomes
+ * its own child, however often they fork and whatever session they open. It ends them all when the
+ * program has ended, when it is told to, and when the host has gone. It is a fork of a process with
+ * many threads: it allocates nothing, takes no lock, and calls nothing but the kernel. */
+#include "tool/tool_int.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+#define FDS_MAX 1024 /* closed one by one where the kernel cannot close a range */
+
+struct kept {
+    int control, report, children; /* its pipes; a signalfd that tells of children that ended */
+    pid_t program;
+    int status; /* of the program */
+};
+
+/* ---- In the keeper ---- */
+
+static void close_between(int first, int last)
+{
+    if (first > last || syscall(SYS_close_range, first, last, 0) == 0)
+        return;
+    for (int fd = first; fd <= last && fd < FDS_MAX; fd++)
+        (void)close(fd);
+}
+
+static void swap_if_wrong(int *a, int *b)
+{
+    int first = *a < *b ? *a : *b, second = *a < *b ? *b : *a;
+
+    *a = first;
+    *b = second;
+}
+
+/* Nothing of the host's: neither its sockets nor the file that says who owns a store. */
+static void close_others(const struct kept *kept)
+{
+    int a = kept->control, b = kept->report, c = kept->children;
+
+    swap_if_wrong(&a, &b);
+    swap_if_wrong(&b, &c);
+    swap_if_wrong(&a, &b);
+    close_between(0, a - 1);
+    close_between(a + 1, b - 1);
+    close_between(b + 1, c - 1);
+    close_between(c + 1, INT32_MAX);
+}
+
+static void tell(const struct kept *kept, int32_t number)
+{
+    ssize_t written = write(kept->report, &number, sizeof number); /* SIGPIPE is blocked */
+
+    (void)written; /* nobody listens: the host has gone */
+}
+
+/* Reap those who ended but the program: its number, and its group's, is nobody else's until then. */
+static bool program_has_ended(const struct kept *kept)
+{
+    for (;;) {
+        siginfo_t info = { .si_pid = 0 };
+
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
+            return false;
+        if (info.si_pid == kept->program)
+            return true;
+        (void)waitpid(info.si_pid, NULL, WNOHANG);
+    }
+}
+
+/* Until the program has ended, or the host says or shows that it is over. */
+static void watch(const struct kept *kept)
+{
+    struct pollfd doors[] = { { kept->control, POLLIN, 0 }, { kept->children, POLLIN, 0 } };
+    struct signalfd_siginfo info;
+
+    while (!program_has_ended(kept)) {
+        if (poll(doors, 2, -1) > 0 && doors[0].revents)
+            return;
+        while (read(kept->children, &info, sizeof info) > 0)
+            ;
+    }
+}
+
+/* Those that are listed now and that we may kill; -1: the kernel does not list them. */
+static int kill_children(void)
+{
+    char list[4096];
+    int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC), count = 0;
+    ssize_t size = fd >= 0 ? read(fd, list, sizeof list) : -1;
+    pid_t pid = 0;
+
+    if (fd >= 0)
+        (void)close(fd);
+    for (ssize_t i = 0; i < size; i++) {
+        if (list[i] >= '0' && list[i] <= '9') {
+            pid = pid * 10 + (list[i] - '0');
+            continue;
+        }
+        count += pid > 0 && kill(pid, SIGKILL) == 0;
+        pid = 0;
+    }
+    return size < 0 ? -1 : count;
+}
+
+static void note_end(struct kept *kept, pid_t pid, int status)
+{
+    if (pid == kept->program)
+        kept->status = status;
+}
+
+/* Whoever dies leaves its children to us, so round after round until nobody is left. What may not be
+ * killed (it runs as somebody else) is not waited for. */
+static void end_all(struct kept *kept)
+{
+    int status = 0;
+    pid_t pid;
+
+    (void)kill(-kept->program, SIGKILL);
+    (void)kill(kept->program, SIGKILL);
+    pid = waitpid(kept->program, &status, 0);
+    note_end(kept, pid, status);
+    while (kill_children() > 0 && (pid = waitpid(-1, &status, 0)) > 0)
+        note_end(kept, pid, status);
+}
+
+static void start_keeping(struct kept *kept)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, NULL); /* the program begins with none blocked */
+    (void)signal(SIGCHLD, SIG_DFL);
+    (void)setpgid(0, 0);
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    kept->children = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static _Noreturn void keep(const struct launch *launch, int control, int report)
+{
+    struct kept kept = { .control = control, .report = report };
+    int number;
+
+    start_keeping(&kept);
+    number = posix_spawnp(&kept.program, launch->argv[0], launch->actions, launch->attributes,
+                          launch->argv, launch->environment);
+    close_others(&kept);
+    tell(&kept, number);
+    if (number == 0) {
+        watch(&kept);
+        end_all(&kept);
+        tell(&kept, kept.status);
+    }
+    _exit(0);
+}
+
+/* ---- In the host ---- */
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+}
+
+int keeper_begin(struct keeper *keeper, const struct launch *launch)
+{
+    int control[2] = { -1, -1 }, report[2] = { -1, -1 }, number = 0;
+
+    *keeper = KEEPER_NONE;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) != 0 ||
+        pipe2(report, O_CLOEXEC) != 0)
+        number = errno;
+    else if ((keeper->pid = fork()) == 0)
+        keep(launch, control[0], report[1]);
+    else if (keeper->pid < 0)
+        number = errno;
+    close_fd(&control[0]);
+    close_fd(&report[1]);
+    keeper->control = control[1];
+    keeper->report = report[0];
+    return number;
+}
+
+static bool hear(const struct keeper *keeper, int32_t *number)
+{
+    ssize_t size;
+
+    do
+        size = read(keeper->report, number, sizeof *number);
+    while (size < 0 && errno == EINTR);
+    return size == sizeof *number;
+}
+
+int keeper_started(const struct keeper *keeper)
+{
+    int32_t number = 0;
+
+    return hear(keeper, &number) ? number : ECHILD;
+}
+
+void keeper_stop(const struct keeper *keeper)
+{
+    ssize_t sent = send(keeper->control, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+    (void)sent; /* it has ended already, or was told before */
+}
+
+bool keeper_end(struct keeper *keeper, int *status)
+{
+    int32_t number = 0;
+    bool is_known = false;
+
+    if (keeper->pid > 0) {
+        keeper_stop(keeper);
+        is_known = hear(keeper, &number);
+        while (waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    *status = number;
+    close_fd(&keeper->control);
+    close_fd(&keeper->report);
+    keeper->pid = 0;
+    return is_known;
+}
