@@ -22,13 +22,13 @@ import sys
 import urllib.parse
 
 APPLICATION_ID = 0x7061776C
-TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, FAMILY, SEED, TRACE, SHORT, TREE, SEED_AGAIN, ENDS, CODE, FIRING = range(1, 17)  # migrations: user_version is the last one's
-NEWEST = FIRING
+# Migrations: user_version is the last one's.
+TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, FAMILY, SEED, TRACE, SHORT, TREE, SEED_AGAIN, ENDS, CODE, FIRING, CREATED = range(1, 18)
 SKIP_EVERY = 64
 NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 STORE_ID_TEXT = "0" * 26
-CREATE, DEFINE, PAUSE, RESUME, ALARM, KEEP_SIGNAL, TOKEN = -1, -2, -3, -4, -5, -6, -7
+CREATE, DEFINE, PAUSE, RESUME, ALARM, KEEP_SIGNAL, TOKEN, ERASE = -1, -2, -3, -4, -5, -6, -7, -8
 IMPORT, RIGHTS = -10, -12
 CONTROLS = (*range(IMPORT, 0), RIGHTS)
 AMEND = 11  # the transition of a flow that goes on by another plan
@@ -38,6 +38,48 @@ PENDING, READY, RUNNING = 0, 1, 2
 STATUSES = {"pending": PENDING, "ready": READY}
 NUMBER_MAX = (1 << 50) - 1
 KEY_KEPT_MS = 7 * 24 * 3600 * 1000
+LEASE_COMPILER = 2  # versions from here on: every lease is told by an entry
+META_KEYS = {b"format", b"store_id", b"flushed", b"test_now"}
+SEED_VIEWS = {b"workflows", b"workflow_steps"}
+
+# SHA-256 over the objects of each schema, by the number of its last migration: in a file of its own, in a host's.
+SCHEMAS = {
+    1: ("0225ef1238bef2e55cfbcc72b7716faf41b2c0d3e237a8ea819cafdeb4cdea02",
+        "0225ef1238bef2e55cfbcc72b7716faf41b2c0d3e237a8ea819cafdeb4cdea02"),
+    2: ("3638a7233cbdabf12653caae288ab422991d2fdcf711085b09f9da786df6e1d9",
+        "3638a7233cbdabf12653caae288ab422991d2fdcf711085b09f9da786df6e1d9"),
+    3: ("6dedbd179bc96099a23c647449f73176c0706c801d016c4ba17846fda56e8d38",
+        "6dedbd179bc96099a23c647449f73176c0706c801d016c4ba17846fda56e8d38"),
+    4: ("bcf59e572b06a862f290661a36bd42b6f81c94b087381c71f558deb5c1d62c43",
+        "bcf59e572b06a862f290661a36bd42b6f81c94b087381c71f558deb5c1d62c43"),
+    5: ("8003fbfdca2cbc051e68b770e155f81507438e6d488614fb0e09043fb0f03589",
+        "8003fbfdca2cbc051e68b770e155f81507438e6d488614fb0e09043fb0f03589"),
+    6: ("d450a1dd8f41c0c3d29a399174f8ba9b6cf2497dd5049692d3d385fa487e79e4",
+        "d450a1dd8f41c0c3d29a399174f8ba9b6cf2497dd5049692d3d385fa487e79e4"),
+    7: ("e9167ae91063654834034cd820dc1663b19bccb4523710b183991666f0167130",
+        "e9167ae91063654834034cd820dc1663b19bccb4523710b183991666f0167130"),
+    8: ("c4a202762e8894a3a81021bff45bda0c2d67b49a601dcf2f037d2d588901f56d",
+        "c4a202762e8894a3a81021bff45bda0c2d67b49a601dcf2f037d2d588901f56d"),
+    9: ("8dde2e507fa990c3a36d3681e12c63066ed8098df5c6e2ffda5fca82817425b0",
+        "c4a202762e8894a3a81021bff45bda0c2d67b49a601dcf2f037d2d588901f56d"),
+    10: ("f43fa36a24388a780d41181dadccf96b6c8f8f5398ef11e45b2c0db92026b2c8",
+        "7009330e9b5c3d99db661d2e818b7d32b92ccffd37867db052f8dfb8a6f76fb2"),
+    11: ("f43fa36a24388a780d41181dadccf96b6c8f8f5398ef11e45b2c0db92026b2c8",
+        "7009330e9b5c3d99db661d2e818b7d32b92ccffd37867db052f8dfb8a6f76fb2"),
+    12: ("3f433ebda60886d8cd9315ed20d4ca46fae2b74d8469f69b493946dc9da5224a",
+        "485863aa51f9a0ecc2d61e1009f817935f6be7974724fc8ff8491b1600704e52"),
+    13: ("4068a9373c159f809e1da5b2686dd4d44699fb4aab86da9c5fbf2524aaf7b137",
+        "485863aa51f9a0ecc2d61e1009f817935f6be7974724fc8ff8491b1600704e52"),
+    14: ("bc7f00cb6b196d31c4d9a6538c0dea185d363fb20dcb9a04e3ca4d74c025ba3d",
+        "bcf503f0727ad546de768a394c8b4ee3fa769d5808616398fc3c8e2a552622f4"),
+    15: ("245037509112a2275fdd6c5cc0a6fa4db935acf07ec959d1607faa7d038d4a3d",
+        "06e1accb633bbef8f1c3af8a48248580f5af2bc437f19ce990d766e11bc627a6"),
+    16: ("884d251715612263c66cb1f7ae61e87d8ac9a81d2935eb89c7147ae25f12bfc9",
+        "ea3e9d579eb42afc4f92021d1f327c16400e1dddcf7065e38036dc155a8c6d18"),
+    17: ("884d251715612263c66cb1f7ae61e87d8ac9a81d2935eb89c7147ae25f12bfc9",
+        "ea3e9d579eb42afc4f92021d1f327c16400e1dddcf7065e38036dc155a8c6d18"),
+}
+NEWEST = max(SCHEMAS)
 
 
 # ---- Hashes -----------------------------------------------------------------------------------
@@ -101,7 +143,7 @@ def next_root(previous, hashes):
     return sha(b"pawl.root.1", previous, *hashes)
 
 
-def define_body(name, version, kind, source_sha, compiled_sha, rights):
+def define_body(name, version, kind, source_sha, compiled_sha, rights=None):
     return json.dumps(
         {"name": name, "version": version, "kind": kind, "source": source_sha.hex(),
          "compiled": compiled_sha.hex(), **({} if rights is None else {"rights": rights})},
@@ -129,6 +171,30 @@ def effects_of(body):
         if not TRACE.fullmatch(trace):
             raise ValueError(f"{trace!r} is no traceparent")
     return effects
+
+
+def raw_items(text):
+    """The items of a JSON array, each as it is written: values of waits are compared by their bytes."""
+    decoder, items, at = json.JSONDecoder(), [], 1
+    while True:
+        while text[at] in " \t\r\n,":
+            at += 1
+        if text[at] == "]":
+            return items
+        end = decoder.raw_decode(text, at)[1]
+        items.append(text[at:end])
+        at = end
+
+
+def awaited_values(body):
+    """[VALUE] of the await effects of a body, in their order; None where there is none."""
+    values = []
+    for item in raw_items(body.decode()) if b'"await"' in (body or b"") else []:
+        if item.startswith("["):
+            parts = raw_items(item)
+            if parts and json.loads(parts[0]) == "await":
+                values.append(parts[3].encode() if len(parts) > 3 else None)
+    return values
 
 
 # ---- What is wrong ----------------------------------------------------------------------------
@@ -177,7 +243,8 @@ class Definition:
     """A definition's row, checked against its texts."""
 
     def __init__(self, row, sources):
-        (self.id, name, version, kind, source, compiled, compiled_sha, compiler) = row
+        (self.id, name, version, kind, source, compiled, compiled_sha, compiler, self.created_at) = row
+        self.compiler = compiler
         self.name = optional_bytes(name, "its name")
         self.version = number_in(version, "its version", high=0xFFFFFFFF)
         self.kind = KINDS.get(kind)
@@ -268,14 +335,20 @@ class Chain:
         else:
             self.later[self.pos] = here
 
-    def apply(self, effect):
+    def apply(self, effect, value=None):
+        """What an effect leaves behind; `value`: an await's, as it is written."""
         word, *rest = long_form(effect)
         if word == "step":
             ordinal, plan, attempt, status = rest if len(rest) > 2 else (*rest, 1, "ready")
-            self.steps[ordinal] = (plan, attempt, STATUSES[status])
-        elif word in ("ready", "run"):
-            plan, attempt, _ = self.steps[rest[0]]
-            self.steps[rest[0]] = (plan, attempt, READY if word == "ready" else RUNNING)
+            self.steps[ordinal] = (plan, attempt, STATUSES[status], None, 0)
+        elif word == "ready":
+            self.steps[rest[0]] = (*self.steps[rest[0]][:2], READY, None, 0)
+        elif word == "run":
+            ordinal, *lease = rest
+            length, digest = lease or (0, None)
+            if lease and not (isinstance(length, int) and length > 0 and re.fullmatch("[0-9a-f]{40}", digest)):
+                raise ValueError(f"{lease!r} is no lease")
+            self.steps[ordinal] = (*self.steps[ordinal][:2], RUNNING, digest and digest.encode(), length)
         elif word == "end":
             self.steps.pop(rest[0], None)
             self.timers = {k: v for k, v in self.timers.items() if k[0] != rest[0]}
@@ -287,7 +360,7 @@ class Chain:
         elif word == "disarm":
             self.timers.pop((rest[1], rest[0].encode()), None)
         elif word == "await":
-            self.waits[rest[1], rest[0].encode()] = json.dumps(rest[2]) if len(rest) > 2 else None
+            self.waits[rest[1], rest[0].encode()] = value
         elif word == "leave":
             self.waits.pop((rest[1], rest[0].encode()), None)
         elif word == "spawn":
@@ -323,6 +396,11 @@ class Store:
         self.imported, self.imported_at = 0, None  # records of another store still to come
         self.kept = {}  # (what, id) -> (due, pos) of tokens and alarms in force
         self.keys = {}  # key id -> (at, pos) of its last record
+        self.gone = {}    # commitment of a value without bytes -> position of the last record that uses it
+        self.erased = {}  # commitment -> position of the last erase record that names it
+        self.references = set()  # values that are actors or subjects
+        self.where = 0  # the position of the record that is looked at
+        self.foreign = []  # (type, name, table) of what is the host's
 
     def one(self, sql, *args):
         row = self.db.execute(sql, args).fetchone()
@@ -330,6 +408,7 @@ class Store:
 
     def verify(self):
         self.check_header()
+        self.check_schema()
         self.check_file()
         self.check_values()
         self.check_sources()
@@ -346,6 +425,8 @@ class Store:
         self.check_keys()
         self.check_kept()
         self.check_named_sources()
+        self.check_erased()
+        self.check_interned()
 
     def check_header(self):
         """The numbers of the file, or of a guest in a host's file: pawl_meta has its schema."""
@@ -354,7 +435,8 @@ class Store:
             version = self.one("PRAGMA user_version")
             views = self.one("SELECT count(*) FROM sqlite_schema WHERE type = 'view'"
                              " AND name LIKE 'pawl\\_%' ESCAPE '\\'")
-            if application_id != APPLICATION_ID:
+            self.is_hosted = application_id != APPLICATION_ID
+            if self.is_hosted:
                 version = self.guest_schema()
         except sqlite3.DatabaseError as error:
             raise Unknown(f"the file is no pawl store: {error}") from error
@@ -369,8 +451,29 @@ class Store:
             return None
         return self.one("SELECT value FROM pawl_meta WHERE key = 'schema'")
 
+    def check_schema(self):
+        """Our tables, indexes and views are those of the migrations; on none of them is a trigger."""
+        digest = hashlib.sha256()
+        for kind, name, table, sql in self.db.execute(
+                "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name"):
+            owner = (table if kind == b"trigger" else name).lower()
+            if not owner.startswith(b"pawl_") and (self.is_hosted or owner not in SEED_VIEWS):
+                self.foreign.append((kind.decode(), name.decode(), table.decode()))
+                continue
+            if kind == b"trigger":
+                raise Bad(f"the schema: trigger {name.decode()} stands on {table.decode()}")
+            digest.update(b"".join(part + b"\0" for part in (kind, name, table, sql)))
+        if digest.hexdigest() != SCHEMAS[self.schema][int(self.is_hosted)]:
+            raise Bad(f"the schema: its tables, indexes and views are not those of migration {self.schema}")
+
     def check_file(self):
         meta = dict(self.db.execute("SELECT key, value FROM pawl_meta"))
+        known = META_KEYS | ({b"schema"} if self.is_hosted else set())
+        if self.schema < CREATED:
+            known |= {b"created_at"}
+        for key in meta:
+            if key not in known:
+                raise Bad(f"pawl_meta has a row that is none of its: {key!r}")
         if meta.get(b"format") != 1:
             raise Bad(f"the format is {meta.get(b'format')!r}, not 1")
         self.root = first_root(bytes_in(meta.get(b"store_id"), "the store_id", 16))
@@ -391,6 +494,8 @@ class Store:
                     if found != commitment:
                         raise Bad("it does not match its commitment")
                 self.commitments[id_] = bytes_in(commitment, "its commitment", 32)
+                if data is None:
+                    self.gone.setdefault(commitment, 0)
             except Bad as bad:
                 self.commitments[id_] = Bad(f"value {id_}: {bad.what}")
 
@@ -403,6 +508,8 @@ class Store:
             raise Bad(f"{name} is value {id_}, which is missing")
         if isinstance(found, Bad):
             raise Bad(found.what)
+        if found in self.gone:
+            self.gone[found] = self.where
         return found
 
     def check_sources(self):
@@ -420,7 +527,7 @@ class Store:
 
     def check_definitions(self):
         for row in self.db.execute(
-                "SELECT id, name, version, kind, source, compiled, compiled_sha256, compiler"
+                "SELECT id, name, version, kind, source, compiled, compiled_sha256, compiler, created_at"
                 " FROM pawl_definition ORDER BY id"):
             try:
                 found = Definition(row, self.sources)
@@ -493,6 +600,9 @@ class Store:
         if definition not in self.definitions:
             raise Bad(f"definition {definition} is missing")
         found = self.definitions[definition]
+        if not found.name and not found.is_defined:
+            self.begin_definition(found, record)
+        self.references.add(number_in(subject, "its subject"))
         test = number_in(test, "test", high=1)
         self.chains[number] = Chain(number, id_text, found, test)
         return creation_body(
@@ -542,6 +652,8 @@ class Store:
         if record["fired"] is None:
             record["fired"] = record["at"]
         record["fired"] = number_in(record["fired"], "fired", low=-(1 << 63))
+        self.where = record["pos"]
+        self.references.add(record["actor"])
         previous_at = self.check_time(record, previous_at)
         body = optional_bytes(record["body"], "body")
         if record["what"] == CREATE:
@@ -636,6 +748,8 @@ class Store:
             self.check_define(record, body)
         if what in (ALARM, TOKEN):
             self.note_kept(record, body)
+        if what == ERASE:
+            self.note_erase(record, body)
         if what in (PAUSE, RESUME):
             self.check_pause(chain, record)
         if what == RIGHTS:
@@ -698,6 +812,35 @@ class Store:
             raise Bad("an alarm is firing that is not in force, or fires a second time")
         self.kept[what] = (due, pos, record["at"])
 
+    def note_erase(self, record, body):
+        try:
+            values = json.loads(body or b"")["values"]
+            if not values or not isinstance(values, list):
+                raise ValueError("it names no values")
+            for text in values:
+                if not re.fullmatch("[0-9a-f]{64}", text):
+                    raise ValueError(f"{text!r} is no commitment")
+                self.erased[bytes.fromhex(text)] = record["pos"]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise Bad(f"an erase record can't be read: {error}") from error
+
+    def check_erased(self):
+        """A value without bytes is named by an erase record, behind every record that uses it."""
+        for commitment, used in self.gone.items():
+            if self.erased.get(commitment, 0) <= used:
+                raise Bad("a value that this record names has no bytes, and no erase record behind it says so"
+                          if used else "a value has no bytes, and no erase record says so", used)
+
+    def check_interned(self):
+        """Of the values with the same bytes that are actors or subjects the first is interned, and no other."""
+        first = set()
+        for id_, data, interned in self.db.execute("SELECT id, bytes, interned FROM pawl_value ORDER BY id"):
+            wanted = id_ in self.references and data is not None and data not in first
+            if wanted:
+                first.add(data)
+            if interned not in ((None, 0) if not wanted else (1,)):
+                raise Bad(f"value {id_} is {'not ' if wanted else ''}found by its bytes (interned)")
+
     def check_kept(self):
         firing = "firing" if self.schema >= FIRING else "NULL"
         rows = {} if self.schema < KEPT else {
@@ -751,7 +894,12 @@ class Store:
             raise Bad(f"definition {found.id} is not the one that was put here")
         if found.is_defined:
             raise Bad(f"definition {found.id} was put before")
+        self.begin_definition(found, record)
+
+    def begin_definition(self, found, record):
         found.is_defined = True
+        if self.schema >= CREATED and found.created_at != record["at"]:
+            raise Bad(f"the row of definition {found.id} says another time than the record it began with")
 
     def advance(self, chain, record, body):
         chain.pos, chain.seq, chain.hash = record["pos"], record["seq"], record["hash"]
@@ -783,9 +931,11 @@ class Store:
     @staticmethod
     def apply_effects(chain, body):
         try:
+            values = iter(awaited_values(body))
             for effect in effects_of(body):
-                chain.apply(effect)
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError,
+                is_wait = isinstance(effect, list) and effect[:1] == ["await"]
+                chain.apply(effect, next(values) if is_wait else None)
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, StopIteration,
                 RecursionError) as error:
             raise Bad(f"its effects can't be applied: {error!r}") from error
 
@@ -851,23 +1001,33 @@ class Store:
         for number in rows:
             raise Bad(f"a label row belongs to no instance ({number})")
 
+    def known_lease(self, inst, ordinal, row):
+        """Before compiler 2 entries told nothing of leases: there a running step may have its token."""
+        chain = self.chains.get(inst)
+        wanted = chain and chain.steps.get(ordinal)
+        if (wanted and chain.definition.compiler < LEASE_COMPILER and wanted[3] is None and row[2] == RUNNING
+                and row[3] is not None and len(row[3]) == 32 and row[4] > 0):
+            return (*row[:3], None, 0)
+        return row
+
     def check_live(self):
         def small(value):
             return number_in(value, "a live row's column", high=0xFFFFFFFF)
 
         steps, timers, waits, children = {}, {}, {}, {}
-        for inst, ordinal, plan, attempt, status in self.db.execute(
-                "SELECT inst, ord, plan, attempt, status FROM pawl_step"):
-            row = small(plan), small(attempt), small(status)
-            steps.setdefault(inst, {})[small(ordinal)] = row
+        lease_columns = "lease, lease_ms" if self.schema >= LEASES else "NULL, NULL"
+        for inst, ordinal, plan, attempt, status, lease, length in self.db.execute(
+                f"SELECT inst, ord, plan, attempt, status, {lease_columns} FROM pawl_step"):
+            row = (small(plan), small(attempt), small(status), optional_bytes(lease, "a lease"),
+                   number_in(length, "a lease's length"))
+            steps.setdefault(inst, {})[small(ordinal)] = self.known_lease(inst, small(ordinal), row)
         for inst, ordinal, name, due, test in self.db.execute(
                 "SELECT inst, ord, name, due, test FROM pawl_timer"):
             timers.setdefault(inst, {})[small(ordinal), name] = (due, small(test))
         column = "value" if self.schema >= FAMILY else "NULL"
         for inst, ordinal, name, value in self.db.execute(
                 f"SELECT inst, ord, name, {column} FROM pawl_wait"):
-            text = None if value is None else json.dumps(json.loads(value))
-            waits.setdefault(inst, {})[small(ordinal), name] = text
+            waits.setdefault(inst, {})[small(ordinal), name] = optional_bytes(value, "a wait's value")
         for inst, ordinal, child, abandon, ended in [] if self.schema < FAMILY else self.db.execute(
                 "SELECT inst, ord, child, abandon, ended FROM pawl_child"):
             found = self.chains.get(child)
@@ -908,9 +1068,14 @@ def report(path):
     except Exception as error:  # damage shows in more ways than sqlite3.Error
         at = store.last_pos + 1 if store else 0
         bad = Bad(f"the store can't be read: {error}", at)
+    finally:
+        if store:
+            store.db.close()
     out = {"valid": bad is None, "records": store.records if store else 0,
            "entries": store.entries if store else 0,
            "instances": len(store.chains) - 1 if store else 0}
+    if store and store.foreign:
+        out["foreign"] = [dict(zip(("type", "name", "table"), object_)) for object_ in store.foreign]
     if not bad:
         out["root"] = store.root.hex()
     else:

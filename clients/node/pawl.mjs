@@ -802,14 +802,14 @@ export class Pawl extends Calls {
     }
 
     /** What the store is: versions, records, clock, what is overdue.
-     * @returns {Promise<{version: string, sqlite: string|null, format: string|null, migrations: string|null, records: number, rows_behind: number, instances: number, definitions: number, wal_bytes: number, now: Time, last_record_at: Time|null, test_clock: boolean, timers_overdue: number, oldest_overdue: Time|null}>} */
+     * @returns {Promise<{version: string, sqlite: string|null, format: string|null, migrations: string|null, records: number, rows_behind: number, instances: number, definitions: number, wal_bytes: number, now: Time, last_record_at: Time|null, test_clock: boolean, timers_overdue: number, oldest_overdue: Time|null, schema_fault: string|null}>} */
     storeInfo() {
         return this._call("GET", "/v1/info", {}, {}, undefined, {});
     }
 
     /** Check every record of the store, or every instance of a definition.
      * @param {{definition?: Reference}} [more]
-     * @returns {Promise<{valid?: boolean, records: number, entries: number, instances: number, root?: Hash, first_bad?: number, what?: string, instance_id?: Id, position?: number, stopped_at?: number, last?: number, resumed_at?: number, not_resumed?: string}>} */
+     * @returns {Promise<{valid?: boolean, records: number, entries: number, instances: number, root?: Hash, first_bad?: number, what?: string, instance_id?: Id, position?: number, stopped_at?: number, last?: number, resumed_at?: number, not_resumed?: string, foreign?: any}>} */
     storeVerify(more = {}) {
         return this._call("POST", "/v1/verify", {}, {}, {definition: more.definition}, {});
     }

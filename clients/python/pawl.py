@@ -901,6 +901,7 @@ class StoreInfoAnswer(TypedDict):
     test_clock: bool
     timers_overdue: int
     oldest_overdue: Time | None
+    schema_fault: str | None
 
 
 class StoreVerifyAnswer(TypedDict):
@@ -917,6 +918,7 @@ class StoreVerifyAnswer(TypedDict):
     last: NotRequired[int]
     resumed_at: NotRequired[int]
     not_resumed: NotRequired[str]
+    foreign: NotRequired[Any]
 
 
 class HealthGetAnswer(TypedDict):

@@ -119,6 +119,23 @@ static pawl_status check_counts(struct import *import)
     return PAWL_OK;
 }
 
+/* Who takes bytes out of a file does not thereby say that they were erased. */
+static pawl_status check_erased(struct import *import)
+{
+    char hex[2 * SHA_SIZE + 1];
+
+    for (uint32_t i = 0; i < import->value_count; i++) {
+        if (import->values[i].bytes.data || import->values[i].is_named)
+            continue;
+        sha_hex(import->values[i].commitment, SHA_SIZE, hex);
+        return scope_fail(import->scope, PAWL_INVALID_REQUEST,
+                          "value %s: expected its bytes, or an `erased` line that names it, found "
+                          "neither",
+                          hex);
+    }
+    return PAWL_OK;
+}
+
 /* ---- Verified in memory ---- */
 
 static pawl_status put(struct import *import, struct store *store, struct scope *scope,
@@ -193,6 +210,8 @@ pawl_status import_finish(struct import *import, struct buf *out)
     uint32_t there = 0;
     pawl_status status = check_counts(import);
 
+    if (status == PAWL_OK)
+        status = check_erased(import);
     if (status == PAWL_OK)
         status = try_in_memory(import);
     if (status == PAWL_OK)

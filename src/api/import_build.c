@@ -5,9 +5,24 @@
 #include "model/rights.h"
 #include <stdlib.h>
 
-static const char store_id_text[] = "00000000000000000000000000";
-
 /* ---- Definitions: each is known by its name and version, or, inline, by its text ---- */
+
+static bool is_needed(const struct import *import, const struct carried_definition *definition)
+{
+    for (uint32_t i = 0; i < import->instance_count; i++)
+        if (!import->instances[i].is_there &&
+            &import->definitions[import->instances[i].definition] == definition)
+            return true;
+    return false;
+}
+
+/* An inline definition begins with the first instance of it. */
+static void begin_inline(struct building *b, uint32_t id, int64_t at_ms)
+{
+    for (uint32_t i = 0; i < b->definition_count; i++)
+        if (b->definitions[i].id == id && b->definitions[i].created_at_ms == INT64_MIN)
+            b->definitions[i].created_at_ms = at_ms;
+}
 
 static pawl_status find_known(struct building *b, struct carried_definition *definition)
 {
@@ -18,7 +33,10 @@ static pawl_status find_known(struct building *b, struct carried_definition *def
 
     definition->is_there = status == PAWL_OK;
     if (status == PAWL_NOT_KNOWN) {
+        if (!row->name.data && !is_needed(b->import, definition))
+            return PAWL_OK;
         row->id = b->tip->last_definition + b->definition_count + 1;
+        row->created_at_ms = row->name.data ? b->now_ms : INT64_MIN; /* inline: not known yet */
         b->definitions[b->definition_count++] = *row;
         return PAWL_OK;
     }
@@ -52,6 +70,7 @@ static void add_value(struct building *b, const struct carried_value *carried)
                              .interned = carried->interned };
     memcpy(value->commitment, carried->commitment, SHA_SIZE);
     memcpy(value->salt, carried->salt, SALT_SIZE);
+    b->erased_count += !carried->bytes.data;
     if (value->interned && store_find_value(b->store, b->scope, value->bytes, &known) == PAWL_OK)
         value->interned = false;
 }
@@ -65,88 +84,6 @@ static uint64_t value_id(struct building *b, uint64_t place)
         b->value_ids[place - 1] = b->tip->last_value + b->value_count;
     }
     return b->value_ids[place - 1];
-}
-
-static struct record *next_record(struct building *b)
-{
-    struct record *record = &b->records[b->record_count++];
-
-    record->pos = b->tip->pos + b->record_count;
-    return record;
-}
-
-/* A record of this store's own chain. */
-static pawl_status add_own(struct building *b, int32_t what, struct buf *body)
-{
-    struct record *record = next_record(b);
-
-    *record = (struct record){ .pos = record->pos,
-                               .prev = b->store_pos,
-                               .what = what,
-                               .at_ms = b->now_ms,
-                               .fired_at_ms = b->now_ms,
-                               .body = buf_keep(body, &b->scope->arena) };
-    buf_fini(body);
-    if (!record->body.data)
-        return scope_no_memory(b->scope);
-    record_hash(b->import->sha, b->store_hash, store_id_text, record, record->body,
-                &(struct commitments){ 0 }, record->hash);
-    b->store_pos = record->pos;
-    memcpy(b->store_hash, record->hash, SHA_SIZE);
-    return PAWL_OK;
-}
-
-/* A row tells where the rights of a version stand. */
-static pawl_status keep_rights(struct building *b, const struct definition_row *row)
-{
-    struct buf id;
-    str kept;
-
-    buf_init(&id, b->scope->arena.heap, 0);
-    rights_id(&id, row->name, row->version);
-    kept = buf_keep(&id, &b->scope->arena);
-    buf_fini(&id);
-    b->kept[b->kept_count++] = (struct kept_change){
-        .row = { .what = CONTROL_DEFINE, .id = kept, .pos = b->store_pos }, .is_put = true
-    };
-    return kept.data ? PAWL_OK : scope_no_memory(b->scope);
-}
-
-static pawl_status add_define(struct building *b, const struct definition_row *row)
-{
-    char source[2 * SHA_SIZE + 1], compiled[2 * SHA_SIZE + 1];
-    struct buf body;
-    pawl_status status;
-
-    sha_hex(row->source_sha, SHA_SIZE, source);
-    sha_hex(row->compiled_sha, SHA_SIZE, compiled);
-    buf_init(&body, b->scope->arena.heap, LIMIT_TEXT);
-    json_open(&body, '{');
-    json_key(&body, "name");
-    json_str(&body, row->name);
-    json_key(&body, "version");
-    json_u64(&body, row->version);
-    json_key(&body, "kind");
-    json_text(&body, definition_kind_name((enum definition_kind)row->kind));
-    json_key(&body, "source");
-    json_text(&body, source);
-    json_key(&body, "compiled");
-    json_text(&body, compiled);
-    rights_member(&body, row->rights);
-    json_close(&body, '}');
-    status = add_own(b, CONTROL_DEFINE, &body);
-    return status == PAWL_OK && row->rights.data ? keep_rights(b, row) : status;
-}
-
-/* Before the records of another store: how many there are; behind them: 0, so that the log ends
- * with a time of its own. */
-static pawl_status add_import(struct building *b, uint32_t count)
-{
-    struct buf body;
-
-    buf_init(&body, b->scope->arena.heap, LIMIT_TEXT);
-    buf_fmt(&body, "{\"records\":%u}", count);
-    return add_own(b, CONTROL_IMPORT, &body);
 }
 
 static void creation_of(const struct building *b, const struct carried_instance *instance,
@@ -227,7 +164,7 @@ static pawl_status add_record(struct building *b, const struct carried_record *c
 {
     struct carried_instance *instance = &b->import->instances[carried->instance];
     const struct record *given = &carried->record;
-    struct record *record = next_record(b);
+    struct record *record = import_next_record(b);
     uint64_t pos = record->pos;
     pawl_status status;
 
@@ -244,6 +181,7 @@ static pawl_status add_record(struct building *b, const struct carried_record *c
         *row = instance->row;
         row->definition = b->import->definitions[instance->definition].row.id;
         row->created_pos = pos;
+        begin_inline(b, row->definition, given->at_ms);
         row->creator = value_id(b, row->creator);
         row->subject = value_id(b, row->subject);
         row->input = value_id(b, row->input);
@@ -302,7 +240,7 @@ static bool make_room(struct building *b)
 {
     const struct import *import = b->import;
     struct arena *arena = &b->scope->arena;
-    uint32_t records = import->record_count + import->definition_count + 2;
+    uint32_t records = import->record_count + import->definition_count + 3;
 
     b->records = ARENA_ARRAY(arena, struct record, records);
     b->keys = ARENA_ARRAY(arena, struct key_row, records);
@@ -342,7 +280,7 @@ static pawl_status add_definitions(struct building *b)
         status = find_known(b, &import->definitions[i]);
         if (status == PAWL_OK && !import->definitions[i].is_there &&
             import->definitions[i].row.name.data)
-            status = add_define(b, &import->definitions[i].row);
+            status = import_add_define(b, &import->definitions[i].row);
     }
     return status;
 }
@@ -367,11 +305,13 @@ static pawl_status add_records(struct building *b)
     }
     if (count == 0)
         return PAWL_OK;
-    status = add_import(b, count);
+    status = import_add_begin(b, count);
     for (uint32_t i = 0; status == PAWL_OK && i < import->record_count; i++)
         if (is_wanted(import, &import->records[i]))
             status = add_record(b, &import->records[i]);
-    return status == PAWL_OK ? add_import(b, 0) : status;
+    if (status == PAWL_OK)
+        status = import_add_begin(b, 0);
+    return status == PAWL_OK ? import_add_erase(b) : status;
 }
 
 static void forget_chains(struct import *import)

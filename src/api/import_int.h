@@ -14,6 +14,7 @@ struct carried_value {
     uint8_t commitment[SHA_SIZE], salt[SALT_SIZE];
     str bytes; /* data NULL: erased */
     bool interned;
+    bool is_named; /* erased: the file says so */
 };
 
 struct carried_definition {
@@ -67,6 +68,7 @@ struct building {
     struct record *records;
     struct value *values;
     uint64_t *value_ids; /* by place; 0: nothing that is built names it yet */
+    uint32_t erased_count; /* of those that are built */
     struct definition_row *definitions;
     struct instance_row *instances;
     struct head_row *heads;
@@ -84,6 +86,12 @@ struct building {
 /* import_live.c: what this record, the instance's last, changes in live rows. */
 pawl_status import_live(struct building *b, struct carried_instance *instance,
                         const struct record *record);
+
+/* import_own.c: records of the store's own chain. */
+struct record *import_next_record(struct building *b); /* only its position is set */
+pawl_status import_add_define(struct building *b, const struct definition_row *row);
+pawl_status import_add_begin(struct building *b, uint32_t count);
+pawl_status import_add_erase(struct building *b);
 
 /* import_build.c: the commit that puts what is not there into a store that ends at `tip`. INVALID_
  * REQUEST: a hash does not check. The texts are the import's; rows live in `scope`. */

@@ -47,8 +47,9 @@ static void add_effect(struct building *b, const struct carried_instance *instan
                       .status = is_new                         ? effect->status
                                 : effect->kind == EFFECT_READY ? STEP_READY
                                                                : STEP_RUNNING,
-                      .name = effect->kind == EFFECT_RUN ? STR_NONE : effect->name,
-                      .due_at_ms = effect->due_at_ms,
+                      .name = effect->kind == EFFECT_RUN ? effect->lease : effect->name,
+                      .due_at_ms =
+                          effect->kind == EFFECT_RUN ? effect->lease_ms : effect->due_at_ms,
                       .value = effect->kind == EFFECT_AWAIT ? effect->state : STR_NONE,
                       .test = instance->row.test,
                   });

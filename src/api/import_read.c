@@ -356,6 +356,21 @@ static pawl_status read_record(struct import *import, const struct node *node)
     return PAWL_OK;
 }
 
+/* What of the values before was erased: one without bytes that is not named here is not taken. */
+static pawl_status read_erased(struct import *import, const struct node *list)
+{
+    uint8_t commitment[SHA_SIZE];
+
+    for (const struct node *item = list->first; item; item = item->next) {
+        if (item->kind != NODE_STRING || !read_hex(item->text, commitment, SHA_SIZE))
+            return bad(import, "a list of commitments");
+        for (uint32_t i = 0; i < import->value_count; i++)
+            if (memcmp(import->values[i].commitment, commitment, SHA_SIZE) == 0)
+                import->values[i].is_named = true;
+    }
+    return PAWL_OK;
+}
+
 pawl_status import_line(struct import *import, str line)
 {
     struct scope *scope = import->scope;
@@ -374,6 +389,8 @@ pawl_status import_line(struct import *import, str line)
         return read_instance(import, inner);
     if ((inner = node_find(node, "record")))
         return read_record(import, inner);
+    if ((inner = node_find(node, "erased")))
+        return read_erased(import, inner);
     if (str_is(text_of(node, "pawl"), "export") && import->line == 1)
         return PAWL_OK;
     return scope_fail(scope, PAWL_INVALID_REQUEST,

@@ -2,6 +2,7 @@
  * covers, so that another store can hold the same records (docs/format.md, "Export files"). */
 #include "api/ops_int.h"
 #include "base/limits.h"
+#include "evidence/evidence.h"
 #include "model/rights.h"
 
 static void put_hex(struct buf *out, const char *key, const uint8_t *bytes, size_t size)
@@ -104,7 +105,16 @@ struct exporting {
     const char *id;
     uint64_t *positions; /* of its records, the last first */
     uint64_t count;
+    struct buf erased; /* the commitments of values without bytes, as JSON */
 };
+
+static void note_erased(struct exporting *work, const struct value *value)
+{
+    char hex[2 * SHA_SIZE + 1];
+
+    sha_hex(value->commitment, SHA_SIZE, hex);
+    json_text(&work->erased, hex);
+}
 
 static pawl_status put_value(struct exporting *work, const char *key, uint64_t id)
 {
@@ -122,6 +132,8 @@ static pawl_status put_value(struct exporting *work, const char *key, uint64_t i
     if (value.bytes.data) {
         put_hex(work->out, "salt", value.salt, SALT_SIZE);
         put_bytes(work->out, "text", "hex", value.bytes);
+    } else {
+        note_erased(work, &value);
     }
     if (value.interned) {
         json_key(work->out, "interned");
@@ -245,6 +257,27 @@ static pawl_status print_records(struct exporting *work)
     return status;
 }
 
+/* Values without bytes go with a line that says so: if this log does say so. */
+static pawl_status print_erased(struct exporting *work, uint64_t number)
+{
+    struct verify_request request = { .instance = number };
+    struct verify_report report;
+    pawl_status status;
+
+    if (work->erased.size == 0)
+        return PAWL_OK;
+    if (work->erased.failed)
+        return scope_no_memory(work->call->scope);
+    status = verify_run(work->store, engine_heap(op_engine(work->call)), &request, &report,
+                        &work->call->scope->error);
+    if (status == PAWL_OK && !report.valid)
+        return scope_fail(work->call->scope, PAWL_STORAGE_FAILURE,
+                          "instance %.26s can't be exported: %.200s; look with pawl verify",
+                          work->id, report.what);
+    buf_fmt(work->out, "{\"erased\":[%.*s]}\n", STR_ARG(buf_view(&work->erased)));
+    return status;
+}
+
 pawl_status op_instance_export(struct op_call *call, struct buf *out)
 {
     struct exporting work = { .call = call,
@@ -270,6 +303,12 @@ pawl_status op_instance_export(struct op_call *call, struct buf *out)
         return status;
     call->content_type = "application/x-ndjson";
     print_definition(&definition, out);
+    buf_init(&work.erased, engine_heap(op_engine(call)), LIMIT_SCOPE);
     status = print_row(&work, &row, &definition);
-    return status == PAWL_OK ? print_records(&work) : status;
+    if (status == PAWL_OK)
+        status = print_records(&work);
+    if (status == PAWL_OK)
+        status = print_erased(&work, number);
+    buf_fini(&work.erased);
+    return status;
 }

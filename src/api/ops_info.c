@@ -51,6 +51,34 @@ static pawl_status print_overdue(const struct op_call *call, int64_t now_ms, str
     return status;
 }
 
+/* The first table, index, view or trigger that is not as it should be, in words. */
+static pawl_status take_fault(void *context, enum object_verdict verdict, str type, str name,
+                              str table)
+{
+    struct buf *out = context;
+
+    (void)table;
+    if (verdict != OBJECT_FOREIGN && out->size == 0)
+        buf_fmt(out, "%.*s %.*s %s", STR_ARG(type), STR_ARG(name),
+                verdict == OBJECT_MISSING   ? "is missing"
+                : verdict == OBJECT_TRIGGER ? "stands on a table of pawl's"
+                                            : "is not the one that the migrations make");
+    return PAWL_OK;
+}
+
+static pawl_status print_schema_fault(const struct op_call *call, struct buf *out)
+{
+    struct buf fault;
+    pawl_status status;
+
+    buf_init(&fault, call->scope->arena.heap, LIMIT_TEXT);
+    status = store_objects(engine_store(op_engine(call)), call->scope, take_fault, &fault);
+    json_key(out, "schema_fault");
+    json_str(out, fault.size > 0 ? buf_view(&fault) : STR_NONE);
+    buf_fini(&fault);
+    return status;
+}
+
 pawl_status op_store_info(struct op_call *call, struct buf *out)
 {
     struct engine *engine = op_engine(call);
@@ -81,6 +109,8 @@ pawl_status op_store_info(struct op_call *call, struct buf *out)
     json_key(out, "test_clock");
     json_bool(out, engine_has_test_clock(engine));
     status = print_overdue(call, now_ms, out);
+    if (status == PAWL_OK)
+        status = print_schema_fault(call, out);
     json_close(out, '}');
     return status;
 }

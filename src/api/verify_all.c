@@ -3,6 +3,7 @@
  * Checking is evidence's; that flows are decided again comes from here: it alone knows both. */
 #include "api/verify_all.h"
 #include "api/ops_int.h"
+#include "base/limits.h"
 #include "evidence/evidence.h"
 #include "flow/flow.h"
 
@@ -39,7 +40,8 @@ static void put_resumed(const struct verify_report *report, struct buf *out)
         put_text(out, "not_resumed", report->not_resumed);
 }
 
-static void put_report(const struct verify_report *report, bool is_whole, struct buf *out)
+static void put_report(const struct verify_report *report, bool is_whole, str foreign,
+                       struct buf *out)
 {
     char root[2 * SHA_SIZE + 1];
 
@@ -61,7 +63,34 @@ static void put_report(const struct verify_report *report, bool is_whole, struct
         put_text(out, "root", root);
     }
     put_resumed(report, out);
+    if (foreign.size > 0) {
+        json_key(out, "foreign");
+        json_open(out, '[');
+        json_raw(out, foreign);
+        json_close(out, ']');
+    }
     json_close(out, '}');
+}
+
+/* ---- what is the host's ---- */
+
+struct telling {
+    struct verify_options options;
+    struct buf foreign; /* a list of objects, as JSON */
+};
+
+static void list_foreign(void *context, str type, str name, str table)
+{
+    struct telling *telling = context;
+
+    json_open(&telling->foreign, '{');
+    json_key(&telling->foreign, "type");
+    json_str(&telling->foreign, type);
+    json_key(&telling->foreign, "name");
+    json_str(&telling->foreign, name);
+    json_key(&telling->foreign, "table");
+    json_str(&telling->foreign, table);
+    json_close(&telling->foreign, '}');
 }
 
 /* ---- many instances ---- */
@@ -71,14 +100,14 @@ static bool tell(void *context, enum verify_part part, uint64_t done, uint64_t a
     static const char *const words[] = {
         [VERIFY_RECORDS] = "records", [VERIFY_INSTANCES] = "instances", [VERIFY_VALUES] = "values"
     };
-    const struct verify_options *options = context;
+    const struct verify_options *options = &((const struct telling *)context)->options;
 
     return !options->progress || options->progress(options->context, words[part], done, all);
 }
 
 static void keep(void *context, str place)
 {
-    const struct verify_options *options = context;
+    const struct verify_options *options = &((const struct telling *)context)->options;
 
     options->keep(options->context, place);
 }
@@ -101,23 +130,26 @@ static pawl_status ask_definition(str reference, struct verify_request *request,
 pawl_status verify_all(pawl *p, const struct verify_options *options, struct buf *out,
                        pawl_error *error)
 {
-    struct verify_options asked = *options;
+    struct telling telling = { .options = *options };
     struct verify_report report;
     struct verify_request request = {
         .flows = &flow_behavior,
         .progress = tell,
-        .limit = asked.limit,
-        .place = asked.place,
-        .keep_every = asked.keep_every,
-        .keep = asked.keep ? keep : NULL,
-        .context = &asked,
+        .foreign = list_foreign,
+        .limit = options->limit,
+        .place = options->place,
+        .keep_every = options->keep_every,
+        .keep = options->keep ? keep : NULL,
+        .context = &telling,
     };
-    pawl_status status = ask_definition(asked.definition, &request, error);
+    pawl_status status = ask_definition(options->definition, &request, error);
 
+    buf_init(&telling.foreign, &p->heap, LIMIT_SCOPE);
     if (status == PAWL_OK)
         status = verify_run(engine_store(p->engine), &p->heap, &request, &report, error);
     if (status == PAWL_OK)
-        put_report(&report, !request.definition.data, out);
+        put_report(&report, !request.definition.data, buf_view(&telling.foreign), out);
+    buf_fini(&telling.foreign);
     return status;
 }
 

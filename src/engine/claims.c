@@ -2,7 +2,7 @@
  *
  * A step whose tool is not in this process, and that no claim was waiting for (tickets.c), waits in
  * its tool's queue. A claim takes steps from the queues of its tools and starts them as any other
- * start: an event, an entry, a commit; the token goes into the step's row with it. */
+ * start: an event, an entry, a commit; the token's hash goes into both with it. */
 #include "engine/engine_int.h"
 #include "model/words.h"
 
@@ -113,7 +113,7 @@ void claims_fini(struct engine *engine)
 
 /* ---- Starting what was claimed ---- */
 
-/* The lease goes into the row that the commit writes. */
+/* The lease goes into the entry and the row that the commit writes. */
 void claim_tell(const struct claimed *claim, const struct decision *decision, uint32_t from)
 {
     for (uint32_t d = from; d < decision->count; d++)
@@ -121,7 +121,7 @@ void claim_tell(const struct claimed *claim, const struct decision *decision, ui
             struct effect *effect = &decision->drafts[d].effects.items[e];
 
             if (effect->kind == EFFECT_RUN && effect->ordinal == claim->ordinal) {
-                effect->lease = str_of(claim->token);
+                effect->lease = str_of(claim->lease);
                 effect->lease_ms = claim->lease_ms;
             }
         }
@@ -135,7 +135,7 @@ void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *cl
                            .ordinal = claim->ordinal,
                            .length_ms = claim->lease_ms };
 
-    memcpy(lease.token, claim->token, sizeof lease.token);
+    memcpy(lease.hash, claim->lease, sizeof lease.hash);
     lease_add(engine, &lease);
     claim->instance = instance;
     claim->expires_at_ms = clock_at(engine) + claim->lease_ms;
@@ -221,6 +221,9 @@ void claim_token(struct engine *engine, struct claimed *claimed)
 
     engine->env->random(engine->env, random, sizeof random);
     sha_hex(random, sizeof random, claimed->token);
+    pthread_mutex_lock(&engine->lock);
+    lease_hash(engine, str_of(claimed->token), claimed->lease);
+    pthread_mutex_unlock(&engine->lock);
 }
 
 /* Steps that are waiting, taken out of their queues. */

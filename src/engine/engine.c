@@ -78,6 +78,7 @@ static bool init_parts(struct engine *engine)
     engine->bell = -1;
     engine->health = health_new(engine->heap);
     engine->sha = sha_new(engine->heap);
+    engine->lease_sha = sha_new(engine->heap);
     engine->toolbox =
         toolbox_new(&(struct toolbox_options){ .heap = engine->heap,
                                                .env = engine->env,
@@ -85,8 +86,8 @@ static bool init_parts(struct engine *engine)
                                                .log = engine->options.log,
                                                .log_context = engine->options.log_context });
     return heads_init(&engine->heads, engine->heap) &&
-           intern_init(&engine->interned, engine->heap) && engine->sha && engine->toolbox &&
-           engine->health;
+           intern_init(&engine->interned, engine->heap) && engine->sha && engine->lease_sha &&
+           engine->toolbox && engine->health;
 }
 
 static void free_parts(struct engine *engine)
@@ -106,6 +107,7 @@ static void free_parts(struct engine *engine)
     batch_fini(&engine->batch);
     scope_fini(&engine->scope);
     sha_free(engine->sha);
+    sha_free(engine->lease_sha);
     health_free(engine->health);
     pthread_cond_destroy(&engine->work);
     pthread_cond_destroy(&engine->tools);

@@ -300,6 +300,7 @@ bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, st
 int64_t leases_left_ms(struct engine *engine);
 void leases_expire(struct engine *engine);
 void leases_fini(struct engine *engine);
+void lease_hash(struct engine *engine, str token, char out[LEASE_HASH_SIZE + 1]);
 
 /* claims.c: lock held. */
 bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ordinal);
@@ -311,7 +312,7 @@ bool claims_wait(const struct engine *engine, const struct claim_args *args); /*
 bool claims_insist(struct engine *engine, const struct claim_args *args);
 /* Steps that are left are told to others who wait for them; lock not held. */
 void claims_pass_on(struct engine *engine, const struct claim_args *args);
-/* The lease goes into the row that the commit writes; after it the step is the worker's. */
+/* The lease goes into the entry and the row that the commit writes; after it the step is the worker's. */
 void claim_tell(const struct claimed *claim, const struct decision *decision, uint32_t from);
 void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *claim,
                     struct job *job);

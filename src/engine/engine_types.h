@@ -217,7 +217,7 @@ struct lease {
     uint64_t instance;
     uint32_t ordinal;
     int64_t length_ms, expires_at_ms; /* by the leases' clock */
-    char token[LEASE_TOKEN_SIZE + 1]; /* empty: it runs in this process */
+    char hash[LEASE_HASH_SIZE + 1]; /* of its token; empty: it runs in this process */
 };
 
 /* Ready steps whose tool is not here (claims.c). */
@@ -259,6 +259,7 @@ struct engine {
     struct store *store;
     struct toolbox *toolbox;
     struct sha *sha;    /* the drain's */
+    struct sha *lease_sha; /* under the lock */
     struct scope scope; /* the drain's, emptied after each commit */
 
     pthread_mutex_t lock;

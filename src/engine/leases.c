@@ -1,6 +1,7 @@
 /* leases.c - who works on a step, and until when they have to be heard of.
  *
- * A lease is no history: its token and its length lie in the step's row, its end only here.
+ * Its entry and the step's row tell how long a lease lasts and its token's hash; its end lies only
+ * here, so that a heartbeat writes nothing.
  * After a restart each lease of a remote worker has one full period; what ran inside the
  * process that died is lost (recover.c). A lease whose attempt is over does no harm: its answer
  * and its end are refused by the reducer, so that nobody has to look for it when a step ends.
@@ -91,13 +92,24 @@ void lease_drop(struct engine *engine, uint64_t instance, uint32_t ordinal)
         engine->next_lease_ms = INT64_MAX;
 }
 
-/* Tokens are compared in constant time: they are all that protects an answer. */
-static bool is_token(const struct lease *lease, str token)
+/* Lock held. */
+void lease_hash(struct engine *engine, str token, char out[LEASE_HASH_SIZE + 1])
 {
-    unsigned difference = token.size != LEASE_TOKEN_SIZE || !lease->token[0];
+    uint8_t sha[SHA_SIZE];
 
-    for (size_t i = 0; i < LEASE_TOKEN_SIZE && i < token.size; i++)
-        difference |= (unsigned)(unsigned char)(lease->token[i] ^ token.data[i]);
+    sha_once(engine->lease_sha, token, sha);
+    sha_hex(sha, LEASE_HASH_SIZE / 2, out);
+}
+
+/* Compared in constant time: tokens are all that protects an answer. */
+static bool is_token(struct engine *engine, const struct lease *lease, str token)
+{
+    unsigned difference = token.size != LEASE_TOKEN_SIZE || !lease->hash[0];
+    char hash[LEASE_HASH_SIZE + 1];
+
+    lease_hash(engine, token, hash);
+    for (size_t i = 0; i < LEASE_HASH_SIZE; i++)
+        difference |= (unsigned)(unsigned char)(lease->hash[i] ^ hash[i]);
     return difference == 0 || PLANTED(LEASE_UNFENCED);
 }
 
@@ -108,7 +120,7 @@ bool lease_is_held(struct engine *engine, uint64_t instance, uint32_t ordinal, s
 
     pthread_mutex_lock(&engine->lock);
     lease = find(engine, instance, ordinal);
-    held = lease && is_token(lease, token) && lease->expires_at_ms > lease_clock(engine);
+    held = lease && is_token(engine, lease, token) && lease->expires_at_ms > lease_clock(engine);
     pthread_mutex_unlock(&engine->lock);
     return held;
 }
@@ -121,7 +133,7 @@ bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, st
 
     pthread_mutex_lock(&engine->lock);
     lease = find(engine, instance, ordinal);
-    held = lease && is_token(lease, token) && lease->expires_at_ms > lease_clock(engine);
+    held = lease && is_token(engine, lease, token) && lease->expires_at_ms > lease_clock(engine);
     if (held) {
         by_ms = by_ms > 0 ? by_ms : lease->length_ms;
         lease->expires_at_ms = lease_clock(engine) + by_ms;

@@ -96,8 +96,10 @@ static void watch_again(struct engine *engine, uint64_t number, const struct liv
                            .ordinal = step->ordinal,
                            .length_ms = step->lease_ms > 0 ? step->lease_ms : LEASE_DEFAULT_MS };
 
-    if (step->lease.size == LEASE_TOKEN_SIZE)
-        memcpy(lease.token, step->lease.data, LEASE_TOKEN_SIZE);
+    if (step->lease.size == LEASE_HASH_SIZE)
+        memcpy(lease.hash, step->lease.data, LEASE_HASH_SIZE);
+    else if (step->lease.size == LEASE_TOKEN_SIZE) /* written when rows had the token itself */
+        lease_hash(engine, step->lease, lease.hash);
     lease_add(engine, &lease);
 }
 
@@ -127,7 +129,8 @@ static bool post_lost(struct engine *engine, uint64_t number, uint32_t ordinal)
 static bool recover_running(struct engine *engine, uint64_t number, const struct live *live,
                             const struct live_step *step, bool after_death)
 {
-    bool is_elsewhere = step->lease.size == LEASE_TOKEN_SIZE;
+    bool is_elsewhere =
+        step->lease.size == LEASE_HASH_SIZE || step->lease.size == LEASE_TOKEN_SIZE;
 
     if (after_death && !is_elsewhere)
         return post_lost(engine, number, step->ordinal);

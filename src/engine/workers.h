@@ -5,7 +5,6 @@
 
 #include "engine/engine.h"
 
-#define LEASE_TOKEN_SIZE 32
 
 struct claim_args {
     const str *tools;
@@ -21,6 +20,7 @@ struct claimed {
     int64_t lease_ms, expires_at_ms;
     str worker;
     char id[ID_SIZE + 1], token[LEASE_TOKEN_SIZE + 1];
+    char lease[LEASE_HASH_SIZE + 1]; /* the token's hash */
     struct flow_call call; /* lives in the scope */
     str trace;             /* of the request that created the instance; data NULL: none */
     struct job *job;       /* until it is unpacked */

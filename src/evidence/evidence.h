@@ -79,6 +79,8 @@ struct verify_request {
     bool (*progress)(void *context, enum verify_part part, uint64_t done, uint64_t all);
 
     /* The rest is for a whole store. */
+    /* What else lies in the store's database: the host's own, listed and not judged. */
+    void (*foreign)(void *context, str type, str name, str table);
     struct rebuild_report *rebuild; /* if the log is valid: write its rows anew. For an owner. */
     uint64_t limit;      /* stop at the first end of a commit after so many records; 0: none */
     str place;           /* go on from here: what `keep` was given once; data NULL: begin */

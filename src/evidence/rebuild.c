@@ -2,7 +2,7 @@
  *
  * A check has read the log to its end and found nothing wrong with it: what it has folded for each
  * instance is what the rows should be. They are compared, so that it can be told what differed,
- * and then written anew, all of them. Leases are no history: a row that is there keeps its own. */
+ * and then written anew, all of them. */
 #include "base/assert.h"
 #include "evidence/verify_int.h"
 #include <stdio.h>
@@ -108,46 +108,16 @@ static const struct live_step *find_step(const struct live *live, uint32_t ordin
     return NULL;
 }
 
-/* What a broadcast's filter is compared with: the fold keeps no more of it than a digest, so the
- * entry that awaits is looked for, from the last one back. */
-static pawl_status find_awaited(struct rebuilding *work, const struct chain *chain,
-                                const struct live_fact *fact, str *out)
-{
-    struct verify *v = work->v;
-    struct record record = { .prev = chain->pos };
-    pawl_status status = PAWL_OK;
-
-    *out = STR_NONE;
-    while (status == PAWL_OK && record.prev != 0) {
-        struct effect_list effects = { 0 };
-
-        scope_clear(&v->scope);
-        status = store_record(v->store, &v->scope, record.prev, &record);
-        if (status == PAWL_OK && record.what >= 0 && record.body.size > 0)
-            status = effects_read(&v->scope, record.body, &effects);
-        for (uint32_t i = 0; status == PAWL_OK && i < effects.count; i++) {
-            const struct effect *effect = &effects.items[i];
-
-            if (effect->kind != EFFECT_AWAIT || effect->ordinal != fact->ordinal ||
-                !str_eq(effect->name, fact->name))
-                continue;
-            *out = arena_str(&work->arena, effect->state);
-            return work->arena.failed ? scope_no_memory(&v->scope) : PAWL_OK;
-        }
-    }
-    return status;
-}
-
 static pawl_status add_child(struct rebuilding *work, uint64_t number, const struct live_fact *fact)
 {
     const struct verify *v = work->v;
-    uint64_t child = (uint64_t)fact->due_at_ms;
+    uint64_t child = fact->child.number;
     const struct chain *chain = verify_find_chain(work->v, child);
     pawl_status status = add_live(work, (struct live_change){ .kind = LIVE_CHILD_PUT,
                                                               .instance = number,
                                                               .ordinal = fact->ordinal,
                                                               .child = child,
-                                                              .abandon = fact->plan != 0 });
+                                                              .abandon = fact->child.is_abandoned });
 
     if (status == PAWL_OK && chain && v->rules[chain->rules].terminal[chain->state] != TERMINAL_NOT)
         status =
@@ -155,54 +125,57 @@ static pawl_status add_child(struct rebuilding *work, uint64_t number, const str
     return status;
 }
 
-static pawl_status add_step(struct rebuilding *work, uint64_t number, const struct live_fact *fact,
-                            const struct live *there)
+/* A lease that no entry tells of, as before compiler 2, is kept as it is. */
+static pawl_status add_step(struct rebuilding *work, const struct chain *chain,
+                            const struct live_fact *fact, const struct live *there)
 {
+    uint32_t compiler = work->v->rules[chain->rules].compiler;
     const struct live_step *step = find_step(there, fact->ordinal);
     struct live_change change = { .kind = LIVE_STEP_PUT,
-                                  .instance = number,
+                                  .instance = chain->number,
                                   .ordinal = fact->ordinal,
-                                  .plan = fact->plan,
-                                  .attempt = fact->attempt,
-                                  .status = fact->status };
+                                  .plan = fact->step.plan,
+                                  .attempt = fact->step.attempt,
+                                  .status = fact->step.status,
+                                  .name = fact->step.lease,
+                                  .due_at_ms = fact->step.lease_ms };
 
-    if (step && fact->status == STEP_RUNNING && step->lease.data) {
+    if (step && !change.name.data && step->lease.size == LEASE_TOKEN_SIZE &&
+        change.status == STEP_RUNNING && compiler < LEASE_COMPILER) {
         change.name = arena_str(&work->arena, step->lease);
         change.due_at_ms = step->lease_ms;
     }
     return work->arena.failed ? scope_no_memory(&work->v->scope) : add_live(work, change);
 }
 
-static pawl_status add_named(struct rebuilding *work, const struct chain *chain,
-                             const struct live_fact *fact, bool is_test)
+static struct live_change named_row(uint64_t number, const struct live_fact *fact, bool is_test)
 {
     bool is_timer = fact->kind == LIVE_TIMER;
-    struct live_change change = { .kind = is_timer ? LIVE_TIMER_PUT : LIVE_WAIT_PUT,
-                                  .instance = chain->number,
-                                  .ordinal = fact->ordinal,
-                                  .name = fact->name,
-                                  .due_at_ms = fact->due_at_ms,
-                                  .test = is_test };
-    pawl_status status = is_timer ? PAWL_OK : find_awaited(work, chain, fact, &change.value);
 
-    return status == PAWL_OK ? add_live(work, change) : status;
+    return (struct live_change){ .kind = is_timer ? LIVE_TIMER_PUT : LIVE_WAIT_PUT,
+                                 .instance = number,
+                                 .ordinal = fact->ordinal,
+                                 .name = fact->name,
+                                 .due_at_ms = is_timer ? fact->timer.due_at_ms : 0,
+                                 .value = is_timer ? STR_NONE : fact->wait.value,
+                                 .test = is_test };
 }
 
-/* Steps first: `there` lives as long as nothing else is read. */
 static pawl_status add_facts(struct rebuilding *work, const struct chain *chain,
                              const struct live *there, bool is_test)
 {
     const struct fold *fold = chain->fold;
     pawl_status status = PAWL_OK;
 
-    for (uint32_t i = 0; status == PAWL_OK && i < fold->count; i++)
-        if (fold->facts[i].kind == LIVE_STEP)
-            status = add_step(work, chain->number, &fold->facts[i], there);
     for (uint32_t i = 0; status == PAWL_OK && i < fold->count; i++) {
-        if (fold->facts[i].kind == LIVE_CHILD)
-            status = add_child(work, chain->number, &fold->facts[i]);
-        else if (fold->facts[i].kind != LIVE_STEP)
-            status = add_named(work, chain, &fold->facts[i], is_test);
+        const struct live_fact *fact = &fold->facts[i];
+
+        if (fact->kind == LIVE_STEP)
+            status = add_step(work, chain, fact, there);
+        else if (fact->kind == LIVE_CHILD)
+            status = add_child(work, chain->number, fact);
+        else
+            status = add_live(work, named_row(chain->number, fact, is_test));
     }
     return status;
 }

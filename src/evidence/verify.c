@@ -274,11 +274,14 @@ static pawl_status verify_whole(struct verify *v)
 {
     static const check_fn checks[] = {
         check_log,       check_tip,         verify_all_definitions,
-        verify_all_rows, verify_all_values, verify_all_keys,
-        verify_all_kept, verify_tables,     NULL,
+        verify_all_rows, verify_all_values, verify_all_erasures,
+        verify_all_keys, verify_all_kept,   verify_schema,
+        verify_tables,   NULL,
     };
-    static const check_fn rebuild[] = { check_log, verify_all_definitions, verify_all_values,
-                                        verify_rebuild, NULL };
+    static const check_fn rebuild[] = {
+        check_log,      verify_all_definitions, verify_all_values, verify_all_erasures,
+        verify_rebuild, NULL
+    };
     pawl_status status = begin(v);
 
     for (const check_fn *check = v->request->rebuild ? rebuild : checks;
@@ -321,10 +324,12 @@ static void verify_close(struct verify *v)
     heap_free(v->heap, v->values, VALUE_CACHE_SIZE * sizeof *v->values);
     heap_free(v->heap, v->replays, REPLAYS_KEPT * sizeof *v->replays);
     heap_free(v->heap, v->checked, v->checked_count * sizeof *v->checked);
+    heap_free(v->heap, v->erasures, v->erasure_capacity * sizeof *v->erasures);
     verify_drop_kept(v);
     heap_free(v->heap, v->keys, v->key_capacity * sizeof *v->keys);
     map_fini(&v->chain_map);
     map_fini(&v->rules_map);
+    map_fini(&v->erasure_map);
     buf_fini(&v->body);
     sha_free(v->sha);
     sha_free(v->root_sha);
@@ -364,6 +369,7 @@ pawl_status verify_run(struct store *store, const struct heap *heap,
     buf_init(&v.body, heap, LIMIT_SCOPE);
     map_init(&v.chain_map, heap);
     map_init(&v.rules_map, heap);
+    map_init(&v.erasure_map, heap);
     status = verify_open(&v);
     if (status == PAWL_OK)
         status = verify_asked(&v);

@@ -84,6 +84,7 @@ static pawl_status keep_rules(struct verify *v, const struct definition_row *row
         .initial = definition->initial,
         .state_count = definition->state_count,
         .transition_count = definition->transition_count,
+        .created_at_ms = row->created_at_ms,
         .name = arena_str(&v->kept, row->name),
     };
     memcpy(rules->source_sha, row->source_sha, SHA_SIZE);
@@ -175,6 +176,16 @@ static pawl_status find_defined(struct verify *v, str body, uint32_t *out_id, st
     return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
 }
 
+/* Its row says when it came to be: with this record. */
+static pawl_status begin_rules(struct verify *v, struct rules *rules, const struct record *record)
+{
+    rules->is_defined = true;
+    if (rules->created_at_ms == record->at_ms)
+        return PAWL_OK;
+    return verify_bad(v, "the row of definition %u says another time than the record it began with",
+                      rules->id);
+}
+
 pawl_status verify_define(struct verify *v, const struct record *record)
 {
     uint32_t id, index;
@@ -195,10 +206,17 @@ pawl_status verify_define(struct verify *v, const struct record *record)
         return verify_bad(v, "definition %u is not the one that was put here", id);
     if (v->rules[index].is_defined)
         return verify_bad(v, "definition %u was put before", id);
-    v->rules[index].is_defined = true;
-    return rights.data ? verify_note_rights(v, record, v->rules[index].name,
-                                            v->rules[index].version)
-                       : PAWL_OK;
+    status = begin_rules(v, &v->rules[index], record);
+    if (status != PAWL_OK || !rights.data)
+        return status;
+    return verify_note_rights(v, record, v->rules[index].name, v->rules[index].version);
+}
+
+pawl_status verify_inline(struct verify *v, uint32_t rules, const struct record *record)
+{
+    if (!v->whole || v->rules[rules].name.size > 0 || v->rules[rules].is_defined)
+        return PAWL_OK;
+    return begin_rules(v, &v->rules[rules], record);
 }
 
 /* ---- the rest ---- */

@@ -108,7 +108,8 @@ pawl_status verify_one_instance(struct verify *v, uint64_t number)
     if (status != PAWL_OK)
         return status;
     ASSERT(v->chain_count == 2);
-    return check_rows(v, number, head.pos);
+    status = verify_erasures_of_one(v);
+    return status == PAWL_OK ? check_rows(v, number, head.pos) : status;
 }
 
 /* ---- all of a definition ---- */
@@ -116,6 +117,7 @@ pawl_status verify_one_instance(struct verify *v, uint64_t number)
 static void forget_instance(struct verify *v, uint64_t number)
 {
     verify_forget_chain(v, &v->chains[1]);
+    verify_forget_erasures(v);
     map_remove(&v->chain_map, number);
     v->chain_count = 1;
     v->pos = 0;

@@ -42,7 +42,8 @@ struct rules {
     uint8_t source_sha[SHA_SIZE], compiled_sha[SHA_SIZE];
     uint8_t table_sha[SHA_SIZE];   /* of its states and transitions as rows: verify_tables.c */
     const struct definition *flow; /* prepared, to be decided again; NULL: it is not */
-    bool is_defined;               /* a define record was seen */
+    int64_t created_at_ms;
+    bool is_defined; /* a define record was seen; inline: a create record */
     bool has_table;                /* its rows were seen */
 };
 
@@ -51,14 +52,29 @@ enum live_kind { LIVE_STEP, LIVE_TIMER, LIVE_WAIT, LIVE_CHILD };
 struct live_fact {
     enum live_kind kind;
     uint32_t ordinal;
-    str name;               /* timers and waits; of a wait with its value: NAME NUL VALUE */
-    uint32_t plan, attempt; /* steps */
-    enum step_status status;
-    int64_t due_at_ms; /* timers; children: the number */
+    str name; /* timers and waits */
+    union {   /* by kind */
+        struct {
+            uint32_t plan, attempt;
+            enum step_status status;
+            str lease; /* as the row has it; data NULL: none */
+            int64_t lease_ms;
+        } step;
+        struct {
+            int64_t due_at_ms;
+        } timer;
+        struct {
+            str value; /* JSON; data NULL: none */
+        } wait;
+        struct {
+            uint64_t number;
+            bool is_abandoned;
+        } child;
+    };
 };
 
 struct fold {
-    struct live_fact *facts; /* their names are on the heap, each of name.size bytes */
+    struct live_fact *facts; /* their texts are on the heap: verify_live.c */
     uint32_t count, capacity;
 };
 
@@ -93,7 +109,17 @@ struct replay {
 
 struct known_value {
     uint64_t id;
+    bool is_gone; /* it has no bytes */
     uint8_t commitment[SHA_SIZE];
+};
+
+/* A value that records use without its bytes, or that an erase record names: verify_erase.c. */
+struct erasure {
+    uint8_t commitment[SHA_SIZE];
+    bool is_gone;        /* a row without bytes has this commitment */
+    uint64_t used_pos;   /* of the last record that uses it; 0: none does */
+    uint64_t erased_pos; /* of the last erase record that names it; 0: none */
+    uint32_t before;     /* the next one with the same first bytes, or MAP_NONE */
 };
 
 struct verify {
@@ -127,7 +153,10 @@ struct verify {
     struct known_value *values; /* by id % VALUE_CACHE_SIZE */
     uint64_t *checked;          /* one bit per value id */
     size_t checked_count;       /* of words */
-    struct key_row *keys;       /* used in the last 7 days */
+    struct erasure *erasures;
+    uint32_t erasure_count, erasure_capacity;
+    struct map erasure_map; /* the first bytes of a commitment -> index */
+    struct key_row *keys;   /* used in the last 7 days */
     uint32_t key_count, key_capacity;
     struct kept_row *standing; /* tokens and alarms in force; their ids are on the heap */
     uint32_t firing_count;     /* of them, alarms that are firing */
@@ -164,9 +193,20 @@ struct chain *verify_find_chain(struct verify *v, uint64_t number); /* NULL if u
 pawl_status verify_value(struct verify *v, uint64_t id, uint8_t out[SHA_SIZE]);
 pawl_status verify_all_values(struct verify *v);
 
+/* verify_erase.c: values that have no bytes, and who says that they were erased. */
+bool verify_read_hex(str hex, uint8_t *out, size_t size); /* false: it is none of that size */
+pawl_status verify_use_erased(struct verify *v, const uint8_t commitment[SHA_SIZE]);
+pawl_status verify_erase(struct verify *v, const struct record *record);
+pawl_status verify_all_erasures(struct verify *v);
+pawl_status verify_erasures_of_one(struct verify *v);
+pawl_status verify_put_erasure(struct verify *v, const struct erasure *erasure);
+void verify_forget_erasures(struct verify *v);
+
 /* verify_definition.c */
 pawl_status verify_definition(struct verify *v, uint32_t id, uint32_t *out_index);
 pawl_status verify_define(struct verify *v, const struct record *record);
+/* An instance of this definition is created: if it is inline and new, by this record. */
+pawl_status verify_inline(struct verify *v, uint32_t rules, const struct record *record);
 pawl_status verify_all_definitions(struct verify *v);
 
 /* verify_import.c: times along the log, and the records that have times of their own. */
@@ -212,6 +252,9 @@ pawl_status verify_all_rows(struct verify *v);
 void verify_digest_definition(struct verify *v, const struct definition *definition,
                               uint8_t out[SHA_SIZE]);
 pawl_status verify_tables(struct verify *v);
+
+/* verify_schema.c */
+pawl_status verify_schema(struct verify *v);
 
 /* verify_label.c */
 pawl_status verify_labels(struct verify *v);

@@ -31,26 +31,53 @@ static struct live_fact *find_fact(struct fold *fold, const struct live_fact *ke
     return NULL;
 }
 
-static void free_name(struct verify *v, struct live_fact *fact)
+/* The text that a fact has beside its name; NULL: its kind has none. */
+static str *text_of(struct live_fact *fact)
 {
-    char *name;
-
-    memcpy(&name, &fact->name.data, sizeof name);
-    heap_free(v->heap, name, fact->name.size);
+    return fact->kind == LIVE_STEP   ? &fact->step.lease
+           : fact->kind == LIVE_WAIT ? &fact->wait.value
+                                     : NULL;
 }
 
-static bool copy_name(struct verify *v, struct live_fact *fact)
+static void free_text(struct verify *v, str *text)
 {
-    char *name = NULL;
+    union {
+        const char *kept;
+        char *ours;
+    } data = { text->data };
 
-    if (fact->name.size > 0) {
-        name = heap_new(v->heap, fact->name.size);
-        if (!name)
-            return false;
-        memcpy(name, fact->name.data, fact->name.size);
-    }
-    fact->name.data = name;
-    return true;
+    heap_free(v->heap, data.ours, text->size);
+    *text = STR_NONE;
+}
+
+static void free_texts(struct verify *v, struct live_fact *fact)
+{
+    free_text(v, &fact->name);
+    if (text_of(fact))
+        free_text(v, text_of(fact));
+}
+
+/* An empty text is as good as none: no lease and no JSON is empty, and no name has to be told from
+ * a missing one. */
+static bool copy_text(struct verify *v, str *text)
+{
+    char *copy = text->size > 0 ? heap_new(v->heap, text->size) : NULL;
+    bool ok = copy || text->size == 0;
+
+    if (copy)
+        memcpy(copy, text->data, text->size);
+    *text = ok ? (str){ copy, text->size } : STR_NONE;
+    return ok;
+}
+
+static bool copy_texts(struct verify *v, struct live_fact *fact)
+{
+    str none = STR_NONE, *text = text_of(fact) ? text_of(fact) : &none;
+    bool has_name = copy_text(v, &fact->name), has_text = copy_text(v, text);
+
+    if (!has_name || !has_text)
+        free_texts(v, fact);
+    return has_name && has_text;
 }
 
 pawl_status verify_put_fact(struct verify *v, struct chain *chain, struct live_fact fact)
@@ -58,8 +85,10 @@ pawl_status verify_put_fact(struct verify *v, struct chain *chain, struct live_f
     struct live_fact *found = find_fact(chain->fold, &fact);
     struct fold *fold;
 
+    if (!copy_texts(v, &fact))
+        return scope_no_memory(&v->scope);
     if (found) {
-        fact.name = found->name;
+        free_texts(v, found);
         *found = fact;
         return PAWL_OK;
     }
@@ -67,9 +96,10 @@ pawl_status verify_put_fact(struct verify *v, struct chain *chain, struct live_f
         chain->fold = heap_new(v->heap, sizeof *chain->fold);
     fold = chain->fold;
     if (!fold ||
-        !verify_grow(v->heap, &fold->facts, fold->count, &fold->capacity, sizeof *fold->facts) ||
-        !copy_name(v, &fact))
+        !verify_grow(v->heap, &fold->facts, fold->count, &fold->capacity, sizeof *fold->facts)) {
+        free_texts(v, &fact);
         return scope_no_memory(&v->scope);
+    }
     fold->facts[fold->count++] = fact;
     return PAWL_OK;
 }
@@ -80,7 +110,7 @@ static void remove_fact(struct verify *v, struct chain *chain, struct live_fact 
 
     if (!found)
         return;
-    free_name(v, found);
+    free_texts(v, found);
     *found = chain->fold->facts[--chain->fold->count];
     if (chain->fold->count == 0)
         verify_drop_fold(v, chain);
@@ -101,51 +131,54 @@ void verify_drop_fold(struct verify *v, struct chain *chain)
     if (!fold)
         return;
     for (uint32_t i = 0; i < fold->count; i++)
-        free_name(v, &fold->facts[i]);
+        free_texts(v, &fold->facts[i]);
     heap_free(v->heap, fold->facts, fold->capacity * sizeof *fold->facts);
     heap_free(v->heap, fold, sizeof *fold);
     chain->fold = NULL;
 }
 
-static pawl_status set_status(struct verify *v, struct chain *chain, uint32_t ordinal,
-                              enum step_status status)
+static pawl_status find_step(struct verify *v, struct chain *chain, uint32_t ordinal,
+                             struct live_fact **out)
 {
-    struct live_fact *found =
-        find_fact(chain->fold, &(struct live_fact){ .kind = LIVE_STEP, .ordinal = ordinal });
-
-    if (!found)
-        return verify_bad(v, "the entry moves step row %u, which is not there", ordinal);
-    found->status = status;
-    return PAWL_OK;
+    *out = find_fact(chain->fold, &(struct live_fact){ .kind = LIVE_STEP, .ordinal = ordinal });
+    if (*out)
+        return PAWL_OK;
+    return verify_bad(v, "the entry moves step row %u, which is not there", ordinal);
 }
 
-static int hex_digit(char c)
+static pawl_status fold_ready(struct verify *v, struct chain *chain, uint32_t ordinal)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    struct live_fact *found;
+    pawl_status status = find_step(v, chain, ordinal, &found);
+
+    if (status == PAWL_OK)
+        found->step.status = STEP_READY;
+    return status;
+}
+
+static pawl_status fold_run(struct verify *v, struct chain *chain, const struct effect *effect)
+{
+    struct live_fact *found;
+    str lease = effect->lease;
+    pawl_status status = find_step(v, chain, effect->ordinal, &found);
+
+    if (status != PAWL_OK)
+        return status;
+    if (!copy_text(v, &lease))
+        return scope_no_memory(&v->scope);
+    free_text(v, &found->step.lease);
+    found->step.status = STEP_RUNNING;
+    found->step.lease = lease;
+    found->step.lease_ms = effect->lease_ms;
+    return PAWL_OK;
 }
 
 static pawl_status note_snapshot(struct verify *v, struct chain *chain, str hex)
 {
-    bool ok = hex.size == 2 * SHA_SIZE;
-
-    for (size_t i = 0; ok && i < SHA_SIZE; i++) {
-        int high = hex_digit(hex.data[2 * i]), low = hex_digit(hex.data[2 * i + 1]);
-
-        ok = high >= 0 && low >= 0;
-        chain->snapshot_sha[i] = (uint8_t)(high * 16 + low);
-    }
     chain->snapshot_seq = chain->seq;
-    return ok ? PAWL_OK : verify_bad(v, "the entry tells of a snapshot, but not its hash");
-}
-
-/* The value of a wait: what differs is seen, what is alike is not copied. */
-static uint32_t digest(str value)
-{
-    uint32_t hash = 2166136261u;
-
-    for (size_t i = 0; i < value.size; i++)
-        hash = (hash ^ (uint8_t)value.data[i]) * 16777619u;
-    return value.data ? hash : 0;
+    return verify_read_hex(hex, chain->snapshot_sha, SHA_SIZE)
+               ? PAWL_OK
+               : verify_bad(v, "the entry tells of a snapshot, but not its hash");
 }
 
 /* Of one that could not be created there is no id, and nothing is left behind. */
@@ -153,14 +186,12 @@ static pawl_status fold_child(struct verify *v, struct chain *chain, const struc
 {
     struct live_fact fact = { .kind = LIVE_CHILD,
                               .ordinal = effect->ordinal,
-                              .plan = effect->is_abandoned };
-    uint64_t number;
+                              .child.is_abandoned = effect->is_abandoned };
 
     if (effect->name.size == 0)
         return PAWL_OK;
-    if (!id_parse(effect->name, &number, NULL))
+    if (!id_parse(effect->name, &fact.child.number, NULL))
         return verify_bad(v, "the entry tells of a child whose id is none");
-    fact.due_at_ms = (int64_t)number;
     return verify_put_fact(v, chain, fact);
 }
 
@@ -169,24 +200,27 @@ static pawl_status fold_effect(struct verify *v, struct chain *chain, const stru
     struct live_fact fact = { .kind = LIVE_STEP, .ordinal = effect->ordinal };
 
     if (effect->kind == EFFECT_ARM || effect->kind == EFFECT_DISARM)
-        fact = (struct live_fact){ LIVE_TIMER, effect->ordinal, effect->name, 0, 0, 0, 0 };
+        fact = (struct live_fact){ .kind = LIVE_TIMER,
+                                   .ordinal = effect->ordinal,
+                                   .name = effect->name,
+                                   .timer.due_at_ms = effect->due_at_ms };
     if (effect->kind == EFFECT_AWAIT || effect->kind == EFFECT_LEAVE)
-        fact = (struct live_fact){ LIVE_WAIT, effect->ordinal, effect->name, 0, 0, 0, 0 };
+        fact = (struct live_fact){ .kind = LIVE_WAIT,
+                                   .ordinal = effect->ordinal,
+                                   .name = effect->name,
+                                   .wait.value = effect->state };
     switch (effect->kind) {
     case EFFECT_STEP:
-        fact.plan = effect->plan;
-        fact.attempt = effect->attempt;
-        fact.status = effect->status;
+        fact.step.plan = effect->plan;
+        fact.step.attempt = effect->attempt;
+        fact.step.status = effect->status;
         return verify_put_fact(v, chain, fact);
     case EFFECT_READY:
-        return set_status(v, chain, effect->ordinal, STEP_READY);
+        return fold_ready(v, chain, effect->ordinal);
     case EFFECT_RUN:
-        return set_status(v, chain, effect->ordinal, STEP_RUNNING);
+        return fold_run(v, chain, effect);
     case EFFECT_ARM:
-        fact.due_at_ms = effect->due_at_ms;
-        return verify_put_fact(v, chain, fact);
     case EFFECT_AWAIT:
-        fact.plan = digest(effect->state);
         return verify_put_fact(v, chain, fact);
     case EFFECT_SPAWN:
         return fold_child(v, chain, effect);
@@ -246,27 +280,27 @@ static struct live_fact *list_facts(struct arena *arena, const struct live *live
         *next++ = (struct live_fact){
             .kind = LIVE_STEP,
             .ordinal = live->steps[i].ordinal,
-            .plan = live->steps[i].plan,
-            .attempt = live->steps[i].attempt,
-            .status = live->steps[i].status,
+            .step = { live->steps[i].plan, live->steps[i].attempt, live->steps[i].status,
+                      live->steps[i].lease, live->steps[i].lease_ms },
         };
     for (uint32_t i = 0; facts && i < live->timer_count; i++)
         *next++ = (struct live_fact){
             .kind = LIVE_TIMER,
             .ordinal = live->timers[i].ordinal,
             .name = live->timers[i].name,
-            .due_at_ms = live->timers[i].due_at_ms,
+            .timer.due_at_ms = live->timers[i].due_at_ms,
         };
     for (uint32_t i = 0; facts && i < live->wait_count; i++)
         *next++ = (struct live_fact){ .kind = LIVE_WAIT,
                                       .ordinal = live->waits[i].ordinal,
-                                      .plan = digest(live->waits[i].value),
-                                      .name = live->waits[i].name };
+                                      .name = live->waits[i].name,
+                                      .wait.value = live->waits[i].value };
     for (uint32_t i = 0; facts && i < live->child_count; i++)
-        *next++ = (struct live_fact){ .kind = LIVE_CHILD,
-                                      .ordinal = live->children[i].ordinal,
-                                      .plan = live->children[i].abandon,
-                                      .due_at_ms = (int64_t)live->children[i].child };
+        *next++ = (struct live_fact){
+            .kind = LIVE_CHILD,
+            .ordinal = live->children[i].ordinal,
+            .child = { live->children[i].child, live->children[i].abandon },
+        };
     return facts;
 }
 
@@ -276,7 +310,39 @@ static pawl_status bad_fact(struct verify *v, const struct live_fact *fact, cons
                       fact->name.size > 0 ? " " : "", STR_ARG(fact->name), what);
 }
 
-static pawl_status compare_facts(struct verify *v, const struct live_fact *expected,
+/* Before compiler 2 no entry told of a lease: there a running step may have one, its token. */
+static bool is_same_lease(const struct live_fact *expected, const struct live_fact *found,
+                          uint32_t compiler)
+{
+    if (compiler < LEASE_COMPILER && expected->step.lease.size == 0 &&
+        expected->step.status == STEP_RUNNING && found->step.lease.size > 0)
+        return found->step.lease.size == LEASE_TOKEN_SIZE && found->step.lease_ms > 0;
+    return str_eq(expected->step.lease, found->step.lease) &&
+           expected->step.lease_ms == found->step.lease_ms;
+}
+
+static bool is_same(const struct live_fact *expected, const struct live_fact *found,
+                    uint32_t compiler)
+{
+    switch (expected->kind) {
+    case LIVE_STEP:
+        return expected->step.plan == found->step.plan &&
+               expected->step.attempt == found->step.attempt &&
+               expected->step.status == found->step.status &&
+               is_same_lease(expected, found, compiler);
+    case LIVE_TIMER:
+        return expected->timer.due_at_ms == found->timer.due_at_ms;
+    case LIVE_WAIT:
+        return str_eq(expected->wait.value, found->wait.value);
+    case LIVE_CHILD:
+        return expected->child.number == found->child.number &&
+               expected->child.is_abandoned == found->child.is_abandoned;
+    }
+    return false;
+}
+
+static pawl_status compare_facts(struct verify *v, uint32_t compiler,
+                                 const struct live_fact *expected,
                                  size_t expected_count, const struct live_fact *found,
                                  size_t found_count)
 {
@@ -289,8 +355,7 @@ static pawl_status compare_facts(struct verify *v, const struct live_fact *expec
             return bad_fact(v, &expected[i], "is missing");
         if (order > 0)
             return bad_fact(v, &found[i], "does not follow from the entries");
-        if (expected[i].plan != found[i].plan || expected[i].attempt != found[i].attempt ||
-            expected[i].status != found[i].status || expected[i].due_at_ms != found[i].due_at_ms)
+        if (!is_same(&expected[i], &found[i], compiler))
             return bad_fact(v, &expected[i], "is not as the entries left it");
     }
     return PAWL_OK;
@@ -336,6 +401,6 @@ pawl_status verify_live(struct verify *v, const struct chain *chain)
     qsort(found, found_count, sizeof *found, compare_keys);
     if (chain->fold)
         qsort(chain->fold->facts, expected_count, sizeof *found, compare_keys);
-    return compare_facts(v, chain->fold ? chain->fold->facts : NULL, expected_count, found,
+    return compare_facts(v, v->rules[chain->rules].compiler, chain->fold ? chain->fold->facts : NULL, expected_count, found,
                          found_count);
 }

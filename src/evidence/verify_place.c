@@ -1,11 +1,10 @@
 /* verify_place.c - the place a check has come to, as bytes: for one that is interrupted.
  *
  * A place lies between two commits and holds what verify_int.h remembers of the log up to there:
- * chains, what effects left behind, keys, tokens and alarms, which values were compared. It holds
- * no payloads: the memories of flows are folded again when they are needed. Whether a store still
- * is the one that was looked at is told by its id, and by the root at the place; its definitions
- * are read and checked anew. Numbers are varints; the last 32 bytes are the SHA-256 of all before.
- */
+ * chains, what effects left behind, keys, tokens and alarms, erased values, which values were
+ * compared. It holds no payloads: the memories of flows are folded again when they are needed.
+ * Whether a store still is the one that was looked at is told by its id, and by the root at the
+ * place; definitions are read anew. Numbers are varints; the last 32 bytes are H(all before). */
 #include "base/assert.h"
 #include "evidence/verify_int.h"
 #include <stdio.h>
@@ -20,6 +19,29 @@ static void put_text(struct buf *out, str text)
     buf_str(out, text);
 }
 
+static void put_fact(struct buf *out, const struct live_fact *fact)
+{
+    switch (fact->kind) {
+    case LIVE_STEP:
+        buf_varint(out, fact->step.plan);
+        buf_varint(out, fact->step.attempt);
+        buf_varint(out, (uint64_t)fact->step.status);
+        put_text(out, fact->step.lease);
+        buf_zigzag(out, fact->step.lease_ms);
+        break;
+    case LIVE_TIMER:
+        buf_zigzag(out, fact->timer.due_at_ms);
+        break;
+    case LIVE_WAIT:
+        put_text(out, fact->wait.value);
+        break;
+    case LIVE_CHILD:
+        buf_varint(out, fact->child.number);
+        buf_varint(out, fact->child.is_abandoned);
+        break;
+    }
+}
+
 static void put_fold(struct buf *out, const struct fold *fold)
 {
     buf_varint(out, fold ? fold->count : 0);
@@ -28,11 +50,8 @@ static void put_fold(struct buf *out, const struct fold *fold)
 
         buf_varint(out, (uint64_t)fact->kind);
         buf_varint(out, fact->ordinal);
-        buf_varint(out, fact->plan);
-        buf_varint(out, fact->attempt);
-        buf_varint(out, (uint64_t)fact->status);
-        buf_zigzag(out, fact->due_at_ms);
         put_text(out, fact->name);
+        put_fact(out, fact);
     }
 }
 
@@ -71,6 +90,17 @@ static void put_keys(const struct verify *v, struct buf *out)
     }
 }
 
+static void put_erasures(const struct verify *v, struct buf *out)
+{
+    buf_varint(out, v->erasure_count);
+    for (uint32_t i = 0; i < v->erasure_count; i++) {
+        buf_add(out, v->erasures[i].commitment, SHA_SIZE);
+        buf_varint(out, v->erasures[i].is_gone);
+        buf_varint(out, v->erasures[i].used_pos);
+        buf_varint(out, v->erasures[i].erased_pos);
+    }
+}
+
 static void put_standing(const struct verify *v, struct buf *out)
 {
     buf_varint(out, v->standing_count);
@@ -101,6 +131,7 @@ static void put_place(const struct verify *v, struct buf *out)
         put_chain(out, &v->chains[i]);
     put_keys(v, out);
     put_standing(v, out);
+    put_erasures(v, out);
     buf_varint(out, v->checked_count);
     buf_add(out, v->checked, v->checked_count * sizeof *v->checked);
 }
@@ -183,16 +214,36 @@ static str take_text(struct reader *reader)
     return text;
 }
 
+static void take_rest(struct reader *reader, struct live_fact *fact)
+{
+    switch (fact->kind) {
+    case LIVE_STEP:
+        fact->step.plan = take_u32(reader);
+        fact->step.attempt = take_u32(reader);
+        fact->step.status = (enum step_status)take_number(reader, STEP_CANCELLED);
+        fact->step.lease = take_text(reader);
+        fact->step.lease_ms = take_zigzag(reader);
+        break;
+    case LIVE_TIMER:
+        fact->timer.due_at_ms = take_zigzag(reader);
+        break;
+    case LIVE_WAIT:
+        fact->wait.value = take_text(reader);
+        break;
+    case LIVE_CHILD:
+        fact->child.number = take_number(reader, ID_NUMBER_MAX);
+        fact->child.is_abandoned = take_number(reader, 1) == 1;
+        break;
+    }
+}
+
 static pawl_status take_fact(struct verify *v, struct reader *reader, struct chain *chain)
 {
     struct live_fact fact = { .kind = (enum live_kind)take_number(reader, LIVE_CHILD) };
 
     fact.ordinal = take_u32(reader);
-    fact.plan = take_u32(reader);
-    fact.attempt = take_u32(reader);
-    fact.status = (enum step_status)take_number(reader, STEP_CANCELLED);
-    fact.due_at_ms = take_zigzag(reader);
     fact.name = take_text(reader);
+    take_rest(reader, &fact);
     return reader->failed ? PAWL_OK : verify_put_fact(v, chain, fact);
 }
 
@@ -322,8 +373,29 @@ static pawl_status take_standing(struct verify *v, struct reader *reader)
     return status;
 }
 
+static pawl_status take_erasures(struct verify *v, struct reader *reader)
+{
+    uint32_t count = take_u32(reader);
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; status == PAWL_OK && !reader->failed && i < count; i++) {
+        struct erasure erasure = { .is_gone = false };
+
+        take(reader, erasure.commitment, SHA_SIZE);
+        erasure.is_gone = take_number(reader, 1) == 1;
+        erasure.used_pos = take_number(reader, v->pos);
+        erasure.erased_pos = take_number(reader, v->pos);
+        if (!reader->failed)
+            status = verify_put_erasure(v, &erasure);
+    }
+    return status;
+}
+
 static pawl_status take_all(struct verify *v, struct reader *reader, const char **why)
 {
+    static pawl_status (*const takers[])(struct verify *, struct reader *) = {
+        take_keys, take_standing, take_erasures, take_checked
+    };
     uint32_t count = take_u32(reader);
     bool same = true;
     pawl_status status = PAWL_OK;
@@ -337,12 +409,8 @@ static pawl_status take_all(struct verify *v, struct reader *reader, const char 
     count = take_u32(reader);
     for (uint32_t i = 0; status == PAWL_OK && !reader->failed && i < count; i++)
         status = take_chain(v, reader, i);
-    if (status == PAWL_OK)
-        status = take_keys(v, reader);
-    if (status == PAWL_OK)
-        status = take_standing(v, reader);
-    if (status == PAWL_OK)
-        status = take_checked(v, reader);
+    for (size_t i = 0; status == PAWL_OK && i < sizeof takers / sizeof *takers; i++)
+        status = takers[i](v, reader);
     if (reader->failed || reader->at != reader->end || v->chain_count != count || count == 0)
         *why = "it is no place of a check";
     return status;
@@ -401,6 +469,7 @@ static pawl_status begin_again(struct verify *v, const char *why)
     v->checked_count = 0;
     v->key_count = 0;
     verify_drop_kept(v);
+    verify_forget_erasures(v);
     v->pos = v->report->records = v->report->entries = 0;
     v->at_ms = 0;
     (void)snprintf(v->report->not_resumed, sizeof v->report->not_resumed, "%s", why);

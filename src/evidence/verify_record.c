@@ -139,6 +139,8 @@ static pawl_status begin_chain(struct verify *v, const struct record *record)
     if (status == PAWL_OK)
         status = verify_definition(v, row.definition, &rules);
     if (status == PAWL_OK)
+        status = verify_inline(v, rules, record);
+    if (status == PAWL_OK)
         status = creation_of(v, &row, &v->rules[rules]);
     return status == PAWL_OK ? add_chain(v, &row, rules) : status;
 }
@@ -252,6 +254,8 @@ static pawl_status check_control(struct verify *v, const struct chain *chain,
         return check_rights(v, record);
     if (record->what == CONTROL_TOKEN || record->what == CONTROL_ALARM)
         return verify_note_kept(v, record);
+    if (record->what == CONTROL_ERASE)
+        return verify_erase(v, record);
     if (record->what == CONTROL_KEEP_SIGNAL &&
         (record->instance == 0 || v->rules[chain->rules].terminal[chain->state] != TERMINAL_NOT))
         return verify_bad(v, "a signal is kept where nothing can take it");

@@ -147,6 +147,10 @@ static pawl_status check_definition_rows(struct verify *v)
 #define IS_NOT_32_BIT(column) IS_NO_NUMBER(column) " OR " column " NOT BETWEEN 0 AND 4294967295"
 #define IS_NOT_BETWEEN(column, low, high)                                                          \
     IS_NO_NUMBER(column) " OR " column " NOT BETWEEN " low " AND " high
+/* Actors, creators among them, and subjects. */
+#define IS_REFERENCE                                                                               \
+    "(SELECT actor FROM pawl_log WHERE actor IS NOT NULL"                                          \
+    " UNION SELECT subject FROM pawl_instance WHERE subject IS NOT NULL)"
 #define IS_NOBODY(column) column " NOT IN (SELECT number FROM pawl_instance)"
 
 /* Each gives the rows that should not be: a number, by whose name it is known what it counts,
@@ -176,6 +180,16 @@ static const char *const stray_queries[] = {
     "SELECT id, 'a value is none' FROM pawl_value WHERE bytes IS NOT NULL"
     " AND (typeof(bytes) NOT IN ('blob', 'text') OR typeof(salt) NOT IN ('blob', 'text')"
     " OR length(CAST(salt AS BLOB)) <> 16) LIMIT 1",
+    "SELECT id, 'a value is found by its bytes (interned) that is no actor and no subject'"
+    " FROM pawl_value WHERE " IS_NOT_BETWEEN("interned", "0", "1") " OR (interned = 1 AND"
+    " id NOT IN " IS_REFERENCE ") LIMIT 1",
+    "SELECT id, 'an actor or subject is not found by its bytes (interned)' FROM pawl_value AS v"
+    " WHERE coalesce(interned, 0) = 0 AND bytes IS NOT NULL AND id IN " IS_REFERENCE
+    " AND NOT EXISTS (SELECT 1 FROM pawl_value AS w"
+    " WHERE w.interned = 1 AND w.bytes = v.bytes AND w.id < v.id) LIMIT 1",
+    "SELECT key, 'pawl_meta has a row that is none of its' FROM pawl_meta"
+    " WHERE key NOT IN ('format', 'store_id', 'flushed', 'test_now', 'schema')"
+    " OR typeof(key) <> 'text' LIMIT 1",
     "SELECT value, 'head rows are said to be right up to a position that is not there'"
     " FROM pawl_meta WHERE key = 'flushed'"
     " AND value NOT BETWEEN 0 AND (SELECT coalesce(max(pos), 0) FROM pawl_log)",

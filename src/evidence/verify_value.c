@@ -66,10 +66,11 @@ pawl_status verify_value(struct verify *v, uint64_t id, uint8_t out[SHA_SIZE])
         if (status != PAWL_OK)
             return status;
         known->id = id;
+        known->is_gone = !value.bytes.data;
         memcpy(known->commitment, value.commitment, SHA_SIZE);
     }
     memcpy(out, known->commitment, SHA_SIZE);
-    return PAWL_OK;
+    return known->is_gone ? verify_use_erased(v, out) : PAWL_OK;
 }
 
 pawl_status verify_all_values(struct verify *v)

@@ -57,8 +57,14 @@ static void print_effect(const struct effect *effect, struct buf *out)
     case EFFECT_STEP:
         print_step(effect, out);
         break;
-    case EFFECT_READY:
     case EFFECT_RUN:
+        json_u64(out, effect->ordinal);
+        if (effect->lease.data) {
+            json_i64(out, effect->lease_ms);
+            json_str(out, effect->lease);
+        }
+        break;
+    case EFFECT_READY:
     case EFFECT_END:
         json_u64(out, effect->ordinal);
         break;
@@ -129,7 +135,7 @@ static void print_short(const struct effect *effect, struct buf *out)
         json_open(out, '[');
         print_step(effect, out);
         json_close(out, ']');
-    } else if (effect->kind == EFFECT_RUN && effect->ordinal > 0) {
+    } else if (effect->kind == EFFECT_RUN && effect->ordinal > 0 && !effect->lease.data) {
         json_i64(out, -(int64_t)effect->ordinal);
     } else if (effect->kind == EFFECT_END && effect->ordinal > 0) {
         json_u64(out, effect->ordinal);
@@ -226,6 +232,14 @@ static str take_any(struct members *members)
     return node->raw;
 }
 
+static void take_lease(struct members *members, struct effect *effect)
+{
+    effect->lease_ms = take_i64(members);
+    effect->lease = take_text(members);
+    if (effect->lease_ms <= 0 || effect->lease.size != LEASE_HASH_SIZE)
+        members->ok = false;
+}
+
 static void take_rest(struct members *members, struct effect *effect)
 {
     switch (effect->kind) {
@@ -239,8 +253,12 @@ static void take_rest(struct members *members, struct effect *effect)
             effect->status = take_status(members);
         }
         break;
-    case EFFECT_READY:
     case EFFECT_RUN:
+        effect->ordinal = take_u32(members);
+        if (members->next)
+            take_lease(members, effect);
+        break;
+    case EFFECT_READY:
     case EFFECT_END:
         effect->ordinal = take_u32(members);
         break;

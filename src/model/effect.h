@@ -5,7 +5,8 @@
  *   ["step",ORD,PLAN,ATTEMPT,"ready"|"pending"]  a row for an attempt is created;
  *                            ["step",ORD,PLAN] is short for attempt 1, ready
  *   ["ready",ORD]            a pending row becomes ready
- *   ["run",ORD]              a ready row is being worked on
+ *   ["run",ORD]              a ready row is being worked on; ["run",ORD,MS,"HEX"]: by a worker
+ *                            elsewhere, whose lease lasts MS and whose token has this hash
  *   ["end",ORD]              the row is spent, and with it its timers, waits and child
  *   ["arm","NAME",DUE,ORD]   a timer is armed (ORD 0: the instance's own)
  *   ["disarm","NAME",ORD]    a timer is taken back, or has fired
@@ -57,6 +58,11 @@ enum effect_kind {
 #undef X
 };
 
+/* A worker elsewhere holds its lease by a token. Entries and rows have its hash alone. */
+#define LEASE_TOKEN_SIZE 32 /* hexadecimal digits */
+#define LEASE_HASH_SIZE  40 /* likewise: the first 20 bytes of H(token) */
+#define LEASE_COMPILER   2  /* instances of versions from here on: every lease is in an entry */
+
 #define STEP_STATUS_MAP(X)                                                                         \
     X(PENDING, "pending")                                                                          \
     X(READY, "ready")                                                                              \
@@ -80,8 +86,8 @@ struct effect {
     str definition, input; /* SPAWN: what is created; told by its own create record */
     uint64_t child;        /* SPAWN: its number, as the id has it */
     bool is_abandoned;     /* SPAWN: it outlives its parent */
-    str lease;             /* RUN: the token of a worker elsewhere; only in the live row */
-    int64_t lease_ms;      /* likewise */
+    str lease;             /* RUN: the hash of the token of a worker elsewhere; data NULL: none */
+    int64_t lease_ms;      /* RUN: how long its lease lasts */
     bool is_bare;          /* END: it has neither timers nor waits, so that nobody need look */
 };
 
@@ -103,7 +109,7 @@ const char *step_status_name(enum step_status status);
 struct live_step {
     uint32_t ordinal, plan, attempt;
     enum step_status status;
-    str lease; /* of a worker elsewhere; data NULL: none */
+    str lease; /* of a worker elsewhere: its token's hash, of old its token; data NULL: none */
     int64_t lease_ms;
 };
 struct live_timer {

@@ -474,6 +474,12 @@ pawl_status store_sql_within(struct store *store, struct scope *scope, str text,
     return store->ops->sql(store, scope, text, limit_ms, fn, context);
 }
 
+pawl_status store_objects(struct store *store, struct scope *scope, object_fn fn, void *context)
+{
+    ASSERT(fn);
+    return store->ops->objects ? store->ops->objects(store, scope, fn, context) : PAWL_OK;
+}
+
 pawl_status store_rebuild(struct store *store, struct scope *scope, const struct commit *commit)
 {
     ASSERT(commit->record_count == 0 && commit->instance_count == 0 && commit->value_count == 0);

@@ -206,6 +206,18 @@ typedef pawl_status (*record_fn)(void *context, const struct record *record);
 typedef pawl_status (*row_fn)(void *context, uint32_t column_count, const str *names, const str *values,
                               const bool *are_numbers); /* those whose text is a JSON number */
 
+/* Tables, indexes, views and triggers of a store that is a database, against those expected. */
+enum object_verdict {
+    OBJECT_RIGHT,
+    OBJECT_MISSING,
+    OBJECT_CHANGED, /* it is there, with another text */
+    OBJECT_UNKNOWN, /* it has a name of ours, and none of ours is called so */
+    OBJECT_TRIGGER, /* on a table or view of ours */
+    OBJECT_FOREIGN  /* the host's own */
+};
+typedef pawl_status (*object_fn)(void *context, enum object_verdict verdict, str type, str name,
+                                 str table);
+
 struct store_ops {
     const char *scheme; /* of the URL: "sqlite" */
 
@@ -305,6 +317,8 @@ struct store_ops {
      * of this process's time (0: never). May be NULL. */
     pawl_status (*sql)(struct store *store, struct scope *scope, str text, int64_t limit_ms,
                        row_fn fn, void *context);
+    pawl_status (*objects)(struct store *store, struct scope *scope, object_fn fn,
+                           void *context); /* NULL: it has none */
     /* All rows that follow from the log (heads, live rows, keys, what is kept) are thrown away, and
      * those of the commit, which has no records, are there in their place; a snapshot without a
      * text goes. Ends the turn as commit() does. May be NULL. */
@@ -386,6 +400,9 @@ uint64_t store_wal_bytes(struct store *store); /* 0: none */
 pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
 pawl_status store_sql_within(struct store *store, struct scope *scope, str text, int64_t limit_ms,
                              row_fn fn, void *context);
+
+/* What is not as the store's migrations make it; nothing where a store has no such objects. */
+pawl_status store_objects(struct store *store, struct scope *scope, object_fn fn, void *context);
 
 extern const struct store_ops memory_store_ops, sqlite_store_ops;
 

@@ -312,27 +312,6 @@ TEST(verify, no_row_can_change_unseen)
     world_close(&w);
 }
 
-static void erase(struct value *value)
-{
-    memset(value->salt, 0, SALT_SIZE);
-    value->bytes = STR_NONE;
-}
-
-TEST(verify, erased_values_leave_the_store_valid)
-{
-    struct world w;
-    struct liar liar;
-    struct verify_report report;
-    pawl_error error;
-
-    world_two_orders(&w, t);
-    liar_init(&liar, w.store);
-    liar.value = erase;
-    EXPECT_OK(verify_run(&liar.store, &heap_libc, &(struct verify_request){ 0 }, &report, &error));
-    EXPECT(report.valid);
-    world_close(&w);
-}
-
 TEST(verify, head_rows_may_lag_behind_the_log)
 {
     struct world w;
@@ -346,7 +325,7 @@ TEST(verify, head_rows_may_lag_behind_the_log)
     world_commit(&w);
     world_expect_valid(&w, 10, 5, 2);
     w.lag = false;
-    world_record(&w, 0, CONTROL_ERASE, "{}");
+    world_record(&w, 0, CONTROL_KEYED, "{}");
     world_commit(&w);
     world_expect_valid(&w, 11, 5, 2);
     world_close(&w);
@@ -430,7 +409,7 @@ TEST(verify, an_instance_without_a_create_record_is_seen)
     world_two_orders(&w, t);
     w.instances[0] = (struct instance_row){ .number = 3, .definition = 1 };
     w.next.instance_count = 1;
-    world_record(&w, 0, CONTROL_ERASE, "{}");
+    world_record(&w, 0, CONTROL_KEYED, "{}");
     world_commit(&w);
     world_expect_bad(&w, 0, 0, "no record creates it");
     world_close(&w);

@@ -71,12 +71,83 @@ TEST(verify, a_live_row_too_few_too_many_or_changed_is_seen)
         one_flow(&w, t);
         change.instance = 1;
         world_live(&w, change);
-        world_record(&w, 0, CONTROL_ERASE, "{}");
+        world_record(&w, 0, CONTROL_KEYED, "{}");
         world_commit(&w);
         world_expect_bad(&w, 0, 2, cases[i].what);
         world_check(&w, 1, &report);
         EXPECT(!report.valid);
         EXPECT_HAS(report.what, cases[i].what);
+        world_close(&w);
+    }
+}
+
+/* These two have the same 32-bit hash (FNV-1a). */
+#define AWAITED   "{\"order\":\"70939\"}"
+#define AS_HASHED "{\"order\":\"370974\"}"
+
+TEST(verify, the_value_of_a_wait_is_compared_by_its_bytes)
+{
+    static const str values[] = { STR_INIT(AWAITED), STR_INIT(AS_HASHED), { NULL, 0 } };
+
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        struct verify_report report;
+        struct world w;
+
+        world_open(&w, t);
+        world_create(&w, 1, DEFINITION_FLOW);
+        world_record(&w, 1, LIFE_T_START, "[[\"await\",\"go\",0," AWAITED "]]");
+        world_live(&w, (struct live_change){ .kind = LIVE_WAIT_PUT,
+                                             .instance = 1,
+                                             .name = STR("go"),
+                                             .value = values[i] });
+        world_commit(&w);
+        world_check(&w, 0, &report);
+        EXPECT_EQ(report.valid, i == 0);
+        world_close(&w);
+    }
+}
+
+/* As the hash of a token looks. */
+#define LEASE "0123456789abcdef0123456789abcdef01234567"
+
+TEST(verify, a_lease_is_in_its_row_exactly_as_its_entry_tells)
+{
+    static const struct {
+        const char *body;
+        str lease;
+        int64_t lease_ms;
+        bool is_valid;
+    } cases[] = {
+        { "[[\"run\",1,60000,\"" LEASE "\"]]", STR_INIT(LEASE), 60000, true },
+        { "[[\"run\",1,60000,\"" LEASE "\"]]", STR_INIT(LEASE), 60001, false },
+        { "[[\"run\",1,60000,\"" LEASE "\"]]", { NULL, 0 }, 0, false },
+        { "[[\"run\",1,60000,\"" LEASE "\"]]",
+          STR_INIT("1123456789abcdef0123456789abcdef01234567"), 60000, false },
+        { "[-1]", { NULL, 0 }, 0, true },
+        { "[-1]", STR_INIT(LEASE), 60000, false },
+        { "[-1]", STR_INIT("0123456789abcdef0123456789abcdef"), 60000, false },
+        { "[[\"run\",1,0,\"" LEASE "\"]]", STR_INIT(LEASE), 0, false },
+        { "[[\"run\",1,60000,\"short\"]]", STR_INIT("short"), 60000, false },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct verify_report report;
+        struct world w;
+
+        world_open(&w, t);
+        world_create(&w, 1, DEFINITION_FLOW);
+        world_record(&w, 1, LIFE_T_START, "[[1,0]]");
+        world_record(&w, 1, LIFE_T_STEP_START, cases[i].body);
+        world_live(&w, (struct live_change){ .kind = LIVE_STEP_PUT,
+                                             .instance = 1,
+                                             .ordinal = 1,
+                                             .attempt = 1,
+                                             .status = STEP_RUNNING,
+                                             .name = cases[i].lease,
+                                             .due_at_ms = cases[i].lease_ms });
+        world_commit(&w);
+        world_check(&w, 0, &report);
+        EXPECT_EQ(report.valid, cases[i].is_valid);
         world_close(&w);
     }
 }

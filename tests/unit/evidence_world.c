@@ -62,7 +62,8 @@ static void put_definition(struct world *w, uint32_t id, enum definition_kind ki
     EXPECT_OK(definition_load(&w->t->scope, compiled, &w->compiled[id - 1]));
     w->next.definitions = row;
     w->next.definition_count = 1;
-    world_record(w, 0, CONTROL_DEFINE, define_body(w->t, row).data);
+    row->created_at_ms =
+        world_record(w, 0, CONTROL_DEFINE, define_body(w->t, row).data)->at_ms;
     world_commit(w);
 }
 

@@ -88,6 +88,7 @@ class Writer:
         self.pos, self.at, self.hashes = 0, T0, []
         self.value_count = self.source_count = self.definition_count = self.instance_count = 0
         self.interned, self.commitments, self.definitions = {}, {}, {}
+        self.inline = set()  # definitions that an instance has begun
         self.chains = {0: dict(id="0" * 26, seq=0, pos=0, state=0, hash=bytes(32), skip=0)}
         self.db.execute("BEGIN")
 
@@ -135,7 +136,12 @@ class Writer:
             self.record(0, DEFINE, body=verify.define_body(name, version, compiled["kind"],
                                                            source_sha, compiled_sha))
             self.commit()
+            self.created(id_)
         return id_
+
+    def created(self, id_):
+        """A definition began with the record that was written last."""
+        self.db.execute("UPDATE pawl_definition SET created_at = ? WHERE id = ?", (self.at, id_))
 
     # -- records
 
@@ -193,6 +199,9 @@ class Writer:
             pick(metadata), (correlation or "").encode(), (labels or "").encode(),
             self.chains[parent]["id"].encode() if parent else None, test)
         creator, _, _ = self.record(number, CREATE, hashed_body=covered, actor=actor, fired=fired)
+        if not name and definition not in self.inline:
+            self.inline.add(definition)
+            self.created(definition)
         self.db.execute(
             f"INSERT INTO pawl_instance VALUES ({', '.join('?' * 13)})",
             (number, random, definition, self.at if fired is None else fired, self.pos, creator,
@@ -216,8 +225,7 @@ class Writer:
         self.db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})", columns)
 
     def close(self):
-        for key, value in (("store_id", self.store_id), ("created_at", T0),
-                           ("flushed", self.flushed)):
+        for key, value in (("store_id", self.store_id), ("flushed", self.flushed)):
             self.db.execute("INSERT OR REPLACE INTO pawl_meta VALUES (?, ?)", (key, value))
         self.db.execute("COMMIT")
         self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -232,7 +240,7 @@ def machines(w):
     inline = w.definition(None, 0, INLINE, b'{"states": {"a": {}}}')
     first = w.create(order, actor="ann", subject="cart/7", input_='{"n": 1.50}',
                      metadata='{"k":"v"}', correlation="c-1", labels='{"team":"x"}', fired=T0 - 5)
-    w.record(0, ERASE, body={"name": "ci"})
+    w.record(0, KEYED, body={"operation": "x"})
     w.commit()
     for i in range(70):
         w.record(first, 0, actor="ann" if i % 2 else "bob", payload=compact({"i": i}))
@@ -243,7 +251,7 @@ def machines(w):
     gone = w.record(first, 4, actor="eve", payload='"secret"', key=noise("key", 48))[1]
     w.commit()
     w.erase(gone)
-    w.record(first, ERASE, body={"value": gone})
+    w.record(first, ERASE, body={"values": [w.commitments[gone].hex()]}, actor="ann", reason="asked to")
     second = w.create(inline, parent=first)
     w.record(second, 0, payload='"x"' * 400)
     w.record(second, KEYED, key=noise("another", 48))

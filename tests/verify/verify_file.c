@@ -1,5 +1,6 @@
 /* verify_file.c - `verify_file --store URL verify [--json] [NUMBER]`: the check of a store as the
- * command line of pawl asks for it, without an engine, for flip.py. */
+ * command line of pawl asks for it, without an engine, for flip.py. `verify_file --many` reads
+ * paths from its input and answers each with a line, for forger.py. */
 #include "base/limits.h"
 #include "evidence/evidence.h"
 #include "store/store.h"
@@ -27,13 +28,40 @@ static int fail(const char *message)
 
 static int check(struct store *store, uint64_t instance)
 {
+    struct verify_request request = { .instance = instance };
     struct verify_report report;
     pawl_error error;
 
-    if (verify_run(store, &heap_libc, &(struct verify_request){ .instance = instance }, &report,
-                   &error) != PAWL_OK)
+    if (verify_run(store, &heap_libc, &request, &report, &error) != PAWL_OK) {
+        puts("{\"valid\":false,\"failed\":true}");
         return fail(error.message);
+    }
     return say(&report);
+}
+
+/* A store that is not opened is told as {"refused": true}. */
+static int check_many(struct env *env)
+{
+    struct store_options options = { .env = env, .heap = &heap_libc };
+    char url[4096] = "sqlite:";
+
+    while (fgets(url + 7, sizeof url - 7, stdin)) {
+        struct store *store;
+        struct scope scope;
+
+        url[strcspn(url, "\n")] = '\0';
+        scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+        if (store_open(str_of(url), &options, &scope, &store) == PAWL_OK) {
+            (void)check(store, 0);
+            store_close(store);
+        } else {
+            puts("{\"valid\":false,\"refused\":true}");
+        }
+        fflush(stdout);
+        scope_fini(&scope);
+    }
+    env->close(env);
+    return 0;
 }
 
 int main(int count, char **arguments)
@@ -44,6 +72,8 @@ int main(int count, char **arguments)
     struct scope scope;
     int code;
 
+    if (env && count == 2 && strcmp(arguments[1], "--many") == 0)
+        return check_many(env);
     if (count < 4 || !env)
         return 2;
     scope_init(&scope, &heap_libc, LIMIT_SCOPE);

@@ -67,7 +67,12 @@ static pawl_status look(struct sqlite_store *store, struct scope *scope, struct 
 {
     pawl_status status = schema_read(store->writer.db, scope, schema);
 
-    return status == PAWL_OK ? schema_check(store, scope, schema) : status;
+    if (status == PAWL_OK)
+        status = schema_check(store, scope, schema);
+    if (status == PAWL_OK)
+        status =
+            schema_refuse_triggers(store->writer.db, scope, store->path, schema->is_hosted);
+    return status;
 }
 
 /* Our tables, where they are missing or old; alone, and looked at again once alone. */

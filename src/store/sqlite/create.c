@@ -49,7 +49,7 @@ static void remove_leftovers(const char *directory, const char *base)
     closedir(dir);
 }
 
-static int put_fact(sqlite3 *db, const char *key, const void *blob, int size, int64_t number)
+static int put_fact(sqlite3 *db, const char *key, const void *blob, int size)
 {
     sqlite3_stmt *statement = NULL;
     int code =
@@ -58,25 +58,18 @@ static int put_fact(sqlite3 *db, const char *key, const void *blob, int size, in
     if (code != SQLITE_OK)
         return code;
     sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
-    if (blob)
-        sqlite3_bind_blob(statement, 2, blob, size, SQLITE_STATIC);
-    else
-        sqlite3_bind_int64(statement, 2, number);
+    sqlite3_bind_blob(statement, 2, blob, size, SQLITE_STATIC);
     sqlite3_step(statement);
     return sqlite3_finalize(statement);
 }
 
-/* What makes this store itself: its id and its birth. */
+/* What makes this store itself. */
 int sqlite_put_facts(struct sqlite_store *store, sqlite3 *db)
 {
     uint8_t id[STORE_ID_SIZE];
-    int code;
 
     store->env->random(store->env, id, sizeof id);
-    code = put_fact(db, "store_id", id, sizeof id, 0);
-    if (code == SQLITE_OK)
-        code = put_fact(db, "created_at", NULL, 0, store->env->now_ms(store->env));
-    return code;
+    return put_fact(db, "store_id", id, sizeof id);
 }
 
 /* Nothing is synced on the way: the file has no name yet that anybody trusts, and is synced

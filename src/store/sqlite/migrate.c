@@ -90,16 +90,28 @@ static bool is_seed(uint32_t number)
     return number == 9 || number == 13;
 }
 
-static int apply(sqlite3 *db, const struct schema *schema)
+static int apply_some(sqlite3 *db, uint32_t from, uint32_t to, bool is_hosted)
 {
     int code = SQLITE_OK;
 
-    for (uint32_t i = schema->version; i < sqlite_schema_version() && code == SQLITE_OK; i++) {
+    for (uint32_t i = from; i < to && code == SQLITE_OK; i++) {
         check_number(i);
-        if (schema->is_hosted && is_seed(i + 1))
-            continue;
-        code = sqlite3_exec(db, sqlite_schema[i][1].data, NULL, NULL, NULL);
+        if (!is_hosted || !is_seed(i + 1))
+            code = sqlite3_exec(db, sqlite_schema[i][1].data, NULL, NULL, NULL);
     }
+    return code;
+}
+
+int schema_make(sqlite3 *db, uint32_t version, bool is_hosted)
+{
+    ASSERT(version <= sqlite_schema_version());
+    return apply_some(db, 0, version, is_hosted);
+}
+
+static int apply(sqlite3 *db, const struct schema *schema)
+{
+    int code = apply_some(db, schema->version, sqlite_schema_version(), schema->is_hosted);
+
     return code == SQLITE_OK && schema->is_hosted ? put_hosted(db, schema) : code;
 }
 

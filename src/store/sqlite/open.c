@@ -145,6 +145,8 @@ static pawl_status read_header(struct sqlite_store *store, struct scope *scope, 
                             store->path, SQLITE_APPLICATION_ID);
     else if (status == PAWL_OK && out->is_hosted && out->version == 0)
         status = not_ours(store, scope, out);
+    else if (status == PAWL_OK)
+        status = schema_refuse_triggers(db, scope, store->path, out->is_hosted);
     sqlite3_close(db);
     return status;
 }
@@ -365,6 +367,7 @@ const struct store_ops sqlite_store_ops = {
     .counts = sqlite_counts,
     .step_counts = sqlite_step_counts,
     .sql = sqlite_sql,
+    .objects = sqlite_objects,
     .rebuild = sqlite_rebuild,
     .wal_bytes = sqlite_wal_bytes,
 };

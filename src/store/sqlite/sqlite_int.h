@@ -192,7 +192,13 @@ pawl_status schema_check(struct sqlite_store *store, struct scope *scope,
 pawl_status sqlite_migrate(struct sqlite_store *store, sqlite3 *db, struct scope *scope,
                            const struct schema *schema);
 int sqlite_put_facts(struct sqlite_store *store, sqlite3 *db);
+int schema_make(sqlite3 *db, uint32_t version, bool is_hosted); /* what migrations 1.. make */
 uint32_t sqlite_schema_version(void); /* the newest one known */
+
+/* open_schema.c: STORAGE_FAILURE that names a trigger on a table or view of ours. */
+pawl_status schema_refuse_triggers(sqlite3 *db, struct scope *scope, const char *path,
+                                   bool is_hosted);
+pawl_status sqlite_objects(struct store *store, struct scope *scope, object_fn fn, void *context);
 
 /* ---- Opening: open.c; inside a host's transaction: attach.c ---- */
 

@@ -164,6 +164,15 @@ static void check_versions(struct doctor *doctor, const struct node *info)
                (long long)member_int(info, "rows_behind"));
 }
 
+static void check_schema(struct doctor *doctor, const struct node *info)
+{
+    str fault = member_str(info, "schema_fault");
+
+    doctor_say(doctor, fault.size > 0 ? DOCTOR_BAD : DOCTOR_GOOD, "schema",
+               fault.size > 0 ? command(doctor, "verify") : NULL, "%.*s",
+               STR_ARG(fault.size > 0 ? fault : STR("tables, indexes and views are pawl's own")));
+}
+
 static void check_clock(struct doctor *doctor, const struct node *info)
 {
     int64_t there = 0, last = 0, here = now_ms();
@@ -260,6 +269,7 @@ static pawl_status ask_store(struct doctor *doctor)
         return status;
     }
     check_versions(doctor, info);
+    check_schema(doctor, info);
     check_clock(doctor, info);
     check_timers(doctor, info);
     if (is_file)

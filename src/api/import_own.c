@@ -1,0 +1,111 @@
+/* import_own.c - what an import writes into the store's own chain: definitions that are new, where
+ * the records of another store begin and end, and which values came without their bytes. */
+#include "api/import_int.h"
+#include "base/limits.h"
+#include "model/rights.h"
+
+static const char store_id_text[] = "00000000000000000000000000";
+
+struct record *import_next_record(struct building *b)
+{
+    struct record *record = &b->records[b->record_count++];
+
+    record->pos = b->tip->pos + b->record_count;
+    return record;
+}
+
+/* A record of this store's own chain. */
+static pawl_status add_own(struct building *b, int32_t what, struct buf *body)
+{
+    struct record *record = import_next_record(b);
+
+    *record = (struct record){ .pos = record->pos,
+                               .prev = b->store_pos,
+                               .what = what,
+                               .at_ms = b->now_ms,
+                               .fired_at_ms = b->now_ms,
+                               .body = buf_keep(body, &b->scope->arena) };
+    buf_fini(body);
+    if (!record->body.data)
+        return scope_no_memory(b->scope);
+    record_hash(b->import->sha, b->store_hash, store_id_text, record, record->body,
+                &(struct commitments){ 0 }, record->hash);
+    b->store_pos = record->pos;
+    memcpy(b->store_hash, record->hash, SHA_SIZE);
+    return PAWL_OK;
+}
+
+/* A row tells where the rights of a version stand. */
+static pawl_status keep_rights(struct building *b, const struct definition_row *row)
+{
+    struct buf id;
+    str kept;
+
+    buf_init(&id, b->scope->arena.heap, 0);
+    rights_id(&id, row->name, row->version);
+    kept = buf_keep(&id, &b->scope->arena);
+    buf_fini(&id);
+    b->kept[b->kept_count++] = (struct kept_change){
+        .row = { .what = CONTROL_DEFINE, .id = kept, .pos = b->store_pos }, .is_put = true
+    };
+    return kept.data ? PAWL_OK : scope_no_memory(b->scope);
+}
+
+pawl_status import_add_define(struct building *b, const struct definition_row *row)
+{
+    char source[2 * SHA_SIZE + 1], compiled[2 * SHA_SIZE + 1];
+    struct buf body;
+    pawl_status status;
+
+    sha_hex(row->source_sha, SHA_SIZE, source);
+    sha_hex(row->compiled_sha, SHA_SIZE, compiled);
+    buf_init(&body, b->scope->arena.heap, LIMIT_TEXT);
+    json_open(&body, '{');
+    json_key(&body, "name");
+    json_str(&body, row->name);
+    json_key(&body, "version");
+    json_u64(&body, row->version);
+    json_key(&body, "kind");
+    json_text(&body, definition_kind_name((enum definition_kind)row->kind));
+    json_key(&body, "source");
+    json_text(&body, source);
+    json_key(&body, "compiled");
+    json_text(&body, compiled);
+    rights_member(&body, row->rights);
+    json_close(&body, '}');
+    status = add_own(b, CONTROL_DEFINE, &body);
+    return status == PAWL_OK && row->rights.data ? keep_rights(b, row) : status;
+}
+
+/* Before the records of another store: how many there are; behind them: 0, so that the log ends
+ * with a time of its own. */
+pawl_status import_add_begin(struct building *b, uint32_t count)
+{
+    struct buf body;
+
+    buf_init(&body, b->scope->arena.heap, LIMIT_TEXT);
+    buf_fmt(&body, "{\"records\":%u}", count);
+    return add_own(b, CONTROL_IMPORT, &body);
+}
+
+/* Values that came without their bytes: this log must say that they were erased. */
+pawl_status import_add_erase(struct building *b)
+{
+    char hex[2 * SHA_SIZE + 1];
+    struct buf body;
+
+    if (b->erased_count == 0)
+        return PAWL_OK;
+    buf_init(&body, b->scope->arena.heap, LIMIT_SCOPE);
+    json_open(&body, '{');
+    json_key(&body, "values");
+    json_open(&body, '[');
+    for (uint32_t i = 0; i < b->value_count; i++)
+        if (!b->values[i].bytes.data) {
+            sha_hex(b->values[i].commitment, SHA_SIZE, hex);
+            json_text(&body, hex);
+        }
+    json_close(&body, ']');
+    json_close(&body, '}');
+    return add_own(b, CONTROL_ERASE, &body);
+}

@@ -1,0 +1,218 @@
+/* verify_erase.c - values without bytes, and the erase records that name them.
+ *
+ * Whoever can write to the file can take a value's bytes away and leave its commitment, and every
+ * hash still checks. So a value without bytes is valid only if an erase record names it, and the
+ * last one that does stands behind the last record that uses the value. What was used and what was
+ * erased is collected along the log and compared at its end. */
+#include "base/node.h"
+#include "evidence/verify_int.h"
+
+static const char store_name[ID_SIZE + 1] = "00000000000000000000000000";
+
+static uint64_t short_of(const uint8_t commitment[SHA_SIZE])
+{
+    uint64_t key;
+
+    memcpy(&key, commitment, sizeof key);
+    return key ? key : 1; /* a map has no key 0 */
+}
+
+/* The map leads to the last of those whose first bytes are alike, each to the one before. */
+static pawl_status find_or_add(struct verify *v, const uint8_t commitment[SHA_SIZE],
+                               struct erasure **out)
+{
+    uint32_t last = map_get(&v->erasure_map, short_of(commitment)), i = last;
+
+    while (i != MAP_NONE && memcmp(v->erasures[i].commitment, commitment, SHA_SIZE) != 0)
+        i = v->erasures[i].before;
+    if (i == MAP_NONE) {
+        if (!verify_grow(v->heap, &v->erasures, v->erasure_count, &v->erasure_capacity,
+                         sizeof *v->erasures) ||
+            !map_put(&v->erasure_map, short_of(commitment), v->erasure_count))
+            return scope_no_memory(&v->scope);
+        i = v->erasure_count++;
+        v->erasures[i] = (struct erasure){ .before = last };
+        memcpy(v->erasures[i].commitment, commitment, SHA_SIZE);
+    }
+    *out = &v->erasures[i];
+    return PAWL_OK;
+}
+
+pawl_status verify_put_erasure(struct verify *v, const struct erasure *erasure)
+{
+    struct erasure *added;
+    pawl_status status = find_or_add(v, erasure->commitment, &added);
+
+    if (status != PAWL_OK)
+        return status;
+    added->is_gone = erasure->is_gone;
+    added->used_pos = erasure->used_pos;
+    added->erased_pos = erasure->erased_pos;
+    return PAWL_OK;
+}
+
+pawl_status verify_use_erased(struct verify *v, const uint8_t commitment[SHA_SIZE])
+{
+    struct erasure *erasure;
+    pawl_status status = find_or_add(v, commitment, &erasure);
+
+    if (status != PAWL_OK)
+        return status;
+    erasure->is_gone = true;
+    if (v->where_pos > erasure->used_pos)
+        erasure->used_pos = v->where_pos;
+    return PAWL_OK;
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool verify_read_hex(str hex, uint8_t *out, size_t size)
+{
+    bool ok = hex.size == 2 * size;
+
+    for (size_t i = 0; ok && i < size; i++) {
+        int high = hex_digit(hex.data[2 * i]), low = hex_digit(hex.data[2 * i + 1]);
+
+        ok = high >= 0 && low >= 0;
+        out[i] = (uint8_t)(high * 16 + low);
+    }
+    return ok;
+}
+
+pawl_status verify_erase(struct verify *v, const struct record *record)
+{
+    struct node *body = NULL, *list, *item;
+    uint8_t commitment[SHA_SIZE];
+    struct erasure *erasure;
+    pawl_status status = PAWL_OK;
+
+    if (node_read_json(&v->scope, record->body, &body) == PAWL_NO_MEMORY)
+        return PAWL_NO_MEMORY;
+    list = body ? node_find(body, "values") : NULL;
+    if (!list || list->kind != NODE_ARRAY || !list->first)
+        return verify_bad(v, "an erase record that names no values");
+    for (item = list->first; status == PAWL_OK && item; item = item->next) {
+        if (item->kind != NODE_STRING || !verify_read_hex(item->text, commitment, SHA_SIZE))
+            return verify_bad(v, "an erase record names what is no commitment");
+        status = find_or_add(v, commitment, &erasure);
+        if (status == PAWL_OK)
+            erasure->erased_pos = record->pos;
+    }
+    return status;
+}
+
+static bool is_open(const struct erasure *erasure)
+{
+    return erasure->is_gone &&
+           (erasure->erased_pos == 0 || erasure->erased_pos <= erasure->used_pos);
+}
+
+pawl_status verify_all_erasures(struct verify *v)
+{
+    for (uint32_t i = 0; i < v->erasure_count; i++) {
+        const struct erasure *erasure = &v->erasures[i];
+
+        if (!is_open(erasure))
+            continue;
+        verify_at(v, erasure->used_pos, v->where_instance, v->where_seq);
+        return verify_bad(v, erasure->erased_pos
+                                 ? "a value that this record names has no bytes, but the erase "
+                                   "record that names it stands before"
+                                 : "a value that this record names has no bytes, and no erase "
+                                   "record names it");
+    }
+    return PAWL_OK;
+}
+
+void verify_forget_erasures(struct verify *v)
+{
+    v->erasure_count = 0;
+    map_clear(&v->erasure_map);
+}
+
+/* ---- one instance: erase records of the store's own chain count too ---- */
+
+/* Up to where the store's chain has to be followed back: 0 if nothing is open. */
+static uint64_t first_open(const struct verify *v)
+{
+    uint64_t first = 0;
+
+    for (uint32_t i = 0; i < v->erasure_count; i++)
+        if (is_open(&v->erasures[i]) && (first == 0 || v->erasures[i].used_pos < first))
+            first = v->erasures[i].used_pos;
+    return first;
+}
+
+/* Its hash, by that of the record before it; actor and reason are values of their own. */
+static pawl_status check_hash(struct verify *v, const struct record *record)
+{
+    static const uint8_t no_hash[SHA_SIZE];
+    const uint64_t ids[3] = { record->actor, record->payload, record->reason };
+    uint8_t bytes[3][SHA_SIZE], hash[SHA_SIZE];
+    struct record before = { 0 };
+    pawl_status status =
+        record->prev ? store_record(v->store, &v->scope, record->prev, &before) : PAWL_OK;
+
+    for (size_t i = 0; status == PAWL_OK && i < 3; i++)
+        if (ids[i])
+            status = verify_value(v, ids[i], bytes[i]);
+    if (status != PAWL_OK)
+        return status;
+    record_hash(v->sha, record->prev ? before.hash : no_hash, store_name, record, record->body,
+                &(struct commitments){ ids[0] ? bytes[0] : NULL, ids[1] ? bytes[1] : NULL,
+                                       ids[2] ? bytes[2] : NULL },
+                hash);
+    return memcmp(hash, record->hash, SHA_SIZE) == 0
+               ? PAWL_OK
+               : verify_bad(v, "the erase record does not match its hash");
+}
+
+/* The last that names a value counts: it is found first. */
+static pawl_status note_erase(struct verify *v, const struct record *record)
+{
+    struct erasure *kept = NULL;
+    uint32_t count = v->erasure_count;
+    pawl_status status = check_hash(v, record);
+
+    if (status != PAWL_OK || count == 0)
+        return status;
+    kept = ARENA_ARRAY(&v->scope.arena, struct erasure, count);
+    if (!kept)
+        return scope_no_memory(&v->scope);
+    memcpy(kept, v->erasures, count * sizeof *kept);
+    status = verify_erase(v, record);
+    for (uint32_t i = 0; i < count; i++)
+        if (kept[i].erased_pos > v->erasures[i].erased_pos)
+            v->erasures[i].erased_pos = kept[i].erased_pos;
+    return status;
+}
+
+pawl_status verify_erasures_of_one(struct verify *v)
+{
+    uint64_t instance = v->where_instance, seq = v->where_seq, first = first_open(v);
+    struct record record = { 0 };
+    struct head_row head;
+    pawl_status status;
+
+    if (v->erasure_count == 0 || (first == 0 && verify_all_erasures(v) == PAWL_OK))
+        return PAWL_OK;
+    scope_clear(&v->scope);
+    status = store_head(v->store, &v->scope, 0, false, &head);
+    record.prev = status == PAWL_OK ? head.pos : 0;
+    while (record.prev > first && first_open(v) > 0) {
+        scope_clear(&v->scope);
+        verify_at(v, record.prev, 0, 0);
+        status = store_record(v->store, &v->scope, record.prev, &record);
+        if (status != PAWL_OK || record.prev >= record.pos)
+            return verify_bad(v, "the store's own chain can't be followed here");
+        if (record.what == CONTROL_ERASE && record.instance == 0)
+            status = note_erase(v, &record);
+        if (status != PAWL_OK)
+            return status;
+    }
+    verify_at(v, 0, instance, seq);
+    return verify_all_erasures(v);
+}

@@ -1,0 +1,182 @@
+/* open_schema.c - are the tables, indexes and views of a file those that our migrations make?
+ *
+ * What is expected is not written down a second time: the migrations that the file has are run into
+ * a database in memory, and what SQLite keeps as the text of each object is compared. A trigger on
+ * a table or view of ours could change what we write while we write it: opening refuses it. What
+ * is not called pawl_... is the host's, and is only listed. */
+#include "base/assert.h"
+#include "sqlite_int.h"
+#include <stdio.h>
+
+struct object {
+    str type, name, table, sql;
+};
+
+struct object_list {
+    struct object *items;
+    uint32_t count;
+};
+
+#define OBJECTS_MAX 4096 /* of a file: what lies behind them is not looked at */
+
+/* Indexes that SQLite makes by itself have no text, and follow from their table's. */
+static const char select_objects[] =
+    "SELECT type, name, tbl_name, sql FROM main.sqlite_schema WHERE sql IS NOT NULL"
+    " ORDER BY name LIMIT 4096";
+
+static const char select_triggers[] =
+    "SELECT name, tbl_name FROM main.sqlite_schema WHERE type = 'trigger'"
+    " AND (tbl_name LIKE 'pawl\\_%' ESCAPE '\\' OR lower(tbl_name) IN (?1, ?2)) LIMIT 1";
+
+static bool is_seed_view(str name)
+{
+    return str_is(name, "workflows") || str_is(name, "workflow_steps");
+}
+
+static bool is_ours(const struct object *object, bool is_hosted)
+{
+    bool is_trigger = str_is(object->type, "trigger");
+    str name = is_trigger ? object->table : object->name;
+
+    return (name.size > 5 && sqlite3_strnicmp(name.data, "pawl_", 5) == 0) ||
+           (!is_hosted && is_seed_view(name));
+}
+
+/* ---- Refused when opening ---- */
+
+pawl_status schema_refuse_triggers(sqlite3 *db, struct scope *scope, const char *path,
+                                   bool is_hosted)
+{
+    sqlite3_stmt *statement = NULL;
+    pawl_status status = PAWL_OK;
+    int code = sqlite3_prepare_v2(db, select_triggers, -1, &statement, NULL);
+
+    if (code == SQLITE_OK && !is_hosted) {
+        sqlite3_bind_text(statement, 1, "workflows", -1, SQLITE_STATIC);
+        sqlite3_bind_text(statement, 2, "workflow_steps", -1, SQLITE_STATIC);
+    }
+    if (code == SQLITE_OK)
+        code = sqlite3_step(statement);
+    if (code == SQLITE_ROW)
+        status = scope_fail(scope, PAWL_STORAGE_FAILURE,
+                            "%s: expected no trigger on pawl's tables, found trigger %s on %s, which "
+                            "could change what is recorded; drop it, then look with pawl verify",
+                            path, (const char *)sqlite3_column_text(statement, 0),
+                            (const char *)sqlite3_column_text(statement, 1));
+    else if (code != SQLITE_DONE)
+        status = sqlite_fail(scope, db, "reading the schema");
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* ---- Compared ---- */
+
+static pawl_status list_objects(sqlite3 *db, struct scope *scope, struct object_list *out)
+{
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(db, select_objects, -1, &statement, NULL);
+
+    out->items = ARENA_ARRAY(&scope->arena, struct object, OBJECTS_MAX);
+    while (code == SQLITE_OK && out->items && out->count < OBJECTS_MAX &&
+           sqlite3_step(statement) == SQLITE_ROW)
+        out->items[out->count++] = (struct object){
+            column_str(statement, 0, &scope->arena), column_str(statement, 1, &scope->arena),
+            column_str(statement, 2, &scope->arena), column_str(statement, 3, &scope->arena)
+        };
+    if (sqlite3_finalize(statement) != SQLITE_OK || code != SQLITE_OK)
+        return sqlite_fail(scope, db, "reading the schema");
+    return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
+}
+
+/* In a file of our own user_version is the number: a second one would not count, and is not there. */
+static pawl_status check_number(sqlite3 *db, object_fn fn, void *context)
+{
+    sqlite3_stmt *statement = NULL;
+    bool is_there = sqlite3_prepare_v2(db, "SELECT 1 FROM pawl_meta WHERE key = 'schema'", -1,
+                                       &statement, NULL) == SQLITE_OK &&
+                    sqlite3_step(statement) == SQLITE_ROW;
+
+    sqlite3_finalize(statement);
+    return is_there ? fn(context, OBJECT_UNKNOWN, STR("row"), STR("schema"), STR("pawl_meta"))
+                    : PAWL_OK;
+}
+
+static pawl_status list_expected(struct scope *scope, const struct schema *schema,
+                                 struct object_list *out)
+{
+    sqlite3 *db = NULL;
+    pawl_status status = PAWL_OK;
+
+    if (sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
+            SQLITE_OK ||
+        schema_make(db, schema->version, schema->is_hosted) != SQLITE_OK)
+        status = db ? sqlite_fail(scope, db, "making the expected schema") : scope_no_memory(scope);
+    if (status == PAWL_OK)
+        status = list_objects(db, scope, out);
+    sqlite3_close(db);
+    return status;
+}
+
+static const struct object *find(const struct object_list *list, str name)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        if (str_eq(list->items[i].name, name))
+            return &list->items[i];
+    return NULL;
+}
+
+static enum object_verdict judge(const struct object *object, const struct object *expected,
+                                 bool is_hosted)
+{
+    if (!is_ours(object, is_hosted))
+        return OBJECT_FOREIGN;
+    if (str_is(object->type, "trigger"))
+        return OBJECT_TRIGGER;
+    if (!expected)
+        return OBJECT_UNKNOWN;
+    return str_eq(object->type, expected->type) && str_eq(object->table, expected->table) &&
+                   str_eq(object->sql, expected->sql)
+               ? OBJECT_RIGHT
+               : OBJECT_CHANGED;
+}
+
+static pawl_status compare(const struct object_list *found, const struct object_list *expected,
+                           bool is_hosted, object_fn fn, void *context)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; status == PAWL_OK && i < found->count; i++) {
+        const struct object *object = &found->items[i];
+        enum object_verdict verdict = judge(object, find(expected, object->name), is_hosted);
+
+        if (verdict != OBJECT_RIGHT)
+            status = fn(context, verdict, object->type, object->name, object->table);
+    }
+    for (uint32_t i = 0; status == PAWL_OK && i < expected->count; i++) {
+        const struct object *object = &expected->items[i];
+
+        if (!find(found, object->name))
+            status = fn(context, OBJECT_MISSING, object->type, object->name, object->table);
+    }
+    return status;
+}
+
+pawl_status sqlite_objects(struct store *base, struct scope *scope, object_fn fn, void *context)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    struct object_list found = { 0 }, expected = { 0 };
+    struct schema schema = { 0 };
+    pawl_status status = reader_begin(store, scope);
+
+    if (status != PAWL_OK)
+        return status;
+    status = schema_read(store->reader.db, scope, &schema);
+    if (status == PAWL_OK)
+        status = list_objects(store->reader.db, scope, &found);
+    if (status == PAWL_OK && !schema.is_hosted)
+        status = check_number(store->reader.db, fn, context);
+    reader_end(store);
+    if (status == PAWL_OK)
+        status = list_expected(scope, &schema, &expected);
+    return status == PAWL_OK ? compare(&found, &expected, schema.is_hosted, fn, context) : status;
+}

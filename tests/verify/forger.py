@@ -1,0 +1,408 @@
+#!/usr/bin/env python3
+"""Change each column of each table and each object of the schema of a rich store, as somebody would who knows the
+format, and require that both verifiers see each change.
+
+    forger.py --pawl PROGRAM --many VERIFY_FILE [--verbose]
+
+Tables and columns are those that SQLite tells of: a new one is tried by itself. Where a column is repeated elsewhere the
+other place is changed too, and what plain SQL can hash anew on the spot (a value, a text, the record itself) is hashed
+anew; the records behind it and the roots are not. The last two lines are "N columns tried, M unseen" and "N objects
+tried, M unseen".
+"""
+import argparse
+import hashlib
+import importlib.util
+import json
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import make_store  # noqa: E402
+
+verify = make_store.verify
+
+META = {"test_now"}  # rows of pawl_meta that the log will cover: see docs/format.md
+
+NOTICE = """name: notice
+steps:
+  start: {name: told, wait: {signal: news, match: "{{input.topic}}"}, next: end}
+  end: {tool: set, args: {done: true}, done: true}
+"""
+
+
+# ---- A rich store -------------------------------------------------------------------------------
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem + "_of_" + path.parent.name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def make(pawl, folder):
+    """Machines with deadlines, paused and inline, flows in the middle with leases, timers, waits and children, kept
+    signals, alarms, tokens, keys, snapshots, labels, an amended flow, code, and what was imported from another store."""
+    old = load(HERE.parent / "old" / "make.py")
+    other, home = folder / "other", folder / "home"
+    for place in (other, home):
+        place.mkdir()
+    server = old.Server(pawl, other)
+    server.put("lamp", old.LAMP)
+    for who in ("ann", "zoe"):
+        lamp = server.create(definition="lamp", actor_ref=who, subject_ref="cellar", labels={"room": "cellar"})
+        server.post("/v1/instances/%s/fire" % lamp, {"action": "switch", "actor_ref": who, "reason": "dark"})
+    server.ask("POST", "/v1/instances", ('{"declaration":%s}' % old.INLINE).encode())
+    server.kill()
+    for path in other.glob("s.db*"):
+        shutil.copy(path, home)
+    exported = subprocess.run([pawl, "--store", "sqlite:s.db", "export"], cwd=other, check=True, capture_output=True)
+    for path in home.glob("s.db*"):
+        path.unlink()
+    (home / "export.jsonl").write_bytes(exported.stdout)
+    subprocess.run([pawl, "--store", "sqlite:s.db", "import", "export.jsonl"], cwd=home, check=True, capture_output=True)
+    server = old.Server(pawl, home)
+    old.machines(server)
+    old.flows(server)
+    server.child.terminate()
+    server.child.wait()
+    return home / "s.db"
+
+
+# ---- Asking -------------------------------------------------------------------------------------
+
+
+class Trial:
+    def __init__(self, store, folder, many, verbose):
+        self.store, self.folder, self.verbose = store, folder, verbose
+        self.many = subprocess.Popen([many, "--many"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                     stderr=subprocess.DEVNULL, text=True, errors="replace")
+        self.tried, self.unseen = {}, {}
+
+    def open(self):
+        self.path = self.folder / "forged.db"
+        for old in self.folder.glob("forged.db*"):
+            old.unlink()
+        shutil.copy(self.store, self.path)
+        return sqlite3.connect(self.path, isolation_level=None)
+
+    def ask(self):
+        """What each verifier says: valid or not. The second opens the store, and may migrate it: it comes last."""
+        first = verify.report(str(self.path))
+        self.many.stdin.write(f"{self.path}\n")
+        self.many.stdin.flush()
+        return {"verify.py": first, "pawl": json.loads(self.many.stdout.readline())}
+
+    def judge(self, what, label):
+        self.tried.setdefault(what, 0)
+        self.tried[what] += 1
+        answers = self.ask()
+        missed = [who for who, answer in answers.items() if answer["valid"]]
+        if missed:
+            self.unseen.setdefault(what, []).append(f"{label}: not seen by {', '.join(missed)}")
+        if self.verbose:
+            print(f"# {label}: {[a.get('what') for a in answers.values()]}")
+
+
+# ---- Columns ------------------------------------------------------------------------------------
+
+
+def tables(db):
+    return [name for name, in db.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'pawl\\_%' ESCAPE '\\' ORDER BY name")]
+
+
+def columns(db, table):
+    return [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+
+
+def key_columns(db, table):
+    found = sorted((row[5], row[1]) for row in db.execute(f"PRAGMA table_info({table})") if row[5])
+    return [name for _, name in found]
+
+
+def rows_of(db, table, column):
+    """Keys and values of some rows: the first and the last that are set, the last that is not."""
+    keys = ", ".join(key_columns(db, table))
+    for condition in ("IS NOT NULL", "IS NULL"):
+        rows = db.execute(f"SELECT {column}, {keys} FROM {table} WHERE {column} {condition} ORDER BY {keys}").fetchall()
+        for row in dict.fromkeys((rows[:1] if condition == "IS NOT NULL" else []) + rows[-1:]):
+            yield row[1:], row[0]
+
+
+def candidates(db, table, column, old):
+    """Other values that the column could have."""
+    yield None
+    if isinstance(old, int):
+        yield from (old + 1, old - 1, str(old) + "x", float(old) + 0.5)
+    elif isinstance(old, str):
+        yield from (old + "x", old.encode(), 7)
+    elif isinstance(old, bytes):
+        yield from (bytes([old[0] ^ 1]) + old[1:] if old else b"x", old.decode("latin-1"), 7)
+    else:
+        yield from (1, "x", b"x")
+    others = [row[0] for row in db.execute(
+        f"SELECT DISTINCT {column} FROM {table} WHERE {column} IS NOT NULL AND {column} IS NOT ? LIMIT 2", (old,))]
+    yield from others
+
+
+def counts_the_same(old, new):
+    """An absent number is NULL and counts as 0."""
+    return old == new and type(old) is type(new) or {old or 0, new or 0} == {0} and not isinstance(new, (str, bytes))
+
+
+def where(db, table):
+    return " AND ".join(f"{key} IS ?" for key in key_columns(db, table))
+
+
+def is_harmless(table, column, key, old, new):
+    if table == "pawl_log" and column == "fired" and (old is None or new is None):
+        return False
+    if table == "pawl_meta":
+        if key[0] in META and column == "value":
+            return True  # no record tells it yet
+        if key[0] == "flushed" and column == "value":  # it says up to where head rows are right: less is no lie
+            return new is None or isinstance(new, int) and 0 <= new <= old
+        if key[0] == "flushed" and column == "key":
+            return False
+    return False
+
+
+def forge(trial, table, column, key, old, new):
+    db = trial.open()
+    try:
+        db.execute(f"UPDATE {table} SET {column} = ? WHERE {where(db, table)}", (new, *key))
+        Consistent(db).after(table, column, key, new)
+    except sqlite3.IntegrityError:
+        return  # the schema itself does not take it
+    finally:
+        db.close()
+    trial.judge(f"{table}.{column}", f"{table}.{column} of {key}: {old!r} -> {new!r}"[:160])
+
+
+def swap(trial, table, column, one, other):
+    db = trial.open()
+    try:
+        for key, value in ((one[0], other[1]), (other[0], one[1])):
+            db.execute(f"UPDATE {table} SET {column} = ? WHERE {where(db, table)}", (value, *key))
+            Consistent(db).after(table, column, key, value)
+    except sqlite3.IntegrityError:
+        return
+    finally:
+        db.close()
+    trial.judge(f"{table}.{column}", f"{table}.{column}: {one[0]} and {other[0]} exchanged"[:160])
+
+
+def try_columns(trial):
+    db = sqlite3.connect(f"file:{trial.store}?mode=ro", uri=True)
+    for table in tables(db):
+        for column in columns(db, table):
+            seen = []
+            trial.tried.setdefault(f"{table}.{column}", 0)
+            for key, old in rows_of(db, table, column):
+                for new in list(candidates(db, table, column, old))[:2 if seen else None]:
+                    if not counts_the_same(old, new) and not is_harmless(table, column, key, old, new):
+                        forge(trial, table, column, key, old, new)
+                seen.append((key, old))
+            pairs = [(a, b) for a in seen for b in seen if a[0] < b[0] and not counts_the_same(a[1], b[1])
+                     and column not in key_columns(db, table)] if not column.startswith("key") else []
+            for one, other in pairs[:1]:
+                if table != "pawl_meta":
+                    swap(trial, table, column, one, other)
+    db.close()
+
+
+class Consistent:
+    """What follows from a change, changed with it."""
+
+    def __init__(self, db):
+        self.db = db
+
+    def after(self, table, column, key, new):
+        act = getattr(self, f"after_{table}", None)
+        if act:
+            act(column, key, new)
+
+    def after_pawl_value(self, column, key, new):
+        """A value and its commitment; one that loses its bytes keeps the commitment, as erasing leaves it."""
+        row = self.db.execute("SELECT salt, bytes, commitment FROM pawl_value WHERE id IS ?", key).fetchone()
+        if column not in ("bytes", "salt") or row is None:
+            return
+        if new is None:
+            self.db.execute("UPDATE pawl_value SET commitment = ?, salt = NULL, bytes = NULL WHERE id IS ?",
+                            (self.old_commitment(key), *key))
+        elif row[2] is not None and isinstance(row[0], bytes) and isinstance(row[1], bytes):
+            self.db.execute("UPDATE pawl_value SET commitment = ? WHERE id IS ?",
+                            (hashlib.sha256(row[0] + row[1]).digest(), *key))
+
+    def old_commitment(self, key):
+        """From the store as it was."""
+        path = pathlib.Path(self.db.execute("PRAGMA database_list").fetchone()[2]).parent / "store.db"
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as old:
+            commitment, salt, data = old.execute("SELECT commitment, salt, bytes FROM pawl_value WHERE id IS ?", key).fetchone()
+        data = data.encode() if isinstance(data, str) else data
+        return commitment or hashlib.sha256(salt + data).digest()
+
+    def after_pawl_source(self, column, key, new):
+        if column == "bytes" and isinstance(new, bytes):
+            self.db.execute("UPDATE pawl_source SET sha256 = ? WHERE id IS ?", (hashlib.sha256(new).digest(), *key))
+
+    def after_pawl_definition(self, column, key, new):
+        if column == "compiled" and isinstance(new, str):
+            self.db.execute("UPDATE pawl_definition SET compiled_sha256 = ? WHERE id IS ?",
+                            (hashlib.sha256(new.encode()).digest(), *key))
+
+    def after_pawl_instance(self, column, key, new):
+        """Its labels, and the record that created it."""
+        number = key[0]
+        if column == "labels":
+            self.db.execute("DELETE FROM pawl_label WHERE inst = ?", (number,))
+            try:
+                items = json.loads(new).items() if new else ()
+                self.db.executemany("INSERT INTO pawl_label VALUES (?, ?, ?)", [(k, v, number) for k, v in items])
+            except (ValueError, AttributeError, TypeError, sqlite3.Error):
+                pass
+        if column in ("instantiated_at", "creator"):
+            self.db.execute(f"UPDATE pawl_log SET {'fired' if column == 'instantiated_at' else 'actor'} = ?"
+                            " WHERE inst = ? AND what = -1", (new, number))
+
+    def after_pawl_log(self, column, key, new):
+        """Its keys' rows and its instance's row; and the record's own hash."""
+        pos = key[0]
+        if column == "at":
+            self.db.execute("UPDATE pawl_key SET at = ? WHERE pos = ?", (new, pos))
+        if column == "fired":
+            self.db.execute("UPDATE pawl_instance SET instantiated_at = ? WHERE created_pos = ?", (new, pos))
+        if column == "actor":
+            self.db.execute("UPDATE pawl_instance SET creator = ? WHERE created_pos = ?", (new, pos))
+        if column != "hash":
+            self.hash_record(pos)
+
+    def hash_record(self, pos):
+        self.db.text_factory = bytes
+        try:
+            digest = record_hash(self.db, pos)
+            self.db.execute("UPDATE pawl_log SET hash = ? WHERE pos = ?", (digest, pos))
+        except (verify.Bad, TypeError, ValueError, KeyError, AttributeError, OverflowError):
+            pass  # what has no hash is left as it is
+        finally:
+            self.db.text_factory = str
+
+
+def reader_of(db):
+    reader = verify.Store.__new__(verify.Store)
+    reader.__dict__.update(db=db, definitions={}, by_name={}, commitments={}, gone={}, references=set(), where=0,
+                           schema=verify.NEWEST, chains={0: verify.Chain(0, verify.STORE_ID_TEXT)})
+    reader.begin_definition = lambda found, record: None
+    reader.check_values()
+    reader.check_sources()
+    reader.check_definitions()
+    reader.check_instances()
+    return reader
+
+
+def record_hash(db, pos):
+    """The hash that the record at `pos` has by what its row says now."""
+    reader = reader_of(db)
+    row = db.execute(f"SELECT {', '.join(reader.COLUMNS)} FROM pawl_log WHERE pos = ?", (pos,)).fetchone()
+    record = {name: value or 0 if name not in ("fired", "body", "key", "root") else value
+              for name, value in zip(reader.COLUMNS, row)}
+    record["fired"] = record["at"] if record["fired"] is None else record["fired"]
+    before = db.execute("SELECT hash FROM pawl_log WHERE pos = ?", (record["prev"],)).fetchone()
+    body = reader.create(record) if record["what"] == verify.CREATE else record["body"]
+    id_text = reader.id_of(record["inst"]) if record["inst"] else verify.STORE_ID_TEXT
+    return verify.record_hash(
+        before[0] if before else verify.NO_HASH, id_text, record["seq"], record["what"], record["at"], record["fired"],
+        record["step"], record["ord"], record["attempt"], record["flags"], reader.commitment(record["actor"], "actor"),
+        reader.commitment(record["payload"], "payload"), reader.commitment(record["reason"], "reason"), body, record["key"])
+
+
+# ---- Objects of the schema ----------------------------------------------------------------------
+
+
+def replace_text(db, name, old, new):
+    db.execute("PRAGMA writable_schema = ON")
+    db.execute("UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name = ?", (old, new, name))
+    db.execute("PRAGMA writable_schema = RESET")
+
+
+def object_changes(kind, name, table, sql):
+    yield "dropped", [f"DROP {kind} {name}"]
+    if kind == "view":
+        yield "tells something else", [f"DROP VIEW {name}", f"{sql} LIMIT 1000000"]
+        yield "with a trigger", [f"CREATE TRIGGER spy INSTEAD OF INSERT ON {name} BEGIN SELECT 1; END"]
+    if kind == "index":
+        yield "over something else", [f"DROP INDEX {name}", f"CREATE INDEX {name} ON {table} (1)"]
+    if kind == "table":
+        yield "with a column more", [f"ALTER TABLE {name} ADD COLUMN more"]
+        for event in ("INSERT", "UPDATE", "DELETE"):
+            yield f"with a trigger on {event}", [f"CREATE TRIGGER spy AFTER {event} ON {name} BEGIN SELECT 1; END"]
+
+
+def try_objects(trial):
+    db = sqlite3.connect(f"file:{trial.store}?mode=ro", uri=True)
+    objects = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name").fetchall()
+    db.close()
+    for kind, name, table, sql in objects:
+        for label, statements in object_changes(kind, name, table, sql):
+            change_objects(trial, f"{kind} {name}", f"{kind} {name} {label}", statements)
+    change_objects(trial, "table pawl_more", "a table more", ["CREATE TABLE pawl_more (a)"])
+    change_objects(trial, "view pawl_more", "a view more", ["CREATE VIEW pawl_more AS SELECT 1"])
+    change_objects(trial, "index pawl_more", "an index more", ["CREATE INDEX pawl_more ON pawl_log (at)"])
+
+
+def change_objects(trial, what, label, statements):
+    db = trial.open()
+    db.execute("PRAGMA legacy_alter_table = ON")
+    for statement in statements:
+        db.execute(statement)
+    db.close()
+    trial.judge(what, label)
+
+
+# ---- All of it ----------------------------------------------------------------------------------
+
+
+def report(kind, trial):
+    for what, lines in trial.unseen.items():
+        for line in lines:
+            print(f"not ok - {line}")
+    untried = [what for what, count in trial.tried.items() if count == 0]
+    if untried:
+        print(f"not ok - no row of the store has these, or no change of them was taken: {untried}")
+    print(f"{len(trial.tried)} {kind} tried in {sum(trial.tried.values())} ways, {len(trial.unseen)} unseen")
+    return not trial.unseen and not untried
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pawl", required=True)
+    parser.add_argument("--many", required=True)
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        store = folder / "store.db"
+        shutil.copy(make(options.pawl, folder), store)
+        good = True
+        for kind, act in (("columns", try_columns), ("objects", try_objects)):
+            trial = Trial(store, folder, options.many, options.verbose)
+            trial.open().close()
+            answers = trial.ask()
+            if not all(answer["valid"] for answer in answers.values()):
+                sys.exit(f"the store as it is: {answers}")
+            act(trial)
+            good = report(kind, trial) and good
+            trial.many.stdin.close()
+            trial.many.wait()
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
