@@ -83,7 +83,7 @@ def test_answers_streams_and_refusals_are_counted(shell):
     assert after["pawl_http_answers_total", 'status="413"'] == 1
     assert after["pawl_http_refused_total", 'limit="body"'] == before["pawl_http_refused_total", 'limit="body"'] + 1
     assert {labels for name, labels in after if name == "pawl_http_refused_total"} == {
-        'limit="body"', 'limit="work"', 'limit="connections"', 'limit="time"'}
+        'limit="body"', 'limit="bodies"', 'limit="work"', 'limit="connections"', 'limit="time"'}
     stream.close()
 
 

@@ -75,6 +75,10 @@ void figures_print(struct http_server *server, struct buf *out)
     print_gauge(out, "pawl_http_body_bytes", "Kept of the bodies of requests that are coming in "
                 "or worked on.", server->body_bytes);
     print_gauge(out, "pawl_http_streams", "Open streams of entries.", sites_streams(server));
+    print_gauge(out, "pawl_http_shared_streams",
+                "Of these, streams that share a thread with requests.", server->shared_streams);
+    print_gauge(out, "pawl_http_stream_bytes", "Given to streams of entries to send.",
+                sites_stream_bytes(server));
     print_gauge(out, "pawl_stores_open", "Stores that are open beside the first.",
                 stores_open_count(server->p));
     print_gauge(out, "pawl_http_requests_active", "Requests begun and not yet answered.",

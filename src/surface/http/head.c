@@ -246,3 +246,19 @@ enum head_verdict head_judge(str bytes, struct head_refusal *refusal)
     }
     return more_or_too_large(&judging, bytes.size);
 }
+
+bool head_is_stream(str bytes)
+{
+    const str get = STR("GET "), events = STR("/events");
+    str line, target;
+    size_t size = 0;
+
+    skip_empty_lines(&bytes);
+    if (!take_line(&bytes, &line) || !str_starts(line, get))
+        return false;
+    target = str_from(line, get.size);
+    while (size < target.size && !strchr(" ?", target.data[size]))
+        size++;
+    return size >= events.size &&
+           memcmp(target.data + size - events.size, events.data, events.size) == 0;
+}

@@ -15,6 +15,7 @@
 #define HTTP_PAIRS_MAX 64 /* path and query parameters of one request */
 #define HTTP_DRAIN_MAX ((size_t)64 << 20) /* of a refused body, read so that the answer arrives */
 #define HTTP_EARLY_MAX ((size_t)64 << 10) /* of a body, kept before it is known who sends it */
+#define SHARED_STREAMS_MAX 256u /* streams on connections that began with another request */
 #define HTTP_CHUNKED   UINT64_MAX         /* a body of unknown length */
 
 struct hub;
@@ -130,6 +131,9 @@ struct http_server {
     struct visits visits;
     struct hub *hub; /* streams of entries */
     struct MHD_Daemon *daemon;
+    struct MHD_Daemon *stream_daemon; /* one thread for connections that begin with a stream; NULL:
+                                         with TLS there is none */
+    atomic_uint shared_streams; /* those that share a thread with requests */
     struct porter *porter; /* NULL: with TLS the library accepts connections itself */
     uint16_t port;
     bool needs_token; /* it listens on more than loopback */
@@ -187,6 +191,7 @@ struct request {
     size_t received;        /* bytes of the body, kept or not */
     size_t counted;         /* what it has of server->body_bytes */
     struct stream *stream;  /* what it has become; NULL: an ordinary answer */
+    bool is_shared_stream;  /* and shares a thread with requests */
     char allow[ALLOW_SIZE]; /* the methods that its address takes, "" until routed */
 };
 
@@ -229,6 +234,7 @@ void sites_end_streams(struct http_server *server);
 void sites_free(struct http_server *server);               /* when there are no streams any more */
 struct hub *site_hub(struct http_server *server, pawl *p); /* NULL: no memory, or it is stopping */
 uint32_t sites_streams(struct http_server *server);
+uint64_t sites_stream_bytes(struct http_server *server); /* of stores that are open */
 
 /* ---- route.c: where it goes ---- */
 

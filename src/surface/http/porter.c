@@ -27,6 +27,7 @@ struct guest {
     struct guest *next, **link;
     int fd;
     int64_t until_ms;
+    bool is_stream;  /* it asks for one first */
     bool is_leaving; /* it has been refused: what it still sends is thrown away */
     struct sockaddr_storage address;
     socklen_t address_size;
@@ -73,10 +74,12 @@ static void pass_on(struct porter *porter, struct guest *guest)
 {
     struct sockaddr_storage address = guest->address;
     socklen_t size = guest->address_size;
+    struct http_server *server = porter->server;
+    struct MHD_Daemon *daemon = guest->is_stream ? server->stream_daemon : server->daemon;
     int fd = guest->fd;
 
     forget(porter, guest);
-    MHD_add_connection(porter->server->daemon, fd, (struct sockaddr *)&address, size);
+    MHD_add_connection(daemon, fd, (struct sockaddr *)&address, size);
 }
 
 /* Told at each arrival (edge-triggered): what was looked at is still there. */
@@ -153,6 +156,7 @@ static void look(struct porter *porter, struct guest *guest, bool has_ended)
     }
     if (size > 0)
         verdict = head_judge((str){ bytes, (size_t)size }, &refusal);
+    guest->is_stream = verdict == HEAD_SOUND && head_is_stream((str){ bytes, (size_t)size });
     if (verdict == HEAD_BAD)
         refuse(porter, guest, &refusal);
     else if (verdict == HEAD_SOUND || porter->count >= GUESTS_MAX)

@@ -68,15 +68,39 @@ static void add_last_event(struct request *request, struct route *route)
         route->pairs[route->count++] = (struct op_pair){ STR("after"), last, IN_QUERY };
 }
 
+/* A connection that begins with a stream has a thread that serves nothing else: however many of
+ * them there are, and whatever they take, no request waits behind them. Others are few. */
+static pawl_status take_place(struct request *request)
+{
+    struct http_server *server = request->server;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_DAEMON);
+
+    if (!server->stream_daemon || (info && info->daemon == server->stream_daemon))
+        return PAWL_OK;
+    request->is_shared_stream = true;
+    if (atomic_fetch_add(&server->shared_streams, 1) < SHARED_STREAMS_MAX)
+        return PAWL_OK;
+    request->is_last = true;
+    return scope_fail(&request->scope, PAWL_OVERLOADED,
+                      "%u streams share connections with other requests: open this one on a "
+                      "connection of its own",
+                      SHARED_STREAMS_MAX);
+}
+
 /* What the request held is let go: a stream may last for days. HEAD is told what it would be. */
 static pawl_status become_stream(struct request *request)
 {
     struct hub *hub;
+    pawl_status status;
 
     request->result.content_type = "text/event-stream";
     buf_fini(&request->answer);
     if (str_is(request->method, "HEAD"))
         return PAWL_OK;
+    status = take_place(request);
+    if (status != PAWL_OK)
+        return status;
     hub = site_hub(request->server, request->p);
     if (hub)
         request->stream = stream_begin(hub, request->connection, &request->result.stream);

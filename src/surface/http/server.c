@@ -80,6 +80,8 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
         return;
     *kept = NULL;
     stream_end(request->stream);
+    if (request->is_shared_stream)
+        atomic_fetch_sub(&server->shared_streams, 1);
     store_leave(request->p);
     buf_fini(&request->answer);
     body_release(request);
@@ -254,10 +256,10 @@ static void on_log(void *context, const char *format, va_list arguments)
 
 /* ---- Start and stop ---- */
 
+/* threads 0: one, and no pool. */
 static struct MHD_Daemon *start_daemon(struct http_server *server, int listener,
-                                       const struct http_options *options)
+                                       const struct http_options *options, uint32_t threads)
 {
-    uint32_t threads = options->threads ? options->threads : HTTP_THREADS;
     unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ITC |
                      MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME;
     union {
@@ -270,17 +272,30 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, int listener,
         { MHD_OPTION_LISTEN_SOCKET, listener, NULL },
         { MHD_OPTION_END, 0, NULL },
     };
+    struct MHD_OptionItem pool[] = {
+        { threads > 0 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, (intptr_t)threads, NULL },
+        { MHD_OPTION_END, 0, NULL },
+    };
 
     flags |= cert.text ? MHD_USE_TLS : MHD_USE_NO_LISTEN_SOCKET; /* else the porter listens */
 
     /* The logger comes first: it is for what the other options may say. */
     return MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
-        MHD_OPTION_THREAD_POOL_SIZE, threads, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
+        MHD_OPTION_ARRAY, pool, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)VISIT_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_MEMORY, MHD_OPTION_URI_LOG_CALLBACK, on_target, server,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION, on_visit,
         server, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+}
+
+static void stop_daemons(struct http_server *server)
+{
+    if (server->stream_daemon)
+        MHD_stop_daemon(server->stream_daemon);
+    if (server->daemon)
+        MHD_stop_daemon(server->daemon);
+    server->daemon = server->stream_daemon = NULL;
 }
 
 static struct http_server *fail_start(struct http_server *server, pawl_error *error)
@@ -317,6 +332,23 @@ static struct http_server *refuse_open(pawl_error *error)
     return NULL;
 }
 
+/* With TLS the library accepts connections itself, and nobody sees what they begin with. */
+static bool start_daemons(struct http_server *server, int listener,
+                          const struct http_options *options)
+{
+    bool is_tls = options->tls_cert != NULL;
+
+    server->daemon =
+        start_daemon(server, listener, options, options->threads ? options->threads : HTTP_THREADS);
+    if (server->daemon && !is_tls)
+        server->stream_daemon = start_daemon(server, listener, options, 0);
+    if (server->daemon && (is_tls || (server->stream_daemon &&
+                                      (server->porter = porter_start(server, listener)) != NULL)))
+        return true;
+    stop_daemons(server);
+    return false;
+}
+
 struct http_server *http_start(pawl *p, const struct http_options *options, pawl_error *error)
 {
     struct http_server *server;
@@ -344,14 +376,9 @@ struct http_server *http_start(pawl *p, const struct http_options *options, pawl
     server->idle_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (sites_start(server) && work_start(&server->work) && server->idle_event >= 0)
         server->hub = hub_start(p, visits_age, &server->visits);
-    if (server->hub)
-        server->daemon = start_daemon(server, listener, options);
-    if (server->daemon && !options->tls_cert &&
-        !(server->porter = porter_start(server, listener))) {
-        MHD_stop_daemon(server->daemon);
-        server->daemon = NULL;
-    }
-    return server->daemon ? server : fail_start(server, error);
+    if (server->hub && start_daemons(server, listener, options))
+        return server;
+    return fail_start(server, error);
 }
 
 /* Requests that have begun get their answers, unless their clients are too slow to take them. What
@@ -379,11 +406,13 @@ void http_stop(struct http_server *server)
         return;
     porter_stop(server->porter);
     listener = MHD_quiesce_daemon(server->daemon);
+    if (server->stream_daemon)
+        MHD_quiesce_daemon(server->stream_daemon);
     hub_end_streams(server->hub);
     atomic_store(&server->is_stopping, true); /* no more hubs */
     sites_end_streams(server);
     wait_for_active(server);
-    MHD_stop_daemon(server->daemon);
+    stop_daemons(server);
     work_stop(&server->work);
     sites_free(server);
     hub_free(server->hub);

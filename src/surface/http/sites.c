@@ -92,6 +92,17 @@ uint32_t sites_streams(struct http_server *server)
     return count;
 }
 
+uint64_t sites_stream_bytes(struct http_server *server)
+{
+    uint64_t bytes = server->hub->sent_bytes;
+
+    pthread_mutex_lock(&server->sites.lock);
+    for (struct site *site = server->sites.first; site; site = site->next)
+        bytes += site->hub ? site->hub->sent_bytes : 0;
+    pthread_mutex_unlock(&server->sites.lock);
+    return bytes;
+}
+
 /* ---- The thread ---- */
 
 static void *tend_thread(void *context)

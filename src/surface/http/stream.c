@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 
 #define STREAM_BLOCK  512        /* the daemon's buffer where it cannot send chunks */
-#define STREAM_KERNEL (64 << 10) /* what the kernel may keep for a client that does not read */
+#define STREAM_KERNEL (16 << 10) /* what the kernel may keep for a client that does not read */
 
 #define BEAT_SIZE (sizeof ":\nid: \n\n" - 1 + ID_SIZE)
 
@@ -108,6 +108,7 @@ static ssize_t read_stream(void *context, uint64_t offset, char *out, size_t siz
     (void)offset;
     pthread_mutex_lock(&hub->lock);
     given = (ssize_t)fill(stream, out, size);
+    atomic_fetch_add(&hub->sent_bytes, (uint64_t)given);
     if (given == 0 && (stream->has_ended || atomic_load(&hub->is_stopping)))
         given = MHD_CONTENT_READER_END_OF_STREAM;
     else if (given == 0)

@@ -61,6 +61,7 @@ struct hub {
     struct piece *window[WINDOW_EVENTS]; /* by number, modulo */
     uint64_t first_number, end_number;
     size_t window_bytes;
+    _Atomic uint64_t sent_bytes; /* to all streams */
     struct stream_list busy;                 /* sending, or about to */
     struct stream_list waiting;              /* behind: for a page */
     struct stream_list idle;                 /* of all entries, with nothing to send */
