@@ -208,8 +208,12 @@ pawl_status import_finish(struct import *import, struct buf *out)
 {
     struct commit commit = { 0 };
     uint32_t there = 0;
-    pawl_status status = check_counts(import);
+    pawl_status status;
 
+    if (import->line == 0)
+        return scope_fail(import->scope, PAWL_INVALID_REQUEST,
+                          "expected " EXPORT_HEADER ", found an empty file");
+    status = check_counts(import);
     if (status == PAWL_OK)
         status = check_erased(import);
     if (status == PAWL_OK)

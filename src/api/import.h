@@ -9,6 +9,9 @@
 #include "base/buf.h"
 #include "base/scope.h"
 
+#define EXPORT_FORMAT 1
+#define EXPORT_HEADER "{\"pawl\":\"export\",\"format\":1}" /* the first line of every file */
+
 struct import;
 
 /* Own the store at `url`, without an engine; it is made if it is missing. IN_USE. What is read
@@ -16,7 +19,8 @@ struct import;
 pawl_status import_open(const char *url, struct scope *scope, struct import **out);
 void import_close(struct import *import); /* NULL is allowed */
 
-/* One line of an export file. INVALID_REQUEST: it is none, or a value does not match its hash. */
+/* One line of an export file; the first one is its header, of a format that is known here.
+ * INVALID_REQUEST: it is none, or a value does not match its hash. */
 pawl_status import_line(struct import *import, str line);
 
 /* How many records have been read. */

@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "model/grow.h"
 #include "model/rights.h"
+#include <stdio.h>
 
 #define GROW(import, items, count, capacity)                                                       \
     grow_array(&(import)->scope->arena, (import)->items, (import)->count, &(import)->capacity,     \
@@ -371,6 +372,39 @@ static pawl_status read_erased(struct import *import, const struct node *list)
     return PAWL_OK;
 }
 
+/* ---- The first line ---- */
+
+static void say_found(const struct node *node, char *out, size_t size)
+{
+    const struct node *format = node_find(node, "format");
+
+    if (!str_is(text_of(node, "pawl"), "export"))
+        snprintf(out, size, "a line without \"pawl\":\"export\"");
+    else if (!format)
+        snprintf(out, size, "no format");
+    else if (format->kind == NODE_NUMBER)
+        snprintf(out, size, "format %.*s", format->text.size < 40 ? (int)format->text.size : 40,
+                 format->text.data);
+    else
+        snprintf(out, size, "%s as the format", node_kind_name(format->kind));
+}
+
+static pawl_status read_header(struct import *import, const struct node *node)
+{
+    const struct node *format = node_find(node, "format");
+    int64_t number;
+    char found[80];
+
+    if (str_is(text_of(node, "pawl"), "export") && format && format->kind == NODE_NUMBER &&
+        node_to_i64(format, &number) && number == EXPORT_FORMAT)
+        return PAWL_OK;
+    say_found(node, found, sizeof found);
+    return scope_fail(import->scope, PAWL_INVALID_REQUEST,
+                      "line 1: expected " EXPORT_HEADER ", found %s; a file of a newer format needs "
+                      "a newer pawl",
+                      found);
+}
+
 pawl_status import_line(struct import *import, str line)
 {
     struct scope *scope = import->scope;
@@ -383,6 +417,8 @@ pawl_status import_line(struct import *import, str line)
     if (node_read_json(scope, kept, &node) != PAWL_OK)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "line %llu: %.200s",
                           (unsigned long long)import->line, scope->error.message);
+    if (import->line == 1)
+        return read_header(import, node);
     if ((inner = node_find(node, "definition")))
         return read_definition(import, inner);
     if ((inner = node_find(node, "instance")))
@@ -391,8 +427,6 @@ pawl_status import_line(struct import *import, str line)
         return read_record(import, inner);
     if ((inner = node_find(node, "erased")))
         return read_erased(import, inner);
-    if (str_is(text_of(node, "pawl"), "export") && import->line == 1)
-        return PAWL_OK;
     return scope_fail(scope, PAWL_INVALID_REQUEST,
                       "line %llu: expected a definition, an instance or a record of `pawl export`, "
                       "found something else",

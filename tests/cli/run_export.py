@@ -155,7 +155,14 @@ def test_a_file_that_was_changed_is_refused_and_nothing_is_written(shell):
         (lines + [lines[last]], "records, found"),
         (lines[:entry] + ["nonsense\n"], "line %d" % (entry + 1)),
         (lines[:2] + ['{"else": 1}\n'], "expected a definition, an instance or a record"),
+        (lines[1:], 'line 1: expected {"pawl":"export","format":1}, found a line without'),
+        (lines[:1] + lines, "line 2: expected a definition"),
+        ([], "found an empty file"),
     ]
+    for number, words in (("0", "format 0"), ("2", "format 2"), ("99", "format 99"), ('"x"', "a string as"), ('"1"', "a string as"),
+                          ("1.5", "format 1.5"), ("null", "null as"), ("[1]", "an array as")):
+        cases.append((swap(0, '"format":1', '"format":' + number), 'expected {"pawl":"export","format":1}, found ' + words))
+    cases.append((swap(0, ',"format":1', ""), "found no format"))
     shell.pawl(*COPY, "init")
     before = dump(shell)
     for changed, words in cases:

@@ -158,7 +158,7 @@ static pawl_status export_asked(struct exporting *work)
     struct cli *cli = work->cli;
     pawl_status status = PAWL_OK;
 
-    fputs("{\"pawl\":\"export\",\"format\":1}\n", work->out);
+    fputs(EXPORT_HEADER "\n", work->out);
     if (args_flag(cli, "definitions") || cli->operand_count == 0)
         status = for_each(work, "definition.list", "definitions", export_versions);
     if (status == PAWL_OK && cli->operand_count == 0 && !args_flag(cli, "definitions"))
