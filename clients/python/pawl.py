@@ -683,7 +683,7 @@ class Waiting(TypedDict):
 
 
 class HealthCondition(TypedDict):
-    condition: Literal["commit-failed"]
+    condition: Literal["commit-failed", "disk-full"]
     what: str
     since: Time
 

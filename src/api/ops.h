@@ -152,6 +152,11 @@ void op_launch(struct op_flight *flight, landed_fn landed, void *context);
 bool op_must_wait(const struct op_flight *flight);
 pawl_status op_land(struct op_flight *flight, struct buf *out, struct op_answer *answer);
 
+/* The words of an error for somebody who is not on this machine: those of a failing store without
+ * the paths of its files, which stand in the log. */
+#define OP_DETAIL_SIZE sizeof(((pawl_error *)0)->message)
+const char *op_detail(pawl_status status, const char *words, char out[OP_DETAIL_SIZE]);
+
 /* The rejection as application/problem+json: {type, title, status, detail, reason}. */
 void op_problem(pawl_status status, const char *detail, struct buf *out);
 int pawl_status_http(pawl_status status);

@@ -55,8 +55,10 @@ static void answer_close(struct buf *out)
 
 static void refuse(struct buf *out, pawl_status status, const char *words)
 {
+    char detail[OP_DETAIL_SIZE];
+
     answer_open(out, pawl_status_http(status));
-    op_problem(status, words, out);
+    op_problem(status, op_detail(status, words, detail), out);
     answer_close(out);
 }
 

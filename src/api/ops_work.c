@@ -326,6 +326,7 @@ static void print_answered(const struct op_call *call, const struct step_answer 
                            struct buf *out)
 {
     enum step_status outcome = STEP_DONE;
+    char detail[OP_DETAIL_SIZE];
     pawl_status status = answered->status;
 
     call->scope->error = answered->error;
@@ -342,7 +343,7 @@ static void print_answered(const struct op_call *call, const struct step_answer 
         json_key(out, "reason");
         json_text(out, pawl_status_name(status));
         json_key(out, "detail");
-        json_text(out, call->scope->error.message);
+        json_text(out, op_detail(status, call->scope->error.message, detail));
         call->scope->error = (pawl_error){ .status = PAWL_OK };
     }
     json_close(out, '}');

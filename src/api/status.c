@@ -1,5 +1,6 @@
 /* status.c - what each status is called, means and answers: read off PAWL_STATUS_MAP. */
 #include "api/ops.h"
+#include <stdio.h>
 
 struct status_row {
     const char *token, *text;
@@ -31,6 +32,55 @@ int pawl_status_http(pawl_status status)
 const char *pawl_status_text(pawl_status status)
 {
     return row_of(status).text;
+}
+
+/* ---- What a remote caller is not told ---- */
+
+/* Does a path begin here? Not the "//" of a URL, nor the slash of a word such as I/O. */
+static bool begins_path(const char *text, const char *at)
+{
+    return at[0] == '/' && at[1] != '/' && (at == text || strchr(" '\"(:=", at[-1]));
+}
+
+/* Where it ends: behind the last slash's word before the next mark, for names may have blanks. */
+static const char *end_of_path(const char *path)
+{
+    const char *end = path, *word = path;
+
+    while (*word && strncmp(word, ": ", 2) != 0 && strncmp(word, "; ", 2) != 0) {
+        size_t size = strcspn(word, " '\",;:()");
+
+        if (memchr(word, '/', size) && strncmp(word, "//", 2) != 0)
+            end = word + size;
+        word += size;
+        if (*word && strncmp(word, ": ", 2) != 0 && strncmp(word, "; ", 2) != 0)
+            word++;
+    }
+    return end > path ? end : path + 1;
+}
+
+static void hide_paths(const char *words, char *out, size_t size)
+{
+    size_t used = 0;
+
+    for (const char *at = words; *at && used + 1 < size;) {
+        if (begins_path(words, at)) {
+            used += (size_t)snprintf(out + used, size - used, "the store's file");
+            at = end_of_path(at);
+        } else {
+            out[used++] = *at++;
+        }
+    }
+    out[used < size ? used : size - 1] = '\0';
+}
+
+const char *op_detail(pawl_status status, const char *words, char out[OP_DETAIL_SIZE])
+{
+    if (!words || (status != PAWL_STORAGE_FAILURE && status != PAWL_OUTCOME_UNKNOWN &&
+                   status != PAWL_IN_USE))
+        return words;
+    hide_paths(words, out, OP_DETAIL_SIZE);
+    return out;
 }
 
 void op_problem(pawl_status status, const char *detail, struct buf *out)

@@ -180,6 +180,8 @@ pawl_status member_use(pawl *p, struct scope *scope, struct member *member, bool
         pthread_mutex_unlock(&stores->lock);
         if (status == PAWL_OK)
             status = open_member(p, scope, member, must_exist, &opened);
+        if (status == PAWL_STORAGE_FAILURE && member->options->log)
+            member_log(member, PAWL_LOG_WARN, "store.closed", scope->error.message);
         pthread_mutex_lock(&stores->lock);
         member->p = opened;
         stores->open_count += member->p != NULL;

@@ -84,7 +84,7 @@ static void open_due(pawl *p, struct scope *scope, struct member *member, int64_
     }
     if (status != PAWL_NOT_KNOWN) /* else somebody has taken its file away */
         member->due_at_ms = now_ms + RETRY_MS;
-    if (options->log)
+    if (options->log && status != PAWL_STORAGE_FAILURE) /* of that member_use() has told */
         member_log(member, PAWL_LOG_WARN, "store.closed", scope->error.message);
     scope_clear(scope);
 }

@@ -242,3 +242,33 @@ pawl_status commit_batch(struct engine *engine, uint32_t slice)
         store_rollback(engine->store);
     return status ? status : write_batch(engine);
 }
+
+/* ---- What health says of it ---- */
+
+void commit_note_failure(struct engine *engine, pawl_status status)
+{
+    if (store_trouble(engine->store) == TROUBLE_FULL) {
+        health_clear(engine, HEALTH_COMMIT_FAILED);
+        health_set(engine, HEALTH_DISK_FULL,
+                   "the disk is full: nothing can be recorded until there is room");
+    } else {
+        health_clear(engine, HEALTH_DISK_FULL);
+        health_set(engine, HEALTH_COMMIT_FAILED,
+                   "the last commit failed with %s, and none has succeeded since; the log of the "
+                   "server says why",
+                   pawl_status_name(status));
+    }
+}
+
+void commit_note_success(struct engine *engine)
+{
+    health_clear(engine, HEALTH_COMMIT_FAILED);
+    health_clear(engine, HEALTH_DISK_FULL);
+}
+
+/* Where nobody asks for anything, one is tried now and then, so that health can recover. */
+bool commit_is_due_again(struct engine *engine)
+{
+    return engine->options.own &&
+           (health_has(engine, HEALTH_COMMIT_FAILED) || health_has(engine, HEALTH_DISK_FULL));
+}

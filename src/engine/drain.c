@@ -129,7 +129,7 @@ static void after_commit(struct engine *engine)
     bool kept;
 
     engine->env->reached(engine->env, POINT_AFTER_COMMIT);
-    health_clear(engine, HEALTH_COMMIT_FAILED);
+    commit_note_success(engine);
     pthread_mutex_lock(&engine->lock);
     engine->commit_failed = false;
     kept = commit_accept(engine);
@@ -150,10 +150,7 @@ static void after_failure(struct engine *engine, struct request *list, pawl_stat
     if (!is_reduce)
         engine_log(engine, PAWL_LOG_ERROR, "commit.failed", engine->scope.error.message);
     if (!is_reduce && (status == PAWL_STORAGE_FAILURE || status == PAWL_OUTCOME_UNKNOWN))
-        health_set(engine, HEALTH_COMMIT_FAILED,
-                   "the last commit failed with %s, and none has succeeded since; the log of the "
-                   "server says why",
-                   pawl_status_name(status));
+        commit_note_failure(engine, status);
     start_over(engine, status == PAWL_OUTCOME_UNKNOWN);
 }
 
@@ -448,7 +445,7 @@ void *drain_thread(void *context)
         else if (engine->broken && !engine->drain_stopping) {
             engine_wait_for(engine, &engine->work, RETRY_STORE_MS);
             drain_once(engine, 0);
-        } else if ((lags(engine) || health_has(engine, HEALTH_COMMIT_FAILED)) &&
+        } else if ((lags(engine) || commit_is_due_again(engine)) &&
                    !engine->drain_stopping) {
             /* A disk that takes no rows now may take them later; the log says it all meanwhile. */
             engine_wait_for(engine, &engine->work,

@@ -399,6 +399,9 @@ pawl_status recover_steps(struct engine *engine, struct scope *scope);
 pawl_status recover_instance(struct engine *engine, struct scope *scope, uint64_t number,
                              bool after_death);
 void recover_ready(struct engine *engine);        /* ready steps that could not be remembered */
+void commit_note_failure(struct engine *engine, pawl_status status); /* of the last commit */
+void commit_note_success(struct engine *engine);
+bool commit_is_due_again(struct engine *engine); /* the last one failed */
 pawl_status engine_reopen(struct engine *engine); /* by the drain, after OUTCOME_UNKNOWN */
 
 /* entries.c */

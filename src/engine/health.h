@@ -25,7 +25,8 @@ enum health_level {
 };
 
 #define HEALTH_CONDITIONS(X)                                                                       \
-    X(COMMIT_FAILED, "commit-failed", HEALTH_FAILING) /* until one succeeds */
+    X(COMMIT_FAILED, "commit-failed", HEALTH_FAILING) /* until one succeeds */                     \
+    X(DISK_FULL, "disk-full", HEALTH_FAILING)         /* the same */
 
 enum health_condition {
 #define X(name, text, level) HEALTH_##name,

@@ -193,6 +193,12 @@ struct step_count {
     uint64_t total;
 };
 
+/* Why the last commit failed, or none will succeed. */
+enum store_trouble {
+    TROUBLE_NONE, /* it did not, or who knows */
+    TROUBLE_FULL, /* the disk is full */
+};
+
 struct store_options {
     bool own;             /* hold the store exclusively for life */
     const char *address;  /* with own: written for others to find */
@@ -325,6 +331,7 @@ struct store_ops {
     pawl_status (*rebuild)(struct store *store, struct scope *scope, const struct commit *commit);
     /* Bytes of a write-ahead log in use. May be NULL. */
     uint64_t (*wal_bytes)(struct store *store);
+    enum store_trouble (*trouble)(struct store *store); /* by the drain; may be NULL */
 };
 
 struct store {
@@ -397,6 +404,7 @@ pawl_status store_step_counts(struct store *store, struct scope *scope, str name
 /* INVALID_REQUEST where there is nothing to rebuild: rows are in memory alone. */
 pawl_status store_rebuild(struct store *store, struct scope *scope, const struct commit *commit);
 uint64_t store_wal_bytes(struct store *store); /* 0: none */
+enum store_trouble store_trouble(struct store *store);
 pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
 pawl_status store_sql_within(struct store *store, struct scope *scope, str text, int64_t limit_ms,
                              row_fn fn, void *context);

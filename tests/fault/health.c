@@ -64,3 +64,72 @@ TEST(health, it_fails_from_a_commit_that_failed_until_one_succeeds)
     EXPECT_OK(ask_health(p));
     pawl_close(p);
 }
+
+/* The door's only transitions are open and shut, in turn. */
+static const char *next_action(uint64_t entries)
+{
+    return entries % 2 ? "shut" : "open";
+}
+
+static uint64_t count_entries(pawl *p, const pawl_id *id)
+{
+    pawl_history *history;
+    pawl_entry entry;
+    uint64_t count = 0;
+
+    EXPECT_OK(pawl_history_open(p, id->text, NULL, &history, &error));
+    while (pawl_history_next(history, &entry))
+        count++;
+    EXPECT_OK(pawl_history_close(history, &error));
+    return count;
+}
+
+/* A disk without room for the n-th write of a commit, for each n: storage-failure means that
+ * nothing is there, and it is what comes out. */
+static void fill_up(bool own, enum disk_fault fault)
+{
+    uint64_t full = 0, unknown = 0, entries = 0;
+    pawl_id id;
+    pawl *p;
+
+    disk_load(stage_path);
+    p = open_one(own);
+    id = make_door(p);
+    for (uint64_t at = 1; at < 12; at++) {
+        pawl_status status;
+
+        disk_arm((struct disk_plan){
+            .ops = DISK_WRITE, .fault = fault, .at = at, .for_ever = fault == FAULT_FULL });
+        status = fire(p, &id, next_action(entries));
+        full += status == PAWL_STORAGE_FAILURE;
+        unknown += status == PAWL_OUTCOME_UNKNOWN;
+        if (status == PAWL_STORAGE_FAILURE) {
+            EXPECT(strstr(error.message, "the disk is full") != NULL);
+            EXPECT_EQ(ask_health(p), PAWL_STORAGE_FAILURE);
+            EXPECT(strstr(error.message, "disk-full") != NULL);
+        }
+        disk_disarm();
+        if (status == PAWL_OUTCOME_UNKNOWN)
+            EXPECT_OK(fire(p, &id, next_action(entries)));
+        EXPECT_EQ(count_entries(p, &id), entries + (status != PAWL_STORAGE_FAILURE));
+        entries = count_entries(p, &id);
+        EXPECT_OK(fire(p, &id, next_action(entries)));
+        EXPECT_OK(ask_health(p));
+        entries++;
+    }
+    EXPECT(full > 3);
+    EXPECT_EQ(unknown, 0);
+    pawl_close(p);
+    p = open_one(own);
+    EXPECT_EQ(count_entries(p, &id), entries);
+    pawl_close(p);
+}
+
+TEST(health, a_full_disk_is_a_storage_failure_where_nothing_was_written_and_health_says_so)
+{
+    stage_begin();
+    fill_up(true, FAULT_FULL);
+    fill_up(true, FAULT_SHORT);
+    fill_up(false, FAULT_FULL);
+    fill_up(false, FAULT_SHORT);
+}

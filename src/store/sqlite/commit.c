@@ -3,7 +3,8 @@
  * The line that matters is the one that asks for COMMIT. Before it, a failure has changed
  * nothing. After it, a failure leaves nobody knowing: a failed sync, and a failed write of the
  * commit frame, have each been seen to leave rows that were there after reopening. So the
- * store is then broken until it is opened again, through SQLite's recovery.
+ * store is then broken until it is opened again, through SQLite's recovery. A full disk is the
+ * exception: it is looked at once what there is, and where there is nothing, nothing happened.
  * Inside a host's transaction that line is the host's: there our turn only becomes a part of it. */
 #include "base/assert.h"
 #include "base/planted.h"
@@ -45,11 +46,23 @@ static pawl_status prepare_ends(struct sqlite_store *store, struct scope *scope)
     return status;
 }
 
+static bool is_full(const struct sqlite_store *store)
+{
+    return (sqlite3_extended_errcode(store->writer.db) & 0xff) == SQLITE_FULL;
+}
+
+enum store_trouble sqlite_trouble(struct store *base)
+{
+    return sqlite_store_of(base)->trouble;
+}
+
 /* The turn has failed before its end was asked for. */
 static pawl_status undo(struct sqlite_store *store, struct scope *scope, pawl_status status)
 {
     bool was_joined = store->is_joined;
 
+    if (status == PAWL_STORAGE_FAILURE && is_full(store))
+        store->trouble = TROUBLE_FULL;
     sqlite_rollback(&store->base);
     return was_joined ? join_words(store, scope, status) : status;
 }
@@ -129,11 +142,42 @@ static pawl_status ask_for_commit(struct sqlite_store *store, struct scope *scop
         return PAWL_OK;
     if (connection_run(&store->writer, scope, STATEMENT_COMMIT, "COMMIT") == PAWL_OK)
         return PAWL_OK;
+    if (is_full(store))
+        store->trouble = TROUBLE_FULL;
     atomic_store(&store->broken, true);
     memcpy(words, scope->error.message, sizeof words);
     abandon(store);
     return scope_fail(scope, PAWL_OUTCOME_UNKNOWN, "committing to %s: %s; reopen the store",
                       store->path, words);
+}
+
+/* Out of COMMIT, and the disk is full. SQLite says so when there was no room for a part of what it
+ * had to write; a sync, which may fail and have done its work, says something else. Whether the
+ * last record of the commit is there after recovery is then the whole truth. */
+static pawl_status settle_full(struct sqlite_store *store, struct scope *scope,
+                               const struct commit *commit)
+{
+    const struct record *last = &commit->records[commit->record_count - 1];
+    struct record found;
+    struct scope looking;
+    bool is_absent;
+
+    scope_init(&looking, store->heap, 0);
+    is_absent = sqlite_reopen(&store->base, &looking) == PAWL_OK;
+    if (is_absent) {
+        pawl_status status = sqlite_record(&store->base, &looking, last->pos, &found);
+
+        is_absent = status == PAWL_NOT_KNOWN ||
+                    (status == PAWL_OK && memcmp(found.hash, last->hash, SHA_SIZE) != 0);
+    }
+    scope_fini(&looking);
+    if (is_absent)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "the disk is full and nothing was written to %s: make room, then try "
+                          "again",
+                          store->path);
+    atomic_store(&store->broken, true);
+    return PAWL_OUTCOME_UNKNOWN;
 }
 
 /* On a connection that we share with the host, a failed read in between may have ended it all. */
@@ -151,6 +195,7 @@ pawl_status sqlite_commit(struct store *base, struct scope *scope, const struct 
     pawl_status status;
 
     ASSERT(store->in_turn);
+    store->trouble = TROUBLE_NONE;
     status = check_open(store, scope);
     if (status == PAWL_OK)
         status = write_all(store, scope, commit);
@@ -164,5 +209,7 @@ pawl_status sqlite_commit(struct store *base, struct scope *scope, const struct 
     end_turn(store);
     if (status == PAWL_OK)
         wal_keep_small(store);
+    else if (store->trouble == TROUBLE_FULL && commit->record_count > 0 && !store->is_attached)
+        status = settle_full(store, scope, commit);
     return status;
 }

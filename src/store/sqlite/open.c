@@ -269,7 +269,7 @@ static void sqlite_close_store(struct store *base)
     heap_free(store->heap, store, sizeof *store);
 }
 
-static pawl_status sqlite_reopen(struct store *base, struct scope *scope)
+pawl_status sqlite_reopen(struct store *base, struct scope *scope)
 {
     struct sqlite_store *store = sqlite_store_of(base);
     pawl_status status;
@@ -370,4 +370,5 @@ const struct store_ops sqlite_store_ops = {
     .objects = sqlite_objects,
     .rebuild = sqlite_rebuild,
     .wal_bytes = sqlite_wal_bytes,
+    .trouble = sqlite_trouble,
 };

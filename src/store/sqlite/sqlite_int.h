@@ -150,6 +150,7 @@ struct sqlite_store {
     int64_t writer_version;   /* PRAGMA data_version when `tip` was right */
     _Atomic uint64_t changes; /* see tip.c */
     atomic_bool broken;       /* a COMMIT failed: nobody knows what the file holds */
+    enum store_trouble trouble;
 
     pthread_mutex_t read_lock;
     struct sha *sha; /* of what is read: commitments that are not stored */
@@ -203,6 +204,7 @@ pawl_status sqlite_objects(struct store *store, struct scope *scope, object_fn f
 /* ---- Opening: open.c; inside a host's transaction: attach.c ---- */
 
 struct sqlite_store *sqlite_store_new(const struct store_options *options); /* NULL: no memory */
+pawl_status sqlite_reopen(struct store *store, struct scope *scope);
 /* Fill in where the file and its sidecar are. */
 pawl_status sqlite_find_path(struct sqlite_store *store, struct scope *scope, str name);
 
@@ -295,6 +297,7 @@ pawl_status sqlite_counts(struct store *store, struct scope *scope, str name, ui
 pawl_status sqlite_step_counts(struct store *store, struct scope *scope, str name,
                                struct step_count **out, uint32_t *count);
 uint64_t sqlite_wal_bytes(struct store *store);
+enum store_trouble sqlite_trouble(struct store *store);
 pawl_status sqlite_sql(struct store *store, struct scope *scope, str text, int64_t limit_ms,
                        row_fn fn, void *context);
 

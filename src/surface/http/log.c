@@ -124,6 +124,8 @@ void request_log(const struct request *request, int64_t took_us)
     add_number(&line, format, "status", (uint64_t)request->result.http_status);
     if (request->status != PAWL_OK)
         add_text(&line, format, "reason", str_of(pawl_status_name(request->status)));
+    if (request->status == PAWL_STORAGE_FAILURE || request->status == PAWL_OUTCOME_UNKNOWN)
+        add_text(&line, format, "detail", str_of(request->scope.error.message)); /* with paths */
     add_number(&line, format, "us", (uint64_t)took_us);
     add_number(&line, format, "received", request->received);
     add_number(&line, format, "sent", request->answer.size);
