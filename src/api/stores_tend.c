@@ -1,6 +1,7 @@
 /* stores_tend.c - stores are closed when they rest, and opened before something falls due. */
 #include "api/stores_int.h"
 #include "base/limits.h"
+#include "base/trim.h"
 #include "engine/workers.h"
 
 #define NEAR_MS  60000              /* due within that: not worth closing */
@@ -62,12 +63,17 @@ static void close_member(pawl *p, struct member *member, int64_t now_ms, int64_t
 void stores_close_resting(pawl *p, int64_t now_ms, int64_t rest_ms)
 {
     int64_t due_in_ms;
+    bool has_closed = false;
 
     if (!p->stores->options.own || p->stores->options.test_clock)
         return; /* the clock of a test stands still: nothing says when it will move */
     for (struct member *member = p->stores->first; member; member = member->next)
-        if (may_rest(member, now_ms, rest_ms, &due_in_ms))
+        if (may_rest(member, now_ms, rest_ms, &due_in_ms)) {
             close_member(p, member, now_ms, due_in_ms);
+            has_closed = true;
+        }
+    if (has_closed)
+        memory_give_back();
 }
 
 static void open_due(pawl *p, struct scope *scope, struct member *member, int64_t now_ms)

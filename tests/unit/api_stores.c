@@ -3,6 +3,8 @@
 #include "api/stores_int.h"
 #include "lib/test.h"
 #include <poll.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -214,4 +216,74 @@ TEST(stores, are_looked_at_when_the_first_is_opened)
     stores_tend(p);
     EXPECT_EQ(stores_open_count(p), 1);
     pawl_close(p);
+}
+
+/* ---- What a store that was closed leaves in memory ---- */
+
+#define ROUNDS 4
+#define MANY   24
+
+static _Atomic int64_t live_bytes;
+
+static void *count_bytes(void *context, void *block, size_t old_size, size_t new_size)
+{
+    (void)context;
+    atomic_fetch_add(&live_bytes, (int64_t)new_size - (int64_t)old_size);
+    if (new_size > 0)
+        return realloc(block, new_size);
+    free(block);
+    return NULL;
+}
+
+static long resident_pages(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    long size = 0, resident = 0;
+
+    EXPECT(file && fscanf(file, "%ld %ld", &size, &resident) == 2);
+    fclose(file);
+    return resident;
+}
+
+static void use_and_close(struct test *t)
+{
+    int64_t due_in_ms;
+    char name[16];
+    pawl *one;
+
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "s%d", i);
+        EXPECT_OK(put(name));
+        EXPECT_OK(store_enter(p, &t->scope, str_of(name), &one));
+        while (!engine_is_at_rest(one->engine, &due_in_ms))
+            poll(NULL, 0, 1);
+        store_leave(one);
+    }
+    EXPECT_EQ(stores_open_count(p), MANY);
+    rest(LATER_MS);
+    EXPECT_EQ(stores_open_count(p), 0);
+}
+
+TEST(stores, that_were_closed_give_their_memory_back)
+{
+    int64_t ours[ROUNDS], sqlites[ROUNDS];
+    long pages[ROUNDS];
+
+    begin("sqlite:first.db",
+          &(pawl_options){ .own = true, .workers = 1, .resize = count_bytes });
+    for (int i = 0; i < ROUNDS; i++) {
+        use_and_close(t);
+        ours[i] = live_bytes;
+        sqlites[i] = sqlite3_memory_used();
+        pages[i] = resident_pages();
+    }
+    EXPECT_EQ(ours[ROUNDS - 1], ours[0]); /* the names of stores stay, and nothing else */
+    EXPECT(sqlites[ROUNDS - 1] <= sqlites[0] + 4096);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* these keep what is freed */
+    EXPECT(pages[ROUNDS - 1] < pages[0] + 1024); /* 4 MiB */
+#endif
+    printf("# resident with none open, in pages: %ld %ld %ld %ld\n", pages[0], pages[1], pages[2],
+           pages[3]);
+    pawl_close(p);
+    EXPECT_EQ(live_bytes, 0);
 }
