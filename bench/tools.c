@@ -124,7 +124,7 @@ double store_bytes(const struct bench *bench, const char *name)
 
 void store_remove(const struct bench *bench, const char *name)
 {
-    static const char *const ends[] = { "", "-wal", "-shm", "-owner" };
+    static const char *const ends[] = { "", "-wal", "-shm", "-owner", "-head" };
     char file[256], path[PATH_SIZE];
 
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {

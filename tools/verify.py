@@ -476,7 +476,8 @@ class Store:
                 raise Bad(f"pawl_meta has a row that is none of its: {key!r}")
         if meta.get(b"format") != 1:
             raise Bad(f"the format is {meta.get(b'format')!r}, not 1")
-        self.root = first_root(bytes_in(meta.get(b"store_id"), "the store_id", 16))
+        self.store_id = bytes_in(meta.get(b"store_id"), "the store_id", 16)
+        self.root = first_root(self.store_id)
         self.flushed = number_in(meta.get(b"flushed"), "flushed")
 
     # -- values, sources, definitions
@@ -1051,6 +1052,29 @@ class Store:
                 raise Bad(f"a live row belongs to no instance ({number})")
 
 
+# ---- FILE-head: what is remembered beside the file ---------------------------------------------
+
+
+def check_head(store, path):
+    """A line of 512 bytes. Missing, of another store or not to be read: nothing is compared."""
+    try:
+        with open(path + "-head", "rb") as file:
+            text = file.read(512)
+    except OSError:
+        return
+    signed, found, rest = text.partition(b'"check":')
+    if not found or len(text) != 512 or hashlib.sha256(signed).hexdigest()[:16] != rest[1:17].decode("latin-1"):
+        return
+    head = json.loads(text)
+    if head["format"] != 1 or head["store"] != store.store_id.hex():
+        return
+    if head["position"] > store.last_pos:
+        raise Bad(f"the log ends at position {store.last_pos}, and FILE-head remembers position {head['position']}", head["position"])
+    row = store.db.execute("SELECT root FROM pawl_log WHERE pos = ?", (head["position"],)).fetchone()
+    if not row or row[0] is None or row[0].hex() != head["root"]:
+        raise Bad(f"the root at position {head['position']} is not the one that FILE-head remembers", head["position"])
+
+
 # ---- Asking and answering ---------------------------------------------------------------------
 
 
@@ -1060,6 +1084,8 @@ def report(path):
     try:
         store = Store(path)
         store.verify()
+        if not store.is_hosted:
+            check_head(store, path)
         bad = None
     except Unknown as unknown:
         return {"valid": None, "what": str(unknown)}

@@ -405,7 +405,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{instance_id: Id, transition_id: TransitionId, sequence_number: number, from_state: string, to_state: string, action: string, actor_ref?: string, fired_at: Time, guard_satisfied?: boolean, reason?: string, payload?: any, step?: string, attempt?: number, traceparent?: string, hash: Hash}} Event */
 /** @typedef {{message: string, line: number, column: number}} Finding */
 /** @typedef {string} Hash */
-/** @typedef {{condition: ("commit-failed"|"disk-full"), what: string, since: Time}} HealthCondition */
+/** @typedef {{condition: ("commit-failed"|"disk-full"|"storage-gone"|"second-name"|"went-back"), what: string, since: Time}} HealthCondition */
 /** @typedef {string} Id */
 /** @typedef {string} IdPrefix */
 /** @typedef {{instance_id: Id, definition: Name|null, version: number|null, kind: Kind, current_state: string, status: Status, terminal_kind: TerminalKind|null, actions: Array<Action>, can_cancel: boolean, next_sequence_number: number, subject_ref: string|null, correlation_id: string|null, labels: Labels|null, parent_id: Id|null, retry_of?: Id, pause?: Pause, created_by: string|null, instantiated_at: Time, updated_at: Time, input: any, instance_metadata: any, result: any, error: any}} Instance */

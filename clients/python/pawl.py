@@ -683,7 +683,7 @@ class Waiting(TypedDict):
 
 
 class HealthCondition(TypedDict):
-    condition: Literal["commit-failed", "disk-full"]
+    condition: Literal["commit-failed", "disk-full", "storage-gone", "second-name", "went-back"]
     what: str
     since: Time
 

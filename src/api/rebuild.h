@@ -1,4 +1,5 @@
-/* rebuild.h - the rows of a store that follow from its log, made anew from it. */
+/* rebuild.h - what `pawl doctor` does to a store that nobody owns: the rows that follow from its log
+ * made anew, what FILE-head remembers of it replaced. */
 #ifndef PAWL_API_REBUILD_H
 #define PAWL_API_REBUILD_H
 
@@ -16,5 +17,10 @@ struct rebuild_options {
  * differences, what: [...]}, or {rebuilt: false, what} . */
 pawl_status rebuild_store(const char *url, const struct rebuild_options *options, struct buf *out,
                           pawl_error *error);
+
+/* The log of the store at `url` as it is now is what FILE-head remembers from now on; what it
+ * remembered, and `who` says so, stay in a line of its own there. Opened as above. Into `out`:
+ * {accepted, position, what}: what was found; accepted is false where there was nothing to. */
+pawl_status accept_head(const char *url, str who, struct buf *out, pawl_error *error);
 
 #endif

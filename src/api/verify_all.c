@@ -127,6 +127,26 @@ static pawl_status ask_definition(str reference, struct verify_request *request,
     return status;
 }
 
+/* A store that went back is valid as it lies there; that it was longer once, FILE-head knows. */
+static pawl_status ask_witness(pawl *p, struct verify_report *report, pawl_error *error)
+{
+    struct head_witness witness;
+    struct scope scope;
+    pawl_status status;
+
+    scope_init(&scope, &p->heap, LIMIT_SCOPE);
+    status = store_witness(engine_store(p->engine), &scope, &witness);
+    if (status != PAWL_OK)
+        *error = scope.error;
+    scope_fini(&scope);
+    if (status == PAWL_OK && witness_proves_loss(&witness)) {
+        report->valid = false;
+        report->bad_pos = witness.pos;
+        witness_words(&witness, report->what, sizeof report->what);
+    }
+    return status;
+}
+
 pawl_status verify_all(pawl *p, const struct verify_options *options, struct buf *out,
                        pawl_error *error)
 {
@@ -147,6 +167,8 @@ pawl_status verify_all(pawl *p, const struct verify_options *options, struct buf
     buf_init(&telling.foreign, &p->heap, LIMIT_SCOPE);
     if (status == PAWL_OK)
         status = verify_run(engine_store(p->engine), &p->heap, &request, &report, error);
+    if (status == PAWL_OK && !request.definition.data && report.valid && !report.stopped)
+        status = ask_witness(p, &report, error);
     if (status == PAWL_OK)
         put_report(&report, !request.definition.data, buf_view(&telling.foreign), out);
     buf_fini(&telling.foreign);

@@ -247,7 +247,11 @@ pawl_status commit_batch(struct engine *engine, uint32_t slice)
 
 void commit_note_failure(struct engine *engine, pawl_status status)
 {
-    if (store_trouble(engine->store) == TROUBLE_FULL) {
+    if (store_trouble(engine->store) == TROUBLE_GONE) {
+        health_set(engine, HEALTH_STORAGE_GONE,
+                   "the store's files were deleted or replaced under this process: nothing is "
+                   "acknowledged any more; its log says which; stop it, look, and start it again");
+    } else if (store_trouble(engine->store) == TROUBLE_FULL) {
         health_clear(engine, HEALTH_COMMIT_FAILED);
         health_set(engine, HEALTH_DISK_FULL,
                    "the disk is full: nothing can be recorded until there is room");
@@ -264,6 +268,12 @@ void commit_note_success(struct engine *engine)
 {
     health_clear(engine, HEALTH_COMMIT_FAILED);
     health_clear(engine, HEALTH_DISK_FULL);
+    if (store_trouble(engine->store) != TROUBLE_LINKED)
+        health_clear(engine, HEALTH_LINKED);
+    else
+        health_set(engine, HEALTH_LINKED,
+                   "the store's file has a second name (a hard link): whoever opens it by that one "
+                   "writes to another log; delete that name, and copy the file instead");
 }
 
 /* Where nobody asks for anything, one is tried now and then, so that health can recover. */

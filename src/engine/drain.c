@@ -48,6 +48,10 @@ static void start_over(struct engine *engine, bool reopen)
 
 static pawl_status mend(struct engine *engine)
 {
+    struct store_tip tip;
+
+    if (engine->broken && store_trouble(engine->store) == TROUBLE_GONE)
+        return store_tip(engine->store, &engine->scope, &tip); /* it says why */
     if (engine->broken)
         start_over(engine, true);
     return engine->broken ? scope_fail(&engine->scope, PAWL_STORAGE_FAILURE,

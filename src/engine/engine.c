@@ -185,6 +185,8 @@ static pawl_status begin_work(struct engine *engine, struct scope *scope)
         engine->test_now_ms = engine->env->now_ms(engine->env);
     status = recover(engine, scope);
     if (!status)
+        engine_ask_witness(engine, scope);
+    if (!status)
         warn_of_clock(engine);
     if (!status && engine->options.own)
         status = recover_steps(engine, scope);

@@ -402,6 +402,7 @@ void recover_ready(struct engine *engine);        /* ready steps that could not 
 void commit_note_failure(struct engine *engine, pawl_status status); /* of the last commit */
 void commit_note_success(struct engine *engine);
 bool commit_is_due_again(struct engine *engine); /* the last one failed */
+void engine_ask_witness(struct engine *engine, struct scope *scope);
 pawl_status engine_reopen(struct engine *engine); /* by the drain, after OUTCOME_UNKNOWN */
 
 /* entries.c */

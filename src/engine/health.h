@@ -26,7 +26,10 @@ enum health_level {
 
 #define HEALTH_CONDITIONS(X)                                                                       \
     X(COMMIT_FAILED, "commit-failed", HEALTH_FAILING) /* until one succeeds */                     \
-    X(DISK_FULL, "disk-full", HEALTH_FAILING)         /* the same */
+    X(DISK_FULL, "disk-full", HEALTH_FAILING)         /* the same */                               \
+    X(STORAGE_GONE, "storage-gone", HEALTH_FAILING)   /* for ever */                               \
+    X(LINKED, "second-name", HEALTH_DEGRADED)         /* until the next commit finds one name */   \
+    X(WENT_BACK, "went-back", HEALTH_DEGRADED)        /* until it is opened anew */
 
 enum health_condition {
 #define X(name, text, level) HEALTH_##name,

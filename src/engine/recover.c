@@ -204,6 +204,21 @@ void recover_ready(struct engine *engine)
 }
 
 /* Close, open, replay. Steps under way in this process go on: they have not died. */
+/* What somebody outside of the store remembers of its log: is it still there? */
+void engine_ask_witness(struct engine *engine, struct scope *scope)
+{
+    struct head_witness witness;
+    char words[HEALTH_WORDS / 2];
+
+    if (store_witness(engine->store, scope, &witness) != PAWL_OK || !witness_is_against(&witness))
+        return;
+    witness_words(&witness, words, sizeof words);
+    health_set(engine, HEALTH_WENT_BACK,
+               "%s. If an older copy was put back on purpose: pawl doctor --accept-head; else keep "
+               "what is there, and look for the newer one",
+               words);
+}
+
 pawl_status engine_reopen(struct engine *engine)
 {
     struct scope scope;
@@ -213,6 +228,8 @@ pawl_status engine_reopen(struct engine *engine)
     status = store_reopen(engine->store, &scope);
     if (!status)
         status = recover(engine, &scope);
+    if (!status)
+        engine_ask_witness(engine, &scope);
     if (!status && engine->options.own)
         engine->ready_lost = engine->ended_lost =
             true; /* what the unknown commit did is looked for */

@@ -490,11 +490,6 @@ pawl_status store_rebuild(struct store *store, struct scope *scope, const struct
                       "expected a store in a file, found one without rows to rebuild");
 }
 
-enum store_trouble store_trouble(struct store *store)
-{
-    return store->ops->trouble ? store->ops->trouble(store) : TROUBLE_NONE;
-}
-
 uint64_t store_wal_bytes(struct store *store)
 {
     return store->ops->wal_bytes ? store->ops->wal_bytes(store) : 0;

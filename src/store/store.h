@@ -197,7 +197,29 @@ struct step_count {
 enum store_trouble {
     TROUBLE_NONE, /* it did not, or who knows */
     TROUBLE_FULL, /* the disk is full */
+    TROUBLE_GONE, /* its files were deleted or replaced: it answers nothing until it is closed */
+    TROUBLE_LINKED, /* it goes on, but its file has a second name */
 };
+
+/* What somebody outside of the store remembers of its log, and whether the log still has it. */
+enum witness_verdict {
+    WITNESS_NONE,        /* nobody remembers anything */
+    WITNESS_AGREES,
+    WITNESS_LOG_SHORT,   /* the log ends before that place */
+    WITNESS_LOG_DIFFERS, /* it has another root there */
+    WITNESS_FOREIGN,     /* another store is remembered: not compared */
+    WITNESS_UNREADABLE,  /* not compared */
+};
+struct head_witness {
+    enum witness_verdict verdict;
+    uint64_t pos;      /* remembered */
+    int64_t at_ms;     /* of that record */
+    uint64_t log_pos;  /* where the log ends */
+    uint32_t accepted; /* how often somebody has accepted what was found */
+};
+bool witness_is_against(const struct head_witness *witness); /* any verdict but the first two */
+bool witness_proves_loss(const struct head_witness *witness); /* the log was another one */
+void witness_words(const struct head_witness *witness, char *out, size_t size);
 
 struct store_options {
     bool own;             /* hold the store exclusively for life */
@@ -332,6 +354,10 @@ struct store_ops {
     /* Bytes of a write-ahead log in use. May be NULL. */
     uint64_t (*wal_bytes)(struct store *store);
     enum store_trouble (*trouble)(struct store *store); /* by the drain; may be NULL */
+    /* What is remembered of the log outside of the store, compared with it now. May be NULL. */
+    pawl_status (*witness)(struct store *store, struct scope *scope, struct head_witness *out);
+    /* The log as it is now is what is to be remembered, says `who`. May be NULL. */
+    pawl_status (*accept)(struct store *store, struct scope *scope, str who);
 };
 
 struct store {
@@ -405,6 +431,8 @@ pawl_status store_step_counts(struct store *store, struct scope *scope, str name
 pawl_status store_rebuild(struct store *store, struct scope *scope, const struct commit *commit);
 uint64_t store_wal_bytes(struct store *store); /* 0: none */
 enum store_trouble store_trouble(struct store *store);
+pawl_status store_witness(struct store *store, struct scope *scope, struct head_witness *out);
+pawl_status store_accept(struct store *store, struct scope *scope, str who); /* INVALID_REQUEST */
 pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
 pawl_status store_sql_within(struct store *store, struct scope *scope, str text, int64_t limit_ms,
                              row_fn fn, void *context);

@@ -4,6 +4,7 @@
 #include "lib/test.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static struct disk_plan plan;
 static uint64_t count;
@@ -328,7 +329,7 @@ void disk_install(void)
 
 void disk_load(const char *path)
 {
-    char piece[4096];
+    char piece[4096], head[4096];
     struct name *name;
     FILE *file = fopen(path, "rb");
     size_t size;
@@ -336,6 +337,8 @@ void disk_load(const char *path)
     EXPECT(file != NULL);
     EXPECT(disk_is_closed());
     disk_forget();
+    snprintf(head, sizeof head, "%s-head", path); /* it lies on the real disk, and would remember */
+    unlink(head);
     disk_disarm();
     randomness = 1;
     name = name_add(path);

@@ -82,7 +82,7 @@ static void live(pawl *p)
 
 static void remove_files(void)
 {
-    static const char *const endings[] = { "", "-wal", "-shm", "-owner" };
+    static const char *const endings[] = { "", "-wal", "-shm", "-owner", "-head" };
     char name[272];
 
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {

@@ -116,7 +116,7 @@ static void read_sample(void)
 
 static void remove_files(void)
 {
-    static const char *const endings[] = { "", "-wal", "-shm", "-owner", "-journal" };
+    static const char *const endings[] = { "", "-wal", "-shm", "-owner", "-head", "-journal" };
     char path[272];
 
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {

@@ -36,12 +36,12 @@ void world_close(struct world *world)
 void world_end(struct world *world)
 {
     static const char *const files[] = { "store.db", "store.db-wal", "store.db-shm",
-                                         "store.db-owner" };
+                                         "store.db-owner", "store.db-head" };
     char path[128];
 
     if (world->p)
         world_close(world);
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         snprintf(path, sizeof path, "%s/%s", world->folder, files[i]);
         unlink(path);
     }

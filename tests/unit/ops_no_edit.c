@@ -53,7 +53,7 @@ static void begin(void)
 
 static void end(void)
 {
-    static const char *const endings[] = { "", "-wal", "-shm", "-owner" };
+    static const char *const endings[] = { "", "-wal", "-shm", "-owner", "-head" };
     struct verify_report report;
     char name[112];
 
@@ -63,7 +63,7 @@ static void end(void)
     EXPECT_EQ(report.entries, 1);
     EXPECT_EQ(report.instances, 1);
     pawl_close(p);
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 5; i++) {
         snprintf(name, sizeof name, "%s%s", path, endings[i]);
         unlink(name);
     }

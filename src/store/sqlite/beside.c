@@ -113,7 +113,7 @@ pawl_status store_make_room_beside(struct scope *scope, str url)
     status = find_folder(scope, url, folder);
     if (status != PAWL_OK)
         return status;
-    if (mkdir(folder, 0755) != 0 && errno != EEXIST)
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
         return fail(scope, "making", folder);
     return sync_above(scope, folder); /* also if it was there: whoever made it may have died */
 }

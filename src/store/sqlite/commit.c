@@ -53,7 +53,9 @@ static bool is_full(const struct sqlite_store *store)
 
 enum store_trouble sqlite_trouble(struct store *base)
 {
-    return sqlite_store_of(base)->trouble;
+    struct sqlite_store *store = sqlite_store_of(base);
+
+    return atomic_load(&store->is_gone) ? TROUBLE_GONE : store->trouble;
 }
 
 /* The turn has failed before its end was asked for. */
@@ -199,13 +201,22 @@ pawl_status sqlite_commit(struct store *base, struct scope *scope, const struct 
     status = check_open(store, scope);
     if (status == PAWL_OK)
         status = write_all(store, scope, commit);
+    if (status == PAWL_OK)
+        status = watch_check(store, scope);
     if (status == PAWL_OK && store->is_joined)
         status = join_release(store, scope);
-    if (status != PAWL_OK)
-        return undo(store, scope, status);
+    if (status != PAWL_OK) {
+        status = undo(store, scope, status);
+        if (atomic_load(&store->is_gone))
+            watch_rescue(store);
+        return status;
+    }
     status = store->is_joined ? PAWL_OK : ask_for_commit(store, scope);
-    if (status == PAWL_OK)
+    if (status == PAWL_OK) {
         tip_advance(store, commit);
+        if (!store->is_joined)
+            witness_note(store, commit->record_count == 0);
+    }
     end_turn(store);
     if (status == PAWL_OK)
         wal_keep_small(store);

@@ -94,6 +94,17 @@ static pawl_status fill(struct sqlite_store *store, struct scope *scope, const c
     return status;
 }
 
+/* Its owner's alone from its first byte on; SQLite gives -wal and -shm the mode of the file. */
+static pawl_status make_empty(struct scope *scope, const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return fail(scope, "making", path);
+    close(fd);
+    return PAWL_OK;
+}
+
 static pawl_status sync_path(struct scope *scope, const char *path, int flags)
 {
     int fd = open(path, flags | O_RDONLY | O_CLOEXEC);
@@ -146,7 +157,9 @@ pawl_status sqlite_create(struct sqlite_store *store, struct scope *scope)
     remove_leftovers(directory, slash + 1);
     snprintf(temporary, sizeof temporary, "%.*s-new-%ld", PATH_MAX - 32, store->path,
              (long)getpid());
-    status = fill(store, scope, temporary);
+    status = make_empty(scope, temporary);
+    if (status == PAWL_OK)
+        status = fill(store, scope, temporary);
     if (status == PAWL_OK)
         status = sync_path(scope, temporary, 0);
     if (status == PAWL_OK)

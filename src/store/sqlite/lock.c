@@ -31,9 +31,13 @@ static pawl_status fail(struct sidecar *sidecar, struct scope *scope, const char
 
 static pawl_status open_file(struct sidecar *sidecar, struct scope *scope)
 {
+    char database[PATH_MAX];
+
     if (sidecar->fd >= 0)
         return PAWL_OK;
-    sidecar->fd = open(sidecar->path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    snprintf(database, sizeof database, "%.*s", (int)(strlen(sidecar->path) - strlen("-owner")),
+             sidecar->path);
+    sidecar->fd = sqlite_open_beside(database, sidecar->path);
     return sidecar->fd >= 0 ? PAWL_OK : fail(sidecar, scope, "opening");
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define PATH_ROOM 64 /* for what is put behind the path: "-owner", "-new-PID-journal" */
 
@@ -13,6 +14,8 @@ pawl_status sqlite_check(struct sqlite_store *store, struct scope *scope)
 {
     if (!atomic_load(&store->broken))
         return PAWL_OK;
+    if (atomic_load(&store->is_gone))
+        return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: %s", store->path, store->gone_words);
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
                       "a commit to %s failed and its outcome is not known: reopen the store",
                       store->path);
@@ -110,6 +113,11 @@ static pawl_status check_file(struct sqlite_store *store, struct scope *scope)
         found = "no file";
     else if (info.st_size == 0)
         found = "an empty file";
+    if (!found && info.st_nlink > 1)
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "%s has %lu names (hard links), and each would get a write-ahead log of "
+                          "its own: expected one; copy the file instead, and delete the others",
+                          store->path, (unsigned long)info.st_nlink);
     if (!found)
         return PAWL_OK;
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
@@ -188,6 +196,7 @@ static pawl_status check_schema(struct sqlite_store *store, struct scope *scope)
 
     if (status == PAWL_OK)
         status = read_header(store, scope, &schema);
+    store->witness.is_off = schema.is_hosted;
     if (status == PAWL_OK)
         status = schema_check(store, scope, &schema);
     if (status == PAWL_OK && schema.version < sqlite_schema_version())
@@ -229,6 +238,7 @@ static pawl_status connect(struct sqlite_store *store, struct scope *scope)
         status = connection_open(&store->keeper, scope, store->path, USE_KEEPER);
     if (status == PAWL_OK)
         sqlite3_wal_hook(store->writer.db, wal_hook, store); /* instead of SQLite's own keeping */
+    watch_begin(store);
     return status;
 }
 
@@ -255,6 +265,11 @@ static void sqlite_close_store(struct store *base)
 
     if (store->in_turn)
         sqlite_rollback(base);
+    if (!atomic_load(&store->broken))
+        witness_flush(store);
+    if (store->witness.fd >= 0)
+        close(store->witness.fd);
+    sha_free(store->witness.sha);
     connection_close(&store->keeper);
     connection_close(&store->reader);
     connection_close(&store->writer);
@@ -278,6 +293,8 @@ pawl_status sqlite_reopen(struct store *base, struct scope *scope)
     if (store->is_attached)
         return scope_fail(scope, PAWL_STORAGE_FAILURE,
                           "the connection is the host's: close it and attach to a new one");
+    if (watch_check(store, scope) != PAWL_OK) /* what lies there now is another's */
+        return PAWL_STORAGE_FAILURE;
     pthread_mutex_lock(&store->read_lock);
     atomic_store(&store->broken, true);
     connection_close(&store->keeper);
@@ -287,7 +304,7 @@ pawl_status sqlite_reopen(struct store *base, struct scope *scope)
     status = connect(store, scope);
     atomic_store(&store->broken, status != PAWL_OK);
     pthread_mutex_unlock(&store->read_lock);
-    return status;
+    return status == PAWL_OK ? witness_begin(store, scope) : status;
 }
 
 struct sqlite_store *sqlite_store_new(const struct store_options *options)
@@ -300,7 +317,10 @@ struct sqlite_store *sqlite_store_new(const struct store_options *options)
     store->heap = options->heap;
     store->env = options->env;
     store->sha = sha_new(options->heap);
-    if (!store->sha) {
+    store->witness = (struct witness_file){ .sha = sha_new(options->heap), .fd = -1 };
+    if (!store->sha || !store->witness.sha) {
+        sha_free(store->sha);
+        sha_free(store->witness.sha);
         heap_free(options->heap, store, sizeof *store);
         return NULL;
     }
@@ -327,6 +347,8 @@ static pawl_status sqlite_open_store(str rest, const struct store_options *optio
         status = check_schema(store, scope);
     if (status == PAWL_OK)
         status = connect(store, scope);
+    if (status == PAWL_OK)
+        status = witness_begin(store, scope);
     if (status != PAWL_OK) {
         sqlite_close_store(&store->base);
         return status;
@@ -371,4 +393,6 @@ const struct store_ops sqlite_store_ops = {
     .rebuild = sqlite_rebuild,
     .wal_bytes = sqlite_wal_bytes,
     .trouble = sqlite_trouble,
+    .witness = sqlite_witness,
+    .accept = sqlite_accept,
 };

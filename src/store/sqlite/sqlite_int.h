@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #define SQLITE_APPLICATION_ID 0x7061776C /* "pawl" */
 #define BUSY_TIMEOUT_MS       5000       /* how long a write waits for another process's */
@@ -119,7 +120,25 @@ pawl_status sidecar_announce(struct sidecar *sidecar, struct scope *scope, const
                              bool owned);
 void sidecar_close(struct sidecar *sidecar); /* unlocks */
 
+/* A file of ours beside the database's, made if it is missing; -1 and errno. watch.c */
+int sqlite_open_beside(const char *database, const char *path);
+
 /* ---- The store ---- */
+
+#define WATCHED_COUNT 3 /* the database, its -wal, its -shm: watch.c */
+struct watched {
+    dev_t device;
+    ino_t inode; /* 0: it is not watched */
+};
+
+struct witness_file { /* FILE-head: witness.c */
+    struct sha *sha;
+    int fd;                /* -1: not open */
+    bool is_off;           /* the file is a host's */
+    bool is_held;          /* the log contradicts it: it is not written over */
+    uint32_t behind;       /* commits that it does not know */
+    int64_t written_at_ms; /* by the monotonic clock */
+};
 
 /* Between calls:
  *   (a) in_turn is true exactly from begin() to commit() or rollback(), and then the writer is
@@ -151,6 +170,10 @@ struct sqlite_store {
     _Atomic uint64_t changes; /* see tip.c */
     atomic_bool broken;       /* a COMMIT failed: nobody knows what the file holds */
     enum store_trouble trouble;
+    atomic_bool is_gone; /* the files are no longer those that were opened; for ever */
+    char gone_words[256];
+    struct watched watched[WATCHED_COUNT];
+    struct witness_file witness;
 
     pthread_mutex_t read_lock;
     struct sha *sha; /* of what is read: commitments that are not stored */
@@ -247,6 +270,16 @@ pawl_status write_reduces(struct sqlite_store *store, struct scope *scope,
                           const struct commit *commit);
 pawl_status write_definition(struct connection *writer, struct scope *scope,
                              const struct definition_row *row);
+
+void watch_begin(struct sqlite_store *store);
+pawl_status watch_check(struct sqlite_store *store, struct scope *scope); /* before COMMIT */
+void watch_rescue(struct sqlite_store *store); /* after watch_check() has failed, outside a turn */
+
+pawl_status witness_begin(struct sqlite_store *store, struct scope *scope);
+void witness_note(struct sqlite_store *store, bool is_at_rest); /* after COMMIT */
+void witness_flush(struct sqlite_store *store);
+pawl_status sqlite_witness(struct store *store, struct scope *scope, struct head_witness *out);
+pawl_status sqlite_accept(struct store *store, struct scope *scope, str who);
 
 int wal_hook(void *store, sqlite3 *db, const char *name, int pages);
 void wal_keep_small(struct sqlite_store *store); /* after a commit */

@@ -1,7 +1,8 @@
-/* doctor.c - what was found, told; and --rebuild. */
+/* doctor.c - what was found, told; --rebuild and --accept-head. */
 #include "surface/cli/doctor.h"
 #include "api/rebuild.h"
 #include "api/verify_all.h"
+#include <pwd.h>
 #include <unistd.h>
 
 static const char *const verdict_words[] = {
@@ -120,18 +121,30 @@ static pawl_status rebuild(struct cli *cli, str *text, struct node **answer)
     return status;
 }
 
-int doctor_rebuild(struct cli *cli)
+/* Is there a file to work on? If not, *code is the exit status. */
+static bool has_file(struct cli *cli, const char *option, int *code)
 {
     const char *file = store_file(cli->store);
+
+    if (!file || !*file) {
+        *code = usage_fail(cli, "%s works on a store's file here: --store sqlite:FILE", option);
+        return false;
+    }
+    if (access(file, F_OK) == 0)
+        return true;
+    scope_fail(&cli->scope, PAWL_NOT_KNOWN, "there is no store at '%s'", file);
+    *code = report(cli, &cli->scope.error);
+    return false;
+}
+
+int doctor_rebuild(struct cli *cli)
+{
     struct node *answer;
     str text;
+    int code;
 
-    if (!file || !*file)
-        return usage_fail(cli, "--rebuild works on a store's file here: --store sqlite:FILE");
-    if (access(file, F_OK) != 0) {
-        scope_fail(&cli->scope, PAWL_NOT_KNOWN, "there is no store at '%s'", file);
-        return report(cli, &cli->scope.error);
-    }
+    if (!has_file(cli, "--rebuild", &code))
+        return code;
     if (rebuild(cli, &text, &answer) != PAWL_OK)
         return report(cli, &cli->scope.error);
     if (cli->json)
@@ -145,4 +158,52 @@ int doctor_rebuild(struct cli *cli)
                 (long long)member_int(answer, "position"), STR_ARG(member_str(answer, "what")),
                 cli->command);
     return member_true(answer, "rebuilt") ? EXIT_DONE : EXIT_REJECTED;
+}
+
+/* ---- --accept-head ---- */
+
+static str who_types(void)
+{
+    const struct passwd *entry = getpwuid(getuid());
+
+    return entry ? str_of(entry->pw_name) : STR("somebody");
+}
+
+static void put_accepted(struct cli *cli, const struct node *answer)
+{
+    struct term *term = &cli->term;
+
+    if (member_true(answer, "accepted"))
+        term_put(term, GOOD, "✔ accepted");
+    else
+        term_put(term, GOOD, "✔ nothing to accept");
+    fprintf(term->out, "  %.*s\n", STR_ARG(member_str(answer, "what")));
+    if (member_true(answer, "accepted"))
+        term_put(term, DIM, "  %s-head says who accepted what, and when\n",
+                 store_file(cli->store));
+}
+
+int doctor_accept_head(struct cli *cli)
+{
+    struct node *answer = NULL;
+    struct buf out;
+    pawl_status status;
+    str text;
+    int code;
+
+    if (!has_file(cli, "--accept-head", &code))
+        return code;
+    buf_init(&out, &heap_libc, CLI_ANSWER_MAX);
+    status = accept_head(cli->store, who_types(), &out, &cli->scope.error);
+    text = status == PAWL_OK ? buf_keep(&out, &cli->scope.arena) : STR_NONE;
+    buf_fini(&out);
+    if (status == PAWL_OK)
+        status = node_read_json(&cli->scope, text, &answer);
+    if (status != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    if (cli->json)
+        print_json(cli, text);
+    else
+        put_accepted(cli, answer);
+    return EXIT_DONE;
 }

@@ -32,5 +32,7 @@ void doctor_print(const struct doctor *doctor);
 
 /* doctor --rebuild. The exit status. */
 int doctor_rebuild(struct cli *cli);
+/* doctor --accept-head. The exit status. */
+int doctor_accept_head(struct cli *cli);
 
 #endif

@@ -95,9 +95,23 @@ static pawl_status try_owner(struct cli *cli, const char *file, bool *found)
     }
 }
 
+/* A store that lost entries is worth a line at every command; the rest is doctor's. */
+static void warn_of_loss(void *context, pawl_log_level level, const char *event, const char *text)
+{
+    (void)context;
+    (void)level;
+    if (strcmp(event, "health.degraded") == 0 && str_starts(str_of(text), STR("went-back: ")))
+        fprintf(stderr, "pawl: %s\n", text);
+}
+
 static pawl_status open_local(struct cli *cli, enum target_use use, const pawl_options *options)
 {
-    pawl_status status = pawl_open(&cli->target.local, cli->store, options, &cli->scope.error);
+    pawl_options given = options ? *options : (pawl_options){ 0 };
+    pawl_status status;
+
+    if (!given.log)
+        given.log = warn_of_loss;
+    status = pawl_open(&cli->target.local, cli->store, &given, &cli->scope.error);
 
     if (status == PAWL_OK && use != USE_READ)
         status = types_register(cli, cli->target.local, &cli->scope.error);

@@ -1,5 +1,5 @@
 /* verb_doctor.c - doctor: is everything about a store as it should be, and if not, what to try;
- * --rebuild: the rows that follow from the log, made anew. */
+ * --rebuild: the rows that follow from the log, made anew; --accept-head: the log is right. */
 #include "api/rebuild.h"
 #include "base/time.h"
 #include "store/owner.h"
@@ -217,6 +217,30 @@ static void check_timers(struct doctor *doctor, const struct node *info)
                count == 1000 ? " or more" : "", span);
 }
 
+/* By the store itself, which may be open elsewhere. */
+static void check_health(struct doctor *doctor)
+{
+    struct cli *cli = doctor->cli;
+    const struct node *conditions;
+    struct node *answer;
+
+    if (target_ask_id(cli, &cli->scope, "health.get", NULL, &answer, NULL) != PAWL_OK) {
+        doctor_say(doctor, DOCTOR_BAD, "health", NULL, "%.390s", cli->scope.error.message);
+        return;
+    }
+    conditions = node_find(answer, "conditions");
+    if (!conditions)
+        doctor_say(doctor, DOCTOR_GOOD, "health", NULL, "nothing stands in the way");
+    for (const struct node *one = conditions ? conditions->first : NULL; one; one = one->next) {
+        bool went_back = str_is(member_str(one, "condition"), "went-back");
+
+        doctor_say(doctor, went_back ? DOCTOR_BAD : DOCTOR_WARN, "health",
+                   went_back ? command(doctor, "doctor --accept-head") : NULL,
+                   "%.*s: %.*s", STR_ARG(member_str(one, "condition")),
+                   STR_ARG(member_str(one, "what")));
+    }
+}
+
 /* ---- Is the file whole? ---- */
 
 static void check_integrity(struct doctor *doctor, const char *file)
@@ -272,6 +296,7 @@ static pawl_status ask_store(struct doctor *doctor)
     check_schema(doctor, info);
     check_clock(doctor, info);
     check_timers(doctor, info);
+    check_health(doctor);
     if (is_file)
         check_integrity(doctor, file);
     return PAWL_OK;
@@ -304,5 +329,7 @@ static int examine(struct cli *cli)
 
 int verb_doctor(struct cli *cli)
 {
+    if (args_flag(cli, "accept-head"))
+        return doctor_accept_head(cli);
     return args_flag(cli, "rebuild") ? doctor_rebuild(cli) : examine(cli);
 }

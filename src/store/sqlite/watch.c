@@ -1,0 +1,128 @@
+/* watch.c - is the storage still there? Files that were deleted or replaced under a running program
+ * go on taking writes, and lose them all when it ends. So before each COMMIT the names are looked
+ * at: do they still lead to what was opened? Three stat() calls, a few microseconds.
+ *
+ * A second name of the file (a hard link) leads to a second write-ahead log: opening such a file is
+ * refused, and one that is made later is told (TROUBLE_LINKED). */
+#include "sqlite_int.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const endings[WATCHED_COUNT] = { "", "-wal", "-shm" };
+
+static bool look(const struct sqlite_store *store, int which, struct stat *out)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%.*s%s", PATH_MAX - 8, store->path, endings[which]);
+    return stat(path, out) == 0;
+}
+
+static bool is_same(const struct watched *watched, const struct stat *found)
+{
+    return watched->inode == found->st_ino && watched->device == found->st_dev;
+}
+
+/* After connecting. What is not there then (a disk of the tests' own) is not watched. */
+void watch_begin(struct sqlite_store *store)
+{
+    struct stat found;
+
+    for (int i = 0; i < WATCHED_COUNT; i++)
+        store->watched[i] = look(store, i, &found)
+                                ? (struct watched){ found.st_dev, found.st_ino }
+                                : (struct watched){ 0 };
+}
+
+/* The first name that no longer leads to what was opened; NULL: all do. */
+static const char *find_gone(struct sqlite_store *store, const char **how)
+{
+    struct stat found;
+
+    for (int i = 0; i < WATCHED_COUNT; i++) {
+        bool is_there = look(store, i, &found);
+
+        if (store->watched[i].inode == 0)
+            continue;
+        *how = is_there ? "replaced" : "deleted";
+        if (!is_there || !is_same(&store->watched[i], &found))
+            return i == 0 ? "database" : endings[i];
+        if (i == 0 && found.st_nlink > 1)
+            store->trouble = TROUBLE_LINKED;
+    }
+    return NULL;
+}
+
+/* What is open stays as it is: closing must not tidy away files that are no longer ours. */
+static void keep_hands_off(struct connection *connection)
+{
+    if (connection->db)
+        sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+}
+
+static void mark_gone(struct sqlite_store *store, const char *what, const char *how)
+{
+    snprintf(store->gone_words, sizeof store->gone_words,
+             "the store's %s file was %s while it was open: nothing is acknowledged any more; stop "
+             "this process, look at what lies there, and start it again",
+             what, how);
+    keep_hands_off(&store->writer);
+    keep_hands_off(&store->reader);
+    keep_hands_off(&store->keeper);
+    atomic_store(&store->is_gone, true);
+    atomic_store(&store->broken, true);
+}
+
+pawl_status watch_check(struct sqlite_store *store, struct scope *scope)
+{
+    const char *how = NULL, *what;
+
+    if (store->is_attached)
+        return PAWL_OK;
+    what = find_gone(store, &how);
+    if (!what)
+        return PAWL_OK;
+    mark_gone(store, what, how);
+    return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: %s", store->path, store->gone_words);
+}
+
+/* The write-ahead log was deleted, and what it held is still open here: move it into the file, as
+ * closing would. Not where somebody has begun another one, or the file itself is not ours. */
+void watch_rescue(struct sqlite_store *store)
+{
+    struct stat found;
+    int pages = 0, moved = 0;
+
+    if (!look(store, 0, &found) || !is_same(&store->watched[0], &found) || look(store, 1, &found))
+        return;
+    if (sqlite3_wal_checkpoint_v2(store->keeper.db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages,
+                                  &moved) != SQLITE_OK ||
+        pages != moved)
+        return;
+    snprintf(store->gone_words, sizeof store->gone_words,
+             "the store's -wal file was deleted while it was open: what had been acknowledged was "
+             "moved into the database, and nothing more is; start this process again");
+}
+
+/* ---- Files of ours beside the database's ---- */
+
+/* As readable as the database is, whatever the umask; a new store's are its owner's alone. */
+int sqlite_open_beside(const char *database, const char *path)
+{
+    struct stat like;
+    bool is_there = stat(database, &like) == 0;
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int ignored = 0;
+
+    if (fd < 0)
+        return errno == EEXIST ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+    if (is_there)
+        ignored |= fchmod(fd, like.st_mode & 0666);
+    if (is_there && geteuid() == 0)
+        ignored |= fchown(fd, like.st_uid, like.st_gid); /* as SQLite does with its own */
+    (void)ignored;
+    return fd;
+}

@@ -1,0 +1,261 @@
+/* witness.c - the sidecar FILE-head: what somebody outside of the file remembers of its log.
+ *
+ * A WAL that lost its end to one flipped bit, or a file that was put back from a copy, is a valid
+ * store, only an older one. So a place of the log, its root and its time are written beside it: one
+ * line of fixed size, over the last one, with a checksum. It is written after its commit is durable
+ * and never synced: it may be behind, never ahead. How far: WITNESS_COMMITS commits or WITNESS_MS
+ * while commits go on; nothing once the store rests (a commit of rows alone) or is closed.
+ *
+ * Where the log contradicts it, it is not written over until somebody accepts what was found;
+ * that leaves a line of its own behind the first. A host's file has none: it is the host's. */
+#include "base/assert.h"
+#include "base/time.h"
+#include "sqlite_int.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define WITNESS_COMMITS 16u
+#define WITNESS_MS      20
+#define LINE_SIZE       512u /* a sector: a power cut leaves the old one or the new one */
+#define LINE_START                                                                                 \
+    "{\"pawl\":\"head\",\"format\":1,\"store\":\"%s\",\"position\":%llu,\"root\":\"%s\",\"at\":%lld,"
+#define LINE_SCAN                                                                                  \
+    "{\"pawl\":\"head\",\"format\":1,\"store\":\"%32[0-9a-f]\",\"position\":%llu,"                 \
+    "\"root\":\"%64[0-9a-f]\",\"at\":%lld,"
+
+struct line {
+    char store[2 * STORE_ID_SIZE + 1], root[2 * SHA_SIZE + 1];
+    unsigned long long pos;
+    long long at_ms;
+};
+
+/* ---- The line ---- */
+
+static void line_print(const struct sqlite_store *store, const struct line *line,
+                       char out[LINE_SIZE + 1])
+{
+    uint8_t hash[SHA_SIZE];
+    char check[17];
+    size_t size = (size_t)snprintf(out, LINE_SIZE, LINE_START, line->store, line->pos, line->root,
+                                   line->at_ms);
+
+    ASSERT(size < LINE_SIZE - 40);
+    sha_once(store->witness.sha, (str){ out, size }, hash);
+    sha_hex(hash, 8, check);
+    size += (size_t)snprintf(out + size, LINE_SIZE - size, "\"check\":\"%s\"}", check);
+    memset(out + size, ' ', LINE_SIZE - 1 - size);
+    out[LINE_SIZE - 1] = '\n';
+    out[LINE_SIZE] = '\0';
+}
+
+/* Good only if it is, byte for byte, what would be written. */
+static bool line_read(const struct sqlite_store *store, const char text[LINE_SIZE + 1],
+                      struct line *out)
+{
+    char again[LINE_SIZE + 1];
+
+    if (sscanf(text, LINE_SCAN, out->store, &out->pos, out->root, &out->at_ms) != 4)
+        return false;
+    line_print(store, out, again);
+    return memcmp(text, again, LINE_SIZE) == 0;
+}
+
+static void line_of(const struct store_tip *tip, struct line *out)
+{
+    sha_hex(tip->store_id, STORE_ID_SIZE, out->store);
+    sha_hex(tip->root, SHA_SIZE, out->root);
+    out->pos = tip->pos;
+    out->at_ms = tip->at_ms;
+}
+
+static void path_of(const struct sqlite_store *store, char out[PATH_MAX])
+{
+    snprintf(out, PATH_MAX, "%.*s-head", PATH_MAX - 16, store->path);
+}
+
+/* ---- Writing ---- */
+
+static bool open_file(struct sqlite_store *store)
+{
+    char path[PATH_MAX];
+
+    path_of(store, path);
+    if (store->witness.fd < 0)
+        store->witness.fd = sqlite_open_beside(store->path, path);
+    return store->witness.fd >= 0;
+}
+
+/* What cannot be written is no reason to fail anything: the log is the truth. */
+void witness_flush(struct sqlite_store *store)
+{
+    struct witness_file *witness = &store->witness;
+    char text[LINE_SIZE + 1];
+    struct line line;
+
+    if (witness->behind == 0 || witness->is_held || !store->tip_known || store->tip.pos == 0)
+        return;
+    line_of(&store->tip, &line);
+    line_print(store, &line, text);
+    if (!open_file(store) || pwrite(witness->fd, text, LINE_SIZE, 0) != (ssize_t)LINE_SIZE)
+        return;
+    witness->behind = 0;
+    witness->written_at_ms = store->env->tick_ms(store->env);
+}
+
+/* After a commit that is durable; without records, the store is at rest. */
+void witness_note(struct sqlite_store *store, bool is_at_rest)
+{
+    struct witness_file *witness = &store->witness;
+
+    witness->behind += !is_at_rest;
+    if (is_at_rest || witness->behind >= WITNESS_COMMITS ||
+        store->env->tick_ms(store->env) - witness->written_at_ms >= WITNESS_MS)
+        witness_flush(store);
+}
+
+/* ---- Judging ---- */
+
+static bool read_line(const char *path, char out[LINE_SIZE + 1], uint32_t *accepted)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char more[4096];
+    ssize_t size;
+
+    *accepted = 0;
+    if (fd < 0)
+        return false;
+    size = pread(fd, out, LINE_SIZE, 0);
+    out[size > 0 ? size : 0] = '\0';
+    for (off_t at = LINE_SIZE; (size = pread(fd, more, sizeof more, at)) > 0; at += size)
+        for (ssize_t i = 0; i < size; i++)
+            *accepted += more[i] == '\n';
+    close(fd);
+    return true;
+}
+
+/* Does the log have that root at that place? */
+static pawl_status compare(struct sqlite_store *store, struct scope *scope, const struct line *line,
+                           struct head_witness *out)
+{
+    char root[2 * SHA_SIZE + 1] = "";
+    struct record record;
+    pawl_status status = sqlite_record(&store->base, scope, line->pos, &record);
+
+    if (status != PAWL_OK && status != PAWL_NOT_KNOWN)
+        return status;
+    if (status == PAWL_OK && record.has_root)
+        sha_hex(record.root, SHA_SIZE, root);
+    out->verdict = status == PAWL_NOT_KNOWN ? WITNESS_LOG_SHORT
+                   : strcmp(root, line->root)  ? WITNESS_LOG_DIFFERS
+                                               : WITNESS_AGREES;
+    return PAWL_OK;
+}
+
+/* The line is read before the log: whoever writes meanwhile does it the other way round. */
+pawl_status sqlite_witness(struct store *base, struct scope *scope, struct head_witness *out)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    char path[PATH_MAX], text[LINE_SIZE + 1], id[2 * STORE_ID_SIZE + 1];
+    struct store_tip tip;
+    struct line line;
+    pawl_status status;
+
+    *out = (struct head_witness){ .verdict = WITNESS_NONE };
+    path_of(store, path);
+    if (store->witness.is_off || !read_line(path, text, &out->accepted))
+        return PAWL_OK;
+    status = sqlite_tip(base, scope, &tip);
+    if (status != PAWL_OK)
+        return status;
+    out->log_pos = tip.pos;
+    out->verdict = WITNESS_UNREADABLE;
+    if (!line_read(store, text, &line))
+        return PAWL_OK;
+    out->pos = line.pos;
+    out->at_ms = line.at_ms;
+    sha_hex(tip.store_id, STORE_ID_SIZE, id);
+    out->verdict = WITNESS_FOREIGN;
+    return strcmp(id, line.store) == 0 ? compare(store, scope, &line, out) : PAWL_OK;
+}
+
+/* At opening and reopening: what contradicts the log is evidence, and stays. */
+pawl_status witness_begin(struct sqlite_store *store, struct scope *scope)
+{
+    struct head_witness found;
+    pawl_status status = sqlite_witness(&store->base, scope, &found);
+
+    if (status == PAWL_OK)
+        store->witness.is_held = witness_is_against(&found);
+    return status;
+}
+
+/* ---- Accepting ---- */
+
+static void print_accepted(const struct line *now, const char *before, int64_t at_ms, str who,
+                           struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "pawl");
+    json_text(out, "accepted");
+    json_key(out, "at");
+    json_time(out, at_ms);
+    json_key(out, "by");
+    json_str(out, who);
+    json_key(out, "position");
+    json_u64(out, now->pos);
+    json_key(out, "root");
+    json_text(out, now->root);
+    json_key(out, "instead_of");
+    json_text(out, before);
+    json_close(out, '}');
+    buf_byte(out, '\n');
+}
+
+static pawl_status put_accepted(struct sqlite_store *store, struct scope *scope,
+                                const struct line *now, const char *before, str who)
+{
+    struct witness_file *witness = &store->witness;
+    char text[LINE_SIZE + 1];
+    struct buf more;
+    bool is_done = open_file(store);
+    off_t end;
+
+    buf_init(&more, store->heap, 8192);
+    print_accepted(now, before, store->env->now_ms(store->env), who, &more);
+    line_print(store, now, text);
+    end = is_done ? lseek(witness->fd, 0, SEEK_END) : 0;
+    end = end < (off_t)LINE_SIZE ? (off_t)LINE_SIZE : end;
+    is_done = is_done && !more.failed &&
+              pwrite(witness->fd, more.data, more.size, end) == (ssize_t)more.size &&
+              pwrite(witness->fd, text, LINE_SIZE, 0) == (ssize_t)LINE_SIZE &&
+              fsync(witness->fd) == 0;
+    buf_fini(&more);
+    return is_done ? PAWL_OK
+                   : scope_fail(scope, PAWL_STORAGE_FAILURE, "writing %s-head: %s", store->path,
+                                strerror(errno));
+}
+
+pawl_status sqlite_accept(struct store *base, struct scope *scope, str who)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    char path[PATH_MAX], before[LINE_SIZE + 1] = "";
+    struct store_tip tip;
+    struct line now;
+    uint32_t accepted;
+    pawl_status status = sqlite_tip(base, scope, &tip);
+
+    if (status != PAWL_OK)
+        return status;
+    path_of(store, path);
+    read_line(path, before, &accepted);
+    before[strcspn(before, " \n")] = '\0';
+    if (!str_is_utf8(str_of(before), false))
+        snprintf(before, sizeof before, "(not to be read)");
+    line_of(&tip, &now);
+    status = put_accepted(store, scope, &now, before, who);
+    if (status == PAWL_OK)
+        store->witness.is_held = false;
+    return status;
+}

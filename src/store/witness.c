@@ -1,0 +1,70 @@
+/* witness.c - how a store is: what keeps it from committing, and what somebody outside of it
+ * remembers of its log. */
+#include "base/time.h"
+#include "store/store.h"
+#include <stdio.h>
+
+bool witness_is_against(const struct head_witness *witness)
+{
+    return witness->verdict != WITNESS_NONE && witness->verdict != WITNESS_AGREES;
+}
+
+bool witness_proves_loss(const struct head_witness *witness)
+{
+    return witness->verdict == WITNESS_LOG_SHORT || witness->verdict == WITNESS_LOG_DIFFERS;
+}
+
+void witness_words(const struct head_witness *witness, char *out, size_t size)
+{
+    unsigned long long pos = witness->pos, last = witness->log_pos;
+    char at[TIME_TEXT_SIZE];
+
+    time_print(witness->at_ms, at);
+    switch (witness->verdict) {
+    case WITNESS_NONE:
+        snprintf(out, size, "nothing is remembered of the log");
+        break;
+    case WITNESS_AGREES:
+        snprintf(out, size, "position %llu of %s is as it was", pos, at);
+        break;
+    case WITNESS_LOG_SHORT:
+        snprintf(out, size,
+                 "the log ends at position %llu, and FILE-head remembers position %llu of %s: "
+                 "records that were acknowledged are missing",
+                 last, pos, at);
+        break;
+    case WITNESS_LOG_DIFFERS:
+        snprintf(out, size,
+                 "the log, which ends at position %llu, has another root at position %llu than "
+                 "FILE-head remembers of %s: records that were acknowledged are missing",
+                 last, pos, at);
+        break;
+    case WITNESS_FOREIGN:
+        snprintf(out, size,
+                 "FILE-head is that of another store: this one's log was not compared with it");
+        break;
+    case WITNESS_UNREADABLE:
+        snprintf(out, size, "FILE-head cannot be read: the log was not compared with it");
+        break;
+    }
+}
+
+/* ---- Asking a backend ---- */
+
+enum store_trouble store_trouble(struct store *store)
+{
+    return store->ops->trouble ? store->ops->trouble(store) : TROUBLE_NONE;
+}
+
+pawl_status store_witness(struct store *store, struct scope *scope, struct head_witness *out)
+{
+    *out = (struct head_witness){ .verdict = WITNESS_NONE };
+    return store->ops->witness ? store->ops->witness(store, scope, out) : PAWL_OK;
+}
+
+pawl_status store_accept(struct store *store, struct scope *scope, str who)
+{
+    if (!store->ops->accept)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "nothing is remembered of such a store");
+    return store->ops->accept(store, scope, who);
+}
