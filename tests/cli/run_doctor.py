@@ -57,7 +57,7 @@ def test_a_healthy_store_is_healthy_here_and_over_http(shell):
     found = shell.json("doctor")
     assert found["healthy"] and all(check["verdict"] == "good" for check in found["checks"]), found
     names = [check["name"] for check in found["checks"]]
-    assert names == ["file", "wal", "disk", "owner", "limits", "version", "format", "content", "clock", "timers", "health",
+    assert names == ["file", "wal", "disk", "owner", "limits", "version", "format", "content", "schema", "clock", "timers", "health",
                      "integrity"], names
     assert "✔ owner      nobody" in shell.pawl("doctor").out
     child, address = shell.serve()
