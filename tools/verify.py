@@ -419,6 +419,7 @@ class Store:
         self.check_created()
         self.check_heads()
         self.check_live()
+        self.check_types()
         self.check_labels()
         self.check_integrity()
         self.check_snapshots()
@@ -984,6 +985,18 @@ class Store:
             text = words.decode("utf-8", "replace") if isinstance(words, bytes) else words
             if text != "ok":
                 raise Bad(f"SQLite finds damage: {text}")
+
+    def check_types(self):
+        """Each column holds what its table declares: INTEGER, TEXT, BLOB, or nothing."""
+        for table, in self.db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'"
+                                      " AND name LIKE 'pawl\\_%' ESCAPE '\\'").fetchall():
+            table = table.decode()
+            for _, name, declared, *_ in self.db.execute(f"PRAGMA table_info({table})").fetchall():
+                name, declared = name.decode(), declared.decode().lower()
+                wrong = (f"typeof({name}) NOT IN ('null', '{declared}')" if declared else
+                         f"typeof({name}) <> CASE key WHEN 'store_id' THEN 'blob' ELSE 'integer' END")
+                if self.one(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1"):
+                    raise Bad(f"a row of {table} holds in {name} what the column does not declare")
 
     def check_labels(self):
         if self.schema < QUERIES:

@@ -256,6 +256,9 @@ pawl_status verify_tables(struct verify *v);
 /* verify_schema.c */
 pawl_status verify_schema(struct verify *v);
 
+/* verify_types.c */
+pawl_status verify_types(struct verify *v);
+
 /* verify_label.c */
 pawl_status verify_labels(struct verify *v);
 

@@ -273,17 +273,19 @@ static pawl_status check_compiler(void *context, uint32_t column_count, const st
 
 static pawl_status check_tables(struct verify *v)
 {
-    pawl_status status = check_definition_rows(v);
+    pawl_status status =
+        store_sql(v->store, &v->scope, STR("PRAGMA integrity_check"), check_damage, v);
 
+    if (status == PAWL_OK)
+        status = check_definition_rows(v);
     for (size_t i = 0; status == PAWL_OK && i < sizeof stray_queries / sizeof *stray_queries; i++) {
         scope_clear(&v->scope);
         status = store_sql(v->store, &v->scope, str_of(stray_queries[i]), name_stray, v);
     }
     if (status == PAWL_OK)
-        status = verify_labels(v);
-    scope_clear(&v->scope);
+        status = verify_types(v);
     if (status == PAWL_OK)
-        status = store_sql(v->store, &v->scope, STR("PRAGMA integrity_check"), check_damage, v);
+        status = verify_labels(v);
     scope_clear(&v->scope);
     if (status == PAWL_OK)
         status = store_sql(v->store, &v->scope, STR("SELECT id, compiler FROM pawl_definition"),

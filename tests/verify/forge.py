@@ -12,6 +12,19 @@ import make_store
 verify = make_store.verify
 
 
+def reader_of(db):
+    """What a check knows before it reads the log."""
+    reader = verify.Store.__new__(verify.Store)
+    reader.__dict__.update(db=db, definitions={}, by_name={}, commitments={}, gone={}, references=set(), where=0,
+                           schema=verify.NEWEST, chains={0: verify.Chain(0, verify.STORE_ID_TEXT)})
+    reader.begin_definition = lambda found, record: None
+    reader.check_values()
+    reader.check_sources()
+    reader.check_definitions()
+    reader.check_instances()
+    return reader
+
+
 class Forger:
     def __init__(self, path):
         self.db = sqlite3.connect(path, isolation_level=None)
@@ -46,6 +59,15 @@ class Forger:
         return self.db.execute("INSERT INTO pawl_value (commitment, salt, bytes, interned) VALUES (?, ?, ?, 0)",
                                (verify.value_commitment(salt, text.encode()), salt, text.encode())).lastrowid
 
+    def record_erasure(self, id_):
+        """The store's chain says that this value, which has no bytes, was erased."""
+        commitment, = self.db.execute("SELECT commitment FROM pawl_value WHERE id = ?", (id_,)).fetchone()
+        (pos, at), (prev,) = (self.db.execute(sql).fetchone() for sql in (
+            "SELECT pos + 1, at FROM pawl_log ORDER BY pos DESC LIMIT 1", "SELECT max(pos) FROM pawl_log WHERE inst = 0"))
+        self.db.execute("INSERT INTO pawl_log (pos, inst, seq, prev, what, at, body, hash, root) VALUES (?, 0, 0, ?, ?, ?, ?, x'', x'')",
+                        (pos, prev, verify.ERASE, at, make_store.compact({"values": [commitment.hex()]}).encode()))
+        self.db.execute("UPDATE pawl_head SET pos = ? WHERE inst = 0", (pos,))
+
     def cut(self, pos):
         """Take this record and all after it away; what stood before is the end of a commit."""
         self.db.execute("DELETE FROM pawl_log WHERE pos >= ?", (pos,))
@@ -61,15 +83,8 @@ class Forger:
     # -- hashing it anew
 
     def seal(self):
-        reader = verify.Store.__new__(verify.Store)
-        reader.db = self.db
         self.db.text_factory = bytes
-        reader.definitions, reader.by_name, reader.commitments = {}, {}, {}
-        reader.chains = {0: verify.Chain(0, verify.STORE_ID_TEXT)}
-        reader.check_values()
-        reader.check_sources()
-        reader.check_definitions()
-        reader.check_instances()
+        reader = reader_of(self.db)
         root = verify.first_root(dict(self.db.execute("SELECT key, value FROM pawl_meta"))[b"store_id"])
         hashes = []
         for row in self.db.execute(f"SELECT {', '.join(reader.COLUMNS)} FROM pawl_log ORDER BY pos").fetchall():

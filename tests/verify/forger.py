@@ -23,18 +23,11 @@ import tempfile
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-import make_store  # noqa: E402
+import forge  # noqa: E402
 
-verify = make_store.verify
+verify = forge.verify
 
 META = {"test_now"}  # rows of pawl_meta that the log will cover: see docs/format.md
-
-NOTICE = """name: notice
-steps:
-  start: {name: told, wait: {signal: news, match: "{{input.topic}}"}, next: end}
-  end: {tool: set, args: {done: true}, done: true}
-"""
-
 
 # ---- A rich store -------------------------------------------------------------------------------
 
@@ -50,24 +43,25 @@ def make(pawl, folder):
     """Machines with deadlines, paused and inline, flows in the middle with leases, timers, waits and children, kept
     signals, alarms, tokens, keys, snapshots, labels, an amended flow, code, and what was imported from another store."""
     old = load(HERE.parent / "old" / "make.py")
+
+    class Server(old.Server):
+        def post(self, path, body=None, **more):
+            return super().post(path, body or ({"reason": "it is old"} if path.endswith("/cancel") else None), **more)
+
     other, home = folder / "other", folder / "home"
     for place in (other, home):
         place.mkdir()
-    server = old.Server(pawl, other)
+    server = Server(pawl, other)
     server.put("lamp", old.LAMP)
     for who in ("ann", "zoe"):
         lamp = server.create(definition="lamp", actor_ref=who, subject_ref="cellar", labels={"room": "cellar"})
         server.post("/v1/instances/%s/fire" % lamp, {"action": "switch", "actor_ref": who, "reason": "dark"})
     server.ask("POST", "/v1/instances", ('{"declaration":%s}' % old.INLINE).encode())
     server.kill()
-    for path in other.glob("s.db*"):
-        shutil.copy(path, home)
     exported = subprocess.run([pawl, "--store", "sqlite:s.db", "export"], cwd=other, check=True, capture_output=True)
-    for path in home.glob("s.db*"):
-        path.unlink()
     (home / "export.jsonl").write_bytes(exported.stdout)
     subprocess.run([pawl, "--store", "sqlite:s.db", "import", "export.jsonl"], cwd=home, check=True, capture_output=True)
-    server = old.Server(pawl, home)
+    server = Server(pawl, home)
     old.machines(server)
     old.flows(server)
     server.child.terminate()
@@ -93,11 +87,11 @@ class Trial:
         return sqlite3.connect(self.path, isolation_level=None)
 
     def ask(self):
-        """What each verifier says: valid or not. The second opens the store, and may migrate it: it comes last."""
-        first = verify.report(str(self.path))
+        """What each verifier says, at the same time: valid or not."""
         self.many.stdin.write(f"{self.path}\n")
         self.many.stdin.flush()
-        return {"verify.py": first, "pawl": json.loads(self.many.stdout.readline())}
+        found = verify.report(str(self.path))
+        return {"verify.py": found, "pawl": json.loads(self.many.stdout.readline())}
 
     def judge(self, what, label):
         self.tried.setdefault(what, 0)
@@ -140,7 +134,7 @@ def candidates(db, table, column, old):
     """Other values that the column could have."""
     yield None
     if isinstance(old, int):
-        yield from (old + 1, old - 1, str(old) + "x", float(old) + 0.5)
+        yield from (old + 1, str(old) + "x", float(old) + 0.5)
     elif isinstance(old, str):
         yield from (old + "x", old.encode(), 7)
     elif isinstance(old, bytes):
@@ -148,7 +142,7 @@ def candidates(db, table, column, old):
     else:
         yield from (1, "x", b"x")
     others = [row[0] for row in db.execute(
-        f"SELECT DISTINCT {column} FROM {table} WHERE {column} IS NOT NULL AND {column} IS NOT ? LIMIT 2", (old,))]
+        f"SELECT DISTINCT {column} FROM {table} WHERE {column} IS NOT NULL AND {column} IS NOT ? LIMIT 1", (old,))]
     yield from others
 
 
@@ -174,7 +168,7 @@ def is_harmless(table, column, key, old, new):
     return False
 
 
-def forge(trial, table, column, key, old, new):
+def forge_one(trial, table, column, key, old, new):
     db = trial.open()
     try:
         db.execute(f"UPDATE {table} SET {column} = ? WHERE {where(db, table)}", (new, *key))
@@ -208,7 +202,7 @@ def try_columns(trial):
             for key, old in rows_of(db, table, column):
                 for new in list(candidates(db, table, column, old))[:2 if seen else None]:
                     if not counts_the_same(old, new) and not is_harmless(table, column, key, old, new):
-                        forge(trial, table, column, key, old, new)
+                        forge_one(trial, table, column, key, old, new)
                 seen.append((key, old))
             pairs = [(a, b) for a in seen for b in seen if a[0] < b[0] and not counts_the_same(a[1], b[1])
                      and column not in key_columns(db, table)] if not column.startswith("key") else []
@@ -295,21 +289,9 @@ class Consistent:
             self.db.text_factory = str
 
 
-def reader_of(db):
-    reader = verify.Store.__new__(verify.Store)
-    reader.__dict__.update(db=db, definitions={}, by_name={}, commitments={}, gone={}, references=set(), where=0,
-                           schema=verify.NEWEST, chains={0: verify.Chain(0, verify.STORE_ID_TEXT)})
-    reader.begin_definition = lambda found, record: None
-    reader.check_values()
-    reader.check_sources()
-    reader.check_definitions()
-    reader.check_instances()
-    return reader
-
-
 def record_hash(db, pos):
     """The hash that the record at `pos` has by what its row says now."""
-    reader = reader_of(db)
+    reader = forge.reader_of(db)
     row = db.execute(f"SELECT {', '.join(reader.COLUMNS)} FROM pawl_log WHERE pos = ?", (pos,)).fetchone()
     record = {name: value or 0 if name not in ("fired", "body", "key", "root") else value
               for name, value in zip(reader.COLUMNS, row)}
@@ -326,12 +308,6 @@ def record_hash(db, pos):
 # ---- Objects of the schema ----------------------------------------------------------------------
 
 
-def replace_text(db, name, old, new):
-    db.execute("PRAGMA writable_schema = ON")
-    db.execute("UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name = ?", (old, new, name))
-    db.execute("PRAGMA writable_schema = RESET")
-
-
 def object_changes(kind, name, table, sql):
     yield "dropped", [f"DROP {kind} {name}"]
     if kind == "view":
@@ -341,8 +317,7 @@ def object_changes(kind, name, table, sql):
         yield "over something else", [f"DROP INDEX {name}", f"CREATE INDEX {name} ON {table} (1)"]
     if kind == "table":
         yield "with a column more", [f"ALTER TABLE {name} ADD COLUMN more"]
-        for event in ("INSERT", "UPDATE", "DELETE"):
-            yield f"with a trigger on {event}", [f"CREATE TRIGGER spy AFTER {event} ON {name} BEGIN SELECT 1; END"]
+        yield "with a trigger", [f"CREATE TRIGGER spy AFTER INSERT ON {name} BEGIN SELECT 1; END"]
 
 
 def try_objects(trial):

@@ -165,11 +165,19 @@ def test_an_index_that_does_not_repeat_its_table_is_seen_by_both(shell):
         shell.pawl("start", "order", "--subject", "S%d" % n)
     path = shell.folder / "pawl.db"
     db = sqlite3.connect(path)
-    db.execute("PRAGMA writable_schema = ON")
-    db.execute("UPDATE sqlite_schema SET sql = replace(sql, '(subject)', '(created_pos)') WHERE name = 'pawl_instance_subject'")
-    db.commit()
+    change = "UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name = 'pawl_instance_subject'"
+    for words in (("(subject)", "(created_pos)"), ("(created_pos)", "(subject)")):
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute(change, words)
+        db.commit()
+        db.close()
+        db = sqlite3.connect(path)
+        if words[0] == "(subject)":
+            db.execute("REINDEX pawl_instance_subject")
+            db.commit()
     db.close()
-    assert "SQLite finds damage" in shell.pawl("verify", expect=1).out
+    found = shell.json("verify", expect=1)
+    assert "SQLite finds damage" in found["what"], found
     assert not by_python(path)["valid"]
 
 
@@ -178,11 +186,71 @@ def test_what_was_decided_from_an_erased_value_is_not_called_wrong(shell):
     db = sqlite3.connect(shell.folder / "pawl.db")
     ids = [row[0] for row in db.execute("SELECT DISTINCT payload FROM pawl_log WHERE payload IS NOT NULL")]
     inputs = [row[0] for row in db.execute("SELECT input FROM pawl_instance WHERE input IS NOT NULL")]
-    for id_ in ids + inputs:
-        forge.make_store.erase(db, id_)
-        db.commit()
-        assert shell.json("verify")["valid"], id_
     db.close()
+    for id_ in ids + inputs:
+        erased = shell.folder / "pawl.db"
+        for named in (False, True):
+            forger = forge.Forger(erased)
+            if named:
+                forger.record_erasure(id_)
+            else:
+                forge.make_store.erase(forger.db, id_)
+            forger.seal()
+            assert shell.json("verify", expect=0 if named else 1)["valid"] is named, (id_, named)
+            assert by_python(erased)["valid"] is named, (id_, named)
+    shell.pawl("history", "@last")
+    shell.pawl("show", "@last")
+
+
+def test_a_history_that_is_hashed_anew_has_another_root_than_the_one_that_was_kept(shell):
+    flows(shell)
+    kept = shell.json("verify")["root"]
+    path, _ = forged(shell, lambda f: f.set(f.find(3, "pay")[0], payload=f.value('"forged"')))
+    found = shell.json("--store", f"sqlite:{path}", "verify")
+    assert found["valid"] and found["root"] == by_python(path)["root"] != kept, found
+
+
+# ---- Tables, indexes, views and triggers -----------------------------------------------------------
+
+
+def change_schema(shell, *statements):
+    db = sqlite3.connect(shell.folder / "pawl.db", isolation_level=None)
+    for statement in statements:
+        db.execute(statement)
+    db.close()
+
+
+def test_a_trigger_on_our_tables_is_refused_by_name(shell):
+    flows(shell)
+    for table in ("pawl_log", "PAWL_VALUE"):
+        change_schema(shell, f"CREATE TRIGGER spy AFTER INSERT ON {table} BEGIN SELECT 1; END")
+        for words in (("list",), ("verify",), ("start", "order")):
+            answer = shell.pawl(*words, expect=None)
+            assert answer.code != 0 and "trigger spy on" in answer.err, answer
+        assert "trigger spy" in shell.pawl("doctor", expect=None).out
+        found = by_python(shell.folder / "pawl.db")
+        assert not found["valid"] and "trigger spy" in found["what"], found
+        change_schema(shell, "DROP TRIGGER spy")
+    assert shell.json("verify")["valid"]
+
+
+def test_a_changed_view_is_named_by_verify_and_doctor(shell):
+    flows(shell)
+    change_schema(shell, "DROP VIEW pawl_states", "CREATE VIEW pawl_states AS SELECT 'all is well' AS name")
+    found = shell.json("verify", expect=1)
+    assert "view pawl_states" in found["what"], found
+    assert not by_python(shell.folder / "pawl.db")["valid"]
+    assert "view pawl_states" in shell.pawl("doctor", expect=None).out
+
+
+def test_what_is_the_hosts_own_is_listed_and_not_judged(shell):
+    flows(shell)
+    change_schema(shell, "CREATE TABLE cart (id INTEGER PRIMARY KEY, n)", "CREATE INDEX cart_n ON cart (n)",
+                  "CREATE TRIGGER counted AFTER INSERT ON cart BEGIN UPDATE cart SET n = 1; END")
+    wanted = [{"type": "table", "name": "cart", "table": "cart"}, {"type": "index", "name": "cart_n", "table": "cart"},
+              {"type": "trigger", "name": "counted", "table": "cart"}]
+    for found in (shell.json("verify"), by_python(shell.folder / "pawl.db")):
+        assert found["valid"] and found["foreign"] == wanted, found
 
 
 def test_a_flow_is_decided_again_without_its_snapshot(shell):
