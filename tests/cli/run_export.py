@@ -175,6 +175,36 @@ def test_a_file_that_was_changed_is_refused_and_nothing_is_written(shell):
         assert dump(shell) == before, words
 
 
+def test_erased_values_are_carried_with_what_names_them(shell):
+    """Bytes that are merely gone are neither exported nor imported."""
+    sys.path.insert(0, str(ROOT / "tests/verify"))
+    import forge
+    shell.pawl("define", str(EXAMPLES / "order.yaml"))
+    id = shell.pawl("start", "order", "--actor", "ann", "--subject", "S").out.strip()
+    shell.pawl("fire", id, "pay", "--payload", '{"for": "Zoë"}', "--actor", "ann", "--reason", "because")
+    store = sqlite3.connect(shell.folder / "pawl.db")
+    gone = [row[0] for row in store.execute("SELECT payload FROM pawl_log WHERE payload IS NOT NULL"
+                                            " UNION SELECT reason FROM pawl_log WHERE reason IS NOT NULL")]
+    for value in gone:
+        forge.make_store.erase(store, value)
+    store.commit()
+    store.close()
+    assert "no erase record names it" in shell.pawl("export", id, expect=None).err
+    for value in gone:
+        forger = forge.Forger(shell.folder / "pawl.db")
+        forger.record_erasure(value)
+        forger.seal()
+    valid(shell, "pawl.db")
+    lines = shell.pawl("export", id).out
+    assert '{"erased":[' in lines, lines
+    without = "".join(line for line in lines.splitlines(keepends=True) if not line.startswith('{"erased"'))
+    assert "expected its bytes" in shell.pawl(*COPY, "import", "-", input=without.encode(), expect=1).err
+    shell.pawl(*COPY, "import", "-", input=lines.encode())
+    valid(shell)
+    same(shell, id)
+    assert shell.pawl(*COPY, "export", id).out.count('{"erased":[') == 1
+
+
 def test_what_is_there_with_other_records_is_named_and_nothing_is_written(shell):
     ids = fill(shell)
     shell.pawl("export", "--output", "all.ndjson")

@@ -72,7 +72,12 @@ def records():
         {"id_text": one, "prev": B, "seq": BIG, "what": 0x7FFFFFFF, "at": BIG, "fired": -BIG - 1,
          "step": 0xFFFFFFFF, "ordinal": 0xFFFFFFFF, "attempt": 0xFFFFFFFF, "flags": 0xFFFFFFFF},
         *({"id_text": one, "prev": C, "seq": 9, "what": 1, "body": b"b" * size, "key": key}
-          for size in (127, 128, 399, 400, 401, 447, 448, 449, 2000) for key in (None, KEY)))
+          for size in (127, 128, 399, 400, 401, 447, 448, 449, 2000) for key in (None, KEY)),
+        # An erase record of the store's chain, and a start that hands its step to a worker elsewhere.
+        {"prev": A, "what": v.ERASE, "at": 1_780_000_000_002, "fired": 1_780_000_000_002, "actor": B, "reason": C,
+         "body": b'{"values":["%s","%s"]}' % (A.hex().encode(), C.hex().encode())},
+        {"id_text": one, "prev": C, "seq": 3, "what": 1, "step": 1, "ordinal": 1, "attempt": 1,
+         "body": b'[["run",1,120000,"%s"]]' % v.sha(b"0123456789abcdef" * 2).hex()[:40].encode()})
     for case in cases:
         fields = {**base, **case}
         row = {name: text(value) if name not in ("id_text",) and not isinstance(value, int)
