@@ -798,8 +798,11 @@ class Store:
             if "firing" in text:
                 self.note_firing(what, record)
             elif "over" in text:
-                if self.kept.pop(what, None) is None:
+                _, _, firing = self.kept.pop(what, (0, 0, 0))
+                if firing == 0:
                     raise Bad("a token or alarm ends that is not in force")
+                if firing is not None and text["over"] == "cancelled":
+                    raise Bad("an alarm that was firing ends as cancelled")
             elif what in self.kept:
                 raise Bad("a token or alarm begins twice")
             else:

@@ -65,6 +65,11 @@ static pawl_status note_firing(struct verify *v, const struct record *record, ui
     return PAWL_OK;
 }
 
+static bool is_word(const struct node *node, const char *word)
+{
+    return node->kind == NODE_STRING && str_is(node->text, word);
+}
+
 int64_t verify_firing_since(const struct verify *v)
 {
     int64_t since_ms = INT64_MAX;
@@ -104,6 +109,8 @@ pawl_status verify_note_kept(struct verify *v, const struct record *record)
     }
     if (index == v->standing_count)
         return verify_bad(v, "a token or alarm ends that is not in force");
+    if (v->standing[index].firing_ms != 0 && is_word(node_find(body, "over"), "cancelled"))
+        return verify_bad(v, "an alarm that was firing ends as cancelled");
     drop(v, index);
     return PAWL_OK;
 }
