@@ -34,15 +34,19 @@ static void print_action(const struct definition *definition, const struct trans
     json_close(out, '}');
 }
 
-/* What a caller may fire now, in the order of declaration. */
-static void print_actions(const struct definition *definition, uint32_t state, struct buf *out)
+/* What a caller may fire now, in the order of declaration. All that one can fire of a flow is to
+ * cancel it. */
+static void print_actions(const struct instance_view *view, struct buf *out)
 {
+    const struct definition *definition = view->definition;
+    uint32_t state = view->state;
+
     json_key(out, "actions");
     json_open(out, '[');
     for (uint32_t i = definition->exit_start[state]; i < definition->exit_start[state + 1]; i++) {
         const struct transition *transition = &definition->transitions[definition->exits[i]];
 
-        if (!transition->by_engine)
+        if (!transition->by_engine && (view->kind != KIND_FLOW || view->can_cancel))
             print_action(definition, transition, out);
     }
     json_close(out, ']');
@@ -70,10 +74,9 @@ static void print_standing(const struct instance_view *view, struct buf *out)
     json_text(out, instance_status_name(view->status));
     json_key(out, "terminal_kind");
     json_text(out, terminal_kind_name(state->terminal));
-    print_actions(definition, view->state, out);
+    print_actions(view, out);
     json_key(out, "can_cancel");
-    json_bool(out, state->terminal == TERMINAL_NOT &&
-                       definition_find_cancel(definition, view->state) != NULL);
+    json_bool(out, view->can_cancel);
     json_key(out, "next_sequence_number");
     json_u64(out, view->seq + 1);
 }

@@ -78,6 +78,39 @@ pawl_status amended_definition(struct engine *engine, struct scope *scope, const
     return status || !pos ? status : fold_amends(engine, scope, pos, definition);
 }
 
+/* The body of the record at `pos`, which this batch holds. */
+static pawl_status amend_by_batch(struct engine *engine, struct scope *scope, uint64_t pos,
+                                  const struct definition **definition)
+{
+    const struct record *record = &engine->batch.records[pos - engine->tip.pos - 1];
+    struct effect_list effects = { 0 };
+    struct definition *amended = NULL;
+    pawl_status status = effects_read(scope, record->body, &effects);
+
+    ASSERT(record->pos == pos);
+    if (!status)
+        status = flow_amended(scope, *definition, &effects, &amended);
+    if (!status)
+        *definition = amended;
+    return status;
+}
+
+pawl_status amended_in_drain(struct engine *engine, struct scope *scope, const struct head *head,
+                             const struct definition **definition)
+{
+    char id[ID_SIZE + 1];
+    pawl_status status = amended_definition(engine, scope, head, definition);
+
+    id_print(head->instance, head->random, id);
+    for (uint32_t i = 0; !status && i < engine->batch.kept_count; i++) {
+        const struct kept_row *row = &engine->batch.kept[i].row;
+
+        if (row->what == LIFE_T_AMEND && str_eq(row->id, str_of(id)))
+            status = amend_by_batch(engine, scope, row->pos, definition);
+    }
+    return status;
+}
+
 /* {"definition":NAME,"version":N,...} */
 static pawl_status read_name(struct scope *scope, str payload, str *name, uint32_t *version)
 {

@@ -341,6 +341,23 @@ static str define_body(struct engine *engine, struct scope *scope, const struct 
     return body;
 }
 
+/* {"compiler":N,...}: all but the number. */
+static str behind_number(str compiled)
+{
+    const char *comma = compiled.data ? memchr(compiled.data, ',', compiled.size) : NULL;
+
+    return comma ? (str){ comma, compiled.size - (size_t)(comma - compiled.data) } : compiled;
+}
+
+/* A flow's text that an older compiler understood otherwise is another version: what is there never
+ * changes its meaning. */
+static bool is_as_put(const struct definition_row *newest, const struct definition_row *row)
+{
+    return memcmp(newest->source_sha, row->source_sha, SHA_SIZE) == 0 &&
+           (row->kind != KIND_FLOW ||
+            str_eq(behind_number(newest->compiled), behind_number(row->compiled)));
+}
+
 /* The same text again is the version that is there, unless whoever puts it may do more than that
  * one may: what a version may do never grows unseen. */
 static pawl_status define_new(struct engine *engine, struct request *request, int64_t at_ms)
@@ -353,7 +370,7 @@ static pawl_status define_new(struct engine *engine, struct request *request, in
     if (status && status != PAWL_NOT_KNOWN)
         return status;
     define->is_new = status == PAWL_NOT_KNOWN ||
-                     memcmp(newest.source_sha, define->row.source_sha, SHA_SIZE) != 0 ||
+                     !is_as_put(&newest, &define->row) ||
                      !rights_within(define->row.rights, newest.rights);
     if (!define->is_new)
         define->row.rights = newest.rights;

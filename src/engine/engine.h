@@ -367,6 +367,7 @@ struct instance_view {
     uint32_t state;
     uint64_t seq;
     enum instance_status status;
+    bool can_cancel;
     str subject, correlation, labels, created_by, input, metadata; /* data NULL: absent */
     char parent_id[ID_SIZE + 1];                                   /* "": none */
     str retry_of; /* the instance that this one runs again; data NULL: none */

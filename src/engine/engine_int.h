@@ -215,9 +215,18 @@ bool poison_noted(struct actor *actor, const struct mail *mail, struct scope *sc
                   pawl_status status);
 pawl_status poison_rests(struct engine *engine, struct scope *scope, const struct actor *actor);
 pawl_status poison_stand(struct engine *engine, struct scope *scope, struct actor *actor);
-pawl_status poison_cancel(struct actor *actor, const struct event *event, struct scope *scope,
-                          struct decision *out);
+pawl_status poison_cancel(struct engine *engine, struct actor *actor, const struct event *event,
+                          struct scope *scope, struct decision *out);
+pawl_status poison_holds(struct engine *engine, struct scope *scope, uint64_t pause_pos, bool *out);
+pawl_status poison_free(struct engine *engine, const struct actor *actor, const struct event *event,
+                        struct scope *scope, uint64_t *pos, struct decision *out);
 void actors_fini(struct engine *engine);
+
+/* bars.c: does the definition in force keep a flow that stands at these rows from being cancelled?
+ * And in the drain, of the definition that it began by. */
+bool bars_cancel(const struct definition *definition, const struct live *live);
+pawl_status bars_look(struct engine *engine, struct scope *scope, const struct head *head,
+                      const struct definition *definition, bool *out);
 
 /* alarms.c */
 pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, int64_t now_ms);
@@ -424,6 +433,9 @@ pawl_status amend_note(struct engine *engine, struct scope *scope, const struct 
  * they are where nothing was amended. */
 pawl_status amended_definition(struct engine *engine, struct scope *scope, const struct head *head,
                                const struct definition **definition);
+/* The same in the drain: with what its batch amends. */
+pawl_status amended_in_drain(struct engine *engine, struct scope *scope, const struct head *head,
+                             const struct definition **definition);
 pawl_status amended_name(struct engine *engine, struct scope *scope, const struct head *head,
                          str *name, uint32_t *version);
 

@@ -30,7 +30,8 @@ static pawl_status add_parting(struct scope *scope, struct parting **list, uint6
     return PAWL_OK;
 }
 
-/* Cancelling is a look at its table; where that has no way, it goes on. */
+/* Cancelling is a look at its table, and of a flow at its definition's `cancel`; where there is no
+ * way, it goes on. */
 static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint64_t child,
                                 int64_t at_ms, struct parting **more)
 {
@@ -45,6 +46,7 @@ static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint
     struct definition_slot *slot;
     struct head *head;
     str operation = STR_NONE;
+    bool is_barred = false;
     pawl_status status = batch_reserve(engine, scope, 1, 2);
 
     if (!status)
@@ -57,6 +59,9 @@ static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint
     status = fire_decide_cancel(slot->definition, &standing, &event, scope, &decision);
     if (status)
         return family_is_ours(status) ? status : PAWL_OK;
+    status = bars_look(engine, scope, head, slot->definition, &is_barred);
+    if (status || is_barred)
+        return status;
     transition = &slot->definition->transitions[decision.drafts[0].transition];
     if (transition->starts.data)
         status =

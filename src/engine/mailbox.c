@@ -239,7 +239,11 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     if (!status)
         status = actor->memory ? actor_decide(engine, actor, &turn->mail->event, scope,
                                               &turn->decision, &turn->jobs)
-                               : poison_cancel(actor, &turn->mail->event, scope, &turn->decision);
+                               : poison_cancel(engine, actor, &turn->mail->event, scope,
+                                               &turn->decision);
+    if (status == PAWL_NO_CANCEL_TRANSITION && actor->is_paused)
+        status = poison_free(engine, actor, &turn->mail->event, scope, &turn->decide.expected_pos,
+                             &turn->decision);
     turn->is_poison = status == PAWL_PAUSED && !actor->is_paused;
     if (poison_noted(actor, turn->mail, scope, status))
         turn->is_poison = turn->mail->is_poison = true;

@@ -6,6 +6,7 @@
  * a decision that was made before the pause is made once more. */
 #include "base/node.h"
 #include "engine/engine_int.h"
+#include "model/fire.h"
 
 pawl_status pause_refusal(struct scope *scope)
 {
@@ -254,7 +255,7 @@ bool pause_poisoned(struct engine *engine, struct scope *scope, uint64_t instanc
     char id[ID_SIZE + 1];
     struct scope own;
     enum instance_status ignored;
-    struct pause_args args = { .actor = STR("pawl") };
+    struct pause_args args = { .actor = str_of(POISON_ACTOR) };
     pawl_status status;
 
     scope_init(&own, engine->heap, LIMIT_SCOPE);

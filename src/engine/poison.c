@@ -60,14 +60,79 @@ pawl_status poison_stand(struct engine *engine, struct scope *scope, struct acto
     return PAWL_OK;
 }
 
+/* Its definition's `cancel`, by its rows. */
+static pawl_status check_rule(struct engine *engine, struct scope *scope, const struct actor *actor)
+{
+    const struct definition *definition = actor->definition;
+    struct head head = { .instance = actor->instance };
+    struct instance_row row;
+    struct live live = { 0 };
+    pawl_status status = store_instance(engine->store, scope, actor->instance, &row);
+
+    if (!status)
+        status = store_live(engine->store, scope, actor->instance, &live);
+    if (status)
+        return status;
+    memcpy(head.random, row.random, ID_RANDOM_SIZE);
+    status = amended_definition(engine, scope, &head, &definition);
+    if (!status && bars_cancel(definition, &live))
+        return scope_fail(scope, PAWL_NO_CANCEL_TRANSITION,
+                          "no way to cancel: the definition's 'cancel' does not allow it here");
+    return status;
+}
+
 /* To be cancelled it need not be remembered: its rows go, and its children are found in the store.
  */
-pawl_status poison_cancel(struct actor *actor, const struct event *event, struct scope *scope,
-                          struct decision *out)
+pawl_status poison_cancel(struct engine *engine, struct actor *actor, const struct event *event,
+                          struct scope *scope, struct decision *out)
 {
     struct standing standing = { .state = actor->state, .seq = actor->seq };
+    pawl_status status =
+        actor->definition->kind == KIND_FLOW ? check_rule(engine, scope, actor) : PAWL_OK;
 
     ASSERT(event->kind == EVENT_CANCEL);
     actor->is_loaded = false;
+    return status ? status : fire_decide_cancel(actor->definition, &standing, event, scope, out);
+}
+
+/* By the engine itself, not by somebody who asked for it. */
+pawl_status poison_holds(struct engine *engine, struct scope *scope, uint64_t pause_pos, bool *out)
+{
+    struct record record;
+    str actor = STR_NONE;
+    pawl_status status = PAWL_OK;
+
+    if (pause_pos)
+        status = store_record(engine->store, scope, pause_pos, &record);
+    if (pause_pos && !status)
+        status = value_text(engine, scope, record.actor, &actor);
+    *out = !status && str_is(actor, POISON_ACTOR);
+    return status;
+}
+
+/* A flow whose definition does not let it be cancelled, but which is held as poison: it cannot end
+ * by itself, so this is its only way out. The drain looks whether it is still held: *pos. `pawl
+ * verify` knows the same exception. */
+pawl_status poison_free(struct engine *engine, const struct actor *actor, const struct event *event,
+                        struct scope *scope, uint64_t *pos, struct decision *out)
+{
+    struct standing standing = { .state = actor->state, .seq = actor->seq };
+    struct live live = { 0 };
+    struct head_row head;
+    bool is_poison = false;
+    pawl_status status = PAWL_OK;
+
+    if (actor->definition->kind == KIND_FLOW && event->kind == EVENT_CANCEL)
+        status = head_row_now(engine, scope, actor->instance, &head);
+    else
+        return PAWL_NO_CANCEL_TRANSITION;
+    if (!status)
+        status = store_live(engine->store, scope, actor->instance, &live);
+    if (!status)
+        status = poison_holds(engine, scope, live.paused_pos, &is_poison);
+    if (status || !is_poison)
+        return status ? status : PAWL_NO_CANCEL_TRANSITION;
+    scope->error = (pawl_error){ .status = PAWL_OK };
+    *pos = head.pos;
     return fire_decide_cancel(actor->definition, &standing, event, scope, out);
 }

@@ -137,6 +137,26 @@ static enum instance_status status_of(const struct definition *definition, uint3
     return STATUS_SUSPENDED;
 }
 
+/* Is there a way for it, and does a flow's definition in force allow it where it stands? One that
+ * is held as poison may always be cancelled. */
+static pawl_status read_can_cancel(struct engine *engine, struct scope *scope,
+                                   const struct head *head, const struct definition *definition,
+                                   const struct live *live, bool *out)
+{
+    bool is_poison = false;
+    pawl_status status = PAWL_OK;
+
+    *out = definition->states[head->state].terminal == TERMINAL_NOT &&
+           definition_find_cancel(definition, head->state) != NULL;
+    if (*out && definition->kind == KIND_FLOW && engine->has_amends)
+        status = amended_definition(engine, scope, head, &definition);
+    if (!*out || status || !bars_cancel(definition, live))
+        return status;
+    status = poison_holds(engine, scope, live->paused_pos, &is_poison);
+    *out = is_poison;
+    return status;
+}
+
 /* The result or error of an instance that has ended is its last entry's payload. */
 static pawl_status read_end(struct engine *engine, struct scope *scope, const struct head *head,
                             struct instance_view *out)
@@ -272,6 +292,9 @@ pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
     id_print(head.instance, head.random, out->id);
     out->status = status_of(slot->definition, head.state, head.flags & HEAD_PAUSED, &live);
     status = read_fixed(engine, scope, head.instance, out);
+    if (!status)
+        status =
+            read_can_cancel(engine, scope, &head, slot->definition, &live, &out->can_cancel);
     if (!status && out->status == STATUS_PAUSED)
         status = read_pause(engine, scope, &head, &out->pause);
     if (!status && out->status == STATUS_PAUSED && !out->pause.at_ms)

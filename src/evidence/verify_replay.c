@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "evidence/verify_int.h"
+#include "model/fire.h"
 #include <stdio.h>
 
 #define WORDS_SIZE  160
@@ -227,6 +228,37 @@ static void keep_texts(struct replay *replay, struct event *event)
     event->given = arena_str(arena, event->given);
 }
 
+/* A flow that the engine holds as poison may be cancelled whatever its definition says: is it held
+ * so? */
+static pawl_status is_held_as_poison(struct verify *v, const struct chain *chain, bool *out)
+{
+    struct record pause;
+    struct value actor = { 0 };
+    pawl_status status = PAWL_OK;
+
+    *out = false;
+    if (!chain->paused_pos)
+        return PAWL_OK;
+    status = store_record(v->store, &v->scope, chain->paused_pos, &pause);
+    if (status == PAWL_OK && pause.actor)
+        status = store_value(v->store, &v->scope, pause.actor, &actor);
+    *out = status == PAWL_OK && str_is(actor.bytes, POISON_ACTOR);
+    return status == PAWL_NO_MEMORY ? status : PAWL_OK; /* what cannot be read is found elsewhere */
+}
+
+static pawl_status decide_held(struct verify *v, const struct chain *chain,
+                               const struct standing *standing, const struct event *event,
+                               struct decision *out)
+{
+    bool is_poison = false;
+    pawl_status status = is_held_as_poison(v, chain, &is_poison);
+
+    if (status != PAWL_OK || !is_poison)
+        return status != PAWL_OK ? status : PAWL_NO_CANCEL_TRANSITION;
+    return fire_decide_cancel(v->rules[chain->rules].flow, standing, event, &chain->replay->turn,
+                              out);
+}
+
 /* Decide one event that may have been; *out_is_it if the entry is what it gives. */
 static pawl_status try_event(struct verify *v, const struct chain *chain, struct event *event,
                              const struct record *record, const struct entry_view *entry,
@@ -243,6 +275,8 @@ static pawl_status try_event(struct verify *v, const struct chain *chain, struct
     scope_clear(&replay->turn);
     keep_texts(replay, event);
     status = v->request->flows->decide(definition, &standing, event, &replay->turn, &decision);
+    if (status == PAWL_NO_CANCEL_TRANSITION)
+        status = decide_held(v, chain, &standing, event, &decision);
     if (status == PAWL_NO_MEMORY || replay->turn.arena.failed)
         return scope_no_memory(&v->scope);
     if (status != PAWL_OK)

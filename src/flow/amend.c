@@ -74,6 +74,7 @@ static bool place_all(struct merge *merge)
         merged->steps[i].kind = STEP_KIND_GONE;
         merged->steps[i].way = merge->new->is_tree ? WAY_TREE : WAY_DONE;
         merged->steps[i].target_count = 0;
+        merged->steps[i].bars_cancel = false;
     }
     for (uint32_t i = 0; i < merge->new->count; i++)
         if (!place_step(merge, i))
@@ -81,6 +82,7 @@ static bool place_all(struct merge *merge)
     merged->is_tree = merge->new->is_tree;
     merged->first = merged->is_tree ? 0 : merge->places[merge->new->first];
     merged->output = merge->new->output;
+    merged->cancel = merge->new->cancel;
     if (merged->is_tree)
         print_node(merge, 0);
     merged->tree = merged->is_tree ? buf_keep(&merge->tree, arena) : STR_NONE;

@@ -7,7 +7,6 @@
 #include "model/words.h"
 #include <stdio.h>
 
-#define FINDING_COUNT_MAX  100u /* of errors, and of warnings: nobody reads more */
 #define PLAN_TEXT_SIZE_MAX ((size_t)8 * LIMIT_TEXT)
 
 /* ---- Findings -------------------------------------------------------------------- */
@@ -108,7 +107,8 @@ bool compile_is_one_of(str key, const char *const *words)
 }
 
 /* What a definition says of itself. */
-static const char *const about_words[] = { "name", "description", "output", "signals", NULL };
+static const char *const about_words[] = { "name", "description", "output",
+                                          "signals", "cancel", NULL };
 
 static bool is_about(str key)
 {
@@ -190,6 +190,7 @@ static void read_about(struct compilation *compiler, const struct node *document
 
     if (signals)
         read_signals(compiler, signals);
+    compiler->cancel_node = node_find(document, "cancel");
     compiler->output = node_find(document, "output");
     if (compiler->output)
         compiler->output_text = compile_print(compiler, compiler->output);
@@ -290,6 +291,7 @@ static str print_plan(struct compilation *compiler)
                          .first = compiler->first,
                          .count = compiler->count,
                          .output = compiler->output_text,
+                         .cancel = compiler->cancel,
                          .buffered = compiler->buffered,
                          .buffered_count = compiler->buffered_count };
     struct buf buf;

@@ -4,6 +4,8 @@
 
 #include "flow/flow_int.h"
 
+#define FINDING_COUNT_MAX 100u /* of errors, and of warnings: nobody reads more */
+
 struct source_step {
     struct plan_step plan;
     const struct node *node;
@@ -26,6 +28,9 @@ struct compilation {
     uint32_t spawn_count;
     str *buffered; /* signals that are kept */
     uint32_t buffered_count;
+    const struct node *cancel_node; /* NULL: it says nothing */
+    enum cancel_rule cancel;
+    const char **step_words; /* what steps are called, to find the nearest; NULL: not asked yet */
 };
 
 /* compile.c: note a finding at `node`. */
@@ -61,6 +66,14 @@ void compile_retry(struct compilation *compiler, struct source_step *step);
 void compile_way(struct compilation *compiler, struct source_step *step);
 void compile_link(struct compilation *compiler, const struct plan_name *keys,
                   const struct plan_name *names);
+
+/* A step is found by its key in the map, or else by its name (B12). STEP_NONE: there is none. */
+uint32_t compile_find_step(const struct compilation *compiler, const struct plan_name *keys,
+                           const struct plan_name *names, str text);
+
+/* compile_cancel.c: from where it may be cancelled; when all steps are known. */
+void compile_cancel(struct compilation *compiler, const struct plan_name *keys,
+                    const struct plan_name *names);
 
 /* compile_tree.c: the groups of a tree, and its leaves. */
 void compile_tree(struct compilation *compiler, const struct node *document, const char *root);

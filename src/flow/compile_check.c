@@ -148,6 +148,7 @@ void compile_check(struct compilation *compiler)
         return;
     check_unique(&check);
     compile_link(compiler, check.keys, check.names);
+    compile_cancel(compiler, check.keys, check.names);
     for (uint32_t i = 0; i < compiler->count; i++) {
         const struct plan_step *plan = &compiler->steps[i].plan;
 

@@ -145,9 +145,8 @@ void compile_way(struct compilation *compiler, struct source_step *step)
 /* ---- Where it leads ----------------------------------------------------------------------------
  */
 
-/* A step is found by its key in the map, or else by its name (B12). */
-static uint32_t find_step(const struct compilation *compiler, const struct plan_name *keys,
-                          const struct plan_name *names, str text)
+uint32_t compile_find_step(const struct compilation *compiler, const struct plan_name *keys,
+                           const struct plan_name *names, str text)
 {
     const struct plan_name *found = plan_find_name(keys, compiler->count, text);
 
@@ -187,7 +186,7 @@ static void link_one(struct compilation *compiler, struct source_step *step,
 
     if (!name || name->kind != NODE_STRING)
         return; /* said already */
-    target->step = find_step(compiler, keys, names, name->text);
+    target->step = compile_find_step(compiler, keys, names, name->text);
     if (step->plan.way == WAY_BRANCH && node_find(item, "if")) {
         target->condition = node_find(item, "if")->text;
         check_named(compiler, step, names, node_find(item, "if"));

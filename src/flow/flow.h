@@ -32,6 +32,11 @@ uint32_t flow_step_count(const struct definition *definition);
 bool flow_has_step(const struct definition *definition, str name);
 bool flow_step_is_gate(const struct definition *definition, uint32_t plan_index);
 bool flow_step_is_spawn(const struct definition *definition, uint32_t plan_index);
+/* From where it may be cancelled; NOT_FROM: not while a step is live that bars it. After an amend
+ * ask the definition that is in force. */
+enum cancel_rule { CANCEL_ALWAYS, CANCEL_NOT_FROM, CANCEL_NEVER };
+enum cancel_rule flow_cancel_rule(const struct definition *definition);
+bool flow_step_bars_cancel(const struct definition *definition, uint32_t plan_index);
 bool flow_step_is_external(const struct definition *definition, uint32_t plan_index);
 
 /* After an amend: the definition as it is in force, its plan being that of `definition` and the

@@ -96,6 +96,23 @@ static void print_step(const struct plan_step *step, struct buf *out)
     json_close(out, '}');
 }
 
+/* "cancel":false "cancel":[1,2] */
+static void print_cancel(const struct plan *plan, struct buf *out)
+{
+    if (plan->cancel == CANCEL_ALWAYS)
+        return;
+    json_key(out, "cancel");
+    if (plan->cancel == CANCEL_NEVER) {
+        json_bool(out, false);
+        return;
+    }
+    json_open(out, '[');
+    for (uint32_t i = 0; i < plan->count; i++)
+        if (plan->steps[i].bars_cancel)
+            json_u64(out, i);
+    json_close(out, ']');
+}
+
 void plan_print(const struct plan *plan, struct buf *out)
 {
     json_open(out, '{');
@@ -118,5 +135,6 @@ void plan_print(const struct plan *plan, struct buf *out)
     }
     if (plan->buffered_count > 0)
         print_list("buffered", plan->buffered, plan->buffered_count, out);
+    print_cancel(plan, out);
     json_close(out, '}');
 }

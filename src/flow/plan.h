@@ -74,6 +74,7 @@ struct plan_step {
     uint32_t augment_count;
     str *approvers; /* GATE: who may decide; none: anybody */
     uint32_t approver_count, approval_count;
+    bool bars_cancel; /* while it is live the flow cannot be cancelled */
     bool has_template;    /* set by plan_load() */
     uint32_t result_slot; /* where a memory keeps its result; STEP_NONE: nobody asks for it */
     uint32_t node;        /* in a tree: where it stands; set by plan_load() */
@@ -121,6 +122,7 @@ struct plan {
     bool output_has_template;
     str *buffered; /* signals that are kept until somebody awaits them */
     uint32_t buffered_count;
+    enum cancel_rule cancel; /* NOT_FROM: some step bars it */
     bool asks_instance;      /* some template or condition looks at what the instance is */
     struct plan_name *names; /* sorted */
     uint32_t slot_count;

@@ -222,6 +222,26 @@ static bool read_steps(struct scope *scope, const struct node *list, struct plan
     return plan->steps != NULL;
 }
 
+/* Absent, false, or the steps that bar it. */
+static bool read_cancel(const struct node *rule, struct plan *plan)
+{
+    uint32_t step;
+
+    if (!rule)
+        return true;
+    if (rule->kind == NODE_BOOL) {
+        plan->cancel = CANCEL_NEVER;
+        return !rule->truth;
+    }
+    plan->cancel = CANCEL_NOT_FROM;
+    for (const struct node *item = rule->first; item; item = item->next) {
+        if (plan->count == 0 || !read_u32(item, plan->count - 1, &step))
+            return false;
+        plan->steps[step].bars_cancel = true;
+    }
+    return rule->kind == NODE_ARRAY;
+}
+
 static bool read_plan(struct scope *scope, const struct node *document, struct plan *plan)
 {
     const struct node *tree = node_find(document, "tree");
@@ -236,6 +256,7 @@ static bool read_plan(struct scope *scope, const struct node *document, struct p
     return read_texts(scope, node_find(document, "buffered"), &plan->buffered,
                       &plan->buffered_count) &&
            read_steps(scope, node_find(document, "steps"), plan) &&
+           read_cancel(node_find(document, "cancel"), plan) &&
            (plan->is_tree ? plan_load_tree(scope, tree, plan)
                           : read_u32(node_find(document, "first"), plan->count - 1, &plan->first));
 }

@@ -301,9 +301,9 @@ static pawl_status decide(const struct definition *definition, const struct stan
     pawl_status status = PAWL_OK;
 
     if (event->kind == EVENT_FIRE)
-        return fire_decide(definition, standing, event, scope, out);
+        return cancel_decide_fire(definition, standing, event, scope, out);
     if (event->kind == EVENT_CANCEL)
-        return fire_decide_cancel(definition, standing, event, scope, out);
+        return cancel_decide(definition, standing, event, scope, out);
     if (event->kind == EVENT_START && standing->state != LIFE_CREATED)
         return refuse_start(definition, standing, scope);
     if (!handle)

@@ -5,6 +5,10 @@
 
 #include "model/decision.h"
 
+/* Who holds an instance whose event cannot be decided (its pause record). Such a flow may be
+ * cancelled whatever its definition says: it cannot end otherwise. */
+#define POISON_ACTOR "pawl"
+
 /* TERMINAL if the instance has ended. It comes before every other rejection. */
 pawl_status fire_check_open(const struct definition *definition, const struct standing *standing,
                             struct scope *scope);

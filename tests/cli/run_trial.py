@@ -327,6 +327,13 @@ def test_the_nightly_report_comes_every_night_until_it_is_stopped(shell):
     assert len({night[11:] for night in nights}) == 1, "at the same time every night: %s" % nights
 
 
+def test_the_migration_is_approved_and_applied(shell):
+    instance, history = run(shell, str(EXAMPLES / "migrate.yaml"), "--approve", "ann", "--input", '{"version":7}',
+                            "--stub", "apply_schema=fail:locked", "--stub", 'apply_schema={"tables":3}')
+    assert instance["result"] == {"version": 7, "tables": 3} and not instance["can_cancel"], instance
+    assert actions(history, "apply") == ["step.start", "step.fail", "step.retry", "step.start", "step.complete"]
+
+
 def test_report_and_welcome_wait_for_nobody(shell):
     assert run(shell, str(EXAMPLES / "welcome.yaml"), "--input", '{"name":"Ann"}')[0]["result"] == {"greeted": "Ann"}
     instance, _ = run(shell, str(EXAMPLES / "report.yaml"), "--input", '{"month":"May"}')

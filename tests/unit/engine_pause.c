@@ -219,7 +219,7 @@ static void define_large(struct world *world)
     struct buf text;
 
     buf_init(&text, &heap_libc, LIMIT_TEXT);
-    buf_fmt(&text, "name: large\ndo:\n  - dopar:\n");
+    buf_fmt(&text, "name: large\ncancel: false\ndo:\n  - dopar:\n");
     for (int i = 0; i < BRANCHES; i++)
         buf_fmt(&text, "    - {action: much, payload: {}, name: k%d}\n", i);
     buf_fmt(&text, "  - {action: set, payload: {");
@@ -245,6 +245,8 @@ TEST(pause_memory, an_event_that_can_never_be_decided_holds_its_instance)
     EXPECT_OK(pawl_tool_register(world->p, "much", answer_much, much, &world->error));
     define_large(world);
     id = world_create(world, "large", "{}");
+    EXPECT_OK(ask(world, "instance.get", id, "", "\"actions\":[],\"can_cancel\":false"));
+    EXPECT_EQ(ask(world, "instance.cancel", id, "", ""), PAWL_NO_CANCEL_TRANSITION);
     for (int i = 0; i < 4; i++) /* it meets the limit, rests, and meets it again */
         world_advance(world, 1100);
     EXPECT_OK(ask(world, "instance.why", id, "", "\"kind\":\"pause\",\"name\":\"poison: an event"));
@@ -258,8 +260,11 @@ TEST(pause_memory, an_event_that_can_never_be_decided_holds_its_instance)
     for (int i = 0; i < 4; i++)
         world_advance(world, 1100);
     EXPECT_OK(ask(world, "instance.why", id, "", "poison: an event"));
+    /* Its definition says `cancel: false`; but to be cancelled is its only way out now. */
+    EXPECT_OK(ask(world, "instance.get", id, "", "\"can_cancel\":true"));
     EXPECT_OK(ask(world, "instance.cancel", id, ",\"reason\":\"too large\"", "cancelled"));
     world_expect_state(world, id, "cancelled");
+    world_expect_valid(world);
     world_end(world);
     free(much);
 }

@@ -181,3 +181,23 @@ TEST(flow_amend, results_that_were_kept_stay_and_those_that_were_not_come_with_t
     expect_call(&rig, 3, "c", "{\"r\":41,\"z\":42}");
     rig_fini(&rig);
 }
+
+TEST(flow_amend, whether_it_may_be_cancelled_is_what_the_new_plan_says)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, OLD, NULL);
+    rig_begin(&rig);
+    EXPECT_OK(amend(&rig, "cancel: {not_from: [e, a]}\n"
+                          "steps: {e: {tool: x, next: a}, a: {tool: x, next: c}, c: {tool: x, done: "
+                          "true}}"));
+    EXPECT(rig_do(&rig, (struct event){ .kind = EVENT_CANCEL }) == PAWL_NO_CANCEL_TRANSITION);
+    EXPECT_HAS(rig.scope->error.message, "step 'a' is ready");
+    EXPECT_OK(amend(&rig, "cancel: false\n" OLD));
+    EXPECT(rig_do(&rig, (struct event){ .kind = EVENT_CANCEL }) == PAWL_NO_CANCEL_TRANSITION);
+    EXPECT_OK(amend(&rig, "cancel: {not_from: [c]}\n" OLD));
+    EXPECT_OK(amend(&rig, "cancel: true\n" OLD));
+    rig_run(&rig, 1, "1");
+    EXPECT_OK(rig_do(&rig, (struct event){ .kind = EVENT_CANCEL }));
+    rig_fini(&rig);
+}

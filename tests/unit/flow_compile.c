@@ -120,6 +120,86 @@ TEST(flow_compile, b12_a_step_is_found_by_its_key_or_else_by_its_name)
                "{\"name\":\"third\",\"tool\":\"log\",\"args\":{},\"next\":2");
 }
 
+/* ---- Whether it may be cancelled ----------------------------------------------------- */
+
+static const char migration[] = "cancel: %s\n"
+                                "steps:\n"
+                                "  copy: {tool: x, next: apply}\n"
+                                "  apply: {name: apply schema, tool: x, next: tell}\n"
+                                "  tell: {tool: x, done: true}\n";
+
+static const char *with_cancel(struct scope *scope, const char *rule)
+{
+    size_t size = sizeof migration + strlen(rule);
+    char *text = arena_alloc(&scope->arena, size);
+
+    (void)snprintf(text, size, migration, rule);
+    return text;
+}
+
+static void expect_rule(struct scope *scope, const char *text, const char *rule)
+{
+    str plan = rig_compile(scope, text, NULL)->plan_text;
+    const char *found = strstr(plan.data, "],\"cancel\"");
+
+    EXPECT_TEXT(found ? found + 1 : "}", rule);
+}
+
+TEST(flow_compile, a_flow_says_that_it_cannot_be_cancelled_or_from_which_steps_it_cannot)
+{
+    struct findings findings = { 0 };
+
+    expect_rule(&t->scope, with_cancel(&t->scope, "false"), ",\"cancel\":false}");
+    expect_rule(&t->scope, with_cancel(&t->scope, "true"), "}");
+    expect_rule(&t->scope, with_cancel(&t->scope, "{not_from: [tell, apply]}"),
+                ",\"cancel\":[1,2]}"); /* in the order of the steps */
+    expect_rule(&t->scope, with_cancel(&t->scope, "{not_from: [apply schema]}"),
+                ",\"cancel\":[1]}");
+    expect_rule(&t->scope, "cancel: false\ndo: [{name: a, tool: x}]", ",\"cancel\":false}");
+    expect_rule(&t->scope, "cancel: {not_from: [b]}\ntry: [{name: a, tool: x}]\n"
+                           "finally: [{name: b, tool: x}]",
+                ",\"cancel\":[1]}");
+    rig_compile(&t->scope, with_cancel(&t->scope, "{not_from: [apply]}"), &findings);
+    EXPECT_EQ(findings.count, 0);
+}
+
+TEST(flow_compile, a_rule_for_cancelling_that_makes_no_sense_is_refused_where_it_stands)
+{
+    static const struct {
+        const char *rule, *part;
+        uint32_t line, column;
+    } bad[] = {
+        { "never", "'cancel' must be true, false or {not_from: [STEP, ...]}, found a string", 1, 9 },
+        { "[apply]", "found an array", 1, 9 },
+        { "{}", "'cancel' needs 'not_from', a list of one or more steps", 1, 9 },
+        { "{not_from: apply}", "'cancel.not_from' must be a list of one or more steps", 1, 20 },
+        { "{not_from: []}", "'cancel.not_from' must be a list of one or more steps", 1, 20 },
+        { "{not_from: [7]}", "'cancel.not_from' lists names of steps, found a number", 1, 21 },
+        { "{not_from: [copy, aply]}",
+          "'cancel.not_from' names 'aply', and there is no such step; did you mean 'apply'?", 1, 27 },
+        { "{not_from: [nothing]}", "'cancel.not_from' names 'nothing', and there is no such step",
+          1, 21 },
+    };
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const struct finding *finding =
+            expect_refused(&t->scope, with_cancel(&t->scope, bad[i].rule), bad[i].part);
+
+        EXPECT_EQ(finding->line, bad[i].line);
+        EXPECT_EQ(finding->column, bad[i].column);
+    }
+    expect_warning(&t->scope, with_cancel(&t->scope, "{not_from: [apply], not_form: 1}"),
+                   "unknown key 'not_form': it means nothing; did you mean 'not_from'?");
+    expect_warning(&t->scope, with_cancel(&t->scope, "{not_from: [apply, apply]}"),
+                   "'cancel.not_from' names 'apply' twice");
+}
+
+TEST(flow_compile, a_step_of_a_bare_map_may_be_called_cancel)
+{
+    expect_rule(&t->scope,
+                "start: {tool: x, next: cancel}\ncancel: {tool: x, done: true}", "}");
+}
+
 TEST(flow_compile, more_than_one_notation_is_refused)
 {
     expect_refused(&t->scope, "steps: {a: {tool: log, done: true}}\ndo: []", "one thing");

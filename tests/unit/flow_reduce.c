@@ -158,6 +158,73 @@ TEST(flow, x6_cancel_works_before_the_start_and_while_a_step_runs_and_live_steps
     rig_fini(&rig);
 }
 
+/* ---- Whether it may be cancelled ------------------------------------------------------------ */
+
+static pawl_status rig_cancel(struct rig *rig)
+{
+    return rig_do(rig, (struct event){ .kind = EVENT_CANCEL });
+}
+
+TEST(flow, one_that_says_so_is_never_cancelled_and_one_that_has_ended_is_terminal_first)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, "cancel: false\nsteps: {a: {tool: x, done: true}}", NULL);
+    expect_rejected(&rig, rig_cancel(&rig), PAWL_NO_CANCEL_TRANSITION, "'cancel: false'");
+    rig_begin(&rig);
+    expect_rejected(&rig, rig_cancel(&rig), PAWL_NO_CANCEL_TRANSITION, "'cancel: false'");
+    expect_rejected(&rig, rig_do(&rig, (struct event){ .kind = EVENT_FIRE, .name = STR("cancel") }),
+                    PAWL_INVALID_TRANSITION, "'cancel: false'");
+    expect_rejected(&rig, rig_do(&rig, (struct event){ .kind = EVENT_FIRE, .name = STR("stop") }),
+                    PAWL_INVALID_TRANSITION, "no 'stop' from 'running'");
+    EXPECT(!strstr(rig.scope->error.message, "legal now: cancel"));
+    rig_run(&rig, 1, "1");
+    expect_rejected(&rig, rig_cancel(&rig), PAWL_TERMINAL, "ended");
+    rig_fini(&rig);
+}
+
+static const char applies[] = "cancel: {not_from: [apply, rest]}\n"
+                              "steps:\n"
+                              "  copy: {tool: x, next: apply}\n"
+                              "  apply: {tool: x, next: rest}\n"
+                              "  rest: {tool: sleep, args: {for: 1s}, next: tell}\n"
+                              "  tell: {tool: x, done: true}\n";
+
+TEST(flow, while_a_step_that_bars_it_is_ready_running_or_waiting_a_flow_is_not_cancelled)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, applies, NULL);
+    rig_begin(&rig);
+    rig_run(&rig, 1, "1");
+    expect_rejected(&rig, rig_cancel(&rig), PAWL_NO_CANCEL_TRANSITION, "step 'apply' is ready");
+    EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 2, NULL));
+    expect_rejected(&rig, rig_cancel(&rig), PAWL_NO_CANCEL_TRANSITION, "step 'apply' is running");
+    EXPECT_OK(rig_step(&rig, EVENT_STEP_FAILED, 2, "\"no\"")); /* it waits to be tried again */
+    expect_rejected(&rig, rig_cancel(&rig), PAWL_NO_CANCEL_TRANSITION, "step 'apply' is pending");
+    EXPECT_OK(rig_timer(&rig, "~retry", 3));
+    rig_run(&rig, 3, "1");
+    expect_rejected(&rig, rig_cancel(&rig), PAWL_NO_CANCEL_TRANSITION, "step 'rest' is pending");
+    EXPECT_OK(rig_timer(&rig, "rest", 4));
+    EXPECT_OK(rig_cancel(&rig));
+    EXPECT_STORY(&rig, "cancel\n");
+    rig_fini(&rig);
+}
+
+TEST(flow, before_a_step_that_bars_it_a_flow_is_cancelled_as_any_other)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, applies, NULL);
+    EXPECT_OK(rig_cancel(&rig));
+    rig_fini(&rig);
+    rig_init(&rig, &t->scope, applies, NULL);
+    rig_begin(&rig);
+    EXPECT_OK(rig_do(&rig, (struct event){ .kind = EVENT_FIRE, .name = STR("cancel") }));
+    EXPECT_EQ(rig.state, LIFE_CANCELLED);
+    rig_fini(&rig);
+}
+
 /* ---- Retries --------------------------------------------------------------------------------- */
 
 TEST(flow, b29_b30_a_failed_step_is_tried_three_times_with_backoff_and_then_the_flow_fails)

@@ -1,0 +1,72 @@
+/* cancel.c - whether a flow may be cancelled where it stands: always, never, or not from some of
+ * its steps, as its plan says. */
+#include "flow/flow_int.h"
+#include "model/fire.h"
+#include "model/words.h"
+
+static const struct attempt *find_barring(const struct flow_memory *memory)
+{
+    for (uint32_t i = 0; i < memory->live_count; i++)
+        if (memory->plan->steps[memory->live[i].plan].bars_cancel)
+            return &memory->live[i];
+    return NULL;
+}
+
+/* Refuse with `status` what its plan does not allow. */
+static pawl_status check_rule(const struct flow_memory *memory, struct scope *scope,
+                              pawl_status status)
+{
+    const struct attempt *attempt = find_barring(memory);
+
+    if (memory->plan->cancel == CANCEL_NEVER)
+        return scope_fail(scope, status,
+                          "no way to cancel: the definition says 'cancel: false'; the flow ends by "
+                          "its own steps");
+    if (!attempt)
+        return PAWL_OK;
+    return scope_fail(scope, status,
+                      "no way to cancel while step '%.*s' is %s: the definition's 'cancel.not_from' "
+                      "names it; cancel when that step is over",
+                      STR_ARG(words_shown(memory->plan->steps[attempt->plan].name)),
+                      step_status_name(attempt->status));
+}
+
+pawl_status cancel_decide(const struct definition *definition, const struct standing *standing,
+                          const struct event *event, struct scope *scope, struct decision *out)
+{
+    pawl_status status = fire_check_open(definition, standing, scope);
+
+    if (status == PAWL_OK)
+        status = check_rule(standing->memory, scope, PAWL_NO_CANCEL_TRANSITION);
+    return status != PAWL_OK ? status
+                             : fire_decide_cancel(definition, standing, event, scope, out);
+}
+
+/* `cancel` is all that a caller can fire: where it is not allowed, nothing is legal. */
+pawl_status cancel_decide_fire(const struct definition *definition, const struct standing *standing,
+                               const struct event *event, struct scope *scope, struct decision *out)
+{
+    pawl_status status = fire_check_open(definition, standing, scope);
+
+    if (status == PAWL_OK)
+        status = check_rule(standing->memory, scope, PAWL_INVALID_TRANSITION);
+    if (status == PAWL_INVALID_TRANSITION && !str_is(event->name, "cancel"))
+        return scope_fail(scope, status, "no '%.*s' from '%.*s'; nothing can be fired now",
+                          STR_ARG(words_shown(event->name)),
+                          STR_ARG(definition->states[standing->state].name));
+    return status != PAWL_OK ? status : fire_decide(definition, standing, event, scope, out);
+}
+
+/* ---- For whoever has no memory of the instance, only its rows ---------------------------------- */
+
+enum cancel_rule flow_cancel_rule(const struct definition *definition)
+{
+    return plan_of(definition)->cancel;
+}
+
+bool flow_step_bars_cancel(const struct definition *definition, uint32_t plan_index)
+{
+    const struct plan *plan = plan_of(definition);
+
+    return plan_index < plan->count && plan->steps[plan_index].bars_cancel;
+}

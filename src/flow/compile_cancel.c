@@ -1,0 +1,112 @@
+/* compile_cancel.c - `cancel: false`, or `cancel: {not_from: [STEP, ...]}`. */
+#include "flow/compile.h"
+#include "model/words.h"
+
+/* What steps can be called by, for whoever has misspelt one. */
+static void collect_words(struct compilation *compiler)
+{
+    struct arena *arena = &compiler->scope->arena;
+    const char **words = ARENA_ARRAY(arena, const char *, 2 * (size_t)compiler->count + 1);
+    uint32_t next = 0;
+
+    for (uint32_t i = 0; words && i < compiler->count; i++) {
+        const struct source_step *step = &compiler->steps[i];
+
+        if (step->key.data)
+            words[next++] = arena_str(arena, step->key).data;
+        words[next++] = arena_str(arena, step->plan.name).data;
+    }
+    if (words && !arena->failed)
+        compiler->step_words = words;
+    else
+        compile_no_memory(compiler);
+}
+
+/* Not for more names than are shown: each is compared with every step's. */
+static const char *nearest_step(struct compilation *compiler, str text)
+{
+    if (!compiler->step_words)
+        collect_words(compiler);
+    return compiler->step_words && compiler->error_count < FINDING_COUNT_MAX
+               ? words_nearest(text, compiler->step_words)
+               : NULL;
+}
+
+static void report_unknown(struct compilation *compiler, const struct node *item)
+{
+    const char *nearest = nearest_step(compiler, item->text);
+    str name = words_shown(item->text);
+
+    if (nearest)
+        compile_error(compiler, item,
+                      "'cancel.not_from' names '%.*s', and there is no such step; did you mean "
+                      "'%.*s'?",
+                      STR_ARG(name), STR_ARG(words_shown(str_of(nearest))));
+    else
+        compile_error(compiler, item,
+                      "'cancel.not_from' names '%.*s', and there is no such step; name steps of "
+                      "this flow",
+                      STR_ARG(name));
+}
+
+static void bar_from(struct compilation *compiler, const struct plan_name *keys,
+                     const struct plan_name *names, const struct node *item)
+{
+    uint32_t step;
+
+    if (item->kind != NODE_STRING) {
+        compile_error(compiler, item, "'cancel.not_from' lists names of steps, found %s",
+                      node_kind_name(item->kind));
+        return;
+    }
+    step = compile_find_step(compiler, keys, names, item->text);
+    if (step == STEP_NONE)
+        report_unknown(compiler, item);
+    else if (compiler->steps[step].plan.bars_cancel)
+        compile_warning(compiler, item, "'cancel.not_from' names '%.*s' twice; once is enough",
+                        STR_ARG(words_shown(item->text)));
+    else
+        compiler->steps[step].plan.bars_cancel = true;
+}
+
+static void read_rule(struct compilation *compiler, const struct plan_name *keys,
+                      const struct plan_name *names)
+{
+    static const char *const words[] = { "not_from", NULL };
+    const struct node *list = node_find(compiler->cancel_node, "not_from");
+
+    for (const struct node *node = compiler->cancel_node->first; node; node = node->next)
+        if (node != list)
+            compile_unknown_key(compiler, node, "cancel: unknown key '", words);
+    if (!list) {
+        compile_error(compiler, compiler->cancel_node,
+                      "'cancel' needs 'not_from', a list of one or more steps");
+        return;
+    }
+    if (list->kind != NODE_ARRAY || list->count == 0) {
+        compile_error(compiler, list,
+                      "'cancel.not_from' must be a list of one or more steps, found %s",
+                      list->kind == NODE_ARRAY ? "an empty one" : node_kind_name(list->kind));
+        return;
+    }
+    compiler->cancel = CANCEL_NOT_FROM;
+    for (const struct node *item = list->first; item; item = item->next)
+        bar_from(compiler, keys, names, item);
+}
+
+void compile_cancel(struct compilation *compiler, const struct plan_name *keys,
+                    const struct plan_name *names)
+{
+    const struct node *rule = compiler->cancel_node;
+
+    if (!rule)
+        return;
+    if (rule->kind == NODE_OBJECT)
+        read_rule(compiler, keys, names);
+    else if (rule->kind == NODE_BOOL)
+        compiler->cancel = rule->truth ? CANCEL_ALWAYS : CANCEL_NEVER;
+    else
+        compile_error(compiler, rule,
+                      "'cancel' must be true, false or {not_from: [STEP, ...]}, found %s",
+                      node_kind_name(rule->kind));
+}
