@@ -1,4 +1,5 @@
 """A flow says from where it can be cancelled; can_cancel and the refusal follow."""
+import hashlib
 import pathlib
 import sqlite3
 import subprocess
@@ -154,6 +155,32 @@ def test_a_recorded_cancel_that_the_definition_does_not_allow_is_found(shell):
     assert forged(shell, made_by("free")) == (True, True)
     for name in ("never", "barred"):
         assert forged(shell, made_by(name)) == (False, True), "only who decides again can see it"
+
+
+def as_older(forger):
+    """The one definition as compiler 1 made it, which did not know `cancel`."""
+    forger.db.text_factory = str
+    [(compiled, old)] = forger.db.execute("SELECT compiled, hex(compiled_sha256) FROM pawl_definition WHERE name = 'never'")
+    compiled = compiled.replace('"compiler":2', '"compiler":1').replace(',"cancel":false', "")
+    digest = hashlib.sha256(compiled.encode()).digest()
+    forger.db.execute("UPDATE pawl_definition SET compiled = ?, compiled_sha256 = ?, compiler = 1 WHERE name = 'never'", (compiled, digest))
+    forger.db.execute("UPDATE pawl_log SET body = CAST(replace(CAST(body AS TEXT), ?, ?) AS BLOB) WHERE what = -2", (old.lower(), digest.hex()))
+
+
+def test_a_version_that_an_older_pawl_put_stays_cancellable_and_its_text_put_again_is_a_new_one(shell):
+    child, web = server(shell)
+    yaml(web, "never", NEVER)
+    shell.stop(child)
+    assert forged(shell, as_older) == (True, True)
+    _, web = server(shell, "--store", "sqlite:forged.db")
+    old = web.create(definition="never")
+    assert can(web, old)
+    assert yaml(web, "never", NEVER)["version"] == 2
+    again = web.expect(200, "PUT", "/v1/definitions/never", NEVER, {"Content-Type": "application/yaml"})
+    assert again.json["version"] == 2, "and only once"
+    refuse(web, web.create(definition="never"), "cancel: false")
+    cancel(web, old)
+    assert verify_twice(shell, "forged.db") == (True, True)
 
 
 def test_an_alarm_that_was_firing_never_ends_as_cancelled(shell):

@@ -232,8 +232,11 @@ TEST(ops_call, cancel_refuses_what_cannot_be_before_how_it_was_asked) /* A17, A1
     EXPECT_EQ(call("instance.cancel", "{\"instance_id\":\"x\",\"actor_ref\":\" \"}"),
               PAWL_NOT_KNOWN);
     EXPECT_EQ(call("instance.cancel", "{\"instance_id\":\"%s\",\"actor_ref\":\" \"}", id),
+              PAWL_REASON_REQUIRED);
+    EXPECT_EQ(call("instance.cancel",
+                   "{\"instance_id\":\"%s\",\"actor_ref\":\" \",\"reason\":\"r\"}", id),
               PAWL_INVALID_REQUEST);
-    EXPECT_OK(call("instance.cancel", "{\"instance_id\":\"%s\"}", id));
+    EXPECT_OK(call("instance.cancel", "{\"instance_id\":\"%s\",\"reason\":\"r\"}", id));
     EXPECT_TEXT(answer, "{\"new_state\":\"gone\",\"terminal_kind\":\"cancel\"}");
     EXPECT_EQ(call("instance.cancel", "{\"instance_id\":\"%s\",\"reason\":\" \"}", id),
               PAWL_TERMINAL);
