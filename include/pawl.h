@@ -110,6 +110,8 @@ typedef struct pawl_options {
     void *panic_context;
     const char *tools;     /* JSON or YAML: which tools flows may call and for whom, as under `tools`
                               in pawl.yaml (docs/config.md); NULL: exec as said above, no http */
+    uint32_t max_entries;  /* of an instance; at it, it is paused with that reason; 0: 10,000,000 */
+    uint32_t max_live_steps; /* of an instance at once, likewise; 0: 100,000 */
 } pawl_options;
 
 /* Open the store at `url`: "sqlite:FILE" (created if missing) or "memory:"; NULL is "sqlite:pawl.db".

@@ -136,10 +136,32 @@ static pawl_status read_body_memory(struct reading *reading, const struct node *
     return PAWL_OK;
 }
 
+static pawl_status read_bound(struct reading *reading, const struct node *node, uint32_t *out)
+{
+    int64_t most;
+
+    if (!node_to_i64(node, &most) || most < 1 || most > UINT32_MAX)
+        return fail_at(reading, node, "a number, 1 to 4294967295");
+    *out = (uint32_t)most;
+    return PAWL_OK;
+}
+
+static pawl_status read_max_entries(struct reading *reading, const struct node *node)
+{
+    return read_bound(reading, node, &reading->config->max_entries);
+}
+
+static pawl_status read_max_live_steps(struct reading *reading, const struct node *node)
+{
+    return read_bound(reading, node, &reading->config->max_live_steps);
+}
+
 static pawl_status read_limits(struct reading *reading, const struct node *node)
 {
     static const struct key keys[] = { { "workers", read_workers },
                                        { "body_memory", read_body_memory },
+                                       { "max_entries", read_max_entries },
+                                       { "max_live_steps", read_max_live_steps },
                                        { 0 } };
 
     return read_keys(reading, node, "limits.", keys);

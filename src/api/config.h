@@ -8,7 +8,7 @@ struct config { /* NULL and 0: it does not say */
     const char *listen, *store, *hosts, *log;
     const char *tls_cert, *tls_key; /* files */
     const char *tools;              /* JSON, for pawl_options */
-    uint32_t workers;
+    uint32_t workers, max_entries, max_live_steps;
     uint64_t body_memory;
 };
 

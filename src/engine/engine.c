@@ -207,6 +207,7 @@ pawl_status engine_open(const char *url, const struct engine_options *options, s
         return scope_no_memory(scope);
     }
     engine->options = *options;
+    bounds_init(&engine->options);
     engine->heap = options->heap;
     engine->env = options->env;
     status = init_parts(engine) ? PAWL_OK : scope_no_memory(scope);

@@ -45,6 +45,7 @@ struct engine_options {
     bool test_clock;
     bool allow_exec;
     const char *tools;          /* rules for tools, as in pawl_options; NULL: none */
+    uint32_t max_entries, max_live_steps; /* of an instance, as in pawl_options; 0: the default */
     bool must_exist;            /* do not create the store */
     struct sqlite3 *connection; /* of the host's: attach to it instead of opening; without `own`,
                                    by one thread at a time */

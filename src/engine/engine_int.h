@@ -213,6 +213,9 @@ pawl_status head_row_now(struct engine *engine, struct scope *scope, uint64_t in
 /* poison.c: lock not held. noted: its instance has to be held, with the scope's words. */
 bool poison_noted(struct actor *actor, const struct mail *mail, struct scope *scope,
                   pawl_status status);
+/* Hold it; `status` of its event, or why it could not be held. */
+pawl_status poison_hold(struct engine *engine, struct scope *scope, const struct actor *actor,
+                        pawl_status status, bool *is_held);
 pawl_status poison_rests(struct engine *engine, struct scope *scope, const struct actor *actor);
 pawl_status poison_stand(struct engine *engine, struct scope *scope, struct actor *actor);
 pawl_status poison_cancel(struct engine *engine, struct actor *actor, const struct event *event,
@@ -227,6 +230,15 @@ void actors_fini(struct engine *engine);
 bool bars_cancel(const struct definition *definition, const struct live *live);
 pawl_status bars_look(struct engine *engine, struct scope *scope, const struct head *head,
                       const struct definition *definition, bool *out);
+
+/* bounds.c: PAUSED with the reason where an instance has more than it may. Of one that stands: */
+void bounds_init(struct engine_options *options);
+pawl_status bounds_standing(const struct engine *engine, struct scope *scope, uint32_t seq,
+                            uint32_t live_steps);
+/* Of one whose event was folded, or whose decision is made; the actor is told that it is at one. */
+pawl_status bounds_event(const struct engine *engine, struct actor *actor,
+                         const struct event *event, uint32_t seq_before, struct scope *scope);
+pawl_status bounds_decision(const struct engine *engine, struct actor *actor, struct scope *scope);
 
 /* alarms.c */
 pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, int64_t now_ms);
@@ -274,9 +286,13 @@ bool reduces_failed(const struct request *request);
 str reduces_error(struct engine *engine, struct scope *scope);
 void reduces_fini(struct engine *engine);
 
-/* Hold an instance whose code ends its process, with the scope's error as the reason. */
-bool pause_poisoned(struct engine *engine, struct scope *scope,
-                    uint64_t instance); /* false: it could not be */
+/* Hold an instance whose code ends its process, or that is at a bound, with the scope's error as
+ * the reason; or with the error why it could not be. */
+pawl_status pause_poisoned(struct engine *engine, struct scope *scope, const struct actor *actor);
+/* In the drain, where room for one record is reserved: hold it at its bound, which the scope's
+ * error tells; PAUSED with those words. */
+pawl_status pause_at_bound(struct engine *engine, struct scope *scope, struct head *head,
+                           int64_t at_ms);
 pawl_status pause_refusal(struct scope *scope);
 
 /* steps.c */

@@ -194,7 +194,8 @@ struct actor {
     bool is_loaded, busy, is_test;
     bool is_recent;    /* asked for since the hand came by (actors.c) */
     bool is_too_large; /* it could not be loaded: more than one decision may hold */
-    bool is_paused; /* when its present event was decided */
+    bool is_paused;   /* when its present event was decided */
+    bool is_at_bound; /* its present event would cross one (bounds.c) */
     struct mail *first, *last;
     struct actor *next_runnable;
 };

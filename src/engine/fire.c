@@ -157,7 +157,7 @@ static pawl_status enter_and_start(struct engine *engine, struct scope *scope, s
     return status ? batch_spoil(engine, scope, status) : PAWL_OK;
 }
 
-static pawl_status decide_fire(struct engine *engine, struct scope *scope, const struct head *head,
+static pawl_status decide_fire(struct engine *engine, struct scope *scope, struct head *head,
                                const struct definition *definition, const struct event *event,
                                struct decision *out)
 {
@@ -168,9 +168,12 @@ static pawl_status decide_fire(struct engine *engine, struct scope *scope, const
         status = batch_entered_at(engine, scope, head, &standing.entered_at_ms);
     if (!status)
         status = machine_behavior.decide(definition, &standing, event, scope, out);
-    if (!status && (head->flags & HEAD_PAUSED) && event->kind != EVENT_CANCEL)
-        status = pause_refusal(scope);
-    return status;
+    if (status || event->kind == EVENT_CANCEL)
+        return status;
+    if (head->flags & HEAD_PAUSED)
+        return pause_refusal(scope);
+    status = bounds_standing(engine, scope, head->seq, 0);
+    return status ? pause_at_bound(engine, scope, head, event->at_ms) : PAWL_OK;
 }
 
 /* One fire, in the drain, whose key is new. */

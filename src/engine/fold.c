@@ -70,19 +70,22 @@ pawl_status actor_decide(struct engine *engine, struct actor *actor, const struc
 {
     const struct behavior *behavior = behavior_of(actor->definition->kind);
     const struct event wake = { .kind = EVENT_WAKE, .at_ms = event->at_ms };
-    uint32_t seen = out->count;
+    uint32_t seen = out->count, seq = actor->seq;
     pawl_status status = actor_step(actor, event, scope, out);
     bool wakes;
+
+    if (!status)
+        status = bounds_event(engine, actor, event, seq, scope);
 
     do { /* what has begun to wait may find its signal kept, and what follows that may begin */
         if (!status)
             status = steps_chain(engine, actor, scope, event, out, &seen, jobs);
         wakes = !status && behavior->wakes && !actor->is_paused && out->count < CHAIN_DRAFTS &&
-                behavior->wakes(actor->memory);
+                actor->seq < engine->options.max_entries && behavior->wakes(actor->memory);
         if (wakes)
             status = actor_step(actor, &wake, scope, out);
     } while (wakes && !status);
-    return status;
+    return status ? status : bounds_decision(engine, actor, scope);
 }
 
 /* What was folded when it was decided learns when it was recorded. */

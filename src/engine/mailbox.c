@@ -16,7 +16,8 @@ struct turn {
     struct job *jobs;
     struct birth *births;
     struct mail *riders; /* answers decided on top of it, the last one first */
-    bool is_poison;      /* more than once its code ended its process, or it could not be decided */
+    bool is_poison;      /* more than once its code ended its process, or it could not be decided;
+                            or its instance is at a bound */
     struct request request;
     struct decision_request decide;
 };
@@ -217,6 +218,7 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
 
     if (status)
         return status;
+    actor->is_at_bound = false;
     actor_compact(actor);
     status = actor_load(engine, scope, actor);
     if (status && actor->is_too_large && turn->mail->event.kind == EVENT_CANCEL)
@@ -244,11 +246,11 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     if (status == PAWL_NO_CANCEL_TRANSITION && actor->is_paused)
         status = poison_free(engine, actor, &turn->mail->event, scope, &turn->decide.expected_pos,
                              &turn->decision);
-    turn->is_poison = status == PAWL_PAUSED && !actor->is_paused;
     if (poison_noted(actor, turn->mail, scope, status))
         turn->is_poison = turn->mail->is_poison = true;
     if (!status)
         status = ride_along(engine, turn, scope);
+    turn->is_poison = turn->is_poison || (status == PAWL_PAUSED && !actor->is_paused);
     if (!status)
         status = family_conceive(engine, scope, actor, NULL, turn->mail->event.at_ms,
                                  &turn->decision, &turn->births);
@@ -280,7 +282,8 @@ static bool is_answer(const struct turn *turn)
 {
     enum event_kind kind = turn->mail->event.kind;
 
-    return kind == EVENT_STEP_DONE || kind == EVENT_STEP_FAILED || kind == EVENT_STEP_TIMEOUT;
+    return kind == EVENT_STEP_DONE || kind == EVENT_STEP_FAILED || kind == EVENT_STEP_TIMEOUT ||
+           kind == EVENT_STEP_LOST;
 }
 
 static void refuse(struct engine *engine, struct turn *turn, pawl_status status)
@@ -321,7 +324,7 @@ static void take_turn(struct engine *engine, struct actor *actor, struct request
     pthread_mutex_unlock(&engine->lock);
     status = decide_mail(engine, turn, scope);
     if (turn->is_poison)
-        turn->is_poison = pause_poisoned(engine, scope, actor->instance);
+        status = poison_hold(engine, scope, actor, status, &turn->is_poison);
     turn->request = (struct request){ .kind = REQUEST_DECISION,
                                       .scope = scope,
                                       .decide = &turn->decide,

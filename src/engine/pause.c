@@ -8,6 +8,8 @@
 #include "engine/engine_int.h"
 #include "model/fire.h"
 
+#define LIMIT_ACTOR STR("pawl/limit") /* who holds an instance that is at a bound */
+
 pawl_status pause_refusal(struct scope *scope)
 {
     return scope_fail(scope, PAWL_PAUSED, "the instance is paused; resume it first");
@@ -81,6 +83,7 @@ static pawl_status read_status(struct scope *scope, const struct record *record,
                       (unsigned long long)record->pos);
 }
 
+/* PAUSED with the words: it is resumed, but stands at a bound. */
 static pawl_status status_after(struct engine *engine, struct scope *scope, const struct head *head,
                                 bool paused, enum instance_status *out)
 {
@@ -94,6 +97,9 @@ static pawl_status status_after(struct engine *engine, struct scope *scope, cons
     for (uint32_t i = 0; !status && i < live.step_count; i++)
         if (live.steps[i].status != STEP_PENDING)
             *out = STATUS_RUNNING;
+    if (!status)
+        status = bounds_standing(engine, scope, head->seq, live.step_count);
+    *out = status == PAWL_PAUSED ? STATUS_PAUSED : *out;
     return status;
 }
 
@@ -127,6 +133,32 @@ static pawl_status add_record(struct engine *engine, struct scope *scope, struct
     return PAWL_OK;
 }
 
+static pawl_status add_limit(struct engine *engine, struct scope *scope, struct head *head,
+                             str reason, int64_t at_ms)
+{
+    struct pause_args args = { .actor = LIMIT_ACTOR, .reason = reason };
+    str body = print_status(engine, scope, STATUS_PAUSED);
+
+    if (!reason.data || !body.data)
+        return scope_no_memory(scope);
+    return add_record(engine, scope, head, &args, at_ms, body);
+}
+
+/* Other calls write over the scope's words, and the record borrows its reason until the commit. */
+static str keep_reason(struct scope *scope)
+{
+    return arena_str(&scope->arena, str_of(scope->error.message));
+}
+
+pawl_status pause_at_bound(struct engine *engine, struct scope *scope, struct head *head,
+                           int64_t at_ms)
+{
+    str reason = keep_reason(scope);
+    pawl_status status = add_limit(engine, scope, head, reason, at_ms);
+
+    return status ? status : scope_fail(scope, PAWL_PAUSED, "%.*s", STR_ARG(reason));
+}
+
 static pawl_status find_head(struct engine *engine, struct scope *scope, str id, struct head **out)
 {
     struct definition_slot *slot;
@@ -135,7 +167,7 @@ static pawl_status find_head(struct engine *engine, struct scope *scope, str id,
     pawl_status status = id_check(scope, id, &number, random);
 
     if (!status)
-        status = batch_reserve(engine, scope, 1, 1);
+        status = batch_reserve(engine, scope, 2, 2); /* a resumption may be held again at once */
     if (!status)
         status = batch_head(engine, scope, number, out);
     if (status == PAWL_NOT_KNOWN || (!status && memcmp(random, (*out)->random, sizeof random) != 0))
@@ -148,33 +180,49 @@ static pawl_status find_head(struct engine *engine, struct scope *scope, str id,
     return status;
 }
 
+/* Behind its resumption, in the same commit: nothing of it goes on in between. The head is found
+ * again: a record of the store's may have put it elsewhere. */
+static pawl_status hold_again(struct engine *engine, struct scope *scope, uint64_t instance,
+                              str reason, int64_t at_ms)
+{
+    struct head *head = batch_find(&engine->batch, instance);
+    pawl_status status = add_limit(engine, scope, head, reason, at_ms);
+
+    return status ? batch_spoil(engine, scope, status) : PAWL_OK;
+}
+
 /* To pause what is paused is no mistake, and leaves nothing behind but its key, if it has one. */
 static pawl_status pause_new(struct engine *engine, struct request *request, int64_t at_ms)
 {
     struct pause_request *pause = request->context;
     const struct pause_args *args = pause->args;
     struct scope *scope = request->scope;
-    bool is_paused;
+    bool is_paused, is_at_bound;
     struct head *head;
-    str body;
+    str body, reason;
     pawl_status status = find_head(engine, scope, args->id, &head);
 
     if (!status && args->late)
         status = scope_fail(scope, PAWL_INVALID_REQUEST, "%s", args->late);
     if (!status)
         status = status_after(engine, scope, head, !args->resume, &pause->status);
-    if (status)
+    is_at_bound = status == PAWL_PAUSED;
+    if (status && !is_at_bound)
         return status;
     pause->instance = head->instance;
+    reason = is_at_bound ? keep_reason(scope) : STR_NONE;
     is_paused = (head->flags & HEAD_PAUSED) != 0;
     body = print_status(engine, scope, pause->status);
     if (!body.data)
         return scope_no_memory(scope);
+    status = PAWL_OK;
     if (is_paused == args->resume)
         status = add_record(engine, scope, head, args, at_ms, body);
     else if (args->key)
         status = batch_store_record(engine, scope, CONTROL_KEYED, at_ms, body, STR_NONE, args->key);
-    request->accepted = !status && (is_paused == args->resume || args->key);
+    if (!status && is_at_bound)
+        status = hold_again(engine, scope, pause->instance, reason, at_ms);
+    request->accepted = !status && (is_paused == args->resume || args->key || is_at_bound);
     return status;
 }
 
@@ -240,7 +288,7 @@ pawl_status engine_pause(struct engine *engine, struct scope *scope, const struc
     if (status)
         return status;
     *out = pause.status;
-    if (args->resume && pause.instance) {
+    if (args->resume && pause.instance && pause.status != STATUS_PAUSED) {
         if (engine->options.own && recover_instance(engine, scope, pause.instance, false))
             engine->ready_lost = true; /* found again by whoever looks */
         if (has_mail(engine, scope, pause.instance))
@@ -250,22 +298,26 @@ pawl_status engine_pause(struct engine *engine, struct scope *scope, const struc
     return PAWL_OK;
 }
 
-bool pause_poisoned(struct engine *engine, struct scope *scope, uint64_t instance)
+pawl_status pause_poisoned(struct engine *engine, struct scope *scope, const struct actor *actor)
 {
     char id[ID_SIZE + 1];
     struct scope own;
     enum instance_status ignored;
-    struct pause_args args = { .actor = str_of(POISON_ACTOR) };
+    struct pause_args args = { .actor = actor->is_at_bound ? LIMIT_ACTOR
+                                                           : str_of(POISON_ACTOR) };
     pawl_status status;
 
     scope_init(&own, engine->heap, LIMIT_SCOPE);
     args.reason = str_of(scope->error.message);
     args.id = (str){ id, ID_SIZE };
-    status = engine_id_of(engine, &own, instance, id);
+    status = engine_id_of(engine, &own, actor->instance, id);
     if (!status)
         status = engine_pause(engine, &own, &args, &ignored);
-    engine_log(engine, PAWL_LOG_ERROR, "instance.poisoned",
+    engine_log(engine, actor->is_at_bound && !status ? PAWL_LOG_WARN : PAWL_LOG_ERROR,
+               actor->is_at_bound ? "instance.limit" : "instance.poisoned",
                status ? own.error.message : scope->error.message);
+    if (status)
+        scope->error = own.error;
     scope_fini(&own);
-    return status == PAWL_OK;
+    return status;
 }

@@ -27,6 +27,17 @@ bool poison_noted(struct actor *actor, const struct mail *mail, struct scope *sc
     return true;
 }
 
+/* Where it cannot be held now, its event has failed as by the store, and is tried again; one that
+ * has ended meanwhile refuses it. */
+pawl_status poison_hold(struct engine *engine, struct scope *scope, const struct actor *actor,
+                        pawl_status status, bool *is_held)
+{
+    pawl_status held = pause_poisoned(engine, scope, actor);
+
+    *is_held = held == PAWL_OK || held == PAWL_TERMINAL;
+    return *is_held ? status : held;
+}
+
 /* As long as its instance is held, before anything is loaded: that may be what it cannot. */
 pawl_status poison_rests(struct engine *engine, struct scope *scope, const struct actor *actor)
 {

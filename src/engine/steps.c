@@ -181,6 +181,7 @@ pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope
     for (uint32_t d; (d = *seen) < decision->count && !status; ++*seen)
         for (uint32_t e = 0; e < decision->drafts[d].effects.count && !status; e++)
             if (makes_ready(&decision->drafts[d].effects.items[e]) &&
+                actor->seq < engine->options.max_entries &&
                 actor->definition->states[actor->state].terminal == TERMINAL_NOT)
                 status = start_one(engine, actor, scope, event,
                                    decision->drafts[d].effects.items[e].ordinal, decision, jobs);

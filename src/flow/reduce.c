@@ -327,6 +327,11 @@ static pawl_status prepare(struct definition *definition, struct scope *scope)
     return status;
 }
 
+static uint32_t live_steps(const void *memory)
+{
+    return ((const struct flow_memory *)memory)->live_count;
+}
+
 const struct behavior flow_behavior = {
     .kind = KIND_FLOW,
     .prepare = prepare,
@@ -336,6 +341,7 @@ const struct behavior flow_behavior = {
     .apply = flow_apply,
     .event_of = flow_event_of,
     .keep = flow_keep,
+    .live_steps = live_steps,
     .wakes = flow_wakes,
     .memory_print = flow_memory_print,
     .memory_load = flow_memory_load,

@@ -116,6 +116,7 @@ struct behavior {
      * NULL where none are kept. NO_MEMORY. */
     pawl_status (*keep)(void *memory, str name, str payload, struct scope *scope,
                         struct arena *arena);
+    uint32_t (*live_steps)(const void *memory); /* how many; NULL: never more than one */
     bool (*wakes)(const void *memory); /* would EVENT_WAKE take one? NULL: it needs no such event */
     void (*memory_print)(const struct definition *definition, const void *memory, struct buf *out);
     pawl_status (*memory_load)(const struct definition *definition, str text, str input,

@@ -1,5 +1,8 @@
 """Pause and resume over HTTP and from the command line, against real servers and stores."""
 import json
+import subprocess
+import sys
+import time
 
 from web import Web, harness
 
@@ -137,6 +140,81 @@ def test_a_check_that_goes_on_remembers_pauses_keys_tokens_and_alarms(shell):
             if done.code != 4:
                 break
         assert done.code == 0, done
+
+
+ROUND = """name: round
+steps:
+  start: {name: a, tool: set, args: {x: 1}, next: b}
+  b: {tool: set, args: {x: 2}, next: start}
+"""
+SAWN = """name: sawn
+do:
+  - dopar:
+    - {action: saw, payload: {}, name: one}
+    - {action: saw, payload: {}, name: two}
+  - {action: set, payload: {x: 1}}
+"""
+
+
+def held_at(web, base, most):
+    """How many entries it has, once it is held at `most`."""
+    reason = "limit: the instance has reached max_entries, %d entries; cancel it, or raise max_entries and resume it" % most
+    for _ in range(600):
+        one = web.get(base).json
+        if one["status"] == "paused":
+            break
+        time.sleep(0.05)
+    assert (one["pause"]["actor_ref"], one["pause"]["reason"]) == ("pawl/limit", reason), one
+    assert [w["name"] for w in web.get(base + "/why").json["waiting_for"] if w["kind"] == "pause"] == [reason]
+    return one["next_sequence_number"] - 1
+
+
+def test_a_flow_that_goes_round_is_paused_at_max_entries_and_goes_on_when_that_is_raised(shell):
+    for wrong in ("0", "-1", "x", "4294967296"):
+        assert "max-entries" in shell.pawl("serve", "--max-entries", wrong, expect=2).err
+    child, address = shell.serve("--max-entries", "100")
+    web = Web(address)
+    for name, text in (("round", ROUND), ("sawn", SAWN)):
+        web.expect(201, "PUT", "/v1/definitions/" + name, text, {"Content-Type": "application/yaml"})
+    one = web.create(definition="round")
+    base = "/v1/instances/" + one
+    count = held_at(web, base, 100)
+    assert 100 <= count <= 102, count
+    for command in ("show", "why"):
+        assert "max_entries" in shell.pawl(command, one).out and "pawl/limit" in shell.pawl(command, one).out
+    assert web.expect(200, "POST", base + "/resume").json == {"status": "paused"}
+    assert "at a limit" in shell.pawl("resume", one, expect=1).err
+    child.kill()
+    child.wait()
+    child, address = shell.serve("--max-entries", "100")
+    web = Web(address)
+    assert held_at(web, base, 100) == count
+    shell.stop(child)
+    shell.write("pawl.yaml", "limits: {max_entries: 200, max_live_steps: 50}")
+    child, address = shell.serve()
+    web = Web(address)
+    assert held_at(web, base, 100) == count
+    assert web.expect(200, "POST", base + "/resume").json == {"status": "running"}
+    assert 200 <= held_at(web, base, 200) <= 202
+    web.expect(200, "POST", base + "/cancel")
+    assert web.get(base).json["status"] == "cancelled"
+    shell.stop(child)
+    check = subprocess.run([sys.executable, str(harness.ROOT / "tools" / "verify.py"), "pawl.db"], cwd=shell.folder, capture_output=True)
+    assert check.returncode == 0 and shell.json("verify")["valid"], check
+
+
+def test_a_worker_answers_what_it_holds_of_an_instance_that_is_at_its_limit(shell):
+    web = Web(shell.serve("--test", "--max-entries", "3")[1])
+    web.expect(201, "PUT", "/v1/definitions/sawn", SAWN, {"Content-Type": "application/yaml"})
+    base = "/v1/instances/" + web.create(definition="sawn")
+    steps = web.expect(200, "POST", "/v1/steps/claim", {"tools": ["saw"], "worker": "w/1", "max": 2}).json["steps"]
+    assert len(steps) == 2 and web.get(base).json["status"] == "running"
+    done = [{"step_id": step["step_id"], "lease": step["lease"], "result": 1} for step in steps]
+    answers = web.expect(200, "POST", "/v1/steps/complete", {"steps": done}).json
+    assert held_at(web, base, 3) == 5, answers
+    actions = [entry["action"] for entry in web.get(base + "/history").json["entries"]]
+    assert actions == ["start", "step.start", "step.start", "step.complete", "step.complete"], actions
+    assert web.expect(200, "POST", "/v1/verify").json["valid"]
 
 
 if __name__ == "__main__":

@@ -121,6 +121,8 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
                          .tools = options->tools,
                          .test_clock = options->test_clock,
                          .allow_exec = options->allow_exec,
+                         .max_entries = options->max_entries,
+                         .max_live_steps = options->max_live_steps,
                          .log = log_line,
                          .log_context = cli };
     int listener;

@@ -138,6 +138,8 @@ pawl_status run_tools(struct cli *cli, struct host_options *options)
     if (status != PAWL_OK)
         return status;
     options->workers = config.workers;
+    options->max_entries = config.max_entries;
+    options->max_live_steps = config.max_live_steps;
     options->tools = config.tools;
     return count > 0 ? merge(cli, config.tools, stubs, count, &options->tools) : PAWL_OK;
 }

@@ -266,6 +266,7 @@ static pawl_status clear_pause(struct cli *cli, const struct node *instance)
 {
     struct buf input;
     struct node *answer;
+    pawl_status status;
 
     if (!str_is(member_str(instance, "status"), "paused"))
         return PAWL_OK;
@@ -275,7 +276,11 @@ static pawl_status clear_pause(struct cli *cli, const struct node *instance)
         return cli->scope.error.status;
     }
     json_close(&input, '}');
-    return target_ask(cli, &cli->scope, "instance.resume", &input, &answer, NULL);
+    status = target_ask(cli, &cli->scope, "instance.resume", &input, &answer, NULL);
+    if (status == PAWL_OK && str_is(member_str(answer, "status"), "paused"))
+        return scope_fail(&cli->scope, PAWL_PAUSED,
+                          "it stands at a limit, and is held again: `pawl why` tells which");
+    return status;
 }
 
 /* What cannot take a turn here would be waited for in vain. */

@@ -52,6 +52,19 @@ static bool read_tls(struct cli *cli, const struct config *config, struct host_o
     return true;
 }
 
+static bool read_bound(struct cli *cli, const char *option, uint32_t configured, uint32_t *out)
+{
+    const char *given = args_option(cli, option);
+    uint64_t most = configured;
+
+    if (given && (!str_to_u64(str_of(given), &most) || most > UINT32_MAX)) {
+        usage_fail(cli, "--%s: expected a number, 1 to 4294967295, found '%s'", option, given);
+        return false;
+    }
+    *out = (uint32_t)most;
+    return true;
+}
+
 int verb_serve(struct cli *cli)
 {
     struct host_options options = { .test_clock = args_flag(cli, "test"),
@@ -71,7 +84,9 @@ int verb_serve(struct cli *cli)
     options.body_memory = config.body_memory;
     if (config.store && !cli->store_given)
         cli->store = config.store;
-    if (!read_tls(cli, &config, &options))
+    if (!read_tls(cli, &config, &options) ||
+        !read_bound(cli, "max-entries", config.max_entries, &options.max_entries) ||
+        !read_bound(cli, "max-live-steps", config.max_live_steps, &options.max_live_steps))
         return EXIT_USAGE;
     if (str_starts(str_of(cli->store), STR("http:")))
         return usage_fail(cli, "a server has its store here: sqlite:FILE or memory:");

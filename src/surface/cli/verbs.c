@@ -205,6 +205,8 @@ static const struct cli_option serve_options[] = {
     { "tls-key", "FILE", OPTION_TEXT, NULL, "and its private key (PEM)" },
     { "allow-exec", NULL, OPTION_FLAG, NULL, "flows may run programs of this machine" },
     { "log-format", "FORMAT", OPTION_TEXT, NULL, "a line for each request on stderr: logfmt or json" },
+    { "max-entries", "N", OPTION_NUMBER, NULL, "pause an instance that has N entries (10000000)" },
+    { "max-live-steps", "N", OPTION_NUMBER, NULL, "pause an instance that needs more than N live steps (100000)" },
     OPTIONS_MODULE,
     { 0 },
 };
