@@ -267,7 +267,8 @@ typedef struct pawl_entry {
     const char *reason, *payload; /* NULL if absent; payload is JSON */
     const char *step;      /* of a flow's entries, else NULL */
     uint32_t attempt;
-    int64_t fired_at_ms;   /* Unix time in milliseconds */
+    int64_t fired_at_ms;   /* Unix time in milliseconds: as supplied, else the wall clock then */
+    int64_t recorded_at_ms; /* by the store's clock, which never goes back */
     bool guard_satisfied;
     char hash[65];
 } pawl_entry;

@@ -23,14 +23,15 @@ import urllib.parse
 
 APPLICATION_ID = 0x7061776C
 # Migrations: user_version is the last one's.
-TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, FAMILY, SEED, TRACE, SHORT, TREE, SEED_AGAIN, ENDS, CODE, FIRING, CREATED = range(1, 18)
+TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, FAMILY, SEED, TRACE, SHORT, TREE, SEED_AGAIN, ENDS, CODE, FIRING, CREATED, CLOCKS = range(1, 19)
 SKIP_EVERY = 64
 NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 STORE_ID_TEXT = "0" * 26
 CREATE, DEFINE, PAUSE, RESUME, ALARM, KEEP_SIGNAL, TOKEN, ERASE = -1, -2, -3, -4, -5, -6, -7, -8
-IMPORT, RIGHTS = -10, -12
-CONTROLS = (*range(IMPORT, 0), RIGHTS)
+IMPORT, CLOCK, RIGHTS = -10, -11, -12
+CONTROLS = range(RIGHTS, 0)
+NEVER = 1 << 62  # a due time as late as this is moved by no shift of the clock
 AMEND = 11  # the transition of a flow that goes on by another plan
 KINDS = {1: "machine", 2: "flow", 3: "code"}
 TERMINALS = {None: 0, "plain": 1, "success": 2, "failure": 3, "cancel": 4}
@@ -78,6 +79,8 @@ SCHEMAS = {
         "ea3e9d579eb42afc4f92021d1f327c16400e1dddcf7065e38036dc155a8c6d18"),
     17: ("884d251715612263c66cb1f7ae61e87d8ac9a81d2935eb89c7147ae25f12bfc9",
         "ea3e9d579eb42afc4f92021d1f327c16400e1dddcf7065e38036dc155a8c6d18"),
+    18: ("7df0d5c093645175657dbba4a8bcc1dea5f9494b0a6617993c722f1e26421031",
+        "bfdd486b59dea1fabb00530ca31a9e9140677890290f1e053707f35f7e5cca90"),
 }
 NEWEST = max(SCHEMAS)
 
@@ -355,8 +358,10 @@ class Chain:
             self.waits = {k: v for k, v in self.waits.items() if k[0] != rest[0]}
             self.children.pop(rest[0], None)
         elif word == "arm":
-            name, due, ordinal = rest
-            self.timers[ordinal, name.encode()] = (due, self.test)
+            name, due, ordinal, *by = rest
+            if by not in ([], ["wall"]):
+                raise ValueError(f"a timer can't be armed by {by!r}")
+            self.timers[ordinal, name.encode()] = (due, self.test, len(by), 0)
         elif word == "disarm":
             self.timers.pop((rest[1], rest[0].encode()), None)
         elif word == "await":
@@ -374,6 +379,12 @@ class Chain:
             self.snapshot = (self.seq, rest[0])
         elif word not in ("state", "call", "version", "reduce"):
             raise ValueError(f"unknown effect {word!r}")
+
+    def shift(self, by):
+        """The store's clock is moved: timers by it keep their distance. (due as armed, test, wall, shift)"""
+        for key, (due, test, wall, moved) in self.timers.items():
+            if not wall and due + moved < NEVER:
+                self.timers[key] = (due, test, wall, moved + by)
 
     def end(self):
         self.steps, self.timers, self.waits, self.children = {}, {}, {}, {}
@@ -394,7 +405,8 @@ class Store:
         self.definitions, self.by_name, self.commitments = {}, {}, {}
         self.last_pos = self.last_at = 0
         self.imported, self.imported_at = 0, None  # records of another store still to come
-        self.kept = {}  # (what, id) -> (due, pos) of tokens and alarms in force
+        self.kept = {}  # (what, id) -> (due, pos, wall) of tokens and alarms in force, and of the clock
+        self.peak_at = -(1 << 63)
         self.keys = {}  # key id -> (at, pos) of its last record
         self.gone = {}    # commitment of a value without bytes -> position of the last record that uses it
         self.erased = {}  # commitment -> position of the last erase record that names it
@@ -686,9 +698,41 @@ class Store:
                 raise Bad("the time of this record is after that of its import")
             self.imported_at = record["at"]
             return previous_at
-        if previous_at is not None and record["at"] < previous_at:
+        shift = self.clock_of(record).get("shift", 0) if record["what"] == CLOCK else 0
+        if previous_at is not None and record["at"] < previous_at + min(shift, 0):
             raise Bad("the time of this record is before that of the one before it")
+        self.peak_at = max(self.peak_at, record["at"])
         return record["at"]
+
+    @staticmethod
+    def clock_of(record):
+        """What a clock record says: {"test_now"}, or {"wall", "offset"} and maybe {"shift"}."""
+        try:
+            clock = json.loads(optional_bytes(record["body"], "body") or b"")
+            for name, value in clock.items():
+                number_in(value, name, low=-(1 << 63))
+        except (ValueError, AttributeError, TypeError, RecursionError) as error:
+            raise Bad(f"a clock record can't be read: {error}") from error
+        if set(clock) not in ({"test_now"}, {"wall", "offset"}, {"wall", "offset", "shift"}) or record["inst"] != 0:
+            raise Bad("a clock record does not say how the clock stands, or is an instance's")
+        if clock.get("test_now") == 0 or clock.get("shift") == 0:
+            raise Bad("a clock record says nothing")
+        if "shift" in clock and (clock["offset"] != 0 or clock["wall"] != record["at"]):
+            raise Bad("the clock is moved, but not to the wall clock")
+        return clock
+
+    def note_clock(self, record):
+        clock = self.clock_of(record)
+        if "shift" in clock:
+            for chain in self.chains.values():
+                chain.shift(clock["shift"])
+            for what, (due, pos, wall, firing) in self.kept.items():
+                if what[0] == ALARM and not wall and due < NEVER:
+                    self.kept[what] = (due + clock["shift"], pos, wall, firing)
+        if "test_now" in clock:
+            self.kept[CLOCK, b"test"] = (clock["test_now"], record["pos"], 0, None)
+        else:
+            self.kept[CLOCK, b"wall"] = (clock["offset"], record["pos"], 0, None)
 
     def begin_import(self, record, body):
         if record["inst"] != 0:
@@ -737,7 +781,7 @@ class Store:
                                     (pos,)).fetchone()
             if found != (id_, at):
                 raise Bad("a key row names a record that has no such key, or another time", pos)
-        since = min([self.last_at - KEY_KEPT_MS] + [at for *_, at in self.kept.values() if at is not None])
+        since = min([max(self.last_at, self.peak_at) - KEY_KEPT_MS] + [at for *_, at in self.kept.values() if at is not None])
         for id_, (at, pos) in self.keys.items():
             if at >= since and rows.get(id_) != (at, pos):
                 raise Bad("the row of this record's key is missing or names another", pos)
@@ -748,6 +792,8 @@ class Store:
             raise Bad(f"there is no control record {what}")
         if what == DEFINE:
             self.check_define(record, body)
+        if what == CLOCK:
+            self.note_clock(record)
         if what in (ALARM, TOKEN):
             self.note_kept(record, body)
         if what == ERASE:
@@ -774,7 +820,7 @@ class Store:
             raise Bad("the transition requires a reason, and the entry has none")
         self.check_deadlines(chain, record, body)
         if chain.definition.kind == "flow" and what == AMEND:
-            self.kept[what, chain.id.encode()] = (0, record["pos"], None)
+            self.kept[what, chain.id.encode()] = (0, record["pos"], 0, None)
 
     @staticmethod
     def check_deadlines(chain, record, body):
@@ -806,16 +852,17 @@ class Store:
             elif what in self.kept:
                 raise Bad("a token or alarm begins twice")
             else:
-                self.kept[what] = (number_in(text["due"], "due", low=-(1 << 63)), record["pos"], None)
+                self.kept[what] = (number_in(text["due"], "due", low=-(1 << 63)), record["pos"],
+                                   int(text.get("wall") is True), None)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise Bad(f"a token or alarm can't be read: {error}") from error
 
     def note_firing(self, what, record):
         """An alarm over many instances says once that it is firing, while it is in force."""
-        due, pos, firing = self.kept.get(what, (0, 0, 0))
+        due, pos, wall, firing = self.kept.get(what, (0, 0, 0, 0))
         if what[0] != ALARM or firing is not None:
             raise Bad("an alarm is firing that is not in force, or fires a second time")
-        self.kept[what] = (due, pos, record["at"])
+        self.kept[what] = (due, pos, wall, record["at"])
 
     def note_erase(self, record, body):
         try:
@@ -848,11 +895,12 @@ class Store:
 
     def check_kept(self):
         firing = "firing" if self.schema >= FIRING else "NULL"
+        wall = "wall" if self.schema >= CLOCKS else "NULL"
         rows = {} if self.schema < KEPT else {
-            (what, id_): (due, pos, since) for what, id_, due, pos, since in self.db.execute(
-                f"SELECT what, id, due, pos, {firing} FROM pawl_kept")}
+            (what, id_): (due, pos, wall or 0, since) for what, id_, due, pos, wall, since in self.db.execute(
+                f"SELECT what, id, due, pos, {wall}, {firing} FROM pawl_kept")}
         if rows != self.kept:
-            raise Bad("the rows of tokens, alarms, amends and definitions are not what the log says")
+            raise Bad("the rows of tokens, alarms, amends, definitions and the clock are not what the log says")
 
     def check_pause(self, chain, record):
         if chain.number == 0:
@@ -893,7 +941,7 @@ class Store:
         rights = text.get("rights")
         if "rights" in text:
             check_names(rights)
-            self.kept[DEFINE, b"%s@%d" % (found.name, found.version)] = (0, record["pos"], None)
+            self.kept[DEFINE, b"%s@%d" % (found.name, found.version)] = (0, record["pos"], 0, None)
         if body != define_body(found.name.decode(), found.version, found.kind, found.source_sha,
                                found.compiled_sha, rights):
             raise Bad(f"definition {found.id} is not the one that was put here")
@@ -1038,9 +1086,11 @@ class Store:
             row = (small(plan), small(attempt), small(status), optional_bytes(lease, "a lease"),
                    number_in(length, "a lease's length"))
             steps.setdefault(inst, {})[small(ordinal)] = self.known_lease(inst, small(ordinal), row)
-        for inst, ordinal, name, due, test in self.db.execute(
-                "SELECT inst, ord, name, due, test FROM pawl_timer"):
-            timers.setdefault(inst, {})[small(ordinal), name] = (due, small(test))
+        columns = "wall, shift" if self.schema >= CLOCKS else "NULL, NULL"
+        for inst, ordinal, name, due, test, wall, moved in self.db.execute(
+                f"SELECT inst, ord, name, due, test, {columns} FROM pawl_timer"):
+            moved = number_in(moved or 0, "shift", low=-(1 << 63))
+            timers.setdefault(inst, {})[small(ordinal), name] = (due - moved, small(test), small(wall or 0), moved)
         column = "value" if self.schema >= FAMILY else "NULL"
         for inst, ordinal, name, value in self.db.execute(
                 f"SELECT inst, ord, name, {column} FROM pawl_wait"):

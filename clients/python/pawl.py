@@ -560,6 +560,7 @@ class Entry(TypedDict):
     action: str
     actor_ref: NotRequired[str]
     fired_at: Time
+    recorded_at: Time
     guard_satisfied: NotRequired[bool]
     reason: NotRequired[str]
     payload: NotRequired[Any]
@@ -578,6 +579,7 @@ class Event(TypedDict):
     action: str
     actor_ref: NotRequired[str]
     fired_at: Time
+    recorded_at: Time
     guard_satisfied: NotRequired[bool]
     reason: NotRequired[str]
     payload: NotRequired[Any]
@@ -683,7 +685,7 @@ class Waiting(TypedDict):
 
 
 class HealthCondition(TypedDict):
-    condition: Literal["commit-failed", "disk-full", "storage-gone", "second-name", "went-back"]
+    condition: Literal["commit-failed", "disk-full", "storage-gone", "second-name", "went-back", "clock-jumped"]
     what: str
     since: Time
 
@@ -898,6 +900,7 @@ class StoreInfoAnswer(TypedDict):
     wal_bytes: int
     now: Time
     last_record_at: Time | None
+    clock_ahead_ms: int
     test_clock: bool
     timers_overdue: int
     oldest_overdue: Time | None

@@ -117,7 +117,7 @@ static pawl_status authenticate_in(pawl *p, struct scope *scope, str bearer,
         return status;
     wanted = member(body ? node_find(body, "more") : NULL, "hash");
     if (!same_hash(hash, wanted.size == 2 * SHA_SIZE ? wanted.data : NO_HASH) ||
-        (kept.due_at_ms && kept.due_at_ms <= engine_now_ms(p->engine)))
+        (kept.due_at_ms && kept.due_at_ms <= engine_wall_ms(p->engine)))
         return unauthenticated(scope);
     out->scopes = member(node_find(body, "more"), "scopes");
     out->actor = member(node_find(body, "more"), "actor");
@@ -167,7 +167,7 @@ bool op_has_tokens(pawl *p)
     struct scope scope;
     struct kept *tokens = NULL;
     uint32_t count = 0;
-    int64_t now_ms = engine_now_ms(p->engine);
+    int64_t now_ms = engine_wall_ms(p->engine);
     bool has = false;
 
     scope_init(&scope, &p->heap, 0);

@@ -55,7 +55,7 @@ pawl_status check_json(struct scope *scope, const char *what, str text, bool is_
 pawl_status read_time(struct scope *scope, const char *what, const char *text, bool *has,
                       int64_t *out)
 {
-    *has = text && *text;
+    *has = text && !str_is_blank(str_of(text));
     if (*has && !time_parse(str_of(text), out))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "'%s' is not a time like 2026-05-01T00:00:00Z (RFC 3339)", what);

@@ -142,6 +142,7 @@ bool pawl_history_next(pawl_history *history, pawl_entry *out)
         .step = text_of(&history->scope, entry->step),
         .attempt = entry->record->attempt,
         .fired_at_ms = entry->record->fired_at_ms,
+        .recorded_at_ms = entry->record->at_ms,
         .guard_satisfied = (entry->record->flags & RECORD_GUARD) != 0,
     };
     sha_hex(entry->record->hash, SHA_SIZE, out->hash);

@@ -50,6 +50,7 @@ static void add_effect(struct building *b, const struct carried_instance *instan
                       .name = effect->kind == EFFECT_RUN ? effect->lease : effect->name,
                       .due_at_ms =
                           effect->kind == EFFECT_RUN ? effect->lease_ms : effect->due_at_ms,
+                      .wall = effect->wall,
                       .value = effect->kind == EFFECT_AWAIT ? effect->state : STR_NONE,
                       .test = instance->row.test,
                   });

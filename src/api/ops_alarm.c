@@ -3,7 +3,8 @@
 #include "base/limits.h"
 #include "base/time.h"
 
-static pawl_status read_due(const struct op_call *call, int64_t *out)
+/* A time is one of the wall clock; a duration runs by the store's. */
+static pawl_status read_due(const struct op_call *call, struct keep_args *out)
 {
     str at = op_ref(call, "at"), after = op_ref(call, "after");
     int64_t after_ms;
@@ -13,7 +14,8 @@ static pawl_status read_due(const struct op_call *call, int64_t *out)
             call->scope, PAWL_INVALID_REQUEST,
             "expected exactly one of 'at' (a time) and 'after' (a duration), found %s",
             at.data ? "both" : "neither");
-    if (at.data && !time_parse(at, out))
+    out->wall = at.data != NULL;
+    if (at.data && !time_parse(at, &out->due_at_ms))
         return scope_fail(call->scope, PAWL_INVALID_REQUEST,
                           "'at': expected a time like 2026-05-01T00:00:00Z, found '%.*s'",
                           STR_ARG(at));
@@ -23,7 +25,7 @@ static pawl_status read_due(const struct op_call *call, int64_t *out)
         return scope_fail(call->scope, PAWL_INVALID_REQUEST,
                           "'after': expected a duration like 30s, 5m or 7d, found '%.*s'",
                           STR_ARG(after));
-    *out = engine_now_ms(op_engine(call)) + after_ms;
+    out->due_at_ms = engine_now_ms(op_engine(call)) + after_ms;
     return PAWL_OK;
 }
 
@@ -66,7 +68,7 @@ pawl_status op_alarm_set(struct op_call *call, struct buf *out)
     struct keep_args args = { .what = CONTROL_ALARM, .key = call->key };
     char id[KEPT_ID_SIZE + 1];
     struct buf payload;
-    pawl_status status = read_due(call, &args.due_at_ms);
+    pawl_status status = read_due(call, &args);
 
     if (status == PAWL_OK)
         status = check_operation(call);
@@ -123,7 +125,8 @@ static pawl_status print_alarm(const struct op_call *call, const struct kept *al
     json_key(out, "alarm_id");
     json_str(out, alarm->id);
     json_key(out, "at");
-    json_time(out, alarm->due_at_ms);
+    json_time(out, alarm->wall ? alarm->due_at_ms
+                               : alarm->due_at_ms - engine_clock_offset_ms(op_engine(call)));
     json_key(out, "operation");
     json_str(out, operation ? operation->text : STR_NONE);
     json_key(out, "input");

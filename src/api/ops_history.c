@@ -106,6 +106,8 @@ void print_entry(str id, const struct entry *entry, bool with_id, struct buf *ou
     }
     json_key(out, "fired_at");
     json_time(out, entry->record->fired_at_ms);
+    json_key(out, "recorded_at");
+    json_time(out, entry->record->at_ms);
     print_optional(entry, out);
     json_key(out, "hash");
     json_text(out, hex);

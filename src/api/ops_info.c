@@ -39,8 +39,8 @@ static pawl_status print_overdue(const struct op_call *call, int64_t now_ms, str
     struct live_timer *timers;
     uint32_t count = 0;
     int64_t next_ms;
-    pawl_status status = store_due(engine_store(op_engine(call)), call->scope, now_ms, LIMIT_LIST,
-                                   &timers, &count, &next_ms);
+    pawl_status status = store_due(engine_store(op_engine(call)), call->scope, false, now_ms,
+                                   LIMIT_LIST, &timers, &count, &next_ms);
 
     print_number(out, "timers_overdue", count);
     json_key(out, "oldest_overdue");
@@ -100,12 +100,14 @@ pawl_status op_store_info(struct op_call *call, struct buf *out)
     print_number(out, "definitions", tip.last_definition);
     print_number(out, "wal_bytes", store_wal_bytes(engine_store(engine)));
     json_key(out, "now");
-    json_time(out, now_ms);
+    json_time(out, engine_wall_ms(engine));
     json_key(out, "last_record_at");
     if (tip.pos > 0)
         json_time(out, tip.at_ms);
     else
         json_null(out);
+    json_key(out, "clock_ahead_ms");
+    json_i64(out, engine_clock_offset_ms(engine));
     json_key(out, "test_clock");
     json_bool(out, engine_has_test_clock(engine));
     status = print_overdue(call, now_ms, out);

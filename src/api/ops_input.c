@@ -168,11 +168,18 @@ const char *ref_defect(const struct op_call *call, const char *name)
     return words(call, name, "is nothing but white space: leave it out, or say something");
 }
 
+str op_told(const struct op_call *call, const char *name)
+{
+    str text = op_ref(call, name);
+
+    return text.data && str_is_blank(text) ? STR_NONE : text;
+}
+
 const char *time_defect(const struct op_call *call, const char *name, bool *has, int64_t *out)
 {
     str text = op_ref(call, name);
 
-    *has = text.data != NULL;
+    *has = text.data && !str_is_blank(text);
     if (!*has || time_parse(text, out))
         return NULL;
     return words(call, name, "is not a time like 2026-05-01T00:00:00Z (RFC 3339)");

@@ -138,8 +138,6 @@ static const char *fire_defect(const struct op_call *call, struct fire_args *arg
     const char *defect = ref_defect(call, "actor_ref");
 
     if (!defect)
-        defect = ref_defect(call, "reason");
-    if (!defect)
         defect = time_defect(call, "fired_at", &args->has_fired_at, &args->fired_at_ms);
     return defect;
 }
@@ -162,7 +160,7 @@ void fire_read(const struct op_call *call, struct fire_args *out)
         .id = op_text(call, "instance_id"),
         .action = op_text(call, "action"),
         .actor = op_ref(call, "actor_ref"),
-        .reason = op_ref(call, "reason"),
+        .reason = op_told(call, "reason"),
         .payload = op_json(call, "payload"),
         .guard_satisfied = op_is_true(call, "guard_satisfied"),
         .key = call->key,
@@ -196,7 +194,7 @@ pawl_status op_instance_cancel_many(struct op_call *call, struct buf *out)
     const char *defect = ref_defect(call, "correlation_id");
     struct cancel_args args = { .correlation = op_ref(call, "correlation_id"),
                                 .actor = op_ref(call, "actor_ref"),
-                                .reason = op_ref(call, "reason") };
+                                .reason = op_told(call, "reason") };
     struct cancelled done;
     pawl_status status;
 
@@ -204,8 +202,6 @@ pawl_status op_instance_cancel_many(struct op_call *call, struct buf *out)
         defect = "correlation_id: expected the id of what belongs together, found nothing";
     if (!defect)
         defect = ref_defect(call, "actor_ref");
-    if (!defect)
-        defect = ref_defect(call, "reason");
     status = defect_status(call, defect);
     if (status == PAWL_OK)
         status = engine_cancel_many(op_engine(call), call->scope, &args, &done);
@@ -227,13 +223,11 @@ pawl_status op_instance_cancel(struct op_call *call, struct buf *out)
     struct fired fired;
     pawl_status status;
 
-    if (!defect)
-        defect = ref_defect(call, "reason");
     status =
         engine_fire(op_engine(call), call->scope,
                     &(struct fire_args){ .id = op_text(call, "instance_id"),
                                          .actor = op_ref(call, "actor_ref"),
-                                         .reason = op_ref(call, "reason"),
+                                         .reason = op_told(call, "reason"),
                                          .is_cancel = true,
                                          .late_status = defect ? PAWL_INVALID_REQUEST : PAWL_OK,
                                          .late_words = defect,

@@ -30,6 +30,7 @@ pawl_status query_limit(const struct op_call *call, uint32_t *out);
 /* ---- Values that are checked last: a sentence about the first defect, or NULL ---- */
 
 const char *ref_defect(const struct op_call *call, const char *name);
+str op_told(const struct op_call *call, const char *name); /* data NULL: nothing, or white space */
 const char *time_defect(const struct op_call *call, const char *name, bool *has, int64_t *out);
 
 /* A defect of a value, after what comes before it: OK if there is none. */

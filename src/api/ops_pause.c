@@ -7,12 +7,10 @@ static pawl_status run(struct op_call *call, bool resume, struct buf *out)
     enum instance_status held;
     pawl_status status;
 
-    if (!defect)
-        defect = ref_defect(call, "reason");
     status = engine_pause(op_engine(call), call->scope,
                           &(struct pause_args){ .id = op_text(call, "instance_id"),
                                                 .actor = op_ref(call, "actor_ref"),
-                                                .reason = op_ref(call, "reason"),
+                                                .reason = op_told(call, "reason"),
                                                 .resume = resume,
                                                 .late = defect,
                                                 .key = call->key },

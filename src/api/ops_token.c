@@ -46,7 +46,7 @@ static pawl_status read_token(struct op_call *call, int64_t *due_at_ms)
                           "that may name anybody");
     if (ref_defect(call, "actor"))
         return defect_status(call, ref_defect(call, "actor"));
-    *due_at_ms = engine_now_ms(op_engine(call)) + after_ms;
+    *due_at_ms = engine_wall_ms(op_engine(call)) + after_ms;
     return PAWL_OK;
 }
 

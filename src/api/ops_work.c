@@ -427,7 +427,7 @@ static pawl_status decide(struct op_call *call, enum event_kind kind)
 {
     struct event event = { .kind = kind,
                            .actor = op_ref(call, "actor_ref"),
-                           .reason = op_ref(call, "reason"),
+                           .reason = op_told(call, "reason"),
                            .payload = op_json(call, "payload"),
                            .late = ref_defect(call, "actor_ref") };
 

@@ -80,7 +80,7 @@ static void fire_args_of(struct scope *scope, const char *id, const pawl_fire_ar
                                                         : (int64_t)from->expected_sequence };
     status = check_ref(scope, "actor_ref", out->actor);
     if (!status)
-        status = check_ref(scope, "reason", reason);
+        status = check_utf8(scope, "reason", reason);
     if (!status)
         status =
             read_time(scope, "fired_at", from->fired_at, &out->has_fired_at, &out->fired_at_ms);
@@ -175,7 +175,7 @@ static void cancel_args_of(struct scope *scope, const char *id, const char *acto
                                .is_cancel = true };
     status = check_ref(scope, "actor_ref", out->actor);
     if (!status)
-        status = check_ref(scope, "reason", supplied(reason));
+        status = check_utf8(scope, "reason", supplied(reason));
     out->late_status = status;
     out->late_words = status ? arena_text(&scope->arena, str_of(scope->error.message)) : NULL;
 }

@@ -2,6 +2,7 @@
 #include "api/rebuild.h"
 #include "api/api.h"
 #include "base/limits.h"
+#include "engine/engine.h"
 #include "evidence/evidence.h"
 #include "flow/flow.h"
 
@@ -90,5 +91,23 @@ pawl_status rebuild_store(const char *url, const struct rebuild_options *options
     if (status != PAWL_OK)
         *error = scope.error;
     scope_fini(&scope);
+    return status;
+}
+
+pawl_status clock_accept(const char *url, int64_t *ahead_ms, pawl_error *error)
+{
+    struct scope scope;
+    pawl *p = NULL;
+    pawl_status status =
+        pawl_open(&p, url, &(pawl_options){ .own = true }, error);
+
+    if (status != PAWL_OK)
+        return status;
+    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    status = engine_accept_clock(p->engine, &scope, ahead_ms);
+    if (status != PAWL_OK)
+        *error = scope.error;
+    scope_fini(&scope);
+    pawl_close(p);
     return status;
 }

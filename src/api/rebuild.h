@@ -1,5 +1,5 @@
 /* rebuild.h - what `pawl doctor` does to a store that nobody owns: the rows that follow from its log
- * made anew, what FILE-head remembers of it replaced. */
+ * made anew, what FILE-head remembers of it replaced, a clock that was ahead set right. */
 #ifndef PAWL_API_REBUILD_H
 #define PAWL_API_REBUILD_H
 
@@ -22,5 +22,9 @@ pawl_status rebuild_store(const char *url, const struct rebuild_options *options
  * remembered, and `who` says so, stay in a line of its own there. Opened as above. Into `out`:
  * {accepted, position, what}: what was found; accepted is false where there was nothing to. */
 pawl_status accept_head(const char *url, str who, struct buf *out, pawl_error *error);
+
+/* Set the clock of the store at `url` to this machine's, as its owner. IN_USE. *ahead_ms: how far it
+ * was ahead. */
+pawl_status clock_accept(const char *url, int64_t *ahead_ms, pawl_error *error);
 
 #endif

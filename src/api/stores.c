@@ -10,7 +10,7 @@ int64_t stores_tick_ms(pawl *p)
 {
     struct env *env = engine_env(p->engine);
 
-    return env->tick_ms(env);
+    return env->boot_ms(env);
 }
 
 /* ---- The list; lock held ---- */

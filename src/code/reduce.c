@@ -57,6 +57,7 @@ static bool is_early(const struct work *work)
     for (uint32_t i = 0; i < work->memory->timer_count; i++)
         if (str_eq(work->memory->timers[i].name, work->event->name))
             return work->memory->timers[i].due_at_ms > work->event->at_ms &&
+                   work->memory->timers[i].due_at_ms != work->event->due_at_ms &&
                    !work->event->is_forced && !PLANTED(TIMER_TWICE);
     return false;
 }

@@ -166,24 +166,34 @@ static pawl_status fire_one(struct engine *engine, struct scope *scope, str id)
     return is_passing(status) ? status : end(engine, scope, id, status);
 }
 
-pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, int64_t now_ms)
+static pawl_status fire_due_by(struct engine *engine, struct scope *scope, bool wall,
+                               int64_t now_ms)
 {
     struct kept_row *rows;
     uint32_t count = 0, fired;
     pawl_status status = PAWL_OK;
 
-    if (!engine->options.alarm)
-        return PAWL_OK;
     do { /* what each is for is read when it is its turn: it may be large */
         status =
-            store_kept_list(engine->store, scope, CONTROL_ALARM, ALARMS_AT_ONCE, &rows, &count);
+            store_alarms(engine->store, scope, wall, ALARMS_AT_ONCE, &rows, &count);
         for (fired = 0; !status && fired < count && rows[fired].due_at_ms <= now_ms; fired++)
             status = fire_one(engine, scope, rows[fired].id);
     } while (!status && fired == ALARMS_AT_ONCE && !engine->stopping);
     return status;
 }
 
-pawl_status alarms_next(struct engine *engine, struct scope *scope, int64_t *out)
+pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, const struct moment *now)
+{
+    pawl_status status = PAWL_OK;
+
+    if (engine->options.alarm)
+        status = fire_due_by(engine, scope, false, now->at_ms);
+    if (engine->options.alarm && !status)
+        status = fire_due_by(engine, scope, true, now->wall_ms);
+    return status;
+}
+
+pawl_status alarms_next(struct engine *engine, struct scope *scope, bool wall, int64_t *out)
 {
     struct kept_row *rows;
     uint32_t count = 0;
@@ -191,7 +201,7 @@ pawl_status alarms_next(struct engine *engine, struct scope *scope, int64_t *out
 
     *out = INT64_MAX;
     if (engine->options.alarm)
-        status = store_kept_list(engine->store, scope, CONTROL_ALARM, 1, &rows, &count);
+        status = store_alarms(engine->store, scope, wall, 1, &rows, &count);
     if (!status && count)
         *out = rows[0].due_at_ms;
     return status;

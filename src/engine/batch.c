@@ -40,6 +40,7 @@ void batch_clear(struct batch *batch)
     batch->head_count = 0;
     batch->flushed = 0;
     batch->reduce_count = 0;
+    batch->shift_ms = 0;
     if (batch->key_count)
         memset(batch->key_slots, 0, sizeof *batch->key_slots * batch->key_slot_count);
     batch->key_count = batch->kept_count = 0;

@@ -138,7 +138,7 @@ void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *cl
     memcpy(lease.hash, claim->lease, sizeof lease.hash);
     lease_add(engine, &lease);
     claim->instance = instance;
-    claim->expires_at_ms = clock_at(engine) + claim->lease_ms;
+    claim->expires_at_ms = clock_read(engine).wall_ms + claim->lease_ms;
     claim->job = job; /* its call lives in it */
     engine_changed(engine);
 }

@@ -151,7 +151,7 @@ static struct commit commit_of(const struct engine *engine)
         .reduces = batch->reduces,
         .reduce_count = batch->reduce_count,
         .flushed = batch->flushed,
-        .test_now_ms = engine->options.test_clock ? engine->test_now_ms : 0,
+        .shift_ms = batch->shift_ms,
     };
 }
 
@@ -199,7 +199,11 @@ bool commit_accept(struct engine *engine)
             kept = kept && cached && heads_mark_dirty(&engine->heads, cached);
     }
     engine->heads.is_whole = engine->heads.is_whole && kept;
-    engine->clock_moved = false;
+    for (uint32_t i = 0; i < batch->kept_count; i++)
+        tip_note_kept(tip, &batch->kept[i]);
+    if (batch->shift_ms)
+        clock_shifted(engine);
+    clock_kept(engine);
     timers_note(engine, batch);
     family_note(engine, batch);
     return kept;

@@ -69,7 +69,7 @@ static pawl_status check_values(struct engine *engine, struct scope *scope,
         status = ref_check(scope, "correlation_id", args->correlation);
     if (status)
         return status;
-    if (!args->has_instantiated_at || args->instantiated_at_ms <= engine_now_ms(engine))
+    if (!args->has_instantiated_at || args->instantiated_at_ms <= engine_wall_ms(engine))
         return PAWL_OK;
     time_print(args->instantiated_at_ms, text);
     return scope_fail(scope, PAWL_INVALID_REQUEST, "instantiated_at: %s lies in the future", text);
@@ -383,8 +383,9 @@ pawl_status create_record(struct engine *engine, struct scope *scope, struct cre
                                 .correlation = args->correlation,
                                 .labels = args->labels,
                                 .parent = create->parent,
-                                .instantiated_at_ms =
-                                    args->has_instantiated_at ? args->instantiated_at_ms : at_ms,
+                                .instantiated_at_ms = args->has_instantiated_at
+                                                          ? args->instantiated_at_ms
+                                                          : engine->now.wall_ms,
                                 .test = args->test };
     struct creation_values values;
     struct head *head;
@@ -415,7 +416,7 @@ pawl_status create_record(struct engine *engine, struct scope *scope, struct cre
     if (!create->parent)
         family_number(engine, create->births, row.number, row.random);
     status = decision_record(engine, scope, head, create->definition, decision,
-                             create->decided_at_ms, at_ms, at_ms, NULL);
+                             create->decided_at_ms, at_ms, engine->now.wall_ms, NULL);
     create->out->state = arena_str(&scope->arena, create->definition->states[head->state].name);
     return status;
 }

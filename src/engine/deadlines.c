@@ -72,6 +72,7 @@ static pawl_status take(struct engine *engine, struct scope *scope, const struct
     *fire = (struct batch_fire){ .args = { .id = arena_str(&scope->arena, str_of(id)),
                                            .action = timer->name,
                                            .actor = STR("pawl/timer"),
+                                           .due_at_ms = timer->due_at_ms - timer->shift_ms,
                                            .is_timer = true } };
     *taken = true;
     return fire->args.id.data ? PAWL_OK : scope_no_memory(scope);

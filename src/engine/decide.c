@@ -9,7 +9,7 @@
 static void count_from(const struct draft *draft, int64_t decided_at_ms, int64_t at_ms)
 {
     for (uint32_t i = 0; i < draft->effects.count && at_ms > decided_at_ms; i++)
-        if (draft->effects.items[i].kind == EFFECT_ARM)
+        if (draft->effects.items[i].kind == EFFECT_ARM && !draft->effects.items[i].wall)
             draft->effects.items[i].due_at_ms += at_ms - decided_at_ms;
 }
 
@@ -73,12 +73,15 @@ static pawl_status decision_key(struct engine *engine, struct request *request, 
 static pawl_status decision_one(struct engine *engine, struct request *request, int64_t at_ms)
 {
     struct decision_request *decide = request->decide;
+    int64_t fired_at_ms = decide->fired_at_ms;
     struct head *head;
     pawl_status status =
         batch_reserve(engine, request->scope, decide->decision->count, live_room(decide->decision));
 
     if (!status)
         status = batch_head(engine, request->scope, decide->instance, &head);
+    if (!status && !fired_at_ms)
+        status = clock_fired_at(engine, request->scope, decide->instance, &fired_at_ms);
     if (status)
         return status;
     if (head->seq != decide->expected_seq && !PLANTED(STALE_DECISION)) {
@@ -97,8 +100,7 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
     head->flags |= HEAD_NOW;
     family_number(engine, decide->births, head->instance, head->random);
     status = decision_record(engine, request->scope, head, decide->definition, decide->decision,
-                             decide->decided_at_ms, at_ms,
-                             decide->fired_at_ms ? decide->fired_at_ms : at_ms, decide->key);
+                             decide->decided_at_ms, at_ms, fired_at_ms, decide->key);
     if (status)
         return status;
     if (decide->snapshot.data)

@@ -73,6 +73,7 @@ static pawl_status take_turn(struct engine *engine)
     if (status)
         return status;
     engine_set_tip(engine, &tip);
+    clock_follow_tip(engine);
     pthread_mutex_lock(&engine->lock);
     heads_clear(&engine->heads);
     pthread_mutex_unlock(&engine->lock);
@@ -97,9 +98,6 @@ static void decide_one(struct engine *engine, struct request *request, int64_t a
         break;
     case REQUEST_DECISION:
         drain_decision(engine, request, at_ms);
-        break;
-    case REQUEST_CLOCK:
-        request->accepted = true;
         break;
     case REQUEST_CONTROL:
         request->status = request->control(engine, request, at_ms);
@@ -179,7 +177,8 @@ static void process(struct engine *engine, struct request *list, uint32_t sweep)
 
     if (!status)
         status = take_turn(engine);
-    at_ms = clock_at(engine);
+    engine->now = clock_read(engine);
+    at_ms = engine->now.at_ms;
     for (struct request *r = list; r && status; r = r->next)
         fail_request(engine, r, status);
     if (status)
@@ -189,7 +188,9 @@ static void process(struct engine *engine, struct request *list, uint32_t sweep)
     for (struct request *r = list; r; r = r->next)
         decide_request(engine, r, at_ms);
     slice = sweep ? sweep : commit_slice(engine);
-    if (!engine->batch.record_count && !engine->clock_moved && !slice && !engine->batch_status) {
+    if (engine->batch.record_count && !engine->batch_status && !engine->batch.shift_ms)
+        engine->batch_status = clock_note(engine, &engine->now);
+    if (!engine->batch.record_count && !slice && !engine->batch_status) {
         end_without_commit(engine);
         return;
     }

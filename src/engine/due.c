@@ -6,12 +6,6 @@
 
 #define BROKEN_REST_MS 60000 /* a store that failed is tried again so much later */
 
-/* The clock in which due times are told here. */
-static int64_t base_ms(struct engine *engine)
-{
-    return engine->options.test_clock ? engine->test_now_ms : engine->env->now_ms(engine->env);
-}
-
 static bool has_work(const struct engine *engine)
 {
     return engine->first || engine->runnable || engine->jobs || steps_can_start(engine) ||
@@ -30,18 +24,19 @@ static int64_t flush_in_ms(struct engine *engine)
     return engine->commit_failed ? RETRY_STORE_MS : 0;
 }
 
+/* By the store's clock; without what is due later by the wall clock. */
 static int64_t timers_at(struct engine *engine)
 {
     int64_t wait_ms = engine->stuck_until_ms - engine->env->tick_ms(engine->env);
     int64_t left_ms = leases_left_ms(engine);
+    struct moment now = clock_read(engine);
 
     if (engine->stuck_timers && wait_ms > 0 && timers_next_due(engine) != INT64_MAX)
-        return base_ms(engine) + wait_ms;
-    if (left_ms == 0 || engine->next_due_ms <= clock_at(engine))
+        return now.at_ms + wait_ms;
+    if (left_ms == 0 || engine->next_due_ms <= now.at_ms || engine->next_wall_ms <= now.wall_ms)
         return BELL_NOW;
-    return left_ms != INT64_MAX && base_ms(engine) + left_ms < engine->next_due_ms
-               ? base_ms(engine) + left_ms
-               : engine->next_due_ms;
+    return left_ms != INT64_MAX && now.at_ms + left_ms < engine->next_due_ms ? now.at_ms + left_ms
+                                                                            : engine->next_due_ms;
 }
 
 /* When something is tried again that met a failing store. */
@@ -55,18 +50,19 @@ static int64_t retry_at(struct engine *engine)
         at_ms = engine->ready_look_ms;
     if (at_ms == INT64_MAX)
         return BELL_NEVER;
-    return at_ms > tick_ms ? base_ms(engine) + at_ms - tick_ms : BELL_NOW;
+    return at_ms > tick_ms ? clock_at(engine) + at_ms - tick_ms : BELL_NOW;
 }
 
-/* When there is something to do: BELL_NOW, BELL_NEVER, or a time. Lock held. */
+/* When there is something to do: BELL_NOW, BELL_NEVER, or a time by the store's clock; beside what
+ * is due later by the wall clock. Lock held. */
 static int64_t due_at(struct engine *engine)
 {
     int64_t at_ms = timers_at(engine), flush_ms = flush_in_ms(engine), again_ms = retry_at(engine);
 
     if (has_work(engine) || flush_ms == 0)
         return BELL_NOW;
-    if (flush_ms > 0 && base_ms(engine) + flush_ms < at_ms)
-        at_ms = base_ms(engine) + flush_ms;
+    if (flush_ms > 0 && clock_at(engine) + flush_ms < at_ms)
+        at_ms = clock_at(engine) + flush_ms;
     return again_ms < at_ms ? again_ms : at_ms;
 }
 
@@ -93,7 +89,8 @@ static void look_after_work(struct engine *engine)
     bool waits;
 
     pthread_mutex_lock(&engine->lock);
-    waits = engine->next_due_ms != INT64_MAX && !engine->thread_count;
+    waits = (engine->next_due_ms != INT64_MAX || engine->next_wall_ms != INT64_MAX) &&
+            !engine->thread_count;
     pthread_mutex_unlock(&engine->lock);
     if (waits)
         look_ahead(engine);
@@ -101,14 +98,19 @@ static void look_after_work(struct engine *engine)
 
 int64_t engine_next_due_ms(struct engine *engine)
 {
-    int64_t at_ms, left_ms;
+    int64_t at_ms, left_ms, wall_ms;
+    struct moment now;
 
     look_again_attached(engine);
     pthread_mutex_lock(&engine->lock);
     at_ms = due_at(engine);
-    left_ms = at_ms == BELL_NEVER ? -1 : at_ms == BELL_NOW ? 0 : at_ms - base_ms(engine);
+    now = clock_read(engine);
+    left_ms = at_ms == BELL_NEVER ? INT64_MAX : at_ms == BELL_NOW ? 0 : at_ms - now.at_ms;
+    wall_ms = engine->next_wall_ms;
     pthread_mutex_unlock(&engine->lock);
-    return left_ms < -1 ? 0 : left_ms;
+    if (wall_ms != INT64_MAX && wall_ms - now.wall_ms < left_ms)
+        left_ms = wall_ms - now.wall_ms;
+    return left_ms == INT64_MAX ? -1 : left_ms < 0 ? 0 : left_ms;
 }
 
 /* What is known of the future is in the store, and nothing is under way or held in memory alone. A
@@ -154,6 +156,8 @@ pawl_status engine_run_due(struct engine *engine, struct scope *scope)
     bool due;
 
     engine_mend(engine);
+    if (engine->options.own && clock_has_news(engine))
+        clock_keep(engine, scope); /* if it cannot be recorded now, later */
     look_again_attached(engine);
     do {
         if (is_time_to_look(engine))
@@ -178,20 +182,35 @@ pawl_status engine_run_due(struct engine *engine, struct scope *scope)
 
 /* ---- the bell ---- */
 
+/* A time of the store's clock by the boot clock. */
+static int64_t by_boot(struct engine *engine, int64_t at_ms)
+{
+    int64_t left_ms;
+
+    if (at_ms == BELL_NOW || at_ms == BELL_NEVER)
+        return at_ms;
+    left_ms = at_ms - clock_at(engine);
+    return left_ms > DUE_NEVER_MS ? BELL_NEVER : engine->env->boot_ms(engine->env) + left_ms;
+}
+
 /* With threads of the engine's own there is nothing for the host to do. A clock that tests move
  * does what is due as it moves: later is never. */
 void engine_ring(struct engine *engine)
 {
-    int64_t at_ms;
+    int64_t at_ms, boot_ms, wall_ms = engine->next_wall_ms;
 
-    if (engine->bell < 0)
+    if (engine->bell.fd < 0)
         return;
     at_ms = engine->thread_count ? BELL_NEVER : due_at(engine);
     if (engine->options.test_clock && at_ms != BELL_NOW)
         at_ms = BELL_NEVER;
-    if (at_ms != engine->bell_at_ms || engine->bell_may_ring)
-        env_bell_set(engine->env, engine->bell, at_ms);
-    engine->bell_at_ms = at_ms;
+    if (engine->options.test_clock || engine->thread_count)
+        wall_ms = BELL_NEVER;
+    boot_ms = by_boot(engine, at_ms);
+    if (boot_ms != engine->bell_boot_ms || wall_ms != engine->bell_wall_ms || engine->bell_may_ring)
+        env_bell_set(engine->env, &engine->bell, boot_ms, wall_ms);
+    engine->bell_boot_ms = boot_ms;
+    engine->bell_wall_ms = wall_ms;
     engine->bell_may_ring = false;
 }
 
@@ -200,12 +219,11 @@ int engine_bell(struct engine *engine)
     int bell;
 
     pthread_mutex_lock(&engine->lock);
-    if (engine->bell < 0) {
-        engine->bell = env_bell_new();
-        engine->bell_at_ms = BELL_NEVER;
+    if (engine->bell.fd < 0 && env_bell_new(&engine->bell)) {
+        engine->bell_boot_ms = engine->bell_wall_ms = BELL_NEVER;
         engine_ring(engine);
     }
-    bell = engine->bell;
+    bell = engine->bell.fd;
     pthread_mutex_unlock(&engine->lock);
     return bell;
 }

@@ -74,8 +74,9 @@ static bool init_parts(struct engine *engine)
     batch_init(&engine->batch, engine->heap);
     map_init(&engine->actor_map, engine->heap);
     arena_init(&engine->code_arena, engine->heap, LIMIT_SCOPE);
-    engine->next_due_ms = engine->next_lease_ms = INT64_MAX;
-    engine->bell = -1;
+    pthread_mutex_init(&engine->clock.lock, NULL);
+    engine->next_due_ms = engine->next_wall_ms = engine->next_lease_ms = INT64_MAX;
+    engine->bell = (struct env_bell){ -1, -1, -1 };
     engine->health = health_new(engine->heap);
     engine->sha = sha_new(engine->heap);
     engine->lease_sha = sha_new(engine->heap);
@@ -113,8 +114,9 @@ static void free_parts(struct engine *engine)
     pthread_cond_destroy(&engine->tools);
     pthread_cond_destroy(&engine->changed);
     pthread_mutex_destroy(&engine->definitions_lock);
+    pthread_mutex_destroy(&engine->clock.lock);
     pthread_mutex_destroy(&engine->lock);
-    env_bell_free(engine->bell);
+    env_bell_free(&engine->bell);
     heap_free(engine->heap, engine, sizeof *engine);
 }
 
@@ -162,32 +164,17 @@ static void stop_threads(struct engine *engine)
               sizeof *engine->threads * (engine->options.workers + 2));
 }
 
-/* The store's clock never goes back: where this machine's is behind, time stands still until that
- * has caught up, and somebody should know why no timer fires. */
-static void warn_of_clock(struct engine *engine)
-{
-    int64_t ahead_ms = engine->tip.at_ms - engine->env->now_ms(engine->env);
-    char text[120];
-
-    if (engine->options.test_clock || ahead_ms < CLOCK_BEHIND_MS)
-        return;
-    snprintf(text, sizeof text,
-             "the store's clock is %lld s ahead of this machine's; timers wait by as much",
-             (long long)(ahead_ms / 1000));
-    engine_log(engine, PAWL_LOG_WARN, "clock.behind", text);
-}
-
 static pawl_status begin_work(struct engine *engine, struct scope *scope)
 {
     pawl_status status;
 
-    if (engine->options.test_clock && !engine->test_now_ms)
-        engine->test_now_ms = engine->env->now_ms(engine->env);
     status = recover(engine, scope);
     if (!status)
         engine_ask_witness(engine, scope);
-    if (!status)
-        warn_of_clock(engine);
+    if (!status) {
+        clock_start(engine);
+        clock_realign(engine, scope);
+    }
     if (!status && engine->options.own)
         status = recover_steps(engine, scope);
     if (!status && engine->options.own && engine->options.workers && !start_threads(engine))

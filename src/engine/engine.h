@@ -64,7 +64,12 @@ pawl_status engine_open(const char *url, const struct engine_options *options, s
                         struct engine **out);
 void engine_close(struct engine *engine);
 
-int64_t engine_now_ms(struct engine *engine); /* the store's clock */
+int64_t engine_now_ms(struct engine *engine);  /* the store's clock */
+int64_t engine_wall_ms(struct engine *engine); /* the wall clock; with a test clock that one */
+/* How far the store's clock is ahead of the wall clock, which has jumped; 0: not at all. */
+int64_t engine_clock_offset_ms(struct engine *engine);
+/* Set the store's clock to the wall clock, with what is due by it. By an owner. */
+pawl_status engine_accept_clock(struct engine *engine, struct scope *scope, int64_t *ahead_ms);
 struct toolbox *engine_toolbox(struct engine *engine);
 void engine_tools_changed(struct engine *engine); /* steps that no tool served may be served now */
 const struct heap *engine_heap(struct engine *engine);
@@ -193,6 +198,7 @@ struct fire_args {
     bool guard_satisfied;
     bool has_fired_at;
     int64_t fired_at_ms;
+    int64_t due_at_ms; /* a timer: as it was armed for; 0: not said */
     bool has_expected;
     int64_t expected_sequence; /* one that no entry can have conflicts as well */
     bool is_cancel;            /* not an action by name but the declared way to cancel */
@@ -302,13 +308,15 @@ void engine_key_leave(struct engine *engine, struct key_turn *turn);
 struct kept {
     str id;
     int64_t due_at_ms, at_ms; /* at_ms: when it began */
+    bool wall;                /* ALARM: due by the wall clock */
     str body, payload;        /* JSON */
     bool is_firing;           /* an alarm over many that has begun and not ended */
     bool has_begun;           /* ... here: engine_alarm_begin() */
 };
 struct keep_args {
     int32_t what;      /* CONTROL_TOKEN or CONTROL_ALARM */
-    int64_t due_at_ms; /* 0: never */
+    int64_t due_at_ms; /* 0: never; a token's by the wall clock */
+    bool wall;         /* ALARM: due by the wall clock, not by the store's */
     str payload;       /* a value: may be erased one day */
     str more;          /* JSON, in the record itself */
     str id, over;      /* to end this one, and how; data NULL: begin one */

@@ -195,7 +195,7 @@ void live_from_draft(struct engine *engine, struct head *head, const struct defi
                      const struct draft *draft, bool ends);
 pawl_status fire_check_late(struct engine *engine, struct scope *scope,
                             const struct fire_args *args, uint64_t instance, uint32_t seq,
-                            int64_t at_ms);
+                            struct moment now);
 void fired_tell(const struct head *head, const struct definition *definition, struct fired *out);
 uint32_t live_room(const struct decision *decision);
 
@@ -241,8 +241,9 @@ pawl_status bounds_event(const struct engine *engine, struct actor *actor,
 pawl_status bounds_decision(const struct engine *engine, struct actor *actor, struct scope *scope);
 
 /* alarms.c */
-pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, int64_t now_ms);
-pawl_status alarms_next(struct engine *engine, struct scope *scope, int64_t *out);
+pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, const struct moment *now);
+pawl_status alarms_next(struct engine *engine, struct scope *scope, bool wall,
+                        int64_t *out); /* by one of the clocks */
 /* In the drain. Before a request that an alarm makes: is the alarm in force? Once it is accepted:
  * the alarm has fired. */
 bool alarm_permits(struct engine *engine, struct request *request);
@@ -403,6 +404,27 @@ void deadlines_arm(struct engine *engine, const struct head *head,
 pawl_status deadlines_fire(struct engine *engine, struct scope *scope, struct live_timer *due,
                            uint32_t *count, uint32_t *refused);
 
+/* clock.c: reading it wants the lock, or the drain. */
+struct moment clock_read(struct engine *engine);
+struct moment clock_now(struct engine *engine); /* without the lock */
+int64_t clock_at(struct engine *engine); /* what a record made now is stamped with */
+/* Is it a time at which this may be fired? By a caller, with the lock or by the drain. */
+pawl_status clock_check_fired(struct engine *engine, struct scope *scope,
+                              const struct fire_args *args, uint64_t instance,
+                              struct moment now);
+/* When something that nobody gave a time for is fired in the commit in the making. */
+pawl_status clock_fired_at(struct engine *engine, struct scope *scope, uint64_t instance,
+                           int64_t *out);
+void clock_start(struct engine *engine); /* at opening, when the tip is known */
+void clock_realign(struct engine *engine, struct scope *scope); /* then, by an owner */
+void clock_follow_tip(struct engine *engine);                   /* the drain's: others have written */
+bool clock_has_news(struct engine *engine);                     /* lock or drain */
+pawl_status clock_note(struct engine *engine, const struct moment *now); /* the drain's */
+pawl_status clock_keep(struct engine *engine, struct scope *scope);
+pawl_status clock_keep_test(struct engine *engine, struct scope *scope);
+void clock_shifted(struct engine *engine); /* lock held, by the drain, as the next */
+void clock_kept(struct engine *engine);
+
 /* timers.c */
 pawl_status timers_fire_due(struct engine *engine, struct scope *scope);
 pawl_status timers_look_ahead(struct engine *engine, struct scope *scope); /* as the store knows */
@@ -467,7 +489,6 @@ pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, st
 pawl_status ref_check(struct scope *scope, const char *what, str ref); /* at most LIMIT_ACTION */
 pawl_status id_check(struct scope *scope, str id, uint64_t *number, uint8_t random[ID_RANDOM_SIZE]);
 
-int64_t clock_at(struct engine *engine); /* what a record made now is stamped with; lock or drain */
 void engine_log(struct engine *engine, pawl_log_level level, const char *event, const char *text);
 
 #endif

@@ -25,7 +25,6 @@ enum request_kind {
     REQUEST_CREATE,
     REQUEST_DEFINE,
     REQUEST_DECISION,
-    REQUEST_CLOCK,
     REQUEST_CONTROL
 };
 
@@ -117,6 +116,19 @@ struct batch {
     uint64_t flushed;
     struct reduce *reduces; /* of the one request that it holds then */
     size_t reduce_count;
+    int64_t shift_ms; /* the store's clock is set right (clock.c) */
+};
+
+/* The store's clock (clock.c). */
+struct clock {
+    pthread_mutex_t lock; /* for a reading; nothing else is locked meanwhile */
+    int64_t at_ms;        /* as it was told last */
+    int64_t offset_ms;    /* from the wall clock */
+    int64_t base_ms;      /* from the boot clock */
+    uint64_t seen_pos;    /* of the last clock record that is known here */
+};
+struct moment {
+    int64_t at_ms, wall_ms; /* by the store's clock; by the wall clock */
 };
 
 /* An actor_ref or subject_ref that the store already knows (intern.c). */
@@ -142,7 +154,7 @@ struct intern_table {
 #define SNAPSHOT_BYTES   4096u  /* history since the last snapshot before the next is worth it */
 #define FLUSH_AFTER_MS   10     /* quiet time before rows that lag are put right */
 #define TOOL_GRACE_MS    1000   /* a program is ended this long after its step has timed out */
-#define CLOCK_BEHIND_MS  60000  /* a wall clock this far behind the store's is worth a warning */
+#define CLOCK_JUMP_MS    1000   /* a wall clock that differs from the boot clock by more has jumped */
 #define POISON_AT        2u     /* an event that cannot be decided so often holds its instance */
 #define RETRY_STORE_MS   1000   /* an event that met a failing store is tried again after this */
 #define LEASE_DEFAULT_MS 120000 /* B33 */
@@ -278,7 +290,9 @@ struct engine {
     _Atomic uint32_t generation; /* grows when what actors remember may be wrong */
     struct store_tip tip;
     int64_t test_now_ms;
-    bool clock_moved; /* the test clock has to be kept with the next commit */
+    struct clock clock;
+    struct moment now; /* of the commit in the making; the drain's */
+    int64_t clock_retry_ms; /* by the tick: a jump could not be recorded, try again then */
 
     struct mail *spare_mails; /* freed, with the first block of their scope, to be used again */
     uint32_t spare_count;
@@ -325,14 +339,15 @@ struct engine {
     uint32_t brisk_jobs;           /* that took no time, in a row */
     _Atomic bool ready_lost;       /* a ready step could not be remembered: look for it, */
     int64_t ready_look_ms;         /* by the tick, not before this */
-    int64_t next_due_ms;           /* as far as known; INT64_MAX: none */
+    int64_t next_due_ms;           /* as far as known, by the store's clock; INT64_MAX: none */
+    int64_t next_wall_ms;          /* likewise by the wall clock */
     int64_t firing_since_ms;       /* of the alarms over many that are fired here; 0: none is */
     uint32_t firing_count;
     bool timers_busy;              /* somebody is firing what is due */
     _Atomic uint32_t stuck_timers; /* due, but not to be fired now */
     int64_t stuck_until_ms;
-    int bell;           /* -1: nobody has asked for it */
-    int64_t bell_at_ms; /* what it is set to */
+    struct env_bell bell; /* fd -1: nobody has asked for it */
+    int64_t bell_boot_ms, bell_wall_ms; /* what it is set to */
     bool bell_may_ring; /* it may have rung since: it has to be set again to fall silent */
 
     uint32_t queued; /* requests that wait for the drain */

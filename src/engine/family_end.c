@@ -37,7 +37,6 @@ static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint
 {
     struct event event = { .kind = EVENT_CANCEL,
                            .at_ms = at_ms,
-                           .fired_at_ms = at_ms,
                            .actor = STR("pawl/parent"),
                            .reason = STR("What had started it came to its end") };
     const struct transition *transition;
@@ -45,12 +44,15 @@ static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint
     struct standing standing;
     struct definition_slot *slot;
     struct head *head;
+    int64_t fired_at_ms;
     str operation = STR_NONE;
     bool is_barred = false;
     pawl_status status = batch_reserve(engine, scope, 1, 2);
 
     if (!status)
         status = batch_head(engine, scope, child, &head);
+    if (!status)
+        status = clock_fired_at(engine, scope, child, &fired_at_ms);
     if (!status)
         status = definitions_of(engine, scope, head, &slot);
     if (status)
@@ -70,8 +72,8 @@ static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint
         return status;
     head = batch_find(&engine->batch, child);
     head->flags |= HEAD_NOW;
-    status = decision_record(engine, scope, head, slot->definition, &decision, at_ms, at_ms, at_ms,
-                             NULL);
+    status = decision_record(engine, scope, head, slot->definition, &decision, at_ms, at_ms,
+                             fired_at_ms, NULL);
     if (!status && operation.data)
         status = kept_start(engine, scope, operation, at_ms);
     if (status)

@@ -2,7 +2,6 @@
  *
  * Priority: malformed id or action, not-known, terminal, invalid-transition, reason-required,
  * guard-not-satisfied, paused, conflict, then attribution and time, then storage (D18). */
-#include "base/time.h"
 #include "engine/engine_int.h"
 #include <stdio.h>
 
@@ -39,10 +38,8 @@ pawl_status ref_check(struct scope *scope, const char *what, str ref)
 /* The values of attribution and time come last. */
 pawl_status fire_check_late(struct engine *engine, struct scope *scope,
                             const struct fire_args *args, uint64_t instance, uint32_t seq,
-                            int64_t at_ms)
+                            struct moment now)
 {
-    struct instance_row row;
-    char text[TIME_TEXT_SIZE];
     pawl_status status;
 
     if (args->has_expected && args->expected_sequence != (int64_t)seq + 1 &&
@@ -53,20 +50,7 @@ pawl_status fire_check_late(struct engine *engine, struct scope *scope,
     if (args->late_status)
         return scope_fail(scope, args->late_status, "%s", args->late_words);
     status = ref_check(scope, "actor_ref", args->actor);
-    if (status)
-        return status;
-    if (!args->has_fired_at)
-        return PAWL_OK;
-    time_print(args->fired_at_ms, text);
-    if (args->fired_at_ms > at_ms)
-        return scope_fail(scope, PAWL_INVALID_REQUEST, "fired_at: %s lies in the future", text);
-    status = store_instance(engine->store, scope, instance, &row);
-    if (status == PAWL_NOT_KNOWN) /* created in this very batch: nothing earlier was committed */
-        return PAWL_OK;
-    if (!status && args->fired_at_ms < row.instantiated_at_ms && !PLANTED(FIRED_TOO_EARLY))
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "fired_at: %s is before the instance was created", text);
-    return status;
+    return status ? status : clock_check_fired(engine, scope, args, instance, now);
 }
 
 /* "ID-SEQ", without the cost of snprintf(): every fire tells it. */
@@ -100,7 +84,7 @@ static struct event event_of(const struct fire_args *args, int64_t at_ms)
                                  : EVENT_FIRE,
         .is_forced = args->is_forced,
         .at_ms = at_ms,
-        .fired_at_ms = args->has_fired_at ? args->fired_at_ms : at_ms,
+        .due_at_ms = args->due_at_ms,
         .name = args->action,
         .payload = args->payload,
         .actor = args->actor,
@@ -114,19 +98,22 @@ static struct event event_of(const struct fire_args *args, int64_t at_ms)
  * put it elsewhere. */
 static pawl_status enter(struct engine *engine, struct scope *scope, struct head **head,
                          const struct definition *definition, const struct decision *decision,
-                         const struct event *event, const uint8_t *key)
+                         const struct event *event, const struct fire_args *args)
 {
     bool has_rows = definition->deadline_count > 0 || ((*head)->flags & HEAD_PAUSED);
     uint64_t number = (*head)->instance;
+    int64_t fired_at_ms = args->fired_at_ms;
     pawl_status status = PAWL_OK;
 
-    if (has_rows) {
+    if (!args->has_fired_at)
+        status = clock_fired_at(engine, scope, number, &fired_at_ms);
+    if (!status && has_rows) {
         status = batch_reserve(engine, scope, 1, live_room(decision));
         *head = batch_find(&engine->batch, number);
     }
     if (!status)
         status = batch_entry(engine, scope, *head, definition, &decision->drafts[0], event->at_ms,
-                             event->fired_at_ms, key);
+                             fired_at_ms, args->key);
     if (!status && has_rows)
         live_from_draft(engine, *head, definition, &decision->drafts[0], false);
     return status;
@@ -136,7 +123,7 @@ static pawl_status enter(struct engine *engine, struct scope *scope, struct head
 static pawl_status enter_and_start(struct engine *engine, struct scope *scope, struct head **head,
                                    const struct definition *definition,
                                    const struct decision *decision, const struct event *event,
-                                   const uint8_t *key)
+                                   const struct fire_args *args)
 {
     const struct transition *transition = &definition->transitions[decision->drafts[0].transition];
     uint64_t number = (*head)->instance;
@@ -144,12 +131,12 @@ static pawl_status enter_and_start(struct engine *engine, struct scope *scope, s
     pawl_status status;
 
     if (!transition->starts.data)
-        return enter(engine, scope, head, definition, decision, event, key);
+        return enter(engine, scope, head, definition, decision, event, args);
     status = start_prepare(engine, scope, *head, definition, transition, event, &operation);
     if (status)
         return status;
     *head = batch_find(&engine->batch, number);
-    status = enter(engine, scope, head, definition, decision, event, key);
+    status = enter(engine, scope, head, definition, decision, event, args);
     if (status)
         return status;
     status = kept_start(engine, scope, operation, event->at_ms);
@@ -205,10 +192,10 @@ static pawl_status fire_new(struct engine *engine, struct request *request, stru
     }
     status = decide_fire(engine, scope, head, slot->definition, &event, &decision);
     if (!status)
-        status = fire_check_late(engine, scope, &fire->args, head->instance, head->seq, at_ms);
+        status = fire_check_late(engine, scope, &fire->args, head->instance, head->seq, engine->now);
     if (!status)
         status = enter_and_start(engine, scope, &head, slot->definition, &decision, &event,
-                                 fire->args.key);
+                                 &fire->args);
     if (status && PLANTED(REFUSED_COUNTS))
         head->seq++;
     if (status)

@@ -29,7 +29,8 @@ enum health_level {
     X(DISK_FULL, "disk-full", HEALTH_FAILING)         /* the same */                               \
     X(STORAGE_GONE, "storage-gone", HEALTH_FAILING)   /* for ever */                               \
     X(LINKED, "second-name", HEALTH_DEGRADED)         /* until the next commit finds one name */   \
-    X(WENT_BACK, "went-back", HEALTH_DEGRADED)        /* until it is opened anew */
+    X(WENT_BACK, "went-back", HEALTH_DEGRADED)        /* until it is opened anew */                \
+    X(CLOCK_JUMPED, "clock-jumped", HEALTH_DEGRADED)  /* until the two clocks are one again */
 
 enum health_condition {
 #define X(name, text, level) HEALTH_##name,

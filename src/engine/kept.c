@@ -12,7 +12,8 @@ static pawl_status load(struct engine *engine, struct scope *scope, const struct
     *out = (struct kept){ .id = row->id,
                           .due_at_ms = row->due_at_ms,
                           .at_ms = record.at_ms,
-                          .is_firing = row->firing_ms != 0 };
+                          .is_firing = row->firing_ms != 0,
+                          .wall = row->wall };
     if (!status && record.what != row->what)
         status = PAWL_NOT_KNOWN;
     if (!status) {
@@ -87,6 +88,7 @@ static pawl_status add(struct engine *engine, struct scope *scope, const struct 
         .row = { .what = args->what,
                  .id = id,
                  .due_at_ms = args->due_at_ms,
+                 .wall = args->wall,
                  .pos = batch->records[batch->record_count - 1].pos },
         .is_put = !args->over.data,
     };
@@ -109,6 +111,10 @@ static str print_body(struct engine *engine, struct scope *scope, const struct k
     } else {
         json_key(&body, "due");
         json_i64(&body, args->due_at_ms);
+    }
+    if (args->wall) {
+        json_key(&body, "wall");
+        json_bool(&body, true);
     }
     if (args->more.data) {
         json_key(&body, "more");

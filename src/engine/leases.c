@@ -15,8 +15,8 @@
 
 static int64_t lease_clock(struct engine *engine)
 {
-    return engine->options.test_clock || PLANTED(LEASE_BY_WALL) ? clock_at(engine)
-                                                                : engine->env->tick_ms(engine->env);
+    return engine->options.test_clock || PLANTED(LEASE_BY_WALL) ? clock_read(engine).wall_ms
+                                                                : engine->env->boot_ms(engine->env);
 }
 
 /* Lock held. INT64_MAX: nothing is leased. */
@@ -137,7 +137,7 @@ bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, st
     if (held) {
         by_ms = by_ms > 0 ? by_ms : lease->length_ms;
         lease->expires_at_ms = lease_clock(engine) + by_ms;
-        *out_expires_at_ms = clock_at(engine) + by_ms;
+        *out_expires_at_ms = clock_read(engine).wall_ms + by_ms;
     }
     pthread_mutex_unlock(&engine->lock);
     return held;

@@ -37,6 +37,7 @@ static bool live_of(const struct effect *effect, const struct draft *draft, stru
     case EFFECT_ARM:
         out->kind = LIVE_TIMER_PUT;
         out->due_at_ms = effect->due_at_ms;
+        out->wall = effect->wall;
         return true;
     case EFFECT_DISARM:
         out->kind = LIVE_TIMER_DELETE;

@@ -260,7 +260,7 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
         status = scope_fail(scope, PAWL_INVALID_REQUEST, "%s", turn->mail->event.late);
     if (!status && turn->mail->fire)
         status = fire_check_late(engine, scope, turn->mail->fire, actor->instance,
-                                 turn->decide.expected_seq, turn->mail->event.at_ms);
+                                 turn->decide.expected_seq, clock_now(engine));
     if (turn->mail->fire && turn->mail->fire->has_fired_at)
         turn->decide.fired_at_ms = turn->mail->fire->fired_at_ms;
     turn->decide.definition = actor->definition;

@@ -82,7 +82,7 @@ pawl_status recover(struct engine *engine, struct scope *scope)
     pthread_mutex_lock(&engine->lock);
     if (engine->options.test_clock && engine->test_now_ms < tip.test_now_ms)
         engine->test_now_ms = tip.test_now_ms;
-    engine->next_due_ms = INT64_MIN; /* not known: look */
+    engine->next_due_ms = engine->next_wall_ms = INT64_MIN; /* not known: look */
     pthread_mutex_unlock(&engine->lock);
     status = look_for_amends(engine, scope);
     return status ? status : recover_tail(engine, scope);

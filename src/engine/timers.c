@@ -1,4 +1,5 @@
-/* timers.c - what is due, in due order; and the clock that tests move.
+/* timers.c - what is due, in due order: durations by the store's clock, absolute times by the wall
+ * clock; and moving the clock of tests.
  *
  * Armed timers are rows; the engine only knows when the next one falls due. A due timer is an
  * event like any other: the commit that handles it takes its row away, so it fires once. */
@@ -9,39 +10,33 @@
 #define STUCK_PAUSE_MS  1000
 #define PAUSE_MAX_MS    1000 /* the wall clock may be set */
 
-int64_t clock_at(struct engine *engine)
+static void note(int64_t *next_ms, int64_t due_at_ms)
 {
-    int64_t now_ms =
-        engine->options.test_clock ? engine->test_now_ms : engine->env->now_ms(engine->env);
-
-    return now_ms > engine->tip.at_ms || PLANTED(CLOCK_FALLS) ? now_ms : engine->tip.at_ms;
-}
-
-int64_t engine_now_ms(struct engine *engine)
-{
-    int64_t now_ms;
-
-    pthread_mutex_lock(&engine->lock);
-    now_ms = clock_at(engine);
-    pthread_mutex_unlock(&engine->lock);
-    return now_ms;
+    if (due_at_ms < *next_ms)
+        *next_ms = due_at_ms;
 }
 
 /* The thread that fires sleeps until what it knew of, and a second at most: it is woken for what
  * falls due before that. */
 void timers_note(struct engine *engine, const struct batch *batch)
 {
-    int64_t known_ms = engine->next_due_ms;
+    struct moment now = clock_read(engine);
+    int64_t known_ms = engine->next_due_ms, known_wall_ms = engine->next_wall_ms;
 
-    for (uint32_t i = 0; i < batch->live_count; i++)
-        if (batch->live[i].kind == LIVE_TIMER_PUT && !batch->live[i].test &&
-            batch->live[i].due_at_ms < engine->next_due_ms)
-            engine->next_due_ms = batch->live[i].due_at_ms;
-    for (uint32_t i = 0; i < batch->kept_count; i++)
-        if (batch->kept[i].row.what == CONTROL_ALARM && batch->kept[i].is_put &&
-            batch->kept[i].row.due_at_ms < engine->next_due_ms)
-            engine->next_due_ms = batch->kept[i].row.due_at_ms;
-    if (engine->next_due_ms < known_ms && engine->next_due_ms < clock_at(engine) + PAUSE_MAX_MS)
+    for (uint32_t i = 0; i < batch->live_count; i++) {
+        const struct live_change *live = &batch->live[i];
+
+        if (live->kind == LIVE_TIMER_PUT && !live->test)
+            note(live->wall ? &engine->next_wall_ms : &engine->next_due_ms, live->due_at_ms);
+    }
+    for (uint32_t i = 0; i < batch->kept_count; i++) {
+        const struct kept_row *row = &batch->kept[i].row;
+
+        if (row->what == CONTROL_ALARM && batch->kept[i].is_put)
+            note(row->wall ? &engine->next_wall_ms : &engine->next_due_ms, row->due_at_ms);
+    }
+    if ((engine->next_due_ms < known_ms && engine->next_due_ms - PAUSE_MAX_MS < now.at_ms) ||
+        (engine->next_wall_ms < known_wall_ms && engine->next_wall_ms - PAUSE_MAX_MS < now.wall_ms))
         engine_changed(engine);
 }
 
@@ -56,6 +51,7 @@ static struct mail *mail_of(struct engine *engine, const struct live_timer *time
     mail->group = group;
     mail->event = (struct event){ .kind = EVENT_TIMER,
                                   .ordinal = timer->ordinal,
+                                  .due_at_ms = timer->due_at_ms - timer->shift_ms,
                                   .name = arena_str(&mail->own.arena, timer->name),
                                   .actor = STR("pawl/timer") };
     if (mail->event.name.data)
@@ -98,15 +94,16 @@ static void post_timers(struct engine *engine, const struct live_timer *due, uin
     }
 }
 
-/* Fire what is due now and wait until all of it has been decided and committed. */
-static pawl_status fire_some(struct engine *engine, struct scope *scope, int64_t now_ms,
+/* Fire what is due now by one of the clocks and wait until all of it has been decided and
+ * committed. */
+static pawl_status fire_some(struct engine *engine, struct scope *scope, bool wall, int64_t now_ms,
                              uint32_t *refused, uint32_t *count)
 {
     struct mail_group group = { 0 };
     struct live_timer *due;
     uint32_t left;
     int64_t next_ms;
-    pawl_status status = store_due(engine->store, scope, now_ms,
+    pawl_status status = store_due(engine->store, scope, wall, now_ms,
                                    TIMERS_AT_ONCE + engine->stuck_timers, &due, count, &next_ms);
 
     left = *count;
@@ -124,28 +121,53 @@ static pawl_status fire_some(struct engine *engine, struct scope *scope, int64_t
     return PAWL_OK;
 }
 
-/* The due time of the first armed timer, as the store knows it. */
-pawl_status timers_look_ahead(struct engine *engine, struct scope *scope)
+/* By both clocks. */
+static pawl_status fire_all(struct engine *engine, struct scope *scope, const struct moment *now,
+                            uint32_t *refused, uint32_t *count)
+{
+    uint32_t refused_by_wall = 0, count_by_wall = 0;
+    pawl_status status = fire_some(engine, scope, false, now->at_ms, refused, count);
+
+    if (!status)
+        status =
+            fire_some(engine, scope, true, now->wall_ms, &refused_by_wall, &count_by_wall);
+    *refused += refused_by_wall;
+    *count += count_by_wall;
+    return status;
+}
+
+static pawl_status look_ahead_by(struct engine *engine, struct scope *scope, bool wall,
+                                 int64_t *out)
 {
     struct live_timer *due;
     uint32_t count;
-    int64_t next_ms, alarm_ms = INT64_MAX;
+    int64_t next_ms;
+    pawl_status status = store_due(engine->store, scope, wall, INT64_MAX, 1, &due, &count, &next_ms);
+
+    *out = INT64_MAX;
+    if (!status)
+        status = alarms_next(engine, scope, wall, out);
+    if (!status && count)
+        note(out, due[0].due_at_ms);
+    return status;
+}
+
+/* The due time of the first armed timer by each clock, as the store knows it. */
+pawl_status timers_look_ahead(struct engine *engine, struct scope *scope)
+{
+    int64_t next_ms = INT64_MIN, next_wall_ms = INT64_MIN; /* not known: look again */
     pawl_status status;
 
     /* What is committed from here on is noted; what was committed before is found. */
     pthread_mutex_lock(&engine->lock);
-    engine->next_due_ms = INT64_MAX;
+    engine->next_due_ms = engine->next_wall_ms = INT64_MAX;
     pthread_mutex_unlock(&engine->lock);
-    status = store_due(engine->store, scope, INT64_MAX, 1, &due, &count, &next_ms);
+    status = look_ahead_by(engine, scope, false, &next_ms);
     if (!status)
-        status = alarms_next(engine, scope, &alarm_ms);
+        status = look_ahead_by(engine, scope, true, &next_wall_ms);
     pthread_mutex_lock(&engine->lock);
-    if (status)
-        engine->next_due_ms = INT64_MIN; /* not known: look again */
-    else if (count && due[0].due_at_ms < engine->next_due_ms)
-        engine->next_due_ms = due[0].due_at_ms;
-    if (!status && alarm_ms < engine->next_due_ms)
-        engine->next_due_ms = alarm_ms;
+    note(&engine->next_due_ms, status ? INT64_MIN : next_ms);
+    note(&engine->next_wall_ms, status ? INT64_MIN : next_wall_ms);
     engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
     return status;
@@ -171,17 +193,18 @@ static void set_busy(struct engine *engine, bool busy)
 
 pawl_status timers_fire_due(struct engine *engine, struct scope *scope)
 {
-    int64_t now_ms = engine_now_ms(engine); /* what falls due meanwhile is for the next call */
+    struct moment now; /* what falls due meanwhile is for the next call */
     uint32_t refused = 0, count = 0;
     pawl_status status, alarmed;
 
     set_busy(engine, true);
     pthread_mutex_lock(&engine->lock);
+    now = clock_read(engine);
     leases_expire(engine);
     pthread_mutex_unlock(&engine->lock);
-    alarmed = alarms_fire_due(engine, scope, now_ms); /* it holds up no timer */
+    alarmed = alarms_fire_due(engine, scope, &now); /* it holds up no timer */
     do {
-        status = fire_some(engine, scope, now_ms, &refused, &count);
+        status = fire_all(engine, scope, &now, &refused, &count);
         if (!status)
             status = timers_look_ahead(engine, scope);
         if (!status)
@@ -195,19 +218,31 @@ void timers_look_again(struct engine *engine)
 {
     pthread_mutex_lock(&engine->lock);
     engine->stuck_timers = 0;
-    engine->next_due_ms = INT64_MIN;
+    engine->next_due_ms = engine->next_wall_ms = INT64_MIN;
     engine_changed(engine);
     engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
 }
 
-/* Timers, and leases that run out. Lock held. */
+/* The time by the store's clock that is as far away as `due_at_ms` is by the wall clock. */
+static int64_t by_store(const struct moment *now, int64_t due_at_ms)
+{
+    if (due_at_ms == INT64_MAX || due_at_ms <= now->wall_ms)
+        return due_at_ms == INT64_MAX ? INT64_MAX : now->at_ms;
+    return due_at_ms - now->wall_ms > INT64_MAX - now->at_ms ? INT64_MAX
+                                                              : now->at_ms + (due_at_ms - now->wall_ms);
+}
+
+/* Timers, and leases that run out, as the wall clock goes now. Lock held. */
 int64_t timers_next_due(struct engine *engine)
 {
-    int64_t left_ms = leases_left_ms(engine), now_ms = clock_at(engine);
+    struct moment now = clock_read(engine);
+    int64_t left_ms = leases_left_ms(engine), next_ms = engine->next_due_ms;
 
-    return left_ms != INT64_MAX && now_ms + left_ms < engine->next_due_ms ? now_ms + left_ms
-                                                                          : engine->next_due_ms;
+    note(&next_ms, by_store(&now, engine->next_wall_ms));
+    if (left_ms != INT64_MAX)
+        note(&next_ms, now.at_ms + left_ms);
+    return next_ms;
 }
 
 /* Lock held. */
@@ -230,6 +265,18 @@ static int64_t pause_ms(struct engine *engine)
     return timers_next_due(engine) > now_ms ? timers_next_due(engine) - now_ms : 1;
 }
 
+/* A jump is recorded soon, also where nothing else is. Lock held on entry and exit. */
+static void keep_clock(struct engine *engine, struct scope *scope)
+{
+    if (!clock_has_news(engine) || engine->env->tick_ms(engine->env) < engine->clock_retry_ms)
+        return;
+    engine->clock_retry_ms = engine->env->tick_ms(engine->env) + RETRY_STORE_MS;
+    pthread_mutex_unlock(&engine->lock);
+    scope_clear(scope);
+    clock_keep(engine, scope);
+    pthread_mutex_lock(&engine->lock);
+}
+
 /* Decide what waits, and fire what falls due. Lock not held while it works. */
 void *timers_thread(void *context)
 {
@@ -247,6 +294,7 @@ void *timers_thread(void *context)
             recover_ready(engine);
             pthread_mutex_lock(&engine->lock);
         }
+        keep_clock(engine, &scope);
         if (timers_are_due(engine)) {
             pthread_mutex_unlock(&engine->lock);
             scope_clear(&scope);
@@ -294,7 +342,6 @@ static void set_clock(struct engine *engine, int64_t now_ms)
 {
     pthread_mutex_lock(&engine->lock);
     engine->test_now_ms = now_ms;
-    engine->clock_moved = true;
     engine_changed(engine);
     engine_ring(engine);
     pthread_mutex_unlock(&engine->lock);
@@ -302,7 +349,6 @@ static void set_clock(struct engine *engine, int64_t now_ms)
 
 pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t by_ms)
 {
-    struct request keep = { .kind = REQUEST_CLOCK, .scope = scope };
     int64_t target_ms = engine_now_ms(engine) + by_ms, next_ms;
     pawl_status status;
 
@@ -327,7 +373,7 @@ pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t b
         set_clock(engine, next_ms > engine_now_ms(engine) ? next_ms : engine_now_ms(engine));
     }
     set_clock(engine, target_ms);
-    return engine_submit(engine, &keep);
+    return clock_keep_test(engine, scope);
 }
 
 static pawl_status fire_timer_new(struct engine *engine, struct scope *scope, str id, str name,

@@ -1,13 +1,29 @@
-/* bell.c - a descriptor that becomes readable by itself: a timer of the kernel's. To ring at once
- * it is set to a time long past; so there is one descriptor for "now" and for "later". */
+/* bell.c - a descriptor that becomes readable by itself: two timers of the kernel's behind one
+ * epoll descriptor, because durations follow the boot clock and absolute times the wall clock. To
+ * ring at once a timer is set to a time long past; so there is one way for "now" and "later". */
 #include "base/assert.h"
 #include "env/env.h"
+#include <sys/epoll.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
-int env_bell_new(void)
+static bool add(int fd, int timer)
 {
-    return timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+    struct epoll_event event = { .events = EPOLLIN };
+
+    return timer >= 0 && epoll_ctl(fd, EPOLL_CTL_ADD, timer, &event) == 0;
+}
+
+bool env_bell_new(struct env_bell *bell)
+{
+    bell->fd = epoll_create1(EPOLL_CLOEXEC);
+    bell->by_boot = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+    bell->by_wall = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (bell->fd >= 0 && add(bell->fd, bell->by_boot) && add(bell->fd, bell->by_wall))
+        return true;
+    env_bell_free(bell);
+    return false;
 }
 
 /* Zero would stop it: the earliest time there is comes one nanosecond after it. */
@@ -20,20 +36,36 @@ static struct timespec time_of(int64_t at_ms)
     return (struct timespec){ .tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000 };
 }
 
-void env_bell_set(struct env *env, int bell, int64_t at_ms)
+static void set(int timer, int64_t at_ms)
 {
-    struct itimerspec spec = { { 0 } };
-    int failed;
+    struct itimerspec spec = { .it_value = time_of(at_ms) };
+    int failed = timerfd_settime(timer, TFD_TIMER_ABSTIME, &spec, NULL);
 
-    if (env->is_simulated)
-        at_ms = at_ms <= env->now_ms(env) ? BELL_NOW : BELL_NEVER;
-    spec.it_value = time_of(at_ms);
-    failed = timerfd_settime(bell, TFD_TIMER_ABSTIME, &spec, NULL);
     ASSERT(!failed);
 }
 
-void env_bell_free(int bell)
+static int64_t now_or_never(int64_t at_ms, int64_t now_ms)
 {
-    if (bell >= 0)
-        close(bell);
+    return at_ms <= now_ms ? BELL_NOW : BELL_NEVER;
+}
+
+void env_bell_set(struct env *env, const struct env_bell *bell, int64_t boot_ms, int64_t wall_ms)
+{
+    if (env->is_simulated) {
+        boot_ms = now_or_never(boot_ms, env->boot_ms(env));
+        wall_ms = now_or_never(wall_ms, env->now_ms(env));
+    }
+    set(bell->by_boot, boot_ms);
+    set(bell->by_wall, wall_ms);
+}
+
+void env_bell_free(struct env_bell *bell)
+{
+    int *const all[] = { &bell->fd, &bell->by_boot, &bell->by_wall };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (*all[i] >= 0)
+            close(*all[i]);
+        *all[i] = -1;
+    }
 }

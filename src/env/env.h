@@ -29,7 +29,8 @@ enum env_point {
 
 struct env {
     int64_t (*now_ms)(struct env *env);   /* wall clock; may jump either way */
-    int64_t (*tick_ms)(struct env *env);  /* monotonic */
+    int64_t (*boot_ms)(struct env *env);  /* since the machine was started, asleep or not: nobody sets it */
+    int64_t (*tick_ms)(struct env *env);  /* monotonic; stands still while the machine sleeps: for waiting */
     int64_t (*tick_us)(struct env *env);  /* the same, finer: for measuring */
     void (*random)(struct env *env, void *out, size_t size); /* thread-safe */
     void (*reached)(struct env *env, enum env_point point);
@@ -45,18 +46,22 @@ struct env *env_os_new(const struct heap *heap);
 /* A simulated one, starting at `now_ms`. */
 struct env *env_sim_new(int64_t now_ms, uint64_t seed);
 void env_sim_set_wall(struct env *env, int64_t now_ms); /* jumps the wall clock, either way */
-void env_sim_advance(struct env *env, int64_t by_ms);   /* both clocks */
+void env_sim_advance(struct env *env, int64_t by_ms);   /* all clocks */
 void env_sim_on_point(struct env *env, void (*hook)(void *context, enum env_point point), void *context);
 
-/* A bell: a descriptor that somebody else may poll, readable from the time on that it was set to.
+/* A bell: a descriptor that somebody else may poll, readable from the earlier of two times on.
  * Setting it again is all that silences it; nobody has to read it. */
 #define BELL_NOW   INT64_MIN
 #define BELL_NEVER INT64_MAX
-int env_bell_new(void); /* -1: the system has none */
-/* Readable from `at_ms` by env's wall clock on, also if that clock is set meanwhile; in a
- * simulated world, where nothing happens by itself, at once or not at all. */
-void env_bell_set(struct env *env, int bell, int64_t at_ms);
-void env_bell_free(int bell); /* -1 is allowed */
+struct env_bell {
+    int fd;                /* to be polled; -1: there is none */
+    int by_boot, by_wall;  /* the two timers behind it */
+};
+bool env_bell_new(struct env_bell *bell); /* false: the system has none */
+/* Readable from `boot_ms` by env's boot clock on, or from `wall_ms` by its wall clock, also if that
+ * is set meanwhile; in a simulated world, where nothing happens by itself, at once or not at all. */
+void env_bell_set(struct env *env, const struct env_bell *bell, int64_t boot_ms, int64_t wall_ms);
+void env_bell_free(struct env_bell *bell); /* one that was never made is allowed */
 
 const char *env_point_name(enum env_point point);
 

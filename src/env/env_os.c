@@ -46,6 +46,12 @@ static int64_t os_now_ms(struct env *env)
     return read_clock(CLOCK_REALTIME);
 }
 
+static int64_t os_boot_ms(struct env *env)
+{
+    (void)env;
+    return read_clock(CLOCK_BOOTTIME);
+}
+
 static int64_t os_tick_ms(struct env *env)
 {
     (void)env;
@@ -145,8 +151,8 @@ struct env *env_os_new(const struct heap *heap)
         return NULL;
     }
     os->heap = *heap;
-    os->env = (struct env){ os_now_ms,  os_tick_ms, os_tick_us, os_random,
-                            os_reached, os_close,   false };
+    os->env = (struct env){ os_now_ms, os_boot_ms, os_tick_ms, os_tick_us,
+                            os_random, os_reached, os_close,   false };
     read_crash_point(os, str_of(getenv("PAWL_CRASH_AT")));
     return &os->env;
 }

@@ -122,8 +122,8 @@ struct env *env_sim_new(int64_t now_ms, uint64_t seed)
         heap_free(&heap_libc, sim, sizeof *sim);
         return NULL;
     }
-    sim->env = (struct env){ sim_now_ms,  sim_tick_ms, sim_tick_us, sim_random,
-                             sim_reached, sim_close,   true };
+    sim->env = (struct env){ sim_now_ms, sim_tick_ms, sim_tick_ms, sim_tick_us,
+                             sim_random, sim_reached, sim_close,   true };
     sim->now_ms = now_ms;
     seed_random(sim->random, seed);
     return &sim->env;

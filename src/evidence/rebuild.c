@@ -156,7 +156,10 @@ static struct live_change named_row(uint64_t number, const struct live_fact *fac
                                  .instance = number,
                                  .ordinal = fact->ordinal,
                                  .name = fact->name,
-                                 .due_at_ms = is_timer ? fact->timer.due_at_ms : 0,
+                                 .due_at_ms = is_timer ? fact->timer.due_at_ms + fact->timer.shift_ms
+                                                       : 0,
+                                 .shift_ms = is_timer ? fact->timer.shift_ms : 0,
+                                 .wall = is_timer && fact->timer.wall,
                                  .value = is_timer ? STR_NONE : fact->wait.value,
                                  .test = is_test };
 }

@@ -1,5 +1,6 @@
-/* verify_import.c - times along the log. They never fall, but for the records of another store,
- * which an import record announces and which keep the times they had. The last record of a commit
+/* verify_import.c - times along the log. They never fall, but where a clock record says so
+ * (verify_clock.c), and for the records of another store, which an import record announces and which
+ * keep the times they had. The last record of a commit
  * is none of those: the time of the log's end is the latest there is. */
 #include "base/node.h"
 #include "evidence/verify_int.h"
@@ -40,8 +41,15 @@ pawl_status verify_time(struct verify *v, const struct record *record)
 {
     if (v->imported > 0)
         return check_imported(v, record);
-    if (v->pos > 0 && record->at_ms < v->at_ms)
+    if (record->what == CONTROL_CLOCK) {
+        pawl_status status = verify_clock_time(v, record);
+
+        if (status != PAWL_OK)
+            return status;
+    } else if (v->pos > 0 && record->at_ms < v->at_ms)
         return verify_bad(v, "the time of this record is before that of the one before it");
     v->at_ms = record->at_ms;
+    if (v->peak_ms < record->at_ms)
+        v->peak_ms = record->at_ms;
     return record->what == CONTROL_IMPORT ? begin_import(v, record) : PAWL_OK;
 }

@@ -61,7 +61,9 @@ struct live_fact {
             int64_t lease_ms;
         } step;
         struct {
-            int64_t due_at_ms;
+            int64_t due_at_ms; /* as armed */
+            int64_t shift_ms;  /* how far it was moved since, with the store's clock */
+            bool wall;         /* due by the wall clock */
         } timer;
         struct {
             str value; /* JSON; data NULL: none */
@@ -139,6 +141,7 @@ struct verify {
     struct store_tip tip; /* as it was at the beginning */
     uint64_t pos;         /* the last record that was checked */
     int64_t at_ms;        /* and its time, those of other stores left aside */
+    int64_t peak_ms;      /* the latest of these times so far */
     uint64_t imported;    /* records of another store that are still to come ... */
     int64_t imported_ms;  /* ... and the time of the last one */
     uint8_t root[SHA_SIZE];
@@ -216,6 +219,10 @@ pawl_status verify_time(struct verify *v, const struct record *record);
 pawl_status verify_note_key(struct verify *v, const struct record *record);
 pawl_status verify_all_keys(struct verify *v);
 
+/* verify_clock.c */
+pawl_status verify_clock_time(struct verify *v, const struct record *record);
+pawl_status verify_note_clock(struct verify *v, const struct record *record);
+
 /* verify_kept.c */
 pawl_status verify_note_kept(struct verify *v, const struct record *record);
 pawl_status verify_note_rights(struct verify *v, const struct record *record, str name,
@@ -226,6 +233,7 @@ pawl_status verify_all_kept(struct verify *v);
 /* One more that is in force; its id is copied. */
 pawl_status verify_put_kept(struct verify *v, const struct kept_row *row);
 int64_t verify_firing_since(const struct verify *v); /* INT64_MAX: no alarm is firing */
+pawl_status verify_replace_kept(struct verify *v, const struct kept_row *row); /* the one before it goes */
 void verify_drop_kept(struct verify *v);
 
 /* verify_amend.c: a flow goes on by another definition. */

@@ -80,9 +80,18 @@ int64_t verify_firing_since(const struct verify *v)
     return since_ms;
 }
 
+pawl_status verify_replace_kept(struct verify *v, const struct kept_row *row)
+{
+    uint32_t index = find(v, row->what, row->id);
+
+    if (index < v->standing_count)
+        drop(v, index);
+    return verify_put_kept(v, row);
+}
+
 pawl_status verify_note_kept(struct verify *v, const struct record *record)
 {
-    struct node *body = NULL, *id, *due;
+    struct node *body = NULL, *id, *due, *wall;
     int64_t due_at_ms = 0;
     uint32_t index;
 
@@ -94,6 +103,7 @@ pawl_status verify_note_kept(struct verify *v, const struct record *record)
         return PAWL_NO_MEMORY;
     id = body ? node_find(body, "id") : NULL;
     due = body ? node_find(body, "due") : NULL;
+    wall = body ? node_find(body, "wall") : NULL;
     if (!id || id->kind != NODE_STRING || id->text.size == 0)
         return verify_bad(v, "a token or alarm without an id");
     index = find(v, record->what, id->text);
@@ -105,7 +115,8 @@ pawl_status verify_note_kept(struct verify *v, const struct record *record)
         return verify_put_kept(v, &(struct kept_row){ .what = record->what,
                                                       .id = id->text,
                                                       .due_at_ms = due_at_ms,
-                                                      .pos = record->pos });
+                                                      .pos = record->pos,
+                                                      .wall = wall && str_is(wall->raw, "true") });
     }
     if (index == v->standing_count)
         return verify_bad(v, "a token or alarm ends that is not in force");
@@ -121,16 +132,12 @@ pawl_status verify_note_amend(struct verify *v, const struct chain *chain,
 {
     struct kept_row row = { .what = record->what, .pos = record->pos };
     char id[ID_SIZE + 1];
-    uint32_t index;
 
     if (!v->whole)
         return PAWL_OK;
     id_print(chain->number, chain->random, id);
     row.id = str_of(id);
-    index = find(v, row.what, row.id);
-    if (index < v->standing_count)
-        drop(v, index);
-    return verify_put_kept(v, &row);
+    return verify_replace_kept(v, &row);
 }
 
 pawl_status verify_note_rights(struct verify *v, const struct record *record, str name,
@@ -164,20 +171,23 @@ static pawl_status check_kind(struct verify *v, int32_t what)
 
         if (index == v->standing_count || v->standing[index].pos != rows[i].pos ||
             v->standing[index].due_at_ms != rows[i].due_at_ms ||
-            v->standing[index].firing_ms != rows[i].firing_ms)
-            return verify_bad(v, "the row of a token, alarm, amend or definition is not what the log "
-                              "says: %.*s",
+            v->standing[index].firing_ms != rows[i].firing_ms ||
+            v->standing[index].wall != rows[i].wall)
+            return verify_bad(v,
+                              "the row of a token, alarm, amend, definition or clock is not what the "
+                              "log says: %.*s",
                               STR_ARG(rows[i].id));
     }
     if (status == PAWL_OK && count != expected)
-        return verify_bad(v, "the row of a token, alarm, amend or definition is missing");
+        return verify_bad(v, "the row of a token, alarm, amend, definition or clock is missing");
     return status;
 }
 
 /* Again, if the log went on meanwhile: a row may belong to a later commit. */
 pawl_status verify_all_kept(struct verify *v)
 {
-    static const int32_t kinds[] = { CONTROL_TOKEN, CONTROL_ALARM, LIFE_T_AMEND, CONTROL_DEFINE };
+    static const int32_t kinds[] = { CONTROL_TOKEN, CONTROL_ALARM, LIFE_T_AMEND, CONTROL_DEFINE,
+                                     CONTROL_CLOCK };
     pawl_status status = PAWL_OK;
 
     for (size_t i = 0; status == PAWL_OK && i < sizeof kinds / sizeof *kinds; i++) {

@@ -37,8 +37,11 @@ static bool is_old_by_now(struct verify *v, const struct key_row *row)
 {
     struct store_tip tip;
 
-    return row->at_ms < verify_firing_since(v) &&
-           store_tip(v->store, &v->scope, &tip) == PAWL_OK && row->at_ms < tip.at_ms - KEY_KEPT_MS;
+    if (row->at_ms >= verify_firing_since(v))
+        return false;
+    return row->at_ms < v->peak_ms - KEY_KEPT_MS || /* the clock was ahead then */
+           (store_tip(v->store, &v->scope, &tip) == PAWL_OK &&
+            row->at_ms < tip.at_ms - KEY_KEPT_MS);
 }
 
 static pawl_status check_key(struct verify *v, const struct key_row *row)
@@ -52,7 +55,7 @@ static pawl_status check_key(struct verify *v, const struct key_row *row)
     if (status == PAWL_NOT_KNOWN)
         return is_old_by_now(v, row) ? PAWL_OK
                                      : verify_bad(v, "the row of this record's key is missing");
-    if (status == PAWL_OK && (found.pos < row->pos || found.at_ms < row->at_ms))
+    if (status == PAWL_OK && found.pos < row->pos)
         return verify_bad(v, "the row of this record's key names position %llu",
                           (unsigned long long)found.pos);
     if (status == PAWL_OK && found.pos == row->pos && found.at_ms != row->at_ms)

@@ -203,7 +203,8 @@ static pawl_status fold_effect(struct verify *v, struct chain *chain, const stru
         fact = (struct live_fact){ .kind = LIVE_TIMER,
                                    .ordinal = effect->ordinal,
                                    .name = effect->name,
-                                   .timer.due_at_ms = effect->due_at_ms };
+                                   .timer.due_at_ms = effect->due_at_ms,
+                                   .timer.wall = effect->wall };
     if (effect->kind == EFFECT_AWAIT || effect->kind == EFFECT_LEAVE)
         fact = (struct live_fact){ .kind = LIVE_WAIT,
                                    .ordinal = effect->ordinal,
@@ -288,7 +289,9 @@ static struct live_fact *list_facts(struct arena *arena, const struct live *live
             .kind = LIVE_TIMER,
             .ordinal = live->timers[i].ordinal,
             .name = live->timers[i].name,
-            .timer.due_at_ms = live->timers[i].due_at_ms,
+            .timer.due_at_ms = live->timers[i].due_at_ms - live->timers[i].shift_ms,
+            .timer.shift_ms = live->timers[i].shift_ms,
+            .timer.wall = live->timers[i].wall,
         };
     for (uint32_t i = 0; facts && i < live->wait_count; i++)
         *next++ = (struct live_fact){ .kind = LIVE_WAIT,
@@ -331,7 +334,8 @@ static bool is_same(const struct live_fact *expected, const struct live_fact *fo
                expected->step.status == found->step.status &&
                is_same_lease(expected, found, compiler);
     case LIVE_TIMER:
-        return expected->timer.due_at_ms == found->timer.due_at_ms;
+        return expected->timer.due_at_ms == found->timer.due_at_ms &&
+               expected->timer.wall == found->timer.wall;
     case LIVE_WAIT:
         return str_eq(expected->wait.value, found->wait.value);
     case LIVE_CHILD:
@@ -355,7 +359,9 @@ static pawl_status compare_facts(struct verify *v, uint32_t compiler,
             return bad_fact(v, &expected[i], "is missing");
         if (order > 0)
             return bad_fact(v, &found[i], "does not follow from the entries");
-        if (!is_same(&expected[i], &found[i], compiler))
+        if (!is_same(&expected[i], &found[i], compiler) ||
+            (v->whole && expected[i].kind == LIVE_TIMER &&
+             expected[i].timer.shift_ms != found[i].timer.shift_ms))
             return bad_fact(v, &expected[i], "is not as the entries left it");
     }
     return PAWL_OK;

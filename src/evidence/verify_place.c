@@ -31,6 +31,8 @@ static void put_fact(struct buf *out, const struct live_fact *fact)
         break;
     case LIVE_TIMER:
         buf_zigzag(out, fact->timer.due_at_ms);
+        buf_zigzag(out, fact->timer.shift_ms);
+        buf_varint(out, fact->timer.wall);
         break;
     case LIVE_WAIT:
         put_text(out, fact->wait.value);
@@ -110,6 +112,7 @@ static void put_standing(const struct verify *v, struct buf *out)
         buf_zigzag(out, v->standing[i].due_at_ms);
         buf_varint(out, v->standing[i].pos);
         buf_zigzag(out, v->standing[i].firing_ms);
+        buf_varint(out, v->standing[i].wall);
     }
 }
 
@@ -120,6 +123,7 @@ static void put_place(const struct verify *v, struct buf *out)
     buf_varint(out, v->pos);
     buf_add(out, v->root, SHA_SIZE);
     buf_zigzag(out, v->at_ms);
+    buf_zigzag(out, v->peak_ms);
     buf_varint(out, v->report->records);
     buf_varint(out, v->report->entries);
     buf_varint(out, v->request->flows != NULL);
@@ -226,6 +230,8 @@ static void take_rest(struct reader *reader, struct live_fact *fact)
         break;
     case LIVE_TIMER:
         fact->timer.due_at_ms = take_zigzag(reader);
+        fact->timer.shift_ms = take_zigzag(reader);
+        fact->timer.wall = take_number(reader, 1) != 0;
         break;
     case LIVE_WAIT:
         fact->wait.value = take_text(reader);
@@ -365,6 +371,7 @@ static pawl_status take_standing(struct verify *v, struct reader *reader)
         row.due_at_ms = take_zigzag(reader);
         row.pos = take_number(reader, v->pos);
         row.firing_ms = take_zigzag(reader);
+        row.wall = take_number(reader, 1) != 0;
         if (row.id.size == 0)
             reader->failed = true;
         if (!reader->failed)
@@ -429,6 +436,7 @@ static pawl_status check_place(struct verify *v, struct reader *reader, const ch
     v->pos = take_number(reader, UINT64_MAX);
     take(reader, v->root, SHA_SIZE);
     v->at_ms = take_zigzag(reader);
+    v->peak_ms = take_zigzag(reader);
     if (reader->failed || strcmp(tag, place_tag) != 0 || v->pos == 0)
         *why = "it is no place of a check";
     else if (memcmp(store_id, v->tip.store_id, STORE_ID_SIZE) != 0)
@@ -471,7 +479,7 @@ static pawl_status begin_again(struct verify *v, const char *why)
     verify_drop_kept(v);
     verify_forget_erasures(v);
     v->pos = v->report->records = v->report->entries = 0;
-    v->at_ms = 0;
+    v->at_ms = v->peak_ms = 0;
     (void)snprintf(v->report->not_resumed, sizeof v->report->not_resumed, "%s", why);
     return VERIFY_STOPPED;
 }

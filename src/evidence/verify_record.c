@@ -256,6 +256,8 @@ static pawl_status check_control(struct verify *v, const struct chain *chain,
         return verify_note_kept(v, record);
     if (record->what == CONTROL_ERASE)
         return verify_erase(v, record);
+    if (record->what == CONTROL_CLOCK)
+        return verify_note_clock(v, record);
     if (record->what == CONTROL_KEEP_SIGNAL &&
         (record->instance == 0 || v->rules[chain->rules].terminal[chain->state] != TERMINAL_NOT))
         return verify_bad(v, "a signal is kept where nothing can take it");

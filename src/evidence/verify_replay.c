@@ -163,7 +163,9 @@ static bool is_same_effect(const struct effect *wanted, const struct effect *fou
     return wanted->kind == found->kind && wanted->ordinal == found->ordinal &&
            wanted->plan == found->plan && wanted->attempt == found->attempt &&
            wanted->status == found->status && str_eq(wanted->name, found->name) &&
-           str_eq(wanted->state, found->state) && wanted->due_at_ms <= found->due_at_ms;
+           str_eq(wanted->state, found->state) && wanted->wall == found->wall &&
+           (wanted->wall ? wanted->due_at_ms == found->due_at_ms
+                         : wanted->due_at_ms <= found->due_at_ms);
 }
 
 /* That a snapshot was kept is no part of the decision. */

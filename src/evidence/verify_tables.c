@@ -217,12 +217,13 @@ static const char *const stray_queries[] = {
     " WHERE " IS_NOT_32_BIT("ord") " OR " IS_NOT_32_BIT("plan") " OR " IS_NOT_32_BIT("attempt")
     " OR " IS_NOT_BETWEEN("status", "0", "2") " LIMIT 1",
     "SELECT inst, 'a number in a timer row of this instance is out of range' FROM pawl_timer"
-    " WHERE " IS_NOT_32_BIT("ord") " OR " IS_NO_NUMBER("due") " LIMIT 1",
+    " WHERE " IS_NOT_32_BIT("ord") " OR " IS_NO_NUMBER("due") " OR coalesce(wall, 1) <> 1"
+    " OR typeof(coalesce(shift, 1)) <> 'integer' OR shift = 0 LIMIT 1",
     "SELECT inst, 'a number in a wait row of this instance is out of range' FROM pawl_wait"
     " WHERE " IS_NOT_32_BIT("ord") " LIMIT 1",
-    "SELECT id, 'the row of a token, alarm, amend or definition is out of range' FROM pawl_kept"
-    " WHERE what NOT IN (-2, -5, -7, 11) OR " IS_NO_NUMBER("due") " OR " IS_NOT_COUNT("pos")
-    " OR " IS_NO_NUMBER("firing") " OR firing = 0 LIMIT 1",
+    "SELECT id, 'the row of a token, alarm, amend, definition or clock is out of range' FROM pawl_kept"
+    " WHERE what NOT IN (-2, -5, -7, -11, 11) OR " IS_NO_NUMBER("due") " OR " IS_NOT_COUNT("pos")
+    " OR " IS_NO_NUMBER("firing") " OR firing = 0 OR coalesce(wall, 1) <> 1 LIMIT 1",
     "SELECT k.pos AS pos, 'a key row names a record that has no such key, or another time'"
     " FROM pawl_key k LEFT JOIN pawl_log l ON l.pos = k.pos"
     " WHERE l.pos IS NULL OR substr(l.key, 1, 16) IS NOT k.id OR l.at IS NOT k.at LIMIT 1",

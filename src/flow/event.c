@@ -158,7 +158,6 @@ bool flow_event_of(const struct definition *definition, const void *memory,
     const struct plan *plan = ((const struct flow_memory *)memory)->plan;
 
     *out = (struct event){ .at_ms = entry->at_ms,
-                           .fired_at_ms = entry->at_ms,
                            .payload = entry->payload,
                            .reason = entry->reason,
                            .actor = entry->actor,

@@ -100,6 +100,7 @@ struct begun {
 /* A decision in the making. `status` is sticky: after a failure the rest does nothing. */
 struct turn {
     const struct plan *plan;
+    uint32_t compiler; /* of the instance's definition: old versions keep their meaning */
     const struct flow_memory *memory;
     const struct event *event;
     struct scope *scope;

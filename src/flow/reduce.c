@@ -222,11 +222,13 @@ static void fail_begun(struct turn *turn)
     }
 }
 
-static pawl_status run_turn(void (*handle)(struct turn *turn), const struct standing *standing,
-                            const struct event *event, struct scope *scope, struct decision *out)
+static pawl_status run_turn(void (*handle)(struct turn *turn), const struct definition *definition,
+                            const struct standing *standing, const struct event *event,
+                            struct scope *scope, struct decision *out)
 {
     const struct flow_memory *memory = standing->memory;
     struct turn turn = { .plan = memory->plan,
+                         .compiler = definition->compiler,
                          .memory = memory,
                          .event = event,
                          .scope = scope,
@@ -312,7 +314,7 @@ static pawl_status decide(const struct definition *definition, const struct stan
         return scope_fail(scope, PAWL_CONFLICT, "the instance has gone on meanwhile");
     if (is_about_all(event->kind))
         status = fire_check_open(definition, standing, scope);
-    return status == PAWL_OK ? run_turn(handle, standing, event, scope, out) : status;
+    return status == PAWL_OK ? run_turn(handle, definition, standing, event, scope, out) : status;
 }
 
 static pawl_status prepare(struct definition *definition, struct scope *scope)

@@ -39,11 +39,14 @@ static str timer_name(struct turn *turn, const struct plan_step *step, uint32_t 
     return name;
 }
 
-static pawl_status due_of(const struct turn *turn, const struct node *arm, int64_t *out_ms)
+/* A time is one of the wall clock; before compiler 2 it was one of the store's clock. */
+static pawl_status due_of(const struct turn *turn, const struct node *arm, int64_t *out_ms,
+                          bool *out_wall)
 {
     const struct node *timer = node_find(arm, "timer"), *until = node_find(arm, "until");
     int64_t ms;
 
+    *out_wall = !timer && turn->compiler >= 2;
     if (timer && timer->kind == NODE_STRING && duration_parse(timer->text, &ms)) {
         *out_ms = turn->event->at_ms + ms;
         return PAWL_OK;
@@ -52,7 +55,7 @@ static pawl_status due_of(const struct turn *turn, const struct node *arm, int64
         return bad_value(turn, "timer", "a duration like \"30s\"", timer);
     if (until->kind != NODE_STRING || !time_parse(until->text, &ms))
         return bad_value(turn, "until", "a time like \"2026-05-01T00:00:00Z\"", until);
-    *out_ms = ms > turn->event->at_ms ? ms : turn->event->at_ms;
+    *out_ms = *out_wall || ms > turn->event->at_ms ? ms : turn->event->at_ms;
     return PAWL_OK;
 }
 
@@ -77,13 +80,19 @@ static pawl_status arm_all(struct turn *turn, const struct plan_step *step, stru
     uint32_t index = 0, timer_count = 0;
     pawl_status status = PAWL_OK;
     int64_t due_at_ms = 0;
+    bool wall = false;
 
     for (const struct node *arm = arms->first; arm && status == PAWL_OK; arm = arm->next, index++) {
         const struct node *signal = node_find(arm, "signal");
 
-        status = signal ? await_signal(turn, ordinal, arm) : due_of(turn, arm, &due_at_ms);
+        status = signal ? await_signal(turn, ordinal, arm) : due_of(turn, arm, &due_at_ms, &wall);
         if (status == PAWL_OK && !signal)
-            turn_arm(turn, ordinal, timer_name(turn, step, index, timer_count++ == 0), due_at_ms);
+            turn_cause(turn, (struct effect){ .kind = EFFECT_ARM,
+                                              .ordinal = ordinal,
+                                              .name = timer_name(turn, step, index,
+                                                                 timer_count++ == 0),
+                                              .due_at_ms = due_at_ms,
+                                              .wall = wall });
     }
     return status;
 }

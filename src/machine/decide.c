@@ -22,7 +22,8 @@ static pawl_status decide_timer(const struct definition *definition,
     if (!deadline)
         return fire_fail_legal(definition, standing, scope, PAWL_NOT_AWAITING,
                                "no timer '%.*s' is armed", STR_ARG(words_shown(event->name)));
-    if (!event->is_forced && event->at_ms < standing->entered_at_ms + deadline->after_ms)
+    if (!event->is_forced && event->at_ms < standing->entered_at_ms + deadline->after_ms &&
+        event->due_at_ms != standing->entered_at_ms + deadline->after_ms)
         return scope_fail(scope, PAWL_NOT_AWAITING, "the timer '%.*s' is not due yet",
                           STR_ARG(words_shown(event->name)));
     return fire_decide(definition, standing, event, scope, out);

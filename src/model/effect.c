@@ -18,6 +18,7 @@ static const char *const status_words[] = {
 };
 /* clang-format on */
 
+#define WORD_WALL "wall"
 #define WORD_ABANDON "abandon"
 #define TRACE_HEAD   "[[\"trace\",\"" /* how a body with a trace begins, and nothing else does */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -72,6 +73,8 @@ static void print_effect(const struct effect *effect, struct buf *out)
         json_str(out, effect->name);
         json_i64(out, effect->due_at_ms);
         json_u64(out, effect->ordinal);
+        if (effect->wall)
+            json_text(out, WORD_WALL);
         break;
     case EFFECT_DISARM:
     case EFFECT_AWAIT:
@@ -266,6 +269,9 @@ static void take_rest(struct members *members, struct effect *effect)
         effect->name = take_text(members);
         effect->due_at_ms = take_i64(members);
         effect->ordinal = take_u32(members);
+        effect->wall = members->next != NULL;
+        if (members->next && !str_is(take_text(members), WORD_WALL))
+            members->ok = false;
         break;
     case EFFECT_DISARM:
     case EFFECT_AWAIT:

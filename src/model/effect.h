@@ -81,6 +81,7 @@ struct effect {
     enum step_status status; /* STEP: PENDING or READY */
     str name; /* ARM, DISARM, AWAIT, LEAVE, TAKE, REDUCE; SNAPSHOT: its hash; SPAWN: the id */
     int64_t due_at_ms;     /* ARM */
+    bool wall;             /* ARM: due by the wall clock, whatever becomes of it */
     str state;             /* STATE, PLAN: JSON; CALL, REDUCE: arguments; AWAIT: its value, JSON, or
                               none; LEAVE: the value it had, which is not printed */
     str definition, input; /* SPAWN: what is created; told by its own create record */
@@ -118,6 +119,8 @@ struct live_timer {
     str name;
     int64_t due_at_ms;
     uint32_t definition; /* of its instance, where due() tells of it; else 0 */
+    bool wall;           /* due by the wall clock */
+    int64_t shift_ms;    /* that its due time was moved by, with the store's clock */
 };
 struct live_wait {
     uint32_t ordinal;

@@ -326,20 +326,30 @@ pawl_status store_waiting(struct store *store, struct scope *scope, str name, st
     return status;
 }
 
-pawl_status store_due(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
-                      struct live_timer **out, uint32_t *count, int64_t *next_ms)
+pawl_status store_alarms(struct store *store, struct scope *scope, bool wall, uint32_t limit,
+                         struct kept_row **out, uint32_t *count)
+{
+    pawl_status status;
+
+    ASSERT(out && count && limit > 0);
+    status = store->ops->alarms(store, scope, wall, limit, out, count);
+    return expect(scope, status, status != PAWL_OK || *count <= limit, "alarms");
+}
+
+pawl_status store_due(struct store *store, struct scope *scope, bool wall, int64_t now_ms,
+                      uint32_t limit, struct live_timer **out, uint32_t *count, int64_t *next_ms)
 {
     pawl_status status;
 
     ASSERT(out && count && next_ms);
-    status = store->ops->due(store, scope, now_ms, limit, out, count, next_ms);
+    status = store->ops->due(store, scope, wall, now_ms, limit, out, count, next_ms);
     if (status != PAWL_OK)
         return status;
     ASSERT(*count <= limit);
     for (uint32_t i = 0; i < *count && status == PAWL_OK; i++)
         status = expect(scope, status,
                         (*out)[i].name.data && is_number((*out)[i].instance) &&
-                            (*out)[i].due_at_ms <= now_ms &&
+                            (*out)[i].wall == wall && (*out)[i].due_at_ms <= now_ms &&
                             (i == 0 || (*out)[i - 1].due_at_ms <= (*out)[i].due_at_ms),
                         "a timer");
     return status;

@@ -19,8 +19,8 @@
  *      its salt and bytes, and is given whether it is stored or not; one put again without bytes,
  *      with its commitment, is erased.
  *  (9) list() gives each matching instance once, in order of number, and its cursor goes on
- *      where it stopped, whatever was created meanwhile. No instance has been created later
- *      (instantiated_at) than its create record was made.
+ *      where it stopped, whatever was created meanwhile. Without a clock record no instance has
+ *      been created later (instantiated_at) than its create record was made.
  * (10) A store may be reopened after a kill at any instant.
  * (11) Bytes come back as they went in: sources, values, bodies, labels, also with NUL in them.
  * (12) A key names the last record that was committed with it; keys older than the commit says
@@ -44,6 +44,9 @@ struct store_tip {
     uint32_t last_definition;
     int64_t at_ms;            /* at_ms of the last record */
     int64_t test_now_ms;      /* the kept test clock; 0: none */
+    bool test_is_old;         /* no record tells of it yet: a store from before there were such */
+    int64_t clock_offset_ms;  /* as the last clock record says it; 0 without one */
+    uint64_t clock_pos;       /* of that record; 0: none */
     uint8_t store_id[STORE_ID_SIZE];
     uint8_t root[SHA_SIZE];   /* after the last commit */
     uint64_t changes;         /* grows with every commit by anybody: tells whether caches hold */
@@ -67,6 +70,8 @@ struct live_change {
     str name;                    /* timers and waits; STEP_PUT: the lease, or none */
     int64_t due_at_ms;           /* TIMER_PUT; STEP_PUT: how long a lease lasts */
     bool test;                   /* TIMER_PUT: of a test instance: never due by itself */
+    bool wall;                   /* TIMER_PUT: due by the wall clock */
+    int64_t shift_ms;            /* TIMER_PUT: by a rebuild: how far it was moved since it was armed */
     bool is_bare;                /* STEP_DELETE: there are no timers and waits to go with it */
     uint64_t pos;                /* PAUSE_PUT: of its record */
     str value;                   /* WAIT_PUT: what a broadcast's filter is compared with, or none */
@@ -155,7 +160,7 @@ struct commit {
     struct reduce *reduces; /* in order, after all that is ours; CONFLICT: one failed */
     size_t reduce_count;
     uint64_t flushed;     /* head rows are now right up to here; 0: leave it */
-    int64_t test_now_ms;  /* 0: leave it */
+    int64_t shift_ms;     /* the store's clock is moved: timers and alarms by that clock go with it */
 };
 
 struct list_query { /* data NULL and 0: any */
@@ -299,11 +304,11 @@ struct store_ops {
                                struct definition_row **out, uint32_t *count);
 
     pawl_status (*live)(struct store *store, struct scope *scope, uint64_t instance, struct live *out);
-    /* Up to `limit` timers due at or before now_ms; *next_ms is the due time of the first
-     * one after those, or INT64_MAX. Timers of test instances and of paused ones are never
-     * among them. Each says what its instance is an instance of. */
-    pawl_status (*due)(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
-                       struct live_timer **out, uint32_t *count, int64_t *next_ms);
+    /* Up to `limit` timers by the store's clock, or by the wall clock, due at or before now_ms;
+     * *next_ms is the due time of the first one after those, or INT64_MAX. Timers of test instances
+     * and of paused ones are never among them. Each says what its instance is an instance of. */
+    pawl_status (*due)(struct store *store, struct scope *scope, bool wall, int64_t now_ms,
+                       uint32_t limit, struct live_timer **out, uint32_t *count, int64_t *next_ms);
     /* Numbers of instances > after that have a ready or running step; `pending`: or a pending one. */
     pawl_status (*busy)(struct store *store, struct scope *scope, uint64_t after, bool pending,
                         uint32_t limit, uint64_t **out, uint32_t *count);
@@ -328,6 +333,9 @@ struct store_ops {
     /* In order of due time and id. */
     pawl_status (*kept_list)(struct store *store, struct scope *scope, int32_t what, uint32_t limit,
                              struct kept_row **out, uint32_t *count);
+    /* Alarms by the store's clock, or by the wall clock, in order of due time and id. */
+    pawl_status (*alarms)(struct store *store, struct scope *scope, bool wall, uint32_t limit,
+                          struct kept_row **out, uint32_t *count);
     pawl_status (*list)(struct store *store, struct scope *scope, const struct list_query *query,
                         uint64_t **out, uint32_t *count);
     /* Where all instances stand, or those of one definition (a name; version 0: all of them).
@@ -402,7 +410,9 @@ pawl_status store_find_definition(struct store *store, struct scope *scope, str 
 pawl_status store_definitions(struct store *store, struct scope *scope, str after, uint32_t limit,
                               struct definition_row **out, uint32_t *count);
 pawl_status store_live(struct store *store, struct scope *scope, uint64_t instance, struct live *out);
-pawl_status store_due(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
+pawl_status store_alarms(struct store *store, struct scope *scope, bool wall, uint32_t limit,
+                         struct kept_row **out, uint32_t *count);
+pawl_status store_due(struct store *store, struct scope *scope, bool wall, int64_t now_ms, uint32_t limit,
                       struct live_timer **out, uint32_t *count, int64_t *next_ms);
 pawl_status store_busy(struct store *store, struct scope *scope, uint64_t after, bool pending,
                        uint32_t limit, uint64_t **out, uint32_t *count);
@@ -441,5 +451,8 @@ pawl_status store_sql_within(struct store *store, struct scope *scope, str text,
 pawl_status store_objects(struct store *store, struct scope *scope, object_fn fn, void *context);
 
 extern const struct store_ops memory_store_ops, sqlite_store_ops;
+
+/* A commit's change of what is kept, if the tip tells of it. */
+void tip_note_kept(struct store_tip *tip, const struct kept_change *change);
 
 #endif

@@ -171,7 +171,7 @@ static void note_entry(struct witness *w, struct seen *seen, const pawl_entry *e
 static void expect_not_early(const struct witness *w, const pawl_entry *entry, int64_t last_ms)
 {
     if (last_ms && entry->actor_ref && strcmp(entry->actor_ref, "pawl/timer") == 0)
-        EXPECT(entry->fired_at_ms >= last_ms + w->scenario->held_ms);
+        EXPECT(entry->recorded_at_ms >= last_ms + w->scenario->held_ms);
 }
 
 static bool look_at_history(struct witness *w, struct seen *seen, uint32_t *out)
@@ -183,9 +183,9 @@ static bool look_at_history(struct witness *w, struct seen *seen, uint32_t *out)
     pawl_status status = pawl_history_open(w->p, seen->id, NULL, &history, &witness_error);
 
     while (status == PAWL_OK && pawl_history_next(history, &entry)) {
-        EXPECT(entry.fired_at_ms >= last_ms);
+        EXPECT(entry.recorded_at_ms >= last_ms);
         expect_not_early(w, &entry, last_ms);
-        last_ms = entry.fired_at_ms;
+        last_ms = entry.recorded_at_ms;
         note_entry(w, seen, &entry, count++);
     }
     if (status == PAWL_OK)

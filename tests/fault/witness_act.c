@@ -291,16 +291,21 @@ static void note_known(const struct witness *w, uint32_t *out)
         out[i] = seen_known(&w->instances[i]);
 }
 
-/* Years ahead or back, or to the next millisecond. */
-static void jump(struct witness *w)
+/* Years ahead or back, or to the next millisecond; but not to before something was created that is
+ * fired now: that would be refused. */
+static void jump(struct witness *w, const struct act *act)
 {
+    int64_t wall_ms;
+
     static const int64_t by_ms[] = {
         0, 1, -1, 60000, -60000, INT64_C(31536000000), -INT64_C(31536000000)
     };
 
     w->jumps = w->jumps * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    env_sim_set_wall(w->env, w->env->now_ms(w->env) +
-                                 by_ms[(w->jumps >> 33) % (sizeof by_ms / sizeof *by_ms)]);
+    wall_ms = w->env->now_ms(w->env) + by_ms[(w->jumps >> 33) % (sizeof by_ms / sizeof *by_ms)];
+    if (act->kind == ACT_CREATE || wall_ms < w->newest_ms)
+        w->newest_ms = wall_ms = wall_ms > w->newest_ms ? wall_ms : w->newest_ms;
+    env_sim_set_wall(w->env, wall_ms);
 }
 
 /* An act whose outcome is not known and can't be looked up ends the round: it is looked up by
@@ -314,7 +319,7 @@ bool witness_act_once(struct witness *w)
 
     note_known(w, before);
     if (w->jumps)
-        jump(w);
+        jump(w, act);
     status = witness_do(w, act);
     is_done = act->kind == ACT_BATCH ? status == PAWL_OK : status == act->refusal;
     if (!is_done)

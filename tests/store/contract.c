@@ -38,7 +38,11 @@ static void add_everything(struct change *c)
              (struct live_change){
                  .kind = LIVE_STEP_PUT, .instance = number, .ordinal = 1, .status = STEP_READY });
     add_snapshot(c, number, 1, STR("{}"));
-    c->test_now_ms = T0 + 99;
+    c->kept = (struct kept_change){ .row = { .what = CONTROL_CLOCK,
+                                             .id = STR(CLOCK_TEST),
+                                             .due_at_ms = T0 + 99,
+                                             .pos = 2 },
+                                    .is_put = true };
 }
 
 static void expect_everything(struct stand *s)

@@ -98,7 +98,7 @@ struct change {
     struct key_row *keys;
     int64_t keys_before_ms;
     uint32_t count[8], capacity[8];
-    int64_t test_now_ms;
+    struct kept_change kept; /* not put: none */
     bool lag; /* write no head rows, and leave flushed */
 };
 
@@ -271,7 +271,8 @@ static inline pawl_status change_commit(struct change *c)
                              .key_count = c->count[7],
                              .keys_before_ms = c->keys_before_ms,
                              .flushed = c->lag ? 0 : c->tip.pos,
-                             .test_now_ms = c->test_now_ms };
+                             .kept = &c->kept,
+                             .kept_count = c->kept.is_put };
 
     if (c->count[0] > 0) {
         struct record *last = &c->records[c->count[0] - 1];

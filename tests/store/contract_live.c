@@ -123,13 +123,13 @@ STORE_TEST(a_thousand_timers_come_due_in_order)
     arm_many(s, 1000);
     for (uint32_t i = 0; i < 1000; i++)
         expected += spread_due(i) <= T0 + 49;
-    EXPECT_OK(store_due(s->store, s->scope, T0 + 49, 2000, &timers, &count, &next_ms));
+    EXPECT_OK(store_due(s->store, s->scope, false, T0 + 49, 2000, &timers, &count, &next_ms));
     EXPECT_EQ(count, expected);
     EXPECT_EQ(next_ms, T0 + 50);
     for (uint32_t i = 1; i < count; i++)
         EXPECT(in_due_order(&timers[i - 1], &timers[i]) && timers[i].due_at_ms <= T0 + 49 &&
                timers[i].definition == 1);
-    EXPECT_OK(store_due(s->store, s->scope, INT64_MAX, 1500, &timers, &count, &next_ms));
+    EXPECT_OK(store_due(s->store, s->scope, false, INT64_MAX, 1500, &timers, &count, &next_ms));
     EXPECT(count == 1000 && next_ms == INT64_MAX);
 }
 
@@ -141,12 +141,12 @@ STORE_TEST(due_gives_no_more_than_asked_and_tells_when_the_next_one_is)
     int64_t next_ms;
 
     put_orders(s, 10);
-    EXPECT_OK(store_due(s->store, s->scope, INT64_MAX, 5, &timers, &count, &next_ms));
+    EXPECT_OK(store_due(s->store, s->scope, false, INT64_MAX, 5, &timers, &count, &next_ms));
     EXPECT(count == 0 && next_ms == INT64_MAX);
     arm_many(s, 100); /* each due time once */
-    EXPECT_OK(store_due(s->store, s->scope, T0 + 49, 5, &timers, &count, &next_ms));
+    EXPECT_OK(store_due(s->store, s->scope, false, T0 + 49, 5, &timers, &count, &next_ms));
     EXPECT(count == 5 && timers[4].due_at_ms == T0 + 4 && next_ms == T0 + 5);
-    EXPECT_OK(store_due(s->store, s->scope, T0 - 1, 5, &timers, &count, &next_ms));
+    EXPECT_OK(store_due(s->store, s->scope, false, T0 - 1, 5, &timers, &count, &next_ms));
     EXPECT(count == 0 && next_ms == T0);
 }
 
@@ -175,7 +175,7 @@ STORE_TEST(timers_are_moved_taken_back_and_kept_from_test_instances)
     timer.test = true;
     add_live(&c, timer);
     EXPECT_OK(change_commit(&c));
-    EXPECT_OK(store_due(s->store, s->scope, T0 + 10, 9, &timers, &count, &next_ms));
+    EXPECT_OK(store_due(s->store, s->scope, false, T0 + 10, 9, &timers, &count, &next_ms));
     EXPECT(count == 1 && timers[0].instance == 1 && next_ms == INT64_MAX);
     EXPECT_OK(store_live(s->store, s->scope, 2, &live));
     EXPECT(live.timer_count == 1 && live.timers[0].due_at_ms == T0 + 10);
@@ -326,7 +326,7 @@ static uint32_t count_due(struct stand *s, int64_t *next_ms)
     struct live_timer *timers;
     uint32_t count;
 
-    EXPECT_OK(store_due(s->store, s->scope, T0 + 100, 10, &timers, &count, next_ms));
+    EXPECT_OK(store_due(s->store, s->scope, false, T0 + 100, 10, &timers, &count, next_ms));
     return count;
 }
 

@@ -2,35 +2,176 @@
 #include "engine_fixture.h"
 #include <stdio.h>
 
-static void expect_times_never_fall(struct world *world, const char *id)
+#define HOUR INT64_C(3600000)
+#define YEAR (365 * 24 * HOUR)
+
+/* The last entry; none of them was recorded before the one before it. */
+static pawl_entry last_entry(struct world *world, const char *id)
 {
     pawl_history *history;
-    pawl_entry entry;
+    pawl_entry entry = { 0 };
     int64_t last = 0;
 
     EXPECT_OK(pawl_history_open(world->p, id, NULL, &history, &world->error));
     while (pawl_history_next(history, &entry)) {
-        EXPECT(entry.fired_at_ms >= last);
-        last = entry.fired_at_ms;
+        EXPECT(entry.recorded_at_ms >= last);
+        last = entry.recorded_at_ms;
     }
     EXPECT_OK(pawl_history_close(history, &world->error));
+    return entry;
 }
 
-WORLD_TEST(clock, the_stores_clock_never_goes_back_though_the_wall_clock_does) /* promise (5) */
+static void jump_to(struct world *world, int64_t wall_ms)
+{
+    env_sim_set_wall(world->env, wall_ms);
+}
+
+WORLD_TEST(clock, fired_at_is_the_wall_clock_and_recorded_at_never_goes_back) /* promise (5) */
+{
+    const char *id;
+
+    world_define(world, ORDER);
+    jump_to(world, NOON - 2 * YEAR);
+    id = world_create(world, "order", NULL);
+    EXPECT_OK(world_fire(world, id, "pay"));
+    EXPECT_EQ(last_entry(world, id).fired_at_ms, NOON - 2 * YEAR);
+    EXPECT_EQ(last_entry(world, id).recorded_at_ms, NOON);
+    jump_to(world, NOON + 10 * YEAR);
+    EXPECT_OK(world_fire(world, id, "note"));
+    EXPECT_EQ(last_entry(world, id).fired_at_ms, NOON + 10 * YEAR);
+    jump_to(world, NOON - HOUR);
+    env_sim_advance(world->env, 5);
+    EXPECT_OK(world_fire(world, id, "note"));
+    EXPECT_EQ(last_entry(world, id).fired_at_ms, NOON - HOUR + 5);
+    EXPECT_EQ(last_entry(world, id).recorded_at_ms, NOON + 5);
+    world_expect_valid(world);
+}
+
+WORLD_TEST(clock, a_reading_years_ahead_and_back_leaves_no_trace)
+{
+    const char *id;
+
+    world_define(world, ORDER);
+    id = world_create(world, "order", NULL);
+    jump_to(world, NOON + 10 * YEAR);
+    EXPECT_OK(world_fire(world, id, "pay"));
+    jump_to(world, NOON + 7);
+    EXPECT_OK(world_fire(world, id, "note"));
+    EXPECT_EQ(last_entry(world, id).fired_at_ms, NOON + 7);
+    EXPECT_EQ(last_entry(world, id).recorded_at_ms, NOON + 7);
+    EXPECT_EQ(engine_clock_offset_ms(world->p->engine), 0);
+    world_expect_valid(world);
+}
+
+static pawl_status fire_at(struct world *world, const char *id, const char *fired_at)
+{
+    return pawl_fire(world->p, id,
+                     &(pawl_fire_args){ .action = "note", .fired_at = fired_at }, NULL,
+                     &world->error);
+}
+
+WORLD_TEST(clock, the_future_is_judged_by_the_wall_clock)
 {
     const char *id;
 
     world_define(world, ORDER);
     id = world_create(world, "order", NULL);
     EXPECT_OK(world_fire(world, id, "pay"));
-    env_sim_set_wall(world->env, NOON - 3600000);
-    EXPECT_OK(world_fire(world, id, "note"));
-    env_sim_set_wall(world->env, NOON + 10 * 365 * INT64_C(86400000));
-    EXPECT_OK(world_fire(world, id, "note"));
-    env_sim_set_wall(world->env, NOON);
-    EXPECT_OK(world_fire(world, id, "note"));
-    expect_times_never_fall(world, id);
+    jump_to(world, NOON + YEAR);
+    EXPECT_OK(fire_at(world, id, "2027-05-01T11:59:00Z"));
+    EXPECT_EQ(fire_at(world, id, "2027-05-01T12:00:01Z"), PAWL_INVALID_REQUEST);
+    jump_to(world, NOON + HOUR);
+    EXPECT_EQ(fire_at(world, id, "2026-05-01T13:00:01Z"), PAWL_INVALID_REQUEST);
+    EXPECT_OK(fire_at(world, id, "2026-05-01T13:00:00Z"));
+    EXPECT_OK(fire_at(world, id, " \t ")); /* not supplied */
+    EXPECT_EQ(last_entry(world, id).fired_at_ms, NOON + HOUR);
     world_expect_valid(world);
+}
+
+WORLD_TEST(clock, a_fire_before_its_instance_came_to_be_is_refused_and_names_the_clock)
+{
+    const char *id;
+
+    world_define(world, ORDER);
+    id = world_create(world, "order", NULL);
+    EXPECT_OK(world_fire(world, id, "pay"));
+    jump_to(world, NOON - HOUR);
+    EXPECT_EQ(world_fire(world, id, "note"), PAWL_INVALID_REQUEST);
+    EXPECT_TEXT(world->error.message,
+                "this machine's clock reads 2026-05-01T11:00:00.000Z, before the instance was "
+                "created at 2026-05-01T12:00:00.000Z; set the clock, or pass fired_at");
+    EXPECT_EQ(last_entry(world, id).sequence_number, 1);
+    jump_to(world, NOON);
+    EXPECT_OK(world_fire(world, id, "note"));
+    world_expect_valid(world);
+}
+
+WORLD_TEST(clock, a_timer_is_never_refused_for_a_clock_that_went_back)
+{
+    const char *id = world_create(world, "ticker", NULL);
+
+    jump_to(world, NOON - YEAR);
+    world_advance(world, 1000);
+    EXPECT_TEXT(world_actions(world, id), "start timer");
+    EXPECT_EQ(last_entry(world, id).fired_at_ms, NOON); /* not before the instance was created */
+    EXPECT_EQ(last_entry(world, id).recorded_at_ms, NOON + 1000);
+    world_expect_valid(world);
+}
+
+static const int64_t jumps[] = { HOUR, -HOUR, 10 * YEAR, -10 * YEAR, 1500, -1500 };
+
+WORLD_TEST(clock, no_jump_moves_a_duration_whenever_it_comes) /* promise (4) */
+{
+    for (size_t i = 0; i < sizeof jumps / sizeof *jumps; i++)
+        for (int64_t at = 0; at <= 1000; at += 250) {
+            const char *id = world_create(world, "ticker", NULL);
+
+            world_advance(world, at < 1000 ? at : 999);
+            jump_to(world, world->env->now_ms(world->env) + jumps[i]);
+            world_advance(world, at < 1000 ? 999 - at : 0);
+            EXPECT_TEXT(world_actions(world, id), "start");
+            world_advance(world, 1);
+            EXPECT_TEXT(world_actions(world, id), "start timer");
+            EXPECT_OK(pawl_signal(world->p, id, "stop", NULL, NULL, &world->error));
+            jump_to(world, world->env->now_ms(world->env) - jumps[i]);
+        }
+    world_expect_valid(world);
+}
+
+WORLD_TEST(clock, a_jump_that_was_seen_moves_no_duration_over_a_restart_either)
+{
+    for (size_t i = 0; i < sizeof jumps / sizeof *jumps; i++) {
+        const char *id = world_create(world, "ticker", NULL);
+        int64_t wall = world->env->now_ms(world->env);
+
+        jump_to(world, wall + jumps[i]);
+        world_advance(world, 400);
+        world->now_ms = wall + jumps[i] + 400;
+        world_close(world);
+        world_open(world);
+        world_advance(world, 599);
+        EXPECT_TEXT(world_actions(world, id), "start");
+        world_advance(world, 1);
+        EXPECT_TEXT(world_actions(world, id), "start timer");
+        world_expect_valid(world);
+        world->now_ms = wall + jumps[i] + 1000;
+        world_close(world);
+        world_open(world);
+        EXPECT_OK(pawl_signal(world->p, id, "stop", NULL, NULL, &world->error));
+    }
+}
+
+WORLD_TEST(clock, across_a_restart_the_wall_clock_tells_how_much_time_has_passed)
+{
+    const char *id = world_create(world, "ticker", NULL);
+
+    world_close(world);
+    world->now_ms = NOON + 999;
+    world_open(world);
+    EXPECT_OK(pawl_run_due(world->p, &world->error));
+    EXPECT_TEXT(world_actions(world, id), "start");
+    world_advance(world, 1);
+    EXPECT_TEXT(world_actions(world, id), "start timer");
 }
 
 static void note_warning(void *context, pawl_log_level level, const char *event, const char *text)
@@ -39,38 +180,62 @@ static void note_warning(void *context, pawl_log_level level, const char *event,
 
     EXPECT_EQ(words[0], '\0'); /* one is enough */
     EXPECT_EQ(level, PAWL_LOG_WARN);
-    snprintf(words, 200, "%s: %s", event, text);
+    snprintf(words, 400, "%s: %s", event, text);
 }
 
-WORLD_TEST(clock, a_wall_clock_far_behind_the_stores_is_warned_of_once_at_opening)
+WORLD_TEST(clock, a_jump_found_at_opening_is_told_and_stops_nothing)
 {
-    char words[200] = "";
+    char words[400] = "";
+    const char *id = world_create(world, "ticker", NULL);
 
     world->options.log = note_warning;
     world->options.log_context = words;
-    world_create(world, "ticker", NULL);
     world_close(world);
-    world->now_ms = NOON - 59999;
+    world->now_ms = NOON - 999;
     world_open(world);
     EXPECT_TEXT(words, "");
     world_close(world);
-    world->now_ms = NOON - 7200000;
+    world->now_ms = NOON - 2 * HOUR;
     world_open(world);
-    EXPECT_TEXT(words, "clock.behind: the store's clock is 7200 s ahead of this machine's; timers "
-                       "wait by as much");
+    EXPECT_TEXT(words,
+                "health.degraded: clock-jumped: the store's clock is 7200 s ahead of this "
+                "machine's, which was ahead once or has been set back; durations go on; stop the "
+                "server and run `pawl doctor --accept-clock`");
+    world_advance(world, 999);
+    EXPECT_TEXT(world_actions(world, id), "start");
+    world_advance(world, 1);
+    EXPECT_TEXT(world_actions(world, id), "start timer");
+    world_expect_valid(world);
 }
 
-WORLD_TEST(clock, a_timer_is_never_early_when_the_wall_clock_is_set_back) /* promise (4) */
+WORLD_TEST(clock, an_accepted_clock_is_the_wall_clock_and_every_duration_keeps_its_length)
 {
-    const char *id = world_create(world, "ticker", NULL);
+    int64_t ahead_ms;
+    struct scope scope;
+    const char *id;
 
-    world_advance(world, 500);
-    env_sim_set_wall(world->env, NOON - 1000000);
-    world_advance(world, 499);
+    world_close(world);
+    world->now_ms = NOON + 10 * YEAR; /* one life under a clock that was years ahead */
+    world_open(world);
+    id = world_create(world, "ticker", NULL);
+    world_advance(world, 400);
+    world_close(world);
+    world->now_ms = NOON;
+    world_open(world);
+    scope_init(&scope, &heap_libc, 0);
+    EXPECT_OK(engine_accept_clock(world->p->engine, &scope, &ahead_ms));
+    EXPECT(ahead_ms > 10 * YEAR - 1000);
+    EXPECT_EQ(engine_now_ms(world->p->engine), NOON);
+    EXPECT_OK(engine_accept_clock(world->p->engine, &scope, &ahead_ms));
+    EXPECT_EQ(ahead_ms, 0);
+    scope_fini(&scope);
+    world_expect_valid(world);
+    world_advance(world, 599);
     EXPECT_TEXT(world_actions(world, id), "start");
-    env_sim_set_wall(world->env, NOON + 1000);
-    world_advance(world, 0);
+    world_advance(world, 401); /* how long it was closed nobody knows: not early, and not years late */
     EXPECT_TEXT(world_actions(world, id), "start timer");
+    EXPECT_EQ(last_entry(world, world_create(world, "ticker", NULL)).recorded_at_ms, NOON + 1000);
+    world_expect_valid(world);
 }
 
 WORLD_TEST(clock, an_overdue_timer_fires_at_once_after_a_restart_and_once)

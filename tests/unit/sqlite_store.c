@@ -120,6 +120,9 @@ SQLITE_TEST(an_older_schema_is_migrated)
         "DROP TABLE pawl_key; DROP TABLE pawl_pause; DROP TABLE pawl_kept; DROP TABLE pawl_child;"
         "DROP INDEX pawl_wait_name; DROP INDEX pawl_wait_value;"
         "ALTER TABLE pawl_wait DROP COLUMN value;"
+        "DROP INDEX pawl_timer_due; DROP INDEX pawl_timer_wall;"
+        "ALTER TABLE pawl_timer DROP COLUMN wall; ALTER TABLE pawl_timer DROP COLUMN shift;"
+        "CREATE INDEX pawl_timer_due ON pawl_timer (due, inst, ord, name) WHERE test = 0;"
         "PRAGMA user_version = 1");
     s->store = stand_another(s);
     run_sql(s, "store.db", "SELECT * FROM pawl_instances");

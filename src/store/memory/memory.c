@@ -262,6 +262,7 @@ const struct store_ops memory_store_ops = {
     .children = memory_children,
     .waiting = memory_waiting,
     .due = memory_due,
+    .alarms = memory_alarms,
     .busy = memory_busy,
     .key = memory_key,
     .kept = memory_kept,

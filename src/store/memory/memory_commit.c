@@ -106,12 +106,29 @@ static void drop_old_keys(struct disk *disk, const struct commit *commit)
     }
 }
 
+/* All by as much: those that are due by the store's clock stay in their order. */
+static void shift_rows(struct disk *disk, int64_t by_ms)
+{
+    struct row *row = tree_seek(&disk->rows, &(struct row){ 0 }, false);
+
+    for (; row; row = tree_seek(&disk->rows, row, true)) {
+        bool is_alarm = row->kind == ROW_KEPT && row->ordinal == (uint32_t)-CONTROL_ALARM;
+
+        if ((row->kind != ROW_TIMER && !is_alarm) || row->wall || row->due_at_ms >= DUE_NEVER_MS)
+            continue;
+        row->due_at_ms += by_ms;
+        row->shift_ms += by_ms;
+    }
+}
+
 static void apply_rows(struct staging *staging)
 {
     const struct commit *commit = staging->commit;
     struct disk *disk = staging->disk;
     size_t next = 0;
 
+    if (commit->shift_ms)
+        shift_rows(disk, commit->shift_ms);
     for (size_t i = 0; i < commit->live_count; i++) {
         const struct row key = live_row(&commit->live[i]);
 
@@ -232,7 +249,8 @@ static void apply_tip(struct disk *disk, const struct commit *commit)
     if (commit->instance_count > 0)
         tip->last_instance = commit->instances[commit->instance_count - 1].number;
     tip->flushed = commit->flushed > 0 ? commit->flushed : tip->flushed;
-    tip->test_now_ms = commit->test_now_ms != 0 ? commit->test_now_ms : tip->test_now_ms;
+    for (size_t i = 0; i < commit->kept_count; i++)
+        tip_note_kept(tip, &commit->kept[i]);
     tip->changes++;
 }
 

@@ -122,6 +122,8 @@ struct row {
     int64_t due_at_ms;
     int64_t firing_ms; /* of ROW_KEPT */
     bool test;
+    bool wall;        /* ROW_TIMER, ROW_KEPT: due by the wall clock */
+    int64_t shift_ms; /* ROW_TIMER */
     str text; /* a snapshot's; in the row's own memory */
 };
 
@@ -150,8 +152,9 @@ static inline int compare_keys(const struct row *a, const struct row *b)
 
 static inline int compare_due(const struct row *a, const struct row *b)
 {
-    int order = (a->due_at_ms > b->due_at_ms) - (a->due_at_ms < b->due_at_ms);
+    int order = compare_numbers(a->wall, b->wall);
 
+    order = order ? order : (a->due_at_ms > b->due_at_ms) - (a->due_at_ms < b->due_at_ms);
     return order ? order : compare_keys(a, b);
 }
 
@@ -407,7 +410,8 @@ pawl_status memory_definitions(struct store *store, struct scope *scope, str aft
                                struct definition_row **out, uint32_t *count);
 pawl_status memory_live(struct store *store, struct scope *scope, uint64_t instance,
                         struct live *out);
-pawl_status memory_due(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
+pawl_status memory_due(struct store *store, struct scope *scope, bool wall, int64_t now_ms,
+                       uint32_t limit,
                        struct live_timer **out, uint32_t *count, int64_t *next_ms);
 bool list_children(const struct disk *disk, const struct child_query *query, struct arena *arena,
                    struct live_child **out, uint32_t *count); /* false: no memory */
@@ -426,6 +430,8 @@ pawl_status memory_key(struct store *store, struct scope *scope, const uint8_t i
                        struct key_row *out);
 pawl_status memory_kept(struct store *store, struct scope *scope, int32_t what, str id,
                         struct kept_row *out);
+pawl_status memory_alarms(struct store *store, struct scope *scope, bool wall, uint32_t limit,
+                          struct kept_row **out, uint32_t *count);
 pawl_status memory_kept_list(struct store *store, struct scope *scope, int32_t what, uint32_t limit,
                              struct kept_row **out, uint32_t *count);
 pawl_status memory_list(struct store *store, struct scope *scope, const struct list_query *query,

@@ -9,7 +9,8 @@ static struct kept_row kept_of(const struct row *row, struct arena *arena)
                               .id = arena_str(arena, row->name),
                               .due_at_ms = row->due_at_ms,
                               .pos = row->number,
-                              .firing_ms = row->firing_ms };
+                              .firing_ms = row->firing_ms,
+                              .wall = row->wall };
 }
 
 pawl_status memory_kept(struct store *store, struct scope *scope, int32_t what, str id,
@@ -38,8 +39,10 @@ static int compare_kept(const void *a, const void *b)
     return order ? order : str_compare(left->id, right->id);
 }
 
-pawl_status memory_kept_list(struct store *store, struct scope *scope, int32_t what, uint32_t limit,
-                             struct kept_row **out, uint32_t *count)
+/* `wall` NULL: by either clock. */
+static pawl_status list_kept(struct store *store, struct scope *scope, int32_t what,
+                             const bool *wall, uint32_t limit, struct kept_row **out,
+                             uint32_t *count)
 {
     struct disk *disk = disk_lock(store);
     const struct row first = { .kind = ROW_KEPT, .ordinal = (uint32_t)-what };
@@ -50,6 +53,8 @@ pawl_status memory_kept_list(struct store *store, struct scope *scope, int32_t w
 
     for (; row && row->instance == 0 && row->kind == ROW_KEPT && row->ordinal == first.ordinal;
          row = tree_seek(&disk->rows, row, true)) {
+        if (wall && row->wall != *wall)
+            continue;
         rows = grow_array(&scope->arena, rows, found, &capacity, sizeof *rows);
         if (!rows)
             break;
@@ -63,4 +68,16 @@ pawl_status memory_kept_list(struct store *store, struct scope *scope, int32_t w
     *out = rows;
     *count = found < limit ? found : limit;
     return PAWL_OK;
+}
+
+pawl_status memory_kept_list(struct store *store, struct scope *scope, int32_t what, uint32_t limit,
+                             struct kept_row **out, uint32_t *count)
+{
+    return list_kept(store, scope, what, NULL, limit, out, count);
+}
+
+pawl_status memory_alarms(struct store *store, struct scope *scope, bool wall, uint32_t limit,
+                          struct kept_row **out, uint32_t *count)
+{
+    return list_kept(store, scope, CONTROL_ALARM, &wall, limit, out, count);
 }

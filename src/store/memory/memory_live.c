@@ -22,8 +22,12 @@ static bool add_timer(struct live_timer **timers, uint32_t *count, uint32_t *cap
 {
     *timers = grow_array(arena, *timers, *count, capacity, sizeof **timers);
     if (*timers)
-        (*timers)[(*count)++] = (struct live_timer){ row->instance, row->ordinal,
-                                                     arena_str(arena, row->name), row->due_at_ms };
+        (*timers)[(*count)++] = (struct live_timer){ .instance = row->instance,
+                                                     .ordinal = row->ordinal,
+                                                     .name = arena_str(arena, row->name),
+                                                     .due_at_ms = row->due_at_ms,
+                                                     .wall = row->wall,
+                                                     .shift_ms = row->shift_ms };
     return *timers;
 }
 
@@ -79,20 +83,20 @@ const struct row *pause_of(const struct disk *disk, uint64_t instance)
     return row && compare_keys(row, &key) == 0 ? row : NULL;
 }
 
-/* The first timer at or after this one whose instance is not held. */
-static const struct row *skip_held(const struct disk *disk, const struct row *row)
+/* The first timer at or after this one, by that clock, whose instance is not held. */
+static const struct row *skip_held(const struct disk *disk, bool wall, const struct row *row)
 {
-    while (row && pause_of(disk, row->instance))
+    while (row && row->wall == wall && pause_of(disk, row->instance))
         row = tree_seek(&disk->due, row, true);
-    return row;
+    return row && row->wall == wall ? row : NULL;
 }
 
-pawl_status memory_due(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
-                       struct live_timer **out, uint32_t *count, int64_t *next_ms)
+pawl_status memory_due(struct store *store, struct scope *scope, bool wall, int64_t now_ms,
+                       uint32_t limit, struct live_timer **out, uint32_t *count, int64_t *next_ms)
 {
     struct disk *disk = disk_lock(store);
-    const struct row first = { .due_at_ms = INT64_MIN };
-    const struct row *row = skip_held(disk, tree_seek(&disk->due, &first, false));
+    const struct row first = { .wall = wall, .due_at_ms = INT64_MIN };
+    const struct row *row = skip_held(disk, wall, tree_seek(&disk->due, &first, false));
     struct live_timer *timers = NULL;
     uint32_t found = 0, capacity = 0;
     int64_t next;
@@ -103,7 +107,7 @@ pawl_status memory_due(struct store *store, struct scope *scope, int64_t now_ms,
         const struct cell *cell = table_find(&disk->cells, row->instance);
 
         timers[found - 1].definition = cell && cell->has_row ? cell->row.definition : 0;
-        row = skip_held(disk, tree_seek(&disk->due, row, true));
+        row = skip_held(disk, wall, tree_seek(&disk->due, row, true));
     }
     next = row ? row->due_at_ms : INT64_MAX;
     status = read_end(disk, scope, true, NULL, 0);

@@ -229,7 +229,9 @@ struct row live_row(const struct live_change *change)
                        .status = change->status,
                        .due_at_ms = change->due_at_ms,
                        .number = change->pos,
-                       .test = change->test };
+                       .test = change->test,
+                       .wall = change->wall,
+                       .shift_ms = change->shift_ms };
 
     if (change->kind == LIVE_CHILD_PUT)
         row = (struct row){ .instance = change->child,
@@ -278,7 +280,8 @@ static void stage_keys(struct staging *staging)
                                              .name = commit->kept[i].row.id,
                                              .number = commit->kept[i].row.pos,
                                              .due_at_ms = commit->kept[i].row.due_at_ms,
-                                             .firing_ms = commit->kept[i].row.firing_ms });
+                                             .firing_ms = commit->kept[i].row.firing_ms,
+                                             .wall = commit->kept[i].row.wall });
 
     for (size_t i = 0; i < commit->key_count; i++)
         stage_row(staging, (struct row){ .kind = ROW_KEY,

@@ -2,12 +2,18 @@
 #include "read_int.h"
 
 static const char select_one[] =
-    "SELECT what, id, due, pos, firing FROM pawl_kept WHERE what = ?1 AND id = ?2";
+    "SELECT what, id, due, pos, firing, wall FROM pawl_kept WHERE what = ?1 AND id = ?2";
 static const char select_all[] =
-    "SELECT what, id, due, pos, firing FROM pawl_kept WHERE what = ?1 ORDER BY due, id LIMIT ?2";
+    "SELECT what, id, due, pos, firing, wall FROM pawl_kept WHERE what = ?1 ORDER BY due, id LIMIT ?2";
+static const char select_alarms[] =
+    "SELECT what, id, due, pos, firing, wall FROM pawl_kept WHERE what = -5 AND wall IS NULL"
+    " ORDER BY due, id LIMIT ?1";
+static const char select_alarms_by_wall[] =
+    "SELECT what, id, due, pos, firing, wall FROM pawl_kept WHERE what = -5 AND wall = 1"
+    " ORDER BY due, id LIMIT ?1";
 static const char put_one[] =
-    "INSERT OR REPLACE INTO pawl_kept (what, id, due, pos, firing)"
-    " VALUES (?1, ?2, ?3, ?4, nullif(?5, 0))";
+    "INSERT OR REPLACE INTO pawl_kept (what, id, due, pos, firing, wall)"
+    " VALUES (?1, ?2, ?3, ?4, nullif(?5, 0), ?6)";
 static const char delete_one[] = "DELETE FROM pawl_kept WHERE what = ?1 AND id = ?2";
 
 static void read_kept(sqlite3_stmt *statement, struct arena *arena, void *out)
@@ -18,6 +24,7 @@ static void read_kept(sqlite3_stmt *statement, struct arena *arena, void *out)
         .due_at_ms = column_i64(statement, 2),
         .pos = column_u64(statement, 3),
         .firing_ms = column_i64(statement, 4),
+        .wall = column_u64(statement, 5) != 0,
     };
 }
 
@@ -62,6 +69,30 @@ pawl_status sqlite_kept_list(struct store *base, struct scope *scope, int32_t wh
     return status;
 }
 
+pawl_status sqlite_alarms(struct store *base, struct scope *scope, bool wall, uint32_t limit,
+                          struct kept_row **out, uint32_t *count)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    void *rows = NULL;
+    sqlite3_stmt *statement;
+    pawl_status status = reader_enter(store, scope);
+
+    if (status != PAWL_OK)
+        return status;
+    status = wall ? statement_get(&store->reader, scope, STATEMENT_ALARMS_BY_WALL,
+                                  select_alarms_by_wall, &statement)
+                  : statement_get(&store->reader, scope, STATEMENT_ALARMS, select_alarms,
+                                  &statement);
+    if (status == PAWL_OK) {
+        bind_u64(statement, 1, limit);
+        status = read_rows(scope, statement, read_kept, sizeof **out, limit, &rows, count);
+    }
+    reader_leave(store);
+    if (status == PAWL_OK)
+        *out = rows;
+    return status;
+}
+
 static pawl_status write_one(struct connection *writer, struct scope *scope,
                              const struct kept_change *change)
 {
@@ -78,15 +109,27 @@ static pawl_status write_one(struct connection *writer, struct scope *scope,
         bind_i64(statement, 3, change->row.due_at_ms);
         bind_u64(statement, 4, change->row.pos);
         bind_i64(statement, 5, change->row.firing_ms);
+        bind_optional(statement, 6, change->row.wall);
     }
     return statement_run(statement, scope);
+}
+
+/* The row that held the test clock before there were clock records. */
+static pawl_status drop_old_clock(struct connection *writer, struct scope *scope)
+{
+    if (sqlite3_exec(writer->db, "DELETE FROM pawl_meta WHERE key = 'test_now'", NULL, NULL, NULL))
+        return sqlite_fail(scope, writer->db, "dropping the old test clock");
+    return PAWL_OK;
 }
 
 pawl_status write_kept(struct connection *writer, struct scope *scope, const struct commit *commit)
 {
     pawl_status status = PAWL_OK;
 
-    for (size_t i = 0; i < commit->kept_count && status == PAWL_OK; i++)
+    for (size_t i = 0; i < commit->kept_count && status == PAWL_OK; i++) {
         status = write_one(writer, scope, &commit->kept[i]);
+        if (status == PAWL_OK && commit->kept[i].row.what == CONTROL_CLOCK)
+            status = drop_old_clock(writer, scope);
+    }
     return status;
 }

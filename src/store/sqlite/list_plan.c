@@ -96,10 +96,12 @@ static const char select_created[] =
     " WHERE i.number >= ?1 ORDER BY i.number LIMIT 1";
 static const char select_last[] = "SELECT max(number) FROM pawl_instance";
 
-/* Numbers grow with the time of their records, and nobody is created later than recorded: the
- * first number recorded at that time or later is found by halving, and all that are wanted are not
+static const char select_clock[] = "SELECT count(*) FROM pawl_kept WHERE what = -11 AND id = '" CLOCK_WALL "'";
+
+/* Without a clock record numbers grow with the time of their records, and nobody is created later
+ * than recorded: the first number recorded at that time or later is found by halving, and all that are wanted are not
  * below it. */
-static pawl_status find_first(struct listing *listing)
+static pawl_status halve(struct listing *listing)
 {
     sqlite3_stmt *created = NULL, *last = NULL;
     uint64_t low = 1, high = 0;
@@ -125,6 +127,19 @@ static pawl_status find_first(struct listing *listing)
     sqlite3_finalize(last);
     listing->first = low;
     return status;
+}
+
+/* Where the clock has jumped all are looked at. */
+static pawl_status find_first(struct listing *listing)
+{
+    sqlite3_stmt *clock = NULL;
+    uint64_t has_jumped = 0;
+    pawl_status status = list_prepare(listing, select_clock, &clock);
+
+    if (status == PAWL_OK)
+        status = read_row(listing->scope, clock, "clock", read_number, &has_jumped);
+    sqlite3_finalize(clock);
+    return status == PAWL_OK && !has_jumped ? halve(listing) : status;
 }
 
 /* ---- ends ---- */

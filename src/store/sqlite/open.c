@@ -377,6 +377,7 @@ const struct store_ops sqlite_store_ops = {
     .definitions = sqlite_definitions,
     .live = sqlite_live,
     .due = sqlite_due,
+    .alarms = sqlite_alarms,
     .busy = sqlite_busy,
     .children = sqlite_children,
     .waiting = sqlite_waiting,

@@ -58,7 +58,7 @@ void read_number(sqlite3_stmt *statement, struct arena *arena, void *out)
 static const char select_steps[] = "SELECT ord, plan, attempt, status, lease, lease_ms FROM "
                                    "pawl_step WHERE inst = ?1 ORDER BY ord";
 static const char select_timers[] =
-    "SELECT inst, ord, name, due FROM pawl_timer WHERE inst = ?1 ORDER BY ord, name";
+    "SELECT inst, ord, name, due, wall, shift FROM pawl_timer WHERE inst = ?1 ORDER BY ord, name";
 static const char select_waits[] =
     "SELECT ord, name, value FROM pawl_wait WHERE inst = ?1 ORDER BY ord, name";
 
@@ -86,6 +86,8 @@ static void read_timer(sqlite3_stmt *statement, struct arena *arena, void *out)
         .ordinal = column_u32(statement, 1),
         .name = column_str(statement, 2, arena),
         .due_at_ms = column_i64(statement, 3),
+        .wall = column_u64(statement, 4) != 0,
+        .shift_ms = column_i64(statement, 5),
     };
 }
 
@@ -170,27 +172,32 @@ pawl_status sqlite_live(struct store *base, struct scope *scope, uint64_t instan
 
 /* ---- What is due, what is busy ---- */
 
-static const char select_due[] =
-    "SELECT inst, ord, name, due, (SELECT definition FROM pawl_instance WHERE number = inst)"
-    " FROM pawl_timer WHERE test = 0 AND inst NOT IN (SELECT inst FROM pawl_pause)"
-    " ORDER BY due, inst, ord, name LIMIT ?1";
+#define SELECT_DUE(whose)                                                                          \
+    "SELECT inst, ord, name, due, wall, shift,"                                                    \
+    " (SELECT definition FROM pawl_instance WHERE number = inst)"                                  \
+    " FROM pawl_timer WHERE test = 0 AND wall " whose                                              \
+    " AND inst NOT IN (SELECT inst FROM pawl_pause) ORDER BY due, inst, ord, name LIMIT ?1"
+static const char select_due[] = SELECT_DUE("IS NULL");
+static const char select_due_by_wall[] = SELECT_DUE("= 1");
 static const char select_busy[] = "SELECT DISTINCT inst FROM pawl_step WHERE status IN (1, 2)"
                                   " AND inst > ?1 ORDER BY inst LIMIT ?2";
 
 static void read_due_timer(sqlite3_stmt *statement, struct arena *arena, void *out)
 {
     read_timer(statement, arena, out);
-    ((struct live_timer *)out)->definition = column_u32(statement, 4);
+    ((struct live_timer *)out)->definition = column_u32(statement, 6);
 }
 
 /* One row more than asked for tells when the next is due. */
-static pawl_status read_due(struct sqlite_store *store, struct scope *scope, uint32_t limit,
-                            struct live_timer **out, uint32_t *count)
+static pawl_status read_due(struct sqlite_store *store, struct scope *scope, bool wall,
+                            uint32_t limit, struct live_timer **out, uint32_t *count)
 {
     void *rows = NULL;
     sqlite3_stmt *statement;
     pawl_status status =
-        statement_get(&store->reader, scope, STATEMENT_DUE, select_due, &statement);
+        wall ? statement_get(&store->reader, scope, STATEMENT_DUE_BY_WALL, select_due_by_wall,
+                             &statement)
+             : statement_get(&store->reader, scope, STATEMENT_DUE, select_due, &statement);
 
     if (status != PAWL_OK)
         return status;
@@ -200,8 +207,8 @@ static pawl_status read_due(struct sqlite_store *store, struct scope *scope, uin
     return status;
 }
 
-pawl_status sqlite_due(struct store *base, struct scope *scope, int64_t now_ms, uint32_t limit,
-                       struct live_timer **out, uint32_t *count, int64_t *next_ms)
+pawl_status sqlite_due(struct store *base, struct scope *scope, bool wall, int64_t now_ms,
+                       uint32_t limit, struct live_timer **out, uint32_t *count, int64_t *next_ms)
 {
     struct sqlite_store *store = sqlite_store_of(base);
     struct live_timer *timers = NULL;
@@ -210,7 +217,7 @@ pawl_status sqlite_due(struct store *base, struct scope *scope, int64_t now_ms, 
 
     if (status != PAWL_OK)
         return status;
-    status = read_due(store, scope, limit, &timers, &found);
+    status = read_due(store, scope, wall, limit, &timers, &found);
     reader_leave(store);
     if (status != PAWL_OK)
         return status;

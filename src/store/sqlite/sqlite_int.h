@@ -42,6 +42,8 @@ enum statement {
     STATEMENT_DEFINITION, STATEMENT_DEFINITION_NEWEST, STATEMENT_DEFINITION_VERSION,
     STATEMENT_DEFINITION_INLINE, STATEMENT_DEFINITIONS,
     STATEMENT_LIVE_STEPS, STATEMENT_LIVE_TIMERS, STATEMENT_LIVE_WAITS, STATEMENT_DUE,
+    STATEMENT_DUE_BY_WALL, STATEMENT_ALARMS, STATEMENT_ALARMS_BY_WALL, STATEMENT_SHIFT_TIMERS,
+    STATEMENT_SHIFT_ALARMS,
     STATEMENT_BUSY, STATEMENT_STEPPING, STATEMENT_PUT_CHILD, STATEMENT_END_CHILD,
     STATEMENT_CLEAR_CHILDREN, STATEMENT_CLEAR_STEP_CHILD, STATEMENT_CHILD, STATEMENT_CHILDREN,
     STATEMENT_CHILDREN_OF, STATEMENT_CHILDREN_ENDED, STATEMENT_WAITING, STATEMENT_WAITING_VALUE,
@@ -304,8 +306,10 @@ pawl_status sqlite_definitions(struct store *store, struct scope *scope, str aft
                                struct definition_row **out, uint32_t *count);
 pawl_status sqlite_live(struct store *store, struct scope *scope, uint64_t instance,
                         struct live *out);
-pawl_status sqlite_due(struct store *store, struct scope *scope, int64_t now_ms, uint32_t limit,
-                       struct live_timer **out, uint32_t *count, int64_t *next_ms);
+pawl_status sqlite_due(struct store *store, struct scope *scope, bool wall, int64_t now_ms,
+                       uint32_t limit, struct live_timer **out, uint32_t *count, int64_t *next_ms);
+pawl_status sqlite_alarms(struct store *store, struct scope *scope, bool wall, uint32_t limit,
+                          struct kept_row **out, uint32_t *count);
 pawl_status sqlite_children(struct store *base, struct scope *scope,
                             const struct child_query *query, struct live_child **out,
                             uint32_t *count);

@@ -16,8 +16,11 @@ static const char select_tip[] =
     " coalesce((SELECT max(id) FROM pawl_value), 0),"
     " coalesce((SELECT max(id) FROM pawl_definition), 0),"
     " coalesce((SELECT at FROM pawl_log ORDER BY pos DESC LIMIT 1), 0),"
-    " coalesce((SELECT value FROM pawl_meta WHERE key = 'test_now'), 0),"
-    " (SELECT value FROM pawl_meta WHERE key = 'store_id')";
+    " (SELECT due FROM pawl_kept WHERE what = -11 AND id = '" CLOCK_TEST "'),"
+    " (SELECT value FROM pawl_meta WHERE key = 'store_id'),"
+    " (SELECT value FROM pawl_meta WHERE key = 'test_now'),"
+    " (SELECT due FROM pawl_kept WHERE what = -11 AND id = '" CLOCK_WALL "'),"
+    " (SELECT pos FROM pawl_kept WHERE what = -11 AND id = '" CLOCK_WALL "')";
 
 static const char select_root[] =
     "SELECT root FROM pawl_log WHERE root IS NOT NULL ORDER BY pos DESC LIMIT 1";
@@ -66,7 +69,12 @@ static void load_tip(sqlite3_stmt *statement, struct store_tip *out)
         .last_definition = column_u32(statement, 4),
         .at_ms = column_i64(statement, 5),
         .test_now_ms = column_i64(statement, 6),
+        .clock_offset_ms = column_i64(statement, 9),
+        .clock_pos = column_u64(statement, 10),
     };
+    out->test_is_old = !out->test_now_ms && column_i64(statement, 8) != 0;
+    if (out->test_is_old)
+        out->test_now_ms = column_i64(statement, 8);
     column_bytes(statement, 7, out->store_id, STORE_ID_SIZE);
     if (out->flushed > out->pos) /* a log whose tail was cut off: verify tells, we just go on */
         out->flushed = out->pos;
@@ -136,8 +144,8 @@ void tip_advance(struct sqlite_store *store, const struct commit *commit)
             tip->last_instance = commit->instances[i].number;
     if (commit->flushed > 0)
         tip->flushed = commit->flushed;
-    if (commit->test_now_ms != 0)
-        tip->test_now_ms = commit->test_now_ms;
+    for (size_t i = 0; i < commit->kept_count; i++)
+        tip_note_kept(tip, &commit->kept[i]);
     atomic_fetch_add(&store->changes, 1);
 }
 

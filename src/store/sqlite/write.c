@@ -295,7 +295,5 @@ pawl_status write_rows(struct connection *writer, struct scope *scope, const str
         status = write_snapshots(writer, scope, commit);
     if (status == PAWL_OK)
         status = write_meta(writer, scope, STR("flushed"), (int64_t)commit->flushed);
-    if (status == PAWL_OK)
-        status = write_meta(writer, scope, STR("test_now"), commit->test_now_ms);
     return status;
 }

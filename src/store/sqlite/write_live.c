@@ -9,8 +9,10 @@ static const char put_step[] =
     " ON CONFLICT (inst, ord) DO UPDATE SET plan = excluded.plan, attempt = excluded.attempt,"
     " status = excluded.status, lease = excluded.lease, lease_ms = excluded.lease_ms";
 static const char put_timer[] =
-    "INSERT INTO pawl_timer (inst, ord, name, due, test) VALUES (?1, ?2, ?3, ?4, ?5)"
-    " ON CONFLICT (inst, ord, name) DO UPDATE SET due = excluded.due, test = excluded.test";
+    "INSERT INTO pawl_timer (inst, ord, name, due, test, wall, shift)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+    " ON CONFLICT (inst, ord, name) DO UPDATE SET due = excluded.due, test = excluded.test,"
+    " wall = excluded.wall, shift = excluded.shift";
 static const char put_wait[] =
     "INSERT INTO pawl_wait (inst, ord, name, value) VALUES (?1, ?2, ?3, ?4)"
     " ON CONFLICT DO UPDATE SET value = excluded.value WHERE value IS NOT excluded.value";
@@ -79,6 +81,11 @@ static pawl_status put_one_timer(struct connection *writer, struct scope *scope,
     bind_text(statement, 3, change->name);
     bind_i64(statement, 4, change->due_at_ms);
     bind_u64(statement, 5, change->test);
+    bind_optional(statement, 6, change->wall);
+    if (change->shift_ms)
+        bind_i64(statement, 7, change->shift_ms);
+    else
+        bind_optional(statement, 7, 0);
     return statement_run(statement, scope);
 }
 
@@ -200,10 +207,34 @@ static pawl_status write_change(struct connection *writer, struct scope *scope,
     panic_at(__FILE__, __LINE__, "a live change of no kind");
 }
 
+/* The store's clock is moved: what is due by it goes with it, and is as far away as before. */
+static const char shift_timers[] =
+    "UPDATE pawl_timer SET due = due + ?1, shift = nullif(coalesce(shift, 0) + ?1, 0)"
+    " WHERE wall IS NULL AND due < ?2";
+static const char shift_alarms[] =
+    "UPDATE pawl_kept SET due = due + ?1 WHERE what = -5 AND wall IS NULL AND due < ?2";
+
+static pawl_status shift(struct connection *writer, struct scope *scope, enum statement id,
+                         const char *text, int64_t by_ms)
+{
+    sqlite3_stmt *statement;
+    pawl_status status = statement_get(writer, scope, id, text, &statement);
+
+    if (status != PAWL_OK)
+        return status;
+    bind_i64(statement, 1, by_ms);
+    bind_i64(statement, 2, DUE_NEVER_MS);
+    return statement_run(statement, scope);
+}
+
 pawl_status write_live(struct connection *writer, struct scope *scope, const struct commit *commit)
 {
     pawl_status status = PAWL_OK;
 
+    if (commit->shift_ms)
+        status = shift(writer, scope, STATEMENT_SHIFT_TIMERS, shift_timers, commit->shift_ms);
+    if (commit->shift_ms && status == PAWL_OK)
+        status = shift(writer, scope, STATEMENT_SHIFT_ALARMS, shift_alarms, commit->shift_ms);
     for (size_t i = 0; i < commit->live_count && status == PAWL_OK; i++)
         status = write_change(writer, scope, &commit->live[i]);
     return status;

@@ -1,4 +1,4 @@
-/* doctor.c - what was found, told; --rebuild and --accept-head. */
+/* doctor.c - what was found, told; --rebuild, --accept-head and --accept-clock. */
 #include "surface/cli/doctor.h"
 #include "api/rebuild.h"
 #include "api/verify_all.h"
@@ -135,6 +135,27 @@ static bool has_file(struct cli *cli, const char *option, int *code)
     scope_fail(&cli->scope, PAWL_NOT_KNOWN, "there is no store at '%s'", file);
     *code = report(cli, &cli->scope.error);
     return false;
+}
+
+int doctor_accept_clock(struct cli *cli)
+{
+    char span[MOMENT_SIZE];
+    int64_t ahead_ms = 0;
+    int code;
+
+    if (!has_file(cli, "--accept-clock", &code))
+        return code;
+    if (clock_accept(cli->store, &ahead_ms, &cli->scope.error) != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    span_print(ahead_ms > 0 ? ahead_ms : -ahead_ms, span);
+    if (cli->json)
+        fprintf(cli->term.out, "{\"clock_ahead_ms\":%lld}\n", (long long)ahead_ms);
+    else if (ahead_ms)
+        fprintf(cli->term.out, "the store's clock was %s %s this machine's; it is set to it now\n",
+                span, ahead_ms > 0 ? "ahead of" : "behind");
+    else
+        fprintf(cli->term.out, "nothing to accept: the store's clock is this machine's\n");
+    return EXIT_DONE;
 }
 
 int doctor_rebuild(struct cli *cli)

@@ -34,5 +34,7 @@ void doctor_print(const struct doctor *doctor);
 int doctor_rebuild(struct cli *cli);
 /* doctor --accept-head. The exit status. */
 int doctor_accept_head(struct cli *cli);
+/* doctor --accept-clock, likewise. */
+int doctor_accept_clock(struct cli *cli);
 
 #endif

@@ -175,7 +175,7 @@ static void check_schema(struct doctor *doctor, const struct node *info)
 
 static void check_clock(struct doctor *doctor, const struct node *info)
 {
-    int64_t there = 0, last = 0, here = now_ms();
+    int64_t there = 0, ahead_ms = member_int(info, "clock_ahead_ms"), here = now_ms();
     char span[MOMENT_SIZE];
 
     if (!time_parse(member_str(info, "now"), &there))
@@ -184,12 +184,13 @@ static void check_clock(struct doctor *doctor, const struct node *info)
         doctor_say(doctor, DOCTOR_GOOD, "clock", NULL, "virtual: only test.advance moves it");
         return;
     }
-    if (time_parse(member_str(info, "last_record_at"), &last) && last - here > CLOCK_WARN_MS) {
-        span_print(last - here, span);
-        doctor_say(doctor, DOCTOR_WARN, "clock", "set this machine's clock; or wait",
-                   "the last record is %s ahead of this machine's clock: times stand still until "
-                   "then",
-                   span);
+    if (ahead_ms) {
+        span_print(ahead_ms > 0 ? ahead_ms : -ahead_ms, span);
+        doctor_say(doctor, DOCTOR_WARN, "clock",
+                   ahead_ms > 0 ? command(doctor, "doctor --accept-clock") : "restart the server",
+                   "the store's clock is %s %s this machine's, which has jumped: recorded_at is "
+                   "apart from fired_at; durations go on",
+                   span, ahead_ms > 0 ? "ahead of" : "behind");
         return;
     }
     span_print(there > here ? there - here : here - there, span);
@@ -331,5 +332,7 @@ int verb_doctor(struct cli *cli)
 {
     if (args_flag(cli, "accept-head"))
         return doctor_accept_head(cli);
+    if (args_flag(cli, "accept-clock"))
+        return doctor_accept_clock(cli);
     return args_flag(cli, "rebuild") ? doctor_rebuild(cli) : examine(cli);
 }

@@ -98,24 +98,19 @@ str short_id(const struct term *term, str id)
     return id;
 }
 
-static bool same_day(const struct tm *a, const struct tm *b)
-{
-    return a->tm_year == b->tm_year && a->tm_yday == b->tm_yday;
-}
-
+/* With date and zone: who reads it may be elsewhere, and later. */
 void moment_print(str rfc3339, char out[MOMENT_SIZE])
 {
     int64_t at_ms;
-    time_t at, now = (time_t)(now_ms() / SECOND);
-    struct tm then, today;
+    time_t at;
+    struct tm then;
 
     out[0] = '\0';
     if (!time_parse(rfc3339, &at_ms))
         return;
     at = (time_t)(at_ms / SECOND);
-    if (!localtime_r(&at, &then) || !localtime_r(&now, &today))
-        return;
-    strftime(out, MOMENT_SIZE, same_day(&then, &today) ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &then);
+    if (gmtime_r(&at, &then))
+        strftime(out, MOMENT_SIZE, "%Y-%m-%d %H:%M:%SZ", &then);
 }
 
 void span_print(int64_t ms, char out[MOMENT_SIZE])

@@ -1,0 +1,439 @@
+/* clock.c - the store's clock, the wall clock, and the clock that tests move.
+ *
+ * Every record is stamped by the store's clock, and every duration runs by it. It is the wall clock
+ * as long as that goes as the boot clock does, which nobody sets. When the wall clock jumps, the
+ * store's clock goes on as if it had not: from then on the two are `offset` apart, and a clock
+ * record says so. What people are told (fired_at, instantiated_at) and absolute times follow the
+ * wall clock. Whoever opens a store again has no boot clock to compare with: how much time has
+ * passed since then the wall clock alone can tell. */
+#include "base/time.h"
+#include "engine/engine_int.h"
+#include "engine/health.h"
+#include <inttypes.h>
+#include <stdio.h>
+
+#define READ_AT_ONCE_MS 50 /* two clocks read further apart than this say nothing of each other */
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static bool is_jump(int64_t by_ms)
+{
+    return by_ms > CLOCK_JUMP_MS || by_ms < -CLOCK_JUMP_MS;
+}
+
+/* Both at one instant: a thread that was put aside in between reads again. */
+static void read_both(struct env *env, int64_t *wall_ms, int64_t *boot_ms)
+{
+    int64_t begun_ms;
+
+    do {
+        begun_ms = env->boot_ms(env);
+        *wall_ms = env->now_ms(env);
+        *boot_ms = env->boot_ms(env);
+    } while (*boot_ms - begun_ms > READ_AT_ONCE_MS);
+}
+
+/* The store's clock goes on from `at_ms`, `offset_ms` away from the wall clock. */
+static void go_on_from(struct clock *clock, int64_t at_ms, int64_t offset_ms, int64_t boot_ms)
+{
+    clock->offset_ms = offset_ms;
+    clock->at_ms = at_ms;
+    clock->base_ms = at_ms - boot_ms;
+}
+
+/* A small step of the wall clock is followed, and waited for where it went back. */
+static int64_t follow(struct clock *clock, int64_t wall_ms, int64_t boot_ms)
+{
+    int64_t steady_ms = clock->base_ms + boot_ms;
+
+    if (is_jump(wall_ms + clock->offset_ms - steady_ms)) {
+        clock->offset_ms = steady_ms - wall_ms;
+        if (!is_jump(clock->offset_ms))
+            clock->offset_ms = 0; /* it came back */
+    }
+    clock->at_ms = later(clock->at_ms, wall_ms + clock->offset_ms);
+    return clock->at_ms;
+}
+
+struct moment clock_read(struct engine *engine)
+{
+    struct clock *clock = &engine->clock;
+    struct moment now;
+    int64_t boot_ms;
+
+    if (engine->options.test_clock) {
+        now.at_ms = now.wall_ms = PLANTED(CLOCK_FALLS)
+                                      ? engine->test_now_ms
+                                      : later(engine->test_now_ms, engine->tip.at_ms);
+        return now;
+    }
+    pthread_mutex_lock(&clock->lock);
+    read_both(engine->env, &now.wall_ms, &boot_ms);
+    now.at_ms = PLANTED(CLOCK_FALLS) ? now.wall_ms : follow(clock, now.wall_ms, boot_ms);
+    pthread_mutex_unlock(&clock->lock);
+    return now;
+}
+
+static bool offset_is_news(struct engine *engine)
+{
+    bool is_news;
+
+    if (engine->options.test_clock)
+        return false;
+    pthread_mutex_lock(&engine->clock.lock);
+    is_news = engine->clock.offset_ms != engine->tip.clock_offset_ms;
+    pthread_mutex_unlock(&engine->clock.lock);
+    return is_news;
+}
+
+int64_t clock_at(struct engine *engine)
+{
+    return clock_read(engine).at_ms;
+}
+
+struct moment clock_now(struct engine *engine)
+{
+    struct moment now;
+
+    pthread_mutex_lock(&engine->lock); /* the test clock's */
+    now = clock_read(engine);
+    pthread_mutex_unlock(&engine->lock);
+    return now;
+}
+
+int64_t engine_now_ms(struct engine *engine)
+{
+    return clock_now(engine).at_ms;
+}
+
+int64_t engine_wall_ms(struct engine *engine)
+{
+    return clock_now(engine).wall_ms;
+}
+
+int64_t engine_clock_offset_ms(struct engine *engine)
+{
+    int64_t offset_ms;
+
+    if (engine->options.test_clock)
+        return 0;
+    clock_read(engine);
+    pthread_mutex_lock(&engine->clock.lock);
+    offset_ms = engine->clock.offset_ms;
+    pthread_mutex_unlock(&engine->clock.lock);
+    return offset_ms;
+}
+
+/* ---- When something was fired ---- */
+
+/* May the wall clock be at a time before some instance came to be? Not as long as it never jumped:
+ * asked by the drain, or with the lock. */
+static bool may_be_early(struct engine *engine, const struct moment *now)
+{
+    return now->wall_ms < now->at_ms || engine->tip.clock_pos || offset_is_news(engine);
+}
+
+pawl_status clock_check_fired(struct engine *engine, struct scope *scope,
+                              const struct fire_args *args, uint64_t instance,
+                              struct moment now)
+{
+    int64_t fired_at_ms = args->has_fired_at ? args->fired_at_ms : now.wall_ms;
+    char text[TIME_TEXT_SIZE], created[TIME_TEXT_SIZE];
+    struct instance_row row;
+    pawl_status status;
+
+    time_print(fired_at_ms, text);
+    if (fired_at_ms > now.wall_ms)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "fired_at: %s lies in the future", text);
+    if (args->is_timer || (!args->has_fired_at && !may_be_early(engine, &now)))
+        return PAWL_OK;
+    status = store_instance(engine->store, scope, instance, &row);
+    if (status == PAWL_NOT_KNOWN) /* created in this very batch: nothing earlier was committed */
+        return PAWL_OK;
+    if (status || fired_at_ms >= row.instantiated_at_ms || PLANTED(FIRED_TOO_EARLY))
+        return status;
+    if (args->has_fired_at)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "fired_at: %s is before the instance was created", text);
+    time_print(row.instantiated_at_ms, created);
+    return scope_fail(scope, PAWL_INVALID_REQUEST,
+                      "this machine's clock reads %s, before the instance was created at %s; set "
+                      "the clock, or pass fired_at",
+                      text, created);
+}
+
+/* The wall clock; but nothing is fired before its instance came to be, and whoever does not ask for
+ * it (a timer, a worker) is not refused for it. */
+pawl_status clock_fired_at(struct engine *engine, struct scope *scope, uint64_t instance,
+                           int64_t *out)
+{
+    struct instance_row row;
+    pawl_status status;
+
+    *out = engine->now.wall_ms;
+    if (!may_be_early(engine, &engine->now))
+        return PAWL_OK;
+    status = store_instance(engine->store, scope, instance, &row);
+    if (!status)
+        *out = later(*out, row.instantiated_at_ms);
+    return status == PAWL_NOT_KNOWN ? PAWL_OK : status; /* created in this very batch */
+}
+
+/* ---- What the store knows of it ---- */
+
+/* Ahead: records are stamped with times that are not there yet. Somebody should know. */
+static void tell_health(struct engine *engine, int64_t offset_ms)
+{
+    if (offset_ms > 0)
+        health_set(engine, HEALTH_CLOCK_JUMPED,
+                   "the store's clock is %" PRId64 " s ahead of this machine's, which was ahead "
+                   "once or has been set back; durations go on; stop the server and run `pawl "
+                   "doctor --accept-clock`",
+                   offset_ms / 1000);
+    else if (offset_ms < 0)
+        health_set(engine, HEALTH_CLOCK_JUMPED,
+                   "this machine's clock has jumped and is %" PRId64 " s ahead of the store's; "
+                   "durations go on; the next start sets the store's clock by it",
+                   -offset_ms / 1000);
+    else
+        health_clear(engine, HEALTH_CLOCK_JUMPED);
+}
+
+/* Somebody else has written since: what they say of the clock holds, and their times are past. */
+void clock_follow_tip(struct engine *engine)
+{
+    struct clock *clock = &engine->clock;
+    const struct store_tip *tip = &engine->tip;
+    int64_t wall_ms, boot_ms;
+
+    if (engine->options.test_clock)
+        return;
+    pthread_mutex_lock(&clock->lock);
+    read_both(engine->env, &wall_ms, &boot_ms);
+    if (tip->clock_pos > clock->seen_pos) {
+        go_on_from(clock, later(wall_ms + tip->clock_offset_ms, tip->at_ms), tip->clock_offset_ms,
+                   boot_ms);
+        clock->seen_pos = tip->clock_pos;
+    }
+    follow(clock, wall_ms, boot_ms);
+    if (is_jump(later(tip->at_ms - clock->at_ms, 0)))
+        go_on_from(clock, tip->at_ms, tip->at_ms - wall_ms, boot_ms);
+    clock->at_ms = later(clock->at_ms, tip->at_ms);
+    pthread_mutex_unlock(&clock->lock);
+}
+
+/* The wall clock decides how much time has passed since the last record; but not that it went
+ * back. */
+void clock_start(struct engine *engine)
+{
+    struct clock *clock = &engine->clock;
+    const struct store_tip *tip = &engine->tip;
+    int64_t wall_ms, boot_ms, offset_ms = tip->clock_offset_ms;
+
+    if (engine->options.test_clock) {
+        if (!engine->test_now_ms) /* none was kept */
+            engine->test_now_ms = engine->env->now_ms(engine->env);
+        return;
+    }
+    read_both(engine->env, &wall_ms, &boot_ms);
+    if (tip->pos && wall_ms + offset_ms < tip->at_ms - CLOCK_JUMP_MS)
+        offset_ms = tip->at_ms - wall_ms;
+    go_on_from(clock, later(wall_ms + offset_ms, tip->at_ms), offset_ms, boot_ms);
+    clock->seen_pos = tip->clock_pos;
+    tell_health(engine, offset_ms);
+}
+
+/* ---- Clock records ---- */
+
+static str print_clock(struct engine *engine, struct scope *scope, int64_t wall_ms,
+                       int64_t offset_ms, int64_t shift_ms)
+{
+    struct buf body;
+    str kept;
+
+    buf_init(&body, engine->heap, LIMIT_TEXT);
+    json_open(&body, '{');
+    json_key(&body, "wall");
+    json_i64(&body, wall_ms);
+    json_key(&body, "offset");
+    json_i64(&body, offset_ms);
+    if (shift_ms) {
+        json_key(&body, "shift");
+        json_i64(&body, shift_ms);
+    }
+    json_close(&body, '}');
+    kept = buf_keep(&body, &scope->arena);
+    buf_fini(&body);
+    return kept;
+}
+
+static str print_test(struct engine *engine, struct scope *scope, int64_t now_ms)
+{
+    struct buf body;
+    str kept;
+
+    buf_init(&body, engine->heap, LIMIT_TEXT);
+    json_open(&body, '{');
+    json_key(&body, "test_now");
+    json_i64(&body, now_ms);
+    json_close(&body, '}');
+    kept = buf_keep(&body, &scope->arena);
+    buf_fini(&body);
+    return kept;
+}
+
+static pawl_status add_record(struct engine *engine, struct scope *scope, int64_t at_ms, str body,
+                              const char *id, int64_t value)
+{
+    struct batch *batch = &engine->batch;
+    pawl_status status = body.data ? kept_room(engine, scope) : scope_no_memory(scope);
+
+    if (!status)
+        status =
+            batch_store_record(engine, scope, CONTROL_CLOCK, at_ms, body, STR_NONE, NULL);
+    if (status)
+        return status;
+    batch->kept[batch->kept_count++] = (struct kept_change){
+        .row = { .what = CONTROL_CLOCK,
+                 .id = str_of(id),
+                 .due_at_ms = value,
+                 .pos = batch->records[batch->record_count - 1].pos },
+        .is_put = true,
+    };
+    return PAWL_OK;
+}
+
+static bool test_is_news(const struct engine *engine)
+{
+    return engine->tip.test_is_old || (engine->options.test_clock && !engine->tip.test_now_ms);
+}
+
+bool clock_has_news(struct engine *engine)
+{
+    clock_read(engine);
+    return test_is_news(engine) || offset_is_news(engine);
+}
+
+/* In the drain, behind the records of a commit: what they were stamped by, if that is new. */
+pawl_status clock_note(struct engine *engine, const struct moment *now)
+{
+    struct scope *scope = &engine->scope;
+    int64_t test_ms = engine->tip.test_is_old ? engine->tip.test_now_ms : engine->test_now_ms;
+    int64_t offset_ms;
+    pawl_status status = PAWL_OK;
+
+    if (test_is_news(engine))
+        status = add_record(engine, scope, now->at_ms, print_test(engine, scope, test_ms),
+                            CLOCK_TEST, test_ms);
+    if (status || !offset_is_news(engine))
+        return status;
+    pthread_mutex_lock(&engine->clock.lock);
+    offset_ms = engine->clock.offset_ms;
+    pthread_mutex_unlock(&engine->clock.lock);
+    return add_record(engine, scope, now->at_ms,
+                      print_clock(engine, scope, now->wall_ms, offset_ms, 0), CLOCK_WALL,
+                      offset_ms);
+}
+
+/* A commit for the sake of the clock alone. */
+static pawl_status drain_keep(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    pawl_status status = PAWL_OK;
+
+    if (request->context && engine->options.test_clock)
+        status = add_record(engine, request->scope, at_ms,
+                            print_test(engine, request->scope, engine->test_now_ms), CLOCK_TEST,
+                            engine->test_now_ms);
+    else if (clock_has_news(engine))
+        status = clock_note(engine, &engine->now);
+    request->accepted = status == PAWL_OK;
+    return status;
+}
+
+/* What is not known yet to the store; by an owner, soon after a jump. */
+pawl_status clock_keep(struct engine *engine, struct scope *scope)
+{
+    struct request request = { .kind = REQUEST_CONTROL, .scope = scope, .control = drain_keep };
+
+    return engine_submit(engine, &request);
+}
+
+/* The clock that tests move, where it stands. */
+pawl_status clock_keep_test(struct engine *engine, struct scope *scope)
+{
+    struct request request = {
+        .kind = REQUEST_CONTROL, .scope = scope, .control = drain_keep, .context = engine
+    };
+
+    return engine_submit(engine, &request);
+}
+
+/* ---- Setting it right ---- */
+
+/* From this record on the store's clock is the wall clock, and what is due by it goes along. It is
+ * the only record that may be older than the one before it. */
+static pawl_status drain_shift(struct engine *engine, struct request *request, int64_t at_ms)
+{
+    int64_t wall_ms = engine->now.wall_ms, shift_ms = wall_ms - at_ms;
+    pawl_status status =
+        add_record(engine, request->scope, wall_ms,
+                   print_clock(engine, request->scope, wall_ms, 0, shift_ms), CLOCK_WALL, 0);
+
+    if (status)
+        return status;
+    engine->batch.shift_ms = shift_ms;
+    request->accepted = true;
+    return PAWL_OK;
+}
+
+/* After its commit; by the drain, lock held. */
+void clock_shifted(struct engine *engine)
+{
+    struct clock *clock = &engine->clock;
+    int64_t wall_ms, boot_ms;
+
+    pthread_mutex_lock(&clock->lock);
+    read_both(engine->env, &wall_ms, &boot_ms);
+    go_on_from(clock, later(wall_ms, engine->tip.at_ms), 0, boot_ms);
+    pthread_mutex_unlock(&clock->lock);
+    engine->next_due_ms = INT64_MIN; /* not known: look */
+}
+
+/* After a commit: how it stands is known to the store now. Lock held. */
+void clock_kept(struct engine *engine)
+{
+    if (engine->options.test_clock || engine->tip.clock_pos == engine->clock.seen_pos)
+        return;
+    engine->clock.seen_pos = engine->tip.clock_pos;
+    tell_health(engine, engine->tip.clock_offset_ms);
+}
+
+static pawl_status shift(struct engine *engine, struct scope *scope)
+{
+    struct request request = { .kind = REQUEST_CONTROL, .scope = scope, .control = drain_shift };
+
+    return engine_submit(engine, &request);
+}
+
+/* At opening: a jump of a former life is over, and no record is older than the last one. */
+void clock_realign(struct engine *engine, struct scope *scope)
+{
+    if (!engine->options.own || engine->options.test_clock || !engine->tip.clock_offset_ms ||
+        engine->clock.offset_ms != engine->tip.clock_offset_ms ||
+        engine->env->now_ms(engine->env) < engine->tip.at_ms)
+        return;
+    if (shift(engine, scope)) /* the store's clock is a little apart from the wall clock, as before */
+        engine_log(engine, PAWL_LOG_WARN, "clock.kept", scope->error.message);
+}
+
+pawl_status engine_accept_clock(struct engine *engine, struct scope *scope, int64_t *ahead_ms)
+{
+    *ahead_ms = engine_clock_offset_ms(engine);
+    if (engine->options.test_clock || !engine->options.own)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "the clock is accepted by a process that owns the store, with a real clock");
+    return *ahead_ms ? shift(engine, scope) : PAWL_OK;
+}
