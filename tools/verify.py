@@ -844,7 +844,7 @@ class Store:
             if "firing" in text:
                 self.note_firing(what, record)
             elif "over" in text:
-                _, _, firing = self.kept.pop(what, (0, 0, 0))
+                _, _, _, firing = self.kept.pop(what, (0, 0, 0, 0))
                 if firing == 0:
                     raise Bad("a token or alarm ends that is not in force")
                 if firing is not None and text["over"] == "cancelled":

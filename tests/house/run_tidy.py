@@ -34,7 +34,7 @@ BROKEN = {
         ("src/machine/a.c", "int c = getrandom(0, 0, 0) + usleep(1);\n", 1),
     ],
     "nobody_calls_unsafe_string_functions": [("tests/unit/a.c", "\n\nint d = strcpy(a, b);\n", 3)],
-    "files_are_short": [("src/base/a.c", "\n" * 501, 501), ("tests/unit/a.c", "\n" * 1101, 1101)],
+    "files_are_short": [("src/base/a.c", "\n" * 701, 701), ("tests/unit/a.c", "\n" * 1101, 1101)],
     "functions_fit_a_screen": [("src/base/a.c", "int f(void)\n{\n" + "    a();\n" * 69 + "}\n", 2)],
     "every_layer_has_a_readme": [("src/base/a.c", "", None), ("src/env/README.md", "short\n", 1)],
     "texts_are_clean": [
