@@ -117,7 +117,7 @@ static void fill_up(bool own, enum disk_fault fault)
         EXPECT_OK(ask_health(p));
         entries++;
     }
-    EXPECT(full > 3);
+    EXPECT(full > 1);
     EXPECT_EQ(unknown, 0);
     pawl_close(p);
     p = open_one(own);
