@@ -2,6 +2,7 @@
  * surfaces that count as well. */
 #include "api/ops_int.h"
 #include "api/world.h"
+#include "env/trim.h"
 #include "env/env.h"
 
 static void print_counters(const struct engine_figures *figures, struct buf *out)
@@ -55,4 +56,9 @@ void world_random(pawl *p, void *out, size_t size)
     struct env *env = engine_env(p->engine);
 
     env->random(env, out, size);
+}
+
+void world_share_memory(void)
+{
+    memory_share_pools();
 }

@@ -1,7 +1,7 @@
 /* stores_tend.c - stores are closed when they rest, and opened before something falls due. */
 #include "api/stores_int.h"
 #include "base/limits.h"
-#include "base/trim.h"
+#include "env/trim.h"
 #include "engine/workers.h"
 
 #define NEAR_MS  60000              /* due within that: not worth closing */

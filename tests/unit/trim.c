@@ -1,6 +1,6 @@
 /* trim.c - memory that was freed goes back to the system. A program of its own, built without
  * sanitizers: they keep what is freed. */
-#include "base/trim.h"
+#include "env/trim.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

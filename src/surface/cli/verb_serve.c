@@ -1,6 +1,6 @@
 /* verb_serve.c - serve: own a store, answer over HTTP until told to stop. */
 #include "api/config.h"
-#include "base/trim.h"
+#include "api/world.h"
 #include "surface/cli/host.h"
 #include "surface/cli/service.h"
 #include "surface/http/http.h"
@@ -73,7 +73,7 @@ int verb_serve(struct cli *cli)
     struct host host;
     int code;
 
-    memory_share_pools();
+    world_share_memory();
     if (config_load(cli, &config) != PAWL_OK)
         return report(cli, &cli->scope.error);
     options.listen = choose(cli, "listen", config.listen ? config.listen : HTTP_LISTEN);

@@ -1,6 +1,6 @@
 /* trim.h - memory that nobody uses any more goes back to the system. */
-#ifndef PAWL_BASE_TRIM_H
-#define PAWL_BASE_TRIM_H
+#ifndef PAWL_ENV_TRIM_H
+#define PAWL_ENV_TRIM_H
 
 /* After something large was freed, in pieces and by many threads: the C library keeps such pages
  * for later, and would for ever. Takes milliseconds. */

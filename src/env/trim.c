@@ -1,5 +1,5 @@
 /* trim.c - see trim.h; without glibc, nothing. */
-#include "base/trim.h"
+#include "env/trim.h"
 #include <stdlib.h> /* says whether this is glibc */
 #ifdef __GLIBC__
 #include <malloc.h>
