@@ -169,6 +169,7 @@ static str member_text(const struct node *object, const char *name)
 static pawl_status begin(struct engine *engine, struct scope *scope, struct kept *alarm,
                          const struct op *op)
 {
+    scope->is_alarms = true;
     if (!(op->flags & OP_KEY_IN_RECORD))
         return engine_alarm_begin(engine, scope, alarm);
     scope->alarm = alarm->id;

@@ -148,7 +148,7 @@ pawl_status clock_check_fired(struct engine *engine, struct scope *scope,
     time_print(fired_at_ms, text);
     if (fired_at_ms > now.wall_ms)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "fired_at: %s lies in the future", text);
-    if (args->is_timer || (!args->has_fired_at && !may_be_early(engine, &now)))
+    if (!args->has_fired_at && (args->is_timer || scope->is_alarms || !may_be_early(engine, &now)))
         return PAWL_OK;
     status = store_instance(engine->store, scope, instance, &row);
     if (status == PAWL_NOT_KNOWN) /* created in this very batch: nothing earlier was committed */

@@ -363,9 +363,12 @@ static uint64_t child_of(const struct live *live, uint32_t ordinal)
     return 0;
 }
 
-static void why_live(const struct definition *definition, const struct live *live,
-                     struct waiting *out, uint32_t *count)
+/* Times are told by the wall clock. */
+static void why_live(struct engine *engine, const struct definition *definition,
+                     const struct live *live, struct waiting *out, uint32_t *count)
 {
+    int64_t ahead_ms = engine_clock_offset_ms(engine);
+
     for (uint32_t i = 0; i < live->step_count; i++) {
         const char *kind = why_step(definition, &live->steps[i]);
 
@@ -381,7 +384,8 @@ static void why_live(const struct definition *definition, const struct live *liv
                 (struct waiting){ .kind = "timer",
                                   .has_until = true,
                                   .name = timer_name(definition, live, &live->timers[i]),
-                                  .until_ms = live->timers[i].due_at_ms };
+                                  .until_ms = live->timers[i].due_at_ms -
+                                              (live->timers[i].wall ? 0 : ahead_ms) };
     for (uint32_t i = 0; i < live->wait_count; i++)
         out[(*count)++] = (struct waiting){ .kind = "signal", .name = live->waits[i].name };
 }
@@ -425,7 +429,7 @@ pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struc
         status = why_paused(engine, scope, &head, *out, count);
     if (slot->definition->kind == KIND_MACHINE)
         why_machine(slot->definition, head.state, *out, count);
-    why_live(definition, &live, *out, count);
+    why_live(engine, definition, &live, *out, count);
     for (uint32_t i = 0; i < *count && !status; i++)
         if ((*out)[i].child)
             status = engine_id_of(engine, scope, (*out)[i].child, (*out)[i].child_id);

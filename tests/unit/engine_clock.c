@@ -161,6 +161,36 @@ WORLD_TEST(clock, a_jump_that_was_seen_moves_no_duration_over_a_restart_either)
     }
 }
 
+WORLD_TEST(clock, an_absolute_time_follows_the_wall_clock_wherever_it_goes)
+{
+    const char *id;
+
+    world_define(world, "name: later\ndo: [{name: w, wait: {until: '2026-05-01T13:00:00Z'}}]\n");
+    id = world_create(world, "later", NULL);
+    world_advance(world, 1000);
+    world_expect_state(world, id, "running");
+    jump_to(world, NOON + HOUR - 1);
+    world_advance(world, 0);
+    world_expect_state(world, id, "running");
+    world_advance(world, 1);
+    world_expect_state(world, id, "completed");
+    id = world_create(world, "later", NULL); /* in the past: at once */
+    world_advance(world, 0);
+    world_expect_state(world, id, "completed");
+    jump_to(world, NOON - HOUR);
+    id = world_create(world, "later", NULL);
+    world_advance(world, 2 * HOUR - 1);
+    world_expect_state(world, id, "running");
+    world_expect_valid(world);
+    world_close(world);
+    world_open(world);
+    world_advance(world, 0);
+    EXPECT_EQ(pawl_next_due(world->p), 1);
+    world_advance(world, 1);
+    world_expect_state(world, id, "completed");
+    world_expect_valid(world);
+}
+
 WORLD_TEST(clock, across_a_restart_the_wall_clock_tells_how_much_time_has_passed)
 {
     const char *id = world_create(world, "ticker", NULL);

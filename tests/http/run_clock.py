@@ -1,0 +1,199 @@
+"""The machine's clock is set while a server runs, and while it does not: what goes on, what follows it, what is told.
+Its wall clock alone is moved, by a library that is preloaded (wall_clock.c)."""
+import datetime
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+from run_flows import claim, yaml
+from web import Web, harness
+
+HERE = pathlib.Path(__file__).resolve().parent
+LIBRARY = pathlib.Path(os.environ["PAWL_BUILD"]).resolve() / "tests/wall_clock.so"
+HOUR, YEAR = 3600, 365 * 24 * 3600
+LENGTH, SLACK = 3, 2  # seconds: of each duration, and what a jump may move it by
+
+FLOWS = {
+    "nap": "do: [{name: nap, wait: {timer: %ds}}]" % LENGTH,
+    "again": "steps: {a: {tool: fail, args: {error: rain}, retry: {max: 2, backoff: [%ds]}, done: true}}" % LENGTH,
+    "slow": "steps: {a: {tool: far, timeout: %ds, done: true}}" % LENGTH,
+    "held": "steps: {a: {tool: near, done: true}}",
+}
+WATCHED = """
+states: [held, late]
+initial_state: held
+terminal_states: [late]
+terminal_kinds: {late: success}
+transitions: [{from_state: held, action: expire, to_state: late}]
+deadlines: [{state: held, after: %ds, action: expire}]
+""" % LENGTH
+DOOR = """
+states: [shut, open]
+initial_state: shut
+terminal_states: [open]
+terminal_kinds: {open: success}
+transitions: [{from_state: shut, action: open, to_state: open}]
+"""
+
+
+class World:
+    """A server in a folder of its own, whose wall clock is `ahead` of this machine's."""
+
+    def __init__(self, shell, name, ahead=0):
+        self.shell, self.store = shell, "sqlite:%s.db" % name
+        self.file = shell.folder / (name + ".clock")
+        self.set(ahead)
+        self.environment = {"LD_PRELOAD": str(LIBRARY), "WALL_CLOCK": str(self.file),
+                            "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0:detect_leaks=0"}
+        self.start()
+
+    def start(self):
+        self.child = self.shell.begin("--store", self.store, "serve", "--listen", "127.0.0.1:0", env=self.environment)
+        self.web = Web(self.child.stdout.readline().decode().split(" ")[4])
+
+    def stop(self):
+        return self.shell.stop(self.child)
+
+    def set(self, ahead):
+        self.ahead = ahead
+        self.file.with_suffix(".new").write_text(str(ahead))
+        self.file.with_suffix(".new").rename(self.file)
+
+    def pawl(self, *words, expect=0):
+        return self.shell.pawl("--store", self.store, *words, expect=expect, env=self.environment)
+
+    def wall(self, more=0):
+        at = datetime.datetime.fromtimestamp(time.time() + self.ahead + more, datetime.timezone.utc)
+        return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+    def create(self, definition):
+        return self.web.expect(201, "POST", "/v1/instances", {"definition": definition}).json["instance_id"]
+
+    def status(self, id):
+        return self.web.get("/v1/instances/" + id).json["status"]
+
+    def open_by_alarm(self, **when):
+        id = self.create("door")
+        self.web.expect(201, "POST", "/v1/alarms", {**when, "operation": "instance.fire",
+                                                    "input": {"instance_id": id, "action": "open"}})
+        return id
+
+    def begin(self):
+        """One of each that lasts LENGTH, and of each that is due half an hour later by the wall clock."""
+        for name, text in FLOWS.items():
+            yaml(self.web, name, text)
+        yaml(self.web, "watched", WATCHED)
+        yaml(self.web, "door", DOOR)
+        yaml(self.web, "until", "do: [{name: later, wait: {until: '%s'}}]" % self.wall(HOUR / 2))
+        self.begun = time.monotonic()
+        self.lasting = {name: self.create(name) for name in ("nap", "again", "slow", "watched", "held")}
+        claim(self.web, "far", lease="1h")
+        claim(self.web, "near", lease="%ds" % LENGTH)
+        self.lasting["after"] = self.open_by_alarm(after="%ds" % LENGTH)
+        self.absolute = {"until": self.create("until"), "at": self.open_by_alarm(at=self.wall(HOUR / 2))}
+        self.token = self.web.expect(201, "POST", "/v1/tokens", {"scopes": "read", "expires": "30m"}).json["token"]
+
+    def over(self, ids):
+        return {name for name, id in ids.items() if self.has_moved(name, id)}
+
+    def has_moved(self, name, id):
+        if name in ("held", "slow"):
+            return "step.timeout" in [e["action"] for e in self.history(id)]
+        return self.status(id) in ("completed", "failed")
+
+    def history(self, id):
+        return self.web.get("/v1/instances/%s/history" % id).json["entries"]
+
+
+def sleep_until(begun, seconds):
+    time.sleep(max(0, begun + seconds - time.monotonic()))
+
+
+def test_a_jump_of_the_wall_clock_moves_no_duration_and_every_absolute_time(shell):
+    worlds = {HOUR: World(shell, "ahead"), -HOUR: World(shell, "back"), 10 * YEAR: World(shell, "glitch")}
+    for world in worlds.values():
+        world.begin()
+    for jump, world in worlds.items():
+        world.set(jump)
+    time.sleep(0.5)
+    worlds[10 * YEAR].create("nap")  # one reading, and a record, years ahead
+    worlds[10 * YEAR].set(0)
+    for jump, world in worlds.items():
+        early = world.over(world.lasting)
+        assert time.monotonic() - world.begun > LENGTH or not early, (jump, early)
+    for jump, world in worlds.items():
+        sleep_until(world.begun, LENGTH + SLACK)
+        assert world.over(world.lasting) == set(world.lasting), (jump, world.over(world.lasting))
+    assert worlds[HOUR].over(worlds[HOUR].absolute) == {"until", "at"}
+    assert worlds[-HOUR].over(worlds[-HOUR].absolute) == set()
+    for jump, status in ((HOUR, 401), (-HOUR, 200), (10 * YEAR, 200)):
+        world = worlds[jump]
+        assert world.web.ask("GET", "/v1/instances", None, {"Authorization": "Bearer " + world.token}).status == status, jump
+    ahead, back, glitch = worlds[HOUR], worlds[-HOUR], worlds[10 * YEAR]
+    assert [c["condition"] for c in ahead.web.get("/healthz").json["conditions"]] == ["clock-jumped"]
+    assert [c["condition"] for c in back.web.get("/healthz").json["conditions"]] == ["clock-jumped"]
+    assert glitch.web.get("/healthz").json == {"status": "ok"}
+    assert abs(parse(glitch.history(glitch.create("nap"))[-1]["recorded_at"]) - time.time()) < 60
+    for world in worlds.values():
+        world.stop()
+        world.pawl("verify")
+        subprocess.run([sys.executable, HERE.parent.parent / "tools/verify.py", shell.folder / (world.store[7:])], check=True,
+                       stdout=subprocess.DEVNULL)
+
+
+def parse(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def test_a_store_written_under_a_clock_years_ahead_goes_on_and_its_clock_is_accepted(shell):
+    world = World(shell, "years", 10 * YEAR)
+    yaml(world.web, "nap", "do: [{name: nap, wait: {timer: 1s}}]")
+    world.create("nap")
+    world.stop()
+    world.set(0)
+    world.start()
+    id = world.create("nap")
+    shell.wait_for(lambda: world.status(id) == "completed", 10)
+    assert abs(parse(world.history(id)[0]["fired_at"]) - time.time()) < 60
+    assert parse(world.history(id)[0]["recorded_at"]) > time.time() + 9 * YEAR
+    assert "accept-clock" in world.web.get("/healthz").json["conditions"][0]["what"]
+    world.web.refused("invalid-request", "POST", "/v1/instances", {"definition": "nap", "instantiated_at": world.wall(HOUR)})
+    assert "in-use" in world.pawl("doctor", "--accept-clock", expect=3).err
+    world.stop()
+    assert "doctor --accept-clock" in world.pawl("doctor").out
+    assert "ahead of this machine's; it is set to it now" in world.pawl("doctor", "--accept-clock").out
+    assert "nothing to accept" in world.pawl("doctor", "--accept-clock").out
+    world.pawl("verify")
+    world.start()
+    assert world.web.get("/healthz").json == {"status": "ok"}
+    id = world.create("nap")
+    shell.wait_for(lambda: world.status(id) == "completed", 10)
+    entry = world.history(id)[-1]
+    assert abs(parse(entry["recorded_at"]) - time.time()) < 60 and entry["recorded_at"] == entry["fired_at"]
+    world.stop()
+    world.pawl("verify")
+    subprocess.run([sys.executable, HERE.parent.parent / "tools/verify.py", shell.folder / (world.store[7:])], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+def test_a_fire_before_its_instance_names_the_clock_and_white_space_is_not_supplied(shell):
+    world = World(shell, "order")
+    yaml(world.web, "door", DOOR)
+    id = world.web.expect(201, "POST", "/v1/instances", {"definition": "door", "instantiated_at": " \t"}).json["instance_id"]
+    world.set(-HOUR)
+    refused = world.web.refused("invalid-request", "POST", "/v1/instances/%s/fire" % id, {"action": "open"})
+    assert "this machine's clock reads" in refused.json["detail"] and "set the clock, or pass fired_at" in refused.json["detail"], refused
+    world.set(0)
+    world.web.refused("invalid-request", "POST", "/v1/instances/%s/fire" % id, {"action": "open", "actor_ref": "  "})
+    world.web.expect(200, "POST", "/v1/instances/%s/fire" % id, {"action": "open", "fired_at": "  ", "reason": " \n "})
+    [entry] = world.history(id)
+    assert "reason" not in entry and entry["recorded_at"].endswith("Z"), entry
+    shown = world.pawl("history", id).out
+    assert entry["fired_at"][:10] in shown and "Z " in shown, shown
+    world.stop()
+
+
+if __name__ == "__main__":
+    harness.main(globals())
