@@ -103,7 +103,7 @@ def test_a_deadline_outlives_a_killed_server_and_is_never_early(shell):
 
 def test_both_verifiers_miss_a_timer_and_find_one_too_many(shell):
     for change in ("DELETE FROM pawl_timer WHERE inst = 1", "UPDATE pawl_timer SET due = due + 1 WHERE inst = 2",
-                   "INSERT INTO pawl_timer SELECT inst, 0, 'settle', due, test FROM pawl_timer WHERE inst = 2"):
+                   "INSERT INTO pawl_timer (inst, ord, name, due, test) SELECT inst, 0, 'settle', due, test FROM pawl_timer WHERE inst = 2"):
         (shell.folder / "pawl.db").unlink(missing_ok=True)
         child, web = server(shell)
         put_claim(web)
@@ -158,7 +158,7 @@ def test_all_of_one_correlation_are_cancelled_each_by_its_own_way(shell):
     code = web.create(definition="countdown", correlation_id="c", input={"from": 3, "every": "1h"})
     web.create(definition="claim", correlation_id="c")  # it has no way to cancel
     other = web.create(definition="order", correlation_id="d", subject_ref="s")
-    web.expect(200, "POST", "/v1/instances/%s/cancel" % orders[2])
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % orders[2], {"reason": "rain"})
     assert web.expect(200, "POST", "/v1/cancel", {"correlation_id": "c", "actor_ref": "ann", "reason": "storm"}).json == {"cancelled": 3, "refused": 2}
     entry = web.get("/v1/instances/%s/history" % orders[0]).json["entries"][-1]
     assert (entry["actor_ref"], entry["reason"]) == ("ann", "storm"), entry
