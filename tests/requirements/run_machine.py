@@ -172,7 +172,7 @@ def test_an_accepted_fire_is_one_whole_entry(web):
         assert entries[:-1] == seen, "what was there is still there"
         entry, seen = entries[-1], entries
         assert told == {"new_state": entry["to_state"], "sequence_number": number, "transition_id": entry["transition_id"]}
-        assert set(entry) == {"transition_id", "sequence_number", "from_state", "to_state", "action", "fired_at", "hash"} | ({"actor_ref"} if actor else set())
+        assert set(entry) == {"transition_id", "sequence_number", "from_state", "to_state", "action", "fired_at", "recorded_at", "hash"} | ({"actor_ref"} if actor else set())
         assert lamp.get()["next_sequence_number"] == number + 1 and lamp.current() == entry["to_state"]
 
 
