@@ -222,7 +222,9 @@ class Writer:
         self.flushed = self.pos
 
     def live(self, table, *columns):
-        self.db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})", columns)
+        """Columns that later migrations added are absent."""
+        names = [row[1] for row in self.db.execute(f"PRAGMA table_info({table})")][:len(columns)]
+        self.db.execute(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(columns))})", columns)
 
     def close(self):
         for key, value in (("store_id", self.store_id), ("flushed", self.flushed)):
