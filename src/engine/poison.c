@@ -4,6 +4,7 @@
  * Only the limit counts, not a want of memory, which passes. */
 #include "engine/engine_int.h"
 #include "model/fire.h"
+#include "model/rights.h"
 
 /* An event that nobody waits for is tried again; one that can never be decided would be for ever.
  * At the second time its instance is held, with the words: whoever resumes it tries it once more.
@@ -117,7 +118,7 @@ pawl_status poison_holds(struct engine *engine, struct scope *scope, uint64_t pa
         status = store_record(engine->store, scope, pause_pos, &record);
     if (pause_pos && !status)
         status = value_text(engine, scope, record.actor, &actor);
-    *out = !status && str_is(actor, POISON_ACTOR);
+    *out = !status && actor_is_reserved(actor);
     return status;
 }
 

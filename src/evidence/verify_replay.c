@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "evidence/verify_int.h"
 #include "model/fire.h"
+#include "model/rights.h"
 #include <stdio.h>
 
 #define WORDS_SIZE  160
@@ -230,9 +231,9 @@ static void keep_texts(struct replay *replay, struct event *event)
     event->given = arena_str(arena, event->given);
 }
 
-/* A flow that the engine holds as poison may be cancelled whatever its definition says: is it held
- * so? */
-static pawl_status is_held_as_poison(struct verify *v, const struct chain *chain, bool *out)
+/* A flow that the engine itself has paused may be cancelled whatever its definition says. No caller
+ * can have an actor of that name. */
+static pawl_status is_held_by_engine(struct verify *v, const struct chain *chain, bool *out)
 {
     struct record pause;
     struct value actor = { 0 };
@@ -244,7 +245,7 @@ static pawl_status is_held_as_poison(struct verify *v, const struct chain *chain
     status = store_record(v->store, &v->scope, chain->paused_pos, &pause);
     if (status == PAWL_OK && pause.actor)
         status = store_value(v->store, &v->scope, pause.actor, &actor);
-    *out = status == PAWL_OK && str_is(actor.bytes, POISON_ACTOR);
+    *out = status == PAWL_OK && actor_is_reserved(actor.bytes);
     return status == PAWL_NO_MEMORY ? status : PAWL_OK; /* what cannot be read is found elsewhere */
 }
 
@@ -252,10 +253,10 @@ static pawl_status decide_held(struct verify *v, const struct chain *chain,
                                const struct standing *standing, const struct event *event,
                                struct decision *out)
 {
-    bool is_poison = false;
-    pawl_status status = is_held_as_poison(v, chain, &is_poison);
+    bool is_held = false;
+    pawl_status status = is_held_by_engine(v, chain, &is_held);
 
-    if (status != PAWL_OK || !is_poison)
+    if (status != PAWL_OK || !is_held)
         return status != PAWL_OK ? status : PAWL_NO_CANCEL_TRANSITION;
     return fire_decide_cancel(v->rules[chain->rules].flow, standing, event, &chain->replay->turn,
                               out);

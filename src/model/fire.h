@@ -5,9 +5,9 @@
 
 #include "model/decision.h"
 
-/* Who holds an instance whose event cannot be decided (its pause record). Such a flow may be
- * cancelled whatever its definition says: it cannot end otherwise. */
-#define POISON_ACTOR "pawl"
+/* The actor of the pause record of an instance whose event cannot be decided. A flow that the
+ * engine itself has paused may be cancelled whatever its definition says: it has no other end. */
+#define POISON_ACTOR "pawl/poison"
 
 /* TERMINAL if the instance has ended. It comes before every other rejection. */
 pawl_status fire_check_open(const struct definition *definition, const struct standing *standing,

@@ -105,6 +105,21 @@ def test_after_an_amend_the_new_definition_says_whether_it_can_be_cancelled(shel
     assert verify_twice(shell) == (True, True)
 
 
+def test_only_a_pause_of_the_engines_own_lets_a_flow_be_cancelled_against_its_definition(shell):
+    child, web = server(shell, "--max-entries", "40")
+    yaml(web, "never", NEVER)
+    yaml(web, "round", "cancel: false\nsteps: {a: {tool: set, args: {}, next: b}, b: {tool: set, args: {}, next: a}}")
+    held = web.create(definition="never")
+    web.expect(200, "POST", "/v1/instances/%s/pause" % held, {"actor_ref": "pawl", "reason": "poison: not really"})
+    refuse(web, held)
+    full = web.create(definition="round")
+    shell.wait_for(lambda: web.get("/v1/instances/" + full).json["status"] == "paused")
+    assert can(web, full)
+    cancel(web, full)
+    shell.stop(child)
+    assert verify_twice(shell) == (True, True)
+
+
 def test_a_child_that_cannot_be_cancelled_outlives_its_parent(shell):
     _, web = server(shell)
     kids = {"never": NEVER, "migrate": MIGRATE, "free": FREE}
