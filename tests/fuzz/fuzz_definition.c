@@ -134,7 +134,7 @@ static bool step(struct run *run)
     struct event event = run->next;
     struct decision decision = { 0 };
 
-    event.at_ms = event.fired_at_ms = FUZZ_NOW_MS;
+    event.at_ms = FUZZ_NOW_MS;
     run->next = (struct event){ 0 };
     if (flow_behavior.decide(run->definition, &run->standing, &event, run->scope, &decision) !=
         PAWL_OK)

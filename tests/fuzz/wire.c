@@ -194,6 +194,11 @@ void MHD_stop_daemon(struct MHD_Daemon *daemon)
     free(daemon);
 }
 
+const char *MHD_get_reason_phrase_for(unsigned status)
+{
+    return status == MHD_HTTP_OK ? "OK" : NULL;
+}
+
 /* ---- A connection ---- */
 
 const union MHD_ConnectionInfo *MHD_get_connection_info(struct MHD_Connection *connection,
