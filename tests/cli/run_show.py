@@ -6,7 +6,7 @@ import urllib.request
 from harness import EXAMPLES, Terminal, main
 
 LONG = "name: long\nsteps:\n  start: {name: a-step-with-quite-a-long-name, tool: set, args: {words: '%s'}, done: true}\n" % ("x" * 200)
-
+TIMES = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ  (\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\dZ"  # fired, recorded
 
 REPORT = """name: report
 steps:
@@ -44,9 +44,18 @@ def test_a_machine_is_drawn_with_times_actors_and_what_may_come_next(shell):
     shell.pawl("start", "order")
     shell.pawl("fire", "@last", "pay", "--actor", "ann")
     found = shell.pawl("show", "@last").out
-    assert re.search(r"○ new\n  │ +1  \d\d:\d\d:\d\d +\+\d+ m?s +pay +by ann *\n  ● paid\n", found) or \
-        re.search(r"○ new\n  │ +1 .*pay +by ann *\n  ● paid\n", found), found
+    assert re.search(r"○ new\n  │ +1  %s +\+\d.* m?s +pay +by ann *\n  ● paid\n" % TIMES, found), found
     assert "ship → shipped" in found, found
+
+
+def test_when_an_entry_was_recorded_stands_beside_when_it_was_fired(shell):
+    shell.pawl("define", str(EXAMPLES / "order.yaml"))
+    shell.pawl("start", "order")
+    shell.pawl("fire", "@last", "pay")
+    assert re.search(r"^# +FIRED AT +RECORDED +STATES.*\n1  %s  new → paid" % TIMES, shell.pawl("history", "@last").out)
+    assert re.search(r"# +fired at +recorded", shell.pawl("show", "@last").out)
+    shell.pawl("fire", "@last", "ship")
+    assert re.search(r"^%s  #2  paid → shipped" % TIMES, shell.pawl("watch", "@last").out, re.MULTILINE)
 
 
 def test_the_timeline_has_a_bar_for_each_state_and_for_each_attempt(shell):

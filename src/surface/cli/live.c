@@ -55,6 +55,8 @@ static void draw_entry(struct live *live, const struct node *entry, bool ended)
 {
     bool moved = !str_eq(member_str(entry, "from_state"), member_str(entry, "to_state"));
 
+    if (!live->has_state && !live->cli->json)
+        put_path_head(live->cli);
     draw_state(live, member_str(entry, "from_state"));
     put_entry(live->cli, entry, str_of(live->before));
     if (moved && !(ended && !entry->next)) /* the last state is finish()'s to draw */

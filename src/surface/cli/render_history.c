@@ -2,9 +2,18 @@
 #include "base/limits.h"
 #include "surface/cli/view.h"
 
-enum { ENTRY_SEQ, ENTRY_TIME, ENTRY_STATES, ENTRY_ACTION, ENTRY_ACTOR, ENTRY_NOTE, ENTRY_COLUMNS };
+enum {
+    ENTRY_SEQ,
+    ENTRY_FIRED,
+    ENTRY_RECORDED,
+    ENTRY_STATES,
+    ENTRY_ACTION,
+    ENTRY_ACTOR,
+    ENTRY_NOTE,
+    ENTRY_COLUMNS
+};
 static const char *const entry_heads[ENTRY_COLUMNS] = {
-    "#", "WHEN", "STATES", "ACTION", "ACTOR", ""
+    "#", "FIRED AT", "RECORDED", "STATES", "ACTION", "ACTOR", ""
 };
 
 static str join(struct cli *cli, str a, const char *between, str b)
@@ -56,19 +65,29 @@ enum style action_style(str action)
     return PLAIN;
 }
 
+void print_times(const struct node *entry, char fired[MOMENT_SIZE], char recorded[MOMENT_SIZE])
+{
+    str fired_at = member_str(entry, "fired_at");
+
+    moment_print(fired_at, fired);
+    moment_print_beside(fired_at, member_str(entry, "recorded_at"), recorded);
+}
+
 static void fill_entry(struct cli *cli, const struct node *entry, str *cells, enum style *styles)
 {
-    char *moment = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
+    char *fired = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
+    char *recorded = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
 
-    if (moment)
-        moment_print(member_str(entry, "fired_at"), moment);
+    if (fired && recorded)
+        print_times(entry, fired, recorded);
     cells[ENTRY_SEQ] = member_str(entry, "sequence_number");
-    cells[ENTRY_TIME] = str_of(moment);
+    cells[ENTRY_FIRED] = str_of(fired);
+    cells[ENTRY_RECORDED] = str_of(recorded);
     cells[ENTRY_STATES] = states_of(cli, entry);
     cells[ENTRY_ACTION] = member_str(entry, "action");
     cells[ENTRY_ACTOR] = member_str(entry, "actor_ref");
     cells[ENTRY_NOTE] = entry_note(cli, entry);
-    styles[ENTRY_SEQ] = styles[ENTRY_TIME] = styles[ENTRY_NOTE] = DIM;
+    styles[ENTRY_SEQ] = styles[ENTRY_FIRED] = styles[ENTRY_RECORDED] = styles[ENTRY_NOTE] = DIM;
     styles[ENTRY_ACTION] = action_style(cells[ENTRY_ACTION]);
 }
 
@@ -107,20 +126,25 @@ static void put_note(const struct term *term, str note, int used)
         term_cell(term, DIM, note, term->tty ? room : TABLE_CELL_MAX, 0);
 }
 
+void put_path_head(struct cli *cli)
+{
+    term_put(&cli->term, DIM, "    %4s  %-20s  %-9s\n", "#", "fired at", "recorded");
+}
+
 void put_entry(struct cli *cli, const struct node *entry, str before)
 {
     struct term *term = &cli->term;
     str action = member_str(entry, "action"), actor = member_str(entry, "actor_ref");
     str note = entry_note(cli, entry);
-    char moment[MOMENT_SIZE], elapsed[MOMENT_SIZE];
+    char fired[MOMENT_SIZE], recorded[MOMENT_SIZE], elapsed[MOMENT_SIZE];
     int columns = term_columns(action) > ACTION_COLUMNS ? term_columns(action) : ACTION_COLUMNS;
     bool more = actor.size > 0 || note.size > 0;
 
-    moment_print(member_str(entry, "fired_at"), moment);
+    print_times(entry, fired, recorded);
     elapsed_print(before, member_str(entry, "fired_at"), elapsed);
-    term_put(term, DIM, "  │ %4lld  %s %8s  ", (long long)member_int(entry, "sequence_number"),
-             moment, elapsed);
-    columns += 23 + (int)strlen(moment);
+    term_put(term, DIM, "  │ %4lld  %s  %-9s %8s  ", (long long)member_int(entry, "sequence_number"),
+             fired, recorded, elapsed);
+    columns += 34 + (int)strlen(fired);
     term_cell(term, action_style(action), action, LIMIT_ACTION, more ? ACTION_COLUMNS : 0);
     fputs(more ? "  " : "", term->out);
     if (actor.size > 0) {

@@ -123,6 +123,7 @@ static void put_path(struct cli *cli, const struct showing *showing)
     if (first > 1)
         term_put(&cli->term, DIM, "  ⋮ %lld earlier: %s history %.10s\n", (long long)first - 1,
                  cli->command, member_str(showing->instance, "instance_id").data);
+    put_path_head(cli);
     put_state(cli, DIM, "○", member_str(entry, "from_state"));
     for (; entry; entry = entry->next) {
         bool moved = !str_eq(member_str(entry, "from_state"), member_str(entry, "to_state"));

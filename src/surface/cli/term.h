@@ -45,8 +45,10 @@ enum style status_style(str status); /* running, suspended, completed, ... */
 const char *status_mark(str status); /* one character */
 
 #define MOMENT_SIZE 40
-/* "14:03:07" today, else "2026-05-01 14:03:07", by the clock of this machine. */
+/* "2026-05-01 14:03:07Z". */
 void moment_print(str rfc3339, char out[MOMENT_SIZE]);
+/* The same beside another time: without its date where that is the other's. */
+void moment_print_beside(str other, str rfc3339, char out[MOMENT_SIZE]);
 /* "in 5 min", "3 s ago". */
 void distance_print(str rfc3339, char out[MOMENT_SIZE]);
 void until_print(str rfc3339, char out[MOMENT_SIZE]); /* "in 5 min", "overdue by 3 s" */

@@ -30,10 +30,10 @@ static void put_line(struct cli *cli, const struct node *entry, bool with_id)
     str from = member_str(entry, "from_state"), to = member_str(entry, "to_state");
     str actor = member_str(entry, "actor_ref"), note = entry_note(cli, entry);
     str id = short_id(term, member_str(entry, "instance_id"));
-    char moment[MOMENT_SIZE];
+    char fired[MOMENT_SIZE], recorded[MOMENT_SIZE];
 
-    moment_print(member_str(entry, "fired_at"), moment);
-    term_put(term, DIM, "%s  ", moment);
+    print_times(entry, fired, recorded);
+    term_put(term, DIM, "%s  %s  ", fired, recorded);
     if (with_id)
         fprintf(term->out, "%.*s  ", STR_ARG(id));
     term_put(term, DIM, "#%lld  ", (long long)member_int(entry, "sequence_number"));

@@ -29,7 +29,11 @@ void put_timeline(struct cli *cli, const struct showing *showing);
 str entry_note(struct cli *cli, const struct node *entry);
 enum style action_style(str action);
 
-/* One entry of the path; `before`: when the one before it happened, or "". */
+/* When it was fired, and when that was recorded, without the date if it is the same. */
+void print_times(const struct node *entry, char fired[MOMENT_SIZE], char recorded[MOMENT_SIZE]);
+
+/* What stands over a path, and one entry of it; `before`: when the one before it happened, or "". */
+void put_path_head(struct cli *cli);
 void put_entry(struct cli *cli, const struct node *entry, str before);
 
 /* A state on the path, with its mark. */

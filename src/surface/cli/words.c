@@ -7,6 +7,7 @@
 
 #define NARROW      100 /* columns */
 #define NUMBER_SIZE 10
+#define DATE_SIZE   11 /* "2026-05-01 " */
 
 #define SECOND 1000
 #define MINUTE (60 * SECOND)
@@ -111,6 +112,17 @@ void moment_print(str rfc3339, char out[MOMENT_SIZE])
     at = (time_t)(at_ms / SECOND);
     if (gmtime_r(&at, &then))
         strftime(out, MOMENT_SIZE, "%Y-%m-%d %H:%M:%SZ", &then);
+}
+
+void moment_print_beside(str other, str rfc3339, char out[MOMENT_SIZE])
+{
+    char before[MOMENT_SIZE], full[MOMENT_SIZE];
+    bool is_same_day;
+
+    moment_print(other, before);
+    moment_print(rfc3339, full);
+    is_same_day = full[0] && strncmp(before, full, DATE_SIZE) == 0;
+    snprintf(out, MOMENT_SIZE, "%s", is_same_day ? full + DATE_SIZE : full);
 }
 
 void span_print(int64_t ms, char out[MOMENT_SIZE])
