@@ -74,6 +74,7 @@ static pawl_status open_engine_of(pawl *p, struct scope *scope, struct member *m
                                   bool must_exist, pawl **out)
 {
     pawl_options options = p->stores->options;
+    struct env *env = engine_env(p->engine);
     const char *url;
     pawl_status status = store_beside(scope, stores_url(p->stores), str_of(member->name), &url);
 
@@ -85,9 +86,10 @@ static pawl_status open_engine_of(pawl *p, struct scope *scope, struct member *m
     }
     return api_open(
         out, p, url, &options,
-        (struct engine_options){ .env = env_os_new(&p->heap),
+        (struct engine_options){ .env = env->share(env),
                                  .own = options.own,
                                  .must_exist = must_exist,
+                                 .clock = member->clock,
                                  .address = member->address[0] ? member->address : NULL,
                                  .workers = options.workers > WORKERS ? WORKERS : options.workers },
         &scope->error);

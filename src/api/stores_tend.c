@@ -5,7 +5,7 @@
 #include "engine/workers.h"
 
 #define NEAR_MS  60000              /* due within that: not worth closing */
-#define LOOK_MS  ((int64_t)3600000) /* a wall clock may be set: look at least so often */
+#define LOOK_MS  ((int64_t)3600000) /* the wall clock drifts: look at least so often */
 #define RETRY_MS 60000              /* after it could not be opened */
 
 pawl_status stores_wake(pawl *p, struct scope *scope)
@@ -51,6 +51,7 @@ static void close_member(pawl *p, struct member *member, int64_t now_ms, int64_t
     pthread_mutex_unlock(&stores->lock);
     if (stores->hooks.closing)
         stores->hooks.closing(stores->hooks.context, member->p);
+    member->clock = engine_clock_mark(member->p->engine);
     api_close(member->p);
     pthread_mutex_lock(&stores->lock);
     member->p = NULL;
@@ -95,6 +96,20 @@ static void open_due(pawl *p, struct scope *scope, struct member *member, int64_
     scope_clear(scope);
 }
 
+/* The wall clock has jumped: what waits for a time of day may be due. */
+static void look_at_clock(pawl *p)
+{
+    struct stores *stores = p->stores;
+    int64_t offset_ms = engine_clock_offset_ms(p->engine);
+
+    if (offset_ms == stores->clock_offset_ms)
+        return;
+    stores->clock_offset_ms = offset_ms;
+    for (struct member *member = stores->first; member; member = member->next)
+        if (member->due_at_ms != STORE_NEVER)
+            member->due_at_ms = 0;
+}
+
 /* Members are never taken off the list: it may be walked though the lock is given up in between. */
 void stores_tend(pawl *p)
 {
@@ -106,6 +121,7 @@ void stores_tend(pawl *p)
         return;
     scope_init(&scope, &p->heap, LIMIT_SCOPE);
     pthread_mutex_lock(&stores->lock);
+    look_at_clock(p);
     for (struct member *member = stores->first; member; member = member->next)
         if (!member->p && !member->is_busy && member->due_at_ms <= now_ms)
             open_due(p, &scope, member, now_ms);

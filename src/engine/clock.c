@@ -225,6 +225,32 @@ void clock_follow_tip(struct engine *engine)
     pthread_mutex_unlock(&clock->lock);
 }
 
+struct clock_mark engine_clock_mark(struct engine *engine)
+{
+    struct clock_mark mark;
+
+    pthread_mutex_lock(&engine->lock);
+    mark = (struct clock_mark){ !engine->options.test_clock, engine->clock.base_ms,
+                                engine->tip.clock_pos };
+    pthread_mutex_unlock(&engine->lock);
+    return mark;
+}
+
+/* Since the mark was made nobody has said anything new of the store's clock: it went on with the
+ * boot clock, and what the wall clock did meanwhile is a jump or is not. */
+static bool go_on_from_mark(struct engine *engine, int64_t wall_ms, int64_t boot_ms)
+{
+    const struct clock_mark *mark = &engine->options.clock;
+    struct clock *clock = &engine->clock;
+    const struct store_tip *tip = &engine->tip;
+
+    if (!mark->is_set || mark->clock_pos != tip->clock_pos)
+        return false;
+    go_on_from(clock, later(mark->base_ms + boot_ms, tip->at_ms), tip->clock_offset_ms, boot_ms);
+    follow(clock, wall_ms, boot_ms);
+    return true;
+}
+
 /* The wall clock decides how much time has passed since the last record; but not that it went
  * back. */
 void clock_start(struct engine *engine)
@@ -241,9 +267,10 @@ void clock_start(struct engine *engine)
     read_both(engine->env, &wall_ms, &boot_ms);
     if (tip->pos && wall_ms + offset_ms < tip->at_ms - CLOCK_JUMP_MS)
         offset_ms = tip->at_ms - wall_ms;
-    go_on_from(clock, later(wall_ms + offset_ms, tip->at_ms), offset_ms, boot_ms);
+    if (!go_on_from_mark(engine, wall_ms, boot_ms))
+        go_on_from(clock, later(wall_ms + offset_ms, tip->at_ms), offset_ms, boot_ms);
     clock->seen_pos = tip->clock_pos;
-    tell_health(engine, offset_ms);
+    tell_health(engine, clock->offset_ms);
 }
 
 /* ---- Clock records ---- */

@@ -36,6 +36,15 @@ struct engine;
 struct kept;
 struct toolbox;
 
+/* How the clock of an engine stood when it was closed, for an engine of the same process that opens
+ * its store again: what the boot clock says of the time between is worth more than what the wall
+ * clock says. */
+struct clock_mark {
+    bool is_set;
+    int64_t base_ms;    /* of the store's clock from the boot clock */
+    uint64_t clock_pos; /* of the store's last clock record then */
+};
+
 struct engine_options {
     struct env *env; /* the engine's from now on */
     const struct heap *heap;
@@ -47,6 +56,7 @@ struct engine_options {
     const char *tools;          /* rules for tools, as in pawl_options; NULL: none */
     uint32_t max_entries, max_live_steps; /* of an instance, as in pawl_options; 0: the default */
     bool must_exist;            /* do not create the store */
+    struct clock_mark clock;    /* of the engine that had it open before; may be unset */
     struct sqlite3 *connection; /* of the host's: attach to it instead of opening; without `own`,
                                    by one thread at a time */
     void (*log)(void *context, pawl_log_level level, const char *event, const char *text);
@@ -68,6 +78,7 @@ int64_t engine_now_ms(struct engine *engine);  /* the store's clock */
 int64_t engine_wall_ms(struct engine *engine); /* the wall clock; with a test clock that one */
 /* How far the store's clock is ahead of the wall clock, which has jumped; 0: not at all. */
 int64_t engine_clock_offset_ms(struct engine *engine);
+struct clock_mark engine_clock_mark(struct engine *engine); /* before it is closed */
 /* Set the store's clock to the wall clock, with what is due by it. By an owner. */
 pawl_status engine_accept_clock(struct engine *engine, struct scope *scope, int64_t *ahead_ms);
 struct toolbox *engine_toolbox(struct engine *engine);

@@ -34,6 +34,8 @@ struct env {
     int64_t (*tick_us)(struct env *env);  /* the same, finer: for measuring */
     void (*random)(struct env *env, void *out, size_t size); /* thread-safe */
     void (*reached)(struct env *env, enum env_point point);
+    /* The same world for one more user, who closes it too. NULL if there is no memory. */
+    struct env *(*share)(struct env *env);
     void (*close)(struct env *env);
     bool is_simulated; /* time passes only by env_sim_...() */
 };

@@ -114,6 +114,11 @@ static void os_reached(struct env *env, enum env_point point)
         kill(getpid(), SIGKILL);
 }
 
+static struct env *os_share(struct env *env)
+{
+    return env_os_new(&((struct env_os *)env)->heap);
+}
+
 static void os_close(struct env *env)
 {
     struct env_os *os = (struct env_os *)env;
@@ -151,8 +156,8 @@ struct env *env_os_new(const struct heap *heap)
         return NULL;
     }
     os->heap = *heap;
-    os->env = (struct env){ os_now_ms, os_boot_ms, os_tick_ms, os_tick_us,
-                            os_random, os_reached, os_close,   false };
+    os->env = (struct env){ os_now_ms,  os_boot_ms, os_tick_ms, os_tick_us, os_random,
+                            os_reached, os_share,   os_close,   false };
     read_crash_point(os, str_of(getenv("PAWL_CRASH_AT")));
     return &os->env;
 }

@@ -10,6 +10,7 @@
 struct env_sim {
     struct env env;
     pthread_mutex_t lock; /* over all that follows */
+    uint32_t users;
     int64_t now_ms, tick_ms;
     uint64_t random[4]; /* the state of xoshiro256** */
     void (*hook)(void *context, enum env_point point);
@@ -104,10 +105,23 @@ static void sim_reached(struct env *env, enum env_point point)
         hook(context, point);
 }
 
+static struct env *sim_share(struct env *env)
+{
+    struct env_sim *sim = sim_lock(env);
+
+    sim->users++;
+    pthread_mutex_unlock(&sim->lock);
+    return env;
+}
+
 static void sim_close(struct env *env)
 {
-    struct env_sim *sim = (struct env_sim *)env;
+    struct env_sim *sim = sim_lock(env);
+    bool is_last = --sim->users == 0;
 
+    pthread_mutex_unlock(&sim->lock);
+    if (!is_last)
+        return;
     pthread_mutex_destroy(&sim->lock);
     heap_free(&heap_libc, sim, sizeof *sim);
 }
@@ -122,8 +136,9 @@ struct env *env_sim_new(int64_t now_ms, uint64_t seed)
         heap_free(&heap_libc, sim, sizeof *sim);
         return NULL;
     }
-    sim->env = (struct env){ sim_now_ms, sim_tick_ms, sim_tick_ms, sim_tick_us,
-                             sim_random, sim_reached, sim_close,   true };
+    sim->env = (struct env){ sim_now_ms,  sim_tick_ms, sim_tick_ms, sim_tick_us, sim_random,
+                             sim_reached, sim_share,   sim_close,   true };
+    sim->users = 1;
     sim->now_ms = now_ms;
     seed_random(sim->random, seed);
     return &sim->env;

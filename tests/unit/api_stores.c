@@ -139,7 +139,7 @@ static void rest(int64_t after_ms)
     pthread_mutex_unlock(&p->stores->lock);
 }
 
-static void define_in(struct test *t, const char *after)
+static pawl_id define_in(struct test *t, const char *after)
 {
     char text[400];
     pawl_id id;
@@ -150,6 +150,7 @@ static void define_in(struct test *t, const char *after)
     EXPECT_OK(pawl_define(a, text, strlen(text), NULL, &error));
     EXPECT_OK(pawl_create(a, &(pawl_create_args){ .definition = "wait" }, &id, &error));
     store_leave(a);
+    return id;
 }
 
 TEST(stores, are_closed_when_they_rest_and_opened_when_they_are_used)
@@ -215,6 +216,98 @@ TEST(stores, are_looked_at_when_the_first_is_opened)
     EXPECT_OK(stores_wake(p, &t->scope));
     stores_tend(p);
     EXPECT_EQ(stores_open_count(p), 1);
+    pawl_close(p);
+}
+
+/* ---- Resting while the wall clock is set ---- */
+
+#define BEGUN_AT INT64_C(1777593600000) /* 2026-05-01T00:00:00Z */
+#define MINUTE   INT64_C(60000)
+#define DAY      (24 * 60 * MINUTE)
+
+static struct env *world;
+
+static void open_in_a_box(void)
+{
+    static char folder[] = "/tmp/pawl-stores-XXXXXX";
+
+    EXPECT(mkdtemp(folder) && chdir(folder) == 0);
+    world = env_sim_new(BEGUN_AT, 3);
+    EXPECT_OK(pawl_open_env(&p, "sqlite:first.db", &(pawl_options){ .own = true }, world, &error));
+    EXPECT_OK(put("a"));
+}
+
+static const char *state_of(struct test *t, const pawl_id *id)
+{
+    const char *state;
+    pawl *a;
+
+    EXPECT_OK(store_enter(p, &t->scope, STR("a"), &a));
+    EXPECT_OK(pawl_run_due(a, &error));
+    EXPECT_OK(pawl_current(a, id->text, &state, &error));
+    store_leave(a);
+    return state;
+}
+
+static void rest_in_a_box(struct test *t)
+{
+    int64_t due_in_ms;
+    pawl *a;
+
+    EXPECT_OK(store_enter(p, &t->scope, STR("a"), &a));
+    while (!engine_is_at_rest(a->engine, &due_in_ms)) {
+        env_sim_advance(world, 100);
+        EXPECT_OK(pawl_run_due(a, &error));
+    }
+    store_leave(a);
+    rest(LATER_MS);
+    EXPECT_EQ(stores_open_count(p), 0);
+}
+
+/* Ten minutes are ten minutes, whatever the wall clock is set to while its store is closed. */
+static void expect_ten_minutes(struct test *t, int64_t jump_ms)
+{
+    pawl_id id = define_in(t, "10m");
+
+    rest_in_a_box(t);
+    env_sim_advance(world, 5 * MINUTE);
+    env_sim_set_wall(world, world->now_ms(world) + jump_ms);
+    EXPECT_TEXT(state_of(t, &id), "open");
+    rest_in_a_box(t);
+    env_sim_advance(world, 4 * MINUTE);
+    EXPECT_TEXT(state_of(t, &id), "open");
+    env_sim_advance(world, MINUTE);
+    EXPECT_TEXT(state_of(t, &id), "shut");
+}
+
+TEST(stores, that_are_closed_keep_their_durations_while_the_wall_clock_is_set)
+{
+    open_in_a_box();
+    expect_ten_minutes(t, DAY);
+    expect_ten_minutes(t, -2 * DAY);
+    pawl_close(p);
+}
+
+static const char until[] = "name: until\n"
+                            "do: [{name: noon, wait: {until: '2026-05-01T12:00:00Z'}}]\n";
+
+TEST(stores, that_wait_for_a_time_of_day_are_opened_when_the_wall_clock_is_set)
+{
+    pawl_id id;
+    pawl *a;
+
+    open_in_a_box();
+    EXPECT_OK(store_enter(p, &t->scope, STR("a"), &a));
+    EXPECT_OK(pawl_define(a, until, strlen(until), NULL, &error));
+    EXPECT_OK(pawl_create(a, &(pawl_create_args){ .definition = "until" }, &id, &error));
+    store_leave(a);
+    rest_in_a_box(t);
+    stores_tend(p);
+    EXPECT_EQ(stores_open_count(p), 0);
+    env_sim_set_wall(world, BEGUN_AT + DAY);
+    stores_tend(p);
+    EXPECT_EQ(stores_open_count(p), 1);
+    EXPECT_TEXT(state_of(t, &id), "completed");
     pawl_close(p);
 }
 
