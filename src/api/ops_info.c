@@ -28,7 +28,7 @@ static void print_asked(const struct op_call *call, const char *key, const char 
     pawl_status status;
 
     buf_init(&cell, call->scope->arena.heap, LIMIT_NAME);
-    status = store_sql(engine_store(op_engine(call)), call->scope, str_of(query), take_cell, &cell);
+    status = store_sql(engine_store(op_engine(call)), call->scope, str_of(query), 0, take_cell, &cell);
     json_key(out, key);
     json_str(out, status == PAWL_OK && cell.size > 0 ? buf_view(&cell) : STR_NONE);
     buf_fini(&cell);

@@ -60,7 +60,7 @@ pawl_status op_store_sql(struct op_call *call, struct buf *out)
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
-    status = store_sql_within(store, call->scope, op_text(call, "text"), timeout_ms, put_row, &answer);
+    status = store_sql(store, call->scope, op_text(call, "text"), timeout_ms, put_row, &answer);
     if (status == PAWL_TOO_LARGE && out->failed)
         return scope_fail(call->scope, status, "the answer is too large; add a LIMIT");
     if (status != PAWL_OK)

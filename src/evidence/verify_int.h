@@ -126,6 +126,7 @@ struct erasure {
 
 struct verify {
     struct store *store;
+    struct sql_reader sql; /* while its tables are looked at */
     const struct heap *heap;
     const struct verify_request *request;
     struct scope scope; /* every read; emptied before each record */
@@ -263,6 +264,9 @@ pawl_status verify_tables(struct verify *v);
 
 /* verify_schema.c */
 pawl_status verify_schema(struct verify *v);
+
+/* verify_tables.c: one statement; the scope is emptied before it. */
+pawl_status verify_sql(struct verify *v, str text, row_fn fn, void *context);
 
 /* verify_types.c */
 pawl_status verify_types(struct verify *v);

@@ -99,9 +99,8 @@ pawl_status verify_labels(struct verify *v)
     struct label_scan scan = { .v = v };
     pawl_status status;
 
-    scope_clear(&v->scope);
     scope_init(&scan.scope, v->heap, LIMIT_SCOPE);
-    status = store_sql(v->store, &v->scope, str_of(query), take_row, &scan);
+    status = verify_sql(v, str_of(query), take_row, &scan);
     if (status == PAWL_OK)
         status = end_instance(&scan);
     scope_fini(&scan.scope);

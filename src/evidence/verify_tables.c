@@ -8,6 +8,12 @@
 #include "evidence/verify_int.h"
 #include <stdio.h>
 
+pawl_status verify_sql(struct verify *v, str text, row_fn fn, void *context)
+{
+    scope_clear(&v->scope);
+    return sql_read(&v->sql, &v->scope, text, 0, fn, context);
+}
+
 /* ---- the digest ---- */
 
 static void add_text(struct sha *sha, str text)
@@ -128,8 +134,7 @@ static pawl_status check_definition_rows(struct verify *v)
     pawl_status status;
 
     (void)snprintf(query, sizeof query, rows_query, v->tip.last_definition, v->tip.last_definition);
-    scope_clear(&v->scope);
-    status = store_sql(v->store, &v->scope, str_of(query), add_row, &scan);
+    status = verify_sql(v, str_of(query), add_row, &scan);
     if (status == PAWL_OK)
         status = end_definition(&scan);
     for (uint32_t i = 0; status == PAWL_OK && i < v->rules_count; i++)
@@ -274,23 +279,18 @@ static pawl_status check_compiler(void *context, uint32_t column_count, const st
 
 static pawl_status check_tables(struct verify *v)
 {
-    pawl_status status =
-        store_sql(v->store, &v->scope, STR("PRAGMA integrity_check"), check_damage, v);
+    pawl_status status = verify_sql(v, STR("PRAGMA integrity_check"), check_damage, v);
 
     if (status == PAWL_OK)
         status = check_definition_rows(v);
-    for (size_t i = 0; status == PAWL_OK && i < sizeof stray_queries / sizeof *stray_queries; i++) {
-        scope_clear(&v->scope);
-        status = store_sql(v->store, &v->scope, str_of(stray_queries[i]), name_stray, v);
-    }
+    for (size_t i = 0; status == PAWL_OK && i < sizeof stray_queries / sizeof *stray_queries; i++)
+        status = verify_sql(v, str_of(stray_queries[i]), name_stray, v);
     if (status == PAWL_OK)
         status = verify_types(v);
     if (status == PAWL_OK)
         status = verify_labels(v);
-    scope_clear(&v->scope);
     if (status == PAWL_OK)
-        status = store_sql(v->store, &v->scope, STR("SELECT id, compiler FROM pawl_definition"),
-                           check_compiler, v);
+        status = verify_sql(v, STR("SELECT id, compiler FROM pawl_definition"), check_compiler, v);
     return status;
 }
 
@@ -301,7 +301,9 @@ pawl_status verify_tables(struct verify *v)
     if (!v->store->ops->sql)
         return PAWL_OK;
     verify_at(v, 0, 0, 0);
+    v->sql = (struct sql_reader){ .store = v->store };
     status = check_tables(v);
+    sql_end(&v->sql);
     if (status == PAWL_INVALID_REQUEST) /* our own SQL is right: a table is not there */
         return verify_bad(v, "its tables can't be read: %.200s", v->scope.error.message);
     return status;

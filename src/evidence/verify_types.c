@@ -71,14 +71,12 @@ static pawl_status check_table(struct verify *v, str table)
     (void)snprintf(ask, sizeof ask, "PRAGMA table_info(%.*s)", STR_ARG(table));
     buf_init(&check.text, v->heap, LIMIT_TEXT);
     buf_str(&check.text, STR("SELECT CASE"));
-    scope_clear(&v->scope);
-    status = store_sql(v->store, &v->scope, str_of(ask), add_column, &check);
+    status = verify_sql(v, str_of(ask), add_column, &check);
     buf_fmt(&check.text, " END AS wrong FROM %.*s WHERE wrong IS NOT NULL LIMIT 1", STR_ARG(table));
     if (status == PAWL_OK && check.text.failed)
         status = scope_no_memory(&v->scope);
-    scope_clear(&v->scope);
     if (status == PAWL_OK)
-        status = store_sql(v->store, &v->scope, buf_view(&check.text), name_column, &check);
+        status = verify_sql(v, buf_view(&check.text), name_column, &check);
     buf_fini(&check.text);
     return status;
 }
@@ -89,8 +87,7 @@ pawl_status verify_types(struct verify *v)
     pawl_status status;
 
     buf_init(&check.text, v->heap, LIMIT_TEXT);
-    scope_clear(&v->scope);
-    status = store_sql(v->store, &v->scope, str_of(select_tables), add_name, &check);
+    status = verify_sql(v, str_of(select_tables), add_name, &check);
     if (status == PAWL_OK && check.text.failed)
         status = scope_no_memory(&v->scope);
     for (size_t at = 0; status == PAWL_OK && at < check.text.size;) {

@@ -467,21 +467,35 @@ pawl_status store_step_counts(struct store *store, struct scope *scope, str name
     return status;
 }
 
-pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context)
+pawl_status sql_read(struct sql_reader *reader, struct scope *scope, str text, int64_t limit_ms,
+                     row_fn fn, void *context)
 {
-    return store_sql_within(store, scope, text, 0, fn, context);
-}
+    struct store *store = reader->store;
 
-pawl_status store_sql_within(struct store *store, struct scope *scope, str text, int64_t limit_ms,
-                             row_fn fn, void *context)
-{
     ASSERT(fn && limit_ms >= 0);
     if (!store->ops->sql)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "a %s: store has no SQL",
                           store->ops->scheme);
     if (text.size == 0)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "expected a statement, found none");
-    return store->ops->sql(store, scope, text, limit_ms, fn, context);
+    return store->ops->sql(store, &reader->connection, scope, text, limit_ms, fn, context);
+}
+
+void sql_end(struct sql_reader *reader)
+{
+    if (reader->connection)
+        reader->store->ops->sql_end(reader->store, reader->connection);
+    reader->connection = NULL;
+}
+
+pawl_status store_sql(struct store *store, struct scope *scope, str text, int64_t limit_ms,
+                      row_fn fn, void *context)
+{
+    struct sql_reader reader = { .store = store };
+    pawl_status status = sql_read(&reader, scope, text, limit_ms, fn, context);
+
+    sql_end(&reader);
+    return status;
 }
 
 pawl_status store_objects(struct store *store, struct scope *scope, object_fn fn, void *context)

@@ -349,10 +349,12 @@ struct store_ops {
     pawl_status (*step_counts)(struct store *store, struct scope *scope, str name,
                                struct step_count **out, uint32_t *count);
 
-    /* Read-only SQL over the pawl_... views, for people. TOO_LARGE: it was stopped after limit_ms
-     * of this process's time (0: never). May be NULL. */
-    pawl_status (*sql)(struct store *store, struct scope *scope, str text, int64_t limit_ms,
-                       row_fn fn, void *context);
+    /* Read-only SQL over the pawl_... views, for people. `connection` is the backend's: NULL before
+     * the first statement, kept for the next, closed by sql_end(). TOO_LARGE: it was stopped after
+     * limit_ms of this process's time (0: never). May be NULL, both. */
+    pawl_status (*sql)(struct store *store, void **connection, struct scope *scope, str text,
+                       int64_t limit_ms, row_fn fn, void *context);
+    void (*sql_end)(struct store *store, void *connection);
     pawl_status (*objects)(struct store *store, struct scope *scope, object_fn fn,
                            void *context); /* NULL: it has none */
     /* All rows that follow from the log (heads, live rows, keys, what is kept) are thrown away, and
@@ -443,9 +445,17 @@ uint64_t store_wal_bytes(struct store *store); /* 0: none */
 enum store_trouble store_trouble(struct store *store);
 pawl_status store_witness(struct store *store, struct scope *scope, struct head_witness *out);
 pawl_status store_accept(struct store *store, struct scope *scope, str who); /* INVALID_REQUEST */
-pawl_status store_sql(struct store *store, struct scope *scope, str text, row_fn fn, void *context);
-pawl_status store_sql_within(struct store *store, struct scope *scope, str text, int64_t limit_ms,
-                             row_fn fn, void *context);
+pawl_status store_sql(struct store *store, struct scope *scope, str text, int64_t limit_ms,
+                      row_fn fn, void *context);
+
+/* Several statements of one thread on one connection, which the first one opens. */
+struct sql_reader {
+    struct store *store;
+    void *connection;
+};
+pawl_status sql_read(struct sql_reader *reader, struct scope *scope, str text, int64_t limit_ms,
+                     row_fn fn, void *context);
+void sql_end(struct sql_reader *reader);
 
 /* What is not as the store's migrations make it; nothing where a store has no such objects. */
 pawl_status store_objects(struct store *store, struct scope *scope, object_fn fn, void *context);

@@ -41,7 +41,7 @@ static const char *ask(struct stand *s, const char *sql)
     static struct table table;
 
     table = (struct table){ .stand = s };
-    EXPECT_OK(store_sql(s->store, s->scope, str_of(sql), add_row, &table));
+    EXPECT_OK(store_sql(s->store, s->scope, str_of(sql), 0, add_row, &table));
     return table.text;
 }
 
@@ -165,7 +165,7 @@ static void expect_refused(struct stand *s, const char *sql, const char *words)
 {
     struct table table = { .stand = s };
 
-    EXPECT(store_sql(s->store, s->scope, str_of(sql), add_row, &table) == PAWL_INVALID_REQUEST);
+    EXPECT(store_sql(s->store, s->scope, str_of(sql), 0, add_row, &table) == PAWL_INVALID_REQUEST);
     EXPECT_HAS(s->scope->error.message, words);
     EXPECT_EQ(table.rows, 0);
 }
@@ -195,8 +195,8 @@ VIEW_TEST(sql_tells_numbers_from_texts)
     static struct table table = { .marks_numbers = true };
 
     EXPECT_OK(store_sql(s->store, s->scope,
-                        STR("SELECT 7, '7', -1.5, 1e300, 9e999, -9e999, NULL, x'07'"), add_row,
-                        &table));
+                        STR("SELECT 7, '7', -1.5, 1e300, 9e999, -9e999, NULL, x'07'"), 0,
+                        add_row, &table));
     EXPECT_TEXT(table.text, "7#|7|-1.5#|1.0e+300#|Inf|-Inf|-|07\n");
 }
 
@@ -219,6 +219,6 @@ static pawl_status read_within(void *context, uint32_t count, const str *names, 
 VIEW_TEST(sql_lets_the_caller_read_and_stop_within)
 {
     put_orders(s, 2);
-    EXPECT(store_sql(s->store, s->scope, STR("SELECT pos FROM pawl_log"), read_within, s) ==
+    EXPECT(store_sql(s->store, s->scope, STR("SELECT pos FROM pawl_log"), 0, read_within, s) ==
            PAWL_TERMINAL);
 }

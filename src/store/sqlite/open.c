@@ -390,6 +390,7 @@ const struct store_ops sqlite_store_ops = {
     .counts = sqlite_counts,
     .step_counts = sqlite_step_counts,
     .sql = sqlite_sql,
+    .sql_end = sqlite_sql_end,
     .objects = sqlite_objects,
     .rebuild = sqlite_rebuild,
     .wal_bytes = sqlite_wal_bytes,

@@ -1,8 +1,7 @@
 /* sql.c - read-only SQL for people, over the pawl_... views.
  *
- * On a connection of its own, opened read-only and for this call: a statement that takes
- * minutes holds up nobody, and an authorizer that allows nothing but reading is in nobody's
- * way. A statement has a time limit: while it runs, the log cannot be checkpointed behind it. */
+ * A reader has a connection of its own, opened read-only: a statement that takes minutes delays no
+ * other caller, and the authorizer that allows nothing but reading holds for it alone. A statement has a time limit: while it runs, the log cannot be checkpointed behind it. */
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/time.h"
@@ -220,34 +219,67 @@ static void make_json_known(sqlite3 *db)
                        NULL);
 }
 
-pawl_status sqlite_sql(struct store *base, struct scope *scope, str text, int64_t limit_ms,
-                       row_fn fn, void *context)
+static pawl_status open_reader(struct sqlite_store *store, struct scope *scope, void **out)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
-    struct connection connection = { 0 };
+    struct connection *connection = *out;
+    pawl_status status;
+
+    if (connection)
+        return PAWL_OK;
+    connection = heap_new(store->heap, sizeof *connection);
+    if (!connection)
+        return scope_no_memory(scope);
+    status = connection_open(connection, scope, store->path, USE_SQL);
+    if (status != PAWL_OK) {
+        heap_free(store->heap, connection, sizeof *connection);
+        return status;
+    }
+    make_json_known(connection->db);
+    sqlite3_set_authorizer(connection->db, authorize, NULL);
+    *out = connection;
+    return PAWL_OK;
+}
+
+static pawl_status read_rows(struct sqlite_store *store, sqlite3 *db, struct scope *scope, str text,
+                             int64_t limit_ms, row_fn fn, void *context)
+{
     struct patience patience = { .env = store->env };
     struct row row = { 0 };
     sqlite3_stmt *statement = NULL;
+    pawl_status status;
+
+    scope_init(&row.scope, store->heap, LIMIT_SCOPE);
+    limit_time(db, &patience, limit_ms);
+    status = prepare(db, scope, text, &statement);
+    if (status == PAWL_OK)
+        status = run(&row, scope, statement, fn, context);
+    if (status != PAWL_OK && patience.is_over)
+        status = fail_late(scope, &patience);
+    sqlite3_finalize(statement);
+    sqlite3_progress_handler(db, 0, NULL, NULL);
+    scope_fini(&row.scope);
+    return status;
+}
+
+pawl_status sqlite_sql(struct store *base, void **connection, struct scope *scope, str text,
+                       int64_t limit_ms, row_fn fn, void *context)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
     pawl_status status = sqlite_check(store, scope);
 
     if (status == PAWL_OK && (text.size > LIMIT_TEXT || memchr(text.data, '\0', text.size)))
         status = scope_fail(scope, PAWL_INVALID_REQUEST,
                             "expected SQL without NUL, of at most %u bytes", LIMIT_TEXT);
     if (status == PAWL_OK)
-        status = connection_open(&connection, scope, store->path, USE_SQL);
+        status = open_reader(store, scope, connection);
     if (status != PAWL_OK)
         return status;
-    scope_init(&row.scope, store->heap, LIMIT_SCOPE);
-    make_json_known(connection.db);
-    sqlite3_set_authorizer(connection.db, authorize, NULL);
-    limit_time(connection.db, &patience, limit_ms);
-    status = prepare(connection.db, scope, text, &statement);
-    if (status == PAWL_OK)
-        status = run(&row, scope, statement, fn, context);
-    if (status != PAWL_OK && patience.is_over)
-        status = fail_late(scope, &patience);
-    sqlite3_finalize(statement);
-    scope_fini(&row.scope);
-    connection_close(&connection);
-    return status;
+    return read_rows(store, ((struct connection *)*connection)->db, scope, text, limit_ms, fn,
+                     context);
+}
+
+void sqlite_sql_end(struct store *base, void *connection)
+{
+    connection_close(connection);
+    heap_free(sqlite_store_of(base)->heap, connection, sizeof(struct connection));
 }

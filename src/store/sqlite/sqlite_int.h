@@ -335,7 +335,8 @@ pawl_status sqlite_step_counts(struct store *store, struct scope *scope, str nam
                                struct step_count **out, uint32_t *count);
 uint64_t sqlite_wal_bytes(struct store *store);
 enum store_trouble sqlite_trouble(struct store *store);
-pawl_status sqlite_sql(struct store *store, struct scope *scope, str text, int64_t limit_ms,
-                       row_fn fn, void *context);
+pawl_status sqlite_sql(struct store *store, void **connection, struct scope *scope, str text,
+                       int64_t limit_ms, row_fn fn, void *context);
+void sqlite_sql_end(struct store *store, void *connection);
 
 #endif
