@@ -110,7 +110,7 @@ typedef struct pawl_options {
     void *panic_context;
     const char *tools;     /* JSON or YAML: which tools flows may call and for whom, as under `tools`
                               in pawl.yaml (docs/config.md); NULL: exec as said above, no http */
-    uint32_t max_entries;  /* of an instance; at it, it is paused with that reason; 0: 10,000,000 */
+    uint32_t max_entries;  /* entries of an instance; at this limit it is paused; 0: 10,000,000 */
     uint32_t max_live_steps; /* of an instance at once, likewise; 0: 100,000 */
 } pawl_options;
 
@@ -267,7 +267,7 @@ typedef struct pawl_entry {
     const char *reason, *payload; /* NULL if absent; payload is JSON */
     const char *step;      /* of a flow's entries, else NULL */
     uint32_t attempt;
-    int64_t fired_at_ms;   /* Unix time in milliseconds: as supplied, else the wall clock then */
+    int64_t fired_at_ms;   /* Unix time in milliseconds: as supplied, or the wall clock */
     int64_t recorded_at_ms; /* by the store's clock, which never goes back */
     bool guard_satisfied;
     char hash[65];

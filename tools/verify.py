@@ -22,7 +22,7 @@ import sys
 import urllib.parse
 
 APPLICATION_ID = 0x7061776C
-# Migrations: user_version is the last one's.
+# Numbers of migrations; user_version is that of the last one.
 TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, FAMILY, SEED, TRACE, SHORT, TREE, SEED_AGAIN, ENDS, CODE, FIRING, CREATED, CLOCKS = range(1, 19)
 SKIP_EVERY = 64
 NO_HASH = bytes(32)
@@ -31,7 +31,7 @@ STORE_ID_TEXT = "0" * 26
 CREATE, DEFINE, PAUSE, RESUME, ALARM, KEEP_SIGNAL, TOKEN, ERASE = -1, -2, -3, -4, -5, -6, -7, -8
 IMPORT, CLOCK, RIGHTS = -10, -11, -12
 CONTROLS = range(RIGHTS, 0)
-NEVER = 1 << 62  # a due time as late as this is moved by no shift of the clock
+NEVER = 1 << 62  # no shift of the clock moves a due time of at least this
 AMEND = 11  # the transition of a flow that goes on by another plan
 KINDS = {1: "machine", 2: "flow", 3: "code"}
 TERMINALS = {None: 0, "plain": 1, "success": 2, "failure": 3, "cancel": 4}
@@ -39,11 +39,11 @@ PENDING, READY, RUNNING = 0, 1, 2
 STATUSES = {"pending": PENDING, "ready": READY}
 NUMBER_MAX = (1 << 50) - 1
 KEY_KEPT_MS = 7 * 24 * 3600 * 1000
-LEASE_COMPILER = 2  # versions from here on: every lease is told by an entry
+LEASE_COMPILER = 2  # from this compiler on, an entry covers every lease
 META_KEYS = {b"format", b"store_id", b"flushed", b"test_now"}
 SEED_VIEWS = {b"workflows", b"workflow_steps"}
 
-# SHA-256 over the objects of each schema, by the number of its last migration: in a file of its own, in a host's.
+# SHA-256 over the objects of each schema, by its last migration: (in a file of its own, in a host's file).
 SCHEMAS = {
     1: ("0225ef1238bef2e55cfbcc72b7716faf41b2c0d3e237a8ea819cafdeb4cdea02",
         "0225ef1238bef2e55cfbcc72b7716faf41b2c0d3e237a8ea819cafdeb4cdea02"),
@@ -177,7 +177,7 @@ def effects_of(body):
 
 
 def raw_items(text):
-    """The items of a JSON array, each as it is written: values of waits are compared by their bytes."""
+    """The items of a JSON array as they are written: values of waits are compared by their bytes."""
     decoder, items, at = json.JSONDecoder(), [], 1
     while True:
         while text[at] in " \t\r\n,":
@@ -190,7 +190,7 @@ def raw_items(text):
 
 
 def awaited_values(body):
-    """[VALUE] of the await effects of a body, in their order; None where there is none."""
+    """[VALUE] of the await effects of a body, in their order; None for one without a value."""
     values = []
     for item in raw_items(body.decode()) if b'"await"' in (body or b"") else []:
         if item.startswith("["):
@@ -339,7 +339,7 @@ class Chain:
             self.later[self.pos] = here
 
     def apply(self, effect, value=None):
-        """What an effect leaves behind; `value`: an await's, as it is written."""
+        """Apply an effect to the live rows; `value`: an await's, as it is written."""
         word, *rest = long_form(effect)
         if word == "step":
             ordinal, plan, attempt, status = rest if len(rest) > 2 else (*rest, 1, "ready")
@@ -381,7 +381,7 @@ class Chain:
             raise ValueError(f"unknown effect {word!r}")
 
     def shift(self, by):
-        """The store's clock is moved: timers by it keep their distance. (due as armed, test, wall, shift)"""
+        """The store's clock is shifted, and timers by it with it. (due as armed, test, wall, shift)"""
         for key, (due, test, wall, moved) in self.timers.items():
             if not wall and due + moved < NEVER:
                 self.timers[key] = (due, test, wall, moved + by)
@@ -411,8 +411,8 @@ class Store:
         self.gone = {}    # commitment of a value without bytes -> position of the last record that uses it
         self.erased = {}  # commitment -> position of the last erase record that names it
         self.references = set()  # values that are actors or subjects
-        self.where = 0  # the position of the record that is looked at
-        self.foreign = []  # (type, name, table) of what is the host's
+        self.where = 0  # the position of the record that is being checked
+        self.foreign = []  # (type, name, table) of the host's objects
 
     def one(self, sql, *args):
         row = self.db.execute(sql, args).fetchone()
@@ -465,7 +465,7 @@ class Store:
         return self.one("SELECT value FROM pawl_meta WHERE key = 'schema'")
 
     def check_schema(self):
-        """Our tables, indexes and views are those of the migrations; on none of them is a trigger."""
+        """Our tables, indexes and views are those of the migrations, and none of them has a trigger."""
         digest = hashlib.sha256()
         for kind, name, table, sql in self.db.execute(
                 "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name"):
@@ -772,8 +772,8 @@ class Store:
         self.keys[key[:16]] = (record["at"], record["pos"])
 
     def check_keys(self):
-        """Each row names a record with its key; who used one in the last 7 days, or since an alarm
-        is firing, is named."""
+        """Each row names a record with its key, and every key used in the last 7 days, or since a
+        firing alarm began to fire, has a row."""
         rows = {} if self.schema < KEYS else {
             id_: (at, pos) for id_, at, pos in self.db.execute("SELECT id, at, pos FROM pawl_key")}
         for id_, (at, pos) in rows.items():
@@ -858,7 +858,7 @@ class Store:
             raise Bad(f"a token or alarm can't be read: {error}") from error
 
     def note_firing(self, what, record):
-        """An alarm over many instances says once that it is firing, while it is in force."""
+        """An alarm over many instances has at most one `firing` record, while it is in force."""
         due, pos, wall, firing = self.kept.get(what, (0, 0, 0, 0))
         if what[0] != ALARM or firing is not None:
             raise Bad("an alarm is firing that is not in force, or fires a second time")
@@ -877,7 +877,7 @@ class Store:
             raise Bad(f"an erase record can't be read: {error}") from error
 
     def check_erased(self):
-        """A value without bytes is named by an erase record, behind every record that uses it."""
+        """An erase record names each value without bytes, behind every record that uses it."""
         for commitment, used in self.gone.items():
             if self.erased.get(commitment, 0) <= used:
                 raise Bad("a value that this record names has no bytes, and no erase record behind it says so"
@@ -913,7 +913,7 @@ class Store:
         chain.paused = record["pos"] if record["what"] == PAUSE else None
 
     def check_rights(self, chain, record, body):
-        """Behind the creation, at the next position; a list of names and nothing else."""
+        """At the position right behind the create record; a list of names and nothing else."""
         if chain.number == 0:
             raise Bad("rights in the store's own chain")
         before = self.db.execute("SELECT what, inst FROM pawl_log WHERE pos = ?", (record["pos"] - 1,)).fetchone()
@@ -1067,7 +1067,7 @@ class Store:
             raise Bad(f"a label row belongs to no instance ({number})")
 
     def known_lease(self, inst, ordinal, row):
-        """Before compiler 2 entries told nothing of leases: there a running step may have its token."""
+        """Before compiler 2 no entry covered a lease: a running step's row may then hold its token."""
         chain = self.chains.get(inst)
         wanted = chain and chain.steps.get(ordinal)
         if (wanted and chain.definition.compiler < LEASE_COMPILER and wanted[3] is None and row[2] == RUNNING
@@ -1118,11 +1118,11 @@ class Store:
                 raise Bad(f"a live row belongs to no instance ({number})")
 
 
-# ---- FILE-head: what is remembered beside the file ---------------------------------------------
+# ---- FILE-head: the root that is remembered beside the file -------------------------------------
 
 
 def check_head(store, path):
-    """A line of 512 bytes. Missing, of another store or not to be read: nothing is compared."""
+    """A line of 512 bytes. If it is missing, unreadable or of another store, nothing is compared."""
     try:
         with open(path + "-head", "rb") as file:
             text = file.read(512)

@@ -1,4 +1,4 @@
-/* accept_head.c - somebody says that the log of a store is right as it is. */
+/* accept_head.c - an operator accepts the log of a store as it is now. */
 #include "api/rebuild.h"
 #include "base/limits.h"
 #include "env/env.h"

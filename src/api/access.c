@@ -82,8 +82,8 @@ static str member(const struct node *object, const char *name)
 
 #define NO_HASH "0000000000000000000000000000000000000000000000000000000000000000"
 
-/* What is kept of the token with this id. Of one that is not known a body that fits no secret, read
- * and parsed like any other: how long an answer takes must not tell which ids there are. */
+/* The kept row of the token with this id. For an unknown id, returns a decoy body that matches no
+ * secret, read and parsed like a real one: the response time must not reveal which ids exist. */
 static pawl_status find_token(pawl *p, struct scope *scope, str id, struct kept *kept,
                               struct node **body)
 {
@@ -149,11 +149,11 @@ pawl_status op_authenticate(pawl *p, struct scope *scope, str bearer, struct op_
     return status;
 }
 
-/* For a store that is not there: what a token of the first one would be told of a store that is. */
+/* For a store that does not exist: answers as op_authenticate() would if the store existed. */
 pawl_status op_authenticate_nowhere(pawl *first, struct scope *scope, str bearer)
 {
     struct op_principal who = { 0 };
-    pawl_status status = authenticate_in(first, scope, bearer, &who); /* as if of the store's own */
+    pawl_status status = authenticate_in(first, scope, bearer, &who); /* as of the store's own */
 
     if (status == PAWL_OK || status == PAWL_UNAUTHENTICATED)
         status = authenticate_in(first, scope, bearer, &who);
@@ -199,7 +199,7 @@ static str without_version(str reference)
 /* The definitions that a call names, each by one of its parameters: all of them must be allowed. */
 #define NAMED_MAX 4
 struct named {
-    str names[NAMED_MAX]; /* "": of an instance that is unknown or inline: no scope names it */
+    str names[NAMED_MAX]; /* "": an unknown or inline one, which no scope names */
     uint32_t count;
 };
 
@@ -248,7 +248,7 @@ static bool is_for_all(const struct op *op)
     return op->scope && (strcmp(op->scope, "none") == 0 || strcmp(op->scope, "any") == 0);
 }
 
-/* Does a scope allow `word` for this definition? name.data NULL: for all of them. */
+/* Does a scope allow `needed` for this definition? name.data NULL: for all of them. */
 static bool allows(str scopes, const char *needed, str name)
 {
     str word, definition;
@@ -273,7 +273,7 @@ pawl_status op_authorize_early(struct scope *scope, const struct op *op,
 {
     str list = who->scopes, word, definition;
 
-    if (!who->name.data || is_for_all(op) || op->handle == op_alarm_set) /* that is as its input */
+    if (!who->name.data || is_for_all(op) || op->handle == op_alarm_set) /* its input decides */
         return PAWL_OK;
     while (op->scope && scope_next(&list, &word, &definition))
         if (str_is(word, op->scope) || str_is(word, "all"))
@@ -328,7 +328,7 @@ static pawl_status check_actor(struct scope *scope, const struct op *op,
                       STR_ARG(words_shown(actor)), STR_ARG(words_shown(given)));
 }
 
-/* The worker of a claim, or of the claim in a worker's turn; data NULL: none is named. */
+/* The worker of a claim, or of the claim in a worker's turn; data NULL: none is given. */
 static str worker_of(const struct op *op, const struct op_request *request)
 {
     const struct node *body = request->body;
@@ -340,7 +340,8 @@ static str worker_of(const struct op *op, const struct op_request *request)
     return body && body->kind == NODE_OBJECT ? member(body, "worker") : STR_NONE;
 }
 
-/* What a worker does is recorded under its name: the token's actor, or ACTOR/ANYTHING. */
+/* A worker's acts are recorded under its name, which must be the token's actor or
+ * ACTOR/ANYTHING. */
 static pawl_status check_worker(struct scope *scope, const struct op *op,
                                 const struct op_request *request, str actor)
 {
@@ -361,7 +362,7 @@ static pawl_status check_names(struct scope *scope, const struct op *op,
 {
     pawl_status status = PAWL_OK;
 
-    if (actor_is_reserved(actor)) /* it was made before those names were reserved */
+    if (actor_is_reserved(actor)) /* the token was made before those names were reserved */
         status = scope_fail(scope, PAWL_FORBIDDEN,
                             "this token acts as '%.*s', a name of the engine's own: revoke it and "
                             "make another",

@@ -119,7 +119,7 @@ static pawl_status check_counts(struct import *import)
     return PAWL_OK;
 }
 
-/* Who takes bytes out of a file does not thereby say that they were erased. */
+/* Removing a value's bytes from a file is not enough to declare it erased. */
 static pawl_status check_erased(struct import *import)
 {
     char hex[2 * SHA_SIZE + 1];

@@ -19,8 +19,8 @@ struct import;
 pawl_status import_open(const char *url, struct scope *scope, struct import **out);
 void import_close(struct import *import); /* NULL is allowed */
 
-/* One line of an export file; the first one is its header, of a format that is known here.
- * INVALID_REQUEST: it is none, or a value does not match its hash. */
+/* One line of an export file; the first one is its header, with a format known here.
+ * INVALID_REQUEST: the line is not valid, or a value does not match its hash. */
 pawl_status import_line(struct import *import, str line);
 
 /* How many records have been read. */

@@ -36,7 +36,7 @@ static pawl_status find_known(struct building *b, struct carried_definition *def
         if (!row->name.data && !is_needed(b->import, definition))
             return PAWL_OK;
         row->id = b->tip->last_definition + b->definition_count + 1;
-        row->created_at_ms = row->name.data ? b->now_ms : INT64_MIN; /* inline: not known yet */
+        row->created_at_ms = row->name.data ? b->now_ms : INT64_MIN; /* inline: unknown yet */
         b->definitions[b->definition_count++] = *row;
         return PAWL_OK;
     }
@@ -201,7 +201,8 @@ static pawl_status add_record(struct building *b, const struct carried_record *c
 
 /* ---- All of it ---- */
 
-/* A rights record stands right behind its creation, also among records of several stores. */
+/* A rights record stays right behind its create record, also when records of several stores are
+ * merged. */
 static uint64_t place_of(const struct carried_record *carried)
 {
     return carried->position - (carried->record.what == CONTROL_RIGHTS && carried->position > 0);

@@ -14,7 +14,7 @@ struct carried_value {
     uint8_t commitment[SHA_SIZE], salt[SALT_SIZE];
     str bytes; /* data NULL: erased */
     bool interned;
-    bool is_named; /* erased: the file says so */
+    bool is_named; /* an `erased` line names it */
 };
 
 struct carried_definition {
@@ -68,7 +68,7 @@ struct building {
     struct record *records;
     struct value *values;
     uint64_t *value_ids; /* by place; 0: nothing that is built names it yet */
-    uint32_t erased_count; /* of those that are built */
+    uint32_t erased_count; /* of the values that were built */
     struct definition_row *definitions;
     struct instance_row *instances;
     struct head_row *heads;

@@ -35,7 +35,7 @@ static pawl_status add_own(struct building *b, int32_t what, struct buf *body)
     return PAWL_OK;
 }
 
-/* A row tells where the rights of a version stand. */
+/* Adds the row that says where the rights of a version are recorded. */
 static pawl_status keep_rights(struct building *b, const struct definition_row *row)
 {
     struct buf id;
@@ -77,8 +77,8 @@ pawl_status import_add_define(struct building *b, const struct definition_row *r
     return status == PAWL_OK && row->rights.data ? keep_rights(b, row) : status;
 }
 
-/* Before the records of another store: how many there are; behind them: 0, so that the log ends
- * with a time of its own. */
+/* An import record. Before the records of another store it holds their number; behind them 0, so
+ * that the log ends with a time of its own. */
 pawl_status import_add_begin(struct building *b, uint32_t count)
 {
     struct buf body;
@@ -88,7 +88,7 @@ pawl_status import_add_begin(struct building *b, uint32_t count)
     return add_own(b, CONTROL_IMPORT, &body);
 }
 
-/* Values that came without their bytes: this log must say that they were erased. */
+/* Values that came without their bytes need an erase record in this log. */
 pawl_status import_add_erase(struct building *b)
 {
     char hex[2 * SHA_SIZE + 1];

@@ -357,7 +357,8 @@ static pawl_status read_record(struct import *import, const struct node *node)
     return PAWL_OK;
 }
 
-/* What of the values before was erased: one without bytes that is not named here is not taken. */
+/* Marks the values that the line names as erased. A value without bytes that is not named is
+ * rejected. */
 static pawl_status read_erased(struct import *import, const struct node *list)
 {
     uint8_t commitment[SHA_SIZE];

@@ -123,9 +123,9 @@ pawl_status op_go_on(struct op_wait *wait, bool is_over, struct buf *out, struct
 
 /* UNAUTHENTICATED: no such token, or no longer. */
 pawl_status op_authenticate(pawl *p, struct scope *scope, str bearer, struct op_principal *out);
-/* For a store that is not there: by the same work what op_authenticate() would say of one that is. */
+/* For a store that does not exist: does the same work and returns what op_authenticate() would. */
 pawl_status op_authenticate_nowhere(pawl *first, struct scope *scope, str bearer);
-/* Before a body is there: FORBIDDEN if none could make it a call that the token allows. */
+/* Before the body is read: FORBIDDEN if no body could make it a call that the token allows. */
 pawl_status op_authorize_early(struct scope *scope, const struct op *op,
                                const struct op_principal *who);
 /* May request->who do this? FORBIDDEN: no scope of the token allows this call. */
@@ -152,8 +152,8 @@ void op_launch(struct op_flight *flight, landed_fn landed, void *context);
 bool op_must_wait(const struct op_flight *flight);
 pawl_status op_land(struct op_flight *flight, struct buf *out, struct op_answer *answer);
 
-/* The words of an error for somebody who is not on this machine: those of a failing store without
- * the paths of its files, which stand in the log. */
+/* The error message for a remote caller: for a failing store, without the paths of its files, which
+ * are in the log. */
 #define OP_DETAIL_SIZE sizeof(((pawl_error *)0)->message)
 const char *op_detail(pawl_status status, const char *words, char out[OP_DETAIL_SIZE]);
 

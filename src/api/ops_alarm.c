@@ -3,7 +3,7 @@
 #include "base/limits.h"
 #include "base/time.h"
 
-/* A time is one of the wall clock; a duration runs by the store's. */
+/* A time is by the wall clock; a duration runs by the store's clock. */
 static pawl_status read_due(const struct op_call *call, struct keep_args *out)
 {
     str at = op_ref(call, "at"), after = op_ref(call, "after");
@@ -50,7 +50,7 @@ static pawl_status check_operation(const struct op_call *call)
     return op_check(call->scope, op, op_json(call, "input"));
 }
 
-/* It will be done with the rights of the token that had it set, as they are now, and in its name. */
+/* The alarm will run with the present rights, and in the name, of the token that set it. */
 static void print_who(const struct op_principal *who, struct buf *out)
 {
     if (who->scopes.data && memchr(who->scopes.data, ':', who->scopes.size)) {
@@ -165,7 +165,8 @@ static str member_text(const struct node *object, const char *name)
     return found && found->kind == NODE_STRING ? found->text : STR_NONE;
 }
 
-/* One decision, whose record has the key; or many. */
+/* An operation of one decision has its key in the decision's record; any other begins by recording
+ * that the alarm is firing. */
 static pawl_status begin(struct engine *engine, struct scope *scope, struct kept *alarm,
                          const struct op *op)
 {

@@ -257,7 +257,7 @@ static pawl_status print_records(struct exporting *work)
     return status;
 }
 
-/* Values without bytes go with a line that says so: if this log does say so. */
+/* Exports an `erased` line for values without bytes, if this log's erase records name them. */
 static pawl_status print_erased(struct exporting *work, uint64_t number)
 {
     struct verify_request request = { .instance = number };

@@ -51,7 +51,7 @@ static pawl_status print_overdue(const struct op_call *call, int64_t now_ms, str
     return status;
 }
 
-/* The first table, index, view or trigger that is not as it should be, in words. */
+/* Describes the first table, index, view or trigger that differs from the expected schema. */
 static pawl_status take_fault(void *context, enum object_verdict verdict, str type, str name,
                               str table)
 {

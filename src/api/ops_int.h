@@ -82,8 +82,8 @@ void print_instance(const struct instance_view *view, struct buf *out);
 
 /* Would this input pass the checks of the table? INVALID_REQUEST. */
 pawl_status op_check(struct scope *scope, const struct op *op, str input_json);
-/* Run one with a whole input and an idempotency key. FORBIDDEN: `who` has scopes, and none allows
- * it. */
+/* Runs an operation with a whole input and an idempotency key. FORBIDDEN: `who` has scopes, and
+ * none allows it. */
 pawl_status op_call_keyed(pawl *p, const struct op *op, str input_json,
                           const struct op_principal *who, str key, struct scope *scope,
                           struct buf *out);
@@ -91,7 +91,7 @@ pawl_status op_call_keyed(pawl *p, const struct op *op, str input_json,
 /* ---- Tokens ---- */
 
 bool scopes_are_valid(str list);
-/* May the caller do this to instances of `definition`, among others of a list? */
+/* May the caller apply this operation, which lists instances, to those of `definition`? */
 bool op_allows(const struct op_call *call, str definition);
 /* What the caller may create; with `defines`, what the definitions it puts may (model/rights.h). */
 pawl_status op_rights(const struct op_call *call, bool defines, str *out);

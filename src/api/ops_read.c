@@ -34,8 +34,7 @@ static void print_action(const struct definition *definition, const struct trans
     json_close(out, '}');
 }
 
-/* What a caller may fire now, in the order of declaration. All that one can fire of a flow is to
- * cancel it. */
+/* What a caller may fire now, in the order of declaration. For a flow that is only `cancel`. */
 static void print_actions(const struct instance_view *view, struct buf *out)
 {
     const struct definition *definition = view->definition;
@@ -81,7 +80,7 @@ static void print_standing(const struct instance_view *view, struct buf *out)
     json_u64(out, view->seq + 1);
 }
 
-/* Who holds it, since when and why. */
+/* Who paused it, since when and why. */
 static void print_pause(const struct pause_view *pause, struct buf *out)
 {
     print_time(out, "paused_at", pause->at_ms);

@@ -82,7 +82,7 @@ static pawl_status name_definition(const struct op_call *call, const struct inst
     return args->definition.data ? PAWL_OK : scope_no_memory(call->scope);
 }
 
-/* It may do no more than both: whoever runs it again, and who had started the first. */
+/* The new instance may create only what both the caller and the starter of the first one may. */
 static pawl_status read_rights(const struct op_call *call, str id, str *out)
 {
     str ours, theirs;

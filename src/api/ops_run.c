@@ -356,7 +356,8 @@ pawl_status op_check(struct scope *scope, const struct op *op, str input_json)
     return status;
 }
 
-/* Whoever had an alarm set was allowed to; but the instance may be another definition's by now. */
+/* The caller that set the alarm was authorised then, but the instance may have been amended to
+ * another definition since. */
 static pawl_status authorize_later(pawl *p, const struct op *op, struct node *input,
                                    const struct op_principal *who, struct scope *scope)
 {

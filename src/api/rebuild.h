@@ -1,5 +1,5 @@
-/* rebuild.h - what `pawl doctor` does to a store that nobody owns: the rows that follow from its log
- * made anew, what FILE-head remembers of it replaced, a clock that was ahead set right. */
+/* rebuild.h - repairs by `pawl doctor`, for a store without an owner: rebuild the rows that follow
+ * from its log, replace what FILE-head remembers, set a clock that was ahead. */
 #ifndef PAWL_API_REBUILD_H
 #define PAWL_API_REBUILD_H
 
@@ -18,9 +18,9 @@ struct rebuild_options {
 pawl_status rebuild_store(const char *url, const struct rebuild_options *options, struct buf *out,
                           pawl_error *error);
 
-/* The log of the store at `url` as it is now is what FILE-head remembers from now on; what it
- * remembered, and `who` says so, stay in a line of its own there. Opened as above. Into `out`:
- * {accepted, position, what}: what was found; accepted is false where there was nothing to. */
+/* Makes FILE-head remember the log of the store at `url` as it is now. The previous line and the
+ * name `who` stay in a line of their own there. Opened as above. Into `out`: {accepted, position,
+ * what}: what was found; accepted is false if there was nothing to accept. */
 pawl_status accept_head(const char *url, str who, struct buf *out, pawl_error *error);
 
 /* Set the clock of the store at `url` to this machine's, as its owner. IN_USE. *ahead_ms: how far it

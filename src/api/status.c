@@ -34,7 +34,7 @@ const char *pawl_status_text(pawl_status status)
     return row_of(status).text;
 }
 
-/* ---- What a remote caller is not told ---- */
+/* ---- What a remote caller does not see ---- */
 
 /* Does a path begin here? Not the "//" of a URL, nor the slash of a word such as I/O. */
 static bool begins_path(const char *text, const char *at)
@@ -42,7 +42,7 @@ static bool begins_path(const char *text, const char *at)
     return at[0] == '/' && at[1] != '/' && (at == text || strchr(" '\"(:=", at[-1]));
 }
 
-/* Where it ends: behind the last slash's word before the next mark, for names may have blanks. */
+/* The path's end: after the last word with a slash before the next mark. Names may have blanks. */
 static const char *end_of_path(const char *path)
 {
     const char *end = path, *word = path;

@@ -20,7 +20,7 @@ struct member {
     uint32_t users;
     int64_t left_at_ms; /* by whoever used it last; monotonic, as the next */
     int64_t due_at_ms;  /* closed: when it has to be opened */
-    struct clock_mark clock; /* closed: how its clock stood */
+    struct clock_mark clock; /* of the engine that was closed last */
     const pawl_options *options;
     char name[STORE_NAME_MAX + 1];
     char address[STORE_ADDRESS_SIZE];
@@ -31,7 +31,7 @@ struct stores {
     pthread_cond_t changed;
     struct member *first;
     uint32_t open_count;
-    int64_t clock_offset_ms; /* of the first's clock from the wall clock, as it was seen last */
+    int64_t clock_offset_ms; /* the first store's clock minus the wall clock, when last read */
     pawl_options options; /* of the first */
     struct store_hooks hooks;
     char address[STORE_ADDRESS_SIZE];

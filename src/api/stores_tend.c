@@ -5,7 +5,7 @@
 #include "engine/workers.h"
 
 #define NEAR_MS  60000              /* due within that: not worth closing */
-#define LOOK_MS  ((int64_t)3600000) /* the wall clock drifts: look at least so often */
+#define LOOK_MS  ((int64_t)3600000) /* the wall clock drifts: check at least this often */
 #define RETRY_MS 60000              /* after it could not be opened */
 
 pawl_status stores_wake(pawl *p, struct scope *scope)
@@ -91,12 +91,12 @@ static void open_due(pawl *p, struct scope *scope, struct member *member, int64_
     }
     if (status != PAWL_NOT_KNOWN) /* else somebody has taken its file away */
         member->due_at_ms = now_ms + RETRY_MS;
-    if (options->log && status != PAWL_STORAGE_FAILURE) /* of that member_use() has told */
+    if (options->log && status != PAWL_STORAGE_FAILURE) /* member_use() has logged that */
         member_log(member, PAWL_LOG_WARN, "store.closed", scope->error.message);
     scope_clear(scope);
 }
 
-/* The wall clock has jumped: what waits for a time of day may be due. */
+/* If the wall clock has jumped, what waits for a time of day may be due: check every store. */
 static void look_at_clock(pawl *p)
 {
     struct stores *stores = p->stores;

@@ -72,7 +72,7 @@ static void put_report(const struct verify_report *report, bool is_whole, str fo
     json_close(out, '}');
 }
 
-/* ---- what is the host's ---- */
+/* ---- objects of the host ---- */
 
 struct telling {
     struct verify_options options;
@@ -127,7 +127,8 @@ static pawl_status ask_definition(str reference, struct verify_request *request,
     return status;
 }
 
-/* A store that went back is valid as it lies there; that it was longer once, FILE-head knows. */
+/* A store that went back in time is valid by itself; only FILE-head knows that its log was
+ * longer. */
 static pawl_status ask_witness(pawl *p, struct verify_report *report, pawl_error *error)
 {
     struct head_witness witness;

@@ -12,8 +12,8 @@
 #define LIMIT_TRANSITIONS 65536
 #define LIMIT_DEADLINES 1024             /* of one machine */
 #define LIMIT_STEPS 10000                /* of one flow's plan */
-#define LIMIT_ENTRIES 10000000u          /* of one instance, unless told otherwise */
-#define LIMIT_LIVE_STEPS 100000u         /* of one instance at once, unless told otherwise */
+#define LIMIT_ENTRIES 10000000u          /* of one instance, by default */
+#define LIMIT_LIVE_STEPS 100000u         /* of one instance at once, by default */
 #define LIMIT_ATTEMPTS 1000              /* retry.max */
 #define LIMIT_BATCH 10000                /* fires in one batch call, lines of a batch */
 #define LIMIT_BATCH_TEXT (16u << 20)     /* the body of a batch; each of its lines LIMIT_TEXT */

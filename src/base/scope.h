@@ -15,8 +15,8 @@ struct scope {
     pawl_error error;
     const struct panic_hook *outer; /* of a host's call: whom the thread told before it */
     str trace; /* W3C traceparent of whoever asked for it, borrowed; data NULL: none */
-    str alarm; /* what it does ends this alarm, in its own commit or not at all; data NULL: none */
-    bool is_alarms; /* nobody asks for it now: what an alarm does is not refused for the clock */
+    str alarm; /* its one commit also ends this alarm; data NULL: none */
+    bool is_alarms; /* an alarm's operation: not rejected because of the clock */
 };
 
 void scope_init(struct scope *scope, const struct heap *heap, size_t limit);

@@ -1,18 +1,18 @@
 /* alarms.c - operations that were asked for later.
  *
- * An alarm that falls due is handed to whoever knows operations (engine_options.alarm). What is one
- * decision is done in one commit with the alarm's end, and only while the alarm is in force: the
- * drain looks (alarm_permits()), so that a cancel which was acknowledged means that nothing happens,
- * and nothing happens twice. What reaches many instances takes many commits: it is recorded first
- * that the alarm is firing; then it cannot be cancelled, and every key that was used since then
- * counts until the alarm's end is recorded, so that nobody is reached twice. */
+ * The engine hands a due alarm to engine_options.alarm, which runs its operation. An operation that
+ * is one decision is committed together with the alarm's end, and only while the alarm is in force:
+ * the drain checks that (alarm_permits()). So after an acknowledged cancel nothing happens, and
+ * nothing happens twice. An operation over many instances takes many commits. The first one records
+ * that the alarm is firing. From then on the alarm cannot be cancelled, and every key used since
+ * then counts until the alarm's end is recorded, so that no instance is reached twice. */
 #include "engine/engine_int.h"
 
 #define ALARMS_AT_ONCE 64u
 
 /* ---- in the drain ---- */
 
-/* Somebody ends it in this very commit: ask again when it is known how that went. */
+/* This batch already changes the alarm: decide again when the outcome of its commit is known. */
 static bool wait_for_commit(struct request *request)
 {
     request->is_stale = request->kind == REQUEST_DECISION;
@@ -36,7 +36,8 @@ bool alarm_permits(struct engine *engine, struct request *request)
     return request->status == PAWL_OK;
 }
 
-/* Its operation is in the batch already: without its end the whole batch fails. */
+/* The operation is in the batch already. If the alarm's end cannot be added, the whole batch
+ * fails. */
 void alarm_fired(struct engine *engine, struct request *request, int64_t at_ms)
 {
     pawl_status status = kept_fired(engine, request->scope, request->scope->alarm, at_ms);
@@ -69,7 +70,8 @@ static void pause_firing(struct engine *engine, const struct kept *alarm)
     pthread_mutex_unlock(&engine->lock);
 }
 
-/* One decision's key counts for good: an older program may have died before it ended the alarm. */
+/* The key of an alarm's single decision never expires: an older program may have died before it
+ * recorded the alarm's end. */
 bool alarm_counts_key(struct engine *engine, const struct scope *scope, int64_t used_at_ms)
 {
     bool counts;
@@ -128,8 +130,8 @@ static pawl_status perform(struct engine *engine, struct scope *work, str id, bo
                : status;
 }
 
-/* What was one decision has ended its alarm itself, and anything else ends here: `refused`, if it
- * was, with the scope's words. */
+/* An operation that was one decision has ended its alarm in its own commit; every other alarm ends
+ * here. A rejected operation ends it as `refused`, with the scope's error message. */
 static pawl_status end(struct engine *engine, struct scope *scope, str id, pawl_status refused)
 {
     struct keep_args over = { .what = CONTROL_ALARM, .id = id, .over = STR("fired") };
@@ -143,7 +145,7 @@ static pawl_status end(struct engine *engine, struct scope *scope, str id, pawl_
             return scope_no_memory(scope);
     }
     status = engine_keep(engine, scope, &over, NULL);
-    if (status == PAWL_NOT_KNOWN) /* it is over already, or was cancelled */
+    if (status == PAWL_NOT_KNOWN) /* it has ended already, or was cancelled */
         return PAWL_OK;
     if (!status && refused)
         engine_log(engine, PAWL_LOG_WARN, "alarm.refused", why.message);

@@ -1,5 +1,5 @@
-/* bars.c - whether a flow's definition lets it be cancelled where it stands, told by its rows: for
- * readers, and for the drain, which has no reducer. flow/cancel.c decides the same by memory. */
+/* bars.c - does a flow's definition allow cancelling it where it stands? Decided from the rows, for
+ * readers and for the drain, which has no reducer. flow/cancel.c decides the same from memory. */
 #include "engine/engine_int.h"
 
 bool bars_cancel(const struct definition *definition, const struct live *live)
@@ -15,7 +15,7 @@ bool bars_cancel(const struct definition *definition, const struct live *live)
 
 /* ---- in the drain ---- */
 
-/* Does this batch, from `from` on, take the row away? */
+/* Does this batch delete the row, in change number `from` or later? */
 static bool is_taken_away(const struct batch *batch, uint32_t from, uint64_t instance,
                           uint32_t ordinal)
 {
@@ -30,9 +30,9 @@ static bool is_taken_away(const struct batch *batch, uint32_t from, uint64_t ins
     return false;
 }
 
-/* Rows that the store has, and those that this batch will have put there. */
-static pawl_status look_at_steps(struct engine *engine, struct scope *scope, uint64_t instance,
-                                 const struct definition *definition, bool *out)
+/* Checks the rows in the store and the rows that this batch adds. */
+static pawl_status check_steps(struct engine *engine, struct scope *scope, uint64_t instance,
+                               const struct definition *definition, bool *out)
 {
     const struct batch *batch = &engine->batch;
     struct live live = { 0 };
@@ -62,6 +62,6 @@ pawl_status bars_look(struct engine *engine, struct scope *scope, const struct h
         return status;
     *out = flow_cancel_rule(definition) == CANCEL_NEVER;
     return flow_cancel_rule(definition) == CANCEL_NOT_FROM
-               ? look_at_steps(engine, scope, head->instance, definition, out)
+               ? check_steps(engine, scope, head->instance, definition, out)
                : PAWL_OK;
 }

@@ -1,10 +1,9 @@
-/* bounds.c - how many entries and live steps one instance may have: at the bound it is paused, with
- * a reason that names it.
+/* bounds.c - how many entries and live steps one instance may have. At the bound it is paused, with
+ * a reason that names the bound.
  *
- * An event that would add an entry at the bound is refused before anything of it is recorded, and
- * so is a decision that would leave too many live steps. What runs by then may still end: the
- * answers of workers are recorded while the instance is held. To cancel it, and to amend it, is
- * always possible. */
+ * An event that would add an entry at the bound is rejected before any of it is recorded. So is a
+ * decision that would leave too many live steps. Steps that already run may still end: the answers
+ * of workers are recorded while the instance is paused. Cancel and amend are always possible. */
 #include "engine/engine_int.h"
 
 void bounds_init(struct engine_options *options)

@@ -2,7 +2,7 @@
  *
  * A step whose tool is not in this process, and that no claim was waiting for (tickets.c), waits in
  * its tool's queue. A claim takes steps from the queues of its tools and starts them as any other
- * start: an event, an entry, a commit; the token's hash goes into both with it. */
+ * start: an event, an entry, a commit. The entry and the step's row hold the token's hash. */
 #include "engine/engine_int.h"
 #include "model/words.h"
 

@@ -1,18 +1,18 @@
 /* clock.c - the store's clock, the wall clock, and the clock that tests move.
  *
- * Every record is stamped by the store's clock, and every duration runs by it. It is the wall clock
- * as long as that goes as the boot clock does, which nobody sets. When the wall clock jumps, the
- * store's clock goes on as if it had not: from then on the two are `offset` apart, and a clock
- * record says so. What people are told (fired_at, instantiated_at) and absolute times follow the
- * wall clock. Whoever opens a store again has no boot clock to compare with: how much time has
- * passed since then the wall clock alone can tell. */
+ * The store's clock stamps every record and drives every duration. It equals the wall clock as long
+ * as the wall clock advances like the boot clock, which cannot be set. When the wall clock jumps,
+ * the store's clock continues as if there had been no jump: from then on the two are `offset`
+ * apart, and a clock record says so. Times shown to people (fired_at, instantiated_at) and absolute
+ * times follow the wall clock. A new process has no earlier reading of the boot clock to compare
+ * with: only the wall clock says how much time has passed. */
 #include "base/time.h"
 #include "engine/engine_int.h"
 #include "engine/health.h"
 #include <inttypes.h>
 #include <stdio.h>
 
-#define READ_AT_ONCE_MS 50 /* two clocks read further apart than this say nothing of each other */
+#define READ_AT_ONCE_MS 50 /* readings further apart than this cannot be compared */
 
 static int64_t later(int64_t a, int64_t b)
 {
@@ -24,7 +24,7 @@ static bool is_jump(int64_t by_ms)
     return by_ms > CLOCK_JUMP_MS || by_ms < -CLOCK_JUMP_MS;
 }
 
-/* Both at one instant: a thread that was put aside in between reads again. */
+/* Reads both clocks at one instant: if the thread was descheduled in between, it reads again. */
 static void read_both(struct env *env, int64_t *wall_ms, int64_t *boot_ms)
 {
     int64_t begun_ms;
@@ -36,15 +36,16 @@ static void read_both(struct env *env, int64_t *wall_ms, int64_t *boot_ms)
     } while (*boot_ms - begun_ms > READ_AT_ONCE_MS);
 }
 
-/* The store's clock goes on from `at_ms`, `offset_ms` away from the wall clock. */
-static void go_on_from(struct clock *clock, int64_t at_ms, int64_t offset_ms, int64_t boot_ms)
+/* The store's clock continues from `at_ms`, `offset_ms` away from the wall clock. */
+static void continue_from(struct clock *clock, int64_t at_ms, int64_t offset_ms, int64_t boot_ms)
 {
     clock->offset_ms = offset_ms;
     clock->at_ms = at_ms;
     clock->base_ms = at_ms - boot_ms;
 }
 
-/* A small step of the wall clock is followed, and waited for where it went back. */
+/* Follows small steps of the wall clock. After a small step back the store's clock stands still
+ * until the wall clock has caught up. */
 static int64_t follow(struct clock *clock, int64_t wall_ms, int64_t boot_ms)
 {
     int64_t steady_ms = clock->base_ms + boot_ms;
@@ -52,7 +53,7 @@ static int64_t follow(struct clock *clock, int64_t wall_ms, int64_t boot_ms)
     if (is_jump(wall_ms + clock->offset_ms - steady_ms)) {
         clock->offset_ms = steady_ms - wall_ms;
         if (!is_jump(clock->offset_ms))
-            clock->offset_ms = 0; /* it came back */
+            clock->offset_ms = 0; /* the wall clock has returned */
     }
     clock->at_ms = later(clock->at_ms, wall_ms + clock->offset_ms);
     return clock->at_ms;
@@ -98,7 +99,7 @@ struct moment clock_now(struct engine *engine)
 {
     struct moment now;
 
-    pthread_mutex_lock(&engine->lock); /* the test clock's */
+    pthread_mutex_lock(&engine->lock); /* guards the test clock */
     now = clock_read(engine);
     pthread_mutex_unlock(&engine->lock);
     return now;
@@ -129,8 +130,8 @@ int64_t engine_clock_offset_ms(struct engine *engine)
 
 /* ---- When something was fired ---- */
 
-/* May the wall clock be at a time before some instance came to be? Not as long as it never jumped:
- * asked by the drain, or with the lock. */
+/* Can the wall clock read a time before an instance was created? Not if it never jumped. Called by
+ * the drain, or with the lock held. */
 static bool may_be_early(struct engine *engine, const struct moment *now)
 {
     return now->wall_ms < now->at_ms || engine->tip.clock_pos || offset_is_news(engine);
@@ -165,8 +166,8 @@ pawl_status clock_check_fired(struct engine *engine, struct scope *scope,
                       text, created);
 }
 
-/* The wall clock; but nothing is fired before its instance came to be, and whoever does not ask for
- * it (a timer, a worker) is not refused for it. */
+/* The wall clock, but never a time before the instance was created. Timers and workers do not
+ * choose the time, so they are not rejected because of it. */
 pawl_status clock_fired_at(struct engine *engine, struct scope *scope, uint64_t instance,
                            int64_t *out)
 {
@@ -184,8 +185,8 @@ pawl_status clock_fired_at(struct engine *engine, struct scope *scope, uint64_t 
 
 /* ---- What the store knows of it ---- */
 
-/* Ahead: records are stamped with times that are not there yet. Somebody should know. */
-static void tell_health(struct engine *engine, int64_t offset_ms)
+/* A store clock that is ahead stamps records with times in the future: operators should know. */
+static void report_health(struct engine *engine, int64_t offset_ms)
 {
     if (offset_ms > 0)
         health_set(engine, HEALTH_CLOCK_JUMPED,
@@ -202,7 +203,8 @@ static void tell_health(struct engine *engine, int64_t offset_ms)
         health_clear(engine, HEALTH_CLOCK_JUMPED);
 }
 
-/* Somebody else has written since: what they say of the clock holds, and their times are past. */
+/* Another process has written: adopt the offset of its clock record, and do not fall behind the
+ * times of its records. */
 void clock_follow_tip(struct engine *engine)
 {
     struct clock *clock = &engine->clock;
@@ -214,13 +216,13 @@ void clock_follow_tip(struct engine *engine)
     pthread_mutex_lock(&clock->lock);
     read_both(engine->env, &wall_ms, &boot_ms);
     if (tip->clock_pos > clock->seen_pos) {
-        go_on_from(clock, later(wall_ms + tip->clock_offset_ms, tip->at_ms), tip->clock_offset_ms,
-                   boot_ms);
+        continue_from(clock, later(wall_ms + tip->clock_offset_ms, tip->at_ms),
+                      tip->clock_offset_ms, boot_ms);
         clock->seen_pos = tip->clock_pos;
     }
     follow(clock, wall_ms, boot_ms);
     if (is_jump(later(tip->at_ms - clock->at_ms, 0)))
-        go_on_from(clock, tip->at_ms, tip->at_ms - wall_ms, boot_ms);
+        continue_from(clock, tip->at_ms, tip->at_ms - wall_ms, boot_ms);
     clock->at_ms = later(clock->at_ms, tip->at_ms);
     pthread_mutex_unlock(&clock->lock);
 }
@@ -236,9 +238,9 @@ struct clock_mark engine_clock_mark(struct engine *engine)
     return mark;
 }
 
-/* Since the mark was made nobody has said anything new of the store's clock: it went on with the
- * boot clock, and what the wall clock did meanwhile is a jump or is not. */
-static bool go_on_from_mark(struct engine *engine, int64_t wall_ms, int64_t boot_ms)
+/* If there is no clock record since the mark was made, the store's clock has continued with the
+ * boot clock. follow() decides whether the wall clock has jumped meanwhile. */
+static bool continue_from_mark(struct engine *engine, int64_t wall_ms, int64_t boot_ms)
 {
     const struct clock_mark *mark = &engine->options.clock;
     struct clock *clock = &engine->clock;
@@ -246,13 +248,13 @@ static bool go_on_from_mark(struct engine *engine, int64_t wall_ms, int64_t boot
 
     if (!mark->is_set || mark->clock_pos != tip->clock_pos)
         return false;
-    go_on_from(clock, later(mark->base_ms + boot_ms, tip->at_ms), tip->clock_offset_ms, boot_ms);
+    continue_from(clock, later(mark->base_ms + boot_ms, tip->at_ms), tip->clock_offset_ms, boot_ms);
     follow(clock, wall_ms, boot_ms);
     return true;
 }
 
-/* The wall clock decides how much time has passed since the last record; but not that it went
- * back. */
+/* The wall clock decides how much time has passed since the last record. A wall clock that went
+ * back counts as a jump: the store's clock never goes back. */
 void clock_start(struct engine *engine)
 {
     struct clock *clock = &engine->clock;
@@ -260,17 +262,17 @@ void clock_start(struct engine *engine)
     int64_t wall_ms, boot_ms, offset_ms = tip->clock_offset_ms;
 
     if (engine->options.test_clock) {
-        if (!engine->test_now_ms) /* none was kept */
+        if (!engine->test_now_ms) /* no time is recorded */
             engine->test_now_ms = engine->env->now_ms(engine->env);
         return;
     }
     read_both(engine->env, &wall_ms, &boot_ms);
     if (tip->pos && wall_ms + offset_ms < tip->at_ms - CLOCK_JUMP_MS)
         offset_ms = tip->at_ms - wall_ms;
-    if (!go_on_from_mark(engine, wall_ms, boot_ms))
-        go_on_from(clock, later(wall_ms + offset_ms, tip->at_ms), offset_ms, boot_ms);
+    if (!continue_from_mark(engine, wall_ms, boot_ms))
+        continue_from(clock, later(wall_ms + offset_ms, tip->at_ms), offset_ms, boot_ms);
     clock->seen_pos = tip->clock_pos;
-    tell_health(engine, clock->offset_ms);
+    report_health(engine, clock->offset_ms);
 }
 
 /* ---- Clock records ---- */
@@ -344,7 +346,8 @@ bool clock_has_news(struct engine *engine)
     return test_is_news(engine) || offset_is_news(engine);
 }
 
-/* In the drain, behind the records of a commit: what they were stamped by, if that is new. */
+/* In the drain, after the records of a commit: adds clock records for what the store does not know
+ * yet. */
 pawl_status clock_note(struct engine *engine, const struct moment *now)
 {
     struct scope *scope = &engine->scope;
@@ -365,7 +368,7 @@ pawl_status clock_note(struct engine *engine, const struct moment *now)
                       offset_ms);
 }
 
-/* A commit for the sake of the clock alone. */
+/* Makes a commit that holds clock records only. */
 static pawl_status drain_keep(struct engine *engine, struct request *request, int64_t at_ms)
 {
     pawl_status status = PAWL_OK;
@@ -380,7 +383,7 @@ static pawl_status drain_keep(struct engine *engine, struct request *request, in
     return status;
 }
 
-/* What is not known yet to the store; by an owner, soon after a jump. */
+/* Records an offset that the store does not know yet. Called by an owner, soon after a jump. */
 pawl_status clock_keep(struct engine *engine, struct scope *scope)
 {
     struct request request = { .kind = REQUEST_CONTROL, .scope = scope, .control = drain_keep };
@@ -388,7 +391,7 @@ pawl_status clock_keep(struct engine *engine, struct scope *scope)
     return engine_submit(engine, &request);
 }
 
-/* The clock that tests move, where it stands. */
+/* Records the present time of the test clock. */
 pawl_status clock_keep_test(struct engine *engine, struct scope *scope)
 {
     struct request request = {
@@ -400,8 +403,8 @@ pawl_status clock_keep_test(struct engine *engine, struct scope *scope)
 
 /* ---- Setting it right ---- */
 
-/* From this record on the store's clock is the wall clock, and what is due by it goes along. It is
- * the only record that may be older than the one before it. */
+/* From this record on the store's clock equals the wall clock, and every due time by the store's
+ * clock moves with it. This is the only record that may be older than the one before it. */
 static pawl_status drain_shift(struct engine *engine, struct request *request, int64_t at_ms)
 {
     int64_t wall_ms = engine->now.wall_ms, shift_ms = wall_ms - at_ms;
@@ -416,7 +419,7 @@ static pawl_status drain_shift(struct engine *engine, struct request *request, i
     return PAWL_OK;
 }
 
-/* After its commit; by the drain, lock held. */
+/* After the commit of a shift. Called by the drain, lock held. */
 void clock_shifted(struct engine *engine)
 {
     struct clock *clock = &engine->clock;
@@ -424,18 +427,18 @@ void clock_shifted(struct engine *engine)
 
     pthread_mutex_lock(&clock->lock);
     read_both(engine->env, &wall_ms, &boot_ms);
-    go_on_from(clock, later(wall_ms, engine->tip.at_ms), 0, boot_ms);
+    continue_from(clock, later(wall_ms, engine->tip.at_ms), 0, boot_ms);
     pthread_mutex_unlock(&clock->lock);
-    engine->next_due_ms = INT64_MIN; /* not known: look */
+    engine->next_due_ms = INT64_MIN; /* unknown: ask the store */
 }
 
-/* After a commit: how it stands is known to the store now. Lock held. */
+/* After a commit: report an offset that it recorded, once. Lock held. */
 void clock_kept(struct engine *engine)
 {
     if (engine->options.test_clock || engine->tip.clock_pos == engine->clock.seen_pos)
         return;
     engine->clock.seen_pos = engine->tip.clock_pos;
-    tell_health(engine, engine->tip.clock_offset_ms);
+    report_health(engine, engine->tip.clock_offset_ms);
 }
 
 static pawl_status shift(struct engine *engine, struct scope *scope)
@@ -445,14 +448,15 @@ static pawl_status shift(struct engine *engine, struct scope *scope)
     return engine_submit(engine, &request);
 }
 
-/* At opening: a jump of a former life is over, and no record is older than the last one. */
+/* At opening: ends a jump that an earlier process recorded, if the wall clock has passed the last
+ * record's time. */
 void clock_realign(struct engine *engine, struct scope *scope)
 {
     if (!engine->options.own || engine->options.test_clock || !engine->tip.clock_offset_ms ||
         engine->clock.offset_ms != engine->tip.clock_offset_ms ||
         engine->env->now_ms(engine->env) < engine->tip.at_ms)
         return;
-    if (shift(engine, scope)) /* the store's clock is a little apart from the wall clock, as before */
+    if (shift(engine, scope)) /* the store's clock keeps its offset */
         engine_log(engine, PAWL_LOG_WARN, "clock.kept", scope->error.message);
 }
 

@@ -247,7 +247,7 @@ pawl_status commit_batch(struct engine *engine, uint32_t slice)
     return status ? status : write_batch(engine);
 }
 
-/* ---- What health says of it ---- */
+/* ---- Health of commits ---- */
 
 void commit_note_failure(struct engine *engine, pawl_status status)
 {
@@ -280,7 +280,7 @@ void commit_note_success(struct engine *engine)
                    "writes to another log; delete that name, and copy the file instead");
 }
 
-/* Where nobody asks for anything, one is tried now and then, so that health can recover. */
+/* While there are no requests, try a commit now and then, so that health can recover. */
 bool commit_is_due_again(struct engine *engine)
 {
     return engine->options.own &&

@@ -341,7 +341,7 @@ static str define_body(struct engine *engine, struct scope *scope, const struct 
     return body;
 }
 
-/* {"compiler":N,...}: all but the number. */
+/* Everything behind the number of {"compiler":N,...}. */
 static str behind_number(str compiled)
 {
     const char *comma = compiled.data ? memchr(compiled.data, ',', compiled.size) : NULL;
@@ -349,7 +349,7 @@ static str behind_number(str compiled)
     return comma ? (str){ comma, compiled.size - (size_t)(comma - compiled.data) } : compiled;
 }
 
-/* A flow's text that an older compiler understood otherwise is another version: what is there never
+/* A flow's text that compiles differently now becomes a new version: an existing version never
  * changes its meaning. */
 static bool is_as_put(const struct definition_row *newest, const struct definition_row *row)
 {
@@ -358,8 +358,8 @@ static bool is_as_put(const struct definition_row *newest, const struct definiti
             str_eq(behind_number(newest->compiled), behind_number(row->compiled)));
 }
 
-/* The same text again is the version that is there, unless whoever puts it may do more than that
- * one may: what a version may do never grows unseen. */
+/* Putting the same text again returns the existing version, unless the caller has rights which that
+ * version lacks: then it becomes a new version, so that the rights of a version never grow. */
 static pawl_status define_new(struct engine *engine, struct request *request, int64_t at_ms)
 {
     struct define_request *define = request->define;

@@ -51,7 +51,7 @@ static pawl_status mend(struct engine *engine)
     struct store_tip tip;
 
     if (engine->broken && store_trouble(engine->store) == TROUBLE_GONE)
-        return store_tip(engine->store, &engine->scope, &tip); /* it says why */
+        return store_tip(engine->store, &engine->scope, &tip); /* sets the error message */
     if (engine->broken)
         start_over(engine, true);
     return engine->broken ? scope_fail(&engine->scope, PAWL_STORAGE_FAILURE,
@@ -105,7 +105,8 @@ static void decide_one(struct engine *engine, struct request *request, int64_t a
     }
 }
 
-/* What an alarm asks for is done together with the alarm's end, while that is in force, or not. */
+/* Commits an alarm's request together with the alarm's end if the alarm is in force; else drops
+ * it. */
 static void decide_request(struct engine *engine, struct request *request, int64_t at_ms)
 {
     bool is_alarm = request->scope && request->scope->alarm.data;

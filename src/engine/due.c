@@ -24,7 +24,7 @@ static int64_t flush_in_ms(struct engine *engine)
     return engine->commit_failed ? RETRY_STORE_MS : 0;
 }
 
-/* By the store's clock; without what is due later by the wall clock. */
+/* The next due time by the store's clock. A future due time by the wall clock is not included. */
 static int64_t timers_at(struct engine *engine)
 {
     int64_t wait_ms = engine->stuck_until_ms - engine->env->tick_ms(engine->env);
@@ -53,8 +53,8 @@ static int64_t retry_at(struct engine *engine)
     return at_ms > tick_ms ? clock_at(engine) + at_ms - tick_ms : BELL_NOW;
 }
 
-/* When there is something to do: BELL_NOW, BELL_NEVER, or a time by the store's clock; beside what
- * is due later by the wall clock. Lock held. */
+/* When there is something to do: BELL_NOW, BELL_NEVER, or a time by the store's clock. A future due
+ * time by the wall clock is not included. Lock held. */
 static int64_t due_at(struct engine *engine)
 {
     int64_t at_ms = timers_at(engine), flush_ms = flush_in_ms(engine), again_ms = retry_at(engine);
@@ -157,7 +157,7 @@ pawl_status engine_run_due(struct engine *engine, struct scope *scope)
 
     engine_mend(engine);
     if (engine->options.own && clock_has_news(engine))
-        clock_keep(engine, scope); /* if it cannot be recorded now, later */
+        clock_keep(engine, scope); /* on failure a later call tries again */
     look_again_attached(engine);
     do {
         if (is_time_to_look(engine))
@@ -182,7 +182,7 @@ pawl_status engine_run_due(struct engine *engine, struct scope *scope)
 
 /* ---- the bell ---- */
 
-/* A time of the store's clock by the boot clock. */
+/* Converts a time by the store's clock to one by the boot clock. */
 static int64_t by_boot(struct engine *engine, int64_t at_ms)
 {
     int64_t left_ms;

@@ -36,13 +36,12 @@ struct engine;
 struct kept;
 struct toolbox;
 
-/* How the clock of an engine stood when it was closed, for an engine of the same process that opens
- * its store again: what the boot clock says of the time between is worth more than what the wall
- * clock says. */
+/* The state of an engine's clock when it was closed, for an engine of the same process that opens
+ * the store again. The boot clock measures the time in between better than the wall clock does. */
 struct clock_mark {
     bool is_set;
-    int64_t base_ms;    /* of the store's clock from the boot clock */
-    uint64_t clock_pos; /* of the store's last clock record then */
+    int64_t base_ms;    /* the store's clock minus the boot clock */
+    uint64_t clock_pos; /* position of the store's last clock record then */
 };
 
 struct engine_options {
@@ -56,14 +55,14 @@ struct engine_options {
     const char *tools;          /* rules for tools, as in pawl_options; NULL: none */
     uint32_t max_entries, max_live_steps; /* of an instance, as in pawl_options; 0: the default */
     bool must_exist;            /* do not create the store */
-    struct clock_mark clock;    /* of the engine that had it open before; may be unset */
+    struct clock_mark clock;    /* of the engine that had the store open before; may be unset */
     struct sqlite3 *connection; /* of the host's: attach to it instead of opening; without `own`,
                                    by one thread at a time */
     void (*log)(void *context, pawl_log_level level, const char *event, const char *text);
     void *log_context;
-    /* Run what an alarm was set for; NULL: alarms are not fired here. What is one decision is done
-     * with the alarm's id as the scope's `alarm`; what reaches many begins by
-     * engine_alarm_begin(). */
+    /* Runs the operation of an alarm; NULL: alarms are not fired here. An operation that is one
+     * decision runs with the alarm's id in the scope's `alarm`; one over many instances calls
+     * engine_alarm_begin() first. */
     pawl_status (*alarm)(void *context, struct engine *engine, struct scope *scope,
                          struct kept *alarm);
     void *alarm_context;
@@ -75,11 +74,11 @@ pawl_status engine_open(const char *url, const struct engine_options *options, s
 void engine_close(struct engine *engine);
 
 int64_t engine_now_ms(struct engine *engine);  /* the store's clock */
-int64_t engine_wall_ms(struct engine *engine); /* the wall clock; with a test clock that one */
-/* How far the store's clock is ahead of the wall clock, which has jumped; 0: not at all. */
+int64_t engine_wall_ms(struct engine *engine); /* the wall clock, or the test clock */
+/* How far the store's clock is ahead of the wall clock after a jump; 0: there was none. */
 int64_t engine_clock_offset_ms(struct engine *engine);
 struct clock_mark engine_clock_mark(struct engine *engine); /* before it is closed */
-/* Set the store's clock to the wall clock, with what is due by it. By an owner. */
+/* Sets the store's clock, and every due time by it, to the wall clock. Needs ownership. */
 pawl_status engine_accept_clock(struct engine *engine, struct scope *scope, int64_t *ahead_ms);
 struct toolbox *engine_toolbox(struct engine *engine);
 void engine_tools_changed(struct engine *engine); /* steps that no tool served may be served now */
@@ -91,7 +90,7 @@ struct engine_figures {
     const struct histogram *commit; /* the engine's */
     uint64_t failed;                /* commits */
     uint64_t position, flushed, wal_bytes;
-    uint32_t conditions; /* of health.h that hold */
+    uint32_t conditions; /* bits of health.h */
     uint32_t queued, claims; /* decisions that wait for a commit; claims, for a step */
 };
 void engine_figures(struct engine *engine, struct engine_figures *out);
@@ -200,7 +199,7 @@ struct created {
 };
 pawl_status engine_create(struct engine *engine, struct scope *scope,
                           const struct create_args *args, struct created *out);
-/* What whoever started it may create; data NULL: anything. */
+/* What the caller who started the instance may create; data NULL: anything. */
 pawl_status engine_starter_rights(struct engine *engine, struct scope *scope, str id, str *out);
 
 struct fire_args {
@@ -209,7 +208,7 @@ struct fire_args {
     bool guard_satisfied;
     bool has_fired_at;
     int64_t fired_at_ms;
-    int64_t due_at_ms; /* a timer: as it was armed for; 0: not said */
+    int64_t due_at_ms; /* a timer: the time it was armed for; 0: unknown */
     bool has_expected;
     int64_t expected_sequence; /* one that no entry can have conflicts as well */
     bool is_cancel;            /* not an action by name but the declared way to cancel */
@@ -321,8 +320,8 @@ struct kept {
     int64_t due_at_ms, at_ms; /* at_ms: when it began */
     bool wall;                /* ALARM: due by the wall clock */
     str body, payload;        /* JSON */
-    bool is_firing;           /* an alarm over many that has begun and not ended */
-    bool has_begun;           /* ... here: engine_alarm_begin() */
+    bool is_firing;           /* an alarm over many instances that has begun and not ended */
+    bool has_begun;           /* engine_alarm_begin() was called here */
 };
 struct keep_args {
     int32_t what;      /* CONTROL_TOKEN or CONTROL_ALARM */
@@ -340,11 +339,12 @@ pawl_status engine_keep(struct engine *engine, struct scope *scope, const struct
 pawl_status engine_kept(struct engine *engine, struct scope *scope, int32_t what, str id,
                         struct kept *out); /* NOT_KNOWN */
 /* In order of due time. */
-/* Where an id is not known: the reads that a known one would have cost, so that nobody can tell. */
+/* For an unknown id: does the reads that a known id would have cost, so that timing reveals
+ * nothing. */
 void engine_kept_pretend(struct engine *engine, struct scope *scope);
 pawl_status engine_kept_list(struct engine *engine, struct scope *scope, int32_t what,
                              uint32_t limit, struct kept **out, uint32_t *count);
-/* Record that an alarm over many instances is firing, unless that is recorded already: from then on
+/* Record that an alarm over many instances is firing, unless that is recorded already. From then on
  * it cannot be cancelled, and the keys it uses count until it ends. NOT_KNOWN: it is over. */
 pawl_status engine_alarm_begin(struct engine *engine, struct scope *scope, struct kept *alarm);
 void engine_random(struct engine *engine, uint8_t *out, size_t size);
@@ -372,7 +372,7 @@ struct pause_args {
 pawl_status engine_pause(struct engine *engine, struct scope *scope, const struct pause_args *args,
                          enum instance_status *out);
 
-/* Who holds it, since when and why; data NULL: nobody said. */
+/* Who paused it, since when and why; data NULL: not given. */
 struct pause_view {
     int64_t at_ms;
     str actor, reason;

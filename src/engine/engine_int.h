@@ -165,8 +165,8 @@ static inline bool family_is_ours(pawl_status status)
 }
 
 /* family.c, family_end.c. Before the drain: resolve and start what the decision wants to spawn, on
- * top of it where that fails. `rights`: what the actor may create; NULL: look. `births` is to be
- * told of by family_over(), whatever happens. */
+ * top of it where that fails. `rights`: what the actor may create; NULL: read them. The caller
+ * always passes `births` to family_over(), also after a failure. */
 pawl_status family_conceive(struct engine *engine, struct scope *scope, struct actor *actor,
                             const str *rights, int64_t at_ms, struct decision *decision,
                             struct birth **births);
@@ -213,7 +213,8 @@ pawl_status head_row_now(struct engine *engine, struct scope *scope, uint64_t in
 /* poison.c: lock not held. noted: its instance has to be held, with the scope's words. */
 bool poison_noted(struct actor *actor, const struct mail *mail, struct scope *scope,
                   pawl_status status);
-/* Hold it; `status` of its event, or why it could not be held. */
+/* Pauses the instance. Returns the event's `status`, or the error that kept it from being
+ * paused. */
 pawl_status poison_hold(struct engine *engine, struct scope *scope, const struct actor *actor,
                         pawl_status status, bool *is_held);
 pawl_status poison_rests(struct engine *engine, struct scope *scope, const struct actor *actor);
@@ -225,17 +226,17 @@ pawl_status poison_free(struct engine *engine, const struct actor *actor, const 
                         struct scope *scope, uint64_t *pos, struct decision *out);
 void actors_fini(struct engine *engine);
 
-/* bars.c: does the definition in force keep a flow that stands at these rows from being cancelled?
- * And in the drain, of the definition that it began by. */
+/* bars.c: does the definition in force forbid cancelling a flow that has these rows? bars_look() is
+ * for the drain and takes the definition that the instance began with. */
 bool bars_cancel(const struct definition *definition, const struct live *live);
 pawl_status bars_look(struct engine *engine, struct scope *scope, const struct head *head,
                       const struct definition *definition, bool *out);
 
-/* bounds.c: PAUSED with the reason where an instance has more than it may. Of one that stands: */
+/* bounds.c: PAUSED with the reason if an instance is over a bound. For one at rest: */
 void bounds_init(struct engine_options *options);
 pawl_status bounds_standing(const struct engine *engine, struct scope *scope, uint32_t seq,
                             uint32_t live_steps);
-/* Of one whose event was folded, or whose decision is made; the actor is told that it is at one. */
+/* For one that has folded an event or made a decision; sets actor->is_at_bound. */
 pawl_status bounds_event(const struct engine *engine, struct actor *actor,
                          const struct event *event, uint32_t seq_before, struct scope *scope);
 pawl_status bounds_decision(const struct engine *engine, struct actor *actor, struct scope *scope);
@@ -244,12 +245,12 @@ pawl_status bounds_decision(const struct engine *engine, struct actor *actor, st
 pawl_status alarms_fire_due(struct engine *engine, struct scope *scope, const struct moment *now);
 pawl_status alarms_next(struct engine *engine, struct scope *scope, bool wall,
                         int64_t *out); /* by one of the clocks */
-/* In the drain. Before a request that an alarm makes: is the alarm in force? Once it is accepted:
- * the alarm has fired. */
+/* In the drain. alarm_permits(), before an alarm's request: is the alarm in force? alarm_fired(),
+ * after it was accepted: ends the alarm. */
 bool alarm_permits(struct engine *engine, struct request *request);
 void alarm_fired(struct engine *engine, struct request *request, int64_t at_ms);
 bool alarm_counts_key(struct engine *engine, const struct scope *scope,
-                      int64_t used_at_ms); /* though it is older than 7 days */
+                      int64_t used_at_ms); /* even if older than 7 days */
 
 /* snapshots.c: one whenever as much has been written since the last as it would cost; else none. */
 str snapshot_if_due(struct engine *engine, struct actor *actor, struct scope *scope,
@@ -287,11 +288,11 @@ bool reduces_failed(const struct request *request);
 str reduces_error(struct engine *engine, struct scope *scope);
 void reduces_fini(struct engine *engine);
 
-/* Hold an instance whose code ends its process, or that is at a bound, with the scope's error as
- * the reason; or with the error why it could not be. */
+/* Pauses an instance whose code ends its process, or that is at a bound. The scope's error becomes
+ * the reason; if the pause fails, the scope holds that error instead. */
 pawl_status pause_poisoned(struct engine *engine, struct scope *scope, const struct actor *actor);
-/* In the drain, where room for one record is reserved: hold it at its bound, which the scope's
- * error tells; PAUSED with those words. */
+/* In the drain, with room reserved for one record: pauses the instance at its bound, with the
+ * scope's error as the reason. Returns PAUSED with the same message. */
 pawl_status pause_at_bound(struct engine *engine, struct scope *scope, struct head *head,
                            int64_t at_ms);
 pawl_status pause_refusal(struct scope *scope);
@@ -338,7 +339,8 @@ bool claims_wait(const struct engine *engine, const struct claim_args *args); /*
 bool claims_insist(struct engine *engine, const struct claim_args *args);
 /* Steps that are left are told to others who wait for them; lock not held. */
 void claims_pass_on(struct engine *engine, const struct claim_args *args);
-/* The lease goes into the entry and the row that the commit writes; after it the step is the worker's. */
+/* The lease goes into the entry and the row that the commit writes; after it the step is the
+ * worker's. */
 void claim_tell(const struct claimed *claim, const struct decision *decision, uint32_t from);
 void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *claim,
                     struct job *job);
@@ -349,20 +351,21 @@ pawl_status claim_now(struct engine *engine, struct scope *scope, const struct c
 uint32_t claims_unpack(struct engine *engine, struct scope *scope, struct claimed *claimed,
                        uint32_t count); /* those that were started move to the front */
 
-/* read.c: NOT_KNOWN: it has none, or not there. */
+/* read.c. NOT_KNOWN: the instance has no entry, or it is not behind the creation. */
 pawl_status read_first_entry(struct engine *engine, struct scope *scope,
                              const struct instance_row *row, struct record *out);
 
-/* rights.c: what may be created (model/rights.h); data NULL: anything. By an instance, now; by one
- * that is being created by a starter with these rights. */
+/* rights.c: what may be created (model/rights.h); data NULL: anything. rights_of_instance(): by
+ * this instance, now. rights_of_creation(): by an instance that a starter with these rights
+ * creates. */
 pawl_status rights_of_instance(struct engine *engine, struct scope *scope, uint64_t instance,
                                str *out);
 pawl_status rights_of_creation(struct engine *engine, struct scope *scope, str starter,
                                const struct definition_row *row, str *out);
 pawl_status rights_check(struct scope *scope, str rights, str reference); /* name or name@version;
                                                                               FORBIDDEN */
-/* In the drain, behind a creation; and behind a define record. Nothing where nothing is limited;
- * space is reserved. */
+/* In the drain, after a create record and after a define record, with space reserved. They write
+ * nothing where there is no limit. */
 pawl_status rights_record(struct engine *engine, struct scope *scope, struct head *head,
                           const char *id, str rights, int64_t at_ms);
 pawl_status rights_note(struct engine *engine, struct scope *scope,
@@ -377,7 +380,7 @@ pawl_status start_prepare(struct engine *engine, struct scope *scope, const stru
 pawl_status kept_room(struct engine *engine, struct scope *scope);
 pawl_status kept_start(struct engine *engine, struct scope *scope, str operation, int64_t at_ms);
 pawl_status kept_fired(struct engine *engine, struct scope *scope, str id, int64_t at_ms);
-/* Record that an alarm is firing, unless that is recorded already: since when. */
+/* Records that an alarm is firing, unless that is recorded already; *since_ms: from when on. */
 pawl_status kept_firing(struct engine *engine, struct scope *scope, str id, int64_t *since_ms);
 bool kept_changes_here(const struct batch *batch, int32_t what, str id);
 
@@ -404,25 +407,25 @@ void deadlines_arm(struct engine *engine, const struct head *head,
 pawl_status deadlines_fire(struct engine *engine, struct scope *scope, struct live_timer *due,
                            uint32_t *count, uint32_t *refused);
 
-/* clock.c: reading it wants the lock, or the drain. */
+/* clock.c. To be called with the lock held, or by the drain: */
 struct moment clock_read(struct engine *engine);
-struct moment clock_now(struct engine *engine); /* without the lock */
+struct moment clock_now(struct engine *engine); /* takes the lock */
 int64_t clock_at(struct engine *engine); /* what a record made now is stamped with */
-/* Is it a time at which this may be fired? By a caller, with the lock or by the drain. */
+/* May something be fired at this time? Called with the lock held, or by the drain. */
 pawl_status clock_check_fired(struct engine *engine, struct scope *scope,
                               const struct fire_args *args, uint64_t instance,
                               struct moment now);
-/* When something that nobody gave a time for is fired in the commit in the making. */
+/* The fired_at of an entry, in the present commit, for which no caller gave a time. */
 pawl_status clock_fired_at(struct engine *engine, struct scope *scope, uint64_t instance,
                            int64_t *out);
 void clock_start(struct engine *engine); /* at opening, when the tip is known */
 void clock_realign(struct engine *engine, struct scope *scope); /* then, by an owner */
-void clock_follow_tip(struct engine *engine);                   /* the drain's: others have written */
-bool clock_has_news(struct engine *engine);                     /* lock or drain */
-pawl_status clock_note(struct engine *engine, const struct moment *now); /* the drain's */
+void clock_follow_tip(struct engine *engine);                   /* drain: others have written */
+bool clock_has_news(struct engine *engine);                     /* lock held, or drain */
+pawl_status clock_note(struct engine *engine, const struct moment *now); /* drain */
 pawl_status clock_keep(struct engine *engine, struct scope *scope);
 pawl_status clock_keep_test(struct engine *engine, struct scope *scope);
-void clock_shifted(struct engine *engine); /* lock held, by the drain, as the next */
+void clock_shifted(struct engine *engine); /* lock held, by the drain; so is the next */
 void clock_kept(struct engine *engine);
 
 /* timers.c */
@@ -448,7 +451,7 @@ pawl_status recover_instance(struct engine *engine, struct scope *scope, uint64_
 void recover_ready(struct engine *engine);        /* ready steps that could not be remembered */
 void commit_note_failure(struct engine *engine, pawl_status status); /* of the last commit */
 void commit_note_success(struct engine *engine);
-bool commit_is_due_again(struct engine *engine); /* the last one failed */
+bool commit_is_due_again(struct engine *engine); /* after a failed one */
 void engine_ask_witness(struct engine *engine, struct scope *scope);
 pawl_status engine_reopen(struct engine *engine); /* by the drain, after OUTCOME_UNKNOWN */
 
@@ -471,7 +474,7 @@ pawl_status amend_note(struct engine *engine, struct scope *scope, const struct 
  * they are where nothing was amended. */
 pawl_status amended_definition(struct engine *engine, struct scope *scope, const struct head *head,
                                const struct definition **definition);
-/* The same in the drain: with what its batch amends. */
+/* The same in the drain, with the amends of its batch applied. */
 pawl_status amended_in_drain(struct engine *engine, struct scope *scope, const struct head *head,
                              const struct definition **definition);
 pawl_status amended_name(struct engine *engine, struct scope *scope, const struct head *head,

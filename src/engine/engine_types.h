@@ -116,16 +116,16 @@ struct batch {
     uint64_t flushed;
     struct reduce *reduces; /* of the one request that it holds then */
     size_t reduce_count;
-    int64_t shift_ms; /* the store's clock is set right (clock.c) */
+    int64_t shift_ms; /* by which the commit shifts the store's clock (clock.c) */
 };
 
 /* The store's clock (clock.c). */
 struct clock {
-    pthread_mutex_t lock; /* for a reading; nothing else is locked meanwhile */
-    int64_t at_ms;        /* as it was told last */
-    int64_t offset_ms;    /* from the wall clock */
-    int64_t base_ms;      /* from the boot clock */
-    uint64_t seen_pos;    /* of the last clock record that is known here */
+    pthread_mutex_t lock; /* a leaf: no other lock is taken while it is held */
+    int64_t at_ms;        /* the last reading */
+    int64_t offset_ms;    /* the store's clock minus the wall clock */
+    int64_t base_ms;      /* the store's clock minus the boot clock */
+    uint64_t seen_pos;    /* position of the last clock record known here */
 };
 struct moment {
     int64_t at_ms, wall_ms; /* by the store's clock; by the wall clock */
@@ -207,7 +207,7 @@ struct actor {
     bool is_recent;    /* asked for since the hand came by (actors.c) */
     bool is_too_large; /* it could not be loaded: more than one decision may hold */
     bool is_paused;   /* when its present event was decided */
-    bool is_at_bound; /* its present event would cross one (bounds.c) */
+    bool is_at_bound; /* its present event would exceed a bound (bounds.c) */
     struct mail *first, *last;
     struct actor *next_runnable;
 };
@@ -291,8 +291,8 @@ struct engine {
     struct store_tip tip;
     int64_t test_now_ms;
     struct clock clock;
-    struct moment now; /* of the commit in the making; the drain's */
-    int64_t clock_retry_ms; /* by the tick: a jump could not be recorded, try again then */
+    struct moment now; /* of the present commit; the drain's */
+    int64_t clock_retry_ms; /* by the tick: when to try again to record a jump */
 
     struct mail *spare_mails; /* freed, with the first block of their scope, to be used again */
     uint32_t spare_count;
@@ -339,14 +339,14 @@ struct engine {
     uint32_t brisk_jobs;           /* that took no time, in a row */
     _Atomic bool ready_lost;       /* a ready step could not be remembered: look for it, */
     int64_t ready_look_ms;         /* by the tick, not before this */
-    int64_t next_due_ms;           /* as far as known, by the store's clock; INT64_MAX: none */
+    int64_t next_due_ms;           /* as far as is known, by the store's clock; INT64_MAX: none */
     int64_t next_wall_ms;          /* likewise by the wall clock */
-    int64_t firing_since_ms;       /* of the alarms over many that are fired here; 0: none is */
+    int64_t firing_since_ms;       /* of the alarms over many instances that fire here; 0: none */
     uint32_t firing_count;
     bool timers_busy;              /* somebody is firing what is due */
     _Atomic uint32_t stuck_timers; /* due, but not to be fired now */
     int64_t stuck_until_ms;
-    struct env_bell bell; /* fd -1: nobody has asked for it */
+    struct env_bell bell; /* fd -1: the host has not asked for it */
     int64_t bell_boot_ms, bell_wall_ms; /* what it is set to */
     bool bell_may_ring; /* it may have rung since: it has to be set again to fall silent */
 

@@ -39,7 +39,7 @@ struct conception {
     int64_t at_ms;
     struct birth **first, *last;
     uint32_t count;
-    str rights; /* what the instance whose decision it is may create, once it was asked for */
+    str rights; /* what the deciding instance may create, once it was read */
     bool knows_rights;
 };
 
@@ -70,7 +70,7 @@ static void give_up(struct conception *conception, struct birth *birth)
         actor_free(engine, birth->actor);
 }
 
-/* `rights`: what its parent may create; they are those of whoever starts it. */
+/* `rights`: what the parent may create. The child starts with them. */
 static pawl_status conceive_one(struct conception *conception, const struct actor *parent,
                                 str rights, struct birth *birth)
 {
@@ -130,7 +130,7 @@ static pawl_status fail_child(struct conception *conception, struct actor *paren
     return actor_step(parent, &failed, conception->scope, decision);
 }
 
-/* Of a parent that is being born, or of the instance whose decision it is. */
+/* The rights of a parent that this decision creates, or of the instance that decides. */
 static pawl_status find_rights(struct conception *conception, const struct birth *parent,
                                const struct actor *actor, str *out)
 {

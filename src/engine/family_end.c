@@ -30,8 +30,8 @@ static pawl_status add_parting(struct scope *scope, struct parting **list, uint6
     return PAWL_OK;
 }
 
-/* Cancelling is a look at its table, and of a flow at its definition's `cancel`; where there is no
- * way, it goes on. */
+/* Whether a child can be cancelled follows from its table of transitions and, for a flow, from its
+ * definition's `cancel`. A child that cannot be cancelled keeps running. */
 static pawl_status cancel_child(struct engine *engine, struct scope *scope, uint64_t child,
                                 int64_t at_ms, struct parting **more)
 {

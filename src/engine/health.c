@@ -1,4 +1,4 @@
-/* health.c - the conditions that hold; told to the log when one begins and when it ends. */
+/* health.c - the conditions that hold. The log gets a line when one begins and when it ends. */
 #include "engine/health.h"
 #include "engine/engine_int.h"
 #include <stdarg.h>
@@ -49,8 +49,8 @@ bool health_has(struct engine *engine, enum health_condition condition)
     return atomic_load(&engine->health->held) & 1u << condition;
 }
 
-static void tell(struct engine *engine, enum health_condition condition, bool begins,
-                 const char *words)
+static void log_change(struct engine *engine, enum health_condition condition, bool begins,
+                       const char *words)
 {
     bool is_failing = conditions[condition].level == HEALTH_FAILING;
     char line[HEALTH_WORDS + 64];
@@ -83,7 +83,7 @@ void health_set(struct engine *engine, enum health_condition condition, const ch
     atomic_fetch_or(&health->held, 1u << condition);
     pthread_mutex_unlock(&health->lock);
     if (begins)
-        tell(engine, condition, true, words);
+        log_change(engine, condition, true, words);
 }
 
 void health_clear(struct engine *engine, enum health_condition condition)
@@ -91,7 +91,7 @@ void health_clear(struct engine *engine, enum health_condition condition)
     uint32_t bit = 1u << condition;
 
     if (health_has(engine, condition) && (atomic_fetch_and(&engine->health->held, ~bit) & bit))
-        tell(engine, condition, false, "");
+        log_change(engine, condition, false, "");
 }
 
 uint32_t engine_health(struct engine *engine, struct health_finding out[HEALTH_COUNT])

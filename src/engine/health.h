@@ -1,16 +1,16 @@
-/* health.h - what is wrong with a store that is open, until it is no longer: the one list.
+/* health.h - the one list of conditions that can be wrong with an open store.
  *
- * health.get (/healthz) tells it, `pawl doctor` and the metrics do too, and the log has a line when
- * a condition begins and when it ends. To add a condition:
- *   1. a line in HEALTH_CONDITIONS: its name for callers, and how bad it is;
- *   2. health_set() where it is found, by any thread, as often as it is found (the log is told
- *      once); the words say what was found and what to do, and name no path: /healthz asks for
- *      no token;
- *   3. health_clear() where it is known to be over;
- *   4. its name in the list of src/api/describe/rest.yaml (health_condition), and a line in
+ * health.get (/healthz), `pawl doctor` and the metrics report the conditions that hold, and the log
+ * has a line when one begins and when it ends. To add a condition:
+ *   1. add a line to HEALTH_CONDITIONS: its name for callers, and its level;
+ *   2. call health_set() where it is found, from any thread, as often as it is found (the log gets
+ *      one line). The words say what was found and what to do, and name no path: /healthz needs no
+ *      token;
+ *   3. call health_clear() where it is known to have ended;
+ *   4. add its name to the list in src/api/describe/rest.yaml (health_condition), and a line to
  *      docs/howto/metrics.md.
- * What is found is an engine's own and goes with it: what should outlive it is found anew at
- * opening. */
+ * Conditions belong to an engine and end with it. One that should outlive the engine is found again
+ * when the store is opened. */
 #ifndef PAWL_ENGINE_HEALTH_H
 #define PAWL_ENGINE_HEALTH_H
 
@@ -20,17 +20,17 @@
 struct engine;
 
 enum health_level {
-    HEALTH_DEGRADED, /* it works, and somebody should look: 200, status degraded */
+    HEALTH_DEGRADED, /* it works, but needs attention: 200, status degraded */
     HEALTH_FAILING,  /* nothing can be recorded: 503 storage-failure */
 };
 
 #define HEALTH_CONDITIONS(X)                                                                       \
-    X(COMMIT_FAILED, "commit-failed", HEALTH_FAILING) /* until one succeeds */                     \
+    X(COMMIT_FAILED, "commit-failed", HEALTH_FAILING) /* until a commit succeeds */                \
     X(DISK_FULL, "disk-full", HEALTH_FAILING)         /* the same */                               \
-    X(STORAGE_GONE, "storage-gone", HEALTH_FAILING)   /* for ever */                               \
+    X(STORAGE_GONE, "storage-gone", HEALTH_FAILING)   /* until it is closed */                     \
     X(LINKED, "second-name", HEALTH_DEGRADED)         /* until the next commit finds one name */   \
-    X(WENT_BACK, "went-back", HEALTH_DEGRADED)        /* until it is opened anew */                \
-    X(CLOCK_JUMPED, "clock-jumped", HEALTH_DEGRADED)  /* until the two clocks are one again */
+    X(WENT_BACK, "went-back", HEALTH_DEGRADED)        /* until it is reopened */                   \
+    X(CLOCK_JUMPED, "clock-jumped", HEALTH_DEGRADED)  /* until both clocks agree again */
 
 enum health_condition {
 #define X(name, text, level) HEALTH_##name,
@@ -53,7 +53,7 @@ void health_set(struct engine *engine, enum health_condition condition, const ch
 void health_clear(struct engine *engine, enum health_condition condition);
 bool health_has(struct engine *engine, enum health_condition condition);
 
-/* All that holds now, in the order of the list. Cheap where nothing does. */
+/* All conditions that hold now, in the order of the list. Cheap if there are none. */
 uint32_t engine_health(struct engine *engine, struct health_finding out[HEALTH_COUNT]);
 
 /* For engine.c. */

@@ -40,7 +40,7 @@ void engine_kept_pretend(struct engine *engine, struct scope *scope)
 {
     struct record record;
 
-    (void)store_record(engine->store, scope, 1, &record); /* whatever it is */
+    (void)store_record(engine->store, scope, 1, &record); /* its result is not used */
 }
 
 pawl_status engine_kept_list(struct engine *engine, struct scope *scope, int32_t what,
@@ -166,7 +166,7 @@ pawl_status kept_start(struct engine *engine, struct scope *scope, str operation
     return body.data ? add(engine, scope, &args, at_ms, id, body) : scope_no_memory(scope);
 }
 
-/* The end of an alarm beside what it was for. */
+/* Records an alarm's end, in the same commit as its operation. */
 pawl_status kept_fired(struct engine *engine, struct scope *scope, str id, int64_t at_ms)
 {
     struct keep_args args = { .what = CONTROL_ALARM, .id = id, .over = STR("fired") };
@@ -250,7 +250,7 @@ static str print_firing(struct engine *engine, struct scope *scope, str id)
     return kept;
 }
 
-/* Its row stays, and says since when. */
+/* The alarm's row stays and says since when it is firing. */
 static pawl_status drain_firing(struct engine *engine, struct request *request, int64_t at_ms)
 {
     struct batch *batch = &engine->batch;

@@ -1,6 +1,6 @@
 /* leases.c - who works on a step, and until when they have to be heard of.
  *
- * Its entry and the step's row tell how long a lease lasts and its token's hash; its end lies only
+ * A lease's length and its token's hash are in the entry and in the step's row. Its end lies only
  * here, so that a heartbeat writes nothing.
  * After a restart each lease of a remote worker has one full period; what ran inside the
  * process that died is lost (recover.c). A lease whose attempt is over does no harm: its answer

@@ -16,8 +16,8 @@ struct turn {
     struct job *jobs;
     struct birth *births;
     struct mail *riders; /* answers decided on top of it, the last one first */
-    bool is_poison;      /* more than once its code ended its process, or it could not be decided;
-                            or its instance is at a bound */
+    bool is_poison;      /* its code ended its process more than once, it could not be decided, or
+                            its instance is at a bound */
     struct request request;
     struct decision_request decide;
 };

@@ -8,7 +8,7 @@
 #include "engine/engine_int.h"
 #include "model/fire.h"
 
-#define LIMIT_ACTOR STR("pawl/limit") /* who holds an instance that is at a bound */
+#define LIMIT_ACTOR STR("pawl/limit") /* pauses an instance that is at a bound */
 
 pawl_status pause_refusal(struct scope *scope)
 {
@@ -83,7 +83,7 @@ static pawl_status read_status(struct scope *scope, const struct record *record,
                       (unsigned long long)record->pos);
 }
 
-/* PAUSED with the words: it is resumed, but stands at a bound. */
+/* Returns PAUSED, with the reason, if the instance is to be resumed but stands at a bound. */
 static pawl_status status_after(struct engine *engine, struct scope *scope, const struct head *head,
                                 bool paused, enum instance_status *out)
 {
@@ -144,7 +144,8 @@ static pawl_status add_limit(struct engine *engine, struct scope *scope, struct 
     return add_record(engine, scope, head, &args, at_ms, body);
 }
 
-/* Other calls write over the scope's words, and the record borrows its reason until the commit. */
+/* Copies the scope's error: later calls overwrite it, and the record borrows its reason until the
+ * commit. */
 static str keep_reason(struct scope *scope)
 {
     return arena_str(&scope->arena, str_of(scope->error.message));
@@ -167,7 +168,7 @@ static pawl_status find_head(struct engine *engine, struct scope *scope, str id,
     pawl_status status = id_check(scope, id, &number, random);
 
     if (!status)
-        status = batch_reserve(engine, scope, 2, 2); /* a resumption may be held again at once */
+        status = batch_reserve(engine, scope, 2, 2); /* resume and, at a bound, pause again */
     if (!status)
         status = batch_head(engine, scope, number, out);
     if (status == PAWL_NOT_KNOWN || (!status && memcmp(random, (*out)->random, sizeof random) != 0))
@@ -180,8 +181,8 @@ static pawl_status find_head(struct engine *engine, struct scope *scope, str id,
     return status;
 }
 
-/* Behind its resumption, in the same commit: nothing of it goes on in between. The head is found
- * again: a record of the store's may have put it elsewhere. */
+/* Pauses the instance right behind its resume record, in the same commit, so that nothing runs in
+ * between. The head is looked up again because a record of the store's chain may have moved it. */
 static pawl_status hold_again(struct engine *engine, struct scope *scope, uint64_t instance,
                               str reason, int64_t at_ms)
 {

@@ -28,8 +28,8 @@ bool poison_noted(struct actor *actor, const struct mail *mail, struct scope *sc
     return true;
 }
 
-/* Where it cannot be held now, its event has failed as by the store, and is tried again; one that
- * has ended meanwhile refuses it. */
+/* If the instance cannot be paused now, its event fails like one that met a failing store, and is
+ * retried. An instance that has ended meanwhile rejects it. */
 pawl_status poison_hold(struct engine *engine, struct scope *scope, const struct actor *actor,
                         pawl_status status, bool *is_held)
 {
@@ -72,7 +72,7 @@ pawl_status poison_stand(struct engine *engine, struct scope *scope, struct acto
     return PAWL_OK;
 }
 
-/* Its definition's `cancel`, by its rows. */
+/* Applies the definition's `cancel` to the instance's rows. */
 static pawl_status check_rule(struct engine *engine, struct scope *scope, const struct actor *actor)
 {
     const struct definition *definition = actor->definition;
@@ -107,7 +107,7 @@ pawl_status poison_cancel(struct engine *engine, struct actor *actor, const stru
     return status ? status : fire_decide_cancel(actor->definition, &standing, event, scope, out);
 }
 
-/* By the engine itself, not by somebody who asked for it. */
+/* Was it paused by the engine itself, and not by a caller? */
 pawl_status poison_holds(struct engine *engine, struct scope *scope, uint64_t pause_pos, bool *out)
 {
     struct record record;
@@ -122,9 +122,9 @@ pawl_status poison_holds(struct engine *engine, struct scope *scope, uint64_t pa
     return status;
 }
 
-/* A flow whose definition does not let it be cancelled, but which is held as poison: it cannot end
- * by itself, so this is its only way out. The drain looks whether it is still held: *pos. `pawl
- * verify` knows the same exception. */
+/* A flow whose definition forbids cancelling it, but which the engine has paused, cannot end by
+ * itself: to cancel it is its only way out. The drain checks that it is still paused by the record
+ * at *pos. `pawl verify` knows the same exception. */
 pawl_status poison_free(struct engine *engine, const struct actor *actor, const struct event *event,
                         struct scope *scope, uint64_t *pos, struct decision *out)
 {

@@ -137,8 +137,8 @@ static enum instance_status status_of(const struct definition *definition, uint3
     return STATUS_SUSPENDED;
 }
 
-/* Is there a way for it, and does a flow's definition in force allow it where it stands? One that
- * is held as poison may always be cancelled. */
+/* Can it be cancelled: is there a transition for it, and does the definition in force allow it
+ * where the flow stands? A flow that the engine has paused can always be cancelled. */
 static pawl_status read_can_cancel(struct engine *engine, struct scope *scope,
                                    const struct head *head, const struct definition *definition,
                                    const struct live *live, bool *out)
@@ -178,7 +178,8 @@ static pawl_status read_end(struct engine *engine, struct scope *scope, const st
     return PAWL_OK;
 }
 
-/* Right behind its creation, but for its rights; in a store that it was moved to perhaps not. */
+/* The first entry is right behind the creation and its rights. In a store that it was moved to it
+ * may be elsewhere. */
 pawl_status read_first_entry(struct engine *engine, struct scope *scope,
                              const struct instance_row *row, struct record *out)
 {
@@ -189,7 +190,7 @@ pawl_status read_first_entry(struct engine *engine, struct scope *scope,
     return !status && (out->instance != row->number || out->what < 0) ? PAWL_NOT_KNOWN : status;
 }
 
-/* Whether it runs another one again stands in its first entry. */
+/* The first entry says whether the instance runs another one again. */
 static pawl_status read_retry_of(struct engine *engine, struct scope *scope,
                                  const struct instance_row *row, struct instance_view *out)
 {
@@ -256,7 +257,7 @@ static pawl_status read_moment(struct engine *engine, struct scope *scope, str i
     return status;
 }
 
-/* Who holds it; at_ms 0: it was resumed meanwhile. */
+/* Who paused it; at_ms 0: it was resumed meanwhile. */
 static pawl_status read_pause(struct engine *engine, struct scope *scope, const struct head *head,
                               struct pause_view *out)
 {
@@ -363,7 +364,7 @@ static uint64_t child_of(const struct live *live, uint32_t ordinal)
     return 0;
 }
 
-/* Times are told by the wall clock. */
+/* Times are shown by the wall clock. */
 static void why_live(struct engine *engine, const struct definition *definition,
                      const struct live *live, struct waiting *out, uint32_t *count)
 {

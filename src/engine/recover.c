@@ -82,7 +82,7 @@ pawl_status recover(struct engine *engine, struct scope *scope)
     pthread_mutex_lock(&engine->lock);
     if (engine->options.test_clock && engine->test_now_ms < tip.test_now_ms)
         engine->test_now_ms = tip.test_now_ms;
-    engine->next_due_ms = engine->next_wall_ms = INT64_MIN; /* not known: look */
+    engine->next_due_ms = engine->next_wall_ms = INT64_MIN; /* unknown: ask the store */
     pthread_mutex_unlock(&engine->lock);
     status = look_for_amends(engine, scope);
     return status ? status : recover_tail(engine, scope);
@@ -98,7 +98,7 @@ static void watch_again(struct engine *engine, uint64_t number, const struct liv
 
     if (step->lease.size == LEASE_HASH_SIZE)
         memcpy(lease.hash, step->lease.data, LEASE_HASH_SIZE);
-    else if (step->lease.size == LEASE_TOKEN_SIZE) /* written when rows had the token itself */
+    else if (step->lease.size == LEASE_TOKEN_SIZE) /* written when rows held the token itself */
         lease_hash(engine, step->lease, lease.hash);
     lease_add(engine, &lease);
 }
@@ -203,8 +203,7 @@ void recover_ready(struct engine *engine)
     scope_fini(&scope);
 }
 
-/* Close, open, replay. Steps under way in this process go on: they have not died. */
-/* What somebody outside of the store remembers of its log: is it still there? */
+/* Compares the log with what FILE-head remembers of it. */
 void engine_ask_witness(struct engine *engine, struct scope *scope)
 {
     struct head_witness witness;
@@ -219,6 +218,7 @@ void engine_ask_witness(struct engine *engine, struct scope *scope)
                words);
 }
 
+/* Close, open, replay. Steps under way in this process go on: they have not died. */
 pawl_status engine_reopen(struct engine *engine)
 {
     struct scope scope;

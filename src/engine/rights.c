@@ -1,9 +1,9 @@
-/* rights.c - what an instance may have created.
+/* rights.c - what an instance may create.
  *
- * What it spawns or starts happens long after the calls that allowed it, so the log remembers what
- * those calls were allowed: a rights record behind the create record says what the starter may
- * create, a member of the define record what whoever put the version may. Both must allow it. None
- * of them is there where everything was allowed. */
+ * An instance spawns or starts others long after the calls that allowed it. So the log remembers
+ * what those calls were allowed: a rights record behind the create record says what the starter may
+ * create, and a member of the define record says what the caller that put the version may create.
+ * Both must allow it. Where everything was allowed, neither is written. */
 #include "base/node.h"
 #include "engine/engine_int.h"
 #include "model/rights.h"
@@ -45,7 +45,7 @@ pawl_status engine_definition_rights(struct engine *engine, struct scope *scope,
     return status ? status : read_rights(scope, &record, out);
 }
 
-/* The record right behind its creation, if it is that. */
+/* Reads the record right behind the create record, if it is a rights record. */
 static pawl_status read_starter(struct engine *engine, struct scope *scope,
                                 const struct instance_row *row, str *out)
 {
@@ -71,7 +71,8 @@ pawl_status engine_starter_rights(struct engine *engine, struct scope *scope, st
     return status ? status : read_starter(engine, scope, &row, out);
 }
 
-/* Of the version that it goes by now: an amended flow goes by another than it began with. */
+/* The rights of the version in force: an amended flow runs by another version than it began
+ * with. */
 static pawl_status read_definition(struct engine *engine, struct scope *scope,
                                    const struct instance_row *row, str *out)
 {
@@ -122,7 +123,8 @@ pawl_status rights_of_creation(struct engine *engine, struct scope *scope, str s
     return status;
 }
 
-/* Told before it is looked for: whoever may not create it need not learn whether it is there. */
+/* Called before the definition is looked up: a caller that may not create it must not learn whether
+ * it exists. */
 pawl_status rights_check(struct scope *scope, str rights, str reference)
 {
     const char *mark = reference.data ? memchr(reference.data, '@', reference.size) : NULL;
@@ -168,7 +170,8 @@ pawl_status rights_record(struct engine *engine, struct scope *scope, struct hea
     return PAWL_OK;
 }
 
-/* A row tells where the rights of a version stand; a definition that has none, has no row. */
+/* Adds the row that says where the rights of a version are recorded; a version without limits has
+ * no row. */
 pawl_status rights_note(struct engine *engine, struct scope *scope,
                         const struct definition_row *row)
 {

@@ -84,7 +84,7 @@ static void print_started_by(const char *id, uint32_t seq, struct buf *out)
     json_close(out, '}');
 }
 
-/* What it starts it starts with its own rights: scopes of whoever may create as much. */
+/* The new instance is created with the rights of the instance that starts it, written as scopes. */
 static pawl_status print_rights(struct engine *engine, struct scope *scope,
                                 const struct starting *starting, struct buf *out)
 {
@@ -121,7 +121,7 @@ static pawl_status print_operation(struct engine *engine, struct scope *scope,
     json_key(out, "input");
     json_open(out, '{');
     put(out, "definition", node_find(declared, "definition")->text);
-    if (!actor_is_reserved(creator)) /* nobody may name such a one; it is told beside the input */
+    if (!actor_is_reserved(creator)) /* callers cannot name such an actor: see below */
         put(out, "actor_ref", creator);
     put(out, "subject_ref", subject);
     put(out, "correlation_id", row.correlation);

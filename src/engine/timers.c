@@ -1,5 +1,5 @@
-/* timers.c - what is due, in due order: durations by the store's clock, absolute times by the wall
- * clock; and moving the clock of tests.
+/* timers.c - fires what is due, in due order: durations by the store's clock, absolute times by the
+ * wall clock; and moves the clock of tests.
  *
  * Armed timers are rows; the engine only knows when the next one falls due. A due timer is an
  * event like any other: the commit that handles it takes its row away, so it fires once. */
@@ -8,7 +8,7 @@
 #define TIMERS_AT_ONCE  4000u /* each look for more waits for those before it */
 #define TIMERS_TOGETHER 128u
 #define STUCK_PAUSE_MS  1000
-#define PAUSE_MAX_MS    1000 /* the wall clock may be set */
+#define PAUSE_MAX_MS    1000 /* because the wall clock may be set */
 
 static void note(int64_t *next_ms, int64_t due_at_ms)
 {
@@ -16,8 +16,8 @@ static void note(int64_t *next_ms, int64_t due_at_ms)
         *next_ms = due_at_ms;
 }
 
-/* The thread that fires sleeps until what it knew of, and a second at most: it is woken for what
- * falls due before that. */
+/* The thread that fires sleeps until the next due time it knows, for at most a second. It is woken
+ * if something falls due before that. */
 void timers_note(struct engine *engine, const struct batch *batch)
 {
     struct moment now = clock_read(engine);
@@ -94,7 +94,7 @@ static void post_timers(struct engine *engine, const struct live_timer *due, uin
     }
 }
 
-/* Fire what is due now by one of the clocks and wait until all of it has been decided and
+/* Fires what is due now by one of the clocks, and waits until all of it is decided and
  * committed. */
 static pawl_status fire_some(struct engine *engine, struct scope *scope, bool wall, int64_t now_ms,
                              uint32_t *refused, uint32_t *count)
@@ -121,7 +121,7 @@ static pawl_status fire_some(struct engine *engine, struct scope *scope, bool wa
     return PAWL_OK;
 }
 
-/* By both clocks. */
+/* Fires what is due by either clock. */
 static pawl_status fire_all(struct engine *engine, struct scope *scope, const struct moment *now,
                             uint32_t *refused, uint32_t *count)
 {
@@ -155,7 +155,7 @@ static pawl_status look_ahead_by(struct engine *engine, struct scope *scope, boo
 /* The due time of the first armed timer by each clock, as the store knows it. */
 pawl_status timers_look_ahead(struct engine *engine, struct scope *scope)
 {
-    int64_t next_ms = INT64_MIN, next_wall_ms = INT64_MIN; /* not known: look again */
+    int64_t next_ms = INT64_MIN, next_wall_ms = INT64_MIN; /* unknown: ask the store again */
     pawl_status status;
 
     /* What is committed from here on is noted; what was committed before is found. */
@@ -193,7 +193,7 @@ static void set_busy(struct engine *engine, bool busy)
 
 pawl_status timers_fire_due(struct engine *engine, struct scope *scope)
 {
-    struct moment now; /* what falls due meanwhile is for the next call */
+    struct moment now; /* what falls due meanwhile is left to the next call */
     uint32_t refused = 0, count = 0;
     pawl_status status, alarmed;
 
@@ -202,7 +202,7 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope)
     now = clock_read(engine);
     leases_expire(engine);
     pthread_mutex_unlock(&engine->lock);
-    alarmed = alarms_fire_due(engine, scope, &now); /* it holds up no timer */
+    alarmed = alarms_fire_due(engine, scope, &now); /* its failure stops no timer */
     do {
         status = fire_all(engine, scope, &now, &refused, &count);
         if (!status)
@@ -224,7 +224,7 @@ void timers_look_again(struct engine *engine)
     pthread_mutex_unlock(&engine->lock);
 }
 
-/* The time by the store's clock that is as far away as `due_at_ms` is by the wall clock. */
+/* Converts a due time by the wall clock to the store's clock. */
 static int64_t by_store(const struct moment *now, int64_t due_at_ms)
 {
     if (due_at_ms == INT64_MAX || due_at_ms <= now->wall_ms)
@@ -233,7 +233,8 @@ static int64_t by_store(const struct moment *now, int64_t due_at_ms)
                                                               : now->at_ms + (due_at_ms - now->wall_ms);
 }
 
-/* Timers, and leases that run out, as the wall clock goes now. Lock held. */
+/* The next due time of timers and leases; wall clock times converted as the clock stands now. Lock
+ * held. */
 int64_t timers_next_due(struct engine *engine)
 {
     struct moment now = clock_read(engine);
@@ -265,7 +266,7 @@ static int64_t pause_ms(struct engine *engine)
     return timers_next_due(engine) > now_ms ? timers_next_due(engine) - now_ms : 1;
 }
 
-/* A jump is recorded soon, also where nothing else is. Lock held on entry and exit. */
+/* Records a jump soon, even if there is no other commit. Lock held on entry and exit. */
 static void keep_clock(struct engine *engine, struct scope *scope)
 {
     if (!clock_has_news(engine) || engine->env->tick_ms(engine->env) < engine->clock_retry_ms)

@@ -1,6 +1,6 @@
-/* bell.c - a descriptor that becomes readable by itself: two timers of the kernel's behind one
- * epoll descriptor, because durations follow the boot clock and absolute times the wall clock. To
- * ring at once a timer is set to a time long past; so there is one way for "now" and "later". */
+/* bell.c - a descriptor that becomes readable by itself: two kernel timers behind one epoll
+ * descriptor, because durations follow the boot clock and absolute times the wall clock. To make it
+ * readable at once, a timer is set to a time long past, so "now" and "later" are one case. */
 #include "base/assert.h"
 #include "env/env.h"
 #include <sys/epoll.h>

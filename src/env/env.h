@@ -29,12 +29,12 @@ enum env_point {
 
 struct env {
     int64_t (*now_ms)(struct env *env);   /* wall clock; may jump either way */
-    int64_t (*boot_ms)(struct env *env);  /* since the machine was started, asleep or not: nobody sets it */
+    int64_t (*boot_ms)(struct env *env);  /* since start, also asleep; cannot be set */
     int64_t (*tick_ms)(struct env *env);  /* monotonic; stands still while the machine sleeps: for waiting */
     int64_t (*tick_us)(struct env *env);  /* the same, finer: for measuring */
     void (*random)(struct env *env, void *out, size_t size); /* thread-safe */
     void (*reached)(struct env *env, enum env_point point);
-    /* The same world for one more user, who closes it too. NULL if there is no memory. */
+    /* Shares the world with one more user, who closes it too. NULL: no memory. */
     struct env *(*share)(struct env *env);
     void (*close)(struct env *env);
     bool is_simulated; /* time passes only by env_sim_...() */
@@ -51,17 +51,17 @@ void env_sim_set_wall(struct env *env, int64_t now_ms); /* jumps the wall clock,
 void env_sim_advance(struct env *env, int64_t by_ms);   /* all clocks */
 void env_sim_on_point(struct env *env, void (*hook)(void *context, enum env_point point), void *context);
 
-/* A bell: a descriptor that somebody else may poll, readable from the earlier of two times on.
+/* A bell: a descriptor for a host to poll, readable from the earlier of two times on.
  * Setting it again is all that silences it; nobody has to read it. */
 #define BELL_NOW   INT64_MIN
 #define BELL_NEVER INT64_MAX
 struct env_bell {
-    int fd;                /* to be polled; -1: there is none */
+    int fd;                /* to be polled; -1: no bell */
     int by_boot, by_wall;  /* the two timers behind it */
 };
-bool env_bell_new(struct env_bell *bell); /* false: the system has none */
-/* Readable from `boot_ms` by env's boot clock on, or from `wall_ms` by its wall clock, also if that
- * is set meanwhile; in a simulated world, where nothing happens by itself, at once or not at all. */
+bool env_bell_new(struct env_bell *bell); /* false: the system cannot make one */
+/* Readable from `boot_ms` by env's boot clock on, or from `wall_ms` by its wall clock, even if that
+ * is set meanwhile. In a simulated world, where nothing happens by itself, at once or never. */
 void env_bell_set(struct env *env, const struct env_bell *bell, int64_t boot_ms, int64_t wall_ms);
 void env_bell_free(struct env_bell *bell); /* one that was never made is allowed */
 

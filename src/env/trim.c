@@ -1,4 +1,4 @@
-/* trim.c - see trim.h; without glibc, nothing. */
+/* trim.c - see trim.h. Without glibc these functions do nothing. */
 #include "env/trim.h"
 #include <stdlib.h> /* says whether this is glibc */
 #ifdef __GLIBC__

@@ -1,13 +1,13 @@
-/* trim.h - memory that nobody uses any more goes back to the system. */
+/* trim.h - returns unused memory to the system. */
 #ifndef PAWL_ENV_TRIM_H
 #define PAWL_ENV_TRIM_H
 
-/* After something large was freed, in pieces and by many threads: the C library keeps such pages
- * for later, and would for ever. Takes milliseconds. */
+/* To be called after many threads have freed large memory in small pieces: the C library would keep
+ * such pages for ever. Takes milliseconds. */
 void memory_give_back(void);
 
-/* At the start of a program of our own: threads share a few pools of memory instead of having one
- * each, so that what one has freed serves the next. */
+/* To be called at the start of our own program: threads share a few memory pools instead of having
+ * one each, so that memory freed by one thread serves the next. */
 void memory_share_pools(void);
 
 #endif

@@ -79,7 +79,7 @@ struct verify_request {
     bool (*progress)(void *context, enum verify_part part, uint64_t done, uint64_t all);
 
     /* The rest is for a whole store. */
-    /* What else lies in the store's database: the host's own, listed and not judged. */
+    /* Reports objects of the host in the store's database; they are listed, not checked. */
     void (*foreign)(void *context, str type, str name, str table);
     struct rebuild_report *rebuild; /* if the log is valid: write its rows anew. For an owner. */
     uint64_t limit;      /* stop at the first end of a commit after so many records; 0: none */

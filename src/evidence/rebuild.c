@@ -2,7 +2,7 @@
  *
  * A check has read the log to its end and found nothing wrong with it: what it has folded for each
  * instance is what the rows should be. They are compared, so that it can be told what differed,
- * and then written anew, all of them. */
+ * and then all of them are written again. */
 #include "base/assert.h"
 #include "evidence/verify_int.h"
 #include <stdio.h>
@@ -125,7 +125,7 @@ static pawl_status add_child(struct rebuilding *work, uint64_t number, const str
     return status;
 }
 
-/* A lease that no entry tells of, as before compiler 2, is kept as it is. */
+/* A lease that no entry covers (before compiler 2) is kept as it is. */
 static pawl_status add_step(struct rebuilding *work, const struct chain *chain,
                             const struct live_fact *fact, const struct live *there)
 {

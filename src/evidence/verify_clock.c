@@ -1,5 +1,6 @@
-/* verify_clock.c - clock records: how the store's clock stands to the wall clock. One with a shift
- * moves it, and with it all that is due by it; only there may a time fall. */
+/* verify_clock.c - clock records: the offset between the store's clock and the wall clock. A record
+ * with a shift moves the store's clock and every due time by it; only such a record may have an
+ * earlier time. */
 #include "base/node.h"
 #include "evidence/verify_int.h"
 

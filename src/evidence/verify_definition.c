@@ -150,7 +150,7 @@ static void print_define(const struct rules *rules, str rights, struct buf *out)
     json_close(out, '}');
 }
 
-/* The number of the definition that a define record speaks of, 0: none; and its rights. */
+/* The number of the definition that a define record puts, 0: none; and its rights. */
 static pawl_status find_defined(struct verify *v, str body, uint32_t *out_id, str *out_rights)
 {
     struct node *root = NULL, *name, *version, *rights;
@@ -176,7 +176,7 @@ static pawl_status find_defined(struct verify *v, str body, uint32_t *out_id, st
     return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
 }
 
-/* Its row says when it came to be: with this record. */
+/* The row's created_at must be the time of this record, which defines it. */
 static pawl_status begin_rules(struct verify *v, struct rules *rules, const struct record *record)
 {
     rules->is_defined = true;

@@ -1,9 +1,9 @@
 /* verify_erase.c - values without bytes, and the erase records that name them.
  *
- * Whoever can write to the file can take a value's bytes away and leave its commitment, and every
- * hash still checks. So a value without bytes is valid only if an erase record names it, and the
- * last one that does stands behind the last record that uses the value. What was used and what was
- * erased is collected along the log and compared at its end. */
+ * An attacker who can write to the file can remove a value's bytes and leave its commitment, and
+ * every hash still matches. So a value without bytes is valid only if an erase record names it, and
+ * the last such record stands behind the last record that uses the value. Uses and erasures are
+ * collected along the log and compared at its end. */
 #include "base/node.h"
 #include "evidence/verify_int.h"
 
@@ -17,7 +17,7 @@ static uint64_t short_of(const uint8_t commitment[SHA_SIZE])
     return key ? key : 1; /* a map has no key 0 */
 }
 
-/* The map leads to the last of those whose first bytes are alike, each to the one before. */
+/* The map leads to the last erasure with these first bytes; each leads to the one before it. */
 static pawl_status find_or_add(struct verify *v, const uint8_t commitment[SHA_SIZE],
                                struct erasure **out)
 {
@@ -133,9 +133,9 @@ void verify_forget_erasures(struct verify *v)
     map_clear(&v->erasure_map);
 }
 
-/* ---- one instance: erase records of the store's own chain count too ---- */
+/* ---- one instance: erase records in the store's own chain count too ---- */
 
-/* Up to where the store's chain has to be followed back: 0 if nothing is open. */
+/* The position up to which the store's chain must be read backwards; 0 if nothing is open. */
 static uint64_t first_open(const struct verify *v)
 {
     uint64_t first = 0;
@@ -146,7 +146,7 @@ static uint64_t first_open(const struct verify *v)
     return first;
 }
 
-/* Its hash, by that of the record before it; actor and reason are values of their own. */
+/* Checks the record's hash from that of the record before it and from its values' commitments. */
 static pawl_status check_hash(struct verify *v, const struct record *record)
 {
     static const uint8_t no_hash[SHA_SIZE];
@@ -170,7 +170,7 @@ static pawl_status check_hash(struct verify *v, const struct record *record)
                : verify_bad(v, "the erase record does not match its hash");
 }
 
-/* The last that names a value counts: it is found first. */
+/* The last record that names a value counts. Reading backwards finds it first. */
 static pawl_status note_erase(struct verify *v, const struct record *record)
 {
     struct erasure *kept = NULL;

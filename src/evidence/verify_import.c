@@ -1,7 +1,7 @@
-/* verify_import.c - times along the log. They never fall, but where a clock record says so
- * (verify_clock.c), and for the records of another store, which an import record announces and which
- * keep the times they had. The last record of a commit
- * is none of those: the time of the log's end is the latest there is. */
+/* verify_import.c - times along the log. They never fall, with two exceptions: at a clock record
+ * with a shift (verify_clock.c), and for the records of another store, which an import record
+ * announces and which keep their times. The last record of a commit is none of those: the time of
+ * the log's end is the latest there is. */
 #include "base/node.h"
 #include "evidence/verify_int.h"
 

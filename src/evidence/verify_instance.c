@@ -46,7 +46,7 @@ static pawl_status check_at(struct verify *v, uint64_t pos)
     if (status != PAWL_OK)
         return status == PAWL_NOT_KNOWN ? verify_bad(v, "a record has gone") : status;
     verify_at(v, pos, record.instance, record.seq);
-    /* Whether the clock was moved in between is for the check of the whole store to say. */
+    /* Only the check of the whole store can tell whether the clock was moved in between. */
     if (v->pos > 0 && record.at_ms < v->at_ms && !v->tip.clock_pos)
         return verify_bad(v, "the time of this record is before that of the one before it");
     v->pos = pos;

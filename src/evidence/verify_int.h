@@ -62,7 +62,7 @@ struct live_fact {
         } step;
         struct {
             int64_t due_at_ms; /* as armed */
-            int64_t shift_ms;  /* how far it was moved since, with the store's clock */
+            int64_t shift_ms;  /* how far it has moved since, with the store's clock */
             bool wall;         /* due by the wall clock */
         } timer;
         struct {
@@ -119,7 +119,7 @@ struct known_value {
 struct erasure {
     uint8_t commitment[SHA_SIZE];
     bool is_gone;        /* a row without bytes has this commitment */
-    uint64_t used_pos;   /* of the last record that uses it; 0: none does */
+    uint64_t used_pos;   /* of the last record that uses it; 0: none */
     uint64_t erased_pos; /* of the last erase record that names it; 0: none */
     uint32_t before;     /* the next one with the same first bytes, or MAP_NONE */
 };
@@ -142,7 +142,7 @@ struct verify {
     struct store_tip tip; /* as it was at the beginning */
     uint64_t pos;         /* the last record that was checked */
     int64_t at_ms;        /* and its time, those of other stores left aside */
-    int64_t peak_ms;      /* the latest of these times so far */
+    int64_t peak_ms;      /* the latest record time so far */
     uint64_t imported;    /* records of another store that are still to come ... */
     int64_t imported_ms;  /* ... and the time of the last one */
     uint8_t root[SHA_SIZE];
@@ -160,10 +160,10 @@ struct verify {
     struct erasure *erasures;
     uint32_t erasure_count, erasure_capacity;
     struct map erasure_map; /* the first bytes of a commitment -> index */
-    struct key_row *keys;   /* used in the last 7 days */
+    struct key_row *keys;   /* that were used in the last 7 days */
     uint32_t key_count, key_capacity;
     struct kept_row *standing; /* tokens and alarms in force; their ids are on the heap */
-    uint32_t firing_count;     /* of them, alarms that are firing */
+    uint32_t firing_count;     /* how many of them are firing alarms */
     uint32_t standing_count, standing_capacity;
 
     uint32_t *replays;    /* [REPLAYS_KEPT] indices of chains, 0: free */
@@ -197,8 +197,8 @@ struct chain *verify_find_chain(struct verify *v, uint64_t number); /* NULL if u
 pawl_status verify_value(struct verify *v, uint64_t id, uint8_t out[SHA_SIZE]);
 pawl_status verify_all_values(struct verify *v);
 
-/* verify_erase.c: values that have no bytes, and who says that they were erased. */
-bool verify_read_hex(str hex, uint8_t *out, size_t size); /* false: it is none of that size */
+/* verify_erase.c: values without bytes, and the erase records that name them. */
+bool verify_read_hex(str hex, uint8_t *out, size_t size); /* false: not hexadecimal of that size */
 pawl_status verify_use_erased(struct verify *v, const uint8_t commitment[SHA_SIZE]);
 pawl_status verify_erase(struct verify *v, const struct record *record);
 pawl_status verify_all_erasures(struct verify *v);
@@ -209,7 +209,7 @@ void verify_forget_erasures(struct verify *v);
 /* verify_definition.c */
 pawl_status verify_definition(struct verify *v, uint32_t id, uint32_t *out_index);
 pawl_status verify_define(struct verify *v, const struct record *record);
-/* An instance of this definition is created: if it is inline and new, by this record. */
+/* An instance is created. If its definition is inline and new, this record defines it. */
 pawl_status verify_inline(struct verify *v, uint32_t rules, const struct record *record);
 pawl_status verify_all_definitions(struct verify *v);
 
@@ -227,14 +227,14 @@ pawl_status verify_note_clock(struct verify *v, const struct record *record);
 /* verify_kept.c */
 pawl_status verify_note_kept(struct verify *v, const struct record *record);
 pawl_status verify_note_rights(struct verify *v, const struct record *record, str name,
-                               uint32_t version); /* a define record has some */
+                               uint32_t version); /* of the version, from its define record */
 pawl_status verify_note_amend(struct verify *v, const struct chain *chain,
                               const struct record *record);
 pawl_status verify_all_kept(struct verify *v);
 /* One more that is in force; its id is copied. */
 pawl_status verify_put_kept(struct verify *v, const struct kept_row *row);
 int64_t verify_firing_since(const struct verify *v); /* INT64_MAX: no alarm is firing */
-pawl_status verify_replace_kept(struct verify *v, const struct kept_row *row); /* the one before it goes */
+pawl_status verify_replace_kept(struct verify *v, const struct kept_row *row);
 void verify_drop_kept(struct verify *v);
 
 /* verify_amend.c: a flow goes on by another definition. */

@@ -54,7 +54,7 @@ pawl_status verify_put_kept(struct verify *v, const struct kept_row *row)
     return PAWL_OK;
 }
 
-/* An alarm over many: once, after it has begun and before it ends. */
+/* A `firing` record of an alarm over many instances: at most one, while the alarm is in force. */
 static pawl_status note_firing(struct verify *v, const struct record *record, uint32_t index)
 {
     if (record->what != CONTROL_ALARM || index == v->standing_count ||

@@ -1,7 +1,7 @@
 /* verify_keys.c - which record each idempotency key was used for, against the log.
  *
- * Every key that was used in the last 7 days, or since an alarm is firing, must name its last
- * record; older ones may have gone.
+ * A key that was used in the last 7 days, or since a firing alarm began to fire, must have a row
+ * that names its last record. Older rows may be gone.
  * That a row names a record which has no such key is found with the tables (verify_tables.c). */
 #include "evidence/verify_int.h"
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static bool is_old_by_now(struct verify *v, const struct key_row *row)
 
     if (row->at_ms >= verify_firing_since(v))
         return false;
-    return row->at_ms < v->peak_ms - KEY_KEPT_MS || /* the clock was ahead then */
+    return row->at_ms < v->peak_ms - KEY_KEPT_MS || /* the clock was ahead */
            (store_tip(v->store, &v->scope, &tip) == PAWL_OK &&
             row->at_ms < tip.at_ms - KEY_KEPT_MS);
 }

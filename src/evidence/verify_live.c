@@ -57,8 +57,8 @@ static void free_texts(struct verify *v, struct live_fact *fact)
         free_text(v, text_of(fact));
 }
 
-/* An empty text is as good as none: no lease and no JSON is empty, and no name has to be told from
- * a missing one. */
+/* An empty text is stored as none: leases and JSON are never empty, and an empty name and a missing
+ * one need not be distinguished. */
 static bool copy_text(struct verify *v, str *text)
 {
     char *copy = text->size > 0 ? heap_new(v->heap, text->size) : NULL;
@@ -313,7 +313,8 @@ static pawl_status bad_fact(struct verify *v, const struct live_fact *fact, cons
                       fact->name.size > 0 ? " " : "", STR_ARG(fact->name), what);
 }
 
-/* Before compiler 2 no entry told of a lease: there a running step may have one, its token. */
+/* Before compiler 2 no entry covered a lease: a running step's row may then hold one, as its
+ * token. */
 static bool is_same_lease(const struct live_fact *expected, const struct live_fact *found,
                           uint32_t compiler)
 {

@@ -3,8 +3,8 @@
  * A place lies between two commits and holds what verify_int.h remembers of the log up to there:
  * chains, what effects left behind, keys, tokens and alarms, erased values, which values were
  * compared. It holds no payloads: the memories of flows are folded again when they are needed.
- * Whether a store still is the one that was looked at is told by its id, and by the root at the
- * place; definitions are read anew. Numbers are varints; the last 32 bytes are H(all before). */
+ * The store's id and the root at the place show whether it is still the store that was checked;
+ * definitions are read again. Numbers are varints; the last 32 bytes are H(all before). */
 #include "base/assert.h"
 #include "evidence/verify_int.h"
 #include <stdio.h>

@@ -216,7 +216,8 @@ static pawl_status check_pause(struct verify *v, const struct chain *chain,
     return PAWL_OK;
 }
 
-/* What the starter may create: right behind the creation, in the log too, so that it is found. */
+/* The starter's rights stand right behind the create record, in the chain and in the log, so that
+ * they are found. */
 static pawl_status check_rights(struct verify *v, const struct record *record)
 {
     struct node *body = NULL, *rights;

@@ -231,8 +231,8 @@ static void keep_texts(struct replay *replay, struct event *event)
     event->given = arena_str(arena, event->given);
 }
 
-/* A flow that the engine itself has paused may be cancelled whatever its definition says. No caller
- * can have an actor of that name. */
+/* A flow that the engine itself has paused may be cancelled, no matter what its definition says.
+ * Callers cannot use an actor of that name. */
 static pawl_status is_held_by_engine(struct verify *v, const struct chain *chain, bool *out)
 {
     struct record pause;
@@ -246,7 +246,7 @@ static pawl_status is_held_by_engine(struct verify *v, const struct chain *chain
     if (status == PAWL_OK && pause.actor)
         status = store_value(v->store, &v->scope, pause.actor, &actor);
     *out = status == PAWL_OK && actor_is_reserved(actor.bytes);
-    return status == PAWL_NO_MEMORY ? status : PAWL_OK; /* what cannot be read is found elsewhere */
+    return status == PAWL_NO_MEMORY ? status : PAWL_OK; /* other checks report bad rows */
 }
 
 static pawl_status decide_held(struct verify *v, const struct chain *chain,

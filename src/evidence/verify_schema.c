@@ -1,5 +1,5 @@
-/* verify_schema.c - the tables, indexes and views themselves, against those that the store's
- * migrations make: a view that tells people something else is as wrong as a row. */
+/* verify_schema.c - compares the tables, indexes and views with those that the store's migrations
+ * make: a view that shows something else misleads as much as a wrong row. */
 #include "evidence/verify_int.h"
 
 static pawl_status judge(void *context, enum object_verdict verdict, str type, str name, str table)

@@ -1,8 +1,8 @@
 /* verify_types.c - every column holds what its table declares: INTEGER, TEXT, BLOB, or nothing.
  *
- * SQLite puts any value into any column. One of another class reads like the right one here and
- * unlike it elsewhere: a name as a BLOB is found by no query. Columns are those that the file tells
- * of; whether its tables are ours verify_schema.c has asked before. */
+ * SQLite accepts any value in any column. A value of another storage class reads like the right one
+ * here but not elsewhere: no query finds a name that is a BLOB. The columns are those in the file;
+ * verify_schema.c has checked before that its tables are ours. */
 #include "base/limits.h"
 #include "evidence/verify_int.h"
 #include <stdio.h>

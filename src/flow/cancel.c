@@ -1,5 +1,5 @@
-/* cancel.c - whether a flow may be cancelled where it stands: always, never, or not from some of
- * its steps, as its plan says. */
+/* cancel.c - may a flow be cancelled where it stands? Always, never, or not from some of its steps,
+ * as its plan says. */
 #include "flow/flow_int.h"
 #include "model/fire.h"
 #include "model/words.h"
@@ -12,7 +12,7 @@ static const struct attempt *find_barring(const struct flow_memory *memory)
     return NULL;
 }
 
-/* Refuse with `status` what its plan does not allow. */
+/* Rejects with `status` a cancel that the plan does not allow. */
 static pawl_status check_rule(const struct flow_memory *memory, struct scope *scope,
                               pawl_status status)
 {
@@ -42,7 +42,7 @@ pawl_status cancel_decide(const struct definition *definition, const struct stan
                              : fire_decide_cancel(definition, standing, event, scope, out);
 }
 
-/* `cancel` is all that a caller can fire: where it is not allowed, nothing is legal. */
+/* A caller can fire `cancel` only: where that is not allowed, nothing can be fired. */
 pawl_status cancel_decide_fire(const struct definition *definition, const struct standing *standing,
                                const struct event *event, struct scope *scope, struct decision *out)
 {
@@ -57,7 +57,7 @@ pawl_status cancel_decide_fire(const struct definition *definition, const struct
     return status != PAWL_OK ? status : fire_decide(definition, standing, event, scope, out);
 }
 
-/* ---- For whoever has no memory of the instance, only its rows ---------------------------------- */
+/* ---- For callers that have the instance's rows, not its memory ---- */
 
 enum cancel_rule flow_cancel_rule(const struct definition *definition)
 {

@@ -4,7 +4,7 @@
 
 #include "flow/flow_int.h"
 
-#define FINDING_COUNT_MAX 100u /* of errors, and of warnings: nobody reads more */
+#define FINDING_COUNT_MAX 100u /* of errors, and of warnings */
 
 struct source_step {
     struct plan_step plan;
@@ -28,9 +28,9 @@ struct compilation {
     uint32_t spawn_count;
     str *buffered; /* signals that are kept */
     uint32_t buffered_count;
-    const struct node *cancel_node; /* NULL: it says nothing */
+    const struct node *cancel_node; /* NULL: there is no `cancel` */
     enum cancel_rule cancel;
-    const char **step_words; /* what steps are called, to find the nearest; NULL: not asked yet */
+    const char **step_words; /* names of steps, to find the nearest; NULL: not made yet */
 };
 
 /* compile.c: note a finding at `node`. */
@@ -67,11 +67,11 @@ void compile_way(struct compilation *compiler, struct source_step *step);
 void compile_link(struct compilation *compiler, const struct plan_name *keys,
                   const struct plan_name *names);
 
-/* A step is found by its key in the map, or else by its name (B12). STEP_NONE: there is none. */
+/* Finds a step by its key in the map, or else by its name (B12). STEP_NONE: not found. */
 uint32_t compile_find_step(const struct compilation *compiler, const struct plan_name *keys,
                            const struct plan_name *names, str text);
 
-/* compile_cancel.c: from where it may be cancelled; when all steps are known. */
+/* compile_cancel.c: compiles `cancel`, when all steps are known. */
 void compile_cancel(struct compilation *compiler, const struct plan_name *keys,
                     const struct plan_name *names);
 

@@ -2,7 +2,7 @@
 #include "flow/compile.h"
 #include "model/words.h"
 
-/* What steps can be called by, for whoever has misspelt one. */
+/* The names and keys of all steps, to suggest one for a misspelt name. */
 static void collect_words(struct compilation *compiler)
 {
     struct arena *arena = &compiler->scope->arena;
@@ -22,7 +22,7 @@ static void collect_words(struct compilation *compiler)
         compile_no_memory(compiler);
 }
 
-/* Not for more names than are shown: each is compared with every step's. */
+/* No suggestion beyond the errors that are shown: each costs a comparison with every step. */
 static const char *nearest_step(struct compilation *compiler, str text)
 {
     if (!compiler->step_words)

@@ -32,8 +32,8 @@ uint32_t flow_step_count(const struct definition *definition);
 bool flow_has_step(const struct definition *definition, str name);
 bool flow_step_is_gate(const struct definition *definition, uint32_t plan_index);
 bool flow_step_is_spawn(const struct definition *definition, uint32_t plan_index);
-/* From where it may be cancelled; NOT_FROM: not while a step is live that bars it. After an amend
- * ask the definition that is in force. */
+/* From where a flow may be cancelled; NOT_FROM: not while a live step bars it. After an amend, pass
+ * the definition in force. */
 enum cancel_rule { CANCEL_ALWAYS, CANCEL_NOT_FROM, CANCEL_NEVER };
 enum cancel_rule flow_cancel_rule(const struct definition *definition);
 bool flow_step_bars_cancel(const struct definition *definition, uint32_t plan_index);

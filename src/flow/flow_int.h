@@ -140,7 +140,7 @@ void decide_child(struct turn *turn);
 void decide_wake(struct turn *turn);
 bool flow_wakes(const void *memory);
 
-/* cancel.c: the two events by which a caller cancels. */
+/* cancel.c: the two events that cancel a flow. */
 pawl_status cancel_decide(const struct definition *definition, const struct standing *standing,
                           const struct event *event, struct scope *scope, struct decision *out);
 pawl_status cancel_decide_fire(const struct definition *definition, const struct standing *standing,

@@ -122,7 +122,7 @@ struct plan {
     bool output_has_template;
     str *buffered; /* signals that are kept until somebody awaits them */
     uint32_t buffered_count;
-    enum cancel_rule cancel; /* NOT_FROM: some step bars it */
+    enum cancel_rule cancel; /* NOT_FROM: some steps bar it */
     bool asks_instance;      /* some template or condition looks at what the instance is */
     struct plan_name *names; /* sorted */
     uint32_t slot_count;

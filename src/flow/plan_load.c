@@ -222,7 +222,7 @@ static bool read_steps(struct scope *scope, const struct node *list, struct plan
     return plan->steps != NULL;
 }
 
-/* Absent, false, or the steps that bar it. */
+/* `cancel` is absent, false, or the list of steps that bar it. */
 static bool read_cancel(const struct node *rule, struct plan *plan)
 {
     uint32_t step;

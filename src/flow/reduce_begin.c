@@ -39,7 +39,7 @@ static str timer_name(struct turn *turn, const struct plan_step *step, uint32_t 
     return name;
 }
 
-/* A time is one of the wall clock; before compiler 2 it was one of the store's clock. */
+/* An absolute time follows the wall clock; before compiler 2 it followed the store's clock. */
 static pawl_status due_of(const struct turn *turn, const struct node *arm, int64_t *out_ms,
                           bool *out_wall)
 {

@@ -38,7 +38,7 @@ enum event_kind {
 struct event {
     enum event_kind kind;
     int64_t at_ms;      /* by the store's clock */
-    int64_t due_at_ms;  /* TIMER: as it was armed for, whatever the store's clock was since; 0: not said */
+    int64_t due_at_ms;  /* TIMER: the time it was armed for, before any shift; 0: unknown */
     str name, payload;  /* payload: JSON text; data NULL: none */
     str actor, reason;  /* data NULL: not supplied */
     str given;          /* AMEND: the plan; START: what another instance leaves; data NULL: nothing */

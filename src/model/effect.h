@@ -58,10 +58,10 @@ enum effect_kind {
 #undef X
 };
 
-/* A worker elsewhere holds its lease by a token. Entries and rows have its hash alone. */
+/* A worker elsewhere holds its lease by a token. Entries and rows hold only its hash. */
 #define LEASE_TOKEN_SIZE 32 /* hexadecimal digits */
 #define LEASE_HASH_SIZE  40 /* likewise: the first 20 bytes of H(token) */
-#define LEASE_COMPILER   2  /* instances of versions from here on: every lease is in an entry */
+#define LEASE_COMPILER   2  /* from this compiler on, an entry covers every lease */
 
 #define STEP_STATUS_MAP(X)                                                                         \
     X(PENDING, "pending")                                                                          \
@@ -81,7 +81,7 @@ struct effect {
     enum step_status status; /* STEP: PENDING or READY */
     str name; /* ARM, DISARM, AWAIT, LEAVE, TAKE, REDUCE; SNAPSHOT: its hash; SPAWN: the id */
     int64_t due_at_ms;     /* ARM */
-    bool wall;             /* ARM: due by the wall clock, whatever becomes of it */
+    bool wall;             /* ARM: due by the wall clock */
     str state;             /* STATE, PLAN: JSON; CALL, REDUCE: arguments; AWAIT: its value, JSON, or
                               none; LEAVE: the value it had, which is not printed */
     str definition, input; /* SPAWN: what is created; told by its own create record */
@@ -110,7 +110,7 @@ const char *step_status_name(enum step_status status);
 struct live_step {
     uint32_t ordinal, plan, attempt;
     enum step_status status;
-    str lease; /* of a worker elsewhere: its token's hash, of old its token; data NULL: none */
+    str lease; /* of a worker elsewhere: its token's hash, in old rows its token; data NULL: none */
     int64_t lease_ms;
 };
 struct live_timer {
@@ -120,7 +120,7 @@ struct live_timer {
     int64_t due_at_ms;
     uint32_t definition; /* of its instance, where due() tells of it; else 0 */
     bool wall;           /* due by the wall clock */
-    int64_t shift_ms;    /* that its due time was moved by, with the store's clock */
+    int64_t shift_ms;    /* how far its due time has moved, with the store's clock */
 };
 struct live_wait {
     uint32_t ordinal;

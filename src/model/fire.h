@@ -6,7 +6,8 @@
 #include "model/decision.h"
 
 /* The actor of the pause record of an instance whose event cannot be decided. A flow that the
- * engine itself has paused may be cancelled whatever its definition says: it has no other end. */
+ * engine has paused can always be cancelled, no matter what its definition says: it has no other
+ * end. */
 #define POISON_ACTOR "pawl/poison"
 
 /* TERMINAL if the instance has ended. It comes before every other rejection. */
@@ -19,7 +20,7 @@ pawl_status fire_decide(const struct definition *definition, const struct standi
                         const struct event *event, struct scope *scope, struct decision *out);
 
 /* Decide EVENT_CANCEL: one draft, or TERMINAL, NO_CANCEL_TRANSITION (A17, A18, A22),
- * REASON_REQUIRED: nobody's words are recorded where none were given. */
+ * REASON_REQUIRED. A cancel without a reason records none. */
 pawl_status fire_decide_cancel(const struct definition *definition, const struct standing *standing,
                                const struct event *event, struct scope *scope,
                                struct decision *out);

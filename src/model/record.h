@@ -21,7 +21,7 @@
     X(ERASE, -8, "erase")                                               \
     X(KEYED, -9, "keyed")        /* an accepted keyed call without an entry */ \
     X(IMPORT, -10, "import")     /* how many records of another store follow, with their own times */ \
-    X(CLOCK, -11, "clock")       /* how the store's time stands to the wall clock, from here on */ \
+    X(CLOCK, -11, "clock")       /* the store's clock minus the wall clock, from here on */ \
     X(RIGHTS, -12, "rights")     /* what the starter may create, right behind the creation */
 
 enum control {
@@ -47,7 +47,7 @@ struct record {
     int32_t what;       /* >= 0: index of the transition; < 0: enum control */
     uint32_t flags;
     int64_t at_ms;      /* when it was recorded, by the store's clock: never goes back */
-    int64_t fired_at_ms; /* entries, create: what the caller says, else the wall clock; else at_ms */
+    int64_t fired_at_ms; /* entries, create: as supplied, or the wall clock; else at_ms */
     uint32_t step, ordinal, attempt; /* flows: plan index + 1, number of the attempt's row, attempt */
     uint64_t actor, payload, reason; /* ids of values; 0: absent */
     str body;           /* effects as JSON (effect.h), or a control record's body; data NULL: none */
@@ -95,20 +95,20 @@ struct key_row {
     uint64_t pos;
 };
 
-/* A token or an alarm that is in force, or how the clock stands: follows from the log. */
+/* A token or an alarm in force, or the state of the clock. Follows from the log. */
 struct kept_row {
     int32_t what; /* of its records: CONTROL_TOKEN, CONTROL_ALARM, CONTROL_CLOCK */
     str id;
     int64_t due_at_ms; /* 0: never; CLOCK_WALL: the offset; CLOCK_TEST: the time */
     uint64_t pos;      /* of the record that began it */
-    int64_t firing_ms; /* an alarm over many: when it was recorded that it fires; 0: it was not */
+    int64_t firing_ms; /* an alarm over many: at_ms of its `firing` record; 0: none */
     bool wall;         /* ALARM: due by the wall clock; else by the store's */
 };
 
-/* The ids of a clock record's rows: what was said last of each. */
+/* The ids of the clock rows, each with its last recorded value. */
 #define CLOCK_WALL "wall"
 #define CLOCK_TEST "test"
-/* A due time as late as this is never, and no shift of the clock moves it. */
+/* A due time of at least this is never, and no shift of the clock moves it. */
 #define DUE_NEVER_MS (INT64_C(1) << 62)
 
 struct definition_row {

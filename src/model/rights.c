@@ -9,7 +9,7 @@ bool actor_is_reserved(str actor)
     return str_starts(actor, STR(ACTOR_RESERVED));
 }
 
-/* What stands before the next comma; the list goes on behind it. */
+/* Takes the text before the next comma off the list. */
 static bool next_item(str *list, str *out)
 {
     const char *comma;
@@ -42,7 +42,7 @@ static int compare(const void *a, const void *b)
     return str_compare(*(const str *)a, *(const str *)b);
 }
 
-/* Sorted, each once, with commas; room for them is at most `size`. */
+/* Sorts the names, drops repeated ones, and joins them with commas, in at most `size` bytes. */
 static bool join(struct arena *arena, str *names, size_t count, size_t size, str *out)
 {
     char *text = arena_alloc(arena, size + 1);

@@ -1,8 +1,8 @@
-/* rights.h - who may create what, and the names that nobody outside may take.
+/* rights.h - who may create what, and actor names that are reserved for the engine.
  *
- * A list of scopes is "read,write:order", as a token has it: words, each for all definitions or
- * for one. *Rights* are the definitions that somebody may have instances of created: names in
- * byte order, each once, with commas between them; data NULL: all definitions. */
+ * A list of scopes is "read,write:order", as a token has it: words, each for all definitions or for
+ * one. *Rights* are the definitions whose instances a caller may create: names in byte order, each
+ * once, with commas between them; data NULL: all definitions. */
 #ifndef PAWL_MODEL_RIGHTS_H
 #define PAWL_MODEL_RIGHTS_H
 
@@ -10,25 +10,25 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-/* The engine's own actors begin so: pawl/timer, pawl/parent, ... */
+/* Names of the engine's own actors begin with this: pawl/timer, pawl/parent, ... */
 #define ACTOR_RESERVED "pawl/"
 #define ACTOR_RESERVED_WORDS                                                                       \
     "begins with '" ACTOR_RESERVED "', which is for what pawl does by itself: name somebody else"
 bool actor_is_reserved(str actor);
 
-/* The next of a list of scopes; its definition is absent if it names none. false: no more. */
+/* Takes the next scope off a list; its definition is absent if it names none. false: no more. */
 bool scope_next(str *list, str *word, str *definition);
 
-/* What a holder of these scopes may create, or, with `defines`, have its definitions create: what
- * it may create or define. false: no memory. */
+/* What a holder of these scopes may create; with `defines`, what its definitions may create: all
+ * that it may create or define. false: no memory. */
 bool rights_of(struct arena *arena, str scopes, bool defines, str *out);
 bool rights_allow(str rights, str definition); /* an inline one (data NULL): only without limits */
 bool rights_meet(struct arena *arena, str a, str b, str *out); /* both allow it; false: no memory */
 bool rights_within(str inner, str outer); /* all that `inner` allows, `outer` does too */
 bool rights_are_valid(str rights);        /* names, in order, each once */
 
-/* How they are recorded: the body of a rights record, the member of a define record (nothing where
- * there is no limit), and what the row of a version that has them is called: NAME@VERSION. */
+/* How rights are recorded: the body of a rights record, the member of a define record (nothing if
+ * there is no limit), and NAME@VERSION, the id of the row of a version that has them. */
 void rights_body(struct buf *out, str rights);
 void rights_member(struct buf *out, str rights);
 void rights_id(struct buf *out, str name, uint32_t version);

@@ -19,8 +19,8 @@
  *      its salt and bytes, and is given whether it is stored or not; one put again without bytes,
  *      with its commitment, is erased.
  *  (9) list() gives each matching instance once, in order of number, and its cursor goes on
- *      where it stopped, whatever was created meanwhile. Without a clock record no instance has
- *      been created later (instantiated_at) than its create record was made.
+ *      where it stopped, also if instances were created meanwhile. Without a clock record, no
+ *      instance has an instantiated_at after the time of its create record.
  * (10) A store may be reopened after a kill at any instant.
  * (11) Bytes come back as they went in: sources, values, bodies, labels, also with NUL in them.
  * (12) A key names the last record that was committed with it; keys older than the commit says
@@ -44,8 +44,8 @@ struct store_tip {
     uint32_t last_definition;
     int64_t at_ms;            /* at_ms of the last record */
     int64_t test_now_ms;      /* the kept test clock; 0: none */
-    bool test_is_old;         /* no record tells of it yet: a store from before there were such */
-    int64_t clock_offset_ms;  /* as the last clock record says it; 0 without one */
+    bool test_is_old;         /* it is in pawl_meta, from before there were clock records */
+    int64_t clock_offset_ms;  /* of the last clock record; 0 without one */
     uint64_t clock_pos;       /* of that record; 0: none */
     uint8_t store_id[STORE_ID_SIZE];
     uint8_t root[SHA_SIZE];   /* after the last commit */
@@ -71,7 +71,7 @@ struct live_change {
     int64_t due_at_ms;           /* TIMER_PUT; STEP_PUT: how long a lease lasts */
     bool test;                   /* TIMER_PUT: of a test instance: never due by itself */
     bool wall;                   /* TIMER_PUT: due by the wall clock */
-    int64_t shift_ms;            /* TIMER_PUT: by a rebuild: how far it was moved since it was armed */
+    int64_t shift_ms;            /* TIMER_PUT by a rebuild: moved by so much since it was armed */
     bool is_bare;                /* STEP_DELETE: there are no timers and waits to go with it */
     uint64_t pos;                /* PAUSE_PUT: of its record */
     str value;                   /* WAIT_PUT: what a broadcast's filter is compared with, or none */
@@ -160,7 +160,7 @@ struct commit {
     struct reduce *reduces; /* in order, after all that is ours; CONFLICT: one failed */
     size_t reduce_count;
     uint64_t flushed;     /* head rows are now right up to here; 0: leave it */
-    int64_t shift_ms;     /* the store's clock is moved: timers and alarms by that clock go with it */
+    int64_t shift_ms;     /* shifts the store's clock, and timers and alarms by it */
 };
 
 struct list_query { /* data NULL and 0: any */
@@ -198,19 +198,19 @@ struct step_count {
     uint64_t total;
 };
 
-/* Why the last commit failed, or none will succeed. */
+/* Why the last commit failed, or why none will succeed. */
 enum store_trouble {
-    TROUBLE_NONE, /* it did not, or who knows */
+    TROUBLE_NONE, /* no failure, or an unknown cause */
     TROUBLE_FULL, /* the disk is full */
-    TROUBLE_GONE, /* its files were deleted or replaced: it answers nothing until it is closed */
-    TROUBLE_LINKED, /* it goes on, but its file has a second name */
+    TROUBLE_GONE, /* its files were deleted or replaced: every call fails until it is closed */
+    TROUBLE_LINKED, /* it works, but its file has a second name */
 };
 
-/* What somebody outside of the store remembers of its log, and whether the log still has it. */
+/* What FILE-head, outside of the store, remembers of its log, compared with the log. */
 enum witness_verdict {
-    WITNESS_NONE,        /* nobody remembers anything */
+    WITNESS_NONE,        /* there is nothing to compare with */
     WITNESS_AGREES,
-    WITNESS_LOG_SHORT,   /* the log ends before that place */
+    WITNESS_LOG_SHORT,   /* the log ends before that position */
     WITNESS_LOG_DIFFERS, /* it has another root there */
     WITNESS_FOREIGN,     /* another store is remembered: not compared */
     WITNESS_UNREADABLE,  /* not compared */
@@ -220,10 +220,10 @@ struct head_witness {
     uint64_t pos;      /* remembered */
     int64_t at_ms;     /* of that record */
     uint64_t log_pos;  /* where the log ends */
-    uint32_t accepted; /* how often somebody has accepted what was found */
+    uint32_t accepted; /* how often a finding was accepted */
 };
 bool witness_is_against(const struct head_witness *witness); /* any verdict but the first two */
-bool witness_proves_loss(const struct head_witness *witness); /* the log was another one */
+bool witness_proves_loss(const struct head_witness *witness); /* the log was longer or another */
 void witness_words(const struct head_witness *witness, char *out, size_t size);
 
 struct store_options {
@@ -239,12 +239,13 @@ typedef pawl_status (*record_fn)(void *context, const struct record *record);
 typedef pawl_status (*row_fn)(void *context, uint32_t column_count, const str *names, const str *values,
                               const bool *are_numbers); /* those whose text is a JSON number */
 
-/* Tables, indexes, views and triggers of a store that is a database, against those expected. */
+/* Objects (tables, indexes, views, triggers) of a store that is a database, compared with the
+ * expected ones. */
 enum object_verdict {
     OBJECT_RIGHT,
     OBJECT_MISSING,
-    OBJECT_CHANGED, /* it is there, with another text */
-    OBJECT_UNKNOWN, /* it has a name of ours, and none of ours is called so */
+    OBJECT_CHANGED, /* with another SQL text */
+    OBJECT_UNKNOWN, /* its name is like ours, but we have no such object */
     OBJECT_TRIGGER, /* on a table or view of ours */
     OBJECT_FOREIGN  /* the host's own */
 };
@@ -356,7 +357,7 @@ struct store_ops {
                        int64_t limit_ms, row_fn fn, void *context);
     void (*sql_end)(struct store *store, void *connection);
     pawl_status (*objects)(struct store *store, struct scope *scope, object_fn fn,
-                           void *context); /* NULL: it has none */
+                           void *context); /* NULL: no such objects */
     /* All rows that follow from the log (heads, live rows, keys, what is kept) are thrown away, and
      * those of the commit, which has no records, are there in their place; a snapshot without a
      * text goes. Ends the turn as commit() does. May be NULL. */
@@ -364,9 +365,9 @@ struct store_ops {
     /* Bytes of a write-ahead log in use. May be NULL. */
     uint64_t (*wal_bytes)(struct store *store);
     enum store_trouble (*trouble)(struct store *store); /* by the drain; may be NULL */
-    /* What is remembered of the log outside of the store, compared with it now. May be NULL. */
+    /* Compares FILE-head with the log. May be NULL. */
     pawl_status (*witness)(struct store *store, struct scope *scope, struct head_witness *out);
-    /* The log as it is now is what is to be remembered, says `who`. May be NULL. */
+    /* Makes FILE-head remember the log as it is now; `who` accepts it. May be NULL. */
     pawl_status (*accept)(struct store *store, struct scope *scope, str who);
 };
 
@@ -457,12 +458,13 @@ pawl_status sql_read(struct sql_reader *reader, struct scope *scope, str text, i
                      row_fn fn, void *context);
 void sql_end(struct sql_reader *reader);
 
-/* What is not as the store's migrations make it; nothing where a store has no such objects. */
+/* Reports the objects that differ from those the migrations make; none for a store without
+ * objects. */
 pawl_status store_objects(struct store *store, struct scope *scope, object_fn fn, void *context);
 
 extern const struct store_ops memory_store_ops, sqlite_store_ops;
 
-/* A commit's change of what is kept, if the tip tells of it. */
+/* Applies a commit's change of a kept row to the tip, if the tip includes it. */
 void tip_note_kept(struct store_tip *tip, const struct kept_change *change);
 
 #endif

@@ -1,4 +1,5 @@
-/* tip.c - what a commit says of the tip, for every backend and for whoever keeps a copy of it. */
+/* tip.c - how a commit changes the tip, for every backend and for callers that keep a copy of
+ * it. */
 #include "store/store.h"
 
 void tip_note_kept(struct store_tip *tip, const struct kept_change *change)

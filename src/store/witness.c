@@ -1,5 +1,5 @@
-/* witness.c - how a store is: what keeps it from committing, and what somebody outside of it
- * remembers of its log. */
+/* witness.c - the state of a store: what keeps it from committing, and whether its log agrees with
+ * FILE-head. */
 #include "base/time.h"
 #include "store/store.h"
 #include <stdio.h>

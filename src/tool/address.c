@@ -1,7 +1,6 @@
-/* address.c - may this address be asked? Only one that is reachable from everywhere: what the IANA
- * registries of special-purpose addresses (RFC 6890) keep for a purpose of its own is refused. What a
- * name resolves to is looked at when the connection is made, so that a name which changes its mind
- * in between gains nothing. */
+/* address.c - may this address be called? Only if it is reachable from everywhere: addresses in the
+ * IANA registries for special use (RFC 6890) are rejected. A name is resolved, and its address
+ * checked, when the connection is made, so that a name which changes in between gains nothing. */
 #include "tool/tool_int.h"
 #include <netinet/in.h>
 
@@ -38,7 +37,7 @@ static uint32_t four_at(const uint8_t *bytes)
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-/* Of what is global unicast (2000::/3), the parts that are kept for something. */
+/* The parts of global unicast (2000::/3) that are reserved. */
 static bool is_special_v6(const uint8_t bytes[16])
 {
     uint32_t first = four_at(bytes);
@@ -48,8 +47,8 @@ static bool is_special_v6(const uint8_t bytes[16])
            first >> 12 == 0x3fff0000 >> 12; /* documentation: 3fff::/20 */
 }
 
-/* An IPv4 address inside an IPv6 one is judged by itself. Everything outside of 2000::/3 is loopback,
- * local, multicast, discarded or not given out. */
+/* An IPv4 address inside an IPv6 one is checked by itself. Everything outside of 2000::/3 is
+ * loopback, local, multicast, discarded or unassigned. */
 static bool is_private_v6(const uint8_t bytes[16])
 {
     static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff },

@@ -1,4 +1,4 @@
-/* environment.c - what a program sees of the environment: a few variables of ours, and the step's. */
+/* environment.c - the environment of a program: a few of our variables, and the step's. */
 #include "tool/tool_int.h"
 
 #define KEY_NAME   "PAWL_IDEMPOTENCY_KEY="
@@ -18,8 +18,8 @@ static char *make_variable(struct arena *arena, str name, str value)
     return entry;
 }
 
-/* What a program needs to find its way, and what the rules name. Anything else of ours may be a
- * secret of the host's. */
+/* Passes on what a program usually needs, and what the rules name. Any other variable may be a
+ * secret of the host. */
 static bool is_passed_on(const struct tool_rules *rules, const char *variable)
 {
     static const char *const usual[] = { "PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "LOGNAME" };
@@ -34,7 +34,7 @@ static bool is_passed_on(const struct tool_rules *rules, const char *variable)
     return str_starts(name, STR("LC_")) || rule_names_have(&rules->variables, name);
 }
 
-/* The idempotency key and the trace are the step's: a rule cannot name ours. */
+/* The idempotency key and the trace come from the step; a rule cannot pass on our own. */
 static bool is_ours(const char *variable)
 {
     return strncmp(variable, KEY_NAME, strlen(KEY_NAME)) == 0 ||

@@ -1,7 +1,7 @@
 /* exec.c - run a program as a tool: argv without a shell, JSON on stdin, JSON on stdout.
  *
- * It runs under a keeper (keeper.c), and all that it began ends with it: when it exits, when its time
- * is over, when it says too much, and when we die. It gets an environment of its own. */
+ * It runs under a keeper (keeper.c), and every process that it started ends with it: when it exits,
+ * when its time is over, when its output is too long, and when we die. It has its own variables. */
 #include "base/limits.h"
 #include "base/time.h"
 #include "model/words.h"
@@ -295,7 +295,8 @@ static void listen_to(struct program *program, int *fd, size_t size_max)
     }
 }
 
-/* Ended with all it began, and its keeper not yet reaped: that number stays taken until reap(). */
+/* It has ended with everything it started, but its keeper is not reaped: the pid stays taken until
+ * reap(). */
 static bool has_ended(const struct program *program)
 {
     siginfo_t info = { .si_pid = 0 };
@@ -357,7 +358,7 @@ static void leave(struct program *program)
     pthread_mutex_unlock(&toolbox->lock);
 }
 
-/* Its exit status; false: nobody knows. From here on nothing that it began is left. */
+/* Its exit status; false: unknown. After this nothing that it started is left. */
 static bool reap(struct program *program, int *status)
 {
     bool is_known;
@@ -451,7 +452,7 @@ void exec_run(struct call *call)
         is_known = reap(&program, &status);
         answer(&program, is_known, status);
     }
-    (void)reap(&program, &status); /* one that could not be started */
+    (void)reap(&program, &status); /* it could not be started */
     close_all(&program);
     buf_fini(&program.said);
 }

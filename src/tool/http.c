@@ -345,13 +345,13 @@ static bool is_expected(const struct exchange *exchange)
     return false;
 }
 
-/* What comes back is JSON or text: bytes that are neither have no place in a result. */
+/* A result holds JSON or text: other bytes cannot be represented. */
 static bool body_is_text(const struct exchange *exchange)
 {
     return exchange->body.size == 0 || str_is_utf8(buf_view(&exchange->body), false);
 }
 
-/* JSON where it is said to be and is; a text where it is one; null where there is none. */
+/* JSON if the type says so and it parses; else a text; null if there is no body. */
 static void print_body(struct exchange *exchange, struct buf *out)
 {
     str body = buf_view(&exchange->body);

@@ -1,11 +1,11 @@
 /* keeper.c - a small process between us and a program: it starts the program, and ends everything
- * that the program began.
+ * that the program started.
  *
- * A process group is left with one call (setsid), and whoever loses its parent is given to init, out
- * of reach. The keeper is made a subreaper first: what the program's descendants leave behind becomes
- * its own child, however often they fork and whatever session they open. It ends them all when the
- * program has ended, when it is told to, and when the host has gone. It is a fork of a process with
- * many threads: it allocates nothing, takes no lock, and calls nothing but the kernel. */
+ * A process leaves its process group with one call (setsid), and a process that loses its parent is
+ * given to init, out of our reach. So the keeper becomes a subreaper first: orphans of the
+ * program's descendants become its own children, however often they fork and in any session. It
+ * ends them all when the program has ended, on request, and when the host has died. It is a fork of
+ * a process with many threads: it allocates nothing, takes no lock, and only makes system calls. */
 #include "tool/tool_int.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #define FDS_MAX 1024 /* closed one by one where the kernel cannot close a range */
 
 struct kept {
-    int control, report, children; /* its pipes; a signalfd that tells of children that ended */
+    int control, report, children; /* its pipes; a signalfd for children that ended */
     pid_t program;
     int status; /* of the program */
 };
@@ -47,7 +47,7 @@ static void swap_if_wrong(int *a, int *b)
     *b = second;
 }
 
-/* Nothing of the host's: neither its sockets nor the file that says who owns a store. */
+/* Closes everything of the host: its sockets, and the file that says who owns a store. */
 static void close_others(const struct kept *kept)
 {
     int a = kept->control, b = kept->report, c = kept->children;
@@ -61,14 +61,15 @@ static void close_others(const struct kept *kept)
     close_between(c + 1, INT32_MAX);
 }
 
-static void tell(const struct kept *kept, int32_t number)
+static void write_report(const struct kept *kept, int32_t number)
 {
     ssize_t written = write(kept->report, &number, sizeof number); /* SIGPIPE is blocked */
 
-    (void)written; /* nobody listens: the host has gone */
+    (void)written; /* no reader: the host has died */
 }
 
-/* Reap those who ended but the program: its number, and its group's, is nobody else's until then. */
+/* Reaps every ended child except the program: until that is reaped, its pid and group are not
+ * reused. */
 static bool program_has_ended(const struct kept *kept)
 {
     for (;;) {
@@ -82,7 +83,7 @@ static bool program_has_ended(const struct kept *kept)
     }
 }
 
-/* Until the program has ended, or the host says or shows that it is over. */
+/* Waits until the program has ended, or the host asks for the end or has died. */
 static void watch(const struct kept *kept)
 {
     struct pollfd doors[] = { { kept->control, POLLIN, 0 }, { kept->children, POLLIN, 0 } };
@@ -96,7 +97,8 @@ static void watch(const struct kept *kept)
     }
 }
 
-/* Those that are listed now and that we may kill; -1: the kernel does not list them. */
+/* Kills the listed children that we may kill, and counts them; -1: the kernel does not list
+ * them. */
 static int kill_children(void)
 {
     char list[4096];
@@ -123,8 +125,8 @@ static void note_end(struct kept *kept, pid_t pid, int status)
         kept->status = status;
 }
 
-/* Whoever dies leaves its children to us, so round after round until nobody is left. What may not be
- * killed (it runs as somebody else) is not waited for. */
+/* A process that dies leaves its children to us, so this repeats until none is left. A process that
+ * we may not kill (it runs as another user) is not waited for. */
 static void end_all(struct kept *kept)
 {
     int status = 0;
@@ -159,11 +161,11 @@ static _Noreturn void keep(const struct launch *launch, int control, int report)
     number = posix_spawnp(&kept.program, launch->argv[0], launch->actions, launch->attributes,
                           launch->argv, launch->environment);
     close_others(&kept);
-    tell(&kept, number);
+    write_report(&kept, number);
     if (number == 0) {
         watch(&kept);
         end_all(&kept);
-        tell(&kept, kept.status);
+        write_report(&kept, kept.status);
     }
     _exit(0);
 }
@@ -196,7 +198,7 @@ int keeper_begin(struct keeper *keeper, const struct launch *launch)
     return number;
 }
 
-static bool hear(const struct keeper *keeper, int32_t *number)
+static bool read_report(const struct keeper *keeper, int32_t *number)
 {
     ssize_t size;
 
@@ -210,14 +212,14 @@ int keeper_started(const struct keeper *keeper)
 {
     int32_t number = 0;
 
-    return hear(keeper, &number) ? number : ECHILD;
+    return read_report(keeper, &number) ? number : ECHILD;
 }
 
 void keeper_stop(const struct keeper *keeper)
 {
     ssize_t sent = send(keeper->control, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 
-    (void)sent; /* it has ended already, or was told before */
+    (void)sent; /* it has ended already, or was asked before */
 }
 
 bool keeper_end(struct keeper *keeper, int *status)
@@ -227,7 +229,7 @@ bool keeper_end(struct keeper *keeper, int *status)
 
     if (keeper->pid > 0) {
         keeper_stop(keeper);
-        is_known = hear(keeper, &number);
+        is_known = read_report(keeper, &number);
         while (waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)
             ;
     }

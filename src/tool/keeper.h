@@ -1,4 +1,4 @@
-/* keeper.h - private to tool: a program under a process of ours that ends all it began. */
+/* keeper.h - private to tool: runs a program under a process of ours that ends all it started. */
 #ifndef PAWL_TOOL_KEEPER_H
 #define PAWL_TOOL_KEEPER_H
 
@@ -15,17 +15,18 @@ struct launch { /* all of it made before the fork */
 
 struct keeper {
     pid_t pid;           /* of the keeper; 0: none */
-    int control, report; /* a byte, or our end, ends it all; how it began, and how the program ended */
+    int control, report; /* a byte or our death ends it; start and exit status */
 };
 
 #define KEEPER_NONE ((struct keeper){ .control = -1, .report = -1 })
 
-/* 0, or errno; keeper_end() all the same. */
+/* 0, or errno; call keeper_end() in either case. */
 int keeper_begin(struct keeper *keeper, const struct launch *launch);
-/* Once: 0 if the program runs, else why it could not be started, as errno. */
+/* To be called once: 0 if the program runs, else the errno of the failed start. */
 int keeper_started(const struct keeper *keeper);
 void keeper_stop(const struct keeper *keeper); /* from any thread, before keeper_end() */
-/* All that the program began has ended when this returns. False: how the program ended is not known. */
+/* When this returns, everything that the program started has ended. False: its exit status is
+ * unknown. */
 bool keeper_end(struct keeper *keeper, int *status);
 
 #endif

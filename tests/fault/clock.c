@@ -1,7 +1,7 @@
 /* clock.c - the wall clock jumps both ways while timers are armed and actions are fired.
  *
  * Promises (4) and (5) of engine.h: a timer never fires before its due time by the store's
- * clock, and that clock never goes back; and nothing is fired before its instance came to be. */
+ * clock, and that clock never goes back; and nothing is fired before its instance was created. */
 #include "fault/scenario.h"
 #include "fault/scenario_int.h"
 #include "fault/stage.h"
@@ -69,7 +69,7 @@ static void jump(struct world *w)
     env_sim_set_wall(w->env, w->wall_ms);
 }
 
-/* Time goes by, for all clocks. */
+/* Time passes, for all clocks. */
 static void pass(struct world *w)
 {
     static const int64_t by[] = { 0, 1, 30000, MINUTE - 1, MINUTE, HOUR };
@@ -182,7 +182,7 @@ TEST(clock, a_timer_waits_for_its_time_and_not_for_the_wall_clock)
         env_sim_set_wall(w.env, BEGUN_AT + jumps[i]);
         env_sim_advance(w.env, MINUTE - 1);
         EXPECT_EQ(run_due(&w), before);
-        w.wall_ms = BEGUN_AT + jumps[i] + MINUTE - 1; /* a restart while it is elsewhere */
+        w.wall_ms = BEGUN_AT + jumps[i] + MINUTE - 1; /* a restart at another wall time */
         reopen(&w);
         EXPECT_EQ(run_due(&w), before);
         env_sim_advance(w.env, 1);

@@ -1,4 +1,4 @@
-/* health.c - a disk that fails or is full: what callers are told, and what health says meanwhile. */
+/* health.c - a disk that fails or is full: what callers get, and what health reports meanwhile. */
 #include "fault/scenario.h"
 #include "fault/scenario_int.h"
 #include "fault/stage.h"
@@ -62,9 +62,9 @@ TEST(health, it_fails_from_a_commit_that_failed_until_one_succeeds)
     EXPECT_EQ(fire(p, &id, "open"), PAWL_OUTCOME_UNKNOWN);
     EXPECT_EQ(ask_health(p), PAWL_STORAGE_FAILURE);
     EXPECT(strstr(error.message, "commit-failed") != NULL);
-    EXPECT(strstr(error.message, "/") == NULL); /* no path: nobody is asked for a token */
+    EXPECT(strstr(error.message, "/") == NULL); /* no path: health needs no token */
     disk_disarm();
-    fire(p, &id, "open"); /* once, or, if the first one is there after all, refused */
+    fire(p, &id, "open"); /* once; refused if the first one was committed after all */
     EXPECT_OK(fire(p, &id, "shut"));
     EXPECT_OK(ask_health(p));
     pawl_close(p);
@@ -89,8 +89,8 @@ static uint64_t count_entries(pawl *p, const pawl_id *id)
     return count;
 }
 
-/* A disk without room for the n-th write of a commit, for each n: storage-failure means that
- * nothing is there, and it is what comes out. */
+/* A disk without room for the n-th write of a commit, for each n: each gives storage-failure, and
+ * nothing of the commit is there. */
 static void fill_up(bool own, enum disk_fault fault)
 {
     uint64_t full = 0, unknown = 0, entries = 0;

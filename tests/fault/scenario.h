@@ -89,7 +89,7 @@ struct witness {
     char url[128];
     const struct heap *heap; /* NULL: libc's */
     struct env *env;         /* of the pawl that is open */
-    int64_t newest_ms;       /* with jumps: when the last instance was created, by the wall clock */
+    int64_t newest_ms;       /* with jumps: the wall clock when the last instance was created */
     uint64_t jumps;          /* not 0: the wall clock counts, and jumps before each act; a seed */
     pawl *p;
     uint32_t next; /* act */

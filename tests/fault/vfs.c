@@ -337,7 +337,7 @@ void disk_load(const char *path)
     EXPECT(file != NULL);
     EXPECT(disk_is_closed());
     disk_forget();
-    snprintf(head, sizeof head, "%s-head", path); /* it lies on the real disk, and would remember */
+    snprintf(head, sizeof head, "%s-head", path); /* on the real disk: it would remember */
     unlink(head);
     disk_disarm();
     randomness = 1;

@@ -291,8 +291,8 @@ static void note_known(const struct witness *w, uint32_t *out)
         out[i] = seen_known(&w->instances[i]);
 }
 
-/* Years ahead or back, or to the next millisecond; but not to before something was created that is
- * fired now: that would be refused. */
+/* Years ahead or back, or to the next millisecond; but not before the creation of an instance that
+ * is fired now, which would be rejected. */
 static void jump(struct witness *w, const struct act *act)
 {
     int64_t wall_ms;

@@ -11,7 +11,7 @@
 #include <sched.h>
 
 #define IDS_MAX   3
-#define CALLS_MAX 4     /* without an answer, of the head and of the end */
+#define CALLS_MAX 4     /* calls without an answer, at the head and at the end */
 #define READS_MAX 65536 /* a stream of these few entries has come to rest long before */
 
 static const char order[] =
@@ -80,11 +80,11 @@ static void replace_ids(str text, char ids[IDS_MAX][27], struct buf *out)
 
 /* ---- Its life ---- */
 
-/* Was it refused while its body came in? Then the server has said so by itself, to the socket, and
- * there is none here. */
-static bool is_told(const struct request *request)
+/* Was it rejected while its body came in? Then the server has written the answer to the socket, and
+ * the library gets none. */
+static bool is_discarding(const struct request *request)
 {
-    return request->is_told;
+    return request->is_discarding;
 }
 
 static void ask(struct MHD_Daemon *daemon, struct MHD_Connection *connection, const char *method,
@@ -94,7 +94,7 @@ static void ask(struct MHD_Daemon *daemon, struct MHD_Connection *connection, co
     enum MHD_Result result = daemon->on_request(daemon->context, connection, "", method, "HTTP/1.1",
                                                 piece.data, &left, kept);
 
-    REQUIRE(result == MHD_YES || is_told(*kept));
+    REQUIRE(result == MHD_YES || is_discarding(*kept));
     REQUIRE(left == 0);
     wire_wait(connection);
 }
@@ -104,8 +104,8 @@ static bool is_at_head(const struct request *request)
     return !request->has_begun || request->is_at_head;
 }
 
-/* The library does it so: the head, again when it was suspended there; the body in pieces (here
- * two); its end, again until there is an answer. Who has answered is not asked any more. */
+/* As the library does: the head, again if it was suspended there; the body in pieces (here two);
+ * its end, again until there is an answer. After the answer there is no more call. */
 static void ask_until_answered(struct MHD_Daemon *daemon, struct MHD_Connection *connection,
                                const struct input *input, void **kept)
 {
@@ -115,11 +115,11 @@ static void ask_until_answered(struct MHD_Daemon *daemon, struct MHD_Connection 
     for (int i = 0; i < CALLS_MAX && connection->status == 0 && is_at_head(*kept); i++)
         ask(daemon, connection, input->method, STR(""), kept);
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces && connection->status == 0; i++)
-        if (pieces[i].size > 0 && !is_told(*kept))
+        if (pieces[i].size > 0 && !is_discarding(*kept))
             ask(daemon, connection, input->method, pieces[i], kept);
-    for (int i = 0; i < CALLS_MAX && connection->status == 0 && !is_told(*kept); i++)
+    for (int i = 0; i < CALLS_MAX && connection->status == 0 && !is_discarding(*kept); i++)
         ask(daemon, connection, input->method, STR(""), kept);
-    REQUIRE(connection->status != 0 || is_told(*kept));
+    REQUIRE(connection->status != 0 || is_discarding(*kept));
 }
 
 static void require_events(str text)

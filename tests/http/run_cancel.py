@@ -1,4 +1,4 @@
-"""A flow says from where it can be cancelled; can_cancel and the refusal follow."""
+"""A definition says where a flow can be cancelled; can_cancel and the rejection follow it."""
 import hashlib
 import pathlib
 import sqlite3
@@ -83,7 +83,7 @@ def test_while_a_step_applies_waits_to_be_tried_again_or_is_ready_cancelling_is_
     early = web.create(definition="migrate")
     cancel(web, early)
     again = web.expect(201, "POST", "/v1/instances/%s/redrive" % one).json["instance_id"]
-    assert can(web, again), "it goes on behind the step that bars it"
+    assert can(web, again), "it can be cancelled after the step that bars it"
     assert verify_twice(shell) == (True, True)
 
 
@@ -169,7 +169,7 @@ def test_a_recorded_cancel_that_the_definition_does_not_allow_is_found(shell):
             "UPDATE pawl_instance SET definition = (SELECT id FROM pawl_definition WHERE name = ?)", (name,))
     assert forged(shell, made_by("free")) == (True, True)
     for name in ("never", "barred"):
-        assert forged(shell, made_by(name)) == (False, True), "only who decides again can see it"
+        assert forged(shell, made_by(name)) == (False, True), "only a verifier that decides again can see it"
 
 
 def as_older(forger):

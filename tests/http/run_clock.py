@@ -1,5 +1,5 @@
-"""The machine's clock is set while a server runs, and while it does not: what goes on, what follows it, what is told.
-Its wall clock alone is moved, by a library that is preloaded (wall_clock.c)."""
+"""The machine's clock is set while a server runs, and while it does not: which durations and absolute
+times move, and what is reported. A preloaded library (wall_clock.c) moves the server's wall clock only."""
 import datetime
 import os
 import pathlib
@@ -13,7 +13,7 @@ from web import Web, harness
 HERE = pathlib.Path(__file__).resolve().parent
 LIBRARY = pathlib.Path(os.environ["PAWL_BUILD"]).resolve() / "tests/wall_clock.so"
 HOUR, YEAR = 3600, 365 * 24 * 3600
-LENGTH, SLACK = 3, 2  # seconds: of each duration, and what a jump may move it by
+LENGTH, SLACK = 3, 2  # seconds: the length of each duration, and how far a jump may move it
 
 FLOWS = {
     "nap": "do: [{name: nap, wait: {timer: %ds}}]" % LENGTH,
@@ -81,7 +81,7 @@ class World:
         return id
 
     def begin(self):
-        """One of each that lasts LENGTH, and of each that is due half an hour later by the wall clock."""
+        """Start one of each kind that lasts LENGTH, and of each that is due half an hour later by the wall clock."""
         for name, text in FLOWS.items():
             yaml(self.web, name, text)
         yaml(self.web, "watched", WATCHED)
@@ -147,7 +147,7 @@ def parse(text):
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
-def test_a_store_written_under_a_clock_years_ahead_goes_on_and_its_clock_is_accepted(shell):
+def test_a_store_written_under_a_clock_years_ahead_continues_and_its_clock_is_accepted(shell):
     world = World(shell, "years", 10 * YEAR)
     yaml(world.web, "nap", "do: [{name: nap, wait: {timer: 1s}}]")
     world.create("nap")

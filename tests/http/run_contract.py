@@ -116,7 +116,7 @@ def test_an_inline_declaration_comes_back_byte_for_byte(shell):
     assert got["status"] == "suspended" and got["terminal_kind"] is None and got["next_sequence_number"] == 1
     cancelled = web.expect(200, "POST", "/v1/instances/%s/cancel" % id, {"actor_ref": "x"}).json
     assert cancelled["new_state"] == "aborted" and cancelled["terminal_kind"] == "cancel"
-    assert "reason" not in web.get("/v1/instances/%s/history" % id).json["entries"][0]  # nobody gave one
+    assert "reason" not in web.get("/v1/instances/%s/history" % id).json["entries"][0]  # none was given
 
 
 def test_creations_that_cannot_be_right_are_refused_by_name(shell):

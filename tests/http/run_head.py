@@ -1,4 +1,4 @@
-"""What is decided by a request's head: who sends it, how large it may be, and that nothing is kept before that
+"""What a request's head decides: who sends it and how large it may be; nothing is kept before that
 (RELIABILITY.md F19 to F22, threat B1)."""
 import json
 import re
@@ -19,7 +19,7 @@ def figure(web, name, headers=None):
 
 
 def begin(web, path, length, *headers):
-    """A request whose body is announced, or (length None) comes in chunks; nothing of it is sent."""
+    """Send the head of a request with a body of this length, or (length None) in chunks, and none of the body."""
     line = Raw(web)
     size = "Transfer-Encoding: chunked" if length is None else "Content-Length: %d" % length
     line.send("\r\n".join(["POST %s HTTP/1.1" % path, "Host: " + web.host, size, *headers]) + "\r\n\r\n")
@@ -50,11 +50,11 @@ def test_500_unfinished_bodies_without_a_token_are_refused_at_their_head_and_not
     for line in lines:
         assert reason(line.reply()) == (401, "unauthenticated")
         try:
-            line.send(b"x" * 200000)  # thrown away, or the connection is closed already
+            line.send(b"x" * 200000)  # discarded, or the connection is closed already
         except ConnectionError:
             pass
     assert figure(web, "pawl_http_body_bytes", token) == 0
-    each = 65536 * (4 if is_sanitized() else 1)  # what a sanitizer keeps beside it
+    each = 65536 * (4 if is_sanitized() else 1)  # a sanitizer needs memory of its own
     assert resident(child) - before < 500 * each, (before, resident(child))
 
 
@@ -69,7 +69,7 @@ def test_a_refusal_at_the_head_reaches_a_client_that_sends_all_before_it_reads(s
         assert headers["www-authenticate"] == "Bearer" and headers["content-type"] == "application/problem+json"
 
 
-def test_a_client_that_expects_100_is_told_its_refusal_instead_and_is_asked_on_if_accepted(shell):
+def test_a_client_that_expects_100_gets_its_rejection_instead_or_100_if_accepted(shell):
     token = bearer(make(shell, "write")["token"])
     _, web = open_server(shell)
     mine = "Authorization: " + token["Authorization"]
@@ -114,14 +114,14 @@ def test_all_bodies_together_are_bounded_and_over_it_is_overloaded(shell):
     refused = [answer for answer in answers if answer]
     assert len(refused) >= 7 and all(reason(answer) == (503, "overloaded") and answer[1]["retry-after"] for answer in refused), answers
     for line in lines:
-        line.close()  # whoever goes gives back what was kept
+        line.close()  # a client that disconnects releases its memory
     shell.wait_for(lambda: figure(web, "pawl_http_body_bytes") == 0)
     assert web.create(declaration=WHEEL)
     text = web.expect(200, "GET", "/metrics").body.decode()
     assert re.search(r'pawl_http_refused_total\{limit="bodies"\} [1-9]', text), text
 
 
-def test_a_client_that_goes_away_in_the_middle_of_a_body_gives_it_back(shell):
+def test_a_client_that_disconnects_in_the_middle_of_a_body_releases_its_memory(shell):
     web = Web(shell.serve()[1])
     line = begin(web, "/v1/batch", 10 * MIB)
     line.send(b"x" * (5 * MIB))

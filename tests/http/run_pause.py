@@ -61,7 +61,7 @@ def test_the_command_line_pauses_and_resumes_with_and_without_a_server(shell):
     assert shell.json("verify")["valid"]
 
 
-def test_it_is_told_who_holds_an_instance_since_when_and_why(shell):
+def test_a_paused_instance_shows_who_paused_it_since_when_and_why(shell):
     web = Web(shell.serve("--test")[1])
     web.expect(201, "PUT", "/v1/definitions/trip", TRIP, {"Content-Type": "application/yaml"})
     web.expect(201, "PUT", "/v1/definitions/order", (harness.EXAMPLES / "order.yaml").read_text(), {"Content-Type": "application/yaml"})
@@ -157,7 +157,7 @@ do:
 
 
 def held_at(web, base, most):
-    """How many entries it has, once it is held at `most`."""
+    """How many entries it has, once it is paused at the limit `most`."""
     reason = "limit: the instance has reached max_entries, %d entries; cancel it, or raise max_entries and resume it" % most
     for _ in range(600):
         one = web.get(base).json
@@ -169,7 +169,7 @@ def held_at(web, base, most):
     return one["next_sequence_number"] - 1
 
 
-def test_a_flow_that_goes_round_is_paused_at_max_entries_and_goes_on_when_that_is_raised(shell):
+def test_a_flow_that_goes_round_is_paused_at_max_entries_and_continues_when_that_is_raised(shell):
     for wrong in ("0", "-1", "x", "4294967296"):
         assert "max-entries" in shell.pawl("serve", "--max-entries", wrong, expect=2).err
     child, address = shell.serve("--max-entries", "100")

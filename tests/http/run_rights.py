@@ -1,5 +1,6 @@
-"""Who may do what with a second definition or another's name, now and later: limited tokens against the table of operations,
-and what a definition spawns or starts with the rights of both its starter and whoever put it (RELIABILITY.md B5)."""
+"""Who may do what with a second definition or another's name, now and later: limited tokens against the table of
+operations; and the rights of what a definition spawns or starts, which are those of both its starter and its author
+(RELIABILITY.md B5)."""
 import json
 import sqlite3
 import subprocess
@@ -33,7 +34,7 @@ def put(web, name, text, headers=None):
 
 
 def call(web, op, values, token):
-    """The operation over HTTP, with these values of the parameters that name something."""
+    """Call the operation over HTTP, with these values of the parameters that name a definition or an instance."""
     filled = {p.name: values.get(p.name, "x") for p in op.params if p.name in values or p.required}
     target = op.target(**{p.name: filled.pop(p.name) for p in op.fields("path")})
     query = "&".join("%s=%s" % (p.name, filled.pop(p.name)) for p in op.fields("query") if p.name in filled)
@@ -78,7 +79,7 @@ def test_every_operation_that_names_a_definition_anywhere_is_refused_to_a_token_
     assert cells > 60, cells
 
 
-def test_an_amend_needs_the_right_to_what_the_instance_goes_on_by(shell):
+def test_an_amend_needs_the_right_to_the_new_definition(shell):
     web = Web(shell.serve()[1])
     for name in ("floworder", "flowsecret"):
         put(web, name, FLOW % name)
@@ -96,7 +97,7 @@ def test_an_amend_needs_the_right_to_what_the_instance_goes_on_by(shell):
     assert len(web.get("/v1/instances?definition=floworder").json["instances"]) == 1
 
 
-def test_nobody_outside_acts_under_a_name_of_the_engines_own(shell):
+def test_no_caller_acts_under_a_name_of_the_engines_own(shell):
     web = Web(shell.serve("--test")[1])
     put(web, "job", FLOW % "job")
     machine = web.create(declaration={"states": ["a", "b"], "initial_state": "a", "terminal_states": ["b"], "transitions": [{"from_state": "a", "action": "go", "to_state": "b"}]})
@@ -111,7 +112,7 @@ def test_nobody_outside_acts_under_a_name_of_the_engines_own(shell):
         body = {p.name: values[p.name] for p in op.fields("body") if p.name in values and (p.required or op.name == "instance.create" and p.name == "definition")}
         target = op.target(**{p.name: values[p.name] for p in op.fields("path")})
         reply = web.ask(op.method, target, {**body, "actor_ref": "pawl/timer"})
-        assert reply.status in (400, 409, 422), (op, reply)  # a refusal that comes before attribution may be told first
+        assert reply.status in (400, 409, 422), (op, reply)  # a check that comes before attribution may reject it first
         walked += reply.reason == "invalid-request" and "pawl/" in reply.json["detail"]
         assert web.ask(op.method, target, {**body, "actor_ref": "pawl/timer"}).status >= 400, op
     assert walked >= 8, walked
@@ -146,7 +147,7 @@ def test_a_worker_is_called_after_its_tokens_actor(shell):
     assert actors == {"ann", "ann/host-1"}, actors
 
 
-def test_a_token_for_nobody_is_refused_and_so_is_an_empty_actor_on_the_command_line(shell):
+def test_a_token_with_an_empty_actor_is_refused_and_so_is_one_on_the_command_line(shell):
     web = Web(shell.serve()[1])
     assert "empty" in web.refused("invalid-request", "POST", "/v1/tokens", {"scopes": "write", "actor": ""}).json["detail"]
     web.refused("invalid-request", "POST", "/v1/tokens", {"scopes": "write", "actor": "  "})
@@ -157,8 +158,8 @@ def test_a_token_for_nobody_is_refused_and_so_is_an_empty_actor_on_the_command_l
         assert "--actor is empty" in found.err, (words, found)
 
 
-def test_a_creator_that_had_such_a_name_before_goes_on_and_such_a_token_does_not(shell):
-    """Before they were reserved anybody could take one: a history keeps it, and what it starts has it too."""
+def test_a_creator_that_had_such_a_name_before_continues_and_such_a_token_does_not(shell):
+    """Before such names were reserved any caller could use one: a history keeps it, and so does what it starts."""
     child, address = shell.serve()
     web = Web(address)
     put(web, "secret", SECRET)
@@ -208,7 +209,7 @@ def ended(shell, web, instance):
 
 
 def is_forbidden(shell, web, instance, attempts=1):
-    """It failed because of what it may not create, at once and for good."""
+    """It failed at once, without a retry, because of what it may not create."""
     found = ended(shell, web, instance)
     steps = [s for s in web.get("/v1/instances/%s/steps" % instance).json["steps"] if s["name"] == "c"]
     assert found["status"] == "failed" and len(steps) == attempts, (found, steps)
@@ -237,7 +238,7 @@ def test_what_a_definition_spawns_needs_the_rights_of_its_starter_and_of_who_put
     for starter in (limited, full, None):
         assert is_forbidden(shell, web, start(web, "deputy", starter)), starter
     assert secrets(web) == 0
-    assert put(web, "deputy", DEPUTY, full)["version"] == 2, "the same text by somebody who may do more is a version of its own"
+    assert put(web, "deputy", DEPUTY, full)["version"] == 2, "the same text put with more rights is a version of its own"
     assert is_forbidden(shell, web, start(web, "deputy", limited))
     assert is_forbidden(shell, web, start(web, "deputy@1", full)), "a version keeps the rights it was put with"
     for n, starter in enumerate((full, None, make(web, "write:deputy,write:secret"))):
@@ -251,8 +252,8 @@ def test_what_a_definition_spawns_needs_the_rights_of_its_starter_and_of_who_put
     verify_twice(shell, web)
 
 
-def test_whoever_may_put_a_definition_may_have_others_create_it(shell):
-    """A token that only defines is no starter: its definitions may create what it may define."""
+def test_a_definition_may_create_what_the_token_that_put_it_may_define(shell):
+    """A token that only defines cannot start instances, but its definitions may create what it may define."""
     web = Web(shell.serve()[1])
     put(web, "secret", SECRET)
     put(web, "deputy", DEPUTY, make(web, "define"))
@@ -312,13 +313,13 @@ def test_an_amended_flow_and_one_that_is_run_again_get_no_rights_by_it(shell):
     mine, theirs = start(web, "later", limited), start(web, "later")
     put(web, "later", LATER)
     web.expect(200, "POST", "/v1/instances/%s/amend" % mine, {"definition": "later@2"})
-    assert put(web, "later", LATER + "# by somebody else\n", limited)["version"] == 3
+    assert put(web, "later", LATER + "# by another token\n", limited)["version"] == 3
     web.expect(200, "POST", "/v1/instances/%s/amend" % theirs, {"definition": "later@3"})
     for one in (mine, theirs):
         web.expect(200, "POST", "/v1/steps/%s.1/complete" % one, {"result": 1})
         assert is_forbidden(shell, web, one), one
     again = web.expect(201, "POST", "/v1/instances/%s/redrive" % mine, {}).json["instance_id"]
-    assert is_forbidden(shell, web, again), "who runs it again has all rights; who had started it has not"
+    assert is_forbidden(shell, web, again), "the caller of the redrive has all rights, its first starter has not"
     assert web.get("/v1/instances/" + again).json["retry_of"] == mine, "the first entry is found behind the rights"
     assert secrets(web) == 0
     verify_twice(shell, web)
@@ -376,7 +377,7 @@ def test_an_export_carries_rights_and_both_verifiers_hold_their_place(shell):
 
 
 def forged(shell, change):
-    """A copy of the store, changed and hashed anew by whoever knows the format."""
+    """A copy of the store, changed and hashed again as an attacker who knows the format would."""
     path = shell.folder / "forged.db"
     for beside in shell.folder.glob("forged.db*"):
         beside.unlink()
@@ -410,7 +411,7 @@ def test_rights_in_the_wrong_place_or_of_another_form_are_found_by_both_verifier
         whole = whole.decode() if isinstance(whole, bytes) else whole
         forger.set(pos, body=whole.replace(',"rights":"later,z"', text).encode())
     assert forged(shell, lambda forger: None) == (True, True)
-    assert forged(shell, body(-12, '{"rights":"a,b"}')) == (True, True), "other names, rightly hashed: a root kept elsewhere tells"
+    assert forged(shell, body(-12, '{"rights":"a,b"}')) == (True, True), "other names, correctly hashed: only a root kept elsewhere shows it"
     for n, change in enumerate((body(-12, '{"rights":"b,a"}'), body(-12, '{"rights":"later","more":1}'), body(-12, '{"rights":["later"]}'), body(-12, "{}"),
                    lambda forger: forger.set(at(forger, -12), actor=forger.value("ann")),
                    lambda forger: forger.set(at(forger, -3), what=-12, body=b'{"rights":"later"}'),
@@ -430,7 +431,7 @@ def test_rights_in_the_wrong_place_or_of_another_form_are_found_by_both_verifier
     web.expect(200, "POST", "/v1/instances/%s/resume" % theirs)
     for one in (mine, theirs):
         web.expect(200, "POST", "/v1/steps/%s.1/complete" % one, {"result": 1})
-        assert is_forbidden(shell, web, one), "that it is not there at all is not told"
+        assert is_forbidden(shell, web, one), "the error does not reveal that it does not exist"
     verify_twice(shell, web)
 
 

@@ -1,4 +1,4 @@
-"""Streams whose clients do not read: they hold nobody up, and nothing is kept for them (RELIABILITY.md F20)."""
+"""Streams whose clients do not read: no request waits for them, and nothing is buffered for them (RELIABILITY.md F20)."""
 import re
 import socket
 
@@ -30,7 +30,7 @@ def test_hundreds_of_clients_that_do_not_read_share_no_thread_with_requests_and_
     for _ in range(60):
         web.expect(200, "POST", "/v1/instances/%s/fire" % id, {"action": "turn", "payload": "x" * SIZE})
     given = figure(web, "pawl_http_stream_bytes") / SILENT
-    assert given < 300000 < 60 * SIZE, given  # what two kernels keep for one, and not what there was to send
+    assert given < 300000 < 60 * SIZE, given  # what both kernels buffer for one stream, not all that there was to send
     assert figure(web, "pawl_http_streams") == SILENT
     del lines
 

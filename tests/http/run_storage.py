@@ -1,4 +1,4 @@
-"""A disk that is full, and storage that goes away under a server: what callers, health and the log are told."""
+"""A full disk, and storage that disappears under a server: what callers get, and what health and the log report."""
 import os
 import shutil
 import signal
@@ -12,7 +12,7 @@ LOOP = "name: loop\nstates: [on, off]\ninitial_state: on\nterminal_states: [off]
 
 
 def begin(shell, store="s.db", *words):
-    """A server on a store with one instance that can be fired for ever: (child, web, id)."""
+    """Start a server on a store with one instance that can be fired for ever: (child, web, id)."""
     shell.write("loop.yaml", LOOP)
     shell.pawl("--store", "sqlite:" + store, "define", "loop.yaml")
     child, address = shell.serve("--store", "sqlite:" + store, *words)
@@ -58,7 +58,7 @@ def test_on_a_full_disk_nothing_happens_and_storage_failure_and_health_say_so(sh
                         % (id.encode(), b"y" * 20000), {"Content-Type": "application/x-ndjson"})
         assert "storage-failure" in batch.body.decode() and str(shell.folder) not in batch.body.decode(), batch
         subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
-        shell.wait_for(lambda: web.get("/healthz").status == 200)  # by itself: nobody asked for anything
+        shell.wait_for(lambda: web.get("/healthz").status == 200)  # by itself, without a request
         assert again(web, id).json["sequence_number"] == done + 1
         out, err = shell.stop(child)
         assert "health.failing: disk-full" in err and "disk/s.db" in err, err
@@ -83,7 +83,7 @@ def test_remote_callers_see_no_path_of_a_store_that_cannot_be_opened(shell):
 
 
 def test_storage_that_goes_away_under_a_server_is_noticed_at_the_next_commit(shell):
-    """Nothing more is acknowledged, everybody is told, and what was acknowledged is there where it can be."""
+    """Nothing more is acknowledged, callers, health and the log say so, and acknowledged entries are kept where that is possible."""
     def replace(path):
         shutil.copy(path, str(path) + "-copy")
         os.replace(str(path) + "-copy", path)
@@ -113,7 +113,7 @@ def test_storage_that_goes_away_under_a_server_is_noticed_at_the_next_commit(she
             assert "✔ valid" in shell.pawl(*store, "verify").out
 
 
-def test_a_second_name_of_a_store_is_refused_and_told(shell):
+def test_a_second_name_of_a_store_is_refused_and_reported(shell):
     child, web, id = begin(shell)
     os.link(shell.folder / "s.db", shell.folder / "t.db")
     second = shell.begin("serve", "--listen", "127.0.0.1:0", "--store", "sqlite:t.db")
@@ -176,7 +176,7 @@ def expect_fine(shell):
     assert (verify[0], tool[0], doctor[0], health) == (0, 0, 0, {"status": "ok"}), (verify, tool, doctor, health)
 
 
-def test_a_store_that_went_back_in_time_is_reported_until_somebody_accepts_it(shell):
+def test_a_store_that_went_back_in_time_is_reported_until_an_operator_accepts_it(shell):
     child, web, id = begin(shell)
     for _ in range(5):
         again(web, id)
@@ -188,7 +188,7 @@ def test_a_store_that_went_back_in_time_is_reported_until_somebody_accepts_it(sh
     shutil.copy(shell.folder / "backup", shell.folder / "s.db")
     expect_went_back(shell, "the log ends at position 8")
     assert "pawl: went-back: the log ends at position 8" in shell.pawl("--store", "sqlite:s.db", "list").err
-    for _ in range(9):  # it works, and what is written now does not hide it
+    for _ in range(9):  # it works, and new entries do not hide it
         shell.pawl("--store", "sqlite:s.db", "fire", id, "again")
     expect_went_back(shell, "another root at position 11")
     child, address = shell.serve("--store", "sqlite:s.db")

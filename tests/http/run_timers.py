@@ -77,7 +77,7 @@ initial_state: idle
 transitions:
   - {from_state: idle, action: go, to_state: busy, starts: {definition: noted}}
 """
-TRIES, SOON_MS = 5, 20  # the best of a few: a loaded machine is late for reasons of its own
+TRIES, SOON_MS = 5, 20  # the best of a few: a loaded machine may be late by itself
 
 
 def test_a_deadline_of_50_ms_on_an_idle_server_fires_within_20_ms_of_it(shell):

@@ -49,5 +49,5 @@ def operations():
 
 
 def scopes():
-    """(operation, what a token must have) of every row with a route."""
+    """(operation, the scope that a token needs) of every row with a route."""
     return re.findall(r'\{ "([a-z]+(?:\.[a-z_]+)?)", "[A-Z]+", .*?, "([a-z]+)" \},', TEXT, re.S)

@@ -1,5 +1,5 @@
-/* wall_clock.c - preloaded into a server: its wall clock is as many seconds ahead of the machine's as
- * the file WALL_CLOCK says, and nobody's other clock is touched. */
+/* wall_clock.c - preloaded into a server: sets its wall clock ahead of the machine's by the seconds
+ * in the file WALL_CLOCK, and changes no other clock. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SEEN __attribute__((visibility("default"))) /* by the program it is preloaded into */
+#define SEEN __attribute__((visibility("default"))) /* for the program that preloads it */
 
 static long long ahead_s(void)
 {

@@ -16,7 +16,7 @@
 
 static struct test *tests, **tests_end = &tests, *current;
 static bool forking = true;
-static long timeout_s = 180; /* half an hour with PAWL_TEST_LONG: every n takes its time */
+static long timeout_s = 180; /* half an hour with PAWL_TEST_LONG, which tries every n */
 static jmp_buf after_failure;
 
 void test_register(struct test *test)

@@ -134,7 +134,7 @@ class Server:
 
 
 def facts(server, **more):
-    """What the older program says of every instance."""
+    """The older program's view and history of every instance."""
     ids = [row["instance_id"] for row in server.ask("GET", "/v1/instances?order=oldest&limit=1000")["instances"]]
     return dict(more, instances={id: {
         "view": server.ask("GET", "/v1/instances/" + id),
@@ -152,7 +152,7 @@ def machines(server):
     server.post("/v1/instances/%s/fire" % held, {"action": "switch"})
     server.post("/v1/instances/%s/pause" % held, {"actor_ref": "bob", "reason": "repairs"})
     gone = server.create(definition="lamp")
-    server.post("/v1/instances/%s/cancel" % gone)  # the older program records words of its own
+    server.post("/v1/instances/%s/cancel" % gone)  # the older program records a reason of its own
     inline = server.ask("POST", "/v1/instances", ('{"declaration":%s}' % INLINE).encode())["instance_id"]
     server.post("/v1/instances/%s/fire" % inline, {"action": "go", "fired_at": None})
     kettle = server.create(definition="kettle", actor_ref="eve")
@@ -231,7 +231,7 @@ def pack(name, folder):
 def make(name, fill, pawl, *words):
     with tempfile.TemporaryDirectory() as folder:
         server = Server(pawl, folder, *words)
-        told = fill(server)
+        answers = fill(server)
         server.kill()
         pack(name, pathlib.Path(folder))
         if name == "flows":
@@ -240,7 +240,7 @@ def make(name, fill, pawl, *words):
                 info = tarfile.TarInfo("export.jsonl")
                 info.size = len(exported.stdout)
                 out.addfile(info, io.BytesIO(exported.stdout))
-    (HERE / (name + ".json")).write_text(json.dumps(told, separators=(",", ":"), sort_keys=True) + "\n")
+    (HERE / (name + ".json")).write_text(json.dumps(answers, separators=(",", ":"), sort_keys=True) + "\n")
 
 
 def main():

@@ -23,7 +23,7 @@ KEPT = ("transition_id", "sequence_number", "from_state", "to_state", "action", 
 
 
 class Old:
-    """One of the stores, unpacked, and what its own program said of it."""
+    """One of the stores, unpacked, and what its own program answered about it."""
 
     def __init__(self, shell, name):
         self.shell, self.path = shell, shell.folder / "s.db"
@@ -50,12 +50,12 @@ class Old:
         assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
 
     def same_past(self):
-        """What had happened is told as it was."""
-        for id, told in self["instances"].items():
+        """The old program's history is unchanged."""
+        for id, seen in self["instances"].items():
             now = self.web.get("/v1/instances/%s/history" % id).json["entries"]
-            for old, new in zip(told["history"], now, strict=False):
+            for old, new in zip(seen["history"], now, strict=False):
                 assert {k: old.get(k) for k in KEPT} == {k: new.get(k) for k in KEPT}, (old, new)
-            assert len(now) >= len(told["history"]), (id, len(now))
+            assert len(now) >= len(seen["history"]), (id, len(now))
 
     def view(self, id):
         return self.web.get("/v1/instances/" + id).json
@@ -65,7 +65,7 @@ class Old:
                                {"lease": step["lease"], "result": result})
 
     def wait(self, id, status="completed"):
-        """Steps of this process end by themselves: the events tell when."""
+        """Steps of this process end by themselves: wait for the event."""
         self.shell.wait_for(lambda: self.view(id)["status"] == status)
         return self.view(id)
 
@@ -78,7 +78,7 @@ class Old:
 
 def opened(shell, name, *words):
     old = Old(shell, name)
-    old.check()  # as the older program left it: nothing is migrated by looking
+    old.check()  # as the older program left it: checking migrates nothing
     old.serve(*words)
     old.same_past()
     return old
@@ -90,7 +90,7 @@ def closed(old):
     old.check()
 
 
-def test_machines_of_an_older_store_go_on_where_they_stood(shell):
+def test_machines_of_an_older_store_continue_where_they_stood(shell):
     old = opened(shell, "machines")
     web, lit, held = old.web, old["lit"], old["held"]
     fire = "/v1/instances/%s/fire"
@@ -111,10 +111,10 @@ def test_machines_of_an_older_store_go_on_where_they_stood(shell):
     closed(old)
 
 
-def test_flows_of_an_older_store_go_on_in_the_middle(shell):
+def test_flows_of_an_older_store_continue_in_the_middle(shell):
     old = opened(shell, "flows")
     web = old.web
-    old.complete(old["left"], {"l": 1})  # the lease lives on
+    old.complete(old["left"], {"l": 1})  # the lease is still valid
     web.expect(202, "POST", "/v1/instances/%s/signals" % old["graph"], {"name": "news", "payload": 5})
     shell.wait_for(lambda: old.why(old["graph"])["kind"] == "timer")
     web.expect(200, "POST", "/v1/steps/%s/fail" % old["b"]["step_id"], {"lease": old["b"]["lease"], "error": "no", "retry": False})
@@ -143,7 +143,7 @@ def test_children_and_amended_flows_of_an_older_store_end_as_they_would_have(she
     closed(old)
 
 
-def test_an_older_stores_test_clock_goes_on(shell):
+def test_an_older_stores_test_clock_continues(shell):
     old = opened(shell, "advanced", "--test")
     old.web.expect(200, "POST", "/v1/test/advance", {"by": "23h"})
     assert old.why(old["later"])["name"] == "long"
@@ -154,7 +154,7 @@ def test_an_older_stores_test_clock_goes_on(shell):
     closed(old)
 
 
-def test_code_of_an_older_store_goes_on_where_it_waited(shell):
+def test_code_of_an_older_store_continues_where_it_waited(shell):
     module = run_module.module(shell, harness.ROOT / "examples/code/flows.c")
     old = opened(shell, "code", "--test", "--module", module)
     web = old.web
@@ -174,9 +174,9 @@ def test_an_older_export_is_imported_with_its_hashes(shell):
     shell.pawl("--store", "sqlite:new.db", "import", "export.jsonl")
     answer = shell.json("--store", "sqlite:new.db", "verify")
     assert answer["valid"], answer
-    for id, told in facts["instances"].items():
+    for id, seen in facts["instances"].items():
         entries = shell.json("--store", "sqlite:new.db", "history", id)["entries"]
-        assert [e["hash"] for e in entries][:len(told["history"])] == [e["hash"] for e in told["history"]]
+        assert [e["hash"] for e in entries][:len(seen["history"])] == [e["hash"] for e in seen["history"]]
 
 
 def test_migrating_an_older_store_changes_no_record(shell):

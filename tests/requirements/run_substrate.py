@@ -134,7 +134,7 @@ def test_a_refused_cancel_says_why(web):
 
 
 def test_a_cancel_without_a_reason_records_none_and_is_refused_where_one_is_required(web):
-    """A23, as issue 13 has it: no words that nobody said"""
+    """A23, as issue 13 has it: the engine makes up no reason"""
     wants = machine(["a", "gone"], [transition("a", "leave", "gone", requires_reason=True)], ["gone"], {"gone": "cancel"})
     one, other = Machine(web, declaration=wants), Machine(web, declaration=wants)
     one.refused("reason-required", "leave")

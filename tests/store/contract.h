@@ -98,7 +98,7 @@ struct change {
     struct key_row *keys;
     int64_t keys_before_ms;
     uint32_t count[8], capacity[8];
-    struct kept_change kept; /* not put: none */
+    struct kept_change kept; /* is_put false: none */
     bool lag; /* write no head rows, and leave flushed */
 };
 

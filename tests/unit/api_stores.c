@@ -264,7 +264,8 @@ static void rest_in_a_box(struct test *t)
     EXPECT_EQ(stores_open_count(p), 0);
 }
 
-/* Ten minutes are ten minutes, whatever the wall clock is set to while its store is closed. */
+/* A timer of ten minutes takes ten minutes, even if the wall clock is set while its store is
+ * closed. */
 static void expect_ten_minutes(struct test *t, int64_t jump_ms)
 {
     pawl_id id = define_in(t, "10m");
@@ -311,7 +312,7 @@ TEST(stores, that_wait_for_a_time_of_day_are_opened_when_the_wall_clock_is_set)
     pawl_close(p);
 }
 
-/* ---- What a store that was closed leaves in memory ---- */
+/* ---- Memory of stores that were closed ---- */
 
 #define ROUNDS 4
 #define MANY   24
@@ -357,7 +358,7 @@ static void use_and_close(struct test *t)
     EXPECT_EQ(stores_open_count(p), 0);
 }
 
-TEST(stores, that_were_closed_give_their_memory_back)
+TEST(stores, that_were_closed_release_their_memory)
 {
     int64_t ours[ROUNDS], sqlites[ROUNDS];
     long pages[ROUNDS], first;
@@ -371,9 +372,9 @@ TEST(stores, that_were_closed_give_their_memory_back)
         sqlites[i] = sqlite3_memory_used();
         pages[i] = resident_pages();
     }
-    EXPECT_EQ(ours[ROUNDS - 1], ours[0]); /* the names of stores stay, and nothing else */
+    EXPECT_EQ(ours[ROUNDS - 1], ours[0]); /* only the names of stores stay */
     EXPECT(sqlites[ROUNDS - 1] <= sqlites[0] + 4096);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* these keep what is freed */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* both keep freed memory */
     EXPECT(pages[ROUNDS - 1] < first + 1536); /* 6 MiB, of the 20 or more that they had */
 #endif
     printf("# resident with none open, in pages: %ld, then %ld %ld %ld %ld\n", first, pages[0],

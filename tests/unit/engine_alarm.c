@@ -161,14 +161,14 @@ TEST(alarm_sqlite, one_that_is_refused_leaves_a_record_that_says_why)
 enum { RACERS = 6, ROUNDS = 20 };
 
 struct racer {
-    struct world world; /* an error of its own */
+    struct world world; /* with its own error */
     const char *id;
     bool is_code;
     int64_t pause_us;
     pawl_status status;
 };
 
-/* Set an alarm and take it back around its time. */
+/* Sets an alarm and cancels it around its due time. */
 static void *set_and_cancel(void *context)
 {
     struct racer *racer = context;
@@ -199,7 +199,7 @@ static void race(struct world *world, int round, int *won)
     }
     for (int i = 0; i < RACERS; i++)
         pthread_join(threads[i], NULL);
-    usleep(10000); /* what is due by then has happened, or does not happen */
+    usleep(10000); /* all that was due by then has happened by now */
     for (int i = 0; i < RACERS; i++) {
         const char *word = racers[i].is_code ? "signal" : "pay";
         bool happened = strstr(world_actions(world, racers[i].id), word) != NULL;
@@ -244,7 +244,7 @@ static void die(void *context, enum env_point point)
         _exit(9);
 }
 
-/* Another process runs what is due and dies there; false: it lived. */
+/* Another process runs what is due and dies at that point; false: it survived. */
 static bool dies(struct world *world, int64_t by_ms, enum env_point point, int nth)
 {
     struct death death = { point, nth };
@@ -312,7 +312,8 @@ TEST(alarm_sqlite, it_happens_once_whichever_commit_a_process_dies_at_and_howeve
     EXPECT(deaths >= 6);
 }
 
-/* An alarm over four that listen, in as many commits as it takes; dies, rests, and goes on. */
+/* An alarm over four waiting flows, in several commits: the process dies, the store rests, the
+ * alarm continues. */
 static bool reaches_each_once(enum env_point point, int nth, bool *was_firing)
 {
     struct world world;
@@ -335,7 +336,7 @@ static bool reaches_each_once(enum env_point point, int nth, bool *was_firing)
         EXPECT_EQ(call(&world, "alarm.cancel", input, answer, sizeof answer), PAWL_CONFLICT);
         EXPECT_HAS(world.error.message, "firing");
     }
-    EXPECT_OK(call(&world, "instance.create", /* its commit takes old keys away */
+    EXPECT_OK(call(&world, "instance.create", /* its commit deletes old keys */
                    "{\"definition\":\"ticker\",\"idempotency_key\":\"k\"}", answer, sizeof answer));
     world_expect_valid(&world);
     EXPECT_OK(pawl_run_due(world.p, &world.error));

@@ -1,5 +1,5 @@
-/* engine_bounds.c - how many entries and live steps an instance may have, on every backend: over it
- * the instance is held with a reason that names the limit, and nothing is lost. */
+/* engine_bounds.c - how many entries and live steps an instance may have, on every backend: at the
+ * limit the instance is paused with a reason that names it, and nothing is lost. */
 #include "engine_fixture.h"
 #include <stdio.h>
 
@@ -82,7 +82,7 @@ WORLD_TEST(bounds, a_flow_that_goes_round_is_held_at_its_bound_and_at_every_resu
     world_expect_valid(world);
 }
 
-WORLD_TEST(bounds, a_flow_goes_on_where_it_stopped_once_the_bound_is_raised)
+WORLD_TEST(bounds, a_flow_continues_where_it_stopped_once_the_bound_is_raised)
 {
     static const char flow[] =
         "name: six\nsteps:\n  start: {name: a, tool: set, args: {a: 1}, next: b}\n"

@@ -5,7 +5,7 @@
 #define HOUR INT64_C(3600000)
 #define YEAR (365 * 24 * HOUR)
 
-/* The last entry; none of them was recorded before the one before it. */
+/* The last entry. Checks that no entry was recorded before the one before it. */
 static pawl_entry last_entry(struct world *world, const char *id)
 {
     pawl_history *history;
@@ -191,7 +191,7 @@ WORLD_TEST(clock, an_absolute_time_follows_the_wall_clock_wherever_it_goes)
     world_expect_valid(world);
 }
 
-WORLD_TEST(clock, across_a_restart_the_wall_clock_tells_how_much_time_has_passed)
+WORLD_TEST(clock, across_a_restart_the_wall_clock_decides_how_much_time_has_passed)
 {
     const char *id = world_create(world, "ticker", NULL);
 
@@ -213,7 +213,7 @@ static void note_warning(void *context, pawl_log_level level, const char *event,
     snprintf(words, 400, "%s: %s", event, text);
 }
 
-WORLD_TEST(clock, a_jump_found_at_opening_is_told_and_stops_nothing)
+WORLD_TEST(clock, a_jump_found_at_opening_is_reported_and_stops_nothing)
 {
     char words[400] = "";
     const char *id = world_create(world, "ticker", NULL);
@@ -245,7 +245,7 @@ WORLD_TEST(clock, an_accepted_clock_is_the_wall_clock_and_every_duration_keeps_i
     const char *id;
 
     world_close(world);
-    world->now_ms = NOON + 10 * YEAR; /* one life under a clock that was years ahead */
+    world->now_ms = NOON + 10 * YEAR; /* one run under a clock that was years ahead */
     world_open(world);
     id = world_create(world, "ticker", NULL);
     world_advance(world, 400);
@@ -262,7 +262,7 @@ WORLD_TEST(clock, an_accepted_clock_is_the_wall_clock_and_every_duration_keeps_i
     world_expect_valid(world);
     world_advance(world, 599);
     EXPECT_TEXT(world_actions(world, id), "start");
-    world_advance(world, 401); /* how long it was closed nobody knows: not early, and not years late */
+    world_advance(world, 401); /* the time while closed is unknown: not early, and not years late */
     EXPECT_TEXT(world_actions(world, id), "start timer");
     EXPECT_EQ(last_entry(world, world_create(world, "ticker", NULL)).recorded_at_ms, NOON + 1000);
     world_expect_valid(world);

@@ -260,7 +260,7 @@ TEST(pause_memory, an_event_that_can_never_be_decided_holds_its_instance)
     for (int i = 0; i < 4; i++)
         world_advance(world, 1100);
     EXPECT_OK(ask(world, "instance.why", id, "", "poison: an event"));
-    /* Its definition says `cancel: false`; but to be cancelled is its only way out now. */
+    /* Its definition says `cancel: false`, but a cancel is its only way out now. */
     EXPECT_OK(ask(world, "instance.get", id, "", "\"can_cancel\":true"));
     EXPECT_OK(ask(world, "instance.cancel", id, ",\"reason\":\"too large\"", "cancelled"));
     world_expect_state(world, id, "cancelled");

@@ -1,5 +1,5 @@
-/* evidence_erase.c - values without bytes: valid where an erase record behind their last use names
- * them, and nowhere else. */
+/* evidence_erase.c - values without bytes are valid only if an erase record behind their last use
+ * names them. */
 #include "evidence_world.h"
 #include <stdio.h>
 
@@ -11,7 +11,7 @@ static void take_bytes(struct value *value)
     value->bytes = STR_NONE;
 }
 
-/* Every value of the world has one salt: each text has one commitment. */
+/* All values of the world have one salt, so each text has one commitment. */
 static void commitment_hex(struct world *w, str bytes, char out[2 * SHA_SIZE + 1])
 {
     static const uint8_t salt[SALT_SIZE] = { 1, 2, 3 };
@@ -21,7 +21,7 @@ static void commitment_hex(struct world *w, str bytes, char out[2 * SHA_SIZE + 1
     sha_hex(commitment, SHA_SIZE, out);
 }
 
-/* Names all that the records of two orders use, but for `without`. */
+/* Names all values that the records of two orders use, except `without`. */
 static const char *erase_body(struct world *w, const char *without, char out[BODY_SIZE])
 {
     static const char *const texts[] = { "ann", "{\"n\":1}", "cart/1" };
@@ -150,7 +150,7 @@ TEST(verify, a_forged_erase_record_is_refused)
     }
     world_two_orders(&w, t);
     record = world_record(&w, 0, CONTROL_ERASE, "{}");
-    record->body = str_of(erase_body(&w, NULL, body)); /* and not hashed anew */
+    record->body = str_of(erase_body(&w, NULL, body)); /* and not hashed again */
     world_commit(&w);
     for (size_t i = 0; i < ASKED_COUNT; i++) {
         check_erased(&w, &asked[i], &report);
@@ -160,7 +160,7 @@ TEST(verify, a_forged_erase_record_is_refused)
     world_close(&w);
 }
 
-/* ---- stopped and gone on ---- */
+/* ---- interrupted and resumed ---- */
 
 struct kept_place {
     char bytes[8192];

@@ -107,10 +107,10 @@ TEST(verify, the_value_of_a_wait_is_compared_by_its_bytes)
     }
 }
 
-/* As the hash of a token looks. */
+/* A value with the form of a token's hash. */
 #define LEASE "0123456789abcdef0123456789abcdef01234567"
 
-TEST(verify, a_lease_is_in_its_row_exactly_as_its_entry_tells)
+TEST(verify, a_lease_is_in_its_row_exactly_as_in_its_entry)
 {
     static const struct {
         const char *body;

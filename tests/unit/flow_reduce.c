@@ -200,7 +200,7 @@ TEST(flow, while_a_step_that_bars_it_is_ready_running_or_waiting_a_flow_is_not_c
     expect_rejected(&rig, rig_cancel(&rig), PAWL_NO_CANCEL_TRANSITION, "step 'apply' is ready");
     EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 2, NULL));
     expect_rejected(&rig, rig_cancel(&rig), PAWL_NO_CANCEL_TRANSITION, "step 'apply' is running");
-    EXPECT_OK(rig_step(&rig, EVENT_STEP_FAILED, 2, "\"no\"")); /* it waits to be tried again */
+    EXPECT_OK(rig_step(&rig, EVENT_STEP_FAILED, 2, "\"no\"")); /* it waits for its retry */
     expect_rejected(&rig, rig_cancel(&rig), PAWL_NO_CANCEL_TRANSITION, "step 'apply' is pending");
     EXPECT_OK(rig_timer(&rig, "~retry", 3));
     rig_run(&rig, 3, "1");

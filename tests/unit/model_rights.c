@@ -28,7 +28,7 @@ TEST(model_rights, a_starter_may_create_what_it_may_write)
     EXPECT_TEXT(rights(t, "define:a", false), "");
 }
 
-TEST(model_rights, a_definition_may_create_what_whoever_put_it_may_write_or_define)
+TEST(model_rights, a_definition_may_create_what_its_author_may_write_or_define)
 {
     EXPECT_TEXT(rights(t, "define", true), "anything");
     EXPECT_TEXT(rights(t, "define:b,write:a,test", true), "a,b");

@@ -1,5 +1,5 @@
-/* ops_access.c - what it costs to refuse a token. Counted, not timed: reads of the store and
- * allocations (a hash is one), for ids that are known and ids that are not. */
+/* ops_access.c - the cost of rejecting a token. Counted, not timed: reads of the store and
+ * allocations (a hash is one), for known and unknown ids. */
 #include "api/ops_int.h"
 #include "lib/test.h"
 

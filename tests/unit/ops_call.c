@@ -345,7 +345,7 @@ TEST(ops_call, no_caller_of_the_library_takes_a_name_of_the_engines_own)
     EXPECT_OK(pawl_create(p, &create, &id, &error));
     EXPECT_EQ(pawl_fire(p, id.text, &fire, NULL, &error), PAWL_INVALID_REQUEST);
     EXPECT_HAS(error.message, "'actor_ref' begins with 'pawl/'");
-    fire.action = "end"; /* what is wrong with the action comes first */
+    fire.action = "end"; /* the error of the action comes first */
     EXPECT_EQ(pawl_fire(p, id.text, &fire, NULL, &error), PAWL_INVALID_TRANSITION);
     EXPECT_EQ(pawl_cancel(p, id.text, "pawl/timer", "why", NULL, &error), PAWL_INVALID_REQUEST);
     EXPECT_EQ(call("instance.fire",

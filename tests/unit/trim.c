@@ -1,5 +1,5 @@
-/* trim.c - memory that was freed goes back to the system. A program of its own, built without
- * sanitizers: they keep what is freed. */
+/* trim.c - freed memory returns to the system. A program of its own, built without sanitizers,
+ * which keep freed memory. */
 #include "env/trim.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static long resident_pages(void)
     return resident;
 }
 
-/* The last piece stays, so that the C library cannot give the others back by itself. */
+/* The last piece stays, so that the C library cannot return the others by itself. */
 static void *use(void *kept)
 {
     void **pieces = malloc(PIECES * sizeof *pieces);

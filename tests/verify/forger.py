@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Change each column of each table and each object of the schema of a rich store, as somebody would who knows the
-format, and require that both verifiers see each change.
+"""Change each column of each table and each object of the schema of a rich store, as an attacker who knows the
+format would, and require that both verifiers see each change.
 
     forger.py --pawl PROGRAM --many VERIFY_FILE [--verbose]
 
-Tables and columns are those that SQLite tells of: a new one is tried by itself. Where a column is repeated elsewhere the
-other place is changed too, and what plain SQL can hash anew on the spot (a value, a text, the record itself) is hashed
-anew; the records behind it and the roots are not. The last two lines are "N columns tried, M unseen" and "N objects
+Tables and columns are read from SQLite, so new ones are tried automatically. Where a column is repeated elsewhere, the
+other place is changed too, and what plain SQL can hash again on the spot (a value, a text, the record itself) is hashed
+again; the records behind it and the roots are not. The last two lines are "N columns tried, M unseen" and "N objects
 tried, M unseen".
 """
 import argparse
@@ -160,8 +160,8 @@ def is_harmless(table, column, key, old, new):
         return False
     if table == "pawl_meta":
         if key[0] in META and column == "value":
-            return True  # no record tells it yet
-        if key[0] == "flushed" and column == "value":  # it says up to where head rows are right: less is no lie
+            return True  # no record covers it yet
+        if key[0] == "flushed" and column == "value":  # it says up to where head rows are valid: a lower one is still true
             return new is None or isinstance(new, int) and 0 <= new <= old
         if key[0] == "flushed" and column == "key":
             return False
@@ -213,7 +213,7 @@ def try_columns(trial):
 
 
 class Consistent:
-    """What follows from a change, changed with it."""
+    """Changes what follows from a change."""
 
     def __init__(self, db):
         self.db = db
@@ -236,7 +236,7 @@ class Consistent:
                             (hashlib.sha256(row[0] + row[1]).digest(), *key))
 
     def old_commitment(self, key):
-        """From the store as it was."""
+        """The commitment in the unchanged store."""
         path = pathlib.Path(self.db.execute("PRAGMA database_list").fetchone()[2]).parent / "store.db"
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as old:
             commitment, salt, data = old.execute("SELECT commitment, salt, bytes FROM pawl_value WHERE id IS ?", key).fetchone()
@@ -284,13 +284,13 @@ class Consistent:
             digest = record_hash(self.db, pos)
             self.db.execute("UPDATE pawl_log SET hash = ? WHERE pos = ?", (digest, pos))
         except (verify.Bad, TypeError, ValueError, KeyError, AttributeError, OverflowError):
-            pass  # what has no hash is left as it is
+            pass  # a record that cannot be hashed is left as it is
         finally:
             self.db.text_factory = str
 
 
 def record_hash(db, pos):
-    """The hash that the record at `pos` has by what its row says now."""
+    """The hash of the record at `pos`, from its present row."""
     reader = forge.reader_of(db)
     row = db.execute(f"SELECT {', '.join(reader.COLUMNS)} FROM pawl_log WHERE pos = ?", (pos,)).fetchone()
     record = {name: value or 0 if name not in ("fired", "body", "key", "root") else value
@@ -311,7 +311,7 @@ def record_hash(db, pos):
 def object_changes(kind, name, table, sql):
     yield "dropped", [f"DROP {kind} {name}"]
     if kind == "view":
-        yield "tells something else", [f"DROP VIEW {name}", f"{sql} LIMIT 1000000"]
+        yield "shows something else", [f"DROP VIEW {name}", f"{sql} LIMIT 1000000"]
         yield "with a trigger", [f"CREATE TRIGGER spy INSTEAD OF INSERT ON {name} BEGIN SELECT 1; END"]
     if kind == "index":
         yield "over something else", [f"DROP INDEX {name}", f"CREATE INDEX {name} ON {table} (1)"]

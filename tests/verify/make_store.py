@@ -88,7 +88,7 @@ class Writer:
         self.pos, self.at, self.hashes = 0, T0, []
         self.value_count = self.source_count = self.definition_count = self.instance_count = 0
         self.interned, self.commitments, self.definitions = {}, {}, {}
-        self.inline = set()  # definitions that an instance has begun
+        self.inline = set()  # inline definitions that have an instance
         self.chains = {0: dict(id="0" * 26, seq=0, pos=0, state=0, hash=bytes(32), skip=0)}
         self.db.execute("BEGIN")
 
@@ -140,7 +140,7 @@ class Writer:
         return id_
 
     def created(self, id_):
-        """A definition began with the record that was written last."""
+        """Sets created_at of a definition to the time of the last record."""
         self.db.execute("UPDATE pawl_definition SET created_at = ? WHERE id = ?", (self.at, id_))
 
     # -- records

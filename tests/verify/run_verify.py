@@ -202,7 +202,7 @@ def test_what_was_decided_from_an_erased_value_is_not_called_wrong(shell):
     shell.pawl("show", "@last")
 
 
-def test_a_history_that_is_hashed_anew_has_another_root_than_the_one_that_was_kept(shell):
+def test_a_history_that_is_hashed_again_has_another_root_than_the_one_that_was_kept(shell):
     flows(shell)
     kept = shell.json("verify")["root"]
     path, _ = forged(shell, lambda f: f.set(f.find(3, "pay")[0], payload=f.value('"forged"')))

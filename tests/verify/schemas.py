@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The digest of each schema, from the migrations themselves: schemas.py prints what tools/verify.py and docs/format.md list.
+"""Prints the digest of each schema, computed from the migrations, as tools/verify.py and docs/format.md list it.
 
 A migration adds a number here: run this, and put its last line into SCHEMAS and into the page's table.
 """

@@ -1,6 +1,6 @@
-/* verify_file.c - `verify_file --store URL verify [--json] [NUMBER]`: the check of a store as the
- * command line of pawl asks for it, without an engine, for flip.py. `verify_file --many` reads
- * paths from its input and answers each with a line, for forger.py. */
+/* verify_file.c - `verify_file --store URL verify [--json] [NUMBER]`: checks a store like pawl's
+ * own command, but without an engine, for flip.py. `verify_file --many` reads paths from its input
+ * and answers each with a line, for forger.py. */
 #include "base/limits.h"
 #include "evidence/evidence.h"
 #include "store/store.h"
@@ -39,7 +39,7 @@ static int check(struct store *store, uint64_t instance)
     return say(&report);
 }
 
-/* A store that is not opened is told as {"refused": true}. */
+/* A store that cannot be opened is reported as {"refused": true}. */
 static int check_many(struct env *env)
 {
     struct store_options options = { .env = env, .heap = &heap_libc };

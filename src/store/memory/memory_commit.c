@@ -73,7 +73,7 @@ static void rows_clear_step(struct disk *disk, const struct row *step)
 
 /* ---- Applying: from here on nothing can fail ---- */
 
-/* When the first of the alarms began to fire that have not ended; `before_ms`, if that is earlier. */
+/* The earliest `firing` time of an alarm that has not ended, or `before_ms` if that is earlier. */
 static int64_t firing_since(struct disk *disk, int64_t before_ms)
 {
     const struct row first = { .kind = ROW_KEPT };
@@ -106,7 +106,7 @@ static void drop_old_keys(struct disk *disk, const struct commit *commit)
     }
 }
 
-/* All by as much: those that are due by the store's clock stay in their order. */
+/* Shifts all rows that are due by the store's clock by the same amount, so their order stays. */
 static void shift_rows(struct disk *disk, int64_t by_ms)
 {
     struct row *row = tree_seek(&disk->rows, &(struct row){ 0 }, false);

@@ -83,7 +83,7 @@ const struct row *pause_of(const struct disk *disk, uint64_t instance)
     return row && compare_keys(row, &key) == 0 ? row : NULL;
 }
 
-/* The first timer at or after this one, by that clock, whose instance is not held. */
+/* The first timer by that clock, at or after this one, whose instance is not paused. */
 static const struct row *skip_held(const struct disk *disk, bool wall, const struct row *row)
 {
     while (row && row->wall == wall && pause_of(disk, row->instance))

@@ -4,7 +4,7 @@
  * nothing. After it, a failure leaves nobody knowing: a failed sync, and a failed write of the
  * commit frame, have each been seen to leave rows that were there after reopening. So the
  * store is then broken until it is opened again, through SQLite's recovery. A full disk is the
- * exception: it is looked at once what there is, and where there is nothing, nothing happened.
+ * exception: the store is reopened at once, and if the commit is not there, nothing happened.
  * Inside a host's transaction that line is the host's: there our turn only becomes a part of it. */
 #include "base/assert.h"
 #include "base/planted.h"
@@ -153,9 +153,9 @@ static pawl_status ask_for_commit(struct sqlite_store *store, struct scope *scop
                       store->path, words);
 }
 
-/* Out of COMMIT, and the disk is full. SQLite says so when there was no room for a part of what it
- * had to write; a sync, which may fail and have done its work, says something else. Whether the
- * last record of the commit is there after recovery is then the whole truth. */
+/* COMMIT failed because the disk is full. SQLite reports that when there was no room for a part of
+ * what it had to write. (A failed sync, which may have done its work, reports another error.) So
+ * the commit happened exactly if its last record is there after recovery. */
 static pawl_status settle_full(struct sqlite_store *store, struct scope *scope,
                                const struct commit *commit)
 {

@@ -63,7 +63,7 @@ static int put_fact(sqlite3 *db, const char *key, const void *blob, int size)
     return sqlite3_finalize(statement);
 }
 
-/* What makes this store itself. */
+/* Writes the facts that identify this store. */
 int sqlite_put_facts(struct sqlite_store *store, sqlite3 *db)
 {
     uint8_t id[STORE_ID_SIZE];
@@ -94,7 +94,7 @@ static pawl_status fill(struct sqlite_store *store, struct scope *scope, const c
     return status;
 }
 
-/* Its owner's alone from its first byte on; SQLite gives -wal and -shm the mode of the file. */
+/* Readable by its owner only, from the first byte on. SQLite gives -wal and -shm the same mode. */
 static pawl_status make_empty(struct scope *scope, const char *path)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -114,7 +114,7 @@ static pawl_status write_one(struct connection *writer, struct scope *scope,
     return statement_run(statement, scope);
 }
 
-/* The row that held the test clock before there were clock records. */
+/* Deletes the row that held the test clock before there were clock records. */
 static pawl_status drop_old_clock(struct connection *writer, struct scope *scope)
 {
     if (sqlite3_exec(writer->db, "DELETE FROM pawl_meta WHERE key = 'test_now'", NULL, NULL, NULL))

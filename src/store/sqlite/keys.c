@@ -1,8 +1,8 @@
 /* keys.c - idempotency keys: which record each was used for.
  *
  * Their ids are random, so each row costs a page of its own; what keeps the table small is that
- * every commit that adds some takes twice as many old ones away; but none that was used since an
- * alarm began to fire that has not ended. */
+ * every commit that adds some deletes twice as many old ones, but none that was used since an alarm
+ * began to fire that has not ended. */
 #include "read_int.h"
 
 static const char select_key[] = "SELECT id, at, pos FROM pawl_key WHERE id = ?1";

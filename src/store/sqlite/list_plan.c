@@ -98,9 +98,9 @@ static const char select_last[] = "SELECT max(number) FROM pawl_instance";
 
 static const char select_clock[] = "SELECT count(*) FROM pawl_kept WHERE what = -11 AND id = '" CLOCK_WALL "'";
 
-/* Without a clock record numbers grow with the time of their records, and nobody is created later
- * than recorded: the first number recorded at that time or later is found by halving, and all that are wanted are not
- * below it. */
+/* Without a clock record, numbers grow with the times of their create records, and no instance has
+ * an instantiated_at after its record's time. So a binary search finds the first number recorded at
+ * or after that time, and no match has a lower number. */
 static pawl_status halve(struct listing *listing)
 {
     sqlite3_stmt *created = NULL, *last = NULL;
@@ -129,7 +129,7 @@ static pawl_status halve(struct listing *listing)
     return status;
 }
 
-/* Where the clock has jumped all are looked at. */
+/* After a jump of the clock that order does not hold: all instances are compared. */
 static pawl_status find_first(struct listing *listing)
 {
     sqlite3_stmt *clock = NULL;

@@ -293,7 +293,7 @@ pawl_status sqlite_reopen(struct store *base, struct scope *scope)
     if (store->is_attached)
         return scope_fail(scope, PAWL_STORAGE_FAILURE,
                           "the connection is the host's: close it and attach to a new one");
-    if (watch_check(store, scope) != PAWL_OK) /* what lies there now is another's */
+    if (watch_check(store, scope) != PAWL_OK) /* the files there are no longer ours */
         return PAWL_STORAGE_FAILURE;
     pthread_mutex_lock(&store->read_lock);
     atomic_store(&store->broken, true);

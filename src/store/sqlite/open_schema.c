@@ -1,9 +1,9 @@
 /* open_schema.c - are the tables, indexes and views of a file those that our migrations make?
  *
- * What is expected is not written down a second time: the migrations that the file has are run into
- * a database in memory, and what SQLite keeps as the text of each object is compared. A trigger on
- * a table or view of ours could change what we write while we write it: opening refuses it. What
- * is not called pawl_... is the host's, and is only listed. */
+ * The expected schema is not written down a second time. The file's migrations are run in a
+ * database in memory, and the SQL text that SQLite stores for each object is compared. A trigger on
+ * one of our tables or views could change what we write: opening rejects it. Objects whose names do
+ * not begin with pawl_ belong to the host, and are only listed. */
 #include "base/assert.h"
 #include "sqlite_int.h"
 #include <stdio.h>
@@ -17,9 +17,9 @@ struct object_list {
     uint32_t count;
 };
 
-#define OBJECTS_MAX 4096 /* of a file: what lies behind them is not looked at */
+#define OBJECTS_MAX 4096 /* read from a file; further ones are not compared */
 
-/* Indexes that SQLite makes by itself have no text, and follow from their table's. */
+/* Indexes that SQLite makes by itself have no text; they follow from their table's. */
 static const char select_objects[] =
     "SELECT type, name, tbl_name, sql FROM main.sqlite_schema WHERE sql IS NOT NULL"
     " ORDER BY name LIMIT 4096";
@@ -88,7 +88,7 @@ static pawl_status list_objects(sqlite3 *db, struct scope *scope, struct object_
     return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
 }
 
-/* In a file of our own user_version is the number: a second one would not count, and is not there. */
+/* In a file of our own, user_version is the schema number. A row `schema` would be a second one. */
 static pawl_status check_number(sqlite3 *db, object_fn fn, void *context)
 {
     sqlite3_stmt *statement = NULL;

@@ -7,7 +7,7 @@
 #include "base/time.h"
 #include "sqlite_int.h"
 
-#define LOOK_STEPS 1000 /* of the virtual machine, between two looks at the clock */
+#define LOOK_STEPS 1000 /* of the virtual machine, between two readings of the clock */
 
 static bool is_among(const char *name, const char *const *names)
 {

@@ -122,7 +122,7 @@ pawl_status sidecar_announce(struct sidecar *sidecar, struct scope *scope, const
                              bool owned);
 void sidecar_close(struct sidecar *sidecar); /* unlocks */
 
-/* A file of ours beside the database's, made if it is missing; -1 and errno. watch.c */
+/* Opens one of our files beside the database, made if missing; -1 and errno. watch.c */
 int sqlite_open_beside(const char *database, const char *path);
 
 /* ---- The store ---- */
@@ -138,7 +138,7 @@ struct witness_file { /* FILE-head: witness.c */
     int fd;                /* -1: not open */
     bool is_off;           /* the file is a host's */
     bool is_held;          /* the log contradicts it: it is not written over */
-    uint32_t behind;       /* commits that it does not know */
+    uint32_t behind;       /* commits since the last write */
     int64_t written_at_ms; /* by the monotonic clock */
 };
 
@@ -172,7 +172,7 @@ struct sqlite_store {
     _Atomic uint64_t changes; /* see tip.c */
     atomic_bool broken;       /* a COMMIT failed: nobody knows what the file holds */
     enum store_trouble trouble;
-    atomic_bool is_gone; /* the files are no longer those that were opened; for ever */
+    atomic_bool is_gone; /* the files are no longer those that were opened */
     char gone_words[256];
     struct watched watched[WATCHED_COUNT];
     struct witness_file witness;
@@ -275,7 +275,7 @@ pawl_status write_definition(struct connection *writer, struct scope *scope,
 
 void watch_begin(struct sqlite_store *store);
 pawl_status watch_check(struct sqlite_store *store, struct scope *scope); /* before COMMIT */
-void watch_rescue(struct sqlite_store *store); /* after watch_check() has failed, outside a turn */
+void watch_rescue(struct sqlite_store *store); /* after a failed watch_check(), outside a turn */
 
 pawl_status witness_begin(struct sqlite_store *store, struct scope *scope);
 void witness_note(struct sqlite_store *store, bool is_at_rest); /* after COMMIT */

@@ -1,9 +1,9 @@
-/* watch.c - is the storage still there? Files that were deleted or replaced under a running program
- * go on taking writes, and lose them all when it ends. So before each COMMIT the names are looked
- * at: do they still lead to what was opened? Three stat() calls, a few microseconds.
+/* watch.c - are the store's files still there? Files that were deleted or replaced under a running
+ * program still accept writes, and lose them all when it ends. So before each COMMIT three stat()
+ * calls, a few microseconds, check that the names still lead to the files that were opened.
  *
- * A second name of the file (a hard link) leads to a second write-ahead log: opening such a file is
- * refused, and one that is made later is told (TROUBLE_LINKED). */
+ * A second name of the file (a hard link) leads to a second write-ahead log. Opening such a file is
+ * rejected; a link that is made later is reported (TROUBLE_LINKED). */
 #include "sqlite_int.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,8 @@ static bool is_same(const struct watched *watched, const struct stat *found)
     return watched->inode == found->st_ino && watched->device == found->st_dev;
 }
 
-/* After connecting. What is not there then (a disk of the tests' own) is not watched. */
+/* After connecting. A file that is not there then (tests have a disk of their own) is not
+ * watched. */
 void watch_begin(struct sqlite_store *store)
 {
     struct stat found;
@@ -37,7 +38,7 @@ void watch_begin(struct sqlite_store *store)
                                 : (struct watched){ 0 };
 }
 
-/* The first name that no longer leads to what was opened; NULL: all do. */
+/* The first name that no longer leads to the file that was opened; NULL: all still do. */
 static const char *find_gone(struct sqlite_store *store, const char **how)
 {
     struct stat found;
@@ -56,7 +57,7 @@ static const char *find_gone(struct sqlite_store *store, const char **how)
     return NULL;
 }
 
-/* What is open stays as it is: closing must not tidy away files that are no longer ours. */
+/* Closing must not checkpoint into, or delete, files that are no longer ours. */
 static void keep_hands_off(struct connection *connection)
 {
     if (connection->db)
@@ -89,8 +90,8 @@ pawl_status watch_check(struct sqlite_store *store, struct scope *scope)
     return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: %s", store->path, store->gone_words);
 }
 
-/* The write-ahead log was deleted, and what it held is still open here: move it into the file, as
- * closing would. Not where somebody has begun another one, or the file itself is not ours. */
+/* The write-ahead log was deleted, but is still open here: move its contents into the database, as
+ * closing would. Not if there is a new -wal already, or if the database itself was replaced. */
 void watch_rescue(struct sqlite_store *store)
 {
     struct stat found;
@@ -109,7 +110,7 @@ void watch_rescue(struct sqlite_store *store)
 
 /* ---- Files of ours beside the database's ---- */
 
-/* As readable as the database is, whatever the umask; a new store's are its owner's alone. */
+/* With the mode of the database, regardless of the umask. Files of a new store are 0600. */
 int sqlite_open_beside(const char *database, const char *path)
 {
     struct stat like;

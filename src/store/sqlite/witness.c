@@ -1,13 +1,14 @@
-/* witness.c - the sidecar FILE-head: what somebody outside of the file remembers of its log.
+/* witness.c - the sidecar FILE-head: a copy of the log's last root outside of the database.
  *
- * A WAL that lost its end to one flipped bit, or a file that was put back from a copy, is a valid
- * store, only an older one. So a place of the log, its root and its time are written beside it: one
- * line of fixed size, over the last one, with a checksum. It is written after its commit is durable
- * and never synced: it may be behind, never ahead. How far: WITNESS_COMMITS commits or WITNESS_MS
- * while commits go on; nothing once the store rests (a commit of rows alone) or is closed.
+ * A WAL that lost its end to one flipped bit, and a file that was restored from a copy, are valid
+ * but older stores. So a position of the log, its root and its time are kept beside it: one line of
+ * fixed size with a checksum, overwritten in place. It is written after its commit is durable and
+ * never synced, so it may be behind but never ahead. It is behind by at most WITNESS_COMMITS
+ * commits or WITNESS_MS during a run of commits, and by none once the store rests (a commit of rows
+ * alone) or is closed.
  *
- * Where the log contradicts it, it is not written over until somebody accepts what was found;
- * that leaves a line of its own behind the first. A host's file has none: it is the host's. */
+ * If the log contradicts it, it is not overwritten until an operator accepts what was found. That
+ * adds a line of its own behind the first. A store inside a host's file has no FILE-head. */
 #include "base/assert.h"
 #include "base/time.h"
 #include "sqlite_int.h"
@@ -18,7 +19,7 @@
 
 #define WITNESS_COMMITS 16u
 #define WITNESS_MS      20
-#define LINE_SIZE       512u /* a sector: a power cut leaves the old one or the new one */
+#define LINE_SIZE       512u /* a sector: a power cut leaves the old line or the new one */
 #define LINE_START                                                                                 \
     "{\"pawl\":\"head\",\"format\":1,\"store\":\"%s\",\"position\":%llu,\"root\":\"%s\",\"at\":%lld,"
 #define LINE_SCAN                                                                                  \
@@ -50,7 +51,7 @@ static void line_print(const struct sqlite_store *store, const struct line *line
     out[LINE_SIZE] = '\0';
 }
 
-/* Good only if it is, byte for byte, what would be written. */
+/* A line is valid only if it equals, byte for byte, what we would write. */
 static bool line_read(const struct sqlite_store *store, const char text[LINE_SIZE + 1],
                       struct line *out)
 {
@@ -87,7 +88,7 @@ static bool open_file(struct sqlite_store *store)
     return store->witness.fd >= 0;
 }
 
-/* What cannot be written is no reason to fail anything: the log is the truth. */
+/* A failed write fails nothing else: the log is the truth. */
 void witness_flush(struct sqlite_store *store)
 {
     struct witness_file *witness = &store->witness;
@@ -104,7 +105,7 @@ void witness_flush(struct sqlite_store *store)
     witness->written_at_ms = store->env->tick_ms(store->env);
 }
 
-/* After a commit that is durable; without records, the store is at rest. */
+/* After a durable commit. One without records means that the store is at rest. */
 void witness_note(struct sqlite_store *store, bool is_at_rest)
 {
     struct witness_file *witness = &store->witness;
@@ -135,7 +136,7 @@ static bool read_line(const char *path, char out[LINE_SIZE + 1], uint32_t *accep
     return true;
 }
 
-/* Does the log have that root at that place? */
+/* Does the log have that root at that position? */
 static pawl_status compare(struct sqlite_store *store, struct scope *scope, const struct line *line,
                            struct head_witness *out)
 {
@@ -153,7 +154,7 @@ static pawl_status compare(struct sqlite_store *store, struct scope *scope, cons
     return PAWL_OK;
 }
 
-/* The line is read before the log: whoever writes meanwhile does it the other way round. */
+/* Reads the line before the log: writers write the log first, so the line is never ahead. */
 pawl_status sqlite_witness(struct store *base, struct scope *scope, struct head_witness *out)
 {
     struct sqlite_store *store = sqlite_store_of(base);
@@ -180,7 +181,7 @@ pawl_status sqlite_witness(struct store *base, struct scope *scope, struct head_
     return strcmp(id, line.store) == 0 ? compare(store, scope, &line, out) : PAWL_OK;
 }
 
-/* At opening and reopening: what contradicts the log is evidence, and stays. */
+/* At opening and reopening: a line that contradicts the log is evidence, and is kept. */
 pawl_status witness_begin(struct sqlite_store *store, struct scope *scope)
 {
     struct head_witness found;

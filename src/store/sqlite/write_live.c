@@ -207,7 +207,7 @@ static pawl_status write_change(struct connection *writer, struct scope *scope,
     panic_at(__FILE__, __LINE__, "a live change of no kind");
 }
 
-/* The store's clock is moved: what is due by it goes with it, and is as far away as before. */
+/* When the store's clock is shifted, every due time by it shifts by the same amount. */
 static const char shift_timers[] =
     "UPDATE pawl_timer SET due = due + ?1, shift = nullif(coalesce(shift, 0) + ?1, 0)"
     " WHERE wall IS NULL AND due < ?2";

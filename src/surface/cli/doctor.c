@@ -1,4 +1,4 @@
-/* doctor.c - what was found, told; --rebuild, --accept-head and --accept-clock. */
+/* doctor.c - prints what was found; --rebuild, --accept-head and --accept-clock. */
 #include "surface/cli/doctor.h"
 #include "api/rebuild.h"
 #include "api/verify_all.h"

@@ -95,7 +95,7 @@ static pawl_status try_owner(struct cli *cli, const char *file, bool *found)
     }
 }
 
-/* A store that lost entries is worth a line at every command; the rest is doctor's. */
+/* A store that has lost entries is reported at every command; other conditions only by doctor. */
 static void warn_of_loss(void *context, pawl_log_level level, const char *event, const char *text)
 {
     (void)context;

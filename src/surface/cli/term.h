@@ -47,7 +47,7 @@ const char *status_mark(str status); /* one character */
 #define MOMENT_SIZE 40
 /* "2026-05-01 14:03:07Z". */
 void moment_print(str rfc3339, char out[MOMENT_SIZE]);
-/* The same beside another time: without its date where that is the other's. */
+/* The same, next to another time: without the date if both have the same. */
 void moment_print_beside(str other, str rfc3339, char out[MOMENT_SIZE]);
 /* "in 5 min", "3 s ago". */
 void distance_print(str rfc3339, char out[MOMENT_SIZE]);

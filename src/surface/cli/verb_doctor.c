@@ -1,5 +1,5 @@
 /* verb_doctor.c - doctor: is everything about a store as it should be, and if not, what to try;
- * --rebuild: the rows that follow from the log, made anew; --accept-head: the log is right. */
+ * --rebuild: makes the rows that follow from the log again; --accept-head: accepts the log. */
 #include "api/rebuild.h"
 #include "base/time.h"
 #include "store/owner.h"
@@ -218,7 +218,7 @@ static void check_timers(struct doctor *doctor, const struct node *info)
                count == 1000 ? " or more" : "", span);
 }
 
-/* By the store itself, which may be open elsewhere. */
+/* The store's own report; another process may have it open. */
 static void check_health(struct doctor *doctor)
 {
     struct cli *cli = doctor->cli;

@@ -87,7 +87,7 @@ void render_signalled(struct cli *cli, const struct node *answer)
     fprintf(cli->term.out, "delivered to %lld\n", (long long)member_int(answer, "delivered"));
 }
 
-/* Of a pause: who holds it, and since when. */
+/* Who paused it, and since when. */
 static void render_holder(struct cli *cli, const struct node *item)
 {
     char moment[MOMENT_SIZE];

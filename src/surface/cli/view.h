@@ -29,10 +29,10 @@ void put_timeline(struct cli *cli, const struct showing *showing);
 str entry_note(struct cli *cli, const struct node *entry);
 enum style action_style(str action);
 
-/* When it was fired, and when that was recorded, without the date if it is the same. */
+/* When it was fired, and when it was recorded, without the date if both have the same. */
 void print_times(const struct node *entry, char fired[MOMENT_SIZE], char recorded[MOMENT_SIZE]);
 
-/* What stands over a path, and one entry of it; `before`: when the one before it happened, or "". */
+/* The heading of a path, and one entry of it; `before`: when the previous entry happened, or "". */
 void put_path_head(struct cli *cli);
 void put_entry(struct cli *cli, const struct node *entry, str before);
 

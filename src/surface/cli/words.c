@@ -64,7 +64,8 @@ static const struct status_look *look_of(str status)
     return &unknown;
 }
 
-/* An end that declares no kind is neither good nor bad, whatever word the wire has for it. */
+/* An end that declares no kind is shown as neither good nor bad, though the wire says
+ * `completed`. */
 str status_shown(const struct node *instance)
 {
     str status = member_str(instance, "status");
@@ -99,7 +100,7 @@ str short_id(const struct term *term, str id)
     return id;
 }
 
-/* With date and zone: who reads it may be elsewhere, and later. */
+/* With date and zone: a reader may be elsewhere, and read it later. */
 void moment_print(str rfc3339, char out[MOMENT_SIZE])
 {
     int64_t at_ms;

@@ -15,7 +15,7 @@ pawl_status request_authenticate(struct request *request, pawl *p)
     if (!header.data && !request->server->needs_token)
         return PAWL_OK;
     if (op->scope && strcmp(op->scope, "none") == 0 && p == request->server->p)
-        return PAWL_OK; /* of another store it would tell that it is there */
+        return PAWL_OK; /* for another store this would reveal that it exists */
     return op_authenticate(p, &request->scope, is_bearer(header) ? str_from(header, 7) : STR(""),
                            &request->call.who);
 }

@@ -1,5 +1,5 @@
-/* body.c - the bodies of requests: kept as they come in buffers that grow, counted over all requests,
- * and given back as soon as there is an answer, or nobody who waits for one. */
+/* body.c - the bodies of requests: read into growing buffers whose sizes are counted over all
+ * requests, and released as soon as there is an answer or the client has gone. */
 #include "surface/http/http_int.h"
 
 static uint64_t memory_max(const struct http_server *server)
@@ -7,7 +7,7 @@ static uint64_t memory_max(const struct http_server *server)
     return server->options.body_memory ? server->options.body_memory : HTTP_BODY_MEMORY;
 }
 
-/* What the buffer has, used or not. */
+/* Counts the buffer's capacity, used or not. */
 static void count(struct request *request)
 {
     size_t has = request->body.capacity;

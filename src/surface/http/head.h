@@ -18,7 +18,7 @@ struct head_refusal {
 
 /* MORE: it may become one. BAD: *refusal says why. */
 enum head_verdict head_judge(str bytes, struct head_refusal *refusal);
-/* Does a sound request ask for a stream of entries? */
+/* Is this a well-formed request for a stream of entries? */
 bool head_is_stream(str bytes);
 
 #endif

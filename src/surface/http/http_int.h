@@ -13,8 +13,8 @@
 
 #define ALLOW_SIZE     64
 #define HTTP_PAIRS_MAX 64 /* path and query parameters of one request */
-#define HTTP_DRAIN_MAX ((size_t)64 << 20) /* of a refused body, read so that the answer arrives */
-#define HTTP_EARLY_MAX ((size_t)64 << 10) /* of a body, kept before it is known who sends it */
+#define HTTP_DRAIN_MAX ((size_t)64 << 20) /* of a rejected body, read so that the answer arrives */
+#define HTTP_EARLY_MAX ((size_t)64 << 10) /* of a body, kept before its sender is authenticated */
 #define SHARED_STREAMS_MAX 256u /* streams on connections that began with another request */
 #define HTTP_CHUNKED   UINT64_MAX         /* a body of unknown length */
 
@@ -56,7 +56,7 @@ void work_close(struct work *work); /* those who are parked are worked on now, a
 #define VISIT_BODY_S   60     /* for all of a request */
 #define VISIT_ANSWER_S 300    /* for taking an answer */
 #define VISIT_IDLE_S   120    /* between requests */
-#define VISIT_DRAIN_S  10     /* for the rest of a body that was refused */
+#define VISIT_DRAIN_S  10     /* for the rest of a rejected body */
 
 struct visit {
     struct visit *next, **link;
@@ -80,7 +80,8 @@ enum MHD_Result queue_answer(struct MHD_Connection *connection, unsigned status,
                              struct MHD_Response *response);
 /* A whole rejection as bytes, after which the connection is closed. */
 void print_refusal(const char *id, int http, str body, struct buf *out);
-/* Into a socket that has nothing else to send, past the library. False: not all of it was taken. */
+/* Writes to a socket that has nothing else to send, past the library. False: not all of it was
+ * sent. */
 bool send_bytes(struct MHD_Connection *connection, const struct buf *bytes);
 void visits_age(void *context, uint32_t seconds);
 void on_visit(void *context, struct MHD_Connection *connection, void **kept,
@@ -131,8 +132,8 @@ struct http_server {
     struct visits visits;
     struct hub *hub; /* streams of entries */
     struct MHD_Daemon *daemon;
-    struct MHD_Daemon *stream_daemon; /* one thread for connections that begin with a stream; NULL:
-                                         with TLS there is none */
+    struct MHD_Daemon *stream_daemon; /* one thread for connections that begin with a stream; NULL
+                                         with TLS */
     atomic_uint shared_streams; /* those that share a thread with requests */
     struct porter *porter; /* NULL: with TLS the library accepts connections itself */
     uint16_t port;
@@ -177,10 +178,10 @@ struct request {
     struct scope scope;
     struct buf body, answer;
     bool has_begun;
-    bool is_at_head;  /* nothing behind its head has been looked at */
-    bool is_admitted; /* who sends it is known, and may ask for such things */
+    bool is_at_head;  /* only its head has been read */
+    bool is_admitted; /* its caller is authenticated, and may call this operation */
     bool is_whole;    /* its last byte has been read */
-    bool is_told;     /* it was refused before its end: what still comes is thrown away */
+    bool is_discarding; /* rejected before its end: the rest is discarded */
     bool is_last;     /* the connection is closed after the answer */
     bool is_prepared; /* the answer is tagged, and compressed if it shall be: */
     bool is_gzip;
@@ -189,7 +190,7 @@ struct request {
     uint32_t body_limit;
     uint64_t length;        /* of the body, as its head says; HTTP_CHUNKED: it does not */
     size_t received;        /* bytes of the body, kept or not */
-    size_t counted;         /* what it has of server->body_bytes */
+    size_t counted;         /* its share of server->body_bytes */
     struct stream *stream;  /* what it has become; NULL: an ordinary answer */
     bool is_shared_stream;  /* and shares a thread with requests */
     char allow[ALLOW_SIZE]; /* the methods that its address takes, "" until routed */
@@ -215,18 +216,18 @@ bool host_is_local(str host);
 
 str request_header(const struct request *request, const char *name);
 
-/* ---- body.c: what it carries ---- */
+/* ---- body.c: the request's body ---- */
 
-/* One more piece. False: drop the connection. Not kept if the request has been refused, or is by
- * this: TOO_LARGE, OVERLOADED. */
+/* Takes one more piece. False: drop the connection. The piece is not kept if the request has been
+ * rejected, or is now: TOO_LARGE, OVERLOADED. */
 bool body_take(struct request *request, const char *data, size_t size);
-void body_release(struct request *request); /* its memory; once it has been answered, or has ended */
+void body_release(struct request *request); /* frees its memory; after the answer, or its end */
 
 /* ---- auth.c: who calls ---- */
 
 /* Fill in request->call.who, by the tokens that count in `p`. UNAUTHENTICATED. */
 pawl_status request_authenticate(struct request *request, pawl *p);
-/* The same, of a store that is not there: what it would be told of one that is. */
+/* The same for a store that does not exist: answers as if it existed. */
 pawl_status request_authenticate_nowhere(struct request *request);
 
 bool sites_start(struct http_server *server); /* false: errno; sites_free() all the same */
@@ -255,7 +256,7 @@ pawl_status route_find(struct scope *scope, str method, str target, struct route
 
 /* ---- run.c: what was asked for ---- */
 
-/* By its head: where it goes and who sends it. True: it is away, as below. */
+/* By its head: finds its route and its caller. True: it is away, as below. */
 bool request_enter(struct request *request);
 /* Run it, or take what came out. True: it is away, and its connection is suspended. */
 bool request_run(struct request *request);

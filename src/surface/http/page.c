@@ -128,7 +128,7 @@ bool send_bytes(struct MHD_Connection *connection, const struct buf *bytes)
     } else if (info) {
         sent = send(info->connect_fd, bytes->data, bytes->size, MSG_NOSIGNAL | MSG_DONTWAIT);
     }
-    return sent == (ssize_t)bytes->size; /* whoever does not take a kilobyte is not told */
+    return sent == (ssize_t)bytes->size; /* a client that does not take a kilobyte gets no answer */
 }
 
 static void send_problem(struct MHD_Connection *connection, const struct request *request,

@@ -27,7 +27,7 @@ struct guest {
     struct guest *next, **link;
     int fd;
     int64_t until_ms;
-    bool is_stream;  /* it asks for one first */
+    bool is_stream;  /* its first request is for a stream */
     bool is_leaving; /* it has been refused: what it still sends is thrown away */
     struct sockaddr_storage address;
     socklen_t address_size;

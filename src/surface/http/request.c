@@ -171,8 +171,8 @@ static pawl_status too_large(struct request *request)
                       request->body_limit);
 }
 
-/* A client that asks before it sends, or says that it will send without end, is told now and cut off;
- * any other would not read the answer before it has sent its body, which is read and thrown away. */
+/* A client that sends Expect, or announces an endless body, is answered now and disconnected. Any
+ * other would not read the answer before it has sent its body, so that is read and discarded. */
 static pawl_status check_length(struct request *request, const struct framing *framing,
                                 bool *answer_now)
 {

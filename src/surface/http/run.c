@@ -68,8 +68,8 @@ static void add_last_event(struct request *request, struct route *route)
         route->pairs[route->count++] = (struct op_pair){ STR("after"), last, IN_QUERY };
 }
 
-/* A connection that begins with a stream has a thread that serves nothing else: however many of
- * them there are, and whatever they take, no request waits behind them. Others are few. */
+/* Connections that begin with a stream have a thread that serves nothing else: however many there
+ * are, no request waits for them. Streams on other connections are limited. */
 static pawl_status take_place(struct request *request)
 {
     struct http_server *server = request->server;
@@ -321,7 +321,7 @@ static pawl_status hand_over(struct request *request, bool *is_away)
 
 /* ---- By its head ---- */
 
-/* Before its body is looked at: a stranger learns nothing from that. */
+/* Before the body is read: an unauthenticated caller learns nothing from its errors. */
 static pawl_status admit(struct request *request)
 {
     pawl_status status = request_authenticate(request, request->p);
@@ -332,8 +332,8 @@ static pawl_status admit(struct request *request)
     return status;
 }
 
-/* A store that is not open is opened by a worker, for whoever shows a token where one is needed. A
- * short body may come first: a connection is best suspended behind the whole request. */
+/* A worker opens a store that is not open, if the request has a token or none is needed. A short
+ * body is read first: the connection is best suspended after the whole request. */
 static pawl_status open_later(struct request *request, bool *is_away)
 {
     bool is_short =
@@ -371,7 +371,7 @@ bool request_enter(struct request *request)
     return false;
 }
 
-/* ---- All of it is there ---- */
+/* ---- The whole request is there ---- */
 
 static pawl_status start(struct request *request, bool *is_away)
 {

@@ -117,7 +117,7 @@ static pawl_status check_headers(struct request *request)
                                  "on one line, found others");
 }
 
-/* ---- Refusing before the end ---- */
+/* ---- Rejecting before the end of a request ---- */
 
 static void print_rejection(struct request *request, struct buf *out)
 {
@@ -131,9 +131,10 @@ static void print_rejection(struct request *request, struct buf *out)
     buf_fini(&body);
 }
 
-/* The library cannot answer while a body is coming in, and closing would destroy an answer that the
- * client has not read yet. So we say it ourselves, and what still comes is thrown away. */
-static enum MHD_Result tell(struct request *request)
+/* The library cannot answer while a body is coming in, and closing the connection would destroy an
+ * answer that the client has not read yet. So we write the answer ourselves, and discard the
+ * rest. */
+static enum MHD_Result reject_now(struct request *request)
 {
     struct buf answer;
     bool is_sent;
@@ -145,20 +146,20 @@ static enum MHD_Result tell(struct request *request)
     count_answer(request);
     is_sent = !answer.failed && send_bytes(request->connection, &answer);
     buf_fini(&answer);
-    request->is_told = true;
+    request->is_discarding = true;
     visit_allow(request->connection, VISIT_DRAIN_S);
     return is_sent ? MHD_YES : MHD_NO;
 }
 
-/* Whoever asks before sending is told instead of being asked to go on. Whoever has much to send is
- * told before it is sent; a short body is read, not kept, and the connection goes on. */
+/* A client that sent Expect gets the rejection instead of 100 Continue. A long body is rejected
+ * before it is sent; a short one is read, not kept, and the connection stays open. */
 static enum MHD_Result refuse_head(struct request *request)
 {
     if (request->length > 0 && request_header(request, "Expect").data) {
         request->is_last = true;
         return respond(request);
     }
-    return request->length > HTTP_EARLY_MAX ? tell(request) : MHD_YES;
+    return request->length > HTTP_EARLY_MAX ? reject_now(request) : MHD_YES;
 }
 
 /* ---- A request comes in ---- */
@@ -166,7 +167,7 @@ static enum MHD_Result refuse_head(struct request *request)
 static enum MHD_Result enter(struct request *request)
 {
     if (request->status == PAWL_OK && request_enter(request))
-        return MHD_YES; /* it comes back here */
+        return MHD_YES; /* the library calls again */
     request->is_at_head = false;
     return request->status == PAWL_OK ? MHD_YES : refuse_head(request);
 }
@@ -195,20 +196,20 @@ static enum MHD_Result begin(struct request *request, const char *method)
     return answer_now ? respond(request) : enter(request);
 }
 
-/* Of a body that turns out to be too large the end is waited for, and the connection goes on. */
+/* A body that turns out to be too large is read to its end, and the connection stays open. */
 static enum MHD_Result take(struct request *request, const char *data, size_t size)
 {
     bool was_refused = request->status != PAWL_OK;
 
     if (!body_take(request, data, size))
         return MHD_NO;
-    return request->status == PAWL_OVERLOADED && !was_refused ? tell(request) : MHD_YES;
+    return request->status == PAWL_OVERLOADED && !was_refused ? reject_now(request) : MHD_YES;
 }
 
-/* Its last byte has been read. If the library is given no answer now it calls again at once, and has
- * noted that there is nothing to read: only then may the connection be suspended. Else it would read
- * when it is resumed, find the end of a client that has sent all it had to say (a half-closed one),
- * and close without an answer. */
+/* The body's last byte has been read. If we give no answer now, the library calls again at once and
+ * has noted that there is nothing to read: only then may the connection be suspended. Otherwise it
+ * would read on resuming, find that the client has closed its side (a half-closed one), and close
+ * without an answer. */
 static bool is_settled(struct request *request)
 {
     bool was_whole = request->is_whole;
@@ -241,8 +242,8 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         *size = 0;
         return take(request, data, count);
     }
-    if (request->is_told)
-        return MHD_NO; /* that is all */
+    if (request->is_discarding)
+        return MHD_NO; /* the answer was sent already */
     return is_settled(request) ? respond(request) : MHD_YES;
 }
 
@@ -256,7 +257,7 @@ static void on_log(void *context, const char *format, va_list arguments)
 
 /* ---- Start and stop ---- */
 
-/* threads 0: one, and no pool. */
+/* threads 0: one thread, and no pool. */
 static struct MHD_Daemon *start_daemon(struct http_server *server, int listener,
                                        const struct http_options *options, uint32_t threads)
 {
@@ -332,7 +333,7 @@ static struct http_server *refuse_open(pawl_error *error)
     return NULL;
 }
 
-/* With TLS the library accepts connections itself, and nobody sees what they begin with. */
+/* With TLS the library accepts connections itself, so we cannot see their first request. */
 static bool start_daemons(struct http_server *server, int listener,
                           const struct http_options *options)
 {

@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 
 #define STREAM_BLOCK  512        /* the daemon's buffer where it cannot send chunks */
-#define STREAM_KERNEL (16 << 10) /* what the kernel may keep for a client that does not read */
+#define STREAM_KERNEL (16 << 10) /* bytes that the kernel buffers for a client that does not read */
 
 #define BEAT_SIZE (sizeof ":\nid: \n\n" - 1 + ID_SIZE)
 

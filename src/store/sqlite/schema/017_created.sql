@@ -1,6 +1,7 @@
--- 017_created.sql - times that nothing covered. When the store was made was written into pawl_meta: it goes, and the log's first
--- record tells it. When a definition was made is the time of the record that it began with: its define record's, or, inline, its first
--- instance's create record's. Rows that an import had brought had the time of another store.
+-- 017_created.sql - makes times follow from the log. The store's created_at in pawl_meta is deleted:
+-- the log's first record has that time. A definition's created_at becomes the time of its define
+-- record, or, for an inline one, of its first instance's create record. (Imported rows had a time
+-- of another store.)
 DELETE FROM pawl_meta WHERE key = 'created_at';
 
 WITH RECURSIVE

@@ -1,7 +1,7 @@
 -- 018_clock.sql - two clocks: durations run by the store's, absolute times by the wall clock.
--- `wall` is 1 where a timer or an alarm is due by the wall clock, else NULL. `shift` is by how much
--- a timer's due time was moved with the store's clock since it was armed; NULL: not at all. What
--- was said last about the clock itself is in pawl_kept, too (what = -11).
+-- `wall` is 1 where a timer or an alarm is due by the wall clock, else NULL. `shift` is how far a
+-- timer's due time has moved with the store's clock since it was armed; NULL: not at all. The last
+-- recorded values of the clock itself are in pawl_kept, too (what = -11).
 
 ALTER TABLE pawl_timer ADD COLUMN wall INTEGER;
 ALTER TABLE pawl_timer ADD COLUMN shift INTEGER;
