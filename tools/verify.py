@@ -156,7 +156,7 @@ def define_body(name, version, kind, source_sha, compiled_sha, rights=None):
 def check_names(rights):
     """Rights are names of definitions in byte order, each once, with commas; none: nothing."""
     if not isinstance(rights, str):
-        raise Bad("rights that are no text")
+        raise Bad("rights that are not a text")
     names = rights.split(",") if rights else []
     if names != sorted(set(names)) or not all(re.fullmatch(r"[A-Za-z0-9._/-]{1,128}", n) for n in names):
         raise Bad("rights that do not name definitions in order")
@@ -474,7 +474,7 @@ class Store:
                 self.foreign.append((kind.decode(), name.decode(), table.decode()))
                 continue
             if kind == b"trigger":
-                raise Bad(f"the schema: trigger {name.decode()} stands on {table.decode()}")
+                raise Bad(f"the schema: trigger {name.decode()} is on {table.decode()}")
             digest.update(b"".join(part + b"\0" for part in (kind, name, table, sql)))
         if digest.hexdigest() != SCHEMAS[self.schema][int(self.is_hosted)]:
             raise Bad(f"the schema: its tables, indexes and views are not those of migration {self.schema}")
@@ -486,7 +486,7 @@ class Store:
             known |= {b"created_at"}
         for key in meta:
             if key not in known:
-                raise Bad(f"pawl_meta has a row that is none of its: {key!r}")
+                raise Bad(f"pawl_meta has an unknown row: {key!r}")
         if meta.get(b"format") != 1:
             raise Bad(f"the format is {meta.get(b'format')!r}, not 1")
         self.store_id = bytes_in(meta.get(b"store_id"), "the store_id", 16)
@@ -714,9 +714,9 @@ class Store:
         except (ValueError, AttributeError, TypeError, RecursionError) as error:
             raise Bad(f"a clock record can't be read: {error}") from error
         if set(clock) not in ({"test_now"}, {"wall", "offset"}, {"wall", "offset", "shift"}) or record["inst"] != 0:
-            raise Bad("a clock record does not say how the clock stands, or is an instance's")
+            raise Bad("a clock record has an invalid body, or is in an instance's chain")
         if clock.get("test_now") == 0 or clock.get("shift") == 0:
-            raise Bad("a clock record says nothing")
+            raise Bad("a clock record with a test_now or a shift of 0")
         if "shift" in clock and (clock["offset"] != 0 or clock["wall"] != record["at"]):
             raise Bad("the clock is moved, but not to the wall clock")
         return clock
@@ -926,7 +926,7 @@ class Store:
             raise Bad(f"rights that can't be read: {error}") from error
         if body != json.dumps({"rights": rights}, separators=(",", ":")).encode() or any(
                 record[name] for name in ("actor", "payload", "reason")):
-            raise Bad("rights that say more than rights")
+            raise Bad("a rights record holds more than rights")
 
     def check_define(self, record, body):
         if record["inst"] != 0:
@@ -952,7 +952,7 @@ class Store:
     def begin_definition(self, found, record):
         found.is_defined = True
         if self.schema >= CREATED and found.created_at != record["at"]:
-            raise Bad(f"the row of definition {found.id} says another time than the record it began with")
+            raise Bad(f"the time of definition {found.id}'s row is not that of the record that defines it")
 
     def advance(self, chain, record, body):
         chain.pos, chain.seq, chain.hash = record["pos"], record["seq"], record["hash"]

@@ -826,7 +826,7 @@ export class Pawl extends Calls {
         return this._call("GET", "/openapi.json", {}, {}, undefined, {});
     }
 
-    /** Does it work, and if not, why?
+    /** Report whether the store works, and what is wrong.
      * @returns {Promise<{status: ("ok"|"degraded"), conditions?: Array<HealthCondition>}>} */
     healthGet() {
         return this._call("GET", "/healthz", {}, {}, undefined, {});

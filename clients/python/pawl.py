@@ -1198,6 +1198,6 @@ class Pawl(_Calls):
         return answer
 
     def health_get(self) -> HealthGetAnswer:
-        """Does it work, and if not, why?"""
+        """Report whether the store works, and what is wrong."""
         answer: HealthGetAnswer = self._call("GET", "/healthz", {}, {}, None)
         return answer

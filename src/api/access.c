@@ -264,7 +264,7 @@ static pawl_status forbid(struct scope *scope, const struct op *op, const struct
 {
     return scope_fail(
         scope, PAWL_FORBIDDEN, "%s needs the scope %s, which this token does not have%s", op->name,
-        op->scope ? op->scope : "of nobody",
+        op->scope ? op->scope : "of no token",
         who->scopes.data && memchr(who->scopes.data, ':', who->scopes.size) ? " for it" : "");
 }
 
@@ -351,8 +351,8 @@ static pawl_status check_worker(struct scope *scope, const struct op *op,
         (str_starts(worker, actor) && worker.data[actor.size] == '/'))
         return PAWL_OK;
     return scope_fail(scope, PAWL_FORBIDDEN,
-                      "this token acts as '%.*s': its worker is called '%.*s' or begins with "
-                      "'%.*s/', not '%.*s'",
+                      "this token acts as '%.*s': expected a worker named '%.*s' or '%.*s/...', "
+                      "found '%.*s'",
                       STR_ARG(words_shown(actor)), STR_ARG(words_shown(actor)),
                       STR_ARG(words_shown(actor)), STR_ARG(words_shown(worker)));
 }
@@ -364,8 +364,8 @@ static pawl_status check_names(struct scope *scope, const struct op *op,
 
     if (actor_is_reserved(actor)) /* the token was made before those names were reserved */
         status = scope_fail(scope, PAWL_FORBIDDEN,
-                            "this token acts as '%.*s', a name of the engine's own: revoke it and "
-                            "make another",
+                            "this token acts as '%.*s', a name that is reserved for the engine: "
+                            "revoke it and create another",
                             STR_ARG(words_shown(actor)));
     if (status == PAWL_OK)
         status = check_actor(scope, op, request, actor);

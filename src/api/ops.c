@@ -4,7 +4,7 @@
 
 /* clang-format off */
 #define THE_INSTANCE { "instance_id", IN_PATH, OP_STRING, true, "the instance" }
-#define THE_ACTOR { "actor_ref", IN_BODY, OP_STRING, false, "who does it; not pawl/..., which the engine is" }
+#define THE_ACTOR { "actor_ref", IN_BODY, OP_STRING, false, "who does it; names that begin with pawl/ are reserved for the engine" }
 #define END { NULL, IN_BODY, OP_STRING, false, NULL }
 
 static const struct op_param definition_put_params[] = {
@@ -228,7 +228,7 @@ static const struct op_param step_list_params[] = {
 
 static const struct op_param claim_params[] = {
     { "tools", IN_BODY, OP_JSON, true, "a list of tools that the worker serves" },
-    { "worker", IN_BODY, OP_STRING, true, "who works; a token with an actor has its workers called after it, as ACTOR or ACTOR/ANYTHING" },
+    { "worker", IN_BODY, OP_STRING, true, "who works; a token with an actor allows only ACTOR and ACTOR/ANYTHING" },
     { "max", IN_BODY, OP_INTEGER, false, "how many at most: 1..1000, default 1" },
     { "wait", IN_BODY, OP_STRING, false, "how long to wait for one, default 0s" },
     { "lease", IN_BODY, OP_STRING, false, "how long it may take, default 120s" },
@@ -419,7 +419,7 @@ const struct op ops[] = {
       "What has been counted, for Prometheus", no_params, op_metrics, "read" },
     { "openapi.get", "GET", "/openapi.json", OP_FIXED, 200, "All of this, as an OpenAPI document",
       no_params, op_openapi, "any" },
-    { "health.get", "GET", "/healthz", OP_QUICK, 200, "Does it work, and if not, why?", no_params, op_health, "none" },
+    { "health.get", "GET", "/healthz", OP_QUICK, 200, "Report whether the store works, and what is wrong", no_params, op_health, "none" },
     { 0 },
 };
 /* clang-format on */

@@ -272,7 +272,7 @@ static pawl_status print_erased(struct exporting *work, uint64_t number)
                         &work->call->scope->error);
     if (status == PAWL_OK && !report.valid)
         return scope_fail(work->call->scope, PAWL_STORAGE_FAILURE,
-                          "instance %.26s can't be exported: %.200s; look with pawl verify",
+                          "instance %.26s can't be exported: %.200s; run pawl verify",
                           work->id, report.what);
     buf_fmt(work->out, "{\"erased\":[%.*s]}\n", STR_ARG(buf_view(&work->erased)));
     return status;

@@ -61,7 +61,7 @@ static pawl_status take_fault(void *context, enum object_verdict verdict, str ty
     if (verdict != OBJECT_FOREIGN && out->size == 0)
         buf_fmt(out, "%.*s %.*s %s", STR_ARG(type), STR_ARG(name),
                 verdict == OBJECT_MISSING   ? "is missing"
-                : verdict == OBJECT_TRIGGER ? "stands on a table of pawl's"
+                : verdict == OBJECT_TRIGGER ? "is on a table or view of pawl's"
                                             : "is not the one that the migrations make");
     return PAWL_OK;
 }

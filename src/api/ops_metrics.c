@@ -19,7 +19,7 @@ static void print_counters(const struct engine_figures *figures, struct buf *out
                 "Records that the rows of instances lag behind the log.");
     figure(out, "pawl_flush_lag_records", NULL, NULL, figures->position - figures->flushed);
     figure_head(out, "pawl_health_conditions", "gauge",
-                "Conditions that /healthz tells of; 0 is healthy.");
+                "Conditions that /healthz reports; 0 is healthy.");
     figure(out, "pawl_health_conditions", NULL, NULL, figures->conditions);
     figure_head(out, "pawl_wal_bytes", "gauge", "Size of the write-ahead log in use.");
     figure(out, "pawl_wal_bytes", NULL, NULL, figures->wal_bytes);

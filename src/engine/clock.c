@@ -191,13 +191,13 @@ static void report_health(struct engine *engine, int64_t offset_ms)
     if (offset_ms > 0)
         health_set(engine, HEALTH_CLOCK_JUMPED,
                    "the store's clock is %" PRId64 " s ahead of this machine's, which was ahead "
-                   "once or has been set back; durations go on; stop the server and run `pawl "
-                   "doctor --accept-clock`",
+                   "once or has been set back; durations are not affected; stop the server and run "
+                   "`pawl doctor --accept-clock`",
                    offset_ms / 1000);
     else if (offset_ms < 0)
         health_set(engine, HEALTH_CLOCK_JUMPED,
                    "this machine's clock has jumped and is %" PRId64 " s ahead of the store's; "
-                   "durations go on; the next start sets the store's clock by it",
+                   "durations are not affected; the next start sets the store's clock to it",
                    -offset_ms / 1000);
     else
         health_clear(engine, HEALTH_CLOCK_JUMPED);
@@ -465,6 +465,7 @@ pawl_status engine_accept_clock(struct engine *engine, struct scope *scope, int6
     *ahead_ms = engine_clock_offset_ms(engine);
     if (engine->options.test_clock || !engine->options.own)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "the clock is accepted by a process that owns the store, with a real clock");
+                          "only a process that owns the store, without a test clock, can accept "
+                          "the clock");
     return *ahead_ms ? shift(engine, scope) : PAWL_OK;
 }

@@ -253,8 +253,9 @@ void commit_note_failure(struct engine *engine, pawl_status status)
 {
     if (store_trouble(engine->store) == TROUBLE_GONE) {
         health_set(engine, HEALTH_STORAGE_GONE,
-                   "the store's files were deleted or replaced under this process: nothing is "
-                   "acknowledged any more; its log says which; stop it, look, and start it again");
+                   "the store's files were deleted or replaced under this process, which "
+                   "acknowledges nothing any more; its log names the file; stop the process, check "
+                   "the files, and start it again");
     } else if (store_trouble(engine->store) == TROUBLE_FULL) {
         health_clear(engine, HEALTH_COMMIT_FAILED);
         health_set(engine, HEALTH_DISK_FULL,
@@ -262,8 +263,8 @@ void commit_note_failure(struct engine *engine, pawl_status status)
     } else {
         health_clear(engine, HEALTH_DISK_FULL);
         health_set(engine, HEALTH_COMMIT_FAILED,
-                   "the last commit failed with %s, and none has succeeded since; the log of the "
-                   "server says why",
+                   "the last commit failed with %s, and none has succeeded since; the server's log "
+                   "has the cause",
                    pawl_status_name(status));
     }
 }
@@ -276,8 +277,8 @@ void commit_note_success(struct engine *engine)
         health_clear(engine, HEALTH_LINKED);
     else
         health_set(engine, HEALTH_LINKED,
-                   "the store's file has a second name (a hard link): whoever opens it by that one "
-                   "writes to another log; delete that name, and copy the file instead");
+                   "the store's file has a second name (a hard link): a process that opens it by "
+                   "that name writes to another log; delete the name, and copy the file instead");
 }
 
 /* While there are no requests, try a commit now and then, so that health can recover. */

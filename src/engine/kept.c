@@ -199,8 +199,8 @@ static pawl_status drain_keep(struct engine *engine, struct request *request, in
         status = store_kept(engine->store, request->scope, args->what, id, &row);
         if (!status && args->unless_firing && row.firing_ms)
             status = scope_fail(request->scope, PAWL_CONFLICT,
-                                "the alarm is firing: it has reached some already, and will reach "
-                                "the rest");
+                                "the alarm is firing: it has reached some instances already, and "
+                                "will reach the rest");
         if (status)
             return status;
     } else {

@@ -213,8 +213,8 @@ void engine_ask_witness(struct engine *engine, struct scope *scope)
         return;
     witness_words(&witness, words, sizeof words);
     health_set(engine, HEALTH_WENT_BACK,
-               "%s. If an older copy was put back on purpose: pawl doctor --accept-head; else keep "
-               "what is there, and look for the newer one",
+               "%s. If an older copy was restored on purpose, run `pawl doctor --accept-head`; "
+               "otherwise keep these files, and search for the newer ones",
                words);
 }
 

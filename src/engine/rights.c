@@ -19,7 +19,7 @@ static pawl_status read_rights(struct scope *scope, const struct record *record,
     rights = status || body->kind != NODE_OBJECT ? NULL : node_find(body, "rights");
     if (!rights || rights->kind != NODE_STRING || !rights_are_valid(rights->text))
         return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                          "the record at position %llu does not say its rights: run pawl verify",
+                          "the record at position %llu has no valid rights: run pawl verify",
                           (unsigned long long)record->pos);
     *out = rights->text;
     return PAWL_OK;
@@ -133,8 +133,8 @@ pawl_status rights_check(struct scope *scope, str rights, str reference)
     if (rights_allow(rights, definition))
         return PAWL_OK;
     return scope_fail(scope, PAWL_FORBIDDEN,
-                      "forbidden: this instance may not create one of '%.*s'; who started it and "
-                      "who put its definition may both create: %.*s",
+                      "forbidden: this instance may not create one of '%.*s'; its starter and the "
+                      "author of its definition may both create: %.*s",
                       STR_ARG(words_shown(definition)),
                       STR_ARG(rights.size ? words_shown(rights) : STR("nothing")));
 }

@@ -27,7 +27,7 @@ static pawl_status read_body(struct verify *v, const struct record *record, stru
     if (node_read_json(&v->scope, record->body, &body) == PAWL_NO_MEMORY)
         return PAWL_NO_MEMORY;
     if (!body || body->kind != NODE_OBJECT)
-        return verify_bad(v, "a clock record that does not say how the clock stands");
+        return verify_bad(v, "a clock record with an invalid body");
     for (const struct node *member = body->first; member; member = member->next)
         count++;
     out->is_test = node_find(body, "test_now") != NULL;
@@ -39,8 +39,7 @@ static pawl_status read_body(struct verify *v, const struct record *record, stru
              (!node_find(body, "shift") ||
               (take(body, "shift", &out->shift_ms, &taken) && out->shift_ms != 0));
     return ok && taken == count ? PAWL_OK
-                                : verify_bad(v, "a clock record that does not say how the clock "
-                                                "stands");
+                                : verify_bad(v, "a clock record with an invalid body");
 }
 
 pawl_status verify_clock_time(struct verify *v, const struct record *record)

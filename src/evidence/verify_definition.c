@@ -182,7 +182,7 @@ static pawl_status begin_rules(struct verify *v, struct rules *rules, const stru
     rules->is_defined = true;
     if (rules->created_at_ms == record->at_ms)
         return PAWL_OK;
-    return verify_bad(v, "the row of definition %u says another time than the record it began with",
+    return verify_bad(v, "the time of definition %u's row is not that of the record that defines it",
                       rules->id);
 }
 

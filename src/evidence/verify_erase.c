@@ -96,7 +96,7 @@ pawl_status verify_erase(struct verify *v, const struct record *record)
         return verify_bad(v, "an erase record that names no values");
     for (item = list->first; status == PAWL_OK && item; item = item->next) {
         if (item->kind != NODE_STRING || !verify_read_hex(item->text, commitment, SHA_SIZE))
-            return verify_bad(v, "an erase record names what is no commitment");
+            return verify_bad(v, "an erase record names something that is not a commitment");
         status = find_or_add(v, commitment, &erasure);
         if (status == PAWL_OK)
             erasure->erased_pos = record->pos;
@@ -120,7 +120,7 @@ pawl_status verify_all_erasures(struct verify *v)
         verify_at(v, erasure->used_pos, v->where_instance, v->where_seq);
         return verify_bad(v, erasure->erased_pos
                                  ? "a value that this record names has no bytes, but the erase "
-                                   "record that names it stands before"
+                                   "record that names it comes before this one"
                                  : "a value that this record names has no bytes, and no erase "
                                    "record names it");
     }

@@ -178,7 +178,7 @@ static pawl_status note_snapshot(struct verify *v, struct chain *chain, str hex)
     chain->snapshot_seq = chain->seq;
     return verify_read_hex(hex, chain->snapshot_sha, SHA_SIZE)
                ? PAWL_OK
-               : verify_bad(v, "the entry tells of a snapshot, but not its hash");
+               : verify_bad(v, "the entry names a snapshot without its hash");
 }
 
 /* Of one that could not be created there is no id, and nothing is left behind. */

@@ -242,7 +242,7 @@ static pawl_status check_rights(struct verify *v, const struct record *record)
         return scope_no_memory(&v->scope);
     if (!str_eq(buf_view(&v->body), record->body) || record->actor || record->payload ||
         record->reason)
-        return verify_bad(v, "rights that say more than rights");
+        return verify_bad(v, "a rights record holds more than rights");
     return PAWL_OK;
 }
 

@@ -7,8 +7,8 @@ static pawl_status judge(void *context, enum object_verdict verdict, str type, s
     static const char *const words[] = {
         [OBJECT_MISSING] = "is missing",
         [OBJECT_CHANGED] = "is not the one that the migrations make",
-        [OBJECT_UNKNOWN] = "is none that the migrations make",
-        [OBJECT_TRIGGER] = "stands on what is pawl's: it could change what is recorded",
+        [OBJECT_UNKNOWN] = "is not made by any migration",
+        [OBJECT_TRIGGER] = "is on a table or view of pawl's: it could change what is recorded",
     };
     struct verify *v = context;
 

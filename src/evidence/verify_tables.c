@@ -192,7 +192,7 @@ static const char *const stray_queries[] = {
     " WHERE coalesce(interned, 0) = 0 AND bytes IS NOT NULL AND id IN " IS_REFERENCE
     " AND NOT EXISTS (SELECT 1 FROM pawl_value AS w"
     " WHERE w.interned = 1 AND w.bytes = v.bytes AND w.id < v.id) LIMIT 1",
-    "SELECT key, 'pawl_meta has a row that is none of its' FROM pawl_meta"
+    "SELECT key, 'pawl_meta has an unknown row' FROM pawl_meta"
     " WHERE key NOT IN ('format', 'store_id', 'flushed', 'test_now', 'schema')"
     " OR typeof(key) <> 'text' LIMIT 1",
     "SELECT value, 'head rows are said to be right up to a position that is not there'"

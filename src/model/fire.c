@@ -77,7 +77,7 @@ static pawl_status check_reason(const struct transition *transition, const struc
     if (!transition->requires_reason || has_reason(event) || PLANTED(REASON_UNASKED))
         return PAWL_OK;
     return scope_fail(scope, PAWL_REASON_REQUIRED,
-                      "'%.*s' from '%.*s' wants a reason; say why with 'reason'",
+                      "'%.*s' from '%.*s' wants a reason; pass it in 'reason'",
                       STR_ARG(words_shown(transition->action)), STR_ARG(state));
 }
 

@@ -13,7 +13,7 @@
 /* Names of the engine's own actors begin with this: pawl/timer, pawl/parent, ... */
 #define ACTOR_RESERVED "pawl/"
 #define ACTOR_RESERVED_WORDS                                                                       \
-    "begins with '" ACTOR_RESERVED "', which is for what pawl does by itself: name somebody else"
+    "begins with '" ACTOR_RESERVED "', which is reserved for the engine: use another name"
 bool actor_is_reserved(str actor);
 
 /* Takes the next scope off a list; its definition is absent if it names none. false: no more. */

@@ -22,10 +22,10 @@ void witness_words(const struct head_witness *witness, char *out, size_t size)
     time_print(witness->at_ms, at);
     switch (witness->verdict) {
     case WITNESS_NONE:
-        snprintf(out, size, "nothing is remembered of the log");
+        snprintf(out, size, "there is no FILE-head");
         break;
     case WITNESS_AGREES:
-        snprintf(out, size, "position %llu of %s is as it was", pos, at);
+        snprintf(out, size, "the log agrees with FILE-head at position %llu of %s", pos, at);
         break;
     case WITNESS_LOG_SHORT:
         snprintf(out, size,
@@ -41,7 +41,7 @@ void witness_words(const struct head_witness *witness, char *out, size_t size)
         break;
     case WITNESS_FOREIGN:
         snprintf(out, size,
-                 "FILE-head is that of another store: this one's log was not compared with it");
+                 "FILE-head belongs to another store: the log was not compared with it");
         break;
     case WITNESS_UNREADABLE:
         snprintf(out, size, "FILE-head cannot be read: the log was not compared with it");
@@ -65,6 +65,6 @@ pawl_status store_witness(struct store *store, struct scope *scope, struct head_
 pawl_status store_accept(struct store *store, struct scope *scope, str who)
 {
     if (!store->ops->accept)
-        return scope_fail(scope, PAWL_INVALID_REQUEST, "nothing is remembered of such a store");
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "such a store has no FILE-head");
     return store->ops->accept(store, scope, who);
 }

@@ -406,7 +406,7 @@ static void answer(struct program *program, bool is_known, int status)
     } else if (program->said.failed) {
         fail_memory(program->call);
     } else if (!is_known) {
-        call_fail(program->call, "exec '%.*s': how it ended is not known, its keeper was killed",
+        call_fail(program->call, "exec '%.*s': its exit status is unknown, its keeper was killed",
                   STR_ARG(name));
     } else if (status != 0) {
         fail_ended(program, status);

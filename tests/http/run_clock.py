@@ -163,7 +163,7 @@ def test_a_store_written_under_a_clock_years_ahead_continues_and_its_clock_is_ac
     assert "in-use" in world.pawl("doctor", "--accept-clock", expect=3).err
     world.stop()
     assert "doctor --accept-clock" in world.pawl("doctor").out
-    assert "ahead of this machine's; it is set to it now" in world.pawl("doctor", "--accept-clock").out
+    assert "ahead of this machine's; it is now set to it" in world.pawl("doctor", "--accept-clock").out
     assert "nothing to accept" in world.pawl("doctor", "--accept-clock").out
     world.pawl("verify")
     world.start()

@@ -220,7 +220,7 @@ def test_a_head_that_is_missing_or_of_another_store_or_damaged_judges_nothing(sh
     os.unlink(shell.folder / "s.db-head")
     expect_fine(shell)
     shell.pawl("--store", "sqlite:other.db", "define", "loop.yaml")
-    for text, words in (((shell.folder / "other.db-head").read_bytes(), "of another store"), (head[:50] + b"x" + head[51:], "cannot be read"),
+    for text, words in (((shell.folder / "other.db-head").read_bytes(), "belongs to another store"), (head[:50] + b"x" + head[51:], "cannot be read"),
                         (b"", "cannot be read")):
         (shell.folder / "s.db-head").write_bytes(text)
         verify, tool, doctor, health, err = verdicts(shell)

@@ -79,7 +79,7 @@ static const char *judge_told(const struct trace *trace, const struct shown *now
             (entry->has_actor && strcmp(entry->actor, "ann") != 0))
             return "9: actor_ref is not told exactly where it was supplied";
         if (entry->has_reason)
-            return "9: a reason is told where none was given";
+            return "9: a reason is reported where none was given";
     }
     return strcmp(now->state, place_name(trace->place)) == 0 ? NULL : "2: it stands elsewhere";
 }

@@ -229,8 +229,8 @@ WORLD_TEST(clock, a_jump_found_at_opening_is_reported_and_stops_nothing)
     world_open(world);
     EXPECT_TEXT(words,
                 "health.degraded: clock-jumped: the store's clock is 7200 s ahead of this "
-                "machine's, which was ahead once or has been set back; durations go on; stop the "
-                "server and run `pawl doctor --accept-clock`");
+                "machine's, which was ahead once or has been set back; durations are not affected; "
+                "stop the server and run `pawl doctor --accept-clock`");
     world_advance(world, 999);
     EXPECT_TEXT(world_actions(world, id), "start");
     world_advance(world, 1);

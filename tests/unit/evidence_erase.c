@@ -128,7 +128,7 @@ TEST(verify, an_erase_record_that_leaves_one_out_or_stands_before_a_use_is_not_e
     world_commit(&w);
     check_erased(&w, &asked[0], &report);
     EXPECT(!report.valid);
-    EXPECT_HAS(report.what, "stands before");
+    EXPECT_HAS(report.what, "comes before this one");
     world_close(&w);
 }
 

@@ -50,7 +50,7 @@ int main(void)
     used = resident_pages();
     memory_give_back();
     after = resident_pages();
-    printf("1..1\n# %ld pages at first, %ld when freed, %ld when given back\n", before, used, after);
+    printf("1..1\n# %ld pages at first, %ld when freed, %ld when returned\n", before, used, after);
     if (used > before + 2000 && after < before + (used - before) / 4) {
         puts("ok 1 - trim: memory that was freed goes back to the system\n# 1 passed, 0 failed");
     } else {

@@ -60,7 +60,7 @@ pawl_status schema_refuse_triggers(sqlite3 *db, struct scope *scope, const char 
     if (code == SQLITE_ROW)
         status = scope_fail(scope, PAWL_STORAGE_FAILURE,
                             "%s: expected no trigger on pawl's tables, found trigger %s on %s, which "
-                            "could change what is recorded; drop it, then look with pawl verify",
+                            "could change what is recorded; drop it, then run pawl verify",
                             path, (const char *)sqlite3_column_text(statement, 0),
                             (const char *)sqlite3_column_text(statement, 1));
     else if (code != SQLITE_DONE)

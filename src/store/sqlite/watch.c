@@ -68,7 +68,7 @@ static void mark_gone(struct sqlite_store *store, const char *what, const char *
 {
     snprintf(store->gone_words, sizeof store->gone_words,
              "the store's %s file was %s while it was open: nothing is acknowledged any more; stop "
-             "this process, look at what lies there, and start it again",
+             "this process, check the files, and start it again",
              what, how);
     keep_hands_off(&store->writer);
     keep_hands_off(&store->reader);
@@ -104,8 +104,8 @@ void watch_rescue(struct sqlite_store *store)
         pages != moved)
         return;
     snprintf(store->gone_words, sizeof store->gone_words,
-             "the store's -wal file was deleted while it was open: what had been acknowledged was "
-             "moved into the database, and nothing more is; start this process again");
+             "the store's -wal file was deleted while it was open: acknowledged entries were moved "
+             "into the database, and nothing more is acknowledged; restart this process");
 }
 
 /* ---- Files of ours beside the database's ---- */

@@ -253,7 +253,7 @@ pawl_status sqlite_accept(struct store *base, struct scope *scope, str who)
     read_line(path, before, &accepted);
     before[strcspn(before, " \n")] = '\0';
     if (!str_is_utf8(str_of(before), false))
-        snprintf(before, sizeof before, "(not to be read)");
+        snprintf(before, sizeof before, "(unreadable)");
     line_of(&tip, &now);
     status = put_accepted(store, scope, &now, before, who);
     if (status == PAWL_OK)

@@ -76,7 +76,7 @@ static int take_option(struct reader *reader, const char *word)
     if (option->value && !cli->given[cli->given_count].value)
         return usage_fail(cli, "--%s needs a value: %s", option->name, option->value);
     if (option->value && strcmp(option->name, "actor") == 0 && !*cli->given[cli->given_count].value)
-        return usage_fail(cli, "--actor is empty (an unset variable?): name somebody, or leave it "
+        return usage_fail(cli, "--actor is empty (an unset variable?): name an actor, or leave it "
                                "out");
     if (!option->value && equals)
         return usage_fail(cli, "--%s takes no value", option->name);

@@ -127,7 +127,7 @@ static bool has_file(struct cli *cli, const char *option, int *code)
     const char *file = store_file(cli->store);
 
     if (!file || !*file) {
-        *code = usage_fail(cli, "%s works on a store's file here: --store sqlite:FILE", option);
+        *code = usage_fail(cli, "%s needs a local store file: --store sqlite:FILE", option);
         return false;
     }
     if (access(file, F_OK) == 0)
@@ -151,7 +151,7 @@ int doctor_accept_clock(struct cli *cli)
     if (cli->json)
         fprintf(cli->term.out, "{\"clock_ahead_ms\":%lld}\n", (long long)ahead_ms);
     else if (ahead_ms)
-        fprintf(cli->term.out, "the store's clock was %s %s this machine's; it is set to it now\n",
+        fprintf(cli->term.out, "the store's clock was %s %s this machine's; it is now set to it\n",
                 span, ahead_ms > 0 ? "ahead of" : "behind");
     else
         fprintf(cli->term.out, "nothing to accept: the store's clock is this machine's\n");
@@ -187,7 +187,7 @@ static str who_types(void)
 {
     const struct passwd *entry = getpwuid(getuid());
 
-    return entry ? str_of(entry->pw_name) : STR("somebody");
+    return entry ? str_of(entry->pw_name) : STR("unknown");
 }
 
 static void put_accepted(struct cli *cli, const struct node *answer)

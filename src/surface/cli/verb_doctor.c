@@ -188,8 +188,8 @@ static void check_clock(struct doctor *doctor, const struct node *info)
         span_print(ahead_ms > 0 ? ahead_ms : -ahead_ms, span);
         doctor_say(doctor, DOCTOR_WARN, "clock",
                    ahead_ms > 0 ? command(doctor, "doctor --accept-clock") : "restart the server",
-                   "the store's clock is %s %s this machine's, which has jumped: recorded_at is "
-                   "apart from fired_at; durations go on",
+                   "the store's clock is %s %s this machine's, which has jumped: recorded_at "
+                   "differs from fired_at; durations are not affected",
                    span, ahead_ms > 0 ? "ahead of" : "behind");
         return;
     }
@@ -231,7 +231,7 @@ static void check_health(struct doctor *doctor)
     }
     conditions = node_find(answer, "conditions");
     if (!conditions)
-        doctor_say(doctor, DOCTOR_GOOD, "health", NULL, "nothing stands in the way");
+        doctor_say(doctor, DOCTOR_GOOD, "health", NULL, "no condition is reported");
     for (const struct node *one = conditions ? conditions->first : NULL; one; one = one->next) {
         bool went_back = str_is(member_str(one, "condition"), "went-back");
 

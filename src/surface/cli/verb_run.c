@@ -279,7 +279,7 @@ static pawl_status clear_pause(struct cli *cli, const struct node *instance)
     status = target_ask(cli, &cli->scope, "instance.resume", &input, &answer, NULL);
     if (status == PAWL_OK && str_is(member_str(answer, "status"), "paused"))
         return scope_fail(&cli->scope, PAWL_PAUSED,
-                          "it stands at a limit, and is held again: `pawl why` tells which");
+                          "it is at a limit and is paused again: `pawl why` names the limit");
     return status;
 }
 

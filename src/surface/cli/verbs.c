@@ -227,8 +227,8 @@ static const struct cli_option sql_options[] = {
 static const struct cli_option doctor_options[] = {
     { "full", NULL, OPTION_FLAG, NULL, "read the whole file, however large it is" },
     { "rebuild", NULL, OPTION_FLAG, NULL, "make the rows that follow from the history anew; nobody may own the store" },
-    { "accept-head", NULL, OPTION_FLAG, NULL, "the history as it is now is right, whatever FILE-head remembers; nobody may own the store" },
-    { "accept-clock", NULL, OPTION_FLAG, NULL, "set a store's clock that is ahead to this machine's; nobody may own the store" },
+    { "accept-head", NULL, OPTION_FLAG, NULL, "accept the history as it is now, though FILE-head remembers another; the store must have no owner" },
+    { "accept-clock", NULL, OPTION_FLAG, NULL, "set a store's clock that is ahead to this machine's; the store must have no owner" },
     { 0 },
 };
 
@@ -357,7 +357,7 @@ const struct verb verbs[] = {
       "pawl verify --resume --limit 100000    a slice a night: 0 valid, 1 not, 4 not yet\n",
       NULL, { "instance_id" }, .run = verb_verify },
     { "doctor", TRUST, "", 0, 0, "look after the store: owner, disk, clock, versions, integrity", doctor_options,
-      "pawl doctor\npawl doctor --rebuild\npawl doctor --accept-head          after an older copy was put back\npawl doctor --accept-clock\n", .run = verb_doctor },
+      "pawl doctor\npawl doctor --rebuild\npawl doctor --accept-head          after an older copy was restored\npawl doctor --accept-clock\n", .run = verb_doctor },
     { "export", TRUST, "[ID...]", 0, MANY, "definitions, and instances with their history and hashes, as lines", export_options,
       "pawl export --output store.ndjson\npawl export @last > one.ndjson\npawl export --definitions\n", .run = verb_export },
     { "import", TRUST, "FILE", 1, 1, "take an export in; ids and hashes stay what they are", NULL,

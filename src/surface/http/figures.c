@@ -72,12 +72,12 @@ static void print_gauge(struct buf *out, const char *name, const char *help, uin
 void figures_print(struct http_server *server, struct buf *out)
 {
     print_gauge(out, "pawl_http_connections", "Open connections.", server->visits.count);
-    print_gauge(out, "pawl_http_body_bytes", "Kept of the bodies of requests that are coming in "
-                "or worked on.", server->body_bytes);
+    print_gauge(out, "pawl_http_body_bytes", "Bytes of request bodies in memory.",
+                server->body_bytes);
     print_gauge(out, "pawl_http_streams", "Open streams of entries.", sites_streams(server));
     print_gauge(out, "pawl_http_shared_streams",
-                "Of these, streams that share a thread with requests.", server->shared_streams);
-    print_gauge(out, "pawl_http_stream_bytes", "Given to streams of entries to send.",
+                "Streams that share a thread with requests.", server->shared_streams);
+    print_gauge(out, "pawl_http_stream_bytes", "Bytes of entries written to streams.",
                 sites_stream_bytes(server));
     print_gauge(out, "pawl_stores_open", "Stores that are open beside the first.",
                 stores_open_count(server->p));
