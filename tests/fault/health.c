@@ -1,10 +1,9 @@
 /* health.c - a disk that fails or is full: what callers get, and what health reports meanwhile. */
+#include "fault/door.h"
 #include "fault/scenario.h"
 #include "fault/scenario_int.h"
 #include "fault/stage.h"
 #include "fault/vfs.h"
-
-#define BEGUN_AT INT64_C(1777593600000) /* 2026-05-01T00:00:00Z */
 
 /* What a fire writes: an owner the page of the log alone, its rows follow later; without an owner
  * the rows of the instance and of the store are in the same commit. */
@@ -12,25 +11,6 @@
 #define SHARED_PAGES 3
 
 static pawl_error error;
-
-static pawl *open_one(bool own)
-{
-    pawl *p = NULL;
-
-    EXPECT_OK(pawl_open_env(&p, stage_url, &(pawl_options){ .own = own, .test_clock = true },
-                            env_sim_new(BEGUN_AT, 3), &error));
-    return p;
-}
-
-static pawl_id make_door(pawl *p)
-{
-    const char *source = scenario_find("machine")->source;
-    pawl_id id;
-
-    EXPECT_OK(pawl_define(p, source, strlen(source), NULL, &error));
-    EXPECT_OK(pawl_create(p, &(pawl_create_args){ .definition = "door" }, &id, &error));
-    return id;
-}
 
 static pawl_status fire(pawl *p, const pawl_id *id, const char *action)
 {
@@ -55,8 +35,8 @@ TEST(health, it_fails_from_a_commit_that_failed_until_one_succeeds)
 
     stage_begin();
     disk_load(stage_path);
-    p = open_one(true);
-    id = make_door(p);
+    p = door_open(true, &error);
+    id = door_make(p, &error);
     EXPECT_OK(ask_health(p));
     disk_arm((struct disk_plan){ .ops = DISK_SYNC, .fault = FAULT_EIO, .at = 1, .for_ever = true });
     EXPECT_EQ(fire(p, &id, "open"), PAWL_OUTCOME_UNKNOWN);
@@ -76,19 +56,6 @@ static const char *next_action(uint64_t entries)
     return entries % 2 ? "shut" : "open";
 }
 
-static uint64_t count_entries(pawl *p, const pawl_id *id)
-{
-    pawl_history *history;
-    pawl_entry entry;
-    uint64_t count = 0;
-
-    EXPECT_OK(pawl_history_open(p, id->text, NULL, &history, &error));
-    while (pawl_history_next(history, &entry))
-        count++;
-    EXPECT_OK(pawl_history_close(history, &error));
-    return count;
-}
-
 /* A disk without room for the n-th write of a commit, for each n: each gives storage-failure, and
  * nothing of the commit is there. */
 static void fill_up(bool own, enum disk_fault fault)
@@ -98,8 +65,8 @@ static void fill_up(bool own, enum disk_fault fault)
     pawl *p;
 
     disk_load(stage_path);
-    p = open_one(own);
-    id = make_door(p);
+    p = door_open(own, &error);
+    id = door_make(p, &error);
     for (uint64_t at = 1; at < 12; at++) {
         pawl_status status;
 
@@ -116,8 +83,8 @@ static void fill_up(bool own, enum disk_fault fault)
         disk_disarm();
         if (status == PAWL_OUTCOME_UNKNOWN)
             EXPECT_OK(fire(p, &id, next_action(entries)));
-        EXPECT_EQ(count_entries(p, &id), entries + (status != PAWL_STORAGE_FAILURE));
-        entries = count_entries(p, &id);
+        EXPECT_EQ(door_entries(p, &id, &error), entries + (status != PAWL_STORAGE_FAILURE));
+        entries = door_entries(p, &id, &error);
         EXPECT_OK(fire(p, &id, next_action(entries)));
         EXPECT_OK(ask_health(p));
         entries++;
@@ -125,8 +92,8 @@ static void fill_up(bool own, enum disk_fault fault)
     EXPECT_EQ(full, 2 * (own ? OWNER_PAGES : SHARED_PAGES)); /* a frame is a head and a page */
     EXPECT_EQ(unknown, 0);
     pawl_close(p);
-    p = open_one(own);
-    EXPECT_EQ(count_entries(p, &id), entries);
+    p = door_open(own, &error);
+    EXPECT_EQ(door_entries(p, &id, &error), entries);
     pawl_close(p);
 }
 

@@ -1,6 +1,7 @@
 /* promises.c - the first four promises of engine/engine.h and the ninth, each where it is hardest
  * to keep: at a power cut, at a restart, beside a rival, at a timer's due time, when a call is
  * repeated. */
+#include "fault/door.h"
 #include "fault/scenario.h"
 #include "fault/scenario_int.h"
 #include "fault/stage.h"
@@ -9,39 +10,6 @@
 #define BEGUN_AT INT64_C(1777593600000) /* 2026-05-01T00:00:00Z */
 
 static pawl_error error;
-
-static pawl *open_one(bool own)
-{
-    pawl *p = NULL;
-
-    EXPECT_OK(pawl_open_env(&p, stage_url, &(pawl_options){ .own = own, .test_clock = true },
-                            env_sim_new(BEGUN_AT, 3), &error));
-    EXPECT_OK(scenario_register(p, &error));
-    return p;
-}
-
-static pawl_id make_door(pawl *p)
-{
-    const char *source = scenario_find("machine")->source;
-    pawl_id id;
-
-    EXPECT_OK(pawl_define(p, source, strlen(source), NULL, &error));
-    EXPECT_OK(pawl_create(p, &(pawl_create_args){ .definition = "door" }, &id, &error));
-    return id;
-}
-
-static uint64_t count_entries(pawl *p, const pawl_id *id)
-{
-    pawl_history *history;
-    pawl_entry entry;
-    uint64_t count = 0;
-
-    EXPECT_OK(pawl_history_open(p, id->text, NULL, &history, &error));
-    while (pawl_history_next(history, &entry))
-        EXPECT_EQ(entry.sequence_number, ++count);
-    EXPECT_OK(pawl_history_close(history, &error));
-    return count;
-}
 
 static void expect_valid(pawl *p)
 {
@@ -61,14 +29,14 @@ TEST(promises, what_was_acknowledged_is_there_after_a_power_cut)
 
     stage_begin();
     disk_load(stage_path);
-    p = open_one(true);
-    id = make_door(p);
+    p = door_open(true, &error);
+    id = door_make(p, &error);
     EXPECT_OK(pawl_fire(p, id.text, &(pawl_fire_args){ .action = "open" }, NULL, &error));
     disk_arm((struct disk_plan){ .ops = DISK_ALL, .fault = FAULT_POWER, .at = 1 });
     pawl_close(p);
     disk_power_on(0);
-    p = open_one(true);
-    EXPECT_EQ(count_entries(p, &id), 1);
+    p = door_open(true, &error);
+    EXPECT_EQ(door_entries(p, &id, &error), 1);
     expect_valid(p);
     pawl_close(p);
 }
@@ -81,8 +49,8 @@ TEST(promises, numbers_go_on_across_restarts) /* (3) */
 
     stage_begin();
     disk_load(stage_path);
-    p = open_one(true);
-    id = make_door(p);
+    p = door_open(true, &error);
+    id = door_make(p, &error);
     for (uint64_t i = 0; i < 3; i++) {
         pawl_fired fired;
 
@@ -91,9 +59,9 @@ TEST(promises, numbers_go_on_across_restarts) /* (3) */
                             &error));
         EXPECT_EQ(fired.sequence_number, i + 1);
         pawl_close(p);
-        p = open_one(true);
+        p = door_open(true, &error);
     }
-    EXPECT_EQ(count_entries(p, &id), 3);
+    EXPECT_EQ(door_entries(p, &id, &error), 3);
     expect_valid(p);
     pawl_close(p);
 }
@@ -124,7 +92,7 @@ TEST(promises, a_decision_that_is_no_longer_true_is_made_again)
 
     stage_begin();
     disk_load(stage_path);
-    rival.p = open_one(false);
+    rival.p = door_open(false, &error);
     EXPECT_OK(pawl_open_env(&p, stage_url, &(pawl_options){ .test_clock = true }, env, &error));
     EXPECT_OK(scenario_register(p, &error));
     EXPECT_OK(pawl_create(p, &(pawl_create_args){ .definition = "kettle", .input = "5" }, &rival.id,
@@ -145,12 +113,12 @@ TEST(promises, a_timer_fires_once) /* (4) */
 
     stage_begin();
     disk_load(stage_path);
-    p = open_one(true);
+    p = door_open(true, &error);
     EXPECT_OK(
         pawl_create(p, &(pawl_create_args){ .definition = "kettle", .input = "5" }, &id, &error));
-    before = count_entries(p, &id);
+    before = door_entries(p, &id, &error);
     EXPECT_OK(pawl_test_advance(p, 60000, &error));
-    EXPECT_EQ(count_entries(p, &id), before + 1);
+    EXPECT_EQ(door_entries(p, &id, &error), before + 1);
     expect_valid(p);
     pawl_close(p);
 }
@@ -165,12 +133,12 @@ TEST(promises, a_call_with_a_key_is_accepted_once)
 
     stage_begin();
     disk_load(stage_path);
-    p = open_one(true);
-    id = make_door(p);
+    p = door_open(true, &error);
+    id = door_make(p, &error);
     EXPECT_OK(pawl_fire(p, id.text, &fire, &fired, &error));
     EXPECT_OK(pawl_fire(p, id.text, &(pawl_fire_args){ .action = "shut" }, NULL, &error));
     EXPECT_OK(pawl_fire(p, id.text, &fire, &fired, &error));
-    EXPECT_EQ(count_entries(p, &id), 2);
+    EXPECT_EQ(door_entries(p, &id, &error), 2);
     expect_valid(p);
     pawl_close(p);
 }
