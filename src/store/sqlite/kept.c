@@ -4,7 +4,7 @@
 static const char select_one[] =
     "SELECT what, id, due, pos, firing, wall FROM pawl_kept WHERE what = ?1 AND id = ?2";
 static const char select_all[] =
-    "SELECT what, id, due, pos, firing, wall FROM pawl_kept WHERE what = ?1 ORDER BY due, id LIMIT ?2";
+    "SELECT what, id, due, pos, firing, wall FROM pawl_kept WHERE what = ?2 ORDER BY due, id LIMIT ?1";
 static const char select_alarms[] =
     "SELECT what, id, due, pos, firing, wall FROM pawl_kept WHERE what = -5 AND wall IS NULL"
     " ORDER BY due, id LIMIT ?1";
@@ -47,7 +47,9 @@ pawl_status sqlite_kept(struct store *base, struct scope *scope, int32_t what, s
     return status;
 }
 
-pawl_status sqlite_kept_list(struct store *base, struct scope *scope, int32_t what, uint32_t limit,
+/* ?1 is the limit; ?2 is `what`, unless that is NULL. */
+static pawl_status read_list(struct store *base, struct scope *scope, enum statement number,
+                             const char *text, const int32_t *what, uint32_t limit,
                              struct kept_row **out, uint32_t *count)
 {
     struct sqlite_store *store = sqlite_store_of(base);
@@ -57,10 +59,11 @@ pawl_status sqlite_kept_list(struct store *base, struct scope *scope, int32_t wh
 
     if (status != PAWL_OK)
         return status;
-    status = statement_get(&store->reader, scope, STATEMENT_KEPT_LIST, select_all, &statement);
+    status = statement_get(&store->reader, scope, number, text, &statement);
     if (status == PAWL_OK) {
-        bind_i64(statement, 1, what);
-        bind_u64(statement, 2, limit);
+        bind_u64(statement, 1, limit);
+        if (what)
+            bind_i64(statement, 2, *what);
         status = read_rows(scope, statement, read_kept, sizeof **out, limit, &rows, count);
     }
     reader_leave(store);
@@ -69,28 +72,19 @@ pawl_status sqlite_kept_list(struct store *base, struct scope *scope, int32_t wh
     return status;
 }
 
+pawl_status sqlite_kept_list(struct store *base, struct scope *scope, int32_t what, uint32_t limit,
+                             struct kept_row **out, uint32_t *count)
+{
+    return read_list(base, scope, STATEMENT_KEPT_LIST, select_all, &what, limit, out, count);
+}
+
+/* In these statements `what` is a literal: only so their partial indexes are used. */
 pawl_status sqlite_alarms(struct store *base, struct scope *scope, bool wall, uint32_t limit,
                           struct kept_row **out, uint32_t *count)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
-    void *rows = NULL;
-    sqlite3_stmt *statement;
-    pawl_status status = reader_enter(store, scope);
-
-    if (status != PAWL_OK)
-        return status;
-    status = wall ? statement_get(&store->reader, scope, STATEMENT_ALARMS_BY_WALL,
-                                  select_alarms_by_wall, &statement)
-                  : statement_get(&store->reader, scope, STATEMENT_ALARMS, select_alarms,
-                                  &statement);
-    if (status == PAWL_OK) {
-        bind_u64(statement, 1, limit);
-        status = read_rows(scope, statement, read_kept, sizeof **out, limit, &rows, count);
-    }
-    reader_leave(store);
-    if (status == PAWL_OK)
-        *out = rows;
-    return status;
+    return wall ? read_list(base, scope, STATEMENT_ALARMS_BY_WALL, select_alarms_by_wall, NULL,
+                            limit, out, count)
+                : read_list(base, scope, STATEMENT_ALARMS, select_alarms, NULL, limit, out, count);
 }
 
 static pawl_status write_one(struct connection *writer, struct scope *scope,
