@@ -71,14 +71,16 @@ static void print_gauge(struct buf *out, const char *name, const char *help, uin
 
 void figures_print(struct http_server *server, struct buf *out)
 {
+    struct stream_totals streams = sites_streams(server);
+
     print_gauge(out, "pawl_http_connections", "Open connections.", server->visits.count);
     print_gauge(out, "pawl_http_body_bytes", "Bytes of request bodies in memory.",
                 server->body_bytes);
-    print_gauge(out, "pawl_http_streams", "Open streams of entries.", sites_streams(server));
+    print_gauge(out, "pawl_http_streams", "Open streams of entries.", streams.count);
     print_gauge(out, "pawl_http_shared_streams",
                 "Streams that share a thread with requests.", server->shared_streams);
     print_gauge(out, "pawl_http_stream_bytes", "Bytes of entries written to streams.",
-                sites_stream_bytes(server));
+                streams.bytes);
     print_gauge(out, "pawl_stores_open", "Stores that are open beside the first.",
                 stores_open_count(server->p));
     print_gauge(out, "pawl_http_requests_active", "Requests begun and not yet answered.",

@@ -234,8 +234,11 @@ bool sites_start(struct http_server *server); /* false: errno; sites_free() all 
 void sites_end_streams(struct http_server *server);
 void sites_free(struct http_server *server);               /* when there are no streams any more */
 struct hub *site_hub(struct http_server *server, pawl *p); /* NULL: no memory, or it is stopping */
-uint32_t sites_streams(struct http_server *server);
-uint64_t sites_stream_bytes(struct http_server *server); /* of stores that are open */
+struct stream_totals { /* of all stores that are open */
+    uint32_t count;
+    uint64_t bytes; /* sent */
+};
+struct stream_totals sites_streams(struct http_server *server);
 
 /* ---- route.c: where it goes ---- */
 

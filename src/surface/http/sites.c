@@ -81,26 +81,17 @@ static pawl_status on_opened(void *context, pawl *p, pawl_error *error)
     return options->opened ? options->opened(options->opened_context, p, error) : PAWL_OK;
 }
 
-uint32_t sites_streams(struct http_server *server)
+struct stream_totals sites_streams(struct http_server *server)
 {
-    uint32_t count = server->hub->stream_count;
+    struct stream_totals totals = { server->hub->stream_count, server->hub->sent_bytes };
 
     pthread_mutex_lock(&server->sites.lock);
-    for (struct site *site = server->sites.first; site; site = site->next)
-        count += site->hub ? site->hub->stream_count : 0;
+    for (struct site *site = server->sites.first; site; site = site->next) {
+        totals.count += site->hub ? site->hub->stream_count : 0;
+        totals.bytes += site->hub ? site->hub->sent_bytes : 0;
+    }
     pthread_mutex_unlock(&server->sites.lock);
-    return count;
-}
-
-uint64_t sites_stream_bytes(struct http_server *server)
-{
-    uint64_t bytes = server->hub->sent_bytes;
-
-    pthread_mutex_lock(&server->sites.lock);
-    for (struct site *site = server->sites.first; site; site = site->next)
-        bytes += site->hub ? site->hub->sent_bytes : 0;
-    pthread_mutex_unlock(&server->sites.lock);
-    return bytes;
+    return totals;
 }
 
 /* ---- The thread ---- */
