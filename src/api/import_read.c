@@ -25,24 +25,6 @@ static str text_of(const struct node *object, const char *key)
     return node && node->kind == NODE_STRING ? node->text : STR_NONE;
 }
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static bool read_hex(str hex, uint8_t *out, size_t size)
-{
-    bool is_good = hex.size == 2 * size;
-
-    for (size_t i = 0; is_good && i < size; i++) {
-        int high = hex_digit(hex.data[2 * i]), low = hex_digit(hex.data[2 * i + 1]);
-
-        is_good = high >= 0 && low >= 0;
-        out[i] = (uint8_t)(high * 16 + low);
-    }
-    return is_good;
-}
-
 /* Bytes as text, or in hexadecimal under another name. */
 static bool read_bytes(const struct import *import, const struct node *object, const char *key,
                        const char *hex_key, str *out)
@@ -55,7 +37,7 @@ static bool read_bytes(const struct import *import, const struct node *object, c
         return true;
     bytes = arena_alloc(&import->scope->arena, hex.size / 2 + 1);
     *out = (str){ (const char *)bytes, hex.size / 2 };
-    return bytes && read_hex(hex, bytes, hex.size / 2);
+    return bytes && sha_unhex(hex, bytes, hex.size / 2);
 }
 
 static bool read_i64(const struct node *object, const char *key, int64_t *out)
@@ -92,12 +74,12 @@ static bool parse_value(struct import *import, const struct node *node, struct c
     uint8_t found[SHA_SIZE];
 
     *out = (struct carried_value){ .interned = interned && interned->truth };
-    if (!read_hex(text_of(node, "commitment"), out->commitment, SHA_SIZE) ||
+    if (!sha_unhex(text_of(node, "commitment"), out->commitment, SHA_SIZE) ||
         !read_bytes(import, node, "text", "hex", &out->bytes))
         return false;
     if (!out->bytes.data)
         return true; /* erased: the commitment is all there is */
-    if (!read_hex(text_of(node, "salt"), out->salt, SALT_SIZE))
+    if (!sha_unhex(text_of(node, "salt"), out->salt, SALT_SIZE))
         return false;
     value_commit(import->sha, out->salt, out->bytes, found);
     return memcmp(found, out->commitment, SHA_SIZE) == 0;
@@ -159,8 +141,8 @@ static bool parse_definition(struct import *import, const struct node *node,
         (row->name.data != NULL) != (row->version > 0) ||
         !read_i64(node, "created_at", &row->created_at_ms) ||
         (row->rights.data && (!row->name.data || !rights_are_valid(row->rights))) ||
-        !read_hex(text_of(node, "sha256"), row->source_sha, SHA_SIZE) ||
-        !read_hex(text_of(node, "compiled_sha256"), row->compiled_sha, SHA_SIZE))
+        !sha_unhex(text_of(node, "sha256"), row->source_sha, SHA_SIZE) ||
+        !sha_unhex(text_of(node, "compiled_sha256"), row->compiled_sha, SHA_SIZE))
         return false;
     sha_once(import->sha, row->source, source);
     sha_once(import->sha, row->compiled, compiled);
@@ -232,8 +214,8 @@ static bool parse_instance(struct import *import, const struct node *node,
     *out = (struct carried_instance){ 0 };
     if (id.size != ID_SIZE || !id_parse(id, &out->row.number, out->row.random) ||
         out->row.number == 0 || out->row.number >= ID_NUMBER_MAX ||
-        !read_hex(text_of(node, "source"), source, SHA_SIZE) ||
-        !read_hex(text_of(node, "compiled"), compiled, SHA_SIZE) ||
+        !sha_unhex(text_of(node, "source"), source, SHA_SIZE) ||
+        !sha_unhex(text_of(node, "compiled"), compiled, SHA_SIZE) ||
         !read_u32(node, "version", &version) || !read_i64(node, "records", &count) ||
         !read_i64(node, "instantiated_at", &out->row.instantiated_at_ms) ||
         !read_bytes(import, node, "correlation", "correlation_hex", &out->row.correlation) ||
@@ -298,11 +280,11 @@ static bool parse_record(struct import *import, const struct node *node, struct 
         !read_u32(node, "flags", &out->flags) || !read_u32(node, "step", &out->step) ||
         !read_u32(node, "ord", &out->ordinal) || !read_u32(node, "attempt", &out->attempt) ||
         !read_bytes(import, node, "body", "body_hex", &out->body) ||
-        !read_hex(text_of(node, "hash"), out->hash, SHA_SIZE))
+        !sha_unhex(text_of(node, "hash"), out->hash, SHA_SIZE))
         return false;
     if (key.data) {
         bytes = arena_alloc(&import->scope->arena, KEY_SIZE);
-        if (!bytes || !read_hex(key, bytes, KEY_SIZE))
+        if (!bytes || !sha_unhex(key, bytes, KEY_SIZE))
             return false;
         out->key = (str){ (const char *)bytes, KEY_SIZE };
     }
@@ -364,7 +346,7 @@ static pawl_status read_erased(struct import *import, const struct node *list)
     uint8_t commitment[SHA_SIZE];
 
     for (const struct node *item = list->first; item; item = item->next) {
-        if (item->kind != NODE_STRING || !read_hex(item->text, commitment, SHA_SIZE))
+        if (item->kind != NODE_STRING || !sha_unhex(item->text, commitment, SHA_SIZE))
             return bad(import, "a list of commitments");
         for (uint32_t i = 0; i < import->value_count; i++)
             if (memcmp(import->values[i].commitment, commitment, SHA_SIZE) == 0)

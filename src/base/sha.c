@@ -71,3 +71,21 @@ void sha_hex(const uint8_t *bytes, size_t size, char *out)
     }
     *out = '\0';
 }
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool sha_unhex(str hex, uint8_t *out, size_t size)
+{
+    bool is_good = hex.size == 2 * size;
+
+    for (size_t i = 0; is_good && i < size; i++) {
+        int high = hex_digit(hex.data[2 * i]), low = hex_digit(hex.data[2 * i + 1]);
+
+        is_good = high >= 0 && low >= 0;
+        out[i] = (uint8_t)(high * 16 + low);
+    }
+    return is_good;
+}

@@ -19,5 +19,6 @@ void sha_end(struct sha *sha, uint8_t out[SHA_SIZE]);
 
 void sha_once(struct sha *sha, str bytes, uint8_t out[SHA_SIZE]);
 void sha_hex(const uint8_t *bytes, size_t size, char *out); /* 2 * size + 1 characters */
+bool sha_unhex(str hex, uint8_t *out, size_t size); /* false: not 2 * size digits 0-9, a-f */
 
 #endif

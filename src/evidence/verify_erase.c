@@ -64,24 +64,6 @@ pawl_status verify_use_erased(struct verify *v, const uint8_t commitment[SHA_SIZ
     return PAWL_OK;
 }
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-bool verify_read_hex(str hex, uint8_t *out, size_t size)
-{
-    bool ok = hex.size == 2 * size;
-
-    for (size_t i = 0; ok && i < size; i++) {
-        int high = hex_digit(hex.data[2 * i]), low = hex_digit(hex.data[2 * i + 1]);
-
-        ok = high >= 0 && low >= 0;
-        out[i] = (uint8_t)(high * 16 + low);
-    }
-    return ok;
-}
-
 pawl_status verify_erase(struct verify *v, const struct record *record)
 {
     struct node *body = NULL, *list, *item;
@@ -95,7 +77,7 @@ pawl_status verify_erase(struct verify *v, const struct record *record)
     if (!list || list->kind != NODE_ARRAY || !list->first)
         return verify_bad(v, "an erase record that names no values");
     for (item = list->first; status == PAWL_OK && item; item = item->next) {
-        if (item->kind != NODE_STRING || !verify_read_hex(item->text, commitment, SHA_SIZE))
+        if (item->kind != NODE_STRING || !sha_unhex(item->text, commitment, SHA_SIZE))
             return verify_bad(v, "an erase record names something that is not a commitment");
         status = find_or_add(v, commitment, &erasure);
         if (status == PAWL_OK)

@@ -198,7 +198,6 @@ pawl_status verify_value(struct verify *v, uint64_t id, uint8_t out[SHA_SIZE]);
 pawl_status verify_all_values(struct verify *v);
 
 /* verify_erase.c: values without bytes, and the erase records that name them. */
-bool verify_read_hex(str hex, uint8_t *out, size_t size); /* false: not hexadecimal of that size */
 pawl_status verify_use_erased(struct verify *v, const uint8_t commitment[SHA_SIZE]);
 pawl_status verify_erase(struct verify *v, const struct record *record);
 pawl_status verify_all_erasures(struct verify *v);

@@ -176,7 +176,7 @@ static pawl_status fold_run(struct verify *v, struct chain *chain, const struct 
 static pawl_status note_snapshot(struct verify *v, struct chain *chain, str hex)
 {
     chain->snapshot_seq = chain->seq;
-    return verify_read_hex(hex, chain->snapshot_sha, SHA_SIZE)
+    return sha_unhex(hex, chain->snapshot_sha, SHA_SIZE)
                ? PAWL_OK
                : verify_bad(v, "the entry names a snapshot without its hash");
 }
