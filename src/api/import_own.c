@@ -43,8 +43,7 @@ static pawl_status keep_rights(struct building *b, const struct definition_row *
 
     buf_init(&id, b->scope->arena.heap, 0);
     rights_id(&id, row->name, row->version);
-    kept = buf_keep(&id, &b->scope->arena);
-    buf_fini(&id);
+    kept = buf_take(&id, &b->scope->arena);
     b->kept[b->kept_count++] = (struct kept_change){
         .row = { .what = CONTROL_DEFINE, .id = kept, .pos = b->store_pos }, .is_put = true
     };

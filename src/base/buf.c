@@ -142,3 +142,11 @@ str buf_keep(const struct buf *buf, struct arena *arena)
 {
     return buf->failed ? STR_NONE : arena_str(arena, buf_view(buf));
 }
+
+str buf_take(struct buf *buf, struct arena *arena)
+{
+    str kept = buf_keep(buf, arena);
+
+    buf_fini(buf);
+    return kept;
+}

@@ -94,7 +94,6 @@ static str print_refusal(struct engine *engine, struct scope *scope, pawl_status
                          const char *words)
 {
     struct buf text;
-    str kept;
 
     buf_init(&text, engine->heap, LIMIT_TEXT);
     json_open(&text, '{');
@@ -103,9 +102,7 @@ static str print_refusal(struct engine *engine, struct scope *scope, pawl_status
     json_key(&text, "detail");
     json_text(&text, words);
     json_close(&text, '}');
-    kept = buf_keep(&text, &scope->arena);
-    buf_fini(&text);
-    return kept;
+    return buf_take(&text, &scope->arena);
 }
 
 /* Over the limit of one unit of work: so it would be the next time. */

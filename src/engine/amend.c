@@ -165,7 +165,6 @@ static str print_payload(struct engine *engine, struct scope *scope,
                          const struct definition_row *row, str results)
 {
     struct buf buf;
-    str kept;
 
     buf_init(&buf, engine->heap, 2 * (size_t)LIMIT_TEXT);
     json_open(&buf, '{');
@@ -178,9 +177,7 @@ static str print_payload(struct engine *engine, struct scope *scope,
         json_raw(&buf, results);
     }
     json_close(&buf, '}');
-    kept = buf_keep(&buf, &scope->arena);
-    buf_fini(&buf);
-    return kept;
+    return buf_take(&buf, &scope->arena);
 }
 
 pawl_status engine_find_flow(struct engine *engine, struct scope *scope, str text,

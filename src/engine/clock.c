@@ -277,41 +277,36 @@ void clock_start(struct engine *engine)
 
 /* ---- Clock records ---- */
 
+static void put_ms(struct buf *out, const char *key, int64_t ms)
+{
+    json_key(out, key);
+    json_i64(out, ms);
+}
+
 static str print_clock(struct engine *engine, struct scope *scope, int64_t wall_ms,
                        int64_t offset_ms, int64_t shift_ms)
 {
     struct buf body;
-    str kept;
 
     buf_init(&body, engine->heap, LIMIT_TEXT);
     json_open(&body, '{');
-    json_key(&body, "wall");
-    json_i64(&body, wall_ms);
-    json_key(&body, "offset");
-    json_i64(&body, offset_ms);
-    if (shift_ms) {
-        json_key(&body, "shift");
-        json_i64(&body, shift_ms);
-    }
+    put_ms(&body, "wall", wall_ms);
+    put_ms(&body, "offset", offset_ms);
+    if (shift_ms)
+        put_ms(&body, "shift", shift_ms);
     json_close(&body, '}');
-    kept = buf_keep(&body, &scope->arena);
-    buf_fini(&body);
-    return kept;
+    return buf_take(&body, &scope->arena);
 }
 
 static str print_test(struct engine *engine, struct scope *scope, int64_t now_ms)
 {
     struct buf body;
-    str kept;
 
     buf_init(&body, engine->heap, LIMIT_TEXT);
     json_open(&body, '{');
-    json_key(&body, "test_now");
-    json_i64(&body, now_ms);
+    put_ms(&body, "test_now", now_ms);
     json_close(&body, '}');
-    kept = buf_keep(&body, &scope->arena);
-    buf_fini(&body);
-    return kept;
+    return buf_take(&body, &scope->arena);
 }
 
 static pawl_status add_record(struct engine *engine, struct scope *scope, int64_t at_ms, str body,

@@ -99,7 +99,6 @@ static str print_body(struct engine *engine, struct scope *scope, const struct k
                       str id)
 {
     struct buf body;
-    str kept;
 
     buf_init(&body, engine->heap, LIMIT_TEXT);
     json_open(&body, '{');
@@ -121,9 +120,7 @@ static str print_body(struct engine *engine, struct scope *scope, const struct k
         json_raw(&body, args->more);
     }
     json_close(&body, '}');
-    kept = buf_keep(&body, &scope->arena);
-    buf_fini(&body);
-    return kept;
+    return buf_take(&body, &scope->arena);
 }
 
 /* The id that a repeated call was given. */
@@ -236,7 +233,6 @@ pawl_status engine_keep(struct engine *engine, struct scope *scope, const struct
 static str print_firing(struct engine *engine, struct scope *scope, str id)
 {
     struct buf body;
-    str kept;
 
     buf_init(&body, engine->heap, LIMIT_TEXT);
     json_open(&body, '{');
@@ -245,9 +241,7 @@ static str print_firing(struct engine *engine, struct scope *scope, str id)
     json_key(&body, "firing");
     json_bool(&body, true);
     json_close(&body, '}');
-    kept = buf_keep(&body, &scope->arena);
-    buf_fini(&body);
-    return kept;
+    return buf_take(&body, &scope->arena);
 }
 
 /* The alarm's row stays and says since when it is firing. */

@@ -53,16 +53,13 @@ struct pause_request {
 static str print_status(struct engine *engine, struct scope *scope, enum instance_status status)
 {
     struct buf body;
-    str kept;
 
     buf_init(&body, engine->heap, LIMIT_TEXT);
     json_open(&body, '{');
     json_key(&body, "status");
     json_text(&body, instance_status_name(status));
     json_close(&body, '}');
-    kept = buf_keep(&body, &scope->arena);
-    buf_fini(&body);
-    return kept;
+    return buf_take(&body, &scope->arena);
 }
 
 static pawl_status read_status(struct scope *scope, const struct record *record,

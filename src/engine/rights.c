@@ -144,13 +144,10 @@ pawl_status rights_check(struct scope *scope, str rights, str reference)
 static str print_body(struct engine *engine, struct scope *scope, str rights)
 {
     struct buf body;
-    str kept;
 
     buf_init(&body, engine->heap, LIMIT_SCOPE);
     rights_body(&body, rights);
-    kept = buf_keep(&body, &scope->arena);
-    buf_fini(&body);
-    return kept;
+    return buf_take(&body, &scope->arena);
 }
 
 pawl_status rights_record(struct engine *engine, struct scope *scope, struct head *head,
@@ -183,8 +180,7 @@ pawl_status rights_note(struct engine *engine, struct scope *scope,
         return PAWL_OK;
     buf_init(&id, engine->heap, 0);
     rights_id(&id, row->name, row->version);
-    kept = buf_keep(&id, &engine->scope.arena);
-    buf_fini(&id);
+    kept = buf_take(&id, &engine->scope.arena);
     if (!kept.data)
         return scope_no_memory(scope);
     batch->kept[batch->kept_count++] =

@@ -12,16 +12,13 @@
 static str keep_body(struct engine *engine, struct scope *scope, str name)
 {
     struct buf body;
-    str kept;
 
     buf_init(&body, engine->heap, LIMIT_TEXT);
     json_open(&body, '{');
     json_key(&body, "name");
     json_str(&body, name);
     json_close(&body, '}');
-    kept = buf_keep(&body, &scope->arena);
-    buf_fini(&body);
-    return kept;
+    return buf_take(&body, &scope->arena);
 }
 
 pawl_status batch_keep_signal(struct engine *engine, struct scope *scope, struct head *head,
