@@ -1,8 +1,6 @@
 /* accept_head.c - an operator accepts the log of a store as it is now. */
+#include "api/owned.h"
 #include "api/rebuild.h"
-#include "base/limits.h"
-#include "env/env.h"
-#include "store/store.h"
 
 static void print_found(const struct head_witness *witness, struct buf *out)
 {
@@ -33,21 +31,10 @@ static pawl_status accept_found(struct store *store, struct scope *scope, str wh
 
 pawl_status accept_head(const char *url, str who, struct buf *out, pawl_error *error)
 {
-    struct env *env = env_os_new(&heap_libc);
-    struct store_options open = { .own = true, .env = env, .heap = &heap_libc };
-    struct store *store = NULL;
-    struct scope scope;
-    pawl_status status;
+    struct owned owned;
+    pawl_status status = owned_open(&owned, url);
 
-    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
-    status = env ? store_open(str_of(url), &open, &scope, &store) : scope_no_memory(&scope);
     if (status == PAWL_OK)
-        status = accept_found(store, &scope, who, out);
-    store_close(store);
-    if (env)
-        env->close(env);
-    if (status != PAWL_OK)
-        *error = scope.error;
-    scope_fini(&scope);
-    return status;
+        status = accept_found(owned.store, &owned.scope, who, out);
+    return owned_close(&owned, status, error);
 }

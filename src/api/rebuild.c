@@ -1,6 +1,7 @@
 /* rebuild.c - a store taken without an engine, and its derived rows made from its log. */
 #include "api/rebuild.h"
 #include "api/api.h"
+#include "api/owned.h"
 #include "base/limits.h"
 #include "engine/engine.h"
 #include "evidence/evidence.h"
@@ -72,26 +73,16 @@ static pawl_status rebuild(struct store *store, const struct rebuild_options *op
 pawl_status rebuild_store(const char *url, const struct rebuild_options *options, struct buf *out,
                           pawl_error *error)
 {
-    struct env *env = env_os_new(&heap_libc);
-    struct store_options open = { .own = true, .env = env, .heap = &heap_libc };
     struct rebuild_report *report;
-    struct store *store = NULL;
-    struct scope scope;
-    pawl_status status;
+    struct owned owned;
+    pawl_status status = owned_open(&owned, url);
 
-    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
-    report = ARENA_NEW(&scope.arena, struct rebuild_report);
-    status =
-        env && report ? store_open(str_of(url), &open, &scope, &store) : scope_no_memory(&scope);
+    report = ARENA_NEW(&owned.scope.arena, struct rebuild_report);
+    if (status == PAWL_OK && !report)
+        status = scope_no_memory(&owned.scope);
     if (status == PAWL_OK)
-        status = rebuild(store, options, report, out, &scope.error);
-    store_close(store);
-    if (env)
-        env->close(env);
-    if (status != PAWL_OK)
-        *error = scope.error;
-    scope_fini(&scope);
-    return status;
+        status = rebuild(owned.store, options, report, out, &owned.scope.error);
+    return owned_close(&owned, status, error);
 }
 
 pawl_status clock_accept(const char *url, int64_t *ahead_ms, pawl_error *error)
