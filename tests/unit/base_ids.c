@@ -151,3 +151,17 @@ TEST(sha, parts_hash_like_the_whole_and_begin_forgets_what_was_added)
     EXPECT_TEXT(text, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
     sha_free(sha);
 }
+
+TEST(sha, hexadecimal_is_read_back_and_anything_else_is_refused)
+{
+    static const char *const wrong[] = { "", "00", "00ff8", "00ff8g", "00FF8a", "00ff8a00", "0x00ff" };
+    const uint8_t bytes[] = { 0x00, 0xff, 0x8a };
+    uint8_t found[3] = { 1, 1, 1 };
+    char text[7];
+
+    sha_hex(bytes, sizeof bytes, text);
+    EXPECT(sha_unhex(str_of(text), found, sizeof found));
+    EXPECT(memcmp(found, bytes, sizeof bytes) == 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        EXPECT(!sha_unhex(str_of(wrong[i]), found, sizeof found));
+}
