@@ -880,8 +880,8 @@ class Store:
         """An erase record names each value without bytes, behind every record that uses it."""
         for commitment, used in self.gone.items():
             if self.erased.get(commitment, 0) <= used:
-                raise Bad("a value that this record names has no bytes, and no erase record behind it says so"
-                          if used else "a value has no bytes, and no erase record says so", used)
+                raise Bad("a value that this record names has no bytes, and no erase record behind it names it"
+                          if used else "a value has no bytes, and no erase record names it", used)
 
     def check_interned(self):
         """Of the values with the same bytes that are actors or subjects the first is interned, and no other."""

@@ -126,7 +126,7 @@ struct erasure {
 
 struct verify {
     struct store *store;
-    struct sql_reader sql; /* while its tables are looked at */
+    struct sql_reader sql; /* while its tables are checked */
     const struct heap *heap;
     const struct verify_request *request;
     struct scope scope; /* every read; emptied before each record */

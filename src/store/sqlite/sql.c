@@ -1,7 +1,8 @@
 /* sql.c - read-only SQL for people, over the pawl_... views.
  *
  * A reader has a connection of its own, opened read-only: a statement that takes minutes delays no
- * other caller, and the authorizer that allows nothing but reading holds for it alone. A statement has a time limit: while it runs, the log cannot be checkpointed behind it. */
+ * other caller, and the authorizer that allows nothing but reading holds for it alone. A statement
+ * has a time limit: while it runs, the log cannot be checkpointed behind it. */
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/time.h"
