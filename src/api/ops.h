@@ -159,6 +159,7 @@ const char *op_detail(pawl_status status, const char *words, char out[OP_DETAIL_
 
 /* The rejection as application/problem+json: {type, title, status, detail, reason}. */
 void op_problem(pawl_status status, const char *detail, struct buf *out);
+void op_problem_remote(pawl_status status, const char *words, struct buf *out); /* by op_detail() */
 int pawl_status_http(pawl_status status);
 const char *pawl_status_text(pawl_status status); /* the meaning: the problem's title */
 

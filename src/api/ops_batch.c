@@ -55,10 +55,8 @@ static void answer_close(struct buf *out)
 
 static void refuse(struct buf *out, pawl_status status, const char *words)
 {
-    char detail[OP_DETAIL_SIZE];
-
     answer_open(out, pawl_status_http(status));
-    op_problem(status, op_detail(status, words, detail), out);
+    op_problem_remote(status, words, out);
     answer_close(out);
 }
 

@@ -100,3 +100,10 @@ void op_problem(pawl_status status, const char *detail, struct buf *out)
     json_text(out, row.token);
     json_close(out, '}');
 }
+
+void op_problem_remote(pawl_status status, const char *words, struct buf *out)
+{
+    char detail[OP_DETAIL_SIZE];
+
+    op_problem(status, op_detail(status, words, detail), out);
+}

@@ -218,7 +218,9 @@ pawl_status store_enter(pawl *p, struct scope *scope, str name, pawl **out)
         !(member = member_add(p, name)))
         status = scope_no_memory(scope);
     else
-        status = member ? member_use(p, scope, member, true) : fail_not_known(scope, name);
+        status = member ? member_use(p, scope, member, true) : PAWL_NOT_KNOWN;
+    if (status == PAWL_NOT_KNOWN) /* the file may be gone, and its path is not the caller's business */
+        status = fail_not_known(scope, name);
     if (status == PAWL_OK)
         *out = member->p;
     pthread_mutex_unlock(&stores->lock);

@@ -73,8 +73,11 @@ void stores_close_resting(pawl *p, int64_t now_ms, int64_t rest_ms)
             close_member(p, member, now_ms, due_in_ms);
             has_closed = true;
         }
-    if (has_closed)
-        memory_give_back();
+    if (!has_closed)
+        return;
+    pthread_mutex_unlock(&p->stores->lock); /* it takes milliseconds */
+    memory_give_back();
+    pthread_mutex_lock(&p->stores->lock);
 }
 
 static void open_due(pawl *p, struct scope *scope, struct member *member, int64_t now_ms)

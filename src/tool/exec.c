@@ -406,7 +406,8 @@ static void answer(struct program *program, bool is_known, int status)
     } else if (program->said.failed) {
         fail_memory(program->call);
     } else if (!is_known) {
-        call_fail(program->call, "exec '%.*s': its exit status is unknown, its keeper was killed",
+        call_fail(program->call, "exec '%.*s': its exit status is unknown; its keeper was killed, or it runs as another "
+                  "user and could not be",
                   STR_ARG(name));
     } else if (status != 0) {
         fail_ended(program, status);

@@ -26,7 +26,8 @@
 struct kept {
     int control, report, children; /* its pipes; a signalfd for children that ended */
     pid_t program;
-    int status; /* of the program */
+    bool has_ended; /* the program, and its status */
+    int status;
 };
 
 /* ---- In the keeper ---- */
@@ -121,8 +122,10 @@ static int kill_children(void)
 
 static void note_end(struct kept *kept, pid_t pid, int status)
 {
-    if (pid == kept->program)
-        kept->status = status;
+    if (pid != kept->program)
+        return;
+    kept->has_ended = true;
+    kept->status = status;
 }
 
 /* A process that dies leaves its children to us, so this repeats until none is left. A process that
@@ -130,11 +133,12 @@ static void note_end(struct kept *kept, pid_t pid, int status)
 static void end_all(struct kept *kept)
 {
     int status = 0;
+    bool is_ours;
     pid_t pid;
 
     (void)kill(-kept->program, SIGKILL);
-    (void)kill(kept->program, SIGKILL);
-    pid = waitpid(kept->program, &status, 0);
+    is_ours = kill(kept->program, SIGKILL) == 0 || errno != EPERM;
+    pid = waitpid(kept->program, &status, is_ours ? 0 : WNOHANG);
     note_end(kept, pid, status);
     while (kill_children() > 0 && (pid = waitpid(-1, &status, 0)) > 0)
         note_end(kept, pid, status);
@@ -165,7 +169,8 @@ static _Noreturn void keep(const struct launch *launch, int control, int report)
     if (number == 0) {
         watch(&kept);
         end_all(&kept);
-        write_report(&kept, kept.status);
+        if (kept.has_ended)
+            write_report(&kept, kept.status);
     }
     _exit(0);
 }

@@ -78,6 +78,8 @@ def test_remote_callers_see_no_path_of_a_store_that_cannot_be_opened(shell):
     child, address = shell.serve("--store", "sqlite:s.db")
     reply = Web(address).refused("storage-failure", "GET", "/v1/stores/spoilt/instances")
     assert "is not a pawl store" in no_paths(shell, reply)
+    reply = Web(address).refused("storage-failure", "POST", "/v1/stores/spoilt/instances", {"definition": "x" * 100_000})
+    assert "is not a pawl store" in no_paths(shell, reply)
     assert "s.db-stores/spoilt.db is not a pawl store" in shell.stop(child)[1]
     assert "s.db-stores/spoilt.db" in shell.pawl("--store", "sqlite:s.db-stores/spoilt.db", "list", expect=3).err
 

@@ -175,6 +175,19 @@ TEST(stores, are_closed_when_they_rest_and_opened_when_they_are_used)
     pawl_close(p);
 }
 
+TEST(stores, whose_file_is_gone_are_not_known_and_no_path_is_told)
+{
+    pawl *a;
+
+    open_with_workers();
+    wait_for_rest(t);
+    rest(LATER_MS);
+    EXPECT_EQ(unlink("first.db-stores/a.db"), 0);
+    EXPECT_EQ(store_enter(p, &t->scope, STR("a"), &a), PAWL_NOT_KNOWN);
+    EXPECT_TEXT(t->scope.error.message, "no store 'a'; make it: PUT /v1/stores/a");
+    pawl_close(p);
+}
+
 TEST(stores, with_something_due_soon_stay_open)
 {
     open_with_workers();

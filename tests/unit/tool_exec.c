@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define LONG_MS 20000
+#define NOBODY  65534
 
 static struct toolbox *make_toolbox(struct env *env)
 {
@@ -372,6 +373,61 @@ TEST(exec, a_program_and_all_it_began_end_when_their_host_is_killed)
     close(begun.fd);
     unlink(path);
     rmdir(folder);
+}
+
+/* The program of the test's own folder, as a file whose owner is root and which runs as its owner. */
+static void copy_as_root(const char *folder, char path[200])
+{
+    char from[200] = "", command[500];
+    ssize_t size = readlink("/proc/self/exe", from, sizeof from - 1);
+
+    EXPECT(size > 0 && strrchr(from, '/'));
+    *strrchr(from, '/') = '\0';
+    (void)snprintf(path, 200, "%s/other_user", folder);
+    (void)snprintf(command, sizeof command, "cp %s/other_user %s && chmod 4755 %s && chmod 777 %s",
+                   from, path, path, folder);
+    EXPECT_EQ(system(command), 0); /* NOLINT: a test's own words */
+}
+
+static void end_other_user(const char *folder)
+{
+    char path[200], command[300];
+    FILE *file;
+    int pid = 0;
+
+    (void)snprintf(path, sizeof path, "%s/pid", folder);
+    file = fopen(path, "r");
+    EXPECT(file && fscanf(file, "%d", &pid) == 1 && pid > 1);
+    fclose(file);
+    EXPECT_EQ(kill(pid, 0), 0); /* it could not be killed by its host */
+    EXPECT_EQ(kill(pid, SIGKILL), 0);
+    (void)snprintf(command, sizeof command, "rm -r %s", folder);
+    EXPECT_EQ(system(command), 0);
+}
+
+TEST(exec, a_program_that_runs_as_another_user_delays_no_step)
+{
+    char folder[] = "/tmp/pawl-exec-XXXXXX", path[200], args[500];
+    pid_t host;
+    int status;
+
+    if (geteuid() != 0)
+        return; /* nobody else can make such a file */
+    EXPECT(mkdtemp(folder) != NULL);
+    copy_as_root(folder, path);
+    (void)snprintf(args, sizeof args, "{\"argv\":[\"%s\",\"%s/pid\"]}", path, folder);
+    host = fork();
+    if (host == 0) {
+        struct exec_rig rig = open_rig();
+
+        if (setresuid(NOBODY, NOBODY, NOBODY) != 0)
+            _exit(2);
+        expect_failed(run(t, &rig, args, 500), "timeout: ");
+        _exit(0);
+    }
+    EXPECT_EQ(waitpid(host, &status, 0), host);
+    EXPECT_EQ(status, 0);
+    end_other_user(folder);
 }
 
 struct background {

@@ -127,7 +127,6 @@ static bool is_question_of_methods(const struct request *request, pawl_status st
 
 enum MHD_Result respond(struct request *request)
 {
-    char detail[OP_DETAIL_SIZE];
     pawl_status status;
 
     visit_allow(request->connection, VISIT_ANY_S);
@@ -141,8 +140,7 @@ enum MHD_Result respond(struct request *request)
         request->result = (struct op_answer){ .http_status = 204 };
     } else if (status != PAWL_OK) {
         buf_clear(&request->answer);
-        op_problem(status, op_detail(status, request->scope.error.message, detail),
-                   &request->answer);
+        op_problem_remote(status, request->scope.error.message, &request->answer);
         request->result = (struct op_answer){ .http_status = pawl_status_http(status),
                                               .content_type = "application/problem+json" };
     }

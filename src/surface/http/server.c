@@ -125,7 +125,7 @@ static void print_rejection(struct request *request, struct buf *out)
 
     buf_init(&body, &heap_libc, LIMIT_TEXT);
     request->result = (struct op_answer){ .http_status = pawl_status_http(request->status) };
-    op_problem(request->status, request->scope.error.message, &body);
+    op_problem_remote(request->status, request->scope.error.message, &body);
     print_refusal(request->id, request->result.http_status, buf_view(&body), out);
     out->failed = out->failed || body.failed;
     buf_fini(&body);
