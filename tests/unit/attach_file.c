@@ -21,6 +21,38 @@ TEST(attach, the_numbers_in_the_header_stay_the_hosts)
     host_end(&host);
 }
 
+static bool has_head(struct host *host)
+{
+    char path[112];
+
+    snprintf(path, sizeof path, "%s-head", host->path);
+    return access(path, F_OK) == 0;
+}
+
+TEST(attach, a_hosts_file_gets_no_head_beside_it)
+{
+    struct host host;
+    const char *id;
+    pawl *p;
+
+    host_begin(&host);
+    host_attach(&host);
+    host_define(&host, LAMP); /* a commit of its own, outside of the host's transactions */
+    id = host_create(&host, "lamp");
+    host_run(&host, "BEGIN IMMEDIATE");
+    EXPECT_OK(host_fire(&host, id, "press"));
+    host_run(&host, "COMMIT");
+    EXPECT(!has_head(&host));
+    pawl_close(host.p);
+    host.p = NULL;
+    EXPECT(!has_head(&host));
+    EXPECT_OK(pawl_open(&p, host.url, NULL, &host.error)); /* by URL */
+    EXPECT_OK(pawl_define(p, LANTERN, sizeof LANTERN - 1, NULL, &host.error));
+    pawl_close(p);
+    EXPECT(!has_head(&host));
+    host_end(&host);
+}
+
 /* What the first release would have left in a host's file. */
 static void put_first_schema(struct host *host)
 {

@@ -95,7 +95,8 @@ void witness_flush(struct sqlite_store *store)
     char text[LINE_SIZE + 1];
     struct line line;
 
-    if (witness->behind == 0 || witness->is_held || !store->tip_known || store->tip.pos == 0)
+    if (witness->is_off || witness->is_held || witness->behind == 0 || !store->tip_known ||
+        store->tip.pos == 0)
         return;
     line_of(&store->tip, &line);
     line_print(store, &line, text);
