@@ -134,7 +134,7 @@ struct watched {
 };
 
 struct witness_file { /* FILE-head: witness.c */
-    struct sha *sha;
+    struct sha *sha;       /* of those who write it: the turn's, or alone */
     int fd;                /* -1: not open */
     bool is_off;           /* the file is a host's */
     bool is_held;          /* the log contradicts it: it is not written over */

@@ -19,6 +19,7 @@
 
 #define WITNESS_COMMITS 16u
 #define WITNESS_MS      20
+#define READS           3
 #define LINE_SIZE       512u /* a sector: a power cut leaves the old line or the new one */
 #define LINE_START                                                                                 \
     "{\"pawl\":\"head\",\"format\":1,\"store\":\"%s\",\"position\":%llu,\"root\":\"%s\",\"at\":%lld,"
@@ -34,8 +35,7 @@ struct line {
 
 /* ---- The line ---- */
 
-static void line_print(const struct sqlite_store *store, const struct line *line,
-                       char out[LINE_SIZE + 1])
+static void line_print(struct sha *sha, const struct line *line, char out[LINE_SIZE + 1])
 {
     uint8_t hash[SHA_SIZE];
     char check[17];
@@ -43,7 +43,7 @@ static void line_print(const struct sqlite_store *store, const struct line *line
                                    line->at_ms);
 
     ASSERT(size < LINE_SIZE - 40);
-    sha_once(store->witness.sha, (str){ out, size }, hash);
+    sha_once(sha, (str){ out, size }, hash);
     sha_hex(hash, 8, check);
     size += (size_t)snprintf(out + size, LINE_SIZE - size, "\"check\":\"%s\"}", check);
     memset(out + size, ' ', LINE_SIZE - 1 - size);
@@ -52,14 +52,13 @@ static void line_print(const struct sqlite_store *store, const struct line *line
 }
 
 /* A line is valid only if it equals, byte for byte, what we would write. */
-static bool line_read(const struct sqlite_store *store, const char text[LINE_SIZE + 1],
-                      struct line *out)
+static bool line_read(struct sha *sha, const char text[LINE_SIZE + 1], struct line *out)
 {
     char again[LINE_SIZE + 1];
 
     if (sscanf(text, LINE_SCAN, out->store, &out->pos, out->root, &out->at_ms) != 4)
         return false;
-    line_print(store, out, again);
+    line_print(sha, out, again);
     return memcmp(text, again, LINE_SIZE) == 0;
 }
 
@@ -99,7 +98,7 @@ void witness_flush(struct sqlite_store *store)
         store->tip.pos == 0)
         return;
     line_of(&store->tip, &line);
-    line_print(store, &line, text);
+    line_print(witness->sha, &line, text);
     if (!open_file(store) || pwrite(witness->fd, text, LINE_SIZE, 0) != (ssize_t)LINE_SIZE)
         return;
     witness->behind = 0;
@@ -155,31 +154,64 @@ static pawl_status compare(struct sqlite_store *store, struct scope *scope, cons
     return PAWL_OK;
 }
 
-/* Reads the line before the log: writers write the log first, so the line is never ahead. */
-pawl_status sqlite_witness(struct store *base, struct scope *scope, struct head_witness *out)
+/* Another process may be writing the line just now: what is not valid is read again. False: there
+ * is no such file. */
+static bool read_head(const struct sqlite_store *store, struct sha *sha, struct line *line,
+                      struct head_witness *out)
 {
-    struct sqlite_store *store = sqlite_store_of(base);
-    char path[PATH_MAX], text[LINE_SIZE + 1], id[2 * STORE_ID_SIZE + 1];
-    struct store_tip tip;
-    struct line line;
-    pawl_status status;
+    char path[PATH_MAX], text[LINE_SIZE + 1];
 
-    *out = (struct head_witness){ .verdict = WITNESS_NONE };
     path_of(store, path);
-    if (store->witness.is_off || !read_line(path, text, &out->accepted))
-        return PAWL_OK;
-    status = sqlite_tip(base, scope, &tip);
+    out->verdict = WITNESS_UNREADABLE;
+    for (int i = 0; out->verdict == WITNESS_UNREADABLE && i < READS; i++) {
+        if (!read_line(path, text, &out->accepted))
+            return false;
+        if (line_read(sha, text, line))
+            out->verdict = WITNESS_AGREES;
+    }
+    return true;
+}
+
+static pawl_status judge(struct sqlite_store *store, struct scope *scope, const struct line *line,
+                         struct head_witness *out)
+{
+    char id[2 * STORE_ID_SIZE + 1];
+    struct store_tip tip;
+    pawl_status status = sqlite_tip(&store->base, scope, &tip);
+
     if (status != PAWL_OK)
         return status;
     out->log_pos = tip.pos;
-    out->verdict = WITNESS_UNREADABLE;
-    if (!line_read(store, text, &line))
+    if (out->verdict == WITNESS_UNREADABLE)
         return PAWL_OK;
-    out->pos = line.pos;
-    out->at_ms = line.at_ms;
     sha_hex(tip.store_id, STORE_ID_SIZE, id);
+    out->pos = line->pos;
+    out->at_ms = line->at_ms;
     out->verdict = WITNESS_FOREIGN;
-    return strcmp(id, line.store) == 0 ? compare(store, scope, &line, out) : PAWL_OK;
+    return strcmp(id, line->store) == 0 ? compare(store, scope, line, out) : PAWL_OK;
+}
+
+/* Reads the line before the log: writers write the log first, so the line is never ahead. Threads
+ * ask while the drain writes, so each call has a hash of its own. */
+pawl_status sqlite_witness(struct store *base, struct scope *scope, struct head_witness *out)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    struct sha *sha;
+    struct line line;
+    bool is_there;
+
+    *out = (struct head_witness){ .verdict = WITNESS_NONE };
+    if (store->witness.is_off)
+        return PAWL_OK;
+    sha = sha_new(store->heap);
+    if (!sha)
+        return scope_no_memory(scope);
+    is_there = read_head(store, sha, &line, out);
+    sha_free(sha);
+    if (is_there)
+        return judge(store, scope, &line, out);
+    out->verdict = WITNESS_NONE;
+    return PAWL_OK;
 }
 
 /* At opening and reopening: a line that contradicts the log is evidence, and is kept. */
@@ -226,7 +258,7 @@ static pawl_status put_accepted(struct sqlite_store *store, struct scope *scope,
 
     buf_init(&more, store->heap, 8192);
     print_accepted(now, before, store->env->now_ms(store->env), who, &more);
-    line_print(store, now, text);
+    line_print(witness->sha, now, text);
     end = is_done ? lseek(witness->fd, 0, SEEK_END) : 0;
     end = end < (off_t)LINE_SIZE ? (off_t)LINE_SIZE : end;
     is_done = is_done && !more.failed &&

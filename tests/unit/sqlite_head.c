@@ -1,0 +1,70 @@
+/* sqlite_head.c - FILE-head, the sidecar that remembers a recent root: who reads and writes it at
+ * once, and which store it belongs to. What a store that went back reports is tested in
+ * tests/http/run_storage.py. */
+#include "base/limits.h"
+#include "store/contract.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define HEAD_TEST(test_name)                                                                       \
+    static void body_##test_name(struct stand *s);                                                 \
+    TEST(sqlite_head, test_name)                                                                   \
+    {                                                                                              \
+        stand_run(t, false, body_##test_name);                                                     \
+    }                                                                                              \
+    static void body_##test_name(struct stand *s)
+
+/* One commit that FILE-head remembers at once: enough time has passed since the last. */
+static void write_one(struct stand *s)
+{
+    struct change c = change_begin(s);
+
+    env_sim_advance(s->env, 1000);
+    add_record(&c, 0, 0, CONTROL_KEYED);
+    EXPECT_OK(change_commit(&c));
+    scope_clear(s->scope);
+}
+
+static enum witness_verdict ask(struct store *store)
+{
+    struct head_witness witness = { .verdict = WITNESS_UNREADABLE };
+    struct scope scope;
+
+    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    EXPECT_OK(store_witness(store, &scope, &witness));
+    scope_fini(&scope);
+    return witness.verdict;
+}
+
+/* ---- Reading it while it is written ---- */
+
+struct asker {
+    struct store *store;
+    atomic_bool is_over;
+    uint32_t asked, against;
+};
+
+static void *ask_on(void *context)
+{
+    struct asker *asker = context;
+
+    for (; !atomic_load(&asker->is_over); asker->asked++)
+        asker->against += ask(asker->store) != WITNESS_AGREES;
+    return NULL;
+}
+
+HEAD_TEST(a_thread_that_verifies_and_the_thread_that_commits_use_the_head_at_once)
+{
+    struct asker asker = { .store = s->store };
+    pthread_t thread;
+
+    write_one(s);
+    EXPECT_EQ(ask(s->store), WITNESS_AGREES);
+    EXPECT(pthread_create(&thread, NULL, ask_on, &asker) == 0);
+    for (int i = 0; i < 500; i++)
+        write_one(s);
+    atomic_store(&asker.is_over, true);
+    EXPECT(pthread_join(thread, NULL) == 0);
+    EXPECT(asker.asked > 0);
+    EXPECT_EQ(asker.against, 0);
+}
