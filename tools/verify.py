@@ -404,7 +404,7 @@ class Store:
         self.chains = {0: Chain(0, STORE_ID_TEXT)}
         self.definitions, self.by_name, self.commitments = {}, {}, {}
         self.last_pos = self.last_at = 0
-        self.imported, self.imported_at = 0, None  # records of another store still to come
+        self.imported = 0  # records of another store still to come
         self.kept = {}  # (what, id) -> (due, pos, wall) of tokens and alarms in force, and of the clock
         self.peak_at = -(1 << 63)
         self.keys = {}  # key id -> (at, pos) of its last record
@@ -692,11 +692,8 @@ class Store:
             self.imported -= 1
             if record["inst"] == 0 or record["root"] is not None:
                 raise Bad("an import brings a record of the store itself, or ends a commit")
-            if self.imported_at is not None and record["at"] < self.imported_at:
-                raise Bad("the time of this record is before that of the one before it")
             if record["at"] > previous_at:
                 raise Bad("the time of this record is after that of its import")
-            self.imported_at = record["at"]
             return previous_at
         shift = self.clock_of(record).get("shift", 0) if record["what"] == CLOCK else 0
         if previous_at is not None and record["at"] < previous_at + min(shift, 0):
@@ -741,7 +738,6 @@ class Store:
             self.imported = number_in(json.loads(body or b"")["records"], "records")
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise Bad(f"an import can't be read: {error}") from error
-        self.imported_at = None
 
     def check_place(self, chain, record):
         is_entry = record["what"] >= 0

@@ -201,21 +201,19 @@ static pawl_status add_record(struct building *b, const struct carried_record *c
 
 /* ---- All of it ---- */
 
-/* A rights record stays right behind its create record, also when records of several stores are
- * merged. */
+/* A rights record stays right behind its create record, also in a file whose records come from
+ * several stores. */
 static uint64_t place_of(const struct carried_record *carried)
 {
     return carried->position - (carried->record.what == CONTROL_RIGHTS && carried->position > 0);
 }
 
+/* In the order of their store. Times do not give it: they fall where a clock was accepted. */
 static int compare_records(const void *a, const void *b)
 {
     const struct carried_record *left = a, *right = b;
-
     uint64_t left_pos = place_of(left), right_pos = place_of(right);
 
-    if (left->record.at_ms != right->record.at_ms)
-        return left->record.at_ms < right->record.at_ms ? -1 : 1;
     if (left_pos != right_pos)
         return left_pos < right_pos ? -1 : 1;
     if (left->instance != right->instance)

@@ -40,7 +40,7 @@ struct carried_instance {
 struct carried_record {
     struct record record;
     uint32_t instance; /* its place */
-    uint64_t position; /* where it came from: the order of those that have the same time */
+    uint64_t position; /* in the store that it comes from: records keep that order */
 };
 
 struct import {

@@ -1,25 +1,31 @@
 /* verify_import.c - times along the log. They never fall, with two exceptions: at a clock record
  * with a shift (verify_clock.c), and for the records of another store, which an import record
- * announces and which keep their times. The last record of a commit is none of those: the time of
+ * announces and which keep their times: these fall where the other store's clock was shifted, and
+ * the record of that shift is not here. The last record of a commit is none of those: the time of
  * the log's end is the latest there is. */
 #include "base/node.h"
 #include "evidence/verify_int.h"
 
-static pawl_status begin_import(struct verify *v, const struct record *record)
+/* The number of records of another store that this import record announces. */
+pawl_status verify_import_count(struct verify *v, const struct record *record, uint64_t *out)
 {
     struct node *body = NULL;
     int64_t count = -1;
 
-    if (record->instance != 0)
-        return verify_bad(v, "an import in an instance's chain");
     if (node_read_json(&v->scope, record->body, &body) == PAWL_NO_MEMORY)
         return PAWL_NO_MEMORY;
     if (!body || !node_find(body, "records") || !node_to_i64(node_find(body, "records"), &count) ||
         count < 0)
         return verify_bad(v, "an import that does not say how many records it brings");
-    v->imported = (uint64_t)count;
-    v->imported_ms = INT64_MIN;
+    *out = (uint64_t)count;
     return PAWL_OK;
+}
+
+static pawl_status begin_import(struct verify *v, const struct record *record)
+{
+    if (record->instance != 0)
+        return verify_bad(v, "an import in an instance's chain");
+    return verify_import_count(v, record, &v->imported);
 }
 
 static pawl_status check_imported(struct verify *v, const struct record *record)
@@ -29,11 +35,8 @@ static pawl_status check_imported(struct verify *v, const struct record *record)
         return verify_bad(v, "an import brings a record of the store itself");
     if (record->has_root)
         return verify_bad(v, "a commit ends with a record of another store");
-    if (record->at_ms < v->imported_ms)
-        return verify_bad(v, "the time of this record is before that of the one before it");
     if (record->at_ms > v->at_ms)
         return verify_bad(v, "the time of this record is after that of its import");
-    v->imported_ms = record->at_ms;
     return PAWL_OK;
 }
 

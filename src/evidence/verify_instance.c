@@ -36,22 +36,52 @@ static pawl_status walk_back(struct verify *v, uint64_t number, uint64_t pos, st
     return PAWL_OK;
 }
 
+/* Did an import bring the record at `pos`? Then the nearest record of the store itself before it is
+ * the import record that announces it. */
+static pawl_status find_import(struct verify *v, uint64_t pos, bool *is_imported)
+{
+    struct record record = { .instance = 1 };
+    uint64_t count = 0, at = pos;
+    pawl_status status = PAWL_OK;
+
+    while (status == PAWL_OK && record.instance != 0 && at > 1) {
+        scope_clear(&v->scope);
+        status = store_record(v->store, &v->scope, --at, &record);
+    }
+    if (status == PAWL_OK && record.instance == 0 && record.what == CONTROL_IMPORT)
+        status = verify_import_count(v, &record, &count);
+    *is_imported = pos - at <= count;
+    return status == PAWL_NOT_KNOWN ? verify_bad(v, "a record has gone") : status;
+}
+
+/* Only the check of the whole store can tell whether the clock was shifted in between: this store's,
+ * or that of the store which the record comes from. */
+static pawl_status check_fall(struct verify *v, uint64_t pos)
+{
+    bool is_excused = v->tip.clock_pos != 0;
+    pawl_status status = is_excused ? PAWL_OK : find_import(v, pos, &is_excused);
+
+    if (status != PAWL_OK || is_excused)
+        return status;
+    return verify_bad(v, "the time of this record is before that of the one before it");
+}
+
 static pawl_status check_at(struct verify *v, uint64_t pos)
 {
     struct record record;
     pawl_status status;
+    bool falls;
 
     scope_clear(&v->scope);
     status = store_record(v->store, &v->scope, pos, &record);
     if (status != PAWL_OK)
         return status == PAWL_NOT_KNOWN ? verify_bad(v, "a record has gone") : status;
     verify_at(v, pos, record.instance, record.seq);
-    /* Only the check of the whole store can tell whether the clock was moved in between. */
-    if (v->pos > 0 && record.at_ms < v->at_ms && !v->tip.clock_pos)
-        return verify_bad(v, "the time of this record is before that of the one before it");
+    falls = v->pos > 0 && record.at_ms < v->at_ms;
     v->pos = pos;
     v->at_ms = record.at_ms;
-    return verify_record(v, &record);
+    status = verify_record(v, &record);
+    return status == PAWL_OK && falls ? check_fall(v, pos) : status;
 }
 
 static pawl_status walk_forward(struct verify *v, const struct path *path)

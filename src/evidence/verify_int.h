@@ -143,8 +143,7 @@ struct verify {
     uint64_t pos;         /* the last record that was checked */
     int64_t at_ms;        /* and its time, those of other stores left aside */
     int64_t peak_ms;      /* the latest record time so far */
-    uint64_t imported;    /* records of another store that are still to come ... */
-    int64_t imported_ms;  /* ... and the time of the last one */
+    uint64_t imported;    /* records of another store that are still to come */
     uint8_t root[SHA_SIZE];
     bool in_commit; /* records were added to root_sha that have no root yet */
 
@@ -214,6 +213,7 @@ pawl_status verify_all_definitions(struct verify *v);
 
 /* verify_import.c: times along the log, and the records that have times of their own. */
 pawl_status verify_time(struct verify *v, const struct record *record);
+pawl_status verify_import_count(struct verify *v, const struct record *record, uint64_t *out);
 
 /* verify_keys.c */
 pawl_status verify_note_key(struct verify *v, const struct record *record);

@@ -38,6 +38,17 @@ transitions: [{from_state: shut, action: open, to_state: open}]
 """
 
 
+LOOP = """
+states: [on, off]
+initial_state: on
+terminal_states: [off]
+terminal_kinds: {off: success}
+transitions: [{from_state: on, action: again, to_state: on}, {from_state: on, action: stop, to_state: off}]
+"""
+CHILD = "do: [{name: wait, wait: {signal: go}}]"
+PARENT = "do: [{name: one, spawn: {definition: child, input: {}}}, {name: hold, wait: {signal: on}}]"
+
+
 class World:
     """A server in a folder of its own, whose wall clock is `ahead` of this machine's."""
 
@@ -62,7 +73,15 @@ class World:
         self.file.with_suffix(".new").rename(self.file)
 
     def pawl(self, *words, expect=0):
-        return self.shell.pawl("--store", self.store, *words, expect=expect, env=self.environment)
+        store = () if "--store" in words else ("--store", self.store)
+        return self.shell.pawl(*store, *words, expect=expect, env=self.environment)
+
+    def check(self, file=None):
+        """By both verifiers."""
+        file = file or self.store[7:]
+        self.pawl("--store", "sqlite:" + file, "verify")
+        subprocess.run([sys.executable, HERE.parent.parent / "tools/verify.py", self.shell.folder / file], check=True,
+                       stdout=subprocess.DEVNULL)
 
     def wall(self, more=0):
         at = datetime.datetime.fromtimestamp(time.time() + self.ahead + more, datetime.timezone.utc)
@@ -73,6 +92,9 @@ class World:
 
     def status(self, id):
         return self.web.get("/v1/instances/" + id).json["status"]
+
+    def fire(self, id, action):
+        self.web.expect(200, "POST", "/v1/instances/%s/fire" % id, {"action": action})
 
     def open_by_alarm(self, **when):
         id = self.create("door")
@@ -138,9 +160,7 @@ def test_a_jump_of_the_wall_clock_moves_no_duration_and_every_absolute_time(shel
     assert abs(parse(glitch.history(glitch.create("nap"))[-1]["recorded_at"]) - time.time()) < 60
     for world in worlds.values():
         world.stop()
-        world.pawl("verify")
-        subprocess.run([sys.executable, HERE.parent.parent / "tools/verify.py", shell.folder / (world.store[7:])], check=True,
-                       stdout=subprocess.DEVNULL)
+        world.check()
 
 
 def parse(text):
@@ -173,9 +193,49 @@ def test_a_store_written_under_a_clock_years_ahead_continues_and_its_clock_is_ac
     entry = world.history(id)[-1]
     assert abs(parse(entry["recorded_at"]) - time.time()) < 60 and entry["recorded_at"] == entry["fired_at"]
     world.stop()
-    world.pawl("verify")
-    subprocess.run([sys.executable, HERE.parent.parent / "tools/verify.py", shell.folder / (world.store[7:])], check=True,
-                   stdout=subprocess.DEVNULL)
+    world.check()
+
+
+def run_ahead(world, act):
+    """A run under a clock that is an hour ahead, in which act() is called; then --accept-clock."""
+    world.stop()
+    world.set(HOUR)
+    world.start()
+    result = act()
+    world.stop()
+    world.set(0)
+    world.pawl("doctor", "--accept-clock")
+    world.start()
+    return result
+
+
+def test_an_instance_recorded_before_and_after_its_clock_was_accepted_is_carried_to_another_store(shell):
+    world = World(shell, "fell")
+    for name, text in (("loop", LOOP), ("child", CHILD), ("parent", PARENT)):
+        yaml(world.web, name, text)
+    loop = world.create("loop")
+    parent = run_ahead(world, lambda: world.fire(loop, "again") or world.create("parent"))
+    [child] = [i["instance_id"] for i in world.web.get("/v1/instances?definition=child").json["instances"]]
+    world.create("loop")
+    world.fire(loop, "again")
+    world.web.expect(202, "POST", "/v1/instances/%s/signals" % child, {"name": "go"})
+    shell.wait_for(lambda: world.status(child) == "completed", 10)
+    world.fire(loop, "stop")
+    times = [parse(e["recorded_at"]) for e in world.history(loop)]
+    assert times[0] > times[1] + HOUR / 2, times  # what was accepted
+    world.stop()
+    world.pawl("export", "--output", "fell.ndjson")
+    copy = ("--store", "sqlite:fell-copy.db")
+    assert "not come here yet" in world.shell.pawl(*copy, "import", "fell.ndjson", expect=1).err
+    world.set(2 * HOUR)
+    assert "4 instances" in world.pawl(*copy, "import", "fell.ndjson").out
+    world.check("fell-copy.db")
+    for id in (loop, parent, child):
+        world.pawl(*copy, "verify", id)
+        assert world.pawl(*copy, "history", id, "--json").out == world.pawl("history", id, "--json").out
+    world.pawl(*copy, "export", "--output", "again.ndjson")  # and from there to a third one
+    world.pawl("--store", "sqlite:fell-third.db", "import", "again.ndjson")
+    world.check("fell-third.db")
 
 
 def test_a_fire_before_its_instance_names_the_clock_and_white_space_is_not_supplied(shell):
