@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import signal
 import sqlite3
 import subprocess
@@ -13,7 +14,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import forge  # noqa: E402
-from harness import EXAMPLES, PAWL, main  # noqa: E402
+import schemas  # noqa: E402
+from harness import EXAMPLES, PAWL, ROOT, main  # noqa: E402
 
 verify = forge.verify
 
@@ -202,12 +204,73 @@ def test_what_was_decided_from_an_erased_value_is_not_called_wrong(shell):
     shell.pawl("show", "@last")
 
 
-def test_a_history_that_is_hashed_again_has_another_root_than_the_one_that_was_kept(shell):
+def pay_otherwise(f):
+    f.set(f.find(3, "pay")[0], payload=f.value('"forged"'))
+
+
+def pay_as_another(f):
+    f.set(f.find(3, "pay")[0], actor=f.db.execute("SELECT id FROM pawl_value WHERE interned = 1").fetchone()[0])
+
+
+def pay_earlier(f):
+    pos, _ = f.find(3, "pay")
+    f.set(pos, fired=f.db.execute("SELECT at - 1 FROM pawl_log WHERE pos = ?", (pos,)).fetchone()[0])
+
+
+def never_pay(f):
+    """The last record is taken away, with all that followed from it: the log ends one commit earlier."""
+    pos, _ = f.find(5, "pay")
+    f.db.execute("DELETE FROM pawl_log WHERE pos = ?", (pos,))
+    f.db.execute("UPDATE pawl_head SET seq = 0, state = 0, pos = ? WHERE inst = 5", (pos - 1,))
+    f.db.execute("UPDATE pawl_meta SET value = ? WHERE key = 'flushed'", (pos - 1,))
+
+
+FULL_FORGERIES = [pay_otherwise, pay_as_another, pay_earlier, never_pay]
+
+
+def test_a_full_forgery_has_another_root_than_the_one_that_was_kept(shell):
+    """No check of the file alone can see it: every hash and every root was computed again."""
     flows(shell)
     kept = shell.json("verify")["root"]
-    path, _ = forged(shell, lambda f: f.set(f.find(3, "pay")[0], payload=f.value('"forged"')))
-    found = shell.json("--store", f"sqlite:{path}", "verify")
-    assert found["valid"] and found["root"] == by_python(path)["root"] != kept, found
+    for change in FULL_FORGERIES:
+        path, _ = forged(shell, change)
+        found = shell.json("--store", f"sqlite:{path}", "verify")
+        assert found["valid"] and found["root"] == by_python(path)["root"] != kept, (change.__name__, found)
+
+
+def test_a_full_forgery_is_reported_at_opening_by_verify_and_by_doctor_because_of_the_head_beside_it(shell):
+    flows(shell)
+    head = (shell.folder / "pawl.db-head").read_bytes()
+    for change in FULL_FORGERIES:
+        path, _ = forged(shell, change)
+        store = ("--store", f"sqlite:{path}")
+        (shell.folder / "forged.db-head").write_bytes(head)
+        for _ in range(2):  # entries that are appended do not hide it
+            assert "pawl: went-back: " in shell.pawl(*store, "list").err, change.__name__
+            found = shell.json(*store, "verify", expect=1)
+            assert "FILE-head" in found["what"], (change.__name__, found)
+            found = by_python(path)
+            assert not found["valid"] and "FILE-head" in found["what"], (change.__name__, found)
+            answer = shell.pawl(*store, "doctor", expect=None)
+            assert answer.code != 0 and "went-back" in answer.out, (change.__name__, answer)
+            shell.pawl(*store, "start", "order")
+            assert (shell.folder / "forged.db-head").read_bytes() == head, "the evidence is kept"
+
+
+# ---- The digests of the schemas ------------------------------------------------------------------
+
+
+def page_digests(text):
+    """The table of docs/format.md: {migration: (in its own file, in a host's file)}."""
+    rows = re.findall(r"^\| (\d+) \| `([0-9a-f]{64})` \| (?:`([0-9a-f]{64})`|the same) \|$", text, re.M)
+    return {int(number): (own, hosted or own) for number, own, hosted in rows}
+
+
+def test_the_schemas_of_verify_py_and_of_the_page_are_those_that_the_migrations_make(_):
+    wanted = schemas.all_digests()
+    assert wanted and verify.SCHEMAS == wanted, "run tests/verify/schemas.py, and copy what it prints into tools/verify.py"
+    page = (ROOT / "docs/format.md").read_text()
+    assert page_digests(page) == wanted, "run tests/verify/schemas.py, and copy what it prints into docs/format.md"
 
 
 # ---- Tables, indexes, views and triggers -----------------------------------------------------------

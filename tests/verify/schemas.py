@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Prints the digest of each schema, computed from the migrations, as tools/verify.py and docs/format.md list it.
 
-A migration adds a number here: run this, and put its last line into SCHEMAS and into the page's table.
+A migration adds a number here: run this, and put its last line into SCHEMAS and into the table of the page.
+run_verify.py compares all three.
 """
 import hashlib
 import pathlib
