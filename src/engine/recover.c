@@ -203,13 +203,25 @@ void recover_ready(struct engine *engine)
     scope_fini(&scope);
 }
 
+static void say_replaced(struct engine *engine, const struct head_witness *witness)
+{
+    char words[HEALTH_WORDS];
+
+    witness_words(witness, words, sizeof words);
+    engine_log(engine, PAWL_LOG_WARN, "store.replaced", words);
+}
+
 /* Compares the log with what FILE-head remembers of it. */
 void engine_ask_witness(struct engine *engine, struct scope *scope)
 {
     struct head_witness witness;
     char words[HEALTH_WORDS / 2];
 
-    if (store_witness(engine->store, scope, &witness) != PAWL_OK || !witness_is_against(&witness))
+    if (store_witness(engine->store, scope, &witness) != PAWL_OK)
+        return;
+    if (witness.verdict == WITNESS_SET_ASIDE)
+        say_replaced(engine, &witness);
+    if (!witness_is_against(&witness))
         return;
     witness_words(&witness, words, sizeof words);
     health_set(engine, HEALTH_WENT_BACK,

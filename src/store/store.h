@@ -214,15 +214,18 @@ enum witness_verdict {
     WITNESS_LOG_DIFFERS, /* it has another root there */
     WITNESS_FOREIGN,     /* another store is remembered: not compared */
     WITNESS_UNREADABLE,  /* not compared */
+    WITNESS_SET_ASIDE,   /* another store's was here, and was renamed: this store is new */
 };
 struct head_witness {
     enum witness_verdict verdict;
-    uint64_t pos;      /* remembered */
+    uint64_t pos;      /* remembered; 0: it could not be read */
     int64_t at_ms;     /* of that record */
+    char other[2 * STORE_ID_SIZE + 1]; /* the id of another store; SET_ASIDE: the file's ending */
     uint64_t log_pos;  /* where the log ends */
     uint32_t accepted; /* how often a finding was accepted */
 };
-bool witness_is_against(const struct head_witness *witness); /* any verdict but the first two */
+bool witness_is_against(const struct head_witness *witness); /* all but NONE, AGREES and
+                                                                SET_ASIDE */
 bool witness_proves_loss(const struct head_witness *witness); /* the log was longer or another */
 void witness_words(const struct head_witness *witness, char *out, size_t size);
 

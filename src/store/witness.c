@@ -6,12 +6,27 @@
 
 bool witness_is_against(const struct head_witness *witness)
 {
-    return witness->verdict != WITNESS_NONE && witness->verdict != WITNESS_AGREES;
+    return witness->verdict != WITNESS_NONE && witness->verdict != WITNESS_AGREES &&
+           witness->verdict != WITNESS_SET_ASIDE;
 }
 
 bool witness_proves_loss(const struct head_witness *witness)
 {
     return witness->verdict == WITNESS_LOG_SHORT || witness->verdict == WITNESS_LOG_DIFFERS;
+}
+
+static void set_aside_words(const struct head_witness *witness, const char *at, char *out,
+                            size_t size)
+{
+    char where[96] = "";
+
+    if (witness->pos > 0)
+        snprintf(where, sizeof where, ", which had come to position %llu of %s",
+                 (unsigned long long)witness->pos, at);
+    snprintf(out, size,
+             "a new store was made where another one had been%s; the FILE-head of that one is now "
+             "FILE-head-%s. If it was not deleted on purpose, stop here and search for its file",
+             where, witness->other);
 }
 
 void witness_words(const struct head_witness *witness, char *out, size_t size)
@@ -41,10 +56,14 @@ void witness_words(const struct head_witness *witness, char *out, size_t size)
         break;
     case WITNESS_FOREIGN:
         snprintf(out, size,
-                 "FILE-head belongs to another store: the log was not compared with it");
+                 "FILE-head belongs to another store, %s: the log was not compared with it",
+                 witness->other);
         break;
     case WITNESS_UNREADABLE:
         snprintf(out, size, "FILE-head cannot be read: the log was not compared with it");
+        break;
+    case WITNESS_SET_ASIDE:
+        set_aside_words(witness, at, out, size);
         break;
     }
 }

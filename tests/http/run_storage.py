@@ -1,4 +1,5 @@
 """A full disk, and storage that disappears under a server: what callers get, and what health and the log report."""
+import json
 import os
 import shutil
 import signal
@@ -228,6 +229,20 @@ def test_a_head_that_is_missing_or_of_another_store_or_damaged_judges_nothing(sh
         verify, tool, doctor, health, err = verdicts(shell)
         assert verify[0] == 0 and tool[0] == 0 and words in health["conditions"][0]["what"], (verify, tool, health)
         assert (shell.folder / "s.db-head").read_bytes() == text
+
+
+def test_a_store_that_is_made_where_another_was_says_so_once_and_is_healthy(shell):
+    child, web, id = begin(shell)
+    again(web, id)
+    shell.stop(child)
+    old = json.loads((shell.folder / "s.db-head").read_text())
+    os.unlink(shell.folder / "s.db")  # and not the files beside it
+    first = shell.pawl("--store", "sqlite:s.db", "define", "loop.yaml")
+    assert first.err.startswith("pawl: a new store was made") and f"FILE-head-{old['store']}" in first.err, first.err
+    assert shell.pawl("--store", "sqlite:s.db", "list").err == ""
+    expect_fine(shell)
+    assert json.loads((shell.folder / f"s.db-head-{old['store']}").read_text()) == old
+    assert json.loads((shell.folder / "s.db-head").read_text())["store"] != old["store"]
 
 
 if __name__ == "__main__":

@@ -163,6 +163,8 @@ pawl_status sqlite_create(struct sqlite_store *store, struct scope *scope)
     if (status == PAWL_OK)
         status = sync_path(scope, temporary, 0);
     if (status == PAWL_OK)
+        witness_set_aside(store);
+    if (status == PAWL_OK)
         status = publish(scope, temporary, store->path);
     if (status == PAWL_OK)
         return sync_path(scope, directory, O_DIRECTORY);

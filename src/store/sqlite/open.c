@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PATH_ROOM 64 /* for what is put behind the path: "-owner", "-new-PID-journal" */
+#define PATH_ROOM 64 /* for what is put behind the path: "-owner", "-head-STOREID" */
 
 pawl_status sqlite_check(struct sqlite_store *store, struct scope *scope)
 {

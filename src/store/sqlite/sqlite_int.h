@@ -140,6 +140,7 @@ struct witness_file { /* FILE-head: witness.c */
     bool is_held;          /* the log contradicts it: it is not written over */
     uint32_t behind;       /* commits since the last write */
     int64_t written_at_ms; /* by the monotonic clock */
+    struct head_witness set_aside; /* when this handle made the store; NONE: there was no other */
 };
 
 /* Between calls:
@@ -277,6 +278,7 @@ void watch_begin(struct sqlite_store *store);
 pawl_status watch_check(struct sqlite_store *store, struct scope *scope); /* before COMMIT */
 void watch_rescue(struct sqlite_store *store); /* after a failed watch_check(), outside a turn */
 
+void witness_set_aside(struct sqlite_store *store); /* before a new file gets its name */
 pawl_status witness_begin(struct sqlite_store *store, struct scope *scope);
 void witness_note(struct sqlite_store *store, bool is_at_rest); /* after COMMIT */
 void witness_flush(struct sqlite_store *store);

@@ -166,8 +166,11 @@ static bool read_head(const struct sqlite_store *store, struct sha *sha, struct 
     for (int i = 0; out->verdict == WITNESS_UNREADABLE && i < READS; i++) {
         if (!read_line(path, text, &out->accepted))
             return false;
-        if (line_read(sha, text, line))
+        if (line_read(sha, text, line)) {
             out->verdict = WITNESS_AGREES;
+            out->pos = line->pos;
+            out->at_ms = line->at_ms;
+        }
     }
     return true;
 }
@@ -185,10 +188,11 @@ static pawl_status judge(struct sqlite_store *store, struct scope *scope, const 
     if (out->verdict == WITNESS_UNREADABLE)
         return PAWL_OK;
     sha_hex(tip.store_id, STORE_ID_SIZE, id);
-    out->pos = line->pos;
-    out->at_ms = line->at_ms;
+    if (strcmp(id, line->store) == 0)
+        return compare(store, scope, line, out);
     out->verdict = WITNESS_FOREIGN;
-    return strcmp(id, line->store) == 0 ? compare(store, scope, line, out) : PAWL_OK;
+    memcpy(out->other, line->store, sizeof out->other);
+    return PAWL_OK;
 }
 
 /* Reads the line before the log: writers write the log first, so the line is never ahead. Threads
@@ -210,7 +214,7 @@ pawl_status sqlite_witness(struct store *base, struct scope *scope, struct head_
     sha_free(sha);
     if (is_there)
         return judge(store, scope, &line, out);
-    out->verdict = WITNESS_NONE;
+    *out = store->witness.set_aside;
     return PAWL_OK;
 }
 
@@ -223,6 +227,30 @@ pawl_status witness_begin(struct sqlite_store *store, struct scope *scope)
     if (status == PAWL_OK)
         store->witness.is_held = witness_is_against(&found);
     return status;
+}
+
+/* ---- Setting aside ---- */
+
+/* Before a new store gets its name: a FILE-head there belongs to a store whose file is gone. It is
+ * evidence of that one and would judge the new one, so it is kept under another name. If it cannot
+ * be renamed, the new store finds it and reports it as another store's. */
+void witness_set_aside(struct sqlite_store *store)
+{
+    struct head_witness found = { .verdict = WITNESS_NONE };
+    char from[PATH_MAX], to[PATH_MAX];
+    struct line line;
+
+    if (!read_head(store, store->witness.sha, &line, &found))
+        return;
+    if (found.verdict == WITNESS_UNREADABLE)
+        snprintf(line.store, sizeof line.store, "unreadable");
+    path_of(store, from);
+    snprintf(to, sizeof to, "%.*s-%s", PATH_MAX - 40, from, line.store);
+    if (rename(from, to) != 0)
+        return;
+    found.verdict = WITNESS_SET_ASIDE;
+    snprintf(found.other, sizeof found.other, "%s", line.store);
+    store->witness.set_aside = found;
 }
 
 /* ---- Accepting ---- */

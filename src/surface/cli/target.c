@@ -95,12 +95,14 @@ static pawl_status try_owner(struct cli *cli, const char *file, bool *found)
     }
 }
 
-/* A store that has lost entries is reported at every command; other conditions only by doctor. */
+/* A store that has lost entries is reported at every command, one that was made where another had
+ * been at the first; other conditions only by doctor. */
 static void warn_of_loss(void *context, pawl_log_level level, const char *event, const char *text)
 {
     (void)context;
     (void)level;
-    if (strcmp(event, "health.degraded") == 0 && str_starts(str_of(text), STR("went-back: ")))
+    if (strcmp(event, "store.replaced") == 0 ||
+        (strcmp(event, "health.degraded") == 0 && str_starts(str_of(text), STR("went-back: "))))
         fprintf(stderr, "pawl: %s\n", text);
 }
 
