@@ -31,6 +31,7 @@ STORE_ID_TEXT = "0" * 26
 CREATE, DEFINE, PAUSE, RESUME, ALARM, KEEP_SIGNAL, TOKEN, ERASE = -1, -2, -3, -4, -5, -6, -7, -8
 IMPORT, CLOCK, RIGHTS = -10, -11, -12
 CONTROLS = range(RIGHTS, 0)
+MOVED_MAX = 1 << 60  # an import moves no timer by as much
 NEVER = 1 << 62  # no shift of the clock moves a due time of at least this
 AMEND = 11  # the transition of a flow that goes on by another plan
 KINDS = {1: "machine", 2: "flow", 3: "code"}
@@ -386,6 +387,14 @@ class Chain:
             if not wall and due + moved < NEVER:
                 self.timers[key] = (due, test, wall, moved + by)
 
+    def move(self, key, by):
+        """Move one timer; False if it is not armed, or by the wall clock, or never due."""
+        due, test, wall, moved = self.timers.get(key, (0, 0, 1, 0))
+        if wall or not -NEVER < due < NEVER:
+            return False
+        self.timers[key] = (due, test, wall, moved + by)
+        return True
+
     def end(self):
         self.steps, self.timers, self.waits, self.children = {}, {}, {}, {}
         self.paused = None
@@ -405,6 +414,7 @@ class Store:
         self.definitions, self.by_name, self.commitments = {}, {}, {}
         self.last_pos = self.last_at = 0
         self.imported = 0  # records of another store still to come
+        self.import_pos = 0  # of the import record that announced them, until the one behind them
         self.kept = {}  # (what, id) -> (due, pos, wall) of tokens and alarms in force, and of the clock
         self.peak_at = -(1 << 63)
         self.keys = {}  # key id -> (at, pos) of its last record
@@ -735,9 +745,33 @@ class Store:
         if record["inst"] != 0:
             raise Bad("an import in an instance's chain")
         try:
-            self.imported = number_in(json.loads(body or b"")["records"], "records")
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            text = json.loads(body or b"")
+            self.imported = number_in(text["records"], "records")
+            if "offset" in text or "moved" in text:
+                self.move_timers(text)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise Bad(f"an import can't be read: {error}") from error
+        self.import_pos = record["pos"] if self.imported else 0
+
+    def move_timers(self, text):
+        """Behind imported records: how far their timers are due from what their entries say."""
+        if self.imported or not self.import_pos:
+            raise Bad("an import moves timers, and brings none")
+        brought = [c for c in self.chains.values() if c.number and c.pos > self.import_pos]
+        by_id = {c.id: c for c in brought}
+        for id_, name, ordinal, by in text.get("moved", []):
+            chain = by_id.get(id_)
+            if chain is None or not chain.move((ordinal, name.encode()), self.distance(by)):
+                raise Bad("an import moves a timer that it does not bring")
+        for chain in brought if "offset" in text else []:
+            for key in chain.timers:
+                chain.move(key, self.distance(text["offset"]))
+
+    @staticmethod
+    def distance(by):
+        if number_in(by, "how far a timer has moved", low=1 - MOVED_MAX, high=MOVED_MAX - 1) == 0:
+            raise Bad("an import moves timers by 0")
+        return by
 
     def check_place(self, chain, record):
         is_entry = record["what"] >= 0

@@ -289,6 +289,16 @@ static bool is_wanted(const struct import *import, const struct carried_record *
     return !import->instances[record->instance].is_there;
 }
 
+static pawl_status reject_future(struct building *b, const struct carried_record *record)
+{
+    return scope_fail(b->scope, PAWL_CONFLICT,
+                      "instance %s: its records are of a time that has not come here yet%s",
+                      b->import->instances[record->instance].id,
+                      b->offset_ms < 0 ? "; this store's clock is behind this machine's, run "
+                                         "`pawl doctor --accept-clock` on it first"
+                                       : "");
+}
+
 static pawl_status add_records(struct building *b)
 {
     struct import *import = b->import;
@@ -298,9 +308,7 @@ static pawl_status add_records(struct building *b)
     for (uint32_t i = 0; i < import->record_count; i++) {
         count += is_wanted(import, &import->records[i]);
         if (import->records[i].record.at_ms > b->now_ms)
-            return scope_fail(b->scope, PAWL_CONFLICT,
-                              "instance %s: its records are of a time that has not come here yet",
-                              import->instances[import->records[i].instance].id);
+            return reject_future(b, &import->records[i]);
     }
     if (count == 0)
         return PAWL_OK;
@@ -309,7 +317,7 @@ static pawl_status add_records(struct building *b)
         if (is_wanted(import, &import->records[i]))
             status = add_record(b, &import->records[i]);
     if (status == PAWL_OK)
-        status = import_add_begin(b, 0);
+        status = import_add_end(b);
     return status == PAWL_OK ? import_add_erase(b) : status;
 }
 
@@ -378,16 +386,28 @@ static void keep_keys(struct building *b)
     b->key_count = kept;
 }
 
+/* The time by this store's clock. The clock never goes back, so that it is ahead of a wall clock that
+ * did. */
+static void read_clock(struct building *b)
+{
+    int64_t wall_ms = b->import->env->now_ms(b->import->env);
+
+    b->now_ms = wall_ms + b->tip->clock_offset_ms;
+    if (b->now_ms < b->tip->at_ms)
+        b->now_ms = b->tip->at_ms;
+    b->offset_ms = b->now_ms - wall_ms;
+    if (b->offset_ms <= CLOCK_JUMP_MS && b->offset_ms >= -CLOCK_JUMP_MS)
+        b->offset_ms = 0;
+}
+
 pawl_status import_build(struct import *import, struct store *store, const struct store_tip *tip,
                          struct scope *scope, struct commit *out)
 {
     struct building b = { .import = import, .store = store, .tip = tip, .scope = scope };
     pawl_status status = make_room(&b) ? PAWL_OK : scope_no_memory(scope);
 
-    b.now_ms = import->env->now_ms(import->env);
-    if (b.now_ms < tip->at_ms)
-        b.now_ms = tip->at_ms;
-
+    read_clock(&b);
+    import_sort_moved(import);
     if (import->record_count > 1)
         qsort(import->records, import->record_count, sizeof *import->records, compare_records);
     forget_chains(import);

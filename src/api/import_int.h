@@ -43,6 +43,14 @@ struct carried_record {
     uint64_t position; /* in the store that it comes from: records keep that order */
 };
 
+/* A timer that is armed, and due by the wall clock `by_ms` later than its entry says. */
+struct carried_moved {
+    uint32_t instance; /* its place */
+    uint32_t ordinal;
+    str name;
+    int64_t by_ms;
+};
+
 struct import {
     struct scope *scope;
     struct env *env;
@@ -52,6 +60,8 @@ struct import {
     struct carried_definition *definitions;
     struct carried_instance *instances;
     struct carried_record *records;
+    struct carried_moved *moved;
+    uint32_t moved_count, moved_capacity;
     uint32_t value_count, value_capacity, definition_count, definition_capacity;
     uint32_t instance_count, instance_capacity, record_count, record_capacity;
     struct map by_commitment; /* the first 8 bytes -> place of a value */
@@ -79,6 +89,7 @@ struct building {
         key_count, kept_count;
     uint32_t live_capacity;
     int64_t now_ms;     /* of this store */
+    int64_t offset_ms;  /* how far its clock is ahead of the wall clock */
     uint64_t store_pos; /* the store's own chain */
     uint8_t store_hash[SHA_SIZE];
 };
@@ -87,10 +98,17 @@ struct building {
 pawl_status import_live(struct building *b, struct carried_instance *instance,
                         const struct record *record);
 
+/* import_moved.c: timers whose due time has moved since they were armed. */
+void import_sort_moved(struct import *import);
+int64_t import_moved_ms(const struct building *b, const struct carried_instance *instance,
+                        const struct live_change *timer);
+void import_print_moved(const struct building *b, struct buf *out);
+
 /* import_own.c: records of the store's own chain. */
 struct record *import_next_record(struct building *b); /* only its position is set */
 pawl_status import_add_define(struct building *b, const struct definition_row *row);
 pawl_status import_add_begin(struct building *b, uint32_t count);
+pawl_status import_add_end(struct building *b);
 pawl_status import_add_erase(struct building *b);
 
 /* import_build.c: the commit that puts what is not there into a store that ends at `tip`. INVALID_

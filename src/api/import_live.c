@@ -7,6 +7,14 @@ static void add_change(struct building *b, struct live_change change)
     b->live[b->live_count++] = change;
 }
 
+static void add_timer(struct building *b, const struct carried_instance *instance,
+                      struct live_change timer)
+{
+    timer.shift_ms = import_moved_ms(b, instance, &timer);
+    timer.due_at_ms += timer.shift_ms;
+    add_change(b, timer);
+}
+
 /* Of one that could not be created there is no id, and nothing is left behind. */
 static void add_child(struct building *b, const struct carried_instance *instance,
                       const struct effect *effect)
@@ -27,11 +35,22 @@ static void add_effect(struct building *b, const struct carried_instance *instan
     static const int kinds[] = {
         [EFFECT_STEP] = LIVE_STEP_PUT,  [EFFECT_READY] = LIVE_STEP_PUT,
         [EFFECT_RUN] = LIVE_STEP_PUT,   [EFFECT_END] = LIVE_STEP_DELETE,
-        [EFFECT_ARM] = LIVE_TIMER_PUT,  [EFFECT_DISARM] = LIVE_TIMER_DELETE,
+        [EFFECT_DISARM] = LIVE_TIMER_DELETE,
         [EFFECT_AWAIT] = LIVE_WAIT_PUT, [EFFECT_LEAVE] = LIVE_WAIT_DELETE,
     };
     bool is_new = effect->kind == EFFECT_STEP;
 
+    if (effect->kind == EFFECT_ARM) {
+        add_timer(b, instance,
+                  (struct live_change){ .kind = LIVE_TIMER_PUT,
+                                        .instance = instance->row.number,
+                                        .ordinal = effect->ordinal,
+                                        .name = effect->name,
+                                        .due_at_ms = effect->due_at_ms,
+                                        .wall = effect->wall,
+                                        .test = instance->row.test });
+        return;
+    }
     if (effect->kind == EFFECT_SPAWN)
         add_child(b, instance, effect);
     if ((size_t)effect->kind >= sizeof kinds / sizeof kinds[0])
@@ -48,9 +67,7 @@ static void add_effect(struct building *b, const struct carried_instance *instan
                                 : effect->kind == EFFECT_READY ? STEP_READY
                                                                : STEP_RUNNING,
                       .name = effect->kind == EFFECT_RUN ? effect->lease : effect->name,
-                      .due_at_ms =
-                          effect->kind == EFFECT_RUN ? effect->lease_ms : effect->due_at_ms,
-                      .wall = effect->wall,
+                      .due_at_ms = effect->kind == EFFECT_RUN ? effect->lease_ms : 0,
                       .value = effect->kind == EFFECT_AWAIT ? effect->state : STR_NONE,
                       .test = instance->row.test,
                   });
@@ -61,12 +78,12 @@ static void arm_deadlines(struct building *b, const struct carried_instance *ins
 {
     for (uint32_t i = 0; i < definition->deadline_count; i++)
         if (definition->deadlines[i].state == definition->initial)
-            add_change(b,
-                       (struct live_change){ .kind = LIVE_TIMER_PUT,
-                                             .instance = instance->row.number,
-                                             .name = definition->deadlines[i].name,
-                                             .due_at_ms = at_ms + definition->deadlines[i].after_ms,
-                                             .test = instance->row.test });
+            add_timer(b, instance,
+                      (struct live_change){ .kind = LIVE_TIMER_PUT,
+                                            .instance = instance->row.number,
+                                            .name = definition->deadlines[i].name,
+                                            .due_at_ms = at_ms + definition->deadlines[i].after_ms,
+                                            .test = instance->row.test });
 }
 
 static pawl_status reserve_live(struct building *b, uint32_t more)

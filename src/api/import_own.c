@@ -76,14 +76,27 @@ pawl_status import_add_define(struct building *b, const struct definition_row *r
     return status == PAWL_OK && row->rights.data ? keep_rights(b, row) : status;
 }
 
-/* An import record. Before the records of another store it holds their number; behind them 0, so
- * that the log ends with a time of its own. */
+/* The import record before the records of another store. */
 pawl_status import_add_begin(struct building *b, uint32_t count)
 {
     struct buf body;
 
     buf_init(&body, b->scope->arena.heap, LIMIT_TEXT);
     buf_fmt(&body, "{\"records\":%u}", count);
+    return add_own(b, CONTROL_IMPORT, &body);
+}
+
+/* The import record behind them, so that the log ends with a time of its own. */
+pawl_status import_add_end(struct building *b)
+{
+    struct buf body;
+
+    buf_init(&body, b->scope->arena.heap, LIMIT_SCOPE);
+    json_open(&body, '{');
+    json_key(&body, "records");
+    json_u64(&body, 0);
+    import_print_moved(b, &body);
+    json_close(&body, '}');
     return add_own(b, CONTROL_IMPORT, &body);
 }
 

@@ -355,6 +355,41 @@ static pawl_status read_erased(struct import *import, const struct node *list)
     return PAWL_OK;
 }
 
+/* ["NAME",ORD,MS] */
+static bool parse_moved(const struct node *item, struct carried_moved *out)
+{
+    const struct node *name = item->kind == NODE_ARRAY ? item->first : NULL;
+    const struct node *ordinal = name ? name->next : NULL, *by = ordinal ? ordinal->next : NULL;
+    int64_t row = -1;
+
+    if (!by || by->next || name->kind != NODE_STRING || !node_to_i64(ordinal, &row) || row < 0 ||
+        row > UINT32_MAX || !node_to_i64(by, &out->by_ms))
+        return false;
+    out->name = name->text;
+    out->ordinal = (uint32_t)row;
+    return out->by_ms != 0 && out->by_ms < MOVED_MAX_MS && out->by_ms > -MOVED_MAX_MS;
+}
+
+/* Reads by how much timers of an instance are due later than their entries say. */
+static pawl_status read_moved(struct import *import, const struct node *node)
+{
+    const struct node *timers = node_find(node, "timers");
+    struct carried_moved one = { .instance = instance_of(import, node) }, *moved;
+
+    if (one.instance == UINT32_MAX || !timers || timers->kind != NODE_ARRAY)
+        return bad(import, "the moved timers of an instance that stands before them");
+    for (const struct node *item = timers->first; item; item = item->next) {
+        if (!parse_moved(item, &one))
+            return bad(import, "a timer's name, its row and how far it has moved");
+        moved = GROW(import, moved, moved_count, moved_capacity);
+        if (!moved)
+            return scope_no_memory(import->scope);
+        import->moved = moved;
+        moved[import->moved_count++] = one;
+    }
+    return PAWL_OK;
+}
+
 /* ---- The first line ---- */
 
 static void say_found(const struct node *node, char *out, size_t size)
@@ -410,6 +445,8 @@ pawl_status import_line(struct import *import, str line)
         return read_record(import, inner);
     if ((inner = node_find(node, "erased")))
         return read_erased(import, inner);
+    if ((inner = node_find(node, "moved")))
+        return read_moved(import, inner);
     return scope_fail(scope, PAWL_INVALID_REQUEST,
                       "line %llu: expected a definition, an instance or a record of `pawl export`, "
                       "found something else",

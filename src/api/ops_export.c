@@ -5,6 +5,8 @@
 #include "evidence/evidence.h"
 #include "model/rights.h"
 
+#define EXPORT_TRIES 16
+
 static void put_hex(struct buf *out, const char *key, const uint8_t *bytes, size_t size)
 {
     char hex[2 * KEY_SIZE + 1];
@@ -105,6 +107,8 @@ struct exporting {
     const char *id;
     uint64_t *positions; /* of its records, the last first */
     uint64_t count;
+    struct live live;    /* as the last of them left it, if a timer has moved */
+    int64_t offset_ms;   /* of the store's clock */
     struct buf erased; /* the commitments of values without bytes, as JSON */
 };
 
@@ -231,6 +235,7 @@ static pawl_status find_records(struct exporting *work, uint64_t number)
     uint64_t pos;
     pawl_status status = store_head(work->store, scope, number, false, &head);
 
+    work->count = 0;
     for (pos = head.pos; status == PAWL_OK && pos != 0; pos = record.prev, work->count++)
         status = store_record(work->store, scope, pos, &record);
     work->positions = ARENA_ARRAY(&scope->arena, uint64_t, work->count + 1);
@@ -242,6 +247,71 @@ static pawl_status find_records(struct exporting *work, uint64_t number)
         status = store_record(work->store, scope, pos, &record);
     }
     return status;
+}
+
+/* By how much a timer is due later, by the wall clock, than its entry says. */
+static int64_t moved_ms(const struct exporting *work, const struct live_timer *timer)
+{
+    return timer->wall || timer->due_at_ms >= DUE_NEVER_MS ? 0
+                                                           : timer->shift_ms - work->offset_ms;
+}
+
+static bool has_moved(const struct exporting *work)
+{
+    for (uint32_t i = 0; i < work->live.timer_count; i++)
+        if (moved_ms(work, &work->live.timers[i]) != 0)
+            return true;
+    return false;
+}
+
+/* Reads its records and, if a timer has moved, the timers that the last record left. An instance
+ * that changes in between is read again. */
+static pawl_status find_all(struct exporting *work, uint64_t number)
+{
+    struct scope *scope = work->call->scope;
+    struct head_row head = { 0 };
+    pawl_status status;
+
+    for (uint32_t tries = 0; tries < EXPORT_TRIES; tries++) {
+        status = find_records(work, number);
+        if (status == PAWL_OK)
+            status = store_live(work->store, scope, number, &work->live);
+        if (status != PAWL_OK || !has_moved(work))
+            return status;
+        status = store_head(work->store, scope, number, false, &head);
+        if (status != PAWL_OK || head.pos == work->positions[0])
+            return status;
+    }
+    return scope_fail(scope, PAWL_OVERLOADED,
+                      "instance %.26s changes faster than it can be exported; pause it, or try "
+                      "again",
+                      work->id);
+}
+
+static void print_moved(struct exporting *work)
+{
+    struct buf *out = work->out;
+
+    if (!has_moved(work))
+        return;
+    begin_line(out, "moved");
+    json_key(out, "id");
+    json_text(out, work->id);
+    json_key(out, "timers");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < work->live.timer_count; i++) {
+        const struct live_timer *timer = &work->live.timers[i];
+
+        if (moved_ms(work, timer) == 0)
+            continue;
+        json_open(out, '[');
+        json_str(out, timer->name);
+        json_u64(out, timer->ordinal);
+        json_i64(out, moved_ms(work, timer));
+        json_close(out, ']');
+    }
+    json_close(out, ']');
+    buf_str(out, STR("}}\n"));
 }
 
 static pawl_status print_records(struct exporting *work)
@@ -283,7 +353,8 @@ pawl_status op_instance_export(struct op_call *call, struct buf *out)
     struct exporting work = { .call = call,
                               .store = engine_store(op_engine(call)),
                               .out = out,
-                              .id = op_text(call, "instance_id").data };
+                              .id = op_text(call, "instance_id").data,
+                              .offset_ms = engine_clock_offset_ms(op_engine(call)) };
     uint8_t random[ID_RANDOM_SIZE];
     struct definition_row definition;
     struct instance_row row;
@@ -298,7 +369,7 @@ pawl_status op_instance_export(struct op_call *call, struct buf *out)
     if (status == PAWL_OK)
         status = read_rights(call, &definition);
     if (status == PAWL_OK)
-        status = find_records(&work, number);
+        status = find_all(&work, number);
     if (status != PAWL_OK)
         return status;
     call->content_type = "application/x-ndjson";
@@ -307,6 +378,8 @@ pawl_status op_instance_export(struct op_call *call, struct buf *out)
     status = print_row(&work, &row, &definition);
     if (status == PAWL_OK)
         status = print_records(&work);
+    if (status == PAWL_OK)
+        print_moved(&work);
     if (status == PAWL_OK)
         status = print_erased(&work, number);
     buf_fini(&work.erased);

@@ -154,7 +154,6 @@ struct intern_table {
 #define SNAPSHOT_BYTES   4096u  /* history since the last snapshot before the next is worth it */
 #define FLUSH_AFTER_MS   10     /* quiet time before rows that lag are put right */
 #define TOOL_GRACE_MS    1000   /* a program is ended this long after its step has timed out */
-#define CLOCK_JUMP_MS    1000   /* a wall clock that differs from the boot clock by more has jumped */
 #define POISON_AT        2u     /* an event that cannot be decided so often holds its instance */
 #define RETRY_STORE_MS   1000   /* an event that met a failing store is tried again after this */
 #define LEASE_DEFAULT_MS 120000 /* B33 */

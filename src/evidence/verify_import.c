@@ -6,26 +6,44 @@
 #include "base/node.h"
 #include "evidence/verify_int.h"
 
+static pawl_status read_body(struct verify *v, const struct record *record, struct node **body,
+                             uint64_t *count)
+{
+    int64_t number = -1;
+
+    *body = NULL;
+    if (node_read_json(&v->scope, record->body, body) == PAWL_NO_MEMORY)
+        return PAWL_NO_MEMORY;
+    if (!*body || !node_find(*body, "records") ||
+        !node_to_i64(node_find(*body, "records"), &number) || number < 0)
+        return verify_bad(v, "an import that does not say how many records it brings");
+    *count = (uint64_t)number;
+    return PAWL_OK;
+}
+
 /* The number of records of another store that this import record announces. */
 pawl_status verify_import_count(struct verify *v, const struct record *record, uint64_t *out)
 {
-    struct node *body = NULL;
-    int64_t count = -1;
+    struct node *body;
 
-    if (node_read_json(&v->scope, record->body, &body) == PAWL_NO_MEMORY)
-        return PAWL_NO_MEMORY;
-    if (!body || !node_find(body, "records") || !node_to_i64(node_find(body, "records"), &count) ||
-        count < 0)
-        return verify_bad(v, "an import that does not say how many records it brings");
-    *out = (uint64_t)count;
-    return PAWL_OK;
+    return read_body(v, record, &body, out);
 }
 
 static pawl_status begin_import(struct verify *v, const struct record *record)
 {
+    struct node *body;
+    pawl_status status;
+
     if (record->instance != 0)
         return verify_bad(v, "an import in an instance's chain");
-    return verify_import_count(v, record, &v->imported);
+    status = read_body(v, record, &body, &v->imported);
+    if (status != PAWL_OK)
+        return status;
+    if (v->imported > 0)
+        v->import_pos = 0; /* nothing has come yet that could be moved */
+    status = verify_moved(v, body);
+    v->import_pos = v->imported > 0 ? record->pos : 0;
+    return status;
 }
 
 static pawl_status check_imported(struct verify *v, const struct record *record)

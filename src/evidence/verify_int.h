@@ -144,6 +144,7 @@ struct verify {
     int64_t at_ms;        /* and its time, those of other stores left aside */
     int64_t peak_ms;      /* the latest record time so far */
     uint64_t imported;    /* records of another store that are still to come */
+    uint64_t import_pos;  /* of the import record that announced them, until the one behind them */
     uint8_t root[SHA_SIZE];
     bool in_commit; /* records were added to root_sha that have no root yet */
 
@@ -215,6 +216,10 @@ pawl_status verify_all_definitions(struct verify *v);
 pawl_status verify_time(struct verify *v, const struct record *record);
 pawl_status verify_import_count(struct verify *v, const struct record *record, uint64_t *out);
 
+/* verify_moved.c: how far an import moves the timers that it brings. */
+struct node;
+pawl_status verify_moved(struct verify *v, const struct node *body);
+
 /* verify_keys.c */
 pawl_status verify_note_key(struct verify *v, const struct record *record);
 pawl_status verify_all_keys(struct verify *v);
@@ -244,6 +249,8 @@ pawl_status verify_put_fact(struct verify *v, struct chain *chain, struct live_f
 pawl_status verify_fold(struct verify *v, struct chain *chain, str body);
 pawl_status verify_fold_effects(struct verify *v, struct chain *chain,
                                 const struct effect_list *effects);
+struct live_fact *verify_find_timer(struct chain *chain, uint32_t ordinal,
+                                    str name); /* NULL: not armed */
 void verify_drop_fold(struct verify *v, struct chain *chain);
 pawl_status verify_live(struct verify *v, const struct chain *chain);
 

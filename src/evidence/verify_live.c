@@ -31,6 +31,13 @@ static struct live_fact *find_fact(struct fold *fold, const struct live_fact *ke
     return NULL;
 }
 
+struct live_fact *verify_find_timer(struct chain *chain, uint32_t ordinal, str name)
+{
+    struct live_fact key = { .kind = LIVE_TIMER, .ordinal = ordinal, .name = name };
+
+    return find_fact(chain->fold, &key);
+}
+
 /* The text that a fact has beside its name; NULL: its kind has none. */
 static str *text_of(struct live_fact *fact)
 {

@@ -110,6 +110,10 @@ struct kept_row {
 #define CLOCK_TEST "test"
 /* A due time of at least this is never, and no shift of the clock moves it. */
 #define DUE_NEVER_MS (INT64_C(1) << 62)
+/* A wall clock that differs from the expected time by more has jumped. */
+#define CLOCK_JUMP_MS 1000
+/* An import moves no timer by as much as this. */
+#define MOVED_MAX_MS (INT64_C(1) << 60)
 
 struct definition_row {
     uint32_t id;

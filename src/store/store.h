@@ -71,7 +71,7 @@ struct live_change {
     int64_t due_at_ms;           /* TIMER_PUT; STEP_PUT: how long a lease lasts */
     bool test;                   /* TIMER_PUT: of a test instance: never due by itself */
     bool wall;                   /* TIMER_PUT: due by the wall clock */
-    int64_t shift_ms;            /* TIMER_PUT by a rebuild: moved by so much since it was armed */
+    int64_t shift_ms;            /* TIMER_PUT by a rebuild or an import: moved by so much since it was armed */
     bool is_bare;                /* STEP_DELETE: there are no timers and waits to go with it */
     uint64_t pos;                /* PAUSE_PUT: of its record */
     str value;                   /* WAIT_PUT: what a broadcast's filter is compared with, or none */

@@ -1,8 +1,11 @@
 """The machine's clock is set while a server runs, and while it does not: which durations and absolute
 times move, and what is reported. A preloaded library (wall_clock.c) moves the server's wall clock only."""
 import datetime
+import json
 import os
 import pathlib
+import shutil
+import sqlite3
 import subprocess
 import sys
 import time
@@ -11,6 +14,9 @@ from run_flows import claim, yaml
 from web import Web, harness
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "verify"))
+import forge  # noqa: E402
+
 LIBRARY = pathlib.Path(os.environ["PAWL_BUILD"]).resolve() / "tests/wall_clock.so"
 HOUR, YEAR = 3600, 365 * 24 * 3600
 LENGTH, SLACK = 3, 2  # seconds: the length of each duration, and how far a jump may move it
@@ -47,6 +53,10 @@ transitions: [{from_state: on, action: again, to_state: on}, {from_state: on, ac
 """
 CHILD = "do: [{name: wait, wait: {signal: go}}]"
 PARENT = "do: [{name: one, spawn: {definition: child, input: {}}}, {name: hold, wait: {signal: on}}]"
+
+
+LATER = "do: [{name: nap, wait: {timer: 3h}}]"
+LIMIT = DOOR + "deadlines: [{state: shut, after: 3h, action: open}]\n"
 
 
 class World:
@@ -236,6 +246,106 @@ def test_an_instance_recorded_before_and_after_its_clock_was_accepted_is_carried
     world.pawl(*copy, "export", "--output", "again.ndjson")  # and from there to a third one
     world.pawl("--store", "sqlite:fell-third.db", "import", "again.ndjson")
     world.check("fell-third.db")
+
+
+def due_times(shell, file):
+    """{instance: due by the wall clock} of the armed timers."""
+    store = sqlite3.connect(shell.folder / file)
+    try:
+        [[offset]] = store.execute("SELECT coalesce(max(due), 0) FROM pawl_kept WHERE what = -11 AND id = 'wall'")
+        rows = store.execute("SELECT inst, due, coalesce(wall, 0) FROM pawl_timer").fetchall()
+        return {inst: due - (0 if wall else offset) for inst, due, wall in rows}
+    finally:
+        store.close()
+
+
+def test_timers_keep_their_durations_when_instances_are_carried_between_stores(shell):
+    world = World(shell, "moved")
+    yaml(world.web, "later", LATER)
+    yaml(world.web, "limit", LIMIT)
+    yaml(world.web, "until", "do: [{name: later, wait: {until: '%s'}}]" % world.wall(9 * HOUR))
+    run_ahead(world, lambda: [world.create(name) for name in ("later", "limit", "until")])
+    world.create("later")  # its clock was never wrong
+    world.stop()
+    first = due_times(shell, "moved.db")
+    assert len(first) == 4 and all(due / 1000 < time.time() + 9.1 * HOUR for due in first.values()), first
+    world.pawl("export", "--output", "moved.ndjson")
+    world.set(2 * HOUR)
+    world.pawl("--store", "sqlite:moved-copy.db", "import", "moved.ndjson")
+    assert due_times(shell, "moved-copy.db") == first
+    world.check("moved-copy.db")
+    world.pawl("--store", "sqlite:moved-copy.db", "export", "--output", "again.ndjson")
+    assert world.pawl("--store", "sqlite:moved-third.db", "import", "again.ndjson")
+    assert due_times(shell, "moved-third.db") == first
+    world.check("moved-third.db")
+    world.pawl("--store", "sqlite:moved-third.db", "doctor", "--rebuild")
+    assert due_times(shell, "moved-third.db") == first
+    text = (shell.folder / "moved.ndjson").read_text()
+    assert text.count('{"moved":') == 2, text  # neither by the wall clock, nor where nothing moved
+    for place, value in ((0, "nip"), (1, 7), (2, "x"), (2, 0)):
+        forged = shell.write("forged.ndjson", "".join(change_moved(line, place, value) for line in text.splitlines()))
+        found = world.pawl("--store", "sqlite:moved-forged.db", "import", forged, expect=1)
+        assert "timer" in found.err, found
+
+
+    [(begin, _), (end, body)] = import_records(shell, "moved-copy.db")
+    [[id, name, row, by], other] = body["moved"]
+    for pos, change in ((end, {}), (end, {"moved": [[id, name, row, by + 1], other]}), (end, {"moved": [[id, "nip", row, by], other]}),
+                        (end, {"moved": [[id, name, row, 0], other]}), (end, {"moved": [[id, name, row], other]}),
+                        (end, {**body, "offset": 5}), (end, {**body, "offset": 0}), (begin, {"offset": 5})):
+        refuse_import(world, "moved-copy.db", pos, change)
+
+
+def import_records(shell, file):
+    store = sqlite3.connect(shell.folder / file)
+    try:
+        return [(pos, json.loads(body)) for pos, body in
+                store.execute("SELECT pos, body FROM pawl_log WHERE what = -10 ORDER BY pos")]
+    finally:
+        store.close()
+
+
+def refuse_import(world, file, pos, members):
+    """Both verifiers find what the log then says of the timers, though every hash is right."""
+    copy = world.shell.folder / "forged.db"
+    shutil.copy(world.shell.folder / file, copy)
+    forger = forge.Forger(copy)
+    [[body]] = forger.db.execute("SELECT body FROM pawl_log WHERE pos = ?", (pos,))
+    forger.set(pos, body=json.dumps({"records": json.loads(body)["records"], **members}, separators=(",", ":")).encode())
+    forger.seal()
+    found = world.pawl("--store", "sqlite:forged.db", "verify", "--json", expect=1).json
+    assert "timer" in found["what"], (members, found)
+    done = subprocess.run([sys.executable, HERE.parent.parent / "tools/verify.py", copy], capture_output=True, text=True)
+    assert done.returncode == 1 and ("timer" in done.stdout or "import" in done.stdout), (members, done)
+
+
+def change_moved(line, place, value):
+    line = json.loads(line)
+    if "moved" in line:
+        line["moved"]["timers"][0][place] = value
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def test_timers_keep_their_durations_between_stores_whose_clocks_are_off(shell):
+    here, there = World(shell, "here"), World(shell, "there")
+    for world, jump, count in ((here, HOUR, 2), (there, -HOUR, 1)):
+        yaml(world.web, "later", LATER)
+        last = [world.create("later") for _ in range(count)][-1]
+        world.set(jump)
+        shell.wait_for(lambda: world.web.get("/healthz").json["status"] != "ok", 10)
+        world.stop()
+        if world is here:
+            world.pawl("export", last, "--output", "one.ndjson")
+    first, second = due_times(shell, "here.db"), due_times(shell, "there.db")
+    assert abs(first[2] / 1000 - time.time() - 4 * HOUR) < 60, first
+    assert abs(second[1] / 1000 - time.time() - 2 * HOUR) < 60, second
+    here.pawl("--store", "sqlite:new.db", "import", "one.ndjson")
+    assert due_times(shell, "new.db") == {2: first[2]}
+    there.set(0)  # its clock stays an hour ahead
+    there.pawl("import", "one.ndjson")
+    assert due_times(shell, "there.db") == {**second, 2: first[2]}
+    here.check("new.db")
+    there.check()
 
 
 def test_a_fire_before_its_instance_names_the_clock_and_white_space_is_not_supplied(shell):

@@ -1,0 +1,72 @@
+/* verify_moved.c - an import's timers are due by the clock of the store that they come from. The
+ * import record behind the imported records says by how much each differs by this store's clock. */
+#include "base/node.h"
+#include "evidence/verify_int.h"
+
+static bool read_by(const struct node *node, int64_t *out)
+{
+    return node && node_to_i64(node, out) && *out != 0 && *out < MOVED_MAX_MS &&
+           *out > -MOVED_MAX_MS;
+}
+
+static bool can_move(const struct live_fact *fact)
+{
+    return fact->kind == LIVE_TIMER && !fact->timer.wall &&
+           fact->timer.due_at_ms < DUE_NEVER_MS && fact->timer.due_at_ms > -DUE_NEVER_MS;
+}
+
+/* [ID,NAME,ORD,MS] */
+static pawl_status move_one(struct verify *v, const struct node *item)
+{
+    const struct node *id = item->kind == NODE_ARRAY ? item->first : NULL;
+    const struct node *name = id ? id->next : NULL, *ordinal = name ? name->next : NULL;
+    const struct node *by = ordinal ? ordinal->next : NULL;
+    uint8_t random[ID_RANDOM_SIZE];
+    struct live_fact *fact = NULL;
+    struct chain *chain;
+    uint64_t number = 0;
+    int64_t row = -1, by_ms;
+
+    if (!by || by->next || id->kind != NODE_STRING || name->kind != NODE_STRING ||
+        !node_to_i64(ordinal, &row) || row < 0 || row > UINT32_MAX || !read_by(by, &by_ms) ||
+        id->text.size != ID_SIZE || !id_parse(id->text, &number, random))
+        return verify_bad(v, "an import that does not say how far a timer has moved");
+    chain = verify_find_chain(v, number);
+    if (number > 0 && chain && chain->pos > v->import_pos &&
+        memcmp(chain->random, random, ID_RANDOM_SIZE) == 0)
+        fact = verify_find_timer(chain, (uint32_t)row, name->text);
+    if (!fact || !can_move(fact))
+        return verify_bad(v, "an import moves a timer that it does not bring");
+    fact->timer.shift_ms += by_ms;
+    return PAWL_OK;
+}
+
+static void move_all(struct verify *v, int64_t by_ms)
+{
+    for (uint32_t i = 1; i < v->chain_count; i++)
+        for (uint32_t j = 0; v->chains[i].pos > v->import_pos && v->chains[i].fold &&
+                             j < v->chains[i].fold->count;
+             j++)
+            if (can_move(&v->chains[i].fold->facts[j]))
+                v->chains[i].fold->facts[j].timer.shift_ms += by_ms;
+}
+
+/* At the import record behind the records of an import, the body of which is read. */
+pawl_status verify_moved(struct verify *v, const struct node *body)
+{
+    const struct node *offset = node_find(body, "offset"), *moved = node_find(body, "moved");
+    pawl_status status = PAWL_OK;
+    int64_t by_ms;
+
+    if (!offset && !moved)
+        return PAWL_OK;
+    if (v->import_pos == 0 || (moved && moved->kind != NODE_ARRAY) ||
+        (offset && !read_by(offset, &by_ms)))
+        return verify_bad(v, "an import that moves timers, and brings none or does not say how far");
+    for (const struct node *item = moved ? moved->first : NULL; status == PAWL_OK && item;
+         item = item->next)
+        status = move_one(v, item);
+    if (status == PAWL_OK && offset)
+        move_all(v, by_ms);
+    return status;
+}
