@@ -34,18 +34,42 @@ static void print_asked(const struct op_call *call, const char *key, const char 
     buf_fini(&cell);
 }
 
-static pawl_status print_overdue(const struct op_call *call, int64_t now_ms, struct buf *out)
+/* Timers that are overdue by one of the two clocks. */
+struct overdue {
+    uint32_t count;
+    int64_t oldest_ms; /* when the first was due, by the wall clock */
+};
+
+static pawl_status find_overdue(const struct op_call *call, bool wall, int64_t now_ms,
+                                int64_t offset_ms, struct overdue *out)
 {
     struct live_timer *timers;
     uint32_t count = 0;
     int64_t next_ms;
-    pawl_status status = store_due(engine_store(op_engine(call)), call->scope, false, now_ms,
+    pawl_status status = store_due(engine_store(op_engine(call)), call->scope, wall, now_ms,
                                    LIMIT_LIST, &timers, &count, &next_ms);
 
-    print_number(out, "timers_overdue", count);
+    if (status != PAWL_OK || count == 0)
+        return status;
+    if (out->count == 0 || timers[0].due_at_ms - offset_ms < out->oldest_ms)
+        out->oldest_ms = timers[0].due_at_ms - offset_ms;
+    out->count = out->count + count < LIMIT_LIST ? out->count + count : LIMIT_LIST;
+    return PAWL_OK;
+}
+
+static pawl_status print_overdue(const struct op_call *call, int64_t wall_ms, int64_t offset_ms,
+                                 struct buf *out)
+{
+    struct overdue overdue = { 0 };
+    pawl_status status = find_overdue(call, false, engine_now_ms(op_engine(call)), offset_ms,
+                                      &overdue);
+
+    if (status == PAWL_OK)
+        status = find_overdue(call, true, wall_ms, 0, &overdue);
+    print_number(out, "timers_overdue", overdue.count);
     json_key(out, "oldest_overdue");
-    if (count > 0)
-        json_time(out, timers[0].due_at_ms);
+    if (overdue.count > 0)
+        json_time(out, overdue.oldest_ms);
     else
         json_null(out);
     return status;
@@ -83,7 +107,7 @@ pawl_status op_store_info(struct op_call *call, struct buf *out)
 {
     struct engine *engine = op_engine(call);
     struct store_tip tip = { 0 };
-    int64_t now_ms = engine_now_ms(engine);
+    int64_t wall_ms = engine_wall_ms(engine), offset_ms = engine_clock_offset_ms(engine);
     pawl_status status = store_tip(engine_store(engine), call->scope, &tip);
 
     if (status != PAWL_OK)
@@ -100,17 +124,17 @@ pawl_status op_store_info(struct op_call *call, struct buf *out)
     print_number(out, "definitions", tip.last_definition);
     print_number(out, "wal_bytes", store_wal_bytes(engine_store(engine)));
     json_key(out, "now");
-    json_time(out, engine_wall_ms(engine));
+    json_time(out, wall_ms);
     json_key(out, "last_record_at");
     if (tip.pos > 0)
         json_time(out, tip.at_ms);
     else
         json_null(out);
     json_key(out, "clock_ahead_ms");
-    json_i64(out, engine_clock_offset_ms(engine));
+    json_i64(out, offset_ms);
     json_key(out, "test_clock");
     json_bool(out, engine_has_test_clock(engine));
-    status = print_overdue(call, now_ms, out);
+    status = print_overdue(call, wall_ms, offset_ms, out);
     if (status == PAWL_OK)
         status = print_schema_fault(call, out);
     json_close(out, '}');

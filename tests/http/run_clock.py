@@ -348,6 +348,26 @@ def test_timers_keep_their_durations_between_stores_whose_clocks_are_off(shell):
     there.check()
 
 
+def test_overdue_timers_of_both_clocks_are_counted_and_measured_by_this_machines(shell):
+    world = World(shell, "overdue")
+    yaml(world.web, "later", LATER)
+    yaml(world.web, "until", "do: [{name: later, wait: {until: '%s'}}]" % world.wall(4.5 * HOUR))
+    world.create("later")
+    world.create("until")
+    world.set(HOUR)  # from here on the timer is due four hours from the beginning by the wall clock
+    shell.wait_for(lambda: world.web.get("/healthz").json["status"] != "ok", 10)
+    info = world.web.get("/v1/info").json
+    assert info["timers_overdue"] == 0 and info["oldest_overdue"] is None, info
+    assert abs(parse(info["now"]) - time.time() - HOUR) < 60 and abs(info["clock_ahead_ms"] + HOUR * 1000) < 60000, info
+    world.stop()
+    world.set(5 * HOUR + 600)
+    assert "2 overdue, the first by 1 h" in world.pawl("doctor").out, world.pawl("doctor").out
+    world.set(4 * HOUR + 2700)
+    assert "2 overdue, the first by 45 min" in world.pawl("doctor").out, world.pawl("doctor").out
+    world.set(4 * HOUR + 900)
+    assert "1 overdue, the first by 15 min" in world.pawl("doctor").out, world.pawl("doctor").out
+
+
 def test_a_fire_before_its_instance_names_the_clock_and_white_space_is_not_supplied(shell):
     world = World(shell, "order")
     yaml(world.web, "door", DOOR)

@@ -204,17 +204,17 @@ static void check_clock(struct doctor *doctor, const struct node *info)
 static void check_timers(struct doctor *doctor, const struct node *info)
 {
     long long count = (long long)member_int(info, "timers_overdue");
-    int64_t oldest = 0;
+    int64_t oldest = 0, now = 0;
     char span[MOMENT_SIZE];
 
     if (!time_parse(member_str(info, "oldest_overdue"), &oldest) ||
-        now_ms() - oldest < OVERDUE_WARN_MS) {
+        !time_parse(member_str(info, "now"), &now) || now - oldest < OVERDUE_WARN_MS) {
         doctor_say(doctor, DOCTOR_GOOD, "timers", NULL, "none is overdue");
         return;
     }
-    span_print(now_ms() - oldest, span);
+    span_print(now - oldest, span);
     doctor_say(doctor, DOCTOR_WARN, "timers", command(doctor, "serve"),
-               "%lld%s overdue, the first by %s: nobody has owned the store since", count,
+               "%lld%s overdue, the first by %s: no process has owned the store since", count,
                count == 1000 ? " or more" : "", span);
 }
 
