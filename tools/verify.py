@@ -474,13 +474,17 @@ class Store:
             return None
         return self.one("SELECT value FROM pawl_meta WHERE key = 'schema'")
 
+    def is_ours(self, kind, name, table):
+        """By its table (that of a table or view is itself), whatever its own name; an index also by its name."""
+        return (table.startswith(b"pawl_") or (kind == b"index" and name.startswith(b"pawl_"))
+                or (not self.is_hosted and table in SEED_VIEWS))
+
     def check_schema(self):
         """Our tables, indexes and views are those of the migrations, and none of them has a trigger."""
         digest = hashlib.sha256()
         for kind, name, table, sql in self.db.execute(
                 "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name"):
-            owner = (table if kind == b"trigger" else name).lower()
-            if not owner.startswith(b"pawl_") and (self.is_hosted or owner not in SEED_VIEWS):
+            if not self.is_ours(kind, name.lower(), table.lower()):
                 self.foreign.append((kind.decode(), name.decode(), table.decode()))
                 continue
             if kind == b"trigger":

@@ -248,7 +248,7 @@ enum object_verdict {
     OBJECT_RIGHT,
     OBJECT_MISSING,
     OBJECT_CHANGED, /* with another SQL text */
-    OBJECT_UNKNOWN, /* its name is like ours, but we have no such object */
+    OBJECT_UNKNOWN, /* its name or its table is ours, but we have no such object */
     OBJECT_TRIGGER, /* on a table or view of ours */
     OBJECT_FOREIGN  /* the host's own */
 };

@@ -53,6 +53,24 @@ TEST(attach, a_hosts_file_gets_no_head_beside_it)
     host_end(&host);
 }
 
+TEST(attach, a_host_with_thousands_of_views_has_a_valid_store)
+{
+    struct host host;
+
+    host_begin(&host);
+    host_attach(&host);
+    host_define(&host, LAMP);
+    EXPECT_OK(host_fire(&host, host_create(&host, "lamp"), "press"));
+    /* In the order of names they stand before pawl_. CREATE VIEW would take a millisecond each. */
+    host_run(&host, "PRAGMA writable_schema = ON;"
+                    "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 4200)"
+                    " INSERT INTO sqlite_schema SELECT 'view', 'a' || i, 'a' || i, 0,"
+                    " 'CREATE VIEW a' || i || ' AS SELECT 1' FROM n;"
+                    "PRAGMA writable_schema = RESET; CREATE TABLE crate (id)");
+    host_expect_valid(&host);
+    host_end(&host);
+}
+
 /* What the first release would have left in a host's file. */
 static void put_first_schema(struct host *host)
 {

@@ -330,6 +330,7 @@ def try_objects(trial):
     change_objects(trial, "table pawl_more", "a table more", ["CREATE TABLE pawl_more (a)"])
     change_objects(trial, "view pawl_more", "a view more", ["CREATE VIEW pawl_more AS SELECT 1"])
     change_objects(trial, "index pawl_more", "an index more", ["CREATE INDEX pawl_more ON pawl_log (at)"])
+    change_objects(trial, "index more", "an index of another name", ["CREATE INDEX more ON pawl_log (at)"])
 
 
 def change_objects(trial, what, label, statements):

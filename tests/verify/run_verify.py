@@ -306,6 +306,17 @@ def test_a_changed_view_is_named_by_verify_and_doctor(shell):
     assert "view pawl_states" in shell.pawl("doctor", expect=None).out
 
 
+def test_an_index_on_a_table_of_pawls_is_named_whatever_its_name(shell):
+    flows(shell)
+    change_schema(shell, "CREATE INDEX mine ON pawl_log (actor)")  # a unique one would make commits fail
+    found = shell.json("verify", expect=1)
+    assert "index mine" in found["what"], found
+    assert not by_python(shell.folder / "pawl.db")["valid"]
+    assert "index mine" in shell.pawl("doctor", expect=None).out
+    change_schema(shell, "DROP INDEX mine")
+    assert shell.json("verify")["valid"] and by_python(shell.folder / "pawl.db")["valid"]
+
+
 def test_what_is_the_hosts_own_is_listed_and_not_judged(shell):
     flows(shell)
     change_schema(shell, "CREATE TABLE cart (id INTEGER PRIMARY KEY, n)", "CREATE INDEX cart_n ON cart (n)",

@@ -2,9 +2,10 @@
  *
  * The expected schema is not written down a second time. The file's migrations are run in a
  * database in memory, and the SQL text that SQLite stores for each object is compared. A trigger on
- * one of our tables or views could change what we write: opening rejects it. Objects whose names do
- * not begin with pawl_ belong to the host, and are only listed. */
-#include "base/assert.h"
+ * one of our tables or views could change what we write: opening rejects it. An index on one of them
+ * could make commits fail. So an object is ours if its table is, whatever its own name; an index
+ * also by its name. All others belong to the host, and are only listed. */
+#include "model/grow.h"
 #include "sqlite_int.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -15,32 +16,51 @@ struct object {
 
 struct object_list {
     struct object *items;
-    uint32_t count;
+    uint32_t count, capacity;
 };
 
-#define OBJECTS_MAX 4096 /* read from a file; further ones are not compared */
+/* The table of a view is the view itself. ?1: the file is our own, and not a host's. */
+#define OURS                                                                                       \
+    "(substr(tbl_name, 1, 5) = 'pawl_' COLLATE NOCASE"                                             \
+    " OR (type = 'index' AND substr(name, 1, 5) = 'pawl_' COLLATE NOCASE)"                         \
+    " OR (?1 AND lower(tbl_name) IN ('workflows', 'workflow_steps')))"
 
 /* Indexes that SQLite makes by itself have no text; they follow from their table's. */
-static const char select_objects[] =
-    "SELECT type, name, tbl_name, sql FROM main.sqlite_schema WHERE sql IS NOT NULL"
-    " ORDER BY name LIMIT 4096";
+#define OBJECTS "SELECT type, name, tbl_name, sql FROM main.sqlite_schema WHERE sql IS NOT NULL"
 
-static const char select_triggers[] =
-    "SELECT name, tbl_name FROM main.sqlite_schema WHERE type = 'trigger'"
-    " AND (tbl_name LIKE 'pawl\\_%' ESCAPE '\\' OR lower(tbl_name) IN (?1, ?2)) LIMIT 1";
+static const char select_ours[] = OBJECTS " AND " OURS " ORDER BY name";
+static const char select_foreign[] = OBJECTS " AND NOT " OURS " ORDER BY name LIMIT 4096";
+static const char select_trigger[] = OBJECTS " AND type = 'trigger' AND " OURS " LIMIT 1";
 
-static bool is_seed_view(str name)
+/* ---- Listed ---- */
+
+static void take(struct scope *scope, sqlite3_stmt *statement, struct object_list *out)
 {
-    return str_is(name, "workflows") || str_is(name, "workflow_steps");
+    struct object *items = grow_array(&scope->arena, out->items, out->count, &out->capacity,
+                                      sizeof *items);
+
+    if (!items)
+        return;
+    items[out->count++] = (struct object){
+        column_str(statement, 0, &scope->arena), column_str(statement, 1, &scope->arena),
+        column_str(statement, 2, &scope->arena), column_str(statement, 3, &scope->arena)
+    };
+    out->items = items;
 }
 
-static bool is_ours(const struct object *object, bool is_hosted)
+static pawl_status list_objects(sqlite3 *db, struct scope *scope, const char *text, bool is_hosted,
+                                struct object_list *out)
 {
-    bool is_trigger = str_is(object->type, "trigger");
-    str name = is_trigger ? object->table : object->name;
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(db, text, -1, &statement, NULL);
 
-    return (name.size > 5 && sqlite3_strnicmp(name.data, "pawl_", 5) == 0) ||
-           (!is_hosted && is_seed_view(name));
+    if (code == SQLITE_OK)
+        code = sqlite3_bind_int(statement, 1, !is_hosted);
+    while (code == SQLITE_OK && !scope->arena.failed && sqlite3_step(statement) == SQLITE_ROW)
+        take(scope, statement, out);
+    if (sqlite3_finalize(statement) != SQLITE_OK || code != SQLITE_OK)
+        return sqlite_fail(scope, db, "reading the schema");
+    return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
 }
 
 /* ---- Refused when opening ---- */
@@ -48,46 +68,18 @@ static bool is_ours(const struct object *object, bool is_hosted)
 pawl_status schema_refuse_triggers(sqlite3 *db, struct scope *scope, const char *path,
                                    bool is_hosted)
 {
-    sqlite3_stmt *statement = NULL;
-    pawl_status status = PAWL_OK;
-    int code = sqlite3_prepare_v2(db, select_triggers, -1, &statement, NULL);
+    struct object_list found = { 0 };
+    pawl_status status = list_objects(db, scope, select_trigger, is_hosted, &found);
 
-    if (code == SQLITE_OK && !is_hosted) {
-        sqlite3_bind_text(statement, 1, "workflows", -1, SQLITE_STATIC);
-        sqlite3_bind_text(statement, 2, "workflow_steps", -1, SQLITE_STATIC);
-    }
-    if (code == SQLITE_OK)
-        code = sqlite3_step(statement);
-    if (code == SQLITE_ROW)
-        status = scope_fail(scope, PAWL_STORAGE_FAILURE,
-                            "%s: expected no trigger on pawl's tables, found trigger %s on %s, which "
-                            "could change what is recorded; drop it, then run pawl verify",
-                            path, (const char *)sqlite3_column_text(statement, 0),
-                            (const char *)sqlite3_column_text(statement, 1));
-    else if (code != SQLITE_DONE)
-        status = sqlite_fail(scope, db, "reading the schema");
-    sqlite3_finalize(statement);
-    return status;
+    if (status != PAWL_OK || found.count == 0)
+        return status;
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "%s: expected no trigger on pawl's tables, found trigger %.*s on %.*s, which "
+                      "could change what is recorded; drop it, then run pawl verify",
+                      path, STR_ARG(found.items[0].name), STR_ARG(found.items[0].table));
 }
 
-/* ---- Listed ---- */
-
-static pawl_status list_objects(sqlite3 *db, struct scope *scope, struct object_list *out)
-{
-    sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(db, select_objects, -1, &statement, NULL);
-
-    out->items = ARENA_ARRAY(&scope->arena, struct object, OBJECTS_MAX);
-    while (code == SQLITE_OK && out->items && out->count < OBJECTS_MAX &&
-           sqlite3_step(statement) == SQLITE_ROW)
-        out->items[out->count++] = (struct object){
-            column_str(statement, 0, &scope->arena), column_str(statement, 1, &scope->arena),
-            column_str(statement, 2, &scope->arena), column_str(statement, 3, &scope->arena)
-        };
-    if (sqlite3_finalize(statement) != SQLITE_OK || code != SQLITE_OK)
-        return sqlite_fail(scope, db, "reading the schema");
-    return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
-}
+/* ---- Expected ---- */
 
 /* In a file of our own, user_version is the schema number. A row `schema` would be a second one. */
 static pawl_status check_number(sqlite3 *db, object_fn fn, void *context)
@@ -113,7 +105,7 @@ static pawl_status list_expected(struct scope *scope, const struct schema *schem
         schema_make(db, schema->version, schema->is_hosted) != SQLITE_OK)
         status = db ? sqlite_fail(scope, db, "making the expected schema") : scope_no_memory(scope);
     if (status == PAWL_OK)
-        status = list_objects(db, scope, out);
+        status = list_objects(db, scope, select_ours, schema->is_hosted, out);
     sqlite3_close(db);
     return status;
 }
@@ -132,9 +124,8 @@ static struct {
     } of[2]; /* of a file of our own; of a host's */
 } known = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static pawl_status digest_ours(const struct sqlite_store *store, struct scope *scope,
-                               const struct object_list *list, bool is_hosted,
-                               uint8_t out[SHA_SIZE])
+static pawl_status digest_of(const struct sqlite_store *store, struct scope *scope,
+                             const struct object_list *list, uint8_t out[SHA_SIZE])
 {
     struct sha *sha = sha_new(store->heap);
 
@@ -145,7 +136,7 @@ static pawl_status digest_ours(const struct sqlite_store *store, struct scope *s
         const struct object *object = &list->items[i];
         const str parts[] = { object->type, object->name, object->table, object->sql };
 
-        for (size_t k = 0; is_ours(object, is_hosted) && k < sizeof parts / sizeof *parts; k++) {
+        for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
             sha_add(sha, parts[k].data, parts[k].size);
             sha_add(sha, "", 1);
         }
@@ -180,7 +171,7 @@ static pawl_status expect_objects(const struct sqlite_store *store, struct scope
                                   struct object_list *out)
 {
     uint8_t digest[SHA_SIZE];
-    pawl_status status = digest_ours(store, scope, found, schema->is_hosted, digest);
+    pawl_status status = digest_of(store, scope, found, digest);
 
     if (status == PAWL_OK && is_known(schema, digest)) {
         *out = *found;
@@ -189,7 +180,7 @@ static pawl_status expect_objects(const struct sqlite_store *store, struct scope
     if (status == PAWL_OK)
         status = list_expected(scope, schema, out);
     if (status == PAWL_OK)
-        status = digest_ours(store, scope, out, schema->is_hosted, digest);
+        status = digest_of(store, scope, out, digest);
     if (status == PAWL_OK)
         remember(schema, digest);
     return status;
@@ -205,11 +196,8 @@ static const struct object *find(const struct object_list *list, str name)
     return NULL;
 }
 
-static enum object_verdict judge(const struct object *object, const struct object *expected,
-                                 bool is_hosted)
+static enum object_verdict judge(const struct object *object, const struct object *expected)
 {
-    if (!is_ours(object, is_hosted))
-        return OBJECT_FOREIGN;
     if (str_is(object->type, "trigger"))
         return OBJECT_TRIGGER;
     if (!expected)
@@ -221,13 +209,13 @@ static enum object_verdict judge(const struct object *object, const struct objec
 }
 
 static pawl_status compare(const struct object_list *found, const struct object_list *expected,
-                           bool is_hosted, object_fn fn, void *context)
+                           object_fn fn, void *context)
 {
     pawl_status status = PAWL_OK;
 
     for (uint32_t i = 0; status == PAWL_OK && i < found->count; i++) {
         const struct object *object = &found->items[i];
-        enum object_verdict verdict = judge(object, find(expected, object->name), is_hosted);
+        enum object_verdict verdict = judge(object, find(expected, object->name));
 
         if (verdict != OBJECT_RIGHT)
             status = fn(context, verdict, object->type, object->name, object->table);
@@ -241,22 +229,37 @@ static pawl_status compare(const struct object_list *found, const struct object_
     return status;
 }
 
+static pawl_status report_foreign(const struct object_list *list, object_fn fn, void *context)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; status == PAWL_OK && i < list->count; i++)
+        status = fn(context, OBJECT_FOREIGN, list->items[i].type, list->items[i].name,
+                    list->items[i].table);
+    return status;
+}
+
 pawl_status sqlite_objects(struct store *base, struct scope *scope, object_fn fn, void *context)
 {
     struct sqlite_store *store = sqlite_store_of(base);
-    struct object_list found = { 0 }, expected = { 0 };
+    struct object_list ours = { 0 }, foreign = { 0 }, expected = { 0 };
     struct schema schema = { 0 };
     pawl_status status = reader_begin(store, scope);
+    sqlite3 *db = store->reader.db;
 
     if (status != PAWL_OK)
         return status;
-    status = schema_read(store->reader.db, scope, &schema);
+    status = schema_read(db, scope, &schema);
     if (status == PAWL_OK)
-        status = list_objects(store->reader.db, scope, &found);
+        status = list_objects(db, scope, select_ours, schema.is_hosted, &ours);
+    if (status == PAWL_OK)
+        status = list_objects(db, scope, select_foreign, schema.is_hosted, &foreign);
     if (status == PAWL_OK && !schema.is_hosted)
-        status = check_number(store->reader.db, fn, context);
+        status = check_number(db, fn, context);
     reader_end(store);
     if (status == PAWL_OK)
-        status = expect_objects(store, scope, &schema, &found, &expected);
-    return status == PAWL_OK ? compare(&found, &expected, schema.is_hosted, fn, context) : status;
+        status = expect_objects(store, scope, &schema, &ours, &expected);
+    if (status == PAWL_OK)
+        status = report_foreign(&foreign, fn, context);
+    return status == PAWL_OK ? compare(&ours, &expected, fn, context) : status;
 }
