@@ -3,7 +3,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "clients/python"))
-from pawl import Pawl, Worker  # noqa: E402
+from pawl_client import Pawl, Worker  # noqa: E402
 
 worker = Worker(Pawl(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:7295"))
 

@@ -1,5 +1,5 @@
 // pawl.mjs - the side of pawl: flows are created over HTTP, their steps done by the worker of clients/node.   pawl.mjs URL PLACES answers|events
-import { Pawl, Worker } from "../../clients/node/pawl.mjs";
+import { Pawl, Worker } from "../../clients/node/pawl_client.mjs";
 import { STEPS, side, work } from "./turn.mjs";
 
 const [url, places, ends] = process.argv.slice(2);

@@ -18,7 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "http"))
 sys.path.insert(0, str(HERE.parents[1] / "clients/python"))
 import described  # noqa: E402
-import pawl as client  # noqa: E402
+import pawl_client as client  # noqa: E402
 from web import harness  # noqa: E402
 
 LONG = os.environ.get("PAWL_TEST_LONG")
@@ -64,10 +64,10 @@ class Server:
 def test_every_operation_is_in_both_clients(shell):
     names = [name for name, method, _, _ in described.operations() if method]
     missing = [name for name in names if not hasattr(client.Pawl, name.replace(".", "_"))]
-    assert not missing, "clients/python/pawl.py lacks %s: run tools/gen-reference" % missing
+    assert not missing, "clients/python/pawl_client.py lacks %s: run tools/gen-reference" % missing
     found = tour("http://127.0.0.1:1", "names")
     missing = [name for name in names if re.sub(r"[._](.)", lambda m: m.group(1).upper(), name) not in found]
-    assert not missing, "clients/node/pawl.mjs lacks %s: run tools/gen-reference" % missing
+    assert not missing, "clients/node/pawl_client.mjs lacks %s: run tools/gen-reference" % missing
 
 
 def test_every_reason_has_a_class_in_both_clients(shell):

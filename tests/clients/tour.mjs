@@ -1,5 +1,5 @@
 // tour.mjs - what run_clients.py asks of the Node client.   tour.mjs URL WHAT [WORD]; prints JSON
-import * as client from "../../clients/node/pawl.mjs";
+import * as client from "../../clients/node/pawl_client.mjs";
 
 const [url, what, word] = process.argv.slice(2);
 const pawl = new client.Pawl(url);

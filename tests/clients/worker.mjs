@@ -1,7 +1,7 @@
 // worker.mjs - a worker of the tests: notes each call in a file.   worker.mjs URL FILE
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Fail, Pawl, Worker } from "../../clients/node/pawl.mjs";
+import { Fail, Pawl, Worker } from "../../clients/node/pawl_client.mjs";
 
 const [url, file] = process.argv.slice(2);
 const answered = (step, outcome) => appendFileSync(file + ".answered", `${step.tool} ${outcome.status ?? outcome.reason}\n`);

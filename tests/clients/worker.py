@@ -5,7 +5,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "clients/python"))
-from pawl import Fail, Pawl, Worker  # noqa: E402
+from pawl_client import Fail, Pawl, Worker  # noqa: E402
 
 
 def answered(step, outcome):

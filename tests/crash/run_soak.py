@@ -23,7 +23,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 sys.path.insert(0, str(HERE.parents[1] / "clients" / "python"))
 import rig  # noqa: E402
-from pawl import Pawl, PawlError  # noqa: E402
+from pawl_client import Pawl, PawlError  # noqa: E402
 
 SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 120 if rig.LONG else 2
 SEED = int(os.environ.get("PAWL_SOAK_SEED", random.randrange(1 << 32)))

@@ -9,7 +9,7 @@ import uuid
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "clients" / "python"))
-from pawl import Pawl, Worker  # noqa: E402
+from pawl_client import Pawl, Worker  # noqa: E402
 
 LEDGER = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 LEASE = "1500ms"  # of who was killed it has to run out

@@ -1,6 +1,6 @@
-// pawl.mjs - a client of pawl, and a worker for the tools of its flows. One file, nothing but Node 18.
+// pawl_client.mjs - a client of pawl, and a worker for the tools of its flows. One file, nothing but Node 18.
 //
-//     import { Pawl, Worker } from "./pawl.mjs";
+//     import { Pawl, Worker } from "./pawl_client.mjs";
 //
 //     const pawl = new Pawl("http://127.0.0.1:7295");
 //     const order = await pawl.instanceCreate({ definition: "order", subject_ref: "A-17" });

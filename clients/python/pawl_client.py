@@ -1,6 +1,6 @@
-"""pawl.py - a client of pawl, and a worker for the tools of its flows. One file, nothing but Python 3.11.
+"""pawl_client.py - a client of pawl, and a worker for the tools of its flows. One file, nothing but Python 3.11.
 
-    from pawl import Pawl, Worker
+    from pawl_client import Pawl, Worker
 
     pawl = Pawl("http://127.0.0.1:7295")
     order = pawl.instance_create(definition="order", subject_ref="A-17")
