@@ -85,6 +85,17 @@ static bool parse_value(struct import *import, const struct node *node, struct c
     return memcmp(found, out->commitment, SHA_SIZE) == 0;
 }
 
+/* Its place. Of two that begin with the same 8 bytes, which only a forger makes, the last is found:
+ * the other one is then rejected, if it has no bytes. */
+static uint32_t find_value(const struct import *import, const uint8_t commitment[SHA_SIZE])
+{
+    uint32_t place = map_get(&import->by_commitment, short_of(commitment));
+
+    return place != MAP_NONE && memcmp(import->values[place].commitment, commitment, SHA_SIZE) == 0
+               ? place
+               : MAP_NONE;
+}
+
 /* Its place + 1 into *id; one that came before is the same one. */
 static pawl_status read_value(struct import *import, const struct node *object, const char *key,
                               uint64_t *id)
@@ -98,9 +109,8 @@ static pawl_status read_value(struct import *import, const struct node *object, 
         return PAWL_OK;
     if (!parse_value(import, node, &value))
         return bad(import, "a value that matches its commitment");
-    known = map_get(&import->by_commitment, short_of(value.commitment));
-    if (known != MAP_NONE &&
-        memcmp(import->values[known].commitment, value.commitment, SHA_SIZE) == 0) {
+    known = find_value(import, value.commitment);
+    if (known != MAP_NONE) {
         *id = known + 1;
         return PAWL_OK;
     }
@@ -344,13 +354,14 @@ static pawl_status read_record(struct import *import, const struct node *node)
 static pawl_status read_erased(struct import *import, const struct node *list)
 {
     uint8_t commitment[SHA_SIZE];
+    uint32_t known;
 
     for (const struct node *item = list->first; item; item = item->next) {
         if (item->kind != NODE_STRING || !sha_unhex(item->text, commitment, SHA_SIZE))
             return bad(import, "a list of commitments");
-        for (uint32_t i = 0; i < import->value_count; i++)
-            if (memcmp(import->values[i].commitment, commitment, SHA_SIZE) == 0)
-                import->values[i].is_named = true;
+        known = find_value(import, commitment);
+        if (known != MAP_NONE)
+            import->values[known].is_named = true;
     }
     return PAWL_OK;
 }
