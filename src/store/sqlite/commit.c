@@ -154,8 +154,11 @@ static pawl_status ask_for_commit(struct sqlite_store *store, struct scope *scop
 }
 
 /* COMMIT failed because the disk is full. SQLite reports that when there was no room for a part of
- * what it had to write. (A failed sync, which may have done its work, reports another error.) So
- * the commit happened exactly if its last record is there after recovery. */
+ * what it had to write. (A failed sync, which may have done its work, reports another error.)
+ * Reopening recovers the write-ahead log. If the commit's last record is not there then, nothing of
+ * the commit is, and nothing of it will appear: frames without a commit frame are ignored, and
+ * overwritten by the next commit. If it is there, it may not be on the disk yet: the outcome stays
+ * unknown. */
 static pawl_status settle_full(struct sqlite_store *store, struct scope *scope,
                                const struct commit *commit)
 {
