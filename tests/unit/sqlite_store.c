@@ -159,6 +159,30 @@ SQLITE_TEST(a_wal_that_lost_its_store_is_not_played_into_a_new_one)
     EXPECT(!has_file(s, "b.db"));
 }
 
+static void expect_moved(struct stand *s, pawl_status status)
+{
+    EXPECT(status == PAWL_STORAGE_FAILURE);
+    EXPECT_HAS(s->scope->error.message, "entries were moved into the database");
+}
+
+SQLITE_TEST(every_call_after_a_deleted_wal_reports_that_its_entries_were_moved)
+{
+    struct store_tip tip;
+    struct change c;
+
+    put_orders(s, 1);
+    EXPECT(unlink(path_of(s, "store.db-wal")) == 0);
+    c = change_begin(s);
+    add_instance(&c, 1);
+    EXPECT(change_commit(&c) == PAWL_STORAGE_FAILURE);
+    expect_moved(s, store_tip(s->store, s->scope, &tip));
+    expect_moved(s, store_reopen(s->store, s->scope)); /* looks at the files once more */
+    expect_moved(s, store_tip(s->store, s->scope, &tip));
+    stand_reopen(s);
+    EXPECT_OK(store_tip(s->store, s->scope, &tip));
+    EXPECT_EQ(tip.last_instance, 1);
+}
+
 static void set_url(struct stand *s, const char *url)
 {
     (void)snprintf(s->url, sizeof s->url, "%s", url);

@@ -15,7 +15,7 @@ pawl_status sqlite_check(struct sqlite_store *store, struct scope *scope)
     if (!atomic_load(&store->broken))
         return PAWL_OK;
     if (atomic_load(&store->is_gone))
-        return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: %s", store->path, store->gone_words);
+        return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: %s", store->path, watch_words(store));
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
                       "a commit to %s failed and its outcome is not known: reopen the store",
                       store->path);
@@ -270,6 +270,7 @@ static void sqlite_close_store(struct store *base)
     if (store->witness.fd >= 0)
         close(store->witness.fd);
     sha_free(store->witness.sha);
+    watch_end(store);
     connection_close(&store->keeper);
     connection_close(&store->reader);
     connection_close(&store->writer);

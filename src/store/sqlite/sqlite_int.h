@@ -174,7 +174,8 @@ struct sqlite_store {
     atomic_bool broken;       /* a COMMIT failed: nobody knows what the file holds */
     enum store_trouble trouble;
     atomic_bool is_gone; /* the files are no longer those that were opened */
-    char gone_words[256];
+    atomic_bool is_rescued; /* and the contents of a deleted WAL were moved into the database */
+    char gone_words[256]; /* written once, before is_gone is set: any thread reads it after that */
     struct watched watched[WATCHED_COUNT];
     struct witness_file witness;
 
@@ -277,6 +278,8 @@ pawl_status write_definition(struct connection *writer, struct scope *scope,
 void watch_begin(struct sqlite_store *store);
 pawl_status watch_check(struct sqlite_store *store, struct scope *scope); /* before COMMIT */
 void watch_rescue(struct sqlite_store *store); /* after a failed watch_check(), outside a turn */
+const char *watch_words(const struct sqlite_store *store); /* once is_gone */
+void watch_end(struct sqlite_store *store);                /* before the connections are closed */
 
 void witness_set_aside(struct sqlite_store *store); /* before a new file gets its name */
 pawl_status witness_begin(struct sqlite_store *store, struct scope *scope);

@@ -57,24 +57,25 @@ static const char *find_gone(struct sqlite_store *store, const char **how)
     return NULL;
 }
 
-/* Closing must not checkpoint into, or delete, files that are no longer ours. */
-static void keep_hands_off(struct connection *connection)
-{
-    if (connection->db)
-        sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-}
-
+/* By the drain, once: other threads read the words from the moment that is_gone is set. */
 static void mark_gone(struct sqlite_store *store, const char *what, const char *how)
 {
+    if (atomic_load(&store->is_gone))
+        return;
     snprintf(store->gone_words, sizeof store->gone_words,
              "the store's %s file was %s while it was open: nothing is acknowledged any more; stop "
              "this process, check the files, and start it again",
              what, how);
-    keep_hands_off(&store->writer);
-    keep_hands_off(&store->reader);
-    keep_hands_off(&store->keeper);
     atomic_store(&store->is_gone, true);
     atomic_store(&store->broken, true);
+}
+
+const char *watch_words(const struct sqlite_store *store)
+{
+    return atomic_load(&store->is_rescued)
+               ? "the store's -wal file was deleted while it was open: acknowledged entries were "
+                 "moved into the database, and nothing more is acknowledged; restart this process"
+               : store->gone_words;
 }
 
 pawl_status watch_check(struct sqlite_store *store, struct scope *scope)
@@ -87,7 +88,7 @@ pawl_status watch_check(struct sqlite_store *store, struct scope *scope)
     if (!what)
         return PAWL_OK;
     mark_gone(store, what, how);
-    return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: %s", store->path, store->gone_words);
+    return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: %s", store->path, watch_words(store));
 }
 
 /* The write-ahead log was deleted, but is still open here: move its contents into the database, as
@@ -103,9 +104,24 @@ void watch_rescue(struct sqlite_store *store)
                                   &moved) != SQLITE_OK ||
         pages != moved)
         return;
-    snprintf(store->gone_words, sizeof store->gone_words,
-             "the store's -wal file was deleted while it was open: acknowledged entries were moved "
-             "into the database, and nothing more is acknowledged; restart this process");
+    atomic_store(&store->is_rescued, true);
+}
+
+/* Closing must not checkpoint into, or delete, files that are no longer ours. A connection belongs
+ * to the thread that uses it, so this is left to closing, when all others have gone. */
+static void keep_hands_off(struct connection *connection)
+{
+    if (connection->db)
+        sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+}
+
+void watch_end(struct sqlite_store *store)
+{
+    if (!atomic_load(&store->is_gone))
+        return;
+    keep_hands_off(&store->writer);
+    keep_hands_off(&store->reader);
+    keep_hands_off(&store->keeper);
 }
 
 /* ---- Files of ours beside the database's ---- */
