@@ -338,10 +338,10 @@ pawl_status engine_keep(struct engine *engine, struct scope *scope, const struct
                         char id[KEPT_ID_SIZE + 1]);
 pawl_status engine_kept(struct engine *engine, struct scope *scope, int32_t what, str id,
                         struct kept *out); /* NOT_KNOWN */
-/* In order of due time. */
 /* For an unknown id: does the reads that a known id would have cost, so that timing reveals
  * nothing. */
 void engine_kept_pretend(struct engine *engine, struct scope *scope);
+/* In order of due time. */
 pawl_status engine_kept_list(struct engine *engine, struct scope *scope, int32_t what,
                              uint32_t limit, struct kept **out, uint32_t *count);
 /* Record that an alarm over many instances is firing, unless that is recorded already. From then on

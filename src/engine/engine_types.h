@@ -340,8 +340,8 @@ struct engine {
     int64_t ready_look_ms;         /* by the tick, not before this */
     int64_t next_due_ms;           /* as far as is known, by the store's clock; INT64_MAX: none */
     int64_t next_wall_ms;          /* likewise by the wall clock */
-    int64_t firing_since_ms;       /* of the alarms over many instances that fire here; 0: none */
-    uint32_t firing_count;
+    uint32_t firing_count;         /* alarms over many instances that fire here */
+    int64_t firing_since_ms;       /* since when the first of them has; unset while there is none */
     bool timers_busy;              /* somebody is firing what is due */
     _Atomic uint32_t stuck_timers; /* due, but not to be fired now */
     int64_t stuck_until_ms;
