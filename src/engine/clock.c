@@ -85,7 +85,7 @@ static bool offset_is_news(struct engine *engine)
     if (engine->options.test_clock)
         return false;
     pthread_mutex_lock(&engine->clock.lock);
-    is_news = engine->clock.offset_ms != engine->tip.clock_offset_ms;
+    is_news = engine->clock.offset_ms != engine->clock.tip_offset_ms;
     pthread_mutex_unlock(&engine->clock.lock);
     return is_news;
 }
@@ -130,11 +130,20 @@ int64_t engine_clock_offset_ms(struct engine *engine)
 
 /* ---- When something was fired ---- */
 
-/* Can the wall clock read a time before an instance was created? Not if it never jumped. Called by
- * the drain, or with the lock held. */
+static bool has_jumped(struct engine *engine)
+{
+    bool has_record;
+
+    pthread_mutex_lock(&engine->clock.lock);
+    has_record = engine->clock.tip_pos != 0;
+    pthread_mutex_unlock(&engine->clock.lock);
+    return has_record || offset_is_news(engine);
+}
+
+/* Can the wall clock read a time before an instance was created? Not if it never jumped. */
 static bool may_be_early(struct engine *engine, const struct moment *now)
 {
-    return now->wall_ms < now->at_ms || engine->tip.clock_pos || offset_is_news(engine);
+    return now->wall_ms < now->at_ms || has_jumped(engine);
 }
 
 pawl_status clock_check_fired(struct engine *engine, struct scope *scope,
@@ -203,6 +212,17 @@ static void report_health(struct engine *engine, int64_t offset_ms)
         health_clear(engine, HEALTH_CLOCK_JUMPED);
 }
 
+/* After every change of the tip. Workers ask about jumps without the engine's lock. */
+void clock_copy_tip(struct engine *engine)
+{
+    struct clock *clock = &engine->clock;
+
+    pthread_mutex_lock(&clock->lock);
+    clock->tip_pos = engine->tip.clock_pos;
+    clock->tip_offset_ms = engine->tip.clock_offset_ms;
+    pthread_mutex_unlock(&clock->lock);
+}
+
 /* Another process has written: adopt the offset of its clock record, and do not fall behind the
  * times of its records. */
 void clock_follow_tip(struct engine *engine)
@@ -231,10 +251,10 @@ struct clock_mark engine_clock_mark(struct engine *engine)
 {
     struct clock_mark mark;
 
-    pthread_mutex_lock(&engine->lock);
+    pthread_mutex_lock(&engine->clock.lock);
     mark = (struct clock_mark){ !engine->options.test_clock, engine->clock.base_ms,
-                                engine->tip.clock_pos };
-    pthread_mutex_unlock(&engine->lock);
+                                engine->clock.tip_pos };
+    pthread_mutex_unlock(&engine->clock.lock);
     return mark;
 }
 

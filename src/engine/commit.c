@@ -201,6 +201,7 @@ bool commit_accept(struct engine *engine)
     engine->heads.is_whole = engine->heads.is_whole && kept;
     for (uint32_t i = 0; i < batch->kept_count; i++)
         tip_note_kept(tip, &batch->kept[i]);
+    clock_copy_tip(engine);
     if (batch->shift_ms)
         clock_shifted(engine);
     clock_kept(engine);

@@ -108,6 +108,8 @@ int64_t engine_next_due_ms(struct engine *engine)
     left_ms = at_ms == BELL_NEVER ? INT64_MAX : at_ms == BELL_NOW ? 0 : at_ms - now.at_ms;
     wall_ms = engine->next_wall_ms;
     pthread_mutex_unlock(&engine->lock);
+    if (wall_ms <= now.wall_ms) /* due, or unknown: INT64_MIN */
+        return 0;
     if (wall_ms != INT64_MAX && wall_ms - now.wall_ms < left_ms)
         left_ms = wall_ms - now.wall_ms;
     return left_ms == INT64_MAX ? -1 : left_ms < 0 ? 0 : left_ms;
@@ -150,14 +152,26 @@ static bool is_time_to_look(struct engine *engine)
     return is_time;
 }
 
+/* Records a jump soon, even if there is no other commit. If that fails, a later call tries again. */
+static void keep_clock(struct engine *engine, struct scope *scope)
+{
+    bool has_news;
+
+    pthread_mutex_lock(&engine->lock);
+    has_news = clock_has_news(engine);
+    pthread_mutex_unlock(&engine->lock);
+    if (has_news)
+        clock_keep(engine, scope);
+}
+
 pawl_status engine_run_due(struct engine *engine, struct scope *scope)
 {
     pawl_status status = PAWL_OK;
     bool due;
 
     engine_mend(engine);
-    if (engine->options.own && clock_has_news(engine))
-        clock_keep(engine, scope); /* on failure a later call tries again */
+    if (engine->options.own)
+        keep_clock(engine, scope);
     look_again_attached(engine);
     do {
         if (is_time_to_look(engine))

@@ -411,7 +411,7 @@ pawl_status deadlines_fire(struct engine *engine, struct scope *scope, struct li
 struct moment clock_read(struct engine *engine);
 struct moment clock_now(struct engine *engine); /* takes the lock */
 int64_t clock_at(struct engine *engine); /* what a record made now is stamped with */
-/* May something be fired at this time? Called with the lock held, or by the drain. */
+/* May something be fired at this time? Called by any thread. */
 pawl_status clock_check_fired(struct engine *engine, struct scope *scope,
                               const struct fire_args *args, uint64_t instance,
                               struct moment now);
@@ -420,6 +420,7 @@ pawl_status clock_fired_at(struct engine *engine, struct scope *scope, uint64_t 
                            int64_t *out);
 void clock_start(struct engine *engine); /* at opening, when the tip is known */
 void clock_realign(struct engine *engine, struct scope *scope); /* then, by an owner */
+void clock_copy_tip(struct engine *engine); /* lock held, after every change of the tip */
 void clock_follow_tip(struct engine *engine);                   /* drain: others have written */
 bool clock_has_news(struct engine *engine);                     /* lock held, or drain */
 pawl_status clock_note(struct engine *engine, const struct moment *now); /* drain */

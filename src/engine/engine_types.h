@@ -126,6 +126,8 @@ struct clock {
     int64_t offset_ms;    /* the store's clock minus the wall clock */
     int64_t base_ms;      /* the store's clock minus the boot clock */
     uint64_t seen_pos;    /* position of the last clock record known here */
+    uint64_t tip_pos;     /* clock_pos of the tip, for threads that do not hold the engine's lock */
+    int64_t tip_offset_ms; /* likewise clock_offset_ms */
 };
 struct moment {
     int64_t at_ms, wall_ms; /* by the store's clock; by the wall clock */

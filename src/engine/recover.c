@@ -58,6 +58,7 @@ void engine_set_tip(struct engine *engine, const struct store_tip *tip)
     engine->tip = *tip;
     if (!tip->pos)
         root_first(engine->sha, tip->store_id, engine->tip.root);
+    clock_copy_tip(engine);
     pthread_mutex_unlock(&engine->lock);
 }
 

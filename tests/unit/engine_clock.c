@@ -1,5 +1,6 @@
 /* engine_clock.c - time: jumps both ways, and the clock that tests move. */
 #include "engine_fixture.h"
+#include <pthread.h>
 #include <stdio.h>
 
 #define HOUR INT64_C(3600000)
@@ -266,6 +267,48 @@ WORLD_TEST(clock, an_accepted_clock_is_the_wall_clock_and_every_duration_keeps_i
     EXPECT_TEXT(world_actions(world, id), "start timer");
     EXPECT_EQ(last_entry(world, world_create(world, "ticker", NULL)).recorded_at_ms, NOON + 1000);
     world_expect_valid(world);
+}
+
+static void *create_and_cancel(void *context)
+{
+    struct world *world = context;
+    pawl_error error;
+    pawl_id id;
+
+    for (int i = 0; i < 200; i++) {
+        EXPECT_OK(pawl_create(world->p, &(pawl_create_args){ .definition = "hold" }, &id, &error));
+        EXPECT_OK(pawl_fire(world->p, id.text, &(pawl_fire_args){ .action = "cancel" }, NULL,
+                            &error));
+    }
+    return NULL;
+}
+
+/* The thread sanitizer judges it. */
+WORLD_TEST(clock, jumps_are_recorded_while_other_threads_decide_by_the_clock)
+{
+    pthread_t threads[2];
+
+    world_define(world, "name: hold\ndo: [{name: w, wait: {signal: go}}]\n");
+    for (size_t i = 0; i < 2; i++)
+        EXPECT_EQ(pthread_create(&threads[i], NULL, create_and_cancel, world), 0);
+    for (int i = 1; i <= 400; i++) {
+        jump_to(world, NOON + i * HOUR);
+        world_advance(world, 1);
+    }
+    for (size_t i = 0; i < 2; i++)
+        EXPECT_EQ(pthread_join(threads[i], NULL), 0);
+    world_expect_valid(world);
+}
+
+/* What is due is unknown then: the first run asks the store. */
+WORLD_TEST(clock, right_after_opening_something_is_due_at_once)
+{
+    world_create(world, "ticker", NULL);
+    world_close(world);
+    world_open(world);
+    EXPECT_EQ(pawl_next_due(world->p), 0);
+    EXPECT_OK(pawl_run_due(world->p, &world->error));
+    EXPECT_EQ(pawl_next_due(world->p), 1000);
 }
 
 WORLD_TEST(clock, an_overdue_timer_fires_at_once_after_a_restart_and_once)
