@@ -139,6 +139,68 @@ WORLD_TEST(clock, no_jump_moves_a_duration_whenever_it_comes) /* promise (4) */
     world_expect_valid(world);
 }
 
+/* What lasts a second and then leaves an entry. */
+static const struct lasting {
+    const char *name, *text;
+    const char *claim; /* NULL: no worker elsewhere has the step */
+    const char *ending; /* the entry that ends it */
+} lasting[] = {
+    { "backoff",
+      "name: backoff\nsteps: {a: {tool: fail, args: {error: rain}, done: true,"
+      " retry: {max: 2, backoff: [1s]}}}\n",
+      NULL, "step.start" },
+    { "timeout", "name: timeout\nsteps: {a: {tool: far, timeout: 1s, done: true}}\n",
+      "{\"tools\":[\"far\"],\"worker\":\"w\",\"lease\":\"1h\"}", "step.timeout" },
+    { "lease", "name: lease\nsteps: {a: {tool: near, done: true}}\n",
+      "{\"tools\":[\"near\"],\"worker\":\"w\",\"lease\":\"1s\"}", "step.timeout" },
+};
+
+static const char *begin_lasting(struct world *world, const struct lasting *one)
+{
+    const char *id = world_create(world, one->name, NULL);
+    char *out;
+
+    world_advance(world, 0);
+    if (one->claim) {
+        EXPECT_OK(pawl_call(world->p, "step.claim", one->claim, &out, &world->error));
+        EXPECT_HAS(out, "\"lease\":");
+        pawl_free(world->p, out);
+    }
+    return id;
+}
+
+/* The wall clock jumps `at` ms after it has begun, and back when it is over. */
+static void expect_a_second(struct world *world, const struct lasting *one, int64_t jump,
+                            int64_t at)
+{
+    const char *id = begin_lasting(world, one);
+    char before[256];
+    size_t size;
+
+    snprintf(before, sizeof before, "%s", world_actions(world, id));
+    world_advance(world, at);
+    jump_to(world, world->env->now_ms(world->env) + jump);
+    world_advance(world, 999 - at);
+    EXPECT_TEXT(world_actions(world, id), before);
+    world_advance(world, 1);
+    size = strlen(before);
+    EXPECT(strncmp(world_actions(world, id), before, size) == 0);
+    EXPECT_HAS(world_actions(world, id) + size, one->ending);
+    jump_to(world, world->env->now_ms(world->env) - jump);
+    pawl_fire(world->p, id, &(pawl_fire_args){ .action = "cancel" }, NULL, &world->error);
+}
+
+WORLD_TEST(clock, no_jump_moves_a_timeout_a_backoff_or_a_lease)
+{
+    for (size_t kind = 0; kind < sizeof lasting / sizeof *lasting; kind++) {
+        world_define(world, lasting[kind].text);
+        for (size_t i = 0; i < sizeof jumps / sizeof *jumps; i++)
+            for (int64_t at = 0; at <= 999; at += 333)
+                expect_a_second(world, &lasting[kind], jumps[i], at);
+    }
+    world_expect_valid(world);
+}
+
 WORLD_TEST(clock, a_jump_that_was_seen_moves_no_duration_over_a_restart_either)
 {
     for (size_t i = 0; i < sizeof jumps / sizeof *jumps; i++) {
