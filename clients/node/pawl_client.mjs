@@ -13,6 +13,9 @@
 //
 // A call that may have been lost is repeated, with the same Idempotency-Key: it is done once. A rejection is thrown as
 // the class of its reason (Terminal, NotKnown, ...), all of them PawlError.
+//
+// A worker logs to stderr, or to the `log` that it is given: one line at start, one when the server stops answering, one
+// when it answers again, and each failure with its traceback.
 
 import http from "node:http";
 import https from "node:https";
@@ -63,11 +66,28 @@ function milliseconds(duration) {
 const labelled = (labels = {}) => Object.fromEntries(Object.entries(labels).map(([name, value]) => ["label." + name, value]));
 const given = (object) => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined && value !== null));
 
+/** The server, or a proxy before it, cannot answer now. */
+const isPassing = (status) => status >= 500 || [408, 425, 429].includes(status);
+
+/** The same request may be answered in a moment. */
+const isBusy = ({ status, text }) => [502, 503, 504].includes(status) && (AGAIN.has(errorOf(status, text).reason) || errorOf(status, text).reason === "unknown");
+
+/** A server's URL. Another text is refused here: a server would never answer at it. */
+function urlOf(text) {
+    try {
+        const url = new URL(text);
+        if (["http:", "https:"].includes(url.protocol)) return url;
+    } catch {
+        // refused below
+    }
+    throw new TypeError(`expected the URL of a server that begins with http:// or https://, like http://127.0.0.1:7295, found '${text}'`);
+}
+
 class Calls {
     /** @param {string} [url] @param {{token?: string, store?: string, timeout?: number, patience?: number}} [options]
      *  timeout: of one answer; patience: for how long a call that was lost is repeated; both in milliseconds */
     constructor(url = "http://127.0.0.1:7295", { token, store, timeout = 30000, patience = 30000 } = {}) {
-        this._url = new URL(url);
+        this._url = urlOf(url);
         this._web = this._url.protocol === "https:" ? https : http;
         this._agent = new this._web.Agent({ keepAlive: true, maxSockets: 64 });
         this._token = token;
@@ -91,7 +111,7 @@ class Calls {
             const request = this._web.request(options, resolve);
             request.setNoDelay(true);
             request.on("timeout", () => request.destroy(new Error("no answer in time")));
-            request.on("error", reject);
+            request.on("error", (error) => reject(Object.assign(error, { reused: request.reusedSocket })));
             request.end(body);
         });
     }
@@ -104,23 +124,27 @@ class Calls {
         return { status: response.statusCode, text: Buffer.concat(pieces).toString() };
     }
 
-    /** One operation. keyed: it takes an Idempotency-Key, and gets one; again: it may be repeated. */
-    async _call(method, path, values, query, body, { media = "application/json", key = undefined, keyed = false, again = true, wait = 0, raw = false } = {}) {
+    /** One operation. keyed: it takes an Idempotency-Key, and gets one; again: it may be repeated; noticed is called after each try with
+     * null or why there was no answer, and whether its connection was a new one. */
+    async _call(method, path, values, query, body,
+        { media = "application/json", key = undefined, keyed = false, again = true, wait = 0, raw = false, noticed = () => {} } = {}) {
         const headers = body === undefined ? {} : { "Content-Type": media };
         if (keyed) headers["Idempotency-Key"] = key ?? randomUUID();
         const data = body === undefined || typeof body === "string" ? body : JSON.stringify(given(body));
-        const answer = await this._patiently(method, this._target(path, values, query), data, headers, again, wait);
+        const answer = await this._patiently(method, this._target(path, values, query), data, headers, again, wait, noticed);
         if (answer.status >= 400) throw errorOf(answer.status, answer.text);
         return raw ? answer.text : JSON.parse(answer.text);
     }
 
-    async _patiently(method, target, data, headers, again, wait) {
+    async _patiently(method, target, data, headers, again, wait, noticed) {
         const until = Date.now() + this._patience;
         for (let pause = 20;; pause = Math.min(pause * 2, 2000)) {
             try {
                 const answer = await this._once(method, target, data, headers, this._timeout + wait);
-                if (answer.status !== 503 || !again || !AGAIN.has(errorOf(answer.status, answer.text).reason) || Date.now() > until) return answer;
+                noticed(isPassing(answer.status) ? errorOf(answer.status, answer.text).message : null, true);
+                if (!again || !isBusy(answer) || Date.now() > until) return answer;
             } catch (lost) {
+                noticed(lost.message || lost.code, !lost.reused);
                 if (!again || Date.now() > until) throw new Unreachable("unreachable", `${method} ${target} at ${this._url.host}: ${lost.message}`);
             }
             await sleep(pause * (0.5 + Math.random()));
@@ -211,25 +235,61 @@ export class Fail extends Error {
     }
 }
 
+const TRACEBACK_MAX = 16000; // characters of a traceback that are recorded
+
+const stamped = (level) => (text) => process.stderr.write(`${new Date().toISOString().slice(0, 19)}Z ${level} ${text}\n`);
+const STDERR = { info: stamped("INFO"), warn: stamped("WARNING"), error: stamped("ERROR") };
+
+/** The request itself is refused: repeating it changes nothing. */
+const isFinal = (error) => error instanceof PawlError && error.status >= 400 && !isPassing(error.status);
+
+/** Whatever was thrown, with its traceback, as a text. */
+function traceOf(error) {
+    try {
+        return String(error?.stack ?? error);
+    } catch {
+        return "(its text cannot be read)";
+    }
+}
+
+/** What a tool threw, as its step's error. Characters that UTF-8 does not have are replaced. */
+function failure(error) {
+    let type = "Error", message = "(its text cannot be read)";
+    try {
+        [type, message] = [String(error?.name ?? typeof error), String(error?.message ?? error)];
+    } catch {
+        // it stays unread
+    }
+    const clean = (text) => Buffer.from(text).toString().replaceAll("\0", "\\0");
+    return { error: { type: clean(type), message: clean(message), traceback: clean(traceOf(error).slice(0, TRACEBACK_MAX)) } };
+}
+
 /** Serves tools: claims their steps, keeps their leases, answers in batches.
  *
- * At most `places` steps are under way. A tool is called with (args, step); what it returns is the step's result (any JSON), what it throws its
- * error. A step may be given twice, after a crash or a lost lease: step.idempotency_key is the same then. step.lost() tells a long tool that
- * its lease is gone. `answered` hears what came of each answer: {status} if it was recorded, {reason, detail} if it was refused. */
+ * At most `places` steps are under way. A tool is called with (args, step); what it returns is the step's result (any JSON). What it throws
+ * is the step's error: {type, message, traceback}, or the error of a Fail as it is. A step may be given twice, after a crash or a lost
+ * lease: step.idempotency_key is the same then. step.lost() tells a long tool that its lease is gone. `answered` is called with the step and
+ * what came of its answer: {status} if it was recorded, {reason, detail} if it was refused. `log` is a logger with info, warn and error, such
+ * as console; stderr if it is not given. */
 export class Worker {
-    /** @param {Pawl} pawl @param {{name?: string, places?: number, lease?: string, wait?: string, answered?: (step: ClaimedStep, outcome: Answered) => void}} [options] */
-    constructor(pawl, { name = `${os.hostname()}-${process.pid}`, places = 8, lease = "60s", wait = "5s", answered = () => {} } = {}) {
+    /** @param {Pawl} pawl @param {{name?: string, places?: number, lease?: string, wait?: string, answered?: (step: ClaimedStep, outcome: Answered) => any,
+     *  log?: {info: (text: string) => any, warn: (text: string) => any, error: (text: string) => any}}} [options] */
+    constructor(pawl, { name = `${os.hostname()}-${process.pid}`, places = 8, lease = "60s", wait = "5s", answered = () => {}, log = STDERR } = {}) {
         this.pawl = pawl;
         this.name = name;
         this.places = places;
         this.lease = lease;
         this.wait = wait;
         this.answered = answered;
+        this.log = log;
+        /** @type {PawlError | null} what ended the claiming */
+        this.rejection = null;
         this._tools = new Map();
         this._held = new Map(); // step_id -> the claimed step
         this._answers = []; // {step, answer} to be sent
         this._free = places;
         this._stopping = false;
+        this._lostAt = null; // since when the server does not answer
         this._changed = () => {};
     }
 
@@ -244,10 +304,12 @@ export class Worker {
         this._tell();
     }
 
-    /** Work until stop(), SIGTERM or SIGINT. What was claimed is finished and answered first. */
+    /** Work until stop(), SIGTERM or SIGINT. What was claimed is finished and answered first. If the server rejects the worker (its token, its
+     * name, its store, its tools), the worker logs why, `rejection` is the error, and the exit status of the process is 1. */
     async run() {
         const stop = () => this.stop();
         process.on("SIGTERM", stop).on("SIGINT", stop);
+        this._say("info", `worker ${this.name} serves ${[...this._tools.keys()].join(", ") || "no tool"} at ${this.pawl._url.origin}, ${this.places} at a time`);
         const beat = setInterval(() => this._beat(), milliseconds(this.lease) / 3);
         try {
             await Promise.all([this._claiming(), this._answering()]);
@@ -255,6 +317,7 @@ export class Worker {
             clearInterval(beat);
             process.off("SIGTERM", stop).off("SIGINT", stop);
         }
+        if (this.rejection) process.exitCode = 1;
     }
 
     _change() {
@@ -268,6 +331,47 @@ export class Worker {
         const changed = this._changed;
         this._changed = () => {};
         changed();
+    }
+
+    // What is logged, and who is asked.
+
+    _say(level, text) {
+        try {
+            this.log[level](text);
+        } catch {
+            // a logger that fails must not end the work
+        }
+    }
+
+    /** After each try: one line when the server stops answering, one when it answers again. */
+    _noticed(why, isNews) {
+        const url = this.pawl._url.origin;
+        if (why === null && this._lostAt !== null) {
+            this._say("info", `worker ${this.name} is connected to ${url} again, after ${((Date.now() - this._lostAt) / 1000).toFixed(1)} s`);
+            this._lostAt = null;
+        } else if (why !== null && isNews && this._lostAt === null) {
+            this._lostAt = Date.now();
+            this._say("warn", `worker ${this.name} gets no answer from ${url}: ${why}; it keeps trying`);
+        }
+    }
+
+    /** A kept connection that was closed while it was idle is no news, but for the claim, which waits on its own. */
+    async _ask(path, values, body, wait = 0) {
+        try {
+            return await this.pawl._call("POST", path, values, {}, body, { wait, noticed: (why, fresh) => this._noticed(why, fresh || wait > 0) });
+        } catch (error) {
+            if (!(error instanceof SyntaxError)) throw error;
+            throw new PawlError("unknown", "expected an answer of pawl, found another text: is this the URL of a pawl server?", 404);
+        }
+    }
+
+    _reject(error) {
+        this._stopping = true;
+        if (this.rejection) return;
+        this.rejection = error;
+        const isToken = ["unauthenticated", "forbidden"].includes(error.reason);
+        const hint = isToken ? "; 'pawl token create --scope work' makes a token for workers" : "";
+        this._say("error", `${this.pawl._url.origin} rejects ${isToken ? "the token of " : ""}worker ${this.name}: ${error.message}${hint}`);
     }
 
     // Places are reserved before they are asked for, so that no more is claimed than can be begun.
@@ -297,9 +401,11 @@ export class Worker {
             this._free = 0;
             let steps = [];
             try {
-                ({ steps } = await this.pawl._call("POST", "/v1/steps/claim", {}, {}, this._claim(reserved, this.wait), { wait: milliseconds(this.wait) }));
+                ({ steps } = await this._ask("/v1/steps/claim", {}, this._claim(reserved, this.wait), milliseconds(this.wait)));
             } catch (error) {
-                if (!(error instanceof Unreachable)) throw error;
+                if (!(error instanceof PawlError)) throw error;
+                if (isFinal(error)) this._reject(error);
+                else await sleep(200);
             } finally {
                 this._take(steps, reserved);
             }
@@ -307,20 +413,31 @@ export class Worker {
     }
 
     async _work(step) {
-        const failure = (error) => ({ error: { type: error?.name, message: String(error?.message ?? error) } });
         let answer;
         try {
-            answer = { result: (await this._tools.get(step.tool)(step.args, step)) ?? null };
+            answer = { result: (await this._callTool(step)) ?? null };
         } catch (error) {
+            this._logFailure(step, error);
             answer = error instanceof Fail ? { error: error.error, retry: error.retry } : failure(error);
         }
         try {
             JSON.stringify(answer);
-        } catch (error) { // no JSON: sent with the others it would be the end of them all
+        } catch (error) { // no JSON: it could not be sent
+            this._logFailure(step, error);
             answer = failure(error);
         }
         this._answers.push({ step, answer: { step_id: step.step_id, lease: step.lease, ...answer } });
         this._tell();
+    }
+
+    _callTool(step) {
+        const tool = this._tools.get(step.tool);
+        if (!tool) throw new ReferenceError(`the worker ${this.name} does not serve the tool '${step.tool}'`);
+        return tool(step.args, step);
+    }
+
+    _logFailure(step, error) {
+        this._say("error", `step ${step.step_id} (tool ${step.tool}, attempt ${step.attempt}) failed\n${traceOf(error)}`);
     }
 
     _isOver() {
@@ -337,26 +454,56 @@ export class Worker {
 
     async _send(done) {
         const reserved = this._stopping ? 0 : done.length;
-        let steps = [], results;
-        try {
-            ({ steps, results } = await this.pawl._call("POST", "/v1/steps/complete", {}, {},
-                { steps: done.map(({ answer }) => answer), claim: reserved ? this._claim(reserved, "0s") : undefined }));
-        } catch (error) { // nobody took them: their leases run out, and they are begun again
-            if (!(error instanceof PawlError)) throw error;
-            results = done.map(({ step }) => ({ step_id: step.step_id, reason: error.reason, detail: error.detail }));
-        }
+        const { steps, results } = await this._deliver(done, reserved);
         for (const { step } of done) this._held.delete(step.step_id);
         this._free += done.length - reserved;
         this._take(steps, reserved);
-        done.forEach(({ step }, i) => this.answered(step, results[i]));
+        done.forEach(({ step }, i) => this._report(step, results[i]));
+    }
+
+    /** New steps, and what came of each answer. A request that is refused because of one answer is sent again, an answer at a time. */
+    async _deliver(done, reserved, replace = true) {
+        try {
+            return await this._ask("/v1/steps/complete", {},
+                { steps: done.map(({ answer }) => answer), claim: reserved ? this._claim(reserved, "0s") : undefined });
+        } catch (error) {
+            if (!(error instanceof PawlError)) throw error;
+            if (["unauthenticated", "forbidden"].includes(error.reason)) this._reject(error);
+            else if (isFinal(error) && done.length > 1) return this._deliverEach(done);
+            else if (isFinal(error) && replace) return this._deliver([this._refused(done[0].step, error)], 0, false);
+            // Otherwise no server took them: their leases run out, and they are begun again.
+            return { steps: [], results: done.map(({ step }) => ({ step_id: step.step_id, reason: error.reason, detail: error.detail })) };
+        }
+    }
+
+    async _deliverEach(done) {
+        const results = [];
+        for (const one of done) results.push((await this._deliver([one], 0)).results[0]);
+        return { steps: [], results };
+    }
+
+    /** Instead of an answer that the server does not take: its step has failed. */
+    _refused(step, error) {
+        this._say("error", `step ${step.step_id} (tool ${step.tool}, attempt ${step.attempt}) failed: the server refuses its answer: ${error.message}`);
+        return { step, answer: { step_id: step.step_id, lease: step.lease, error: { type: error.reason, message: "refused answer: " + error.detail } } };
+    }
+
+    async _report(step, outcome) {
+        if (outcome.reason)
+            this._say("warn", `the answer of step ${step.step_id} (tool ${step.tool}) was not recorded: ${outcome.reason}: ${outcome.detail ?? ""}`);
+        try {
+            await this.answered(step, outcome);
+        } catch (error) { // a callback that fails ends nothing
+            this._say("error", `the callback 'answered' failed for step ${step.step_id}\n${traceOf(error)}`);
+        }
     }
 
     async _beat() {
         for (const step of [...this._held.values()]) {
             try {
-                await this.pawl._call("POST", "/v1/steps/{step_id}/heartbeat", { step_id: step.step_id }, {}, { lease: step.lease });
-            } catch (error) { // it is somebody else's now
-                if (!(error instanceof Unreachable)) this._held.delete(step.step_id);
+                await this._ask("/v1/steps/{step_id}/heartbeat", { step_id: step.step_id }, { lease: step.lease });
+            } catch (error) { // another worker has it now, or its instance has ended
+                if (isFinal(error)) this._held.delete(step.step_id);
             }
         }
     }

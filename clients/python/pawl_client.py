@@ -18,17 +18,22 @@
 
 A call that may have been lost is repeated, with the same Idempotency-Key: it is done once. A rejection is raised as
 the class of its reason (Terminal, NotKnown, ...), all of them PawlError.
+
+A worker logs to the logger "pawl_client": one line at start, one when the server stops answering, one when it answers
+again, and each failure with its traceback. Without a configuration of `logging` these lines go to stderr.
 """
 from __future__ import annotations
 
 import http.client
 import json
+import logging
 import os
 import random
 import signal
 import socket
 import threading
 import time
+import traceback
 import urllib.parse
 import uuid
 from typing import Any, Callable, Iterable, Iterator, Literal, NotRequired, TypedDict
@@ -67,14 +72,36 @@ AGAIN = {"overloaded", "storage-failure", "outcome-unknown", "in-use"}  # reason
 LOST = (OSError, http.client.HTTPException)
 
 
+def _parts_of(url: str) -> urllib.parse.SplitResult:
+    """A server's URL. Another text is refused here: a server would never answer at it."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme in ("http", "https") and parts.hostname and (parts.port or True):  # .port raises
+            return parts
+    except ValueError:
+        pass
+    raise ValueError("expected the URL of a server that begins with http:// or https://, like http://127.0.0.1:7295, found %r" % url)
+
+
+def _is_passing(status: int) -> bool:
+    """The server, or a proxy before it, cannot answer now."""
+    return status >= 500 or status in (408, 425, 429)
+
+
+def _is_busy(status: int, body: bytes) -> bool:
+    """The same request may be answered in a moment."""
+    return status in (502, 503, 504) and _error_of(status, body).reason in AGAIN | {"unknown"}
+
+
 class _Calls:
     """Connections, one a thread, and repetition."""
 
     def __init__(self, url: str = "http://127.0.0.1:7295", *, token: str | None = None, store: str | None = None,
                  timeout: float = 30.0, patience: float = 30.0):
         """`patience`: for how many seconds a call that was lost is repeated."""
-        parts = urllib.parse.urlsplit(url)
+        parts = _parts_of(url)
         self._secure, self._host = parts.scheme == "https", parts.netloc
+        self._url = "%s://%s" % (parts.scheme, parts.netloc.rpartition("@")[2])
         self._token, self._timeout, self._patience = token, timeout, patience
         self._prefix = "/v1/stores/" + urllib.parse.quote(store, safe="") if store else "/v1"
         self._local = threading.local()
@@ -116,28 +143,34 @@ class _Calls:
             connection.close()
 
     def _call(self, method: str, path: str, values: dict[str, Any], query: dict[str, Any], body: Any, *, media: str = "application/json",
-              key: str | None = None, keyed: bool = False, again: bool = True, wait: float = 0.0) -> Any:
-        """One operation. `keyed`: it takes an Idempotency-Key, and gets one; `again`: it may be repeated."""
+              key: str | None = None, keyed: bool = False, again: bool = True, wait: float = 0.0,
+              noticed: Callable[[str | None, bool], None] = lambda why, fresh: None) -> Any:
+        """One operation. `keyed`: it takes an Idempotency-Key, and gets one; `again`: it may be repeated; `noticed` is called after each
+        try with None or why there was no answer, and whether its connection was a new one."""
         headers = self._headers({"Content-Type": media} if body is not None else {})
         if keyed:
             headers["Idempotency-Key"] = key or uuid.uuid4().hex
         data = json.dumps({k: v for k, v in body.items() if v is not None}).encode() if isinstance(body, dict) and media == "application/json" \
             else body.encode() if isinstance(body, str) else body
-        status, kind, answer = self._patiently(method, self._target(path, values, query), data, headers, again, wait)
+        status, kind, answer = self._patiently(method, self._target(path, values, query), data, headers, again, wait, noticed)
         if status >= 400:
             raise _error_of(status, answer)
         return json.loads(answer) if kind == "application/json" else answer
 
     def _patiently(self, method: str, target: str, data: bytes | None, headers: dict[str, str], again: bool,
-                   wait: float) -> tuple[int, str, bytes]:
+                   wait: float, noticed: Callable[[str | None, bool], None]) -> tuple[int, str, bytes]:
         until, pause = time.monotonic() + self._patience, 0.02
         while True:
+            fresh = getattr(self._local, "connection", None) is None
             try:
                 answer = self._once(method, target, data, headers, self._timeout + wait)
-                if answer[0] != 503 or not again or _error_of(answer[0], answer[2]).reason not in AGAIN or time.monotonic() > until:
+                status, _, body = answer
+                noticed(str(_error_of(status, body)) if _is_passing(status) else None, True)
+                if not again or not _is_busy(status, body) or time.monotonic() > until:
                     return answer
             except LOST as lost:
                 self._drop()  # half a request or half an answer: never used again
+                noticed(str(lost) or type(lost).__name__, fresh)
                 if not again or time.monotonic() > until:
                     raise Unreachable("%s %s at %s: %s" % (method, target, self._host, lost)) from lost
             time.sleep(pause * random.uniform(0.5, 1.5))
@@ -217,18 +250,66 @@ class Fail(Exception):
         self.error, self.retry = error, retry
 
 
+class Rejected(SystemExit):
+    """Raised by Worker.run(): the server has rejected the worker, and the worker has logged why. A program that does not catch it ends
+    with status 1. `error` is the rejection."""
+
+    def __init__(self, error: PawlError):
+        super().__init__(1)
+        self.error = error
+
+
+LOG = logging.getLogger("pawl_client")
+TRACEBACK_MAX = 16000  # characters of a traceback that are recorded
+
+
+def _show_log() -> None:
+    """To stderr, unless the program has configured `logging`."""
+    if LOG.hasHandlers():
+        return
+    handler, shape = logging.StreamHandler(), logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+    shape.converter = time.gmtime
+    handler.setFormatter(shape)
+    LOG.addHandler(handler)
+    LOG.setLevel(logging.INFO)
+
+
+def _is_final(error: PawlError) -> bool:
+    """The request itself is refused: repeating it changes nothing."""
+    return error.status >= 400 and not _is_passing(error.status)
+
+
+def _trace(error: BaseException) -> str:
+    """The traceback as a text, from the tool's own frame on."""
+    frames = error.__traceback__
+    while frames and frames.tb_next and frames.tb_frame.f_code.co_filename == __file__:
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(type(error), error, frames))
+
+
+def _failure(error: BaseException) -> dict[str, Any]:
+    """What a tool raised, as its step's error. Characters that UTF-8 does not have are written as escapes."""
+    try:
+        message = str(error)
+    except Exception:
+        message = "(its text cannot be read)"
+    texts = {"type": type(error).__name__, "message": message, "traceback": _trace(error)[-TRACEBACK_MAX:]}
+    return {name: text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0") for name, text in texts.items()}
+
+
 class Worker:
     """Serves tools: claims their steps, keeps their leases, answers in batches.
 
-    Tools run on `threads` threads and are called with (args, step); what they return is the step's result (any JSON), what they raise its
-    error. A step may be given twice, after a crash or a lost lease: step["idempotency_key"] is the same then. step["lost"]() tells a long
-    tool that its lease is gone. `answered` hears what came of each answer: {"status"} if it was recorded, {"reason", "detail"} if it was
-    refused."""
+    Tools run on `threads` threads and are called with (args, step); what they return is the step's result (any JSON). What they raise is
+    the step's error: {"type", "message", "traceback"}, or the error of a Fail as it is. A step may be given twice, after a crash or a lost
+    lease: step["idempotency_key"] is the same then. step["lost"]() tells a long tool that its lease is gone. `answered` is called with the
+    step and what came of its answer: {"status"} if it was recorded, {"reason", "detail"} if it was refused. `log` is a logger with info,
+    warning and error; the logger "pawl_client" if it is not given."""
 
     def __init__(self, pawl: Pawl, *, name: str | None = None, threads: int = 8, lease: str = "60s", wait: float = 5.0,
-                 answered: Callable[[Any, Any], None] = lambda step, outcome: None):
+                 answered: Callable[[Any, Any], None] = lambda step, outcome: None, log: Any = LOG):
         self.pawl, self.name, self.lease, self.wait = pawl, name or "%s-%d" % (socket.gethostname(), os.getpid()), lease, wait
-        self.threads, self.answered = threads, answered
+        self.threads, self.answered, self.log = threads, answered, log
         self._tools: dict[str, Callable[[Any, Any], Any]] = {}
         self._change = threading.Condition()
         self._free = threads                                           # places
@@ -236,7 +317,8 @@ class Worker:
         self._todo: list[Any] = []                                     # steps to begin
         self._held: dict[str, dict[str, Any]] = {}                     # step_id -> the claimed step
         self._stopping = self._done = False
-        self._failure: PawlError | None = None                         # what ended the claiming
+        self.rejection: PawlError | None = None                        # what ended the claiming
+        self._lost_at: float | None = None                             # since when the server does not answer
 
     def tool(self, name: str) -> Callable[[Callable[[Any, Any], Any]], Callable[[Any, Any], Any]]:
         def register(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -245,11 +327,14 @@ class Worker:
         return register
 
     def run(self) -> None:
-        """Work until stop() or, in the main thread, SIGTERM or SIGINT. What was claimed is finished and answered first. Raises what the
-        server says if it refuses to let it work."""
+        """Work until stop() or, in the main thread, SIGTERM or SIGINT. What was claimed is finished and answered first. Raises Rejected if
+        the server rejects the worker: its token, its name, its store, its tools."""
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: self.stop())
+        if self.log is LOG:
+            _show_log()
+        self._say("info", "worker %s serves %s at %s, %d at a time" % (self.name, ", ".join(self._tools) or "no tool", self.pawl._url, self.threads))
         others = [threading.Thread(target=target, daemon=True) for target in
                   [self._claiming, self._beating] + [self._working] * self.threads]
         for thread in others:
@@ -258,11 +343,51 @@ class Worker:
         with self._change:
             self._done = True
             self._change.notify_all()
-        if self._failure:
-            raise self._failure
+        if self.rejection:
+            raise Rejected(self.rejection)
 
     def stop(self) -> None:
         self._stopping = True  # no lock: a signal may come while it is held
+
+    # What is logged, and who is asked.
+
+    def _say(self, level: str, text: str) -> None:
+        try:
+            getattr(self.log, level)("%s", text)
+        except Exception:  # a logger that fails must not end the work
+            pass
+
+    def _noticed(self, why: str | None, is_news: bool) -> None:
+        """After each try: one line when the server stops answering, one when it answers again."""
+        with self._change:
+            before, now = self._lost_at, time.monotonic()
+            if why is None:
+                self._lost_at = None
+            elif is_news and before is None:
+                self._lost_at = now
+            after = self._lost_at
+        if before is None and after is not None:
+            self._say("warning", "worker %s gets no answer from %s: %s; it keeps trying" % (self.name, self.pawl._url, why))
+        elif before is not None and after is None:
+            self._say("info", "worker %s is connected to %s again, after %.1f s" % (self.name, self.pawl._url, now - before))
+
+    def _ask(self, path: str, values: dict[str, Any], body: dict[str, Any], wait: float = 0.0) -> Any:
+        """A kept connection that was closed while it was idle is no news, but for the claim, which waits on its own."""
+        try:
+            answer = self.pawl._call("POST", path, values, {}, body, wait=wait, noticed=lambda why, fresh: self._noticed(why, fresh or wait > 0))
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise PawlError("expected an answer of pawl, found another text: is this the URL of a pawl server?", 404)
+        return answer
+
+    def _reject(self, error: PawlError) -> None:
+        with self._change:
+            before, self.rejection, self._stopping = self.rejection, self.rejection or error, True
+        if before is None:
+            what = "the token of worker %s" % self.name if error.reason in ("unauthenticated", "forbidden") else "worker %s" % self.name
+            hint = "; 'pawl token create --scope work' makes a token for workers" if error.reason in ("unauthenticated", "forbidden") else ""
+            self._say("error", "%s rejects %s: %s: %s%s" % (self.pawl._url, what, error.reason, error.detail, hint))
 
     # Places are reserved before they are asked for, so that no more is claimed than can be begun.
 
@@ -290,12 +415,12 @@ class Worker:
         while places := self._reserve(True):
             steps: list[Any] = []
             try:
-                claim = self._claim(places, self.wait)
-                steps = self.pawl._call("POST", "/v1/steps/claim", {}, {}, claim, wait=self.wait)["steps"]
-            except Unreachable:
-                pass
-            except PawlError as failure:
-                self._failure, self._stopping = failure, True
+                steps = self._ask("/v1/steps/claim", {}, self._claim(places, self.wait), self.wait)["steps"]
+            except PawlError as error:
+                if _is_final(error):
+                    self._reject(error)
+                else:
+                    time.sleep(0.2)
             finally:
                 self._take(steps, places)
 
@@ -315,16 +440,28 @@ class Worker:
     def _answer(self, step: Any) -> dict[str, Any]:
         answer: dict[str, Any]
         try:
-            answer = {"result": self._tools[step["tool"]](step["args"], step)}
+            answer = {"result": self._call_tool(step)}
         except Fail as failed:
+            self._log_failure(step, failed)
             answer = {"error": failed.error, "retry": failed.retry}
-        except Exception as error:  # whatever a tool raises is its step's failure
-            answer = {"error": {"type": type(error).__name__, "message": str(error)}}
+        except BaseException as error:  # whatever a tool raises is its step's failure, sys.exit() as well
+            self._log_failure(step, error)
+            answer = {"error": _failure(error)}
         try:
             json.dumps(answer, allow_nan=False)
-        except Exception as error:  # no JSON: sent with the others it would be the end of them all
-            answer = {"error": {"type": type(error).__name__, "message": str(error)}}
+        except Exception as error:  # no JSON: it could not be sent
+            self._log_failure(step, error)
+            answer = {"error": _failure(error)}
         return answer
+
+    def _call_tool(self, step: Any) -> Any:
+        tool = self._tools.get(step["tool"])
+        if tool is None:
+            raise LookupError("the worker %s does not serve the tool '%s'" % (self.name, step["tool"]))
+        return tool(step["args"], step)
+
+    def _log_failure(self, step: Any, error: BaseException) -> None:
+        self._say("error", "step %s (tool %s, attempt %d) failed\n%s" % (step["step_id"], step["tool"], step["attempt"], _trace(error).rstrip("\n")))
 
     def _is_over(self) -> bool:
         return self._stopping and not self._held and not self._answers and self._free == self.threads
@@ -342,20 +479,45 @@ class Worker:
             self._send(done, reserved)
 
     def _send(self, done: list[Any], reserved: int) -> None:
-        body = {"steps": [answer for _, answer in done], "claim": self._claim(reserved, 0) if reserved else None}
-        steps: list[Any] = []
-        try:
-            turn = self.pawl._call("POST", "/v1/steps/complete", {}, {}, body)
-            steps, results = turn["steps"], turn["results"]
-        except PawlError as error:  # nobody took them: their leases run out, and they are begun again
-            results = [{"step_id": step["step_id"], "reason": error.reason, "detail": error.detail} for step, _ in done]
+        steps, results = self._deliver(done, reserved)
         with self._change:
             for step, _ in done:
                 self._held.pop(step["step_id"], None)
             self._free += len(done) - reserved
         self._take(steps, reserved)
         for (step, _), outcome in zip(done, results):
+            self._report(step, outcome)
+
+    def _deliver(self, done: list[Any], reserved: int, replace: bool = True) -> tuple[list[Any], list[Any]]:
+        """New steps, and what came of each answer. A request that is refused because of one answer is sent again, an answer at a time."""
+        body = {"steps": [answer for _, answer in done], "claim": self._claim(reserved, 0) if reserved else None}
+        try:
+            turn = self._ask("/v1/steps/complete", {}, body)
+            return turn["steps"], turn["results"]
+        except PawlError as error:
+            if error.reason in ("unauthenticated", "forbidden"):
+                self._reject(error)
+            elif _is_final(error) and len(done) > 1:
+                return [], [self._deliver([one], 0)[1][0] for one in done]
+            elif _is_final(error) and replace:
+                return self._deliver([self._refused(done[0][0], error)], 0, False)
+            # Otherwise no server took them: their leases run out, and they are begun again.
+            return [], [{"step_id": step["step_id"], "reason": error.reason, "detail": error.detail} for step, _ in done]
+
+    def _refused(self, step: Any, error: PawlError) -> Any:
+        """Instead of an answer that the server does not take: its step has failed."""
+        self._say("error", "step %s (tool %s, attempt %d) failed: the server refuses its answer: %s" % (
+            step["step_id"], step["tool"], step["attempt"], error))
+        return step, {"step_id": step["step_id"], "lease": step["lease"], "error": {"type": error.reason, "message": "refused answer: " + error.detail}}
+
+    def _report(self, step: Any, outcome: Any) -> None:
+        if "reason" in outcome:
+            self._say("warning", "the answer of step %s (tool %s) was not recorded: %s: %s" % (
+                step["step_id"], step["tool"], outcome["reason"], outcome.get("detail", "")))
+        try:
             self.answered(step, outcome)
+        except Exception as error:  # a callback that fails ends nothing
+            self._say("error", "the callback 'answered' failed for step %s\n%s" % (step["step_id"], _trace(error).rstrip("\n")))
 
     def _beating(self) -> None:
         pause = _seconds(self.lease) / 3
@@ -370,11 +532,10 @@ class Worker:
 
     def _beat(self, step: Any) -> None:
         try:
-            self.pawl._call("POST", "/v1/steps/{step_id}/heartbeat", {"step_id": step["step_id"]}, {}, {"lease": step["lease"]})
-        except Unreachable:
-            pass
-        except PawlError:  # it is somebody else's now
-            self._held.pop(step["step_id"], None)
+            self._ask("/v1/steps/{step_id}/heartbeat", {"step_id": step["step_id"]}, {"lease": step["lease"]})
+        except PawlError as error:
+            if _is_final(error):  # another worker has it now, or its instance has ended
+                self._held.pop(step["step_id"], None)
 
 
 def _seconds(duration: str) -> float:

@@ -200,7 +200,8 @@ class Hands:
         self.all = []
 
     def hire(self):
-        self.all.append(subprocess.Popen(self.words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))
+        with open(self.shell.folder / "said", "a") as said:
+            self.all.append(subprocess.Popen(self.words, stdout=subprocess.DEVNULL, stderr=said))
         self.shell.children.append(self.all[-1])
         return self.all[-1]
 
@@ -263,10 +264,11 @@ def test_failures_leases_and_a_graceful_stop(shell):
         worker = Hands(shell, server.address, language).hire()
         failing, lasting = (pawl.instance_create(definition=name)["instance_id"] for name in ("stumble", "long"))
         shell.wait_for(lambda: pawl.instance_get(failing)["status"] == "failed")
-        assert steps_of(pawl, failing) == [("failed", 1, {"type": kind, "message": "the first time"}), ("failed", 2, {"why": "for good"})]
+        (_, _, error), last = steps_of(pawl, failing)
+        assert error.pop("traceback") and error == {"type": kind, "message": "the first time"} and last == ("failed", 2, {"why": "for good"})
         shell.wait_for(lambda: pawl.instance_steps(lasting)["steps"][0]["status"] == "running")
         worker.terminate()
-        assert worker.wait(60) == 0, worker.stderr.read()
+        assert worker.wait(60) == 0, (shell.folder / "said").read_text()
         assert steps_of(pawl, lasting) == [("done", 1, "kept")], (language, steps_of(pawl, lasting))
 
 
@@ -286,7 +288,7 @@ def test_a_worker_hears_whether_its_answer_was_recorded_or_refused(shell):
         pawl.instance_cancel(lasting)
         shell.wait_for(lambda: "long lease-lost\n" in heard.read_text())
         worker.terminate()
-        assert worker.wait(60) == 0, worker.stderr.read()
+        assert worker.wait(60) == 0, (shell.folder / "said").read_text()
 
 
 def test_a_result_that_is_no_json_is_its_steps_failure_and_nobody_elses(shell):
@@ -303,7 +305,7 @@ def test_a_result_that_is_no_json_is_its_steps_failure_and_nobody_elses(shell):
         assert steps["fine"]["status"] == "done" and steps["s0"]["error"]["type"] == words, steps
         assert {steps["s%d" % n]["status"] for n in range(3)} == {"failed"}, steps
         worker.terminate()
-        assert worker.wait(60) == 0, worker.stderr.read()
+        assert worker.wait(60) == 0, (shell.folder / "said").read_text()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,15 @@
 import * as client from "../../clients/node/pawl_client.mjs";
 
 const [url, what, word] = process.argv.slice(2);
+if (what === "url") {
+    try {
+        new client.Pawl(url);
+        console.log(JSON.stringify("taken"));
+    } catch (error) {
+        console.log(JSON.stringify(`${error.name}: ${error.message}`));
+    }
+    process.exit();
+}
 const pawl = new client.Pawl(url);
 const order = "states: [new, paid]\ninitial_state: new\nterminal_states: [paid]\nterminal_kinds: {paid: success}\n" +
     "transitions:\n  - {from_state: new, action: pay, to_state: paid}\n";

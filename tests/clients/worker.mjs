@@ -1,11 +1,18 @@
-// worker.mjs - a worker of the tests: notes each call in a file.   worker.mjs URL FILE
+// worker.mjs - a worker of the tests: notes each call in a file.   worker.mjs URL FILE [OPTIONS]
+// OPTIONS is JSON: {token, answered: "raise" or "reject", log: "raise"}
 import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fail, Pawl, Worker } from "../../clients/node/pawl_client.mjs";
 
-const [url, file] = process.argv.slice(2);
-const answered = (step, outcome) => appendFileSync(file + ".answered", `${step.tool} ${outcome.status ?? outcome.reason}\n`);
-const worker = new Worker(new Pawl(url), { lease: "1s", wait: "500ms", answered });
+const [url, file, words = "{}"] = process.argv.slice(2);
+const options = JSON.parse(words);
+const answered = (step, outcome) => {
+    if (options.answered === "raise") throw new Error("the callback's own");
+    if (options.answered === "reject") return Promise.reject(new Error("the callback's own"));
+    appendFileSync(file + ".answered", `${step.tool} ${outcome.status ?? outcome.reason}\n`);
+};
+const log = options.log === "raise" ? { log: null } : {};
+const worker = new Worker(new Pawl(url, { token: options.token }), { lease: "1s", wait: "500ms", answered, ...log });
 
 worker.tool("note", (args, step) => {
     appendFileSync(file, step.idempotency_key + "\n");
@@ -25,5 +32,9 @@ worker.tool("odd", (args) => { // what JSON has no words for
     round.round = round;
     if (args === 2) throw new Fail(round);
     return args === 0 ? 1n : round;
+});
+worker.tool("lone", () => "\udcff"); // what only the server refuses
+worker.tool("raise", (args) => {
+    throw [undefined, Object.create(null), new TypeError("odd \udcff \0 text")][args.which];
 });
 await worker.run();

@@ -1,4 +1,7 @@
-"""worker.py - a worker of the tests: notes each call in a file.   worker.py URL FILE"""
+"""worker.py - a worker of the tests: notes each call in a file.   worker.py URL FILE [OPTIONS]
+
+OPTIONS is JSON: {"token", "answered": "raise", "log": "raise"}"""
+import json
 import os
 import pathlib
 import sys
@@ -8,12 +11,23 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "clients/py
 from pawl_client import Fail, Pawl, Worker  # noqa: E402
 
 
+options = json.loads(sys.argv[3] if len(sys.argv) > 3 else "{}")
+
+
 def answered(step, outcome):
+    if options.get("answered") == "raise":
+        raise RuntimeError("the callback's own")
     with open(sys.argv[2] + ".answered", "a") as heard:
         heard.write("%s %s\n" % (step["tool"], outcome.get("status") or outcome["reason"]))
 
 
-worker = Worker(Pawl(sys.argv[1]), lease="1s", wait=0.5, answered=answered)
+class Broken:
+    def __getattr__(self, name):
+        raise RuntimeError("the logger's own")
+
+
+log = {"log": Broken()} if options.get("log") == "raise" else {}
+worker = Worker(Pawl(sys.argv[1], token=options.get("token")), lease="1s", wait=0.5, answered=answered, **log)
 notes = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
 
@@ -44,6 +58,22 @@ def odd(args, step):
     if args == 2:
         raise Fail({1, 2})
     return [{1, 2}, float("nan")][args]
+
+
+@worker.tool("lone")
+def lone(args, step):
+    """What only the server refuses."""
+    return "\udcff"
+
+
+class Silent(Exception):
+    def __str__(self):
+        raise ValueError("no text")
+
+
+@worker.tool("raise")
+def leave(args, step):
+    raise [SystemExit(3), Silent(), ValueError("odd \udcff \0 text")][args["which"]]
 
 
 worker.run()
