@@ -206,6 +206,7 @@ bool commit_accept(struct engine *engine)
         clock_shifted(engine);
     clock_kept(engine);
     timers_note(engine, batch);
+    runners_withdraw(engine, batch);
     family_note(engine, batch);
     return kept;
 }

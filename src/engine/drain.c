@@ -238,13 +238,16 @@ static void pass_on(struct engine *engine)
         pthread_cond_signal(&next->wake);
 }
 
-/* Threads that run tools are not woken for what does not concern them: there are many of them. */
+/* Threads that run tools are not woken for what does not concern them: there are many of them. One
+ * is enough to start what is ready; runner_add() wakes one for each job. */
 static void wake(struct engine *engine)
 {
     engine->has_news = false;
     pthread_cond_broadcast(&engine->changed);
-    if (engine->jobs || engine->ready || engine->stopping)
+    if (engine->stopping)
         pthread_cond_broadcast(&engine->tools);
+    else if (engine->ready)
+        pthread_cond_signal(&engine->tools);
 }
 
 void engine_changed(struct engine *engine)

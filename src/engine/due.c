@@ -8,7 +8,7 @@
 
 static bool has_work(const struct engine *engine)
 {
-    return engine->first || engine->runnable || engine->jobs || steps_can_start(engine) ||
+    return engine->first || engine->runnable || engine->jobs.first || engine->quick.first || steps_can_start(engine) ||
            steps_are_lost(engine) || engine->ended_count ||
            (engine->ended_lost && !engine->broken && !engine->commit_failed);
 }
@@ -137,7 +137,7 @@ bool engine_is_at_rest(struct engine *engine, int64_t *due_in_ms)
 static void run_waiting(struct engine *engine)
 {
     pthread_mutex_lock(&engine->lock);
-    while (engine_pump(engine) || (!engine->thread_count && steps_run_one(engine)))
+    while (engine_pump(engine) || (!engine->thread_count && runner_run_one(engine)))
         continue;
     pthread_mutex_unlock(&engine->lock);
 }

@@ -124,11 +124,13 @@ static bool start_threads(struct engine *engine)
 {
     uint32_t wanted = engine->options.workers + 2;
 
+    if (!runners_init(engine))
+        return false;
     engine->threads = heap_new(engine->heap, sizeof *engine->threads * wanted);
     if (!engine->threads)
         return false;
     for (uint32_t i = 0; i < wanted; i++) {
-        void *(*body)(void *) = i == 0 ? drain_thread : i == 1 ? timers_thread : steps_thread;
+        void *(*body)(void *) = i == 0 ? drain_thread : i == 1 ? timers_thread : runner_thread;
         int failed;
 
         pthread_mutex_lock(&engine->lock);
@@ -153,6 +155,7 @@ static void stop_threads(struct engine *engine)
     toolbox_kill_all(engine->toolbox);
     for (uint32_t i = count; i > 1; i--)
         pthread_join(engine->threads[i - 1], NULL);
+    runners_join(engine);
     /* The drain (the first) goes last: the others may still have waited for it. */
     pthread_mutex_lock(&engine->lock);
     engine->drain_stopping = true;

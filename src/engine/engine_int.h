@@ -303,7 +303,7 @@ pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope
                         struct job **jobs); /* of the drafts from *seen on */
 void steps_act(struct engine *engine, uint64_t instance, struct job *jobs);       /* lock held */
 void steps_drop(struct engine *engine, struct job *jobs);                         /* lock held */
-bool steps_run_one(struct engine *engine);                                        /* lock held */
+void steps_start_ready(struct engine *engine); /* the first of the list; lock held */
 bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal); /* lock held */
 void steps_note_ready(struct engine *engine, const struct actor *actor,
                       const struct decision *decision);
@@ -315,6 +315,17 @@ bool steps_can_start(const struct engine *engine);   /* some are ready; lock hel
 void steps_leave_unserved(struct engine *engine, const struct actor *actor, uint32_t ordinal);
 void steps_forget_ready(struct engine *engine); /* lock held: all of it is looked up anew */
 void steps_free_list(struct engine *engine, struct ready_step *list);
+
+/* runners.c: lock held. */
+bool runner_reserve(struct engine *engine, str tool); /* takes the lock: a place for one more */
+void runner_add(struct engine *engine, struct job *job); /* it was started: run it */
+bool runner_run_one(struct engine *engine);              /* one unit of work, by the caller */
+void runners_withdraw(struct engine *engine, const struct batch *batch); /* steps that are over */
+void runners_fini(struct engine *engine);
+bool runners_init(struct engine *engine); /* no lock; room for its threads */
+void runners_join(struct engine *engine); /* no lock; when the engine stops */
+void *runner_thread(void *engine);
+void job_free(struct engine *engine, struct job *job);
 
 /* leases.c: lock held, but for lease_is_held() and lease_extend(). */
 bool leases_make_room(struct engine *engine, uint32_t more);
@@ -396,7 +407,6 @@ void mail_deliver(struct engine *engine, struct actor *actor, struct mail *mail)
 /* Those that are not done, before any of them is decided, and to the drain together; lock held. */
 void mail_deliver_all(struct engine *engine, struct mail *const *mails, uint32_t count);
 void steps_fini(struct engine *engine);
-void *steps_thread(void *engine);
 
 /* deadlines.c */
 void deadlines_arm(struct engine *engine, const struct head *head,

@@ -161,8 +161,9 @@ struct intern_table {
 #define LEASE_DEFAULT_MS 120000 /* B33 */
 #define CHAIN_DRAFTS     64u   /* pure steps end in the decision that began them, up to this many */
 #define JOBS_QUICK       1024u /* log, set and fail: under way at once */
-#define JOBS_PER_WORKER  4u    /* other tools */
-#define JOBS_WHEN_BRISK  16u   /* of them, while each takes no time to speak of */
+#define JOBS_WHEN_BRISK  16u   /* of other tools, for each worker, while each takes next to no time */
+#define PLACES_MAX       256u  /* of them in all, unless there are more workers */
+#define RUNNER_IDLE_MS   1000  /* a thread beyond the workers ends after so long without work */
 #define BRISK_STREAK     64u   /* so many tools in a row that took a millisecond at most */
 
 /* ---- Actors: flows and code, one decision in flight each (mailbox.c) ---- */
@@ -225,6 +226,20 @@ struct job {
     const char *creator; /* NULL: nobody said */
     const char *trace;   /* NULL: none */
     char id[ID_SIZE + 1];
+    bool is_quick;         /* of a tool that takes no time */
+    struct tool_stop stop; /* its step is over: end it */
+};
+
+struct job_list {
+    struct job *first, *last;
+    uint32_t count;
+};
+
+/* A thread beyond the workers (runners.c). */
+struct runner {
+    struct engine *engine;
+    pthread_t thread;
+    enum { RUNNER_NONE, RUNNER_ALIVE, RUNNER_ENDED /* to be joined */ } state;
 };
 
 struct lease {
@@ -319,7 +334,10 @@ struct engine {
     uint32_t actor_count, actor_capacity, actor_hand;
     struct actor *runnable, *runnable_last;
 
-    struct job *jobs, *jobs_last;
+    struct job_list jobs, quick; /* started, and not yet taken by a thread */
+    struct job *running;         /* in threads now */
+    uint32_t idle_runners;       /* threads for tools that wait */
+    struct runner *runners;
     struct ready_step *ready, *ready_last;
     struct tool_queue *queues; /* ready, but no tool of that name is here */
     uint32_t queue_count;

@@ -1,41 +1,12 @@
-/* steps.c - ready steps are taken to their tools; tools answer as events.
+/* steps.c - ready steps are started when a thread, or a worker elsewhere, is there to run them.
  *
  * Only an owner runs tools: what runs inside it dies with it, and the next owner knows that
  * such attempts are lost. Starting is a recorded event like any other; where it can it rides
- * in the commit that made the step ready. */
+ * in the commit that made the step ready. runners.c runs what was started. */
 #include "engine/engine_int.h"
 #include <stdio.h>
 
-static bool is_quick(str tool)
-{
-    return str_is(tool, "log") || str_is(tool, "set") || str_is(tool, "fail");
-}
-
-/* A started attempt's timeout runs, so that no more are started than will soon be worked on. Where
- * tools take no time, the commits between them do: then as many as a commit can share. Lock held.
- */
-static uint32_t places(const struct engine *engine)
-{
-    uint32_t workers = engine->options.workers ? engine->options.workers : 1;
-
-    return workers * (engine->brisk_jobs < BRISK_STREAK ? JOBS_PER_WORKER : JOBS_WHEN_BRISK);
-}
-
-/* May one more be started now? */
-static bool has_place(struct engine *engine, str tool)
-{
-    bool has;
-
-    pthread_mutex_lock(&engine->lock);
-    has = engine->jobs_under_way < (is_quick(tool) ? JOBS_QUICK : places(engine)) &&
-          leases_make_room(engine, 1);
-    if (has)
-        engine->jobs_under_way++;
-    pthread_mutex_unlock(&engine->lock);
-    return has;
-}
-
-static void job_free(struct engine *engine, struct job *job)
+void job_free(struct engine *engine, struct job *job)
 {
     scope_fini(&job->scope);
     heap_free(engine->heap, job, sizeof *job);
@@ -118,7 +89,7 @@ static bool find_runner(struct engine *engine, const struct actor *actor, struct
         job->claim = ticket_reserve(engine, job->call.tool, job->ordinal);
         return job->claim != NULL;
     }
-    job->holds_place = has_place(engine, job->call.tool);
+    job->holds_place = runner_reserve(engine, job->call.tool);
     return job->holds_place;
 }
 
@@ -277,19 +248,6 @@ void steps_note_ready(struct engine *engine, const struct actor *actor,
         }
 }
 
-static void queue_job(struct engine *engine, struct job *job)
-{
-    if (!job->call.is_timed) /* its own timer watches over it else */
-        lease_add(engine, &(struct lease){ .instance = job->instance,
-                                           .ordinal = job->ordinal,
-                                           .length_ms = job->call.timeout_ms });
-    if (engine->jobs_last)
-        engine->jobs_last->next = job;
-    else
-        engine->jobs = job;
-    engine->jobs_last = job;
-}
-
 static void give_job(struct engine *engine, struct job *job)
 {
     struct claimed *claim = job->claim;
@@ -310,69 +268,11 @@ void steps_act(struct engine *engine, uint64_t instance, struct job *jobs)
         if (jobs->claim)
             give_job(engine, jobs);
         else
-            queue_job(engine, jobs);
+            runner_add(engine, jobs);
         jobs = next;
     }
     engine_changed(engine);
     engine_ring(engine);
-}
-
-static bool answer(struct engine *engine, struct job *job, const struct tool_result *result)
-{
-    struct mail *mail = mail_new(engine);
-
-    if (!mail) {
-        engine_log(engine, PAWL_LOG_ERROR, "step.unanswered",
-                   "no memory to record a tool's answer; its timeout will");
-        return false;
-    }
-    mail->event = (struct event){
-        .kind = result->failed ? EVENT_STEP_FAILED : EVENT_STEP_DONE,
-        .ordinal = job->ordinal,
-        .is_leased = true,
-        .no_retry = result->is_final,
-        .payload = arena_str(&mail->own.arena, result->json),
-    };
-    if (mail->event.payload.data && engine_mail(engine, job->instance, mail))
-        return true;
-    mail_free(engine, mail);
-    return false;
-}
-
-/* Run a job to its end. Lock held on entry and exit, not meanwhile. */
-static void run_job(struct engine *engine, struct job *job)
-{
-    char key[ID_SIZE + 16];
-    struct tool_result result = { .failed = true, .json = STR("\"no-memory\"") };
-    pawl_tool_call call = { .instance_id = job->id,
-                            .idempotency_key = key,
-                            .created_by = job->creator,
-                            .traceparent = job->trace,
-                            .attempt = job->call.attempt };
-    int64_t begun_ms = engine->env->tick_ms(engine->env);
-
-    pthread_mutex_unlock(&engine->lock);
-    engine_id_of(engine, &job->scope, job->instance, job->id);
-    snprintf(key, sizeof key, "%s.%u", job->id, job->call.first_ordinal);
-    call.tool = arena_text(&job->scope.arena, job->call.tool);
-    call.args = arena_text(&job->scope.arena, job->call.args);
-    call.step = arena_text(&job->scope.arena, job->call.step);
-    engine->env->reached(engine->env, POINT_BEFORE_TOOL);
-    if (call.tool && call.args && call.step)
-        toolbox_run(engine->toolbox, &call,
-                    job->call.timeout_ms ? job->call.timeout_ms + TOOL_GRACE_MS : 0, &job->scope,
-                    &result);
-    engine->env->reached(engine->env, POINT_AFTER_TOOL);
-    pthread_mutex_lock(&engine->lock);
-    engine->jobs_under_way -= job->holds_place;
-    engine->brisk_jobs =
-        engine->env->tick_ms(engine->env) - begun_ms > 1 ? 0 : engine->brisk_jobs + 1;
-    /* What was killed because we stop has not failed: the next owner finds it lost. */
-    if ((!engine->stopping || !result.failed) && answer(engine, job, &result) &&
-        !job->call.is_timed)
-        lease_drop(engine, job->instance, job->ordinal);
-    job_free(engine, job);
-    engine_changed(engine);
 }
 
 pawl_status steps_check_served(struct engine *engine, const struct actor *actor, uint32_t ordinal,
@@ -421,7 +321,7 @@ static bool mail_start(struct engine *engine, const struct ready_step *ready, st
 }
 
 /* Start a step that found no place when it became ready. Lock held. */
-static void start_ready(struct engine *engine)
+void steps_start_ready(struct engine *engine)
 {
     struct ready_step *ready = engine->ready;
     struct mail *mail = mail_new(engine);
@@ -432,24 +332,6 @@ static void start_ready(struct engine *engine)
     if (!mail || !mail_start(engine, ready, mail))
         steps_lose_ready(engine);
     heap_free(engine->heap, ready, sizeof *ready);
-}
-
-bool steps_run_one(struct engine *engine)
-{
-    struct job *job = engine->jobs;
-
-    if (job) {
-        engine->jobs = job->next;
-        if (!engine->jobs)
-            engine->jobs_last = NULL;
-        run_job(engine, job);
-        return true;
-    }
-    if (steps_can_start(engine) && engine->jobs_under_way < places(engine)) {
-        start_ready(engine);
-        return true;
-    }
-    return false;
 }
 
 void steps_free_list(struct engine *engine, struct ready_step *list)
@@ -471,21 +353,8 @@ void steps_forget_ready(struct engine *engine)
 
 void steps_fini(struct engine *engine)
 {
-    steps_drop(engine, engine->jobs);
+    runners_fini(engine);
     steps_free_list(engine, engine->ready);
     claims_fini(engine);
     leases_fini(engine);
-}
-
-void *steps_thread(void *context)
-{
-    struct engine *engine = context;
-
-    panic_set(engine->options.panic);
-    pthread_mutex_lock(&engine->lock);
-    while (!engine->stopping)
-        if (!steps_run_one(engine))
-            pthread_cond_wait(&engine->tools, &engine->lock);
-    pthread_mutex_unlock(&engine->lock);
-    return NULL;
 }

@@ -317,7 +317,7 @@ void *timers_thread(void *context)
 
 static bool is_idle(struct engine *engine)
 {
-    return !engine->first && !engine->draining && !engine->runnable && !engine->jobs &&
+    return !engine->first && !engine->draining && !engine->runnable &&
            !engine->ready && !engine->ready_lost && !engine->jobs_under_way &&
            !engine->mail_under_way && !engine->ended_count && !engine->timers_busy &&
            (timers_next_due(engine) > clock_at(engine) || engine->stuck_timers);

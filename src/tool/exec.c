@@ -206,7 +206,8 @@ static int set_attributes(posix_spawnattr_t *attributes)
                                                     POSIX_SPAWN_SETSIGDEF);
 }
 
-/* Started and entered in one step, so that toolbox_kill_all() can miss nobody. */
+/* Started and entered in one step, so that toolbox_kill_all() and
+ * toolbox_stop() miss none. */
 static int spawn(struct program *program, const posix_spawn_file_actions_t *actions,
                  const posix_spawnattr_t *attributes)
 {
@@ -216,8 +217,11 @@ static int spawn(struct program *program, const posix_spawn_file_actions_t *acti
 
     pthread_mutex_lock(&toolbox->lock);
     number = keeper_begin(&program->running.keeper, &launch);
+    program->running.stop = program->call->stop;
     program->running.next = toolbox->running;
     toolbox->running = &program->running;
+    if (program->running.stop && program->running.stop->is_asked)
+        keeper_stop(&program->running.keeper);
     pthread_mutex_unlock(&toolbox->lock);
     return number ? number : keeper_started(&program->running.keeper);
 }

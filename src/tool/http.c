@@ -270,7 +270,8 @@ static int is_stopping(void *context, curl_off_t a, curl_off_t b, curl_off_t c, 
     const struct exchange *exchange = context;
 
     (void)a, (void)b, (void)c, (void)d;
-    return exchange->call->toolbox->is_stopping;
+    return exchange->call->toolbox->is_stopping ||
+           (exchange->call->stop && exchange->call->stop->is_asked);
 }
 
 static long timeout_of(const struct exchange *exchange)

@@ -43,6 +43,17 @@ struct tool_result {
 pawl_status toolbox_run(struct toolbox *toolbox, const pawl_tool_call *call, int64_t timeout_ms,
                         struct scope *scope, struct tool_result *out);
 
+/* The same for a caller that may ask for an early end, from any thread: toolbox_stop() kills the
+ * program of an exec and ends an exchange of http; a tool of the host's runs on to its end. A run
+ * that has not begun yet ends as soon as it does. */
+struct tool_stop {
+    _Atomic bool is_asked;
+};
+pawl_status toolbox_run_until(struct toolbox *toolbox, const pawl_tool_call *call,
+                              int64_t timeout_ms, struct tool_stop *stop, struct scope *scope,
+                              struct tool_result *out);
+void toolbox_stop(struct toolbox *toolbox, struct tool_stop *stop);
+
 /* End every program that an exec step is running now, and every exchange of http (at close). */
 void toolbox_kill_all(struct toolbox *toolbox);
 

@@ -23,6 +23,7 @@ struct host_tool {
 struct running {
     struct running *next;
     struct keeper keeper;
+    const struct tool_stop *stop; /* NULL: none */
 };
 
 struct toolbox {
@@ -44,6 +45,7 @@ struct call {
     struct scope *scope;
     const struct node *args;
     int64_t timeout_ms; /* 0: none */
+    const struct tool_stop *stop; /* NULL: none */
     struct tool_result result;
     pawl_status status;
 };

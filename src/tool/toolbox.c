@@ -320,9 +320,18 @@ static void call_told(struct call *call, const struct tool_reply *reply)
 pawl_status toolbox_run(struct toolbox *toolbox, const pawl_tool_call *given, int64_t timeout_ms,
                         struct scope *scope, struct tool_result *out)
 {
-    struct call call = {
-        .toolbox = toolbox, .given = given, .scope = scope, .timeout_ms = timeout_ms
-    };
+    return toolbox_run_until(toolbox, given, timeout_ms, NULL, scope, out);
+}
+
+pawl_status toolbox_run_until(struct toolbox *toolbox, const pawl_tool_call *given,
+                              int64_t timeout_ms, struct tool_stop *stop, struct scope *scope,
+                              struct tool_result *out)
+{
+    struct call call = { .toolbox = toolbox,
+                         .given = given,
+                         .scope = scope,
+                         .timeout_ms = timeout_ms,
+                         .stop = stop };
     const struct builtin *builtin = builtin_find(str_of(given->tool));
     const struct host_tool *tool = builtin ? NULL : get_host_tool(toolbox, str_of(given->tool));
     const struct tool_reply *reply =
@@ -342,6 +351,16 @@ pawl_status toolbox_run(struct toolbox *toolbox, const pawl_tool_call *given, in
         return call.status;
     *out = call.result;
     return PAWL_OK;
+}
+
+void toolbox_stop(struct toolbox *toolbox, struct tool_stop *stop)
+{
+    pthread_mutex_lock(&toolbox->lock);
+    stop->is_asked = true;
+    for (const struct running *running = toolbox->running; running; running = running->next)
+        if (running->stop == stop)
+            keeper_stop(&running->keeper);
+    pthread_mutex_unlock(&toolbox->lock);
 }
 
 void toolbox_kill_all(struct toolbox *toolbox)

@@ -1,0 +1,352 @@
+/* runners.c - threads that run tools: one for each step that was started.
+ *
+ * A step's timeout runs from its start, and a cancel must reach what has begun. So a step is started
+ * only if a thread can take it at once, and none waits in a queue behind a slow one. There are as
+ * many threads as workers. While tools take next to no time the commits between them do: then more
+ * steps are started, so that they share commits, and each has a thread of its own all the same.
+ * Tools that take no time at all (log, set, fail) share one more thread, which runs nothing else.
+ *
+ * When a commit ends a step (a cancel, a timeout, the end of its instance), its run is withdrawn:
+ * what has not begun is dropped, a program is killed with all that it began. */
+#include "engine/engine_int.h"
+#include <stdio.h>
+
+/* ---- Places ---- */
+
+static bool is_quick(str tool)
+{
+    return str_is(tool, "log") || str_is(tool, "set") || str_is(tool, "fail");
+}
+
+/* Steps that may be under way at once while tools take next to no time. */
+static uint32_t places_when_brisk(const struct engine *engine)
+{
+    uint32_t workers = engine->options.workers ? engine->options.workers : 1;
+
+    if (workers >= PLACES_MAX)
+        return workers;
+    return workers * JOBS_WHEN_BRISK < PLACES_MAX ? workers * JOBS_WHEN_BRISK : PLACES_MAX;
+}
+
+/* Lock held. */
+static uint32_t places(const struct engine *engine)
+{
+    if (engine->brisk_jobs >= BRISK_STREAK)
+        return places_when_brisk(engine);
+    return engine->options.workers ? engine->options.workers : 1;
+}
+
+bool runner_reserve(struct engine *engine, str tool)
+{
+    bool has;
+
+    pthread_mutex_lock(&engine->lock);
+    has = engine->jobs_under_way < (is_quick(tool) ? JOBS_QUICK : places(engine)) &&
+          leases_make_room(engine, 1);
+    engine->jobs_under_way += has;
+    pthread_mutex_unlock(&engine->lock);
+    return has;
+}
+
+/* ---- Threads beyond the workers ----
+ *
+ * The first is for quick tools. Each ends when it has had nothing to do for a while; its place in
+ * the list is joined when it is used again, or at the end. */
+
+static uint32_t runners_max(const struct engine *engine)
+{
+    return 1 + places_when_brisk(engine) - engine->options.workers;
+}
+
+bool runners_init(struct engine *engine)
+{
+    engine->runners = heap_new(engine->heap, sizeof *engine->runners * runners_max(engine));
+    return engine->runners != NULL;
+}
+
+static void *spare_thread(void *context);
+
+static void begin_runner(struct engine *engine, struct runner *runner)
+{
+    if (runner->state == RUNNER_ALIVE)
+        return;
+    if (runner->state == RUNNER_ENDED)
+        pthread_join(runner->thread, NULL); /* it has given up the lock for good */
+    runner->engine = engine;
+    runner->state = RUNNER_ALIVE;
+    if (pthread_create(&runner->thread, NULL, spare_thread, runner) != 0)
+        runner->state = RUNNER_NONE; /* the job waits for a thread that is free */
+}
+
+/* One more thread for a job that no waiting thread will take. */
+static void add_thread(struct engine *engine)
+{
+    for (uint32_t i = 1; i < runners_max(engine); i++)
+        if (engine->runners[i].state != RUNNER_ALIVE) {
+            begin_runner(engine, &engine->runners[i]);
+            return;
+        }
+}
+
+void runners_join(struct engine *engine)
+{
+    for (uint32_t i = 0; i < runners_max(engine); i++)
+        if (engine->runners[i].state != RUNNER_NONE)
+            pthread_join(engine->runners[i].thread, NULL);
+}
+
+/* ---- Jobs ---- */
+
+static void put_last(struct job_list *list, struct job *job)
+{
+    job->next = NULL;
+    if (list->last)
+        list->last->next = job;
+    else
+        list->first = job;
+    list->last = job;
+    list->count++;
+}
+
+static struct job *take_first(struct job_list *list)
+{
+    struct job *job = list->first;
+
+    if (!job)
+        return NULL;
+    list->first = job->next;
+    if (!list->first)
+        list->last = NULL;
+    list->count--;
+    return job;
+}
+
+void runner_add(struct engine *engine, struct job *job)
+{
+    if (!job->call.is_timed) /* its own timer watches over it else */
+        lease_add(engine, &(struct lease){ .instance = job->instance,
+                                           .ordinal = job->ordinal,
+                                           .length_ms = job->call.timeout_ms });
+    job->is_quick = is_quick(job->call.tool);
+    put_last(job->is_quick ? &engine->quick : &engine->jobs, job);
+    if (!engine->runners || engine->stopping)
+        return; /* the host runs it; or no thread does any more */
+    if (engine->quick.count + engine->jobs.count <= engine->idle_runners)
+        pthread_cond_signal(&engine->tools);
+    else if (job->is_quick)
+        begin_runner(engine, &engine->runners[0]);
+    else
+        add_thread(engine);
+}
+
+static bool answer(struct engine *engine, struct job *job, const struct tool_result *result)
+{
+    struct mail *mail = mail_new(engine);
+
+    if (!mail) {
+        engine_log(engine, PAWL_LOG_ERROR, "step.unanswered",
+                   "no memory to record a tool's answer; its timeout will");
+        return false;
+    }
+    mail->event = (struct event){
+        .kind = result->failed ? EVENT_STEP_FAILED : EVENT_STEP_DONE,
+        .ordinal = job->ordinal,
+        .is_leased = true,
+        .no_retry = result->is_final,
+        .payload = arena_str(&mail->own.arena, result->json),
+    };
+    if (mail->event.payload.data && engine_mail(engine, job->instance, mail))
+        return true;
+    mail_free(engine, mail);
+    return false;
+}
+
+/* Call the tool. No lock is held. */
+static void call_tool(struct engine *engine, struct job *job, struct tool_result *result)
+{
+    char key[ID_SIZE + 16];
+    pawl_tool_call call = { .instance_id = job->id,
+                            .idempotency_key = key,
+                            .created_by = job->creator,
+                            .traceparent = job->trace,
+                            .attempt = job->call.attempt };
+
+    engine_id_of(engine, &job->scope, job->instance, job->id);
+    snprintf(key, sizeof key, "%s.%u", job->id, job->call.first_ordinal);
+    call.tool = arena_text(&job->scope.arena, job->call.tool);
+    call.args = arena_text(&job->scope.arena, job->call.args);
+    call.step = arena_text(&job->scope.arena, job->call.step);
+    engine->env->reached(engine->env, POINT_BEFORE_TOOL);
+    if (call.tool && call.args && call.step)
+        toolbox_run_until(engine->toolbox, &call,
+                          job->call.timeout_ms ? job->call.timeout_ms + TOOL_GRACE_MS : 0,
+                          &job->stop, &job->scope, result);
+    engine->env->reached(engine->env, POINT_AFTER_TOOL);
+}
+
+static void unlink_running(struct engine *engine, const struct job *job)
+{
+    struct job **link = &engine->running;
+
+    while (*link != job)
+        link = &(*link)->next;
+    *link = job->next;
+}
+
+/* Run a job to its end. Lock held on entry and exit, not meanwhile. */
+static void run_job(struct engine *engine, struct job *job)
+{
+    struct tool_result result = { .failed = true, .json = STR("\"no-memory\"") };
+    int64_t begun_ms = engine->env->tick_ms(engine->env);
+    bool is_over;
+
+    job->next = engine->running;
+    engine->running = job;
+    pthread_mutex_unlock(&engine->lock);
+    call_tool(engine, job, &result);
+    pthread_mutex_lock(&engine->lock);
+    unlink_running(engine, job);
+    engine->jobs_under_way -= job->holds_place;
+    engine->brisk_jobs =
+        engine->env->tick_ms(engine->env) - begun_ms > 1 ? 0 : engine->brisk_jobs + 1;
+    is_over = job->stop.is_asked;
+    /* What was killed because we stop has not failed: the next owner finds it lost. */
+    if (!is_over && (!engine->stopping || !result.failed))
+        is_over = answer(engine, job, &result);
+    if (is_over && !job->call.is_timed)
+        lease_drop(engine, job->instance, job->ordinal);
+    job_free(engine, job);
+    engine_changed(engine);
+}
+
+/* ---- Withdrawing ---- */
+
+static bool is_of(const struct job *job, const struct live_change *change)
+{
+    return job->instance == change->instance &&
+           (change->kind == LIVE_CLEAR ||
+            (change->kind == LIVE_STEP_DELETE && job->ordinal == change->ordinal));
+}
+
+/* What no thread has taken yet. */
+static void drop_queued(struct engine *engine, struct job_list *list,
+                        const struct live_change *change)
+{
+    struct job_list kept = { 0 };
+    struct job *job;
+
+    while ((job = take_first(list))) {
+        if (!is_of(job, change)) {
+            put_last(&kept, job);
+            continue;
+        }
+        lease_drop(engine, job->instance, job->ordinal);
+        job->next = NULL;
+        steps_drop(engine, job);
+    }
+    *list = kept;
+}
+
+void runners_withdraw(struct engine *engine, const struct batch *batch)
+{
+    if (!engine->running && !engine->jobs.first && !engine->quick.first)
+        return;
+    for (uint32_t i = 0; i < batch->live_count; i++) {
+        const struct live_change *change = &batch->live[i];
+
+        if (change->kind != LIVE_CLEAR && change->kind != LIVE_STEP_DELETE)
+            continue;
+        drop_queued(engine, &engine->quick, change);
+        drop_queued(engine, &engine->jobs, change);
+        for (struct job *job = engine->running; job; job = job->next)
+            if (is_of(job, change))
+                toolbox_stop(engine->toolbox, &job->stop);
+    }
+}
+
+void runners_fini(struct engine *engine)
+{
+    steps_drop(engine, engine->quick.first);
+    steps_drop(engine, engine->jobs.first);
+    if (engine->runners)
+        heap_free(engine->heap, engine->runners, sizeof *engine->runners * runners_max(engine));
+}
+
+/* ---- Working ---- */
+
+bool runner_run_one(struct engine *engine)
+{
+    struct job *job = take_first(&engine->quick);
+
+    if (!job)
+        job = take_first(&engine->jobs);
+    if (job) {
+        run_job(engine, job);
+        return true;
+    }
+    if (steps_can_start(engine) && engine->jobs_under_way < places(engine)) {
+        steps_start_ready(engine);
+        return true;
+    }
+    return false;
+}
+
+void *runner_thread(void *context)
+{
+    struct engine *engine = context;
+
+    panic_set(engine->options.panic);
+    pthread_mutex_lock(&engine->lock);
+    while (!engine->stopping) {
+        if (runner_run_one(engine))
+            continue;
+        engine->idle_runners++;
+        pthread_cond_wait(&engine->tools, &engine->lock);
+        engine->idle_runners--;
+    }
+    pthread_mutex_unlock(&engine->lock);
+    return NULL;
+}
+
+static bool run_quick(struct engine *engine)
+{
+    struct job *job = take_first(&engine->quick);
+
+    if (job)
+        run_job(engine, job);
+    return job != NULL;
+}
+
+/* Wait for work; false: there was none for a while. Simulated time does not pass by waiting. */
+static bool wait_for_work(struct engine *engine, bool is_for_quick)
+{
+    int64_t until_ms = engine->env->tick_ms(engine->env) + RUNNER_IDLE_MS;
+    pthread_cond_t *condition = is_for_quick ? &engine->changed : &engine->tools;
+
+    engine->idle_runners += !is_for_quick;
+    if (engine->env->is_simulated)
+        pthread_cond_wait(condition, &engine->lock);
+    else
+        engine_wait_for(engine, condition, RUNNER_IDLE_MS);
+    engine->idle_runners -= !is_for_quick;
+    return engine->env->tick_ms(engine->env) < until_ms;
+}
+
+static void *spare_thread(void *context)
+{
+    struct runner *runner = context;
+    struct engine *engine = runner->engine;
+    bool is_for_quick, has_worked = true;
+
+    panic_set(engine->options.panic);
+    pthread_mutex_lock(&engine->lock);
+    is_for_quick = runner == &engine->runners[0];
+    while (!engine->stopping && has_worked) {
+        has_worked = is_for_quick ? run_quick(engine) : runner_run_one(engine);
+        if (!has_worked && !engine->stopping)
+            has_worked = wait_for_work(engine, is_for_quick);
+    }
+    runner->state = RUNNER_ENDED;
+    pthread_mutex_unlock(&engine->lock);
+    return NULL;
+}
