@@ -447,6 +447,7 @@ class Store:
         self.check_snapshots()
         self.check_keys()
         self.check_kept()
+        self.check_test_clock()
         self.check_named_sources()
         self.check_erased()
         self.check_interned()
@@ -505,6 +506,7 @@ class Store:
             raise Bad(f"the format is {meta.get(b'format')!r}, not 1")
         self.store_id = bytes_in(meta.get(b"store_id"), "the store_id", 16)
         self.root = first_root(self.store_id)
+        self.test_now = meta.get(b"test_now")
         self.flushed = number_in(meta.get(b"flushed"), "flushed")
 
     # -- values, sources, definitions
@@ -936,6 +938,13 @@ class Store:
         if rows != self.kept:
             raise Bad("the rows of tokens, alarms, amends, definitions and the clock are not what the log says")
 
+    def check_test_clock(self):
+        """An older program left it; the first record of one that writes clock records holds it."""
+        if self.test_now is not None and (
+                self.test_now == 0 or (CLOCK, b"test") in self.kept or
+                any(found.compiler > 1 for found in self.definitions.values())):
+            raise Bad("pawl_meta has a test clock, and a clock record must hold it")
+
     def check_pause(self, chain, record):
         if chain.number == 0:
             raise Bad("the store itself is paused or resumed")
@@ -1132,6 +1141,7 @@ class Store:
         for inst, ordinal, child, abandon, ended in [] if self.schema < FAMILY else self.db.execute(
                 "SELECT inst, ord, child, abandon, ended FROM pawl_child"):
             found = self.chains.get(child)
+            ended = number_in(ended, "ended", high=1)
             if found is None or bool(ended) != found.definition.is_terminal(found.state):
                 raise Bad(f"the row of child {child} is not what its entries left", number=inst)
             children.setdefault(inst, {})[small(ordinal)] = (self.id_of(child), small(abandon))

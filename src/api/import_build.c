@@ -239,7 +239,7 @@ static bool make_room(struct building *b)
 {
     const struct import *import = b->import;
     struct arena *arena = &b->scope->arena;
-    uint32_t records = import->record_count + import->definition_count + 3;
+    uint32_t records = import->record_count + import->definition_count + 4;
 
     b->records = ARENA_ARRAY(arena, struct record, records);
     b->keys = ARENA_ARRAY(arena, struct key_row, records);
@@ -249,7 +249,7 @@ static bool make_room(struct building *b)
     b->instances = ARENA_ARRAY(arena, struct instance_row, import->instance_count + 1);
     b->heads = ARENA_ARRAY(arena, struct head_row, import->instance_count + 2);
     b->kept = ARENA_ARRAY(arena, struct kept_change,
-                          import->instance_count + import->definition_count + 1);
+                          import->instance_count + import->definition_count + 2);
     return !arena->failed;
 }
 
@@ -415,6 +415,8 @@ pawl_status import_build(struct import *import, struct store *store, const struc
         status = add_definitions(&b);
     if (status == PAWL_OK)
         status = add_records(&b);
+    if (status == PAWL_OK)
+        status = import_add_clock(&b);
     if (status != PAWL_OK)
         return status;
     add_heads(&b);

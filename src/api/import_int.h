@@ -108,6 +108,7 @@ void import_print_moved(const struct building *b, struct buf *out);
 struct record *import_next_record(struct building *b); /* only its position is set */
 pawl_status import_add_define(struct building *b, const struct definition_row *row);
 pawl_status import_add_begin(struct building *b, uint32_t count);
+pawl_status import_add_clock(struct building *b);
 pawl_status import_add_end(struct building *b);
 pawl_status import_add_erase(struct building *b);
 

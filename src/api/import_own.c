@@ -1,5 +1,6 @@
 /* import_own.c - what an import writes into the store's own chain: definitions that are new, where
- * the records of another store begin and end, and which values came without their bytes. */
+ * the records of another store begin and end, which values came without their bytes, and the test
+ * clock that an older program left without a record. */
 #include "api/import_int.h"
 #include "base/limits.h"
 #include "model/rights.h"
@@ -98,6 +99,25 @@ pawl_status import_add_end(struct building *b)
     import_print_moved(b, &body);
     json_close(&body, '}');
     return add_own(b, CONTROL_IMPORT, &body);
+}
+
+/* The first commit to a store whose test clock no record holds yet records it. */
+pawl_status import_add_clock(struct building *b)
+{
+    struct buf body;
+    pawl_status status;
+
+    if (!b->tip->test_is_old || b->record_count == 0)
+        return PAWL_OK;
+    buf_init(&body, b->scope->arena.heap, LIMIT_TEXT);
+    buf_fmt(&body, "{\"test_now\":%lld}", (long long)b->tip->test_now_ms);
+    status = add_own(b, CONTROL_CLOCK, &body);
+    b->kept[b->kept_count++] = (struct kept_change){ .row = { .what = CONTROL_CLOCK,
+                                                              .id = STR(CLOCK_TEST),
+                                                              .due_at_ms = b->tip->test_now_ms,
+                                                              .pos = b->store_pos },
+                                                     .is_put = true };
+    return status;
 }
 
 /* Values that came without their bytes need an erase record in this log. */

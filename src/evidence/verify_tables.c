@@ -187,7 +187,7 @@ static const char *const stray_queries[] = {
     " OR length(CAST(salt AS BLOB)) <> 16) LIMIT 1",
     "SELECT id, 'a value is found by its bytes (interned) that is no actor and no subject'"
     " FROM pawl_value WHERE " IS_NOT_BETWEEN("interned", "0", "1") " OR (interned = 1 AND"
-    " id NOT IN " IS_REFERENCE ") LIMIT 1",
+    " (bytes IS NULL OR id NOT IN " IS_REFERENCE ")) LIMIT 1",
     "SELECT id, 'an actor or subject is not found by its bytes (interned)' FROM pawl_value AS v"
     " WHERE coalesce(interned, 0) = 0 AND bytes IS NOT NULL AND id IN " IS_REFERENCE
     " AND NOT EXISTS (SELECT 1 FROM pawl_value AS w"
@@ -195,6 +195,10 @@ static const char *const stray_queries[] = {
     "SELECT key, 'pawl_meta has an unknown row' FROM pawl_meta"
     " WHERE key NOT IN ('format', 'store_id', 'flushed', 'test_now', 'schema')"
     " OR typeof(key) <> 'text' LIMIT 1",
+    "SELECT value, 'pawl_meta has a test clock, and a clock record must hold it' FROM pawl_meta"
+    " WHERE key = 'test_now' AND (value = 0"
+    " OR EXISTS (SELECT 1 FROM pawl_kept WHERE what = -11 AND id = '" CLOCK_TEST "')"
+    " OR EXISTS (SELECT 1 FROM pawl_definition WHERE compiler > 1))",
     "SELECT value, 'head rows are said to be right up to a position that is not there'"
     " FROM pawl_meta WHERE key = 'flushed'"
     " AND value NOT BETWEEN 0 AND (SELECT coalesce(max(pos), 0) FROM pawl_log)",

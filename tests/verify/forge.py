@@ -59,14 +59,38 @@ class Forger:
         return self.db.execute("INSERT INTO pawl_value (commitment, salt, bytes, interned) VALUES (?, ?, ?, 0)",
                                (verify.value_commitment(salt, text.encode()), salt, text.encode())).lastrowid
 
-    def record_erasure(self, id_):
-        """The store's chain says that this value, which has no bytes, was erased."""
-        commitment, = self.db.execute("SELECT commitment FROM pawl_value WHERE id = ?", (id_,)).fetchone()
-        (pos, at), (prev,) = (self.db.execute(sql).fetchone() for sql in (
-            "SELECT pos + 1, at FROM pawl_log ORDER BY pos DESC LIMIT 1", "SELECT max(pos) FROM pawl_log WHERE inst = 0"))
-        self.db.execute("INSERT INTO pawl_log (pos, inst, seq, prev, what, at, body, hash, root) VALUES (?, 0, 0, ?, ?, ?, ?, x'', x'')",
-                        (pos, prev, verify.ERASE, at, make_store.compact({"values": [commitment.hex()]}).encode()))
-        self.db.execute("UPDATE pawl_head SET pos = ? WHERE inst = 0", (pos,))
+    def append(self, inst, what, body, actor=None, reason=None):
+        """A record more, in a commit of its own, that seal() hashes: (pos, at)."""
+        pos, at = self.db.execute("SELECT pos + 1, at FROM pawl_log ORDER BY pos DESC LIMIT 1").fetchone()
+        prev, seq = self.db.execute("SELECT pos, seq FROM pawl_log WHERE inst = ? ORDER BY pos DESC LIMIT 1", (inst,)).fetchone()
+        self.db.execute("INSERT INTO pawl_log (pos, inst, seq, prev, what, at, actor, reason, body, hash, root)"
+                        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, x'', x'')",
+                        (pos, inst, seq, prev, what, at, actor, reason, make_store.compact(body).encode()))
+        self.db.execute("UPDATE pawl_head SET pos = ? WHERE inst = ?", (pos, inst))
+        return pos, at
+
+    def record_erasure(self, *ids, inst=0, **more):
+        """A chain says that these values, which have no bytes, were erased."""
+        commitments = [self.db.execute("SELECT commitment FROM pawl_value WHERE id = ?", (id_,)).fetchone()[0].hex()
+                       for id_ in ids]
+        self.append(inst, verify.ERASE, {"values": commitments}, **more)
+
+    def erase(self, *ids, **more):
+        """Erase values, and record it."""
+        for id_ in ids:
+            make_store.erase(self.db, id_)
+            self.db.execute("UPDATE pawl_value SET interned = NULL WHERE id = ?", (id_,))
+        self.record_erasure(*ids, **more)
+
+    def flush(self):
+        """Every head row stands where its chain ends."""
+        last = "SELECT %s FROM pawl_log l%s WHERE l.inst = pawl_head.inst%s ORDER BY l.pos DESC LIMIT 1"
+        to_state = last % ("to_state", " JOIN pawl_instance i ON i.number = l.inst JOIN pawl_transition t"
+                           " ON t.definition = i.definition AND t.idx = l.what", " AND l.what >= 0")
+        self.db.execute("INSERT OR IGNORE INTO pawl_head SELECT DISTINCT inst, 0, 0, 0 FROM pawl_log")
+        self.db.execute(f"UPDATE pawl_head SET seq = ({last % ('seq', '', '')}), pos = ({last % ('l.pos', '', '')}),"
+                        f" state = coalesce(({to_state}), state)")
+        self.db.execute("UPDATE pawl_meta SET value = (SELECT max(pos) FROM pawl_log) WHERE key = 'flushed'")
 
     def cut(self, pos):
         """Take this record and all after it away; what stood before is the end of a commit."""

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""Change each column of each table and each object of the schema of a rich store, as an attacker who knows the
-format would, and require that both verifiers see each change.
+"""Change each column of each table, rows of each shape, and each object of the schema of a rich store, as an attacker
+who knows the format would, and require that both verifiers see each change.
 
     forger.py --pawl PROGRAM --many VERIFY_FILE [--verbose]
 
 Tables and columns are read from SQLite, so new ones are tried automatically. Where a column is repeated elsewhere, the
 other place is changed too, and what plain SQL can hash again on the spot (a value, a text, the record itself) is hashed
-again; the records behind it and the roots are not. The last two lines are "N columns tried, M unseen" and "N objects
-tried, M unseen".
+again; the records behind it and the roots are not (run_verify.py has a forger who hashes all of it). A column is tried in
+all its ways in the first row that has it, and in fewer in the first row of each shape; with PAWL_TEST_LONG=1 in all. The
+last three lines are "N columns tried, M unseen", and the same of tables and objects.
 """
 import argparse
 import hashlib
 import importlib.util
 import json
+import os
 import pathlib
 import shutil
 import sqlite3
@@ -24,12 +26,11 @@ sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import forge  # noqa: E402
+import rich  # noqa: E402
 
 verify = forge.verify
 
-META = {"test_now"}  # rows of pawl_meta that the log will cover: see docs/format.md
-
-# ---- A rich store -------------------------------------------------------------------------------
+LONG = os.environ.get("PAWL_TEST_LONG") == "1"
 
 
 def load(path):
@@ -37,36 +38,6 @@ def load(path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def make(pawl, folder):
-    """Machines with deadlines, paused and inline, flows in the middle with leases, timers, waits and children, kept
-    signals, alarms, tokens, keys, snapshots, labels, an amended flow, code, and what was imported from another store."""
-    old = load(HERE.parent / "old" / "make.py")
-
-    class Server(old.Server):
-        def post(self, path, body=None, **more):
-            return super().post(path, body or ({"reason": "it is old"} if path.endswith("/cancel") else None), **more)
-
-    other, home = folder / "other", folder / "home"
-    for place in (other, home):
-        place.mkdir()
-    server = Server(pawl, other)
-    server.put("lamp", old.LAMP)
-    for who in ("ann", "zoe"):
-        lamp = server.create(definition="lamp", actor_ref=who, subject_ref="cellar", labels={"room": "cellar"})
-        server.post("/v1/instances/%s/fire" % lamp, {"action": "switch", "actor_ref": who, "reason": "dark"})
-    server.ask("POST", "/v1/instances", ('{"declaration":%s}' % old.INLINE).encode())
-    server.kill()
-    exported = subprocess.run([pawl, "--store", "sqlite:s.db", "export"], cwd=other, check=True, capture_output=True)
-    (home / "export.jsonl").write_bytes(exported.stdout)
-    subprocess.run([pawl, "--store", "sqlite:s.db", "import", "export.jsonl"], cwd=home, check=True, capture_output=True)
-    server = Server(pawl, home)
-    old.machines(server)
-    old.flows(server)
-    server.child.terminate()
-    server.child.wait()
-    return home / "s.db"
 
 
 # ---- Asking -------------------------------------------------------------------------------------
@@ -121,13 +92,41 @@ def key_columns(db, table):
     return [name for _, name in found]
 
 
+# What tells rows of a table apart: a change of each must be seen. Others: only whether a column is set.
+SHAPES = {
+    "pawl_child": "abandon, ended",
+    "pawl_definition": "kind, name IS NULL",
+    "pawl_head": "inst = 0",
+    "pawl_instance": "(SELECT kind FROM pawl_definition d WHERE d.id = definition), test",
+    "pawl_kept": "what, CASE what WHEN -11 THEN id END, firing IS NULL, wall",
+    "pawl_log": "CASE WHEN what < 0 THEN what ELSE (SELECT kind FROM pawl_instance JOIN pawl_definition d ON d.id ="
+                " definition WHERE number = inst) END",
+    "pawl_meta": "key",
+    "pawl_step": "status, lease IS NULL",
+    "pawl_timer": "test, wall, shift IS NULL, ord = 0",
+    "pawl_value": "bytes IS NULL, commitment IS NULL, interned, id IN (SELECT actor FROM pawl_log)",
+    "pawl_wait": "value IS NULL, ord = 0",
+}
+
+
 def rows_of(db, table, column):
-    """Keys and values of some rows: the first and the last that are set, the last that is not."""
+    """(key, value) of some rows: the first and the last that are set, the last that is not, the first of each shape."""
     keys = ", ".join(key_columns(db, table))
+    found = {}
     for condition in ("IS NOT NULL", "IS NULL"):
         rows = db.execute(f"SELECT {column}, {keys} FROM {table} WHERE {column} {condition} ORDER BY {keys}").fetchall()
-        for row in dict.fromkeys((rows[:1] if condition == "IS NOT NULL" else []) + rows[-1:]):
-            yield row[1:], row[0]
+        for row in (rows[:1] if condition == "IS NOT NULL" else []) + rows[-1:]:
+            found.setdefault(row[1:], row[0])
+    return [*found.items(), *(item for item in shapes_of(db, table, column) if item[0] not in found)]
+
+
+def shapes_of(db, table, column):
+    """(key, value) of the first row of each shape."""
+    keys = key_columns(db, table)
+    group = f"PARTITION BY {SHAPES[table]}" if table in SHAPES else ""
+    rows = db.execute(f"SELECT {column} AS it, {', '.join(keys)} FROM (SELECT *, row_number() OVER"
+                      f" ({group} ORDER BY {', '.join(keys)}) AS nth FROM {table}) WHERE nth = 1").fetchall()
+    return [(row[1:], row[0]) for row in rows]
 
 
 def candidates(db, table, column, old):
@@ -155,12 +154,12 @@ def where(db, table):
     return " AND ".join(f"{key} IS ?" for key in key_columns(db, table))
 
 
-def is_harmless(table, column, key, old, new):
+def is_harmless(db, table, column, key, old, new):
     if table == "pawl_log" and column == "fired" and (old is None or new is None):
         return False
+    if table == "pawl_value" and column == "commitment" and new is None:  # it follows from salt and bytes
+        return db.execute("SELECT bytes IS NOT NULL FROM pawl_value WHERE id IS ?", key).fetchone()[0]
     if table == "pawl_meta":
-        if key[0] in META and column == "value":
-            return True  # no record covers it yet
         if key[0] == "flushed" and column == "value":  # it says up to where head rows are valid: a lower one is still true
             return new is None or isinstance(new, int) and 0 <= new <= old
         if key[0] == "flushed" and column == "key":
@@ -193,23 +192,85 @@ def swap(trial, table, column, one, other):
     trial.judge(f"{table}.{column}", f"{table}.{column}: {one[0]} and {other[0]} exchanged"[:160])
 
 
+def ways_of(db, table, column, key, old, nth):
+    """Values to try in the nth row: all in the first and one in others, unless there is time for all. Of the many kinds
+    of records every fourth is tried in a column, another fourth in the next one: every hash is checked alike."""
+    ways = [new for new in candidates(db, table, column, old)
+            if not counts_the_same(old, new) and not is_harmless(db, table, column, key, old, new)]
+    if LONG:
+        return ways
+    if nth == 0:  # of values of a wrong type one is enough
+        wrong = [new for new in ways if new is not None and old is not None and type(new) is not type(old)]
+        return [new for new in ways if new not in wrong[1:]]
+    if table == "pawl_log" and nth > 2 and (nth + columns(db, table).index(column)) % 4:
+        return []
+    return ways[nth % 2:][:1]
+
+
 def try_columns(trial):
     db = sqlite3.connect(f"file:{trial.store}?mode=ro", uri=True)
     for table in tables(db):
         for column in columns(db, table):
-            seen = []
+            rows = rows_of(db, table, column)
             trial.tried.setdefault(f"{table}.{column}", 0)
-            for key, old in rows_of(db, table, column):
-                for new in list(candidates(db, table, column, old))[:2 if seen else None]:
-                    if not counts_the_same(old, new) and not is_harmless(table, column, key, old, new):
-                        forge_one(trial, table, column, key, old, new)
-                seen.append((key, old))
-            pairs = [(a, b) for a in seen for b in seen if a[0] < b[0] and not counts_the_same(a[1], b[1])
+            for nth, (key, old) in enumerate(rows):
+                for new in ways_of(db, table, column, key, old, nth):
+                    forge_one(trial, table, column, key, old, new)
+            pairs = [(a, b) for a in rows for b in rows if a[0] < b[0] and not counts_the_same(a[1], b[1])
                      and column not in key_columns(db, table)] if not column.startswith("key") else []
-            for one, other in pairs[:1]:
+            for one, other in pairs[:None if LONG else 1]:
                 if table != "pawl_meta":
                     swap(trial, table, column, one, other)
     db.close()
+
+
+# ---- Rows ---------------------------------------------------------------------------------------
+
+META_MORE = [("test_now", 1), ("created_at", 1), ("schema", 18), ("more", 1)]
+
+
+def may_be_absent(table, key):
+    """Is a row of this table allowed to be absent? Snapshots can be made again from the entries."""
+    return table == "pawl_snapshot" or table == "pawl_meta" and key == ("flushed",)
+
+
+def try_rows(trial):
+    """A row of each shape is deleted, and a row is added that is a copy of another but for its key."""
+    db = sqlite3.connect(f"file:{trial.store}?mode=ro", uri=True)
+    for table in tables(db):
+        keys = key_columns(db, table)
+        for key, _ in shapes_of(db, table, keys[0]):
+            if not may_be_absent(table, key):
+                change_row(trial, table, f"{table} without {key}", f"DELETE FROM {table} WHERE {where(db, table)}", key)
+            if table not in ("pawl_meta", "pawl_value"):  # a value that nothing names is part of no history
+                add_copy(trial, db, table, keys, key)
+    for row in META_MORE:
+        change_row(trial, "pawl_meta", f"pawl_meta with {row}", "INSERT INTO pawl_meta VALUES (?, ?)", row)
+    db.close()
+
+
+def add_copy(trial, db, table, keys, key):
+    names = columns(db, table)
+    row = dict(zip(names, db.execute(f"SELECT * FROM {table} WHERE {where(db, table)}", key).fetchone()))
+    last = keys[-1]
+    row[last] = db.execute(f"SELECT max({last}) FROM {table}").fetchone()[0]
+    row[last] = row[last] + 1 if isinstance(row[last], int) else row[last] + (b"x" if isinstance(row[last], bytes) else "x")
+    if table == "pawl_source":
+        row["bytes"] += b" "
+        row["sha256"] = hashlib.sha256(row["bytes"]).digest()
+    change_row(trial, table, f"{table} with a copy of {key}", f"INSERT INTO {table} VALUES ({', '.join('?' * len(names))})",
+               tuple(row.values()))
+
+
+def change_row(trial, table, label, sql, values):
+    db = trial.open()
+    try:
+        db.execute(sql, values)
+    except sqlite3.IntegrityError:
+        return
+    finally:
+        db.close()
+    trial.judge(table, label[:160])
 
 
 class Consistent:
@@ -365,9 +426,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         store = folder / "store.db"
-        shutil.copy(make(options.pawl, folder), store)
+        shutil.copy(rich.make(options.pawl, pathlib.Path(options.many).resolve().parent.parent, folder, load), store)
         good = True
-        for kind, act in (("columns", try_columns), ("objects", try_objects)):
+        for kind, act in (("columns", try_columns), ("tables", try_rows), ("objects", try_objects)):
             trial = Trial(store, folder, options.many, options.verbose)
             trial.open().close()
             answers = trial.ask()

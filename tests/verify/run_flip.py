@@ -20,7 +20,7 @@ def run(name, *words):
     if not ok:
         print(done.stdout[-4000:], done.stderr[-4000:])
     else:
-        print("\n".join("# " + line for line in done.stdout.splitlines()[-2:]))
+        print("\n".join("# " + line for line in done.stdout.splitlines()[-3:]))
     return ok
 
 

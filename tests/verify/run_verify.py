@@ -1,5 +1,6 @@
 """What verify does beside finding flipped bits: it decides flows again, it is stopped and goes on, it checks
 all of a definition, it shows how far it is (DESIGN.md section 1; D35)."""
+import contextlib
 import json
 import os
 import pathlib
@@ -9,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tarfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -245,7 +247,7 @@ def test_a_full_forgery_is_reported_at_opening_by_verify_and_by_doctor_because_o
         path, _ = forged(shell, change)
         store = ("--store", f"sqlite:{path}")
         (shell.folder / "forged.db-head").write_bytes(head)
-        for _ in range(2):  # entries that are appended do not hide it
+        for _ in range(2 if change is pay_otherwise else 1):  # entries that are appended do not hide it
             assert "pawl: went-back: " in shell.pawl(*store, "list").err, change.__name__
             found = shell.json(*store, "verify", expect=1)
             assert "FILE-head" in found["what"], (change.__name__, found)
@@ -255,6 +257,67 @@ def test_a_full_forgery_is_reported_at_opening_by_verify_and_by_doctor_because_o
             assert answer.code != 0 and "went-back" in answer.out, (change.__name__, answer)
             shell.pawl(*store, "start", "order")
             assert (shell.folder / "forged.db-head").read_bytes() == head, "the evidence is kept"
+
+
+# ---- The test clock of a store that an older program left ------------------------------------------
+
+
+def old_test_store(shell):
+    """A store of an older program whose test clock is a row of pawl_meta: its time."""
+    with tarfile.open(ROOT / "tests/old/advanced.tar.xz") as packed:
+        packed.extractall(shell.folder, filter="data")
+    (shell.folder / "s.db").rename(shell.folder / "pawl.db")
+    (shell.folder / "s.db-wal").rename(shell.folder / "pawl.db-wal")
+    return rows(shell, "SELECT value FROM pawl_meta WHERE key = 'test_now'")[0][0]
+
+
+def rows(shell, sql):
+    with contextlib.closing(sqlite3.connect(shell.folder / "pawl.db", isolation_level=None)) as db:
+        return db.execute(sql).fetchall()
+
+
+def both_say(shell, valid):
+    found = shell.json("verify", expect=0 if valid else 1), by_python(shell.folder / "pawl.db")
+    assert [answer["valid"] for answer in found] == [valid, valid], found
+    assert valid or all("a clock record must hold it" in answer["what"] for answer in found), found
+
+
+def put_a_definition(shell):
+    shell.pawl("define", str(EXAMPLES / "order.yaml"))
+
+
+def import_a_store(shell):
+    shell.pawl("--store", "sqlite:other.db", "define", str(EXAMPLES / "order.yaml"))
+    for _ in range(2):
+        id_ = shell.pawl("--store", "sqlite:other.db", "start", "order").out.strip()
+    shell.write("other.jsonl", shell.pawl("--store", "sqlite:other.db", "export", id_).out)
+    shell.pawl("import", "other.jsonl")
+
+
+def accept_the_clock(shell):
+    """The wall clock was set back by a year: that makes a clock record, but none of the test clock."""
+    back = {"LD_PRELOAD": str(pathlib.Path(os.environ["PAWL_BUILD"]).resolve() / "tests/wall_clock.so"),
+            "WALL_CLOCK": shell.folder / shell.write("clock", str(-365 * 24 * 3600)),
+            "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0:detect_leaks=0"}
+    assert "it is now set to it" in shell.pawl("doctor", "--accept-clock", env=back).out
+    put_a_definition(shell)
+
+
+def test_the_test_clock_of_an_old_store_is_valid_until_a_record_holds_it(shell):
+    for write in (put_a_definition, import_a_store, accept_the_clock):
+        test_now = old_test_store(shell)
+        both_say(shell, True)
+        rows(shell, "UPDATE pawl_meta SET value = 0 WHERE key = 'test_now'")
+        both_say(shell, False)
+        rows(shell, f"UPDATE pawl_meta SET value = {test_now} WHERE key = 'test_now'")
+        write(shell)
+        both_say(shell, True)
+        assert rows(shell, "SELECT value FROM pawl_meta WHERE key = 'test_now'") == [], write.__name__
+        assert rows(shell, "SELECT due FROM pawl_kept WHERE what = -11 AND id = 'test'") == [(test_now,)], write.__name__
+        rows(shell, f"INSERT INTO pawl_meta VALUES ('test_now', {test_now})")
+        both_say(shell, False)
+        for path in shell.folder.glob("*.db*"):
+            path.unlink()
 
 
 # ---- The digests of the schemas ------------------------------------------------------------------

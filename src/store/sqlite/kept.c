@@ -122,7 +122,8 @@ pawl_status write_kept(struct connection *writer, struct scope *scope, const str
 
     for (size_t i = 0; i < commit->kept_count && status == PAWL_OK; i++) {
         status = write_one(writer, scope, &commit->kept[i]);
-        if (status == PAWL_OK && commit->kept[i].row.what == CONTROL_CLOCK)
+        if (status == PAWL_OK && commit->kept[i].row.what == CONTROL_CLOCK &&
+            str_is(commit->kept[i].row.id, CLOCK_TEST))
             status = drop_old_clock(writer, scope);
     }
     return status;
