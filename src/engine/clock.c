@@ -146,6 +146,19 @@ static bool may_be_early(struct engine *engine, const struct moment *now)
     return now->wall_ms < now->at_ms || has_jumped(engine);
 }
 
+/* Was the instance created under a clock that was ahead and has been corrected since? Then its time
+ * of creation is the mistake, and no caller can do anything about it. */
+static bool is_set_right_since(struct engine *engine, uint64_t created_pos)
+{
+    bool is_right;
+
+    pthread_mutex_lock(&engine->clock.lock);
+    is_right = engine->clock.tip_pos > created_pos && engine->clock.tip_offset_ms == 0 &&
+               engine->clock.offset_ms == 0;
+    pthread_mutex_unlock(&engine->clock.lock);
+    return is_right;
+}
+
 pawl_status clock_check_fired(struct engine *engine, struct scope *scope,
                               const struct fire_args *args, uint64_t instance,
                               struct moment now)
@@ -158,7 +171,8 @@ pawl_status clock_check_fired(struct engine *engine, struct scope *scope,
     time_print(fired_at_ms, text);
     if (fired_at_ms > now.wall_ms)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "fired_at: %s lies in the future", text);
-    if (!args->has_fired_at && (args->is_timer || scope->is_alarms || !may_be_early(engine, &now)))
+    if (!args->has_fired_at &&
+        (args->is_timer || args->is_cancel || scope->is_alarms || !may_be_early(engine, &now)))
         return PAWL_OK;
     status = store_instance(engine->store, scope, instance, &row);
     if (status == PAWL_NOT_KNOWN) /* created in this very batch: nothing earlier was committed */
@@ -168,10 +182,12 @@ pawl_status clock_check_fired(struct engine *engine, struct scope *scope,
     if (args->has_fired_at)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "fired_at: %s is before the instance was created", text);
+    if (is_set_right_since(engine, row.created_pos))
+        return PAWL_OK;
     time_print(row.instantiated_at_ms, created);
     return scope_fail(scope, PAWL_INVALID_REQUEST,
                       "this machine's clock reads %s, before the instance was created at %s; set "
-                      "the clock, or pass fired_at",
+                      "the clock, or stop the server and run `pawl doctor --accept-clock`",
                       text, created);
 }
 

@@ -206,6 +206,28 @@ def test_a_store_written_under_a_clock_years_ahead_continues_and_its_clock_is_ac
     world.check()
 
 
+def test_what_was_created_under_a_clock_years_ahead_is_cancelled_and_once_that_is_accepted_fired(shell):
+    world = World(shell, "frozen", 3 * YEAR)
+    yaml(world.web, "door", DOOR)
+    yaml(world.web, "nap", "do: [{name: nap, wait: {timer: 1h}}]")
+    door, nap = world.create("door"), world.create("nap")
+    world.stop()
+    world.set(0)
+    world.start()
+    refused = world.web.refused("invalid-request", "POST", "/v1/instances/%s/fire" % door, {"action": "open"})
+    assert "clock reads" in refused.json["detail"] and "--accept-clock" in refused.json["detail"], refused
+    world.web.expect(200, "POST", "/v1/instances/%s/cancel" % nap, {"reason": "late"})
+    world.stop()
+    world.pawl("doctor", "--accept-clock")
+    world.start()
+    world.web.expect(200, "POST", "/v1/instances/%s/fire" % door, {"action": "open"})
+    entry = world.history(door)[0]
+    assert entry["fired_at"] == world.web.get("/v1/instances/" + door).json["instantiated_at"], entry
+    assert abs(parse(entry["recorded_at"]) - time.time()) < 60
+    world.stop()
+    world.check()
+
+
 def run_ahead(world, act):
     """A run under a clock that is an hour ahead, in which act() is called; then --accept-clock."""
     world.stop()
@@ -374,7 +396,7 @@ def test_a_fire_before_its_instance_names_the_clock_and_white_space_is_not_suppl
     id = world.web.expect(201, "POST", "/v1/instances", {"definition": "door", "instantiated_at": " \t"}).json["instance_id"]
     world.set(-HOUR)
     refused = world.web.refused("invalid-request", "POST", "/v1/instances/%s/fire" % id, {"action": "open"})
-    assert "this machine's clock reads" in refused.json["detail"] and "set the clock, or pass fired_at" in refused.json["detail"], refused
+    assert "this machine's clock reads" in refused.json["detail"] and "set the clock, or stop the server" in refused.json["detail"], refused
     world.set(0)
     world.web.refused("invalid-request", "POST", "/v1/instances/%s/fire" % id, {"action": "open", "actor_ref": "  "})
     world.web.expect(200, "POST", "/v1/instances/%s/fire" % id, {"action": "open", "fired_at": "  ", "reason": " \n "})

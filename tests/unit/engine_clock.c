@@ -100,7 +100,8 @@ WORLD_TEST(clock, a_fire_before_its_instance_came_to_be_is_refused_and_names_the
     EXPECT_EQ(world_fire(world, id, "note"), PAWL_INVALID_REQUEST);
     EXPECT_TEXT(world->error.message,
                 "this machine's clock reads 2026-05-01T11:00:00.000Z, before the instance was "
-                "created at 2026-05-01T12:00:00.000Z; set the clock, or pass fired_at");
+                "created at 2026-05-01T12:00:00.000Z; set the clock, or stop the server and run "
+                "`pawl doctor --accept-clock`");
     EXPECT_EQ(last_entry(world, id).sequence_number, 1);
     jump_to(world, NOON);
     EXPECT_OK(world_fire(world, id, "note"));
