@@ -41,7 +41,7 @@ static bool is_ours(const char *variable)
            strncmp(variable, TRACE_NAME, strlen(TRACE_NAME)) == 0;
 }
 
-char **environment_make(const struct call *call)
+char **environment_make(const struct call *call, const char **marker)
 {
     struct arena *arena = &call->scope->arena;
     const pawl_tool_call *given = call->given;
@@ -56,6 +56,7 @@ char **environment_make(const struct call *call)
             made[kept++] = environ[i];
     if (made)
         made[kept++] = make_variable(arena, STR(KEY_NAME), str_of(given->idempotency_key));
+    *marker = made && str_of(given->idempotency_key).size > 0 ? made[kept - 1] : NULL;
     if (made && given->traceparent)
         made[kept] = make_variable(arena, STR(TRACE_NAME), str_of(given->traceparent));
     return arena->failed ? NULL : made;

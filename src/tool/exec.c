@@ -17,6 +17,7 @@
 
 #define TAIL_SIZE   1024 /* of stderr, for the error's words */
 #define SLICE_MS    10   /* how often to look, where the kernel cannot tell of an exit */
+#define LOOK_MS     500  /* how often to look at a keeper, which its program may have stopped */
 #define FD_FREE_MIN 3    /* 0, 1 and 2 are the program's own */
 
 enum ending { ENDED_ITSELF, ENDED_BY_TIME, ENDED_BY_SIZE };
@@ -24,6 +25,7 @@ enum ending { ENDED_ITSELF, ENDED_BY_TIME, ENDED_BY_SIZE };
 struct program {
     struct call *call;
     char **argv, **environment;
+    const char *marker; /* NULL: none */
     int input, output, errors; /* ours; -1: closed */
     int theirs[2];             /* where its stdout and stderr go */
     int exit_fd;               /* readable when it has ended; -1: there is no such thing */
@@ -211,7 +213,8 @@ static int set_attributes(posix_spawnattr_t *attributes)
 static int spawn(struct program *program, const posix_spawn_file_actions_t *actions,
                  const posix_spawnattr_t *attributes)
 {
-    struct launch launch = { program->argv, program->environment, actions, attributes };
+    struct launch launch = { program->argv, program->environment, actions, attributes,
+                             program->marker };
     struct toolbox *toolbox = program->call->toolbox;
     int number;
 
@@ -310,40 +313,47 @@ static bool has_ended(const struct program *program)
     return info.si_pid != 0;
 }
 
-/* How long poll() may wait: -1 for ever, 0 the time is over. A simulated clock may stand
- * still, so the time spent waiting counts as well. */
+/* How long poll() may wait: 0 the time is over. A simulated clock may stand still, so the time
+ * spent waiting counts as well. */
 static int time_left(const struct program *program)
 {
     const struct call *call = program->call;
     struct env *env = call->toolbox->options.env;
-    int64_t spent, left;
+    int64_t spent, left, slice = program->exit_fd >= 0 ? LOOK_MS : SLICE_MS;
 
     if (call->timeout_ms <= 0)
-        return program->exit_fd >= 0 ? -1 : SLICE_MS;
+        return (int)slice;
     spent = env->tick_ms(env) - program->begun_ms;
     spent = spent > program->waited_ms ? spent : program->waited_ms;
     left = call->timeout_ms > spent ? call->timeout_ms - spent : 0;
-    if (program->exit_fd < 0 && left > SLICE_MS)
-        left = SLICE_MS;
-    return left < INT32_MAX ? (int)left : INT32_MAX;
+    return (int)(left < slice ? left : slice);
 }
 
+static void look(struct program *program, int left_ms)
+{
+    struct pollfd fds[] = { { program->output, POLLIN, 0 },
+                            { program->errors, POLLIN, 0 },
+                            { program->exit_fd, POLLIN, 0 } };
+
+    if (poll(fds, sizeof fds / sizeof fds[0], left_ms) == 0) {
+        program->waited_ms += left_ms;
+        keeper_resume(&program->running.keeper);
+    }
+    listen_to(program, &program->output, LIMIT_EXEC_OUTPUT);
+    listen_to(program, &program->errors, LIMIT_EXEC_OUTPUT);
+}
+
+/* A box that stops does not rely on the keeper's end: the program may keep it from ending. */
 static void watch(struct program *program)
 {
-    while (program->ending == ENDED_ITSELF && !has_ended(program)) {
-        struct pollfd fds[] = { { program->output, POLLIN, 0 },
-                                { program->errors, POLLIN, 0 },
-                                { program->exit_fd, POLLIN, 0 } };
-        int left = time_left(program);
+    while (program->ending == ENDED_ITSELF && !has_ended(program) &&
+           !program->call->toolbox->is_stopping) {
+        int left_ms = time_left(program);
 
-        if (left == 0) {
+        if (left_ms == 0)
             program->ending = ENDED_BY_TIME;
-        } else {
-            if (poll(fds, sizeof fds / sizeof fds[0], left) == 0)
-                program->waited_ms += left;
-            listen_to(program, &program->output, LIMIT_EXEC_OUTPUT);
-            listen_to(program, &program->errors, LIMIT_EXEC_OUTPUT);
-        }
+        else
+            look(program, left_ms);
     }
 }
 
@@ -442,7 +452,7 @@ void exec_run(struct call *call)
     }
     if (!read_argv(&program) || !check_program(&program))
         return;
-    program.environment = environment_make(call);
+    program.environment = environment_make(call, &program.marker);
     if (!program.environment) {
         fail_memory(call);
         return;

@@ -5,7 +5,11 @@
  * given to init, out of our reach. So the keeper becomes a subreaper first: orphans of the
  * program's descendants become its own children, however often they fork and in any session. It
  * ends them all when the program has ended, on request, and when the host has died. It is a fork of
- * a process with many threads: it allocates nothing, takes no lock, and only makes system calls. */
+ * a process with many threads: it allocates nothing, takes no lock, and only makes system calls.
+ *
+ * The program runs as the same user, so it can kill or stop the keeper. The host therefore waits for
+ * a keeper only for a limited time, resumes one that was stopped, and ends what a lost one leaves
+ * (sweep.c). */
 #include "tool/tool_int.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +26,18 @@
 #endif
 
 #define FDS_MAX 1024 /* closed one by one where the kernel cannot close a range */
+
+#define SLICE_MS       20    /* how often a keeper that does not report is resumed */
+#define START_LIMIT_MS 10000 /* to start a program, whose file may be far away */
+#define END_LIMIT_MS   3000  /* to end everything; a process in the kernel may take longer */
+#define SWEEPS_MAX     200   /* of a program that forks as fast as it is killed */
+#define SWEEPS_CLEAN   5     /* a process within exec() shows no environment: look several times */
+#define SWEEP_PAUSE_MS 10
+
+struct report {
+    int32_t number; /* first the errno of the start, then the exit status */
+    int32_t program;
+};
 
 struct kept {
     int control, report, children; /* its pipes; a signalfd for children that ended */
@@ -62,9 +78,10 @@ static void close_others(const struct kept *kept)
     close_between(c + 1, INT32_MAX);
 }
 
-static void write_report(const struct kept *kept, int32_t number)
+static void write_report(const struct kept *kept, int number)
 {
-    ssize_t written = write(kept->report, &number, sizeof number); /* SIGPIPE is blocked */
+    struct report report = { number, kept->program };
+    ssize_t written = write(kept->report, &report, sizeof report); /* SIGPIPE is blocked */
 
     (void)written; /* no reader: the host has died */
 }
@@ -152,6 +169,7 @@ static void start_keeping(struct kept *kept)
     (void)sigprocmask(SIG_SETMASK, &all, NULL); /* the program begins with none blocked */
     (void)signal(SIGCHLD, SIG_DFL);
     (void)setpgid(0, 0);
+    (void)prctl(PR_SET_NAME, KEEPER_NAME, 0, 0, 0);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     kept->children = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -189,6 +207,7 @@ int keeper_begin(struct keeper *keeper, const struct launch *launch)
     int control[2] = { -1, -1 }, report[2] = { -1, -1 }, number = 0;
 
     *keeper = KEEPER_NONE;
+    keeper->marker = launch->marker;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) != 0 ||
         pipe2(report, O_CLOEXEC) != 0)
         number = errno;
@@ -203,21 +222,52 @@ int keeper_begin(struct keeper *keeper, const struct launch *launch)
     return number;
 }
 
-static bool read_report(const struct keeper *keeper, int32_t *number)
+/* A keeper that has ended stays our child until keeper_end(), so its pid is its own. */
+static bool is_alive(const struct keeper *keeper)
 {
-    ssize_t size;
+    siginfo_t info = { .si_pid = 0 };
 
-    do
-        size = read(keeper->report, number, sizeof *number);
-    while (size < 0 && errno == EINTR);
-    return size == sizeof *number;
+    return waitid(P_PID, (id_t)keeper->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == 0;
 }
 
-int keeper_started(const struct keeper *keeper)
+static void send_signal(const struct keeper *keeper, int number)
 {
-    int32_t number = 0;
+    if (is_alive(keeper))
+        (void)kill(keeper->pid, number);
+}
 
-    return read_report(keeper, &number) ? number : ECHILD;
+void keeper_resume(const struct keeper *keeper)
+{
+    send_signal(keeper, SIGCONT);
+}
+
+/* False: it has died without a report, or the time is over. */
+static bool read_report(const struct keeper *keeper, struct report *out, int limit_ms)
+{
+    struct pollfd door = { keeper->report, POLLIN, 0 };
+    bool was_alive = true;
+
+    for (int waited_ms = 0; poll(&door, 1, 0) <= 0 && was_alive && waited_ms < limit_ms;) {
+        was_alive = is_alive(keeper); /* what it wrote before its end is read */
+        keeper_resume(keeper);
+        if (was_alive && poll(&door, 1, SLICE_MS) == 0)
+            waited_ms += SLICE_MS;
+    }
+    return (door.revents & POLLIN) && read(keeper->report, out, sizeof *out) == sizeof *out;
+}
+
+int keeper_started(struct keeper *keeper)
+{
+    struct report report;
+
+    keeper->has_reported = read_report(keeper, &report, START_LIMIT_MS);
+    if (!keeper->has_reported)
+        return 0; /* the program may run, and may have killed its keeper */
+    sweep_start_of(report.program, keeper->started);
+    keeper->program = keeper->started[0] != '\0' ? report.program : 0;
+    keeper->has_failed = report.number != 0;
+    return report.number;
 }
 
 void keeper_stop(const struct keeper *keeper)
@@ -227,18 +277,41 @@ void keeper_stop(const struct keeper *keeper)
     (void)sent; /* it has ended already, or was asked before */
 }
 
+static void sweep(const struct keeper *keeper)
+{
+    struct sweep what = { keeper->pid, keeper->program, keeper->started, keeper->marker };
+    int clean = 0;
+
+    for (int i = 0; i < SWEEPS_MAX && clean < SWEEPS_CLEAN; i++) {
+        clean = sweep_once(&what) > 0 ? 0 : clean + 1;
+        (void)poll(NULL, 0, SWEEP_PAUSE_MS);
+    }
+}
+
+/* While a keeper lives, all that its program began is below it: a sweep before its end finds more. */
+static void end_keeper(const struct keeper *keeper, bool is_lost)
+{
+    if (is_lost && is_alive(keeper))
+        sweep(keeper);
+    send_signal(keeper, SIGKILL);
+    while (waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    if (is_lost)
+        sweep(keeper);
+}
+
 bool keeper_end(struct keeper *keeper, int *status)
 {
-    int32_t number = 0;
+    struct report report = { 0, 0 };
     bool is_known = false;
 
     if (keeper->pid > 0) {
         keeper_stop(keeper);
-        is_known = read_report(keeper, &number);
-        while (waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)
-            ;
+        is_known = (keeper->has_reported || read_report(keeper, &report, END_LIMIT_MS)) &&
+                   read_report(keeper, &report, END_LIMIT_MS);
+        end_keeper(keeper, !is_known && !keeper->has_failed);
     }
-    *status = number;
+    *status = report.number;
     close_fd(&keeper->control);
     close_fd(&keeper->report);
     keeper->pid = 0;

@@ -2,6 +2,7 @@
 #ifndef PAWL_TOOL_KEEPER_H
 #define PAWL_TOOL_KEEPER_H
 
+#include "tool/sweep.h"
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,21 +12,30 @@ struct launch { /* all of it made before the fork */
     char **argv, **environment;
     const posix_spawn_file_actions_t *actions;
     const posix_spawnattr_t *attributes;
+    const char *marker; /* a variable of the environment that no other step has; NULL: none */
 };
 
 struct keeper {
     pid_t pid;           /* of the keeper; 0: none */
     int control, report; /* a byte or our death ends it; start and exit status */
+    bool has_reported;   /* how the start went */
+    bool has_failed;     /* to start: there is no program */
+    pid_t program;       /* 0: not known */
+    char started[SWEEP_START_SIZE];
+    const char *marker;
 };
 
 #define KEEPER_NONE ((struct keeper){ .control = -1, .report = -1 })
 
 /* 0, or errno; call keeper_end() in either case. */
 int keeper_begin(struct keeper *keeper, const struct launch *launch);
-/* To be called once: 0 if the program runs, else the errno of the failed start. */
-int keeper_started(const struct keeper *keeper);
+/* To be called once: the errno of a failed start, 0 if the program runs or may run. */
+int keeper_started(struct keeper *keeper);
 void keeper_stop(const struct keeper *keeper); /* from any thread, before keeper_end() */
-/* When this returns, everything that the program started has ended. False: its exit status is
+/* Resumes a keeper that its program has stopped. */
+void keeper_resume(const struct keeper *keeper);
+/* Returns within seconds, also if the program has killed or stopped its keeper. Everything that the
+ * program started has then ended, except what sweep.h cannot find. False: its exit status is
  * unknown. */
 bool keeper_end(struct keeper *keeper, int *status);
 

@@ -71,7 +71,8 @@ const struct builtin *builtin_at(size_t index); /* in order of name; NULL after 
 void exec_run(struct call *call);
 void http_run(struct call *call);
 void curl_api_free(struct toolbox *toolbox); /* curl.c */
-char **environment_make(const struct call *call); /* environment.c; NULL: no memory */
+/* environment.c; NULL: no memory. `marker` is the variable that only this step's processes have. */
+char **environment_make(const struct call *call, const char **marker);
 bool address_is_private(const struct sockaddr *address); /* address.c */
 
 #endif

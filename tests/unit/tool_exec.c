@@ -347,6 +347,46 @@ TEST(exec, those_who_keep_forking_while_they_are_ended_are_ended_all_the_same)
                            LONG_MS, "1");
 }
 
+TEST(exec, what_a_program_began_ends_also_if_the_program_kills_its_keeper)
+{
+    static const char *const scripts[] = {
+        "setsid sleep 1000 & kill -9 $PPID; sleep 1000", /* found by its environment */
+        "(setsid setsid sleep 1000 &); kill -9 $PPID",
+        "env -i setsid sleep 1000 & kill -9 $PPID; sleep 1000", /* by its parents */
+        "env -i sleep 1000 & sleep 0.2; kill -9 $PPID",         /* by its group */
+        "exec env -i sh -c 'setsid sleep 1000 & sleep 0.2; kill -9 $PPID; sleep 1000'",
+    };
+
+    for (size_t i = 0; i < sizeof scripts / sizeof scripts[0]; i++)
+        expect_grandchild_gone(t, scripts[i], LONG_MS, "its exit status is unknown");
+}
+
+TEST(exec, a_program_that_stops_its_keeper_holds_up_no_step)
+{
+    expect_grandchild_gone(t, "setsid sleep 1000 & kill -STOP $PPID; echo 1", LONG_MS, "1");
+    expect_grandchild_gone(t, "setsid sleep 1000 & kill -STOP $PPID; sleep 1000", 200, "timeout: ");
+    expect_grandchild_gone(t, "(while :; do kill -STOP $PPID; done) & sleep 1000", 200, "timeout: ");
+}
+
+TEST(exec, the_end_of_one_keeper_leaves_the_programs_of_others_with_the_same_key_alone)
+{
+    struct exec_rig rig = open_rig();
+    pid_t other = fork();
+    int status;
+
+    if (other == 0) {
+        struct tool_result result = run_script(t, &rig, "sleep 1; echo 7", LONG_MS);
+
+        _exit(result.failed ? 1 : 0);
+    }
+    for (int i = 0; i < 5; i++)
+        expect_failed(run_script(t, &rig, "sleep 0.1; kill -9 $PPID; sleep 1000", LONG_MS),
+                      "its exit status is unknown");
+    EXPECT_EQ(waitpid(other, &status, 0), other);
+    EXPECT_EQ(status, 0);
+    close_rig(&rig);
+}
+
 TEST(exec, a_program_and_all_it_began_end_when_their_host_is_killed)
 {
     char folder[] = "/tmp/pawl-exec-XXXXXX", path[60], text[300], byte;
@@ -432,6 +472,7 @@ TEST(exec, a_program_that_runs_as_another_user_delays_no_step)
 
 struct background {
     struct exec_rig rig;
+    const char *args;
     struct tool_result result;
     struct scope scope;
     pawl_status status;
@@ -440,27 +481,25 @@ struct background {
 static void *run_in_background(void *context)
 {
     struct background *background = context;
-    pawl_tool_call call = { .tool = "exec",
-                            .args = "{\"argv\":[\"sh\",\"-c\",\"sleep 1000 & sleep 1000\"]}",
-                            .idempotency_key = "k" };
+    pawl_tool_call call = { .tool = "exec", .args = background->args, .idempotency_key = "k" };
 
     background->status =
         toolbox_run(background->rig.toolbox, &call, 0, &background->scope, &background->result);
     return NULL;
 }
 
-TEST(exec, kill_all_ends_every_program_that_is_running_now)
+/* Three programs with these arguments, until kill_all has ended them. */
+static void expect_all_killed(struct exec_rig rig, const char *args, const char *part)
 {
     struct background backgrounds[3];
-    struct exec_rig rig = open_rig();
     pthread_t threads[3];
 
-    toolbox_kill_all(rig.toolbox);
     for (int i = 0; i < 3; i++) {
-        backgrounds[i] = (struct background){ .rig = rig, .status = PAWL_CONFLICT };
+        backgrounds[i] = (struct background){ .rig = rig, .args = args, .status = PAWL_CONFLICT };
         scope_init(&backgrounds[i].scope, &heap_libc, 0);
         EXPECT_EQ(pthread_create(&threads[i], NULL, run_in_background, &backgrounds[i]), 0);
     }
+    (void)poll(NULL, 0, 300); /* they run */
     for (int i = 0; i < 3; i++)
         while (pthread_tryjoin_np(threads[i], NULL) == EBUSY) {
             toolbox_kill_all(rig.toolbox); /* it may not have begun yet: again */
@@ -468,10 +507,27 @@ TEST(exec, kill_all_ends_every_program_that_is_running_now)
         }
     for (int i = 0; i < 3; i++) {
         EXPECT_OK(backgrounds[i].status);
-        expect_failed(backgrounds[i].result, "ended by signal 9");
+        expect_failed(backgrounds[i].result, part);
         scope_fini(&backgrounds[i].scope);
     }
     close_rig(&rig);
+}
+
+TEST(exec, kill_all_ends_every_program_that_is_running_now)
+{
+    struct exec_rig rig = open_rig();
+
+    toolbox_kill_all(rig.toolbox);
+    expect_all_killed(rig, "{\"argv\":[\"sh\",\"-c\",\"sleep 1000 & sleep 1000\"]}",
+                      "ended by signal 9");
+}
+
+TEST(exec, kill_all_ends_programs_that_keep_their_keepers_stopped)
+{
+    expect_all_killed(open_rig(),
+                      "{\"argv\":[\"sh\",\"-c\",\"(while :; do kill -STOP $PPID; done) & sleep "
+                      "1000\"]}",
+                      "exec 'sh'");
 }
 
 /* ---- The host's ways ---------------------------------------------------------------------------
