@@ -133,8 +133,18 @@ def test_what_the_readme_lets_people_taste_tastes_so(shell):
         status, out = session.type("\n".join(lines))
     finally:
         session.end()
-    assert status == 0, out
+    assert status == 0 and "warning" not in out, out
     expect_text("README.md", "…no 'ship' from 'new'; legal now: pay, drop\npaid…\n…completed\n✔ valid…\n", out)
+
+
+def test_no_example_and_no_definition_of_the_tutorial_has_a_warning(shell):
+    """The first thing that people put must not be questioned."""
+    tutorial = [(name, text) for name, kind, text in BLOCK.findall((ROOT / "docs/tutorial.md").read_text()) if kind == "yaml"]
+    assert tutorial
+    files = sorted((ROOT / "examples").glob("*.yaml")) + [shell.write("tutorial-%d.yaml" % n, text) for n, (_, text) in enumerate(tutorial)]
+    for path in files:
+        found = shell.pawl("check", str(path))
+        assert "warning" not in found.out + found.err, found
 
 
 def test_the_player_would_see_a_wrong_promise(shell):
