@@ -336,15 +336,19 @@ static void *spare_thread(void *context)
 {
     struct runner *runner = context;
     struct engine *engine = runner->engine;
-    bool is_for_quick, has_worked = true;
+    bool is_for_quick, has_waited = false;
 
     panic_set(engine->options.panic);
     pthread_mutex_lock(&engine->lock);
     is_for_quick = runner == &engine->runners[0];
-    while (!engine->stopping && has_worked) {
-        has_worked = is_for_quick ? run_quick(engine) : runner_run_one(engine);
-        if (!has_worked && !engine->stopping)
-            has_worked = wait_for_work(engine, is_for_quick);
+    while (!engine->stopping) {
+        if (is_for_quick ? run_quick(engine) : runner_run_one(engine)) {
+            has_waited = false;
+            continue;
+        }
+        if (has_waited) /* and looked once more: a wake-up may have come with the end of the wait */
+            break;
+        has_waited = !wait_for_work(engine, is_for_quick);
     }
     runner->state = RUNNER_ENDED;
     pthread_mutex_unlock(&engine->lock);
