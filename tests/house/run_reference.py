@@ -3,9 +3,12 @@
 import importlib.machinery
 import importlib.util
 import os
+import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 from sentences import BUILD, ROOT, Skip, main
 
@@ -43,6 +46,78 @@ def test_a_changed_page_would_be_seen():
     other = {**MADE, "man/man1/pawl.1": MADE["man/man1/pawl.1"] + "more"}
     assert TOOL.stale(other)[0] == ["man/man1/pawl.1"]
     assert TOOL.stale({k: v for k, v in MADE.items() if k != "man/man1/pawl.1"})[1] == ["man/man1/pawl.1"]
+
+
+# ---- pawl.yaml(5) and the environment ----
+
+# Which functions read the keys of which object.
+READERS = {"src/api/config.c": {"config_read": "", "read_tls": "tls.", "read_limits": "limits."},
+           "src/tool/rules.c": {"read_exec": "tools.exec.", "read_http": "tools.http.", "read_member": "tools.TOOL."}}
+SECTIONS = {"tls", "limits", "tools"}  # objects: their keys are rows of their own
+TOOLS = {"tools.exec", "tools.http"}   # rows of tools that are more than their keys
+
+
+def keys_of_the_code():
+    for path, readers in READERS.items():
+        bodies = re.split(r"^(?:static )?pawl_status (\w+)\(", (ROOT / path).read_text(), flags=re.M)
+        for name, body in zip(bodies[1::2], bodies[2::2]):
+            for key in re.findall(r'\{ "(\w+)", read_|str_is\(node->key, "(\w+)"\)', body) if name in readers else []:
+                yield readers[name] + "".join(key)
+
+
+def rows_of_the_page():
+    """key -> (value, default), of docs/config.md."""
+    rows = re.findall(r"^\| `([\w.]+)` \| (.*?) \| (.*?) \| .* \|$", (ROOT / "docs/config.md").read_text(), re.M)
+    return {key: (value, default.strip("`")) for key, value, default in rows}
+
+
+def man_text(page):
+    """As a reader sees it, on one line."""
+    return re.sub(r"\s+", " ", re.sub(r"^\.\w+ ?|\\f.|\\&", "", MADE[page].replace("\\-", "-"), flags=re.M))
+
+
+def test_pawl_yaml_has_a_man_page_with_every_key_and_its_default():
+    rows, known = rows_of_the_page(), set(keys_of_the_code()) - SECTIONS | TOOLS
+    assert len(known) > 15 and set(rows) == known, "docs/config.md: %s" % sorted(set(rows) ^ known)
+    text = man_text("man/man5/pawl.yaml.5")
+    for key, (value, default) in rows.items():
+        assert "%s (%s; default: %s)" % (key, value.replace("`", ""), default) in text, key
+
+
+def test_the_defaults_of_pawl_yaml_are_those_of_the_code():
+    code = "".join((ROOT / path).read_text() for path in ("src/base/limits.h", "src/surface/http/http.h", "src/surface/cli/host.h", "src/tool/rules.c"))
+
+    def number(name):
+        value = re.search(r"#define %s +([^/\n]+)" % name, code).group(1)
+        return eval(re.sub(r"\(uint64_t\)|(?<=\d)u\b", "", value))
+
+    rows = rows_of_the_page()
+    for key, name in (("limits.workers", "HOST_WORKERS"), ("limits.body_memory", "HTTP_BODY_MEMORY"), ("limits.max_entries", "LIMIT_ENTRIES"),
+                      ("limits.max_live_steps", "LIMIT_LIVE_STEPS"), ("tools.http.size", "LIMIT_TEXT")):
+        assert rows[key][1] == str(number(name)), (key, number(name))
+    assert rows["tools.http.timeout"][1] == "%ds" % (number("HTTP_TIMEOUT_MS") // 1000)
+    assert "(%s;" % rows["listen"][1] in TOOL.ask_help(PAWL, "serve") and "default %s," % rows["store"][1] in TOOL.ask_help(PAWL)
+
+
+def test_the_example_of_the_page_is_a_valid_pawl_yaml():
+    example = re.search(r"(?:^    .*\n)+", (ROOT / "docs/config.md").read_text(), re.M).group()
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "pawl.yaml")
+        path.write_text(re.sub(r"^    ", "", example, flags=re.M))
+        done = subprocess.run([PAWL, "check", str(path)], capture_output=True, timeout=60)
+    assert done.returncode == 0 and done.stdout.endswith(b": valid\n"), done
+    assert all(key.split(".")[-1] + ":" in example for key in set(keys_of_the_code()) - {"tools.TOOL.answers"}), example
+
+
+def test_every_variable_that_the_program_reads_is_in_its_man_page():
+    """But for those of test builds."""
+    code = "".join(path.read_text() for path in sorted((ROOT / "src").rglob("*.c")))
+    names = set(re.findall(r'(?:getenv|number_of)\("(\w+)"\)', code)) - {"PAWL_CRASH_AT", "PAWL_BUG"}
+    assert {"PAWL_STORE", "PAWL_TOKEN"} <= names
+    for page in ("man/man1/pawl.1", "docs/reference/cli.md"):
+        told = MADE[page].replace("\\-", "-").split("ENVIRONMENT" if page.endswith("1") else "## Environment")[1]
+        missing = [name for name in names if not re.search(r"\b%s\b" % name, told)]
+        assert not missing, "%s does not tell %s" % (page, missing)
 
 
 def test_the_man_pages_are_clean_roff():

@@ -42,6 +42,7 @@ def expect_whole(path, prefix):
     for pattern, mode in ((r"bin/pawl", "-rwxr-xr-x"), (r"lib/.*libpawl\.so\.0\.1\.0", "-rwxr-xr-x"), (r"lib/.*libpawl\.so", "lrwxrwxrwx"),
                           (r"lib/.*libpawl\.a", "-rw-r--r--"), (r"include/pawl\.h", "-rw-r--r--"), (r"lib/.*pkgconfig/pawl\.pc", "-rw-r--r--"),
                           (r"share/man/man1/pawl\.1\.gz", "-rw-r--r--"), (r"share/man/man1/pawl-fire\.1\.gz", "-rw-r--r--"),
+                          (r"share/man/man5/pawl\.yaml\.5\.gz", "-rw-r--r--"),
                           (r"share/man/man3/pawl\.h\.3\.gz", "-rw-r--r--"), (r"share/bash-completion/completions/pawl\.bash", "-rw-r--r--"),
                           (r"share/zsh/site-functions/_pawl", "-rw-r--r--"), (r"share/fish/vendor_completions\.d/pawl\.fish", "-rw-r--r--"),
                           (r"lib/systemd/system/pawl\.service", "-rw-r--r--"), (r"lib/systemd/system/pawl\.socket", "-rw-r--r--")):
