@@ -7,9 +7,9 @@
  * ends them all when the program has ended, on request, and when the host has died. It is a fork of
  * a process with many threads: it allocates nothing, takes no lock, and only makes system calls.
  *
- * The program runs as the same user, so it can kill or stop the keeper. The host therefore waits for
- * a keeper only for a limited time, resumes one that was stopped, and ends what a lost one leaves
- * (sweep.c). */
+ * The program runs as the same user, so it can kill or stop the keeper. The host therefore waits
+ * for a keeper only for a limited time, resumes one that was stopped, and ends what a lost one
+ * leaves (sweep.c). */
 #include "tool/tool_int.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -288,7 +288,8 @@ static void sweep(const struct keeper *keeper)
     }
 }
 
-/* While a keeper lives, all that its program began is below it: a sweep before its end finds more. */
+/* While a keeper lives, all that its program began is below it: a sweep before its end finds
+ * more. */
 static void end_keeper(const struct keeper *keeper, bool is_lost)
 {
     if (is_lost && is_alive(keeper))

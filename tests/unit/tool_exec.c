@@ -365,7 +365,8 @@ TEST(exec, a_program_that_stops_its_keeper_holds_up_no_step)
 {
     expect_grandchild_gone(t, "setsid sleep 1000 & kill -STOP $PPID; echo 1", LONG_MS, "1");
     expect_grandchild_gone(t, "setsid sleep 1000 & kill -STOP $PPID; sleep 1000", 200, "timeout: ");
-    expect_grandchild_gone(t, "(while :; do kill -STOP $PPID; done) & sleep 1000", 200, "timeout: ");
+    expect_grandchild_gone(t, "(while :; do kill -STOP $PPID; done) & sleep 1000", 200,
+                           "timeout: ");
 }
 
 TEST(exec, the_end_of_one_keeper_leaves_the_programs_of_others_with_the_same_key_alone)
