@@ -15,9 +15,15 @@ static pawl_status bind_types(pawl *p, struct scope *scope, struct module *modul
     return status;
 }
 
+static void report(void *context, const char *words)
+{
+    engine_log(context, PAWL_LOG_ERROR, "module.failed", words);
+}
+
 pawl_status api_module_load(pawl *p, const char *program, const char *path, int turn_ms,
                             pawl_error *error)
 {
+    struct module_options options = { program, path, turn_ms, report, p->engine };
     struct module *module = NULL;
     struct module **modules;
     struct scope scope;
@@ -29,7 +35,7 @@ pawl_status api_module_load(pawl *p, const char *program, const char *path, int 
     if (!modules)
         return api_leave(&scope, scope_no_memory(&scope), error);
     p->modules = modules;
-    status = module_open(&p->heap, program, path, turn_ms, &scope, &module);
+    status = module_open(&p->heap, &options, &scope, &module);
     p->modules[p->module_count++] = module; /* NULL: none */
     if (status == PAWL_OK)
         status = bind_types(p, &scope, module);

@@ -72,6 +72,7 @@ struct engine_options {
 pawl_status engine_open(const char *url, const struct engine_options *options, struct scope *scope,
                         struct engine **out);
 void engine_close(struct engine *engine);
+void engine_log(struct engine *engine, pawl_log_level level, const char *event, const char *text);
 
 int64_t engine_now_ms(struct engine *engine);  /* the store's clock */
 int64_t engine_wall_ms(struct engine *engine); /* the wall clock, or the test clock */

@@ -503,6 +503,4 @@ pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, st
 pawl_status ref_check(struct scope *scope, const char *what, str ref); /* at most LIMIT_ACTION */
 pawl_status id_check(struct scope *scope, str id, uint64_t *number, uint8_t random[ID_RANDOM_SIZE]);
 
-void engine_log(struct engine *engine, pawl_log_level level, const char *event, const char *text);
-
 #endif

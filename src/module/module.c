@@ -32,6 +32,8 @@ struct module {
     pthread_cond_t freed; /* one of them is no longer busy */
     struct scope kept;    /* paths, types */
     char *program, *path;
+    void (*report)(void *context, const char *words);
+    void *context;
     struct child children[CHILDREN];
     int turn_ms;
     struct module_type *types;
@@ -233,6 +235,30 @@ static void give_child_back(struct module *module, struct child *child)
     pthread_mutex_unlock(&module->lock);
 }
 
+static void cut_folders(const char *path, const char *words, char *out, size_t size)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *found;
+
+    out[0] = '\0';
+    while ((found = strstr(words, path))) {
+        size_t used = strlen(out);
+
+        (void)snprintf(out + used, size - used, "%.*s%s", (int)(found - words), words, name);
+        words = found + strlen(path);
+    }
+    (void)snprintf(out + strlen(out), size - strlen(out), "%s", words);
+}
+
+/* The log gets the path. What callers read and what is recorded names the file alone. */
+static void report(const struct module *module, struct scope *scope)
+{
+    char words[sizeof scope->error.message];
+
+    memcpy(words, scope->error.message, sizeof words);
+    module->report(module->context, words);
+    cut_folders(module->path, words, scope->error.message, sizeof scope->error.message);
+}
+
 static pawl_status run_turn(const struct code_binding *binding, const struct turn_request *request,
                             struct scope *scope, struct turn_answer *out)
 {
@@ -248,6 +274,8 @@ static pawl_status run_turn(const struct code_binding *binding, const struct tur
     status = ask_twice(module, child, binding->type->name, scope, &frame, &answer);
     give_child_back(module, child);
     buf_fini(&frame);
+    if (status == PAWL_PAUSED || status == PAWL_NOT_KNOWN)
+        report(module, scope);
     return status == PAWL_OK ? wire_read_answer(scope, answer, out) : status;
 }
 
@@ -315,7 +343,7 @@ static pawl_status read_types(struct module *module)
     return status;
 }
 
-pawl_status module_open(const struct heap *heap, const char *program, const char *path, int turn_ms,
+pawl_status module_open(const struct heap *heap, const struct module_options *options,
                         struct scope *scope, struct module **out)
 {
     struct module *module = heap_new(heap, sizeof *module);
@@ -323,14 +351,17 @@ pawl_status module_open(const struct heap *heap, const char *program, const char
 
     if (!module)
         return scope_no_memory(scope);
-    *module = (struct module){ .heap = heap, .turn_ms = turn_ms > 0 ? turn_ms : TURN_MS };
+    *module = (struct module){ .heap = heap,
+                               .turn_ms = options->turn_ms > 0 ? options->turn_ms : TURN_MS,
+                               .report = options->report,
+                               .context = options->context };
     for (uint32_t i = 0; i < CHILDREN; i++)
         module->children[i] = (struct child){ .in = -1, .out = -1 };
     pthread_mutex_init(&module->lock, NULL);
     pthread_cond_init(&module->freed, NULL);
     scope_init(&module->kept, heap, LIMIT_SCOPE);
-    module->program = arena_text(&module->kept.arena, str_of(program));
-    module->path = arena_text(&module->kept.arena, str_of(path));
+    module->program = arena_text(&module->kept.arena, str_of(options->program));
+    module->path = arena_text(&module->kept.arena, str_of(options->path));
     status = module->program && module->path ? read_types(module) : scope_no_memory(&module->kept);
     if (status == PAWL_OK) {
         *out = module;

@@ -18,10 +18,18 @@ struct module_type {
     str source; /* as it printed itself there */
 };
 
-/* Begin a child, `program` --module-host `path`, and hear what it has. NOT_KNOWN names what is
- * wrong with the module: it cannot be loaded, is none, or was built for another ABI. A turn that
- * takes longer than turn_ms (0: five seconds) counts as one that ended its process. */
-pawl_status module_open(const struct heap *heap, const char *program, const char *path, int turn_ms,
+struct module_options {
+    const char *program, *path;
+    int turn_ms; /* 0: five seconds; a turn that takes longer counts as one that ended its process */
+    /* Receives the words of each failed turn with the path of the module: callers, who may be far
+     * away, get its file name only. From any thread. */
+    void (*report)(void *context, const char *words);
+    void *context;
+};
+
+/* Begins a child, `program` --module-host `path`, and reads what it has. NOT_KNOWN names what is
+ * wrong with the module: it cannot be loaded, is none, or was built for another ABI. */
+pawl_status module_open(const struct heap *heap, const struct module_options *options,
                         struct scope *scope, struct module **out);
 void module_close(struct module *module); /* nobody takes a turn any more; NULL is allowed */
 

@@ -225,6 +225,24 @@ def test_code_that_crashes_or_never_comes_back_holds_its_instance_and_nothing_el
     shell.stop(child)
 
 
+def test_answers_and_reasons_name_a_module_without_its_folders_and_the_log_keeps_them(shell):
+    """A remote caller learns nothing about the server's disk."""
+    path = bad(shell)
+    child = shell.begin("serve", "--listen", "127.0.0.1:0", "--test", "--module", path)
+    web = Web(child.stdout.readline().decode().split()[4])
+    crashed, other = (web.create(definition="bad") for _ in range(2))
+    said = [web.refused("paused", "POST", "/v1/instances/%s/signals" % crashed, {"name": "crash"})]
+    os.remove(path)
+    said += [web.refused("not-known", "POST", "/v1/instances/%s/signals" % other, {"name": "sit"}),
+             web.get("/v1/instances/%s/why" % crashed), web.get("/v1/instances/" + crashed)]
+    texts = [json.dumps(answer.json) for answer in said]
+    assert all("'bad.so'" in text for text in texts[:3]) and "bad.so: cannot open" in texts[1], texts
+    assert not any(str(shell.folder) in text for text in texts), texts
+    child.terminate()
+    logged = child.communicate(timeout=60)[1].decode()
+    assert logged.count("module '%s" % path) == 2, logged
+
+
 def test_a_poisoned_instance_goes_on_with_a_module_that_was_set_right(shell):
     path = bad(shell)
     child, address = shell.serve("--test", "--module", path)
