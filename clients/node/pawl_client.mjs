@@ -125,9 +125,9 @@ class Calls {
     }
 
     /** One operation. keyed: it takes an Idempotency-Key, and gets one; again: it may be repeated; noticed is called after each try with
-     * null or why there was no answer, and whether its connection was a new one. */
+     * null or why there was no answer, and whether its connection was a new one; false ends the repetition. */
     async _call(method, path, values, query, body,
-        { media = "application/json", key = undefined, keyed = false, again = true, wait = 0, raw = false, noticed = () => {} } = {}) {
+        { media = "application/json", key = undefined, keyed = false, again = true, wait = 0, raw = false, noticed = () => true } = {}) {
         const headers = body === undefined ? {} : { "Content-Type": media };
         if (keyed) headers["Idempotency-Key"] = key ?? randomUUID();
         const data = body === undefined || typeof body === "string" ? body : JSON.stringify(given(body));
@@ -141,11 +141,11 @@ class Calls {
         for (let pause = 20;; pause = Math.min(pause * 2, 2000)) {
             try {
                 const answer = await this._once(method, target, data, headers, this._timeout + wait);
-                noticed(isPassing(answer.status) ? errorOf(answer.status, answer.text).message : null, true);
-                if (!again || !isBusy(answer) || Date.now() > until) return answer;
+                const wanted = noticed(isPassing(answer.status) ? errorOf(answer.status, answer.text).message : null, true);
+                if (!again || !wanted || !isBusy(answer) || Date.now() > until) return answer;
             } catch (lost) {
-                noticed(lost.message || lost.code, !lost.reused);
-                if (!again || Date.now() > until) throw new Unreachable("unreachable", `${method} ${target} at ${this._url.host}: ${lost.message}`);
+                const wanted = noticed(lost.message || lost.code, !lost.reused);
+                if (!again || !wanted || Date.now() > until) throw new Unreachable("unreachable", `${method} ${target} at ${this._url.host}: ${lost.message}`);
             }
             await sleep(pause * (0.5 + Math.random()));
         }
@@ -343,7 +343,7 @@ export class Worker {
         }
     }
 
-    /** After each try: one line when the server stops answering, one when it answers again. */
+    /** One line when the server stops answering, one when it answers again. */
     _noticed(why, isNews) {
         const url = this.pawl._url.origin;
         if (why === null && this._lostAt !== null) {
@@ -355,10 +355,15 @@ export class Worker {
         }
     }
 
-    /** A kept connection that was closed while it was idle is no news, but for the claim, which waits on its own. */
+    /** A kept connection that was closed while it was idle is no news, but for a claim, which waits at the server (`wait`). A claim is not
+     * repeated by a worker that stops. */
     async _ask(path, values, body, wait = 0) {
+        const noticed = (why, fresh) => {
+            this._noticed(why, fresh || wait > 0);
+            return !(this._stopping && wait > 0);
+        };
         try {
-            return await this.pawl._call("POST", path, values, {}, body, { wait, noticed: (why, fresh) => this._noticed(why, fresh || wait > 0) });
+            return await this.pawl._call("POST", path, values, {}, body, { wait, noticed });
         } catch (error) {
             if (!(error instanceof SyntaxError)) throw error;
             throw new PawlError("unknown", "expected an answer of pawl, found another text: is this the URL of a pawl server?", 404);

@@ -144,9 +144,9 @@ class _Calls:
 
     def _call(self, method: str, path: str, values: dict[str, Any], query: dict[str, Any], body: Any, *, media: str = "application/json",
               key: str | None = None, keyed: bool = False, again: bool = True, wait: float = 0.0,
-              noticed: Callable[[str | None, bool], None] = lambda why, fresh: None) -> Any:
+              noticed: Callable[[str | None, bool], bool] = lambda why, fresh: True) -> Any:
         """One operation. `keyed`: it takes an Idempotency-Key, and gets one; `again`: it may be repeated; `noticed` is called after each
-        try with None or why there was no answer, and whether its connection was a new one."""
+        try with None or why there was no answer, and whether its connection was a new one; False ends the repetition."""
         headers = self._headers({"Content-Type": media} if body is not None else {})
         if keyed:
             headers["Idempotency-Key"] = key or uuid.uuid4().hex
@@ -158,20 +158,20 @@ class _Calls:
         return json.loads(answer) if kind == "application/json" else answer
 
     def _patiently(self, method: str, target: str, data: bytes | None, headers: dict[str, str], again: bool,
-                   wait: float, noticed: Callable[[str | None, bool], None]) -> tuple[int, str, bytes]:
+                   wait: float, noticed: Callable[[str | None, bool], bool]) -> tuple[int, str, bytes]:
         until, pause = time.monotonic() + self._patience, 0.02
         while True:
             fresh = getattr(self._local, "connection", None) is None
             try:
                 answer = self._once(method, target, data, headers, self._timeout + wait)
                 status, _, body = answer
-                noticed(str(_error_of(status, body)) if _is_passing(status) else None, True)
-                if not again or not _is_busy(status, body) or time.monotonic() > until:
+                wanted = noticed(str(_error_of(status, body)) if _is_passing(status) else None, True)
+                if not again or not wanted or not _is_busy(status, body) or time.monotonic() > until:
                     return answer
             except LOST as lost:
                 self._drop()  # half a request or half an answer: never used again
-                noticed(str(lost) or type(lost).__name__, fresh)
-                if not again or time.monotonic() > until:
+                wanted = noticed(str(lost) or type(lost).__name__, fresh)
+                if not again or not wanted or time.monotonic() > until:
                     raise Unreachable("%s %s at %s: %s" % (method, target, self._host, lost)) from lost
             time.sleep(pause * random.uniform(0.5, 1.5))
             pause = min(pause * 2, 2.0)
@@ -358,7 +358,7 @@ class Worker:
             pass
 
     def _noticed(self, why: str | None, is_news: bool) -> None:
-        """After each try: one line when the server stops answering, one when it answers again."""
+        """One line when the server stops answering, one when it answers again."""
         with self._change:
             before, now = self._lost_at, time.monotonic()
             if why is None:
@@ -372,9 +372,14 @@ class Worker:
             self._say("info", "worker %s is connected to %s again, after %.1f s" % (self.name, self.pawl._url, now - before))
 
     def _ask(self, path: str, values: dict[str, Any], body: dict[str, Any], wait: float = 0.0) -> Any:
-        """A kept connection that was closed while it was idle is no news, but for the claim, which waits on its own."""
+        """A kept connection that was closed while it was idle is no news, but for a claim, which waits at the server (`wait`). A claim is
+        not repeated by a worker that stops."""
+        def noticed(why: str | None, fresh: bool) -> bool:
+            self._noticed(why, fresh or wait > 0)
+            return not (self._stopping and wait > 0)
+
         try:
-            answer = self.pawl._call("POST", path, values, {}, body, wait=wait, noticed=lambda why, fresh: self._noticed(why, fresh or wait > 0))
+            answer = self.pawl._call("POST", path, values, {}, body, wait=wait, noticed=noticed)
         except ValueError:
             answer = None
         if not isinstance(answer, dict):

@@ -47,12 +47,13 @@ def run(shell, pawl, tool, which=0):
     return pawl.instance_steps(id)["steps"][-1]
 
 
-def test_a_worker_says_at_start_which_tools_it_serves_and_where(shell):
+def test_a_worker_says_at_start_which_tools_it_serves_and_where_and_ends_without_its_server(shell):
     for language in LANGUAGES:
         hand = Hand(shell, language, FREE)
         hand.wait_for("INFO", "serves note, stumble, long, odd, lone, raise at http://127.0.0.1:1, 8 at a time")
         hand.wait_for("WARNING", "gets no answer from http://127.0.0.1:1: ")
-        hand.child.kill()
+        hand.child.terminate()
+        assert hand.child.wait(10) == 0, "its claim was repeated for 30 s: " + hand.text()
         assert len(hand.lines("INFO")) == 1 and len(hand.lines("WARNING")) == 1, hand.text()
 
 
