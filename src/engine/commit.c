@@ -255,9 +255,9 @@ void commit_note_failure(struct engine *engine, pawl_status status)
 {
     if (store_trouble(engine->store) == TROUBLE_GONE) {
         health_set(engine, HEALTH_STORAGE_GONE,
-                   "the store's files were deleted or replaced under this process, which "
-                   "acknowledges nothing any more; its log names the file; stop the process, check "
-                   "the files, and start it again");
+                   "the store's files were deleted, replaced, truncated or changed by another "
+                   "program under this process, which acknowledges nothing any more; its log names "
+                   "the file; stop the process, check the files, and start it again");
     } else if (store_trouble(engine->store) == TROUBLE_FULL) {
         health_clear(engine, HEALTH_COMMIT_FAILED);
         health_set(engine, HEALTH_DISK_FULL,

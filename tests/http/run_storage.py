@@ -94,7 +94,9 @@ def test_storage_that_goes_away_under_a_server_is_noticed_at_the_next_commit(she
              ("shm", lambda: os.unlink(shell.folder / "shm.db-shm"), "-shm file was deleted", None),
              ("both", lambda: [os.unlink(shell.folder / ("both.db" + e)) for e in ("-wal", "-shm")], "-wal file was deleted", 5),
              ("file", lambda: os.unlink(shell.folder / "file.db"), "database file was deleted", None),
-             ("inode", lambda: replace(shell.folder / "inode.db"), "database file was replaced", None)]
+             ("inode", lambda: replace(shell.folder / "inode.db"), "database file was replaced", None),
+             ("cut", lambda: os.truncate(shell.folder / "cut.db-wal", 0), "-wal file was truncated", None),
+             ("zero", lambda: os.truncate(shell.folder / "zero.db", 0), "database file was truncated", None)]
     for name, harm, words, kept in cases:
         child, web, id = begin(shell, name + ".db")
         for _ in range(5):
@@ -125,7 +127,11 @@ def test_a_second_name_of_a_store_is_refused_and_reported(shell):
     assert web.get("/healthz").json["conditions"][0]["condition"] == "second-name"
     os.unlink(shell.folder / "t.db")
     assert again(web, id).status == 200 and web.get("/healthz").json == {"status": "ok"}
-    shell.stop(child)
+    os.link(shell.folder / "s.db", shell.folder / "t.db")
+    subprocess.run([sys.executable, "-c", "import sqlite3; sqlite3.connect('t.db').execute('CREATE TABLE host(a)')"], cwd=shell.folder, check=True)
+    assert again(web, id).reason == "storage-failure"  # written by that name, into another write-ahead log
+    assert "storage-gone" in web.refused("storage-failure", "GET", "/healthz").json["detail"]
+    assert "was changed by another program under another name" in shell.stop(child)[1]
 
 
 def test_files_of_a_new_store_are_their_owners_alone_and_those_of_an_old_one_stay(shell):

@@ -65,6 +65,8 @@ static pawl_status undo(struct sqlite_store *store, struct scope *scope, pawl_st
 
     if (status == PAWL_STORAGE_FAILURE && is_full(store))
         store->trouble = TROUBLE_FULL;
+    if (status == PAWL_STORAGE_FAILURE && !atomic_load(&store->is_gone))
+        watch_check(store, scope); /* damaged files may be the cause */
     sqlite_rollback(&store->base);
     return was_joined ? join_words(store, scope, status) : status;
 }

@@ -294,8 +294,8 @@ pawl_status sqlite_reopen(struct store *base, struct scope *scope)
     if (store->is_attached)
         return scope_fail(scope, PAWL_STORAGE_FAILURE,
                           "the connection is the host's: close it and attach to a new one");
-    if (watch_check(store, scope) != PAWL_OK) /* the files there are no longer ours */
-        return PAWL_STORAGE_FAILURE;
+    if (atomic_load(&store->is_gone) || watch_check(store, scope) != PAWL_OK)
+        return sqlite_check(store, scope); /* the files there are no longer ours */
     pthread_mutex_lock(&store->read_lock);
     atomic_store(&store->broken, true);
     connection_close(&store->keeper);

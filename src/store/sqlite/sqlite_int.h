@@ -14,7 +14,7 @@
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #define SQLITE_APPLICATION_ID 0x7061776C /* "pawl" */
 #define BUSY_TIMEOUT_MS       5000       /* how long a write waits for another process's */
@@ -133,6 +133,18 @@ struct watched {
     ino_t inode; /* 0: it is not watched */
 };
 
+struct wal_index { /* what the store's -shm says: changed.c */
+    uint32_t page_size; /* 0: there is none to read */
+    uint32_t pages, frames; /* of the database; committed in the -wal */
+    uint32_t salt, moved, moving; /* which -wal it is; frames that checkpoints moved, or began to */
+};
+
+struct unchanged { /* the database file as it was last seen: changed.c */
+    struct wal_index index;
+    struct timespec mtime;
+    off_t size;
+};
+
 struct witness_file { /* FILE-head: witness.c */
     struct sha *sha;       /* of those who write it: the turn's, or alone */
     int fd;                /* -1: not open */
@@ -177,6 +189,7 @@ struct sqlite_store {
     atomic_bool is_rescued; /* and the contents of a deleted WAL were moved into the database */
     char gone_words[256]; /* written once, before is_gone is set: any thread reads it after that */
     struct watched watched[WATCHED_COUNT];
+    struct unchanged unchanged;
     struct witness_file witness;
 
     pthread_mutex_t read_lock;
@@ -279,7 +292,14 @@ void watch_begin(struct sqlite_store *store);
 pawl_status watch_check(struct sqlite_store *store, struct scope *scope); /* before COMMIT */
 void watch_rescue(struct sqlite_store *store); /* after a failed watch_check(), outside a turn */
 const char *watch_words(const struct sqlite_store *store); /* once is_gone */
+void watch_second_owner(struct sqlite_store *store); /* another process extended our log */
 void watch_end(struct sqlite_store *store);                /* before the connections are closed */
+
+/* changed.c: what was done to files that are still there. */
+void unchanged_note(struct sqlite_store *store);
+/* What happened ("was truncated"), or NULL; *what is the file. `found`: of each watched file. */
+const char *unchanged_check(struct sqlite_store *store, const struct stat found[WATCHED_COUNT],
+                            const char **what);
 
 void witness_set_aside(struct sqlite_store *store); /* before a new file gets its name */
 pawl_status witness_begin(struct sqlite_store *store, struct scope *scope);

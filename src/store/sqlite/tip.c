@@ -101,6 +101,18 @@ pawl_status sqlite_read_tip(struct connection *connection, struct scope *scope,
     return status;
 }
 
+/* The log of an owner ends where it left it. */
+static pawl_status read_tip_again(struct sqlite_store *store, struct scope *scope)
+{
+    uint64_t pos = store->tip.pos;
+    pawl_status status = sqlite_read_tip(&store->writer, scope, &store->tip);
+
+    if (status != PAWL_OK || !store->own || !store->tip_known || store->tip.pos == pos)
+        return status;
+    watch_second_owner(store);
+    return sqlite_check(store, scope);
+}
+
 /* A host may have rolled back what an attached store has written: it looks each time. */
 pawl_status tip_refresh(struct sqlite_store *store, struct scope *scope)
 {
@@ -110,7 +122,7 @@ pawl_status tip_refresh(struct sqlite_store *store, struct scope *scope)
     if (status != PAWL_OK)
         return status;
     if (!store->tip_known || store->is_attached || version != store->writer_version) {
-        status = sqlite_read_tip(&store->writer, scope, &store->tip);
+        status = read_tip_again(store, scope);
         if (status != PAWL_OK)
             return status;
         store->tip_known = true;

@@ -18,8 +18,10 @@ int wal_hook(void *context, sqlite3 *db, const char *name, int pages)
 
     (void)db;
     (void)name;
-    if ((uint32_t)pages < store->wal_pages)
-        store->wal_next = 0; /* it has begun anew */
+    if ((uint32_t)pages <= store->wal_pages || store->wal_pages == 0) {
+        store->wal_next = 0; /* it starts again at its beginning */
+        unchanged_note(store);
+    }
     store->wal_pages = (uint32_t)pages;
     return SQLITE_OK;
 }
@@ -49,6 +51,7 @@ void wal_keep_small(struct sqlite_store *store)
                                      &moved);
     if (store->wal_pages >= WAL_CUT_PAGES)
         cut(store);
+    unchanged_note(store);
     /* Where a reader stands in the way, trying again at every commit would be in vain. */
     store->wal_next = code == SQLITE_OK && pages == moved ? 0 : store->wal_pages + WAL_KEEP_PAGES;
 }

@@ -1,6 +1,7 @@
 /* watch.c - are the store's files still there? Files that were deleted or replaced under a running
  * program still accept writes, and lose them all when it ends. So before each COMMIT three stat()
  * calls, a few microseconds, check that the names still lead to the files that were opened.
+ * changed.c judges what the same calls say about their sizes and times.
  *
  * A second name of the file (a hard link) leads to a second write-ahead log. Opening such a file is
  * rejected; a link that is made later is reported (TROUBLE_LINKED). */
@@ -8,12 +9,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *const endings[WATCHED_COUNT] = { "", "-wal", "-shm" };
 
-static bool look(const struct sqlite_store *store, int which, struct stat *out)
+static bool stat_file(const struct sqlite_store *store, int which, struct stat *out)
 {
     char path[PATH_MAX];
 
@@ -33,25 +33,25 @@ void watch_begin(struct sqlite_store *store)
     struct stat found;
 
     for (int i = 0; i < WATCHED_COUNT; i++)
-        store->watched[i] = look(store, i, &found)
+        store->watched[i] = stat_file(store, i, &found)
                                 ? (struct watched){ found.st_dev, found.st_ino }
                                 : (struct watched){ 0 };
+    unchanged_note(store);
 }
 
 /* The first name that no longer leads to the file that was opened; NULL: all still do. */
-static const char *find_gone(struct sqlite_store *store, const char **how)
+static const char *find_gone(struct sqlite_store *store, struct stat found[WATCHED_COUNT],
+                             const char **how)
 {
-    struct stat found;
-
     for (int i = 0; i < WATCHED_COUNT; i++) {
-        bool is_there = look(store, i, &found);
+        bool is_there = stat_file(store, i, &found[i]);
 
         if (store->watched[i].inode == 0)
             continue;
-        *how = is_there ? "replaced" : "deleted";
-        if (!is_there || !is_same(&store->watched[i], &found))
+        *how = is_there ? "was replaced" : "was deleted";
+        if (!is_there || !is_same(&store->watched[i], &found[i]))
             return i == 0 ? "database" : endings[i];
-        if (i == 0 && found.st_nlink > 1)
+        if (i == 0 && found[i].st_nlink > 1)
             store->trouble = TROUBLE_LINKED;
     }
     return NULL;
@@ -63,7 +63,7 @@ static void mark_gone(struct sqlite_store *store, const char *what, const char *
     if (atomic_load(&store->is_gone))
         return;
     snprintf(store->gone_words, sizeof store->gone_words,
-             "the store's %s file was %s while it was open: nothing is acknowledged any more; stop "
+             "the store's %s file %s while it was open: nothing is acknowledged any more; stop "
              "this process, check the files, and start it again",
              what, how);
     atomic_store(&store->is_gone, true);
@@ -80,15 +80,23 @@ const char *watch_words(const struct sqlite_store *store)
 
 pawl_status watch_check(struct sqlite_store *store, struct scope *scope)
 {
+    struct stat found[WATCHED_COUNT] = { 0 };
     const char *how = NULL, *what;
 
     if (store->is_attached)
         return PAWL_OK;
-    what = find_gone(store, &how);
+    what = find_gone(store, found, &how);
     if (!what)
+        how = unchanged_check(store, found, &what);
+    if (!how || !what)
         return PAWL_OK;
     mark_gone(store, what, how);
     return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: %s", store->path, watch_words(store));
+}
+
+void watch_second_owner(struct sqlite_store *store)
+{
+    mark_gone(store, "database", "was written by another process, which owns the store as well,");
 }
 
 /* The write-ahead log was deleted, but is still open here: move its contents into the database, as
@@ -98,7 +106,7 @@ void watch_rescue(struct sqlite_store *store)
     struct stat found;
     int pages = 0, moved = 0;
 
-    if (!look(store, 0, &found) || !is_same(&store->watched[0], &found) || look(store, 1, &found))
+    if (!stat_file(store, 0, &found) || !is_same(&store->watched[0], &found) || stat_file(store, 1, &found))
         return;
     if (sqlite3_wal_checkpoint_v2(store->keeper.db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages,
                                   &moved) != SQLITE_OK ||
