@@ -88,9 +88,10 @@ pawl_status op_instance_amend(struct op_call *call, struct buf *out)
                                .late = ref_defect(call, "actor_ref"),
                                .key = call->key };
     struct amended amended;
-    bool again = true;
-    pawl_status status = PAWL_OK;
+    bool again;
+    pawl_status status = op_rights(call, false, &args.rights);
 
+    again = status == PAWL_OK;
     for (int i = 0; again && i < TRIES_MAX; i++)
         status = amend_once(call, &args, &amended, &again);
     if (status != PAWL_OK)

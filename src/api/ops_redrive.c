@@ -82,7 +82,8 @@ static pawl_status name_definition(const struct op_call *call, const struct inst
     return args->definition.data ? PAWL_OK : scope_no_memory(call->scope);
 }
 
-/* The new instance may create only what both the caller and the starter of the first one may. */
+/* The new instance may create only what the caller, the starter of the first one and those that
+ * amended it may. */
 static pawl_status read_rights(const struct op_call *call, str id, str *out)
 {
     str ours, theirs;

@@ -4,6 +4,7 @@
  * the instance's id, tells readers where the last such entry is. */
 #include "base/node.h"
 #include "engine/engine_int.h"
+#include "model/rights.h"
 
 /* ---- in the drain ---- */
 
@@ -130,20 +131,53 @@ static pawl_status read_name(struct scope *scope, str payload, str *name, uint32
     return PAWL_OK;
 }
 
-pawl_status amended_name(struct engine *engine, struct scope *scope, const struct head *head,
-                         str *name, uint32_t *version)
+/* The payload of the last amend; data NULL: there was none, or it was erased. */
+static pawl_status last_payload(struct engine *engine, struct scope *scope, const struct head *head,
+                                bool *is_amended, str *out)
 {
     struct record record;
     uint64_t pos;
-    str payload;
     pawl_status status = last_amend(engine, scope, head, &pos);
 
-    if (status || !pos)
+    *is_amended = !status && pos;
+    *out = STR_NONE;
+    if (!*is_amended)
         return status;
     status = store_record(engine->store, scope, pos, &record);
-    if (!status)
-        status = value_text(engine, scope, record.payload, &payload);
-    return status ? status : read_name(scope, payload, name, version);
+    return status ? status : value_text(engine, scope, record.payload, out);
+}
+
+pawl_status amended_name(struct engine *engine, struct scope *scope, const struct head *head,
+                         str *name, uint32_t *version)
+{
+    bool is_amended;
+    str payload;
+    pawl_status status = last_payload(engine, scope, head, &is_amended, &payload);
+
+    return status || !is_amended ? status : read_name(scope, payload, name, version);
+}
+
+/* Where the payload was erased, or cannot be read, nothing is allowed. */
+pawl_status amended_rights(struct engine *engine, struct scope *scope, const struct head *head,
+                           str *out)
+{
+    struct node *document = NULL, *rights;
+    bool is_amended;
+    str payload;
+    pawl_status status = last_payload(engine, scope, head, &is_amended, &payload);
+
+    *out = STR_NONE;
+    if (status || !is_amended)
+        return status;
+    *out = STR("");
+    if (payload.data)
+        status = node_read_json(scope, payload, &document);
+    rights = document ? node_find(document, "rights") : NULL;
+    if (document && !rights)
+        *out = STR_NONE;
+    else if (rights && rights->kind == NODE_STRING && rights_are_valid(rights->text))
+        *out = rights->text;
+    return status;
 }
 
 /* ---- amending ---- */
@@ -162,7 +196,7 @@ static pawl_status check_instance(struct scope *scope, const struct definition *
 }
 
 static str print_payload(struct engine *engine, struct scope *scope,
-                         const struct definition_row *row, str results)
+                         const struct definition_row *row, str results, str rights)
 {
     struct buf buf;
 
@@ -176,6 +210,7 @@ static str print_payload(struct engine *engine, struct scope *scope,
         json_key(&buf, "results");
         json_raw(&buf, results);
     }
+    rights_member(&buf, rights);
     json_close(&buf, '}');
     return buf_take(&buf, &scope->arena);
 }
@@ -197,6 +232,18 @@ pawl_status engine_find_flow(struct engine *engine, struct scope *scope, str tex
     return status;
 }
 
+/* Amends add up: a later one lifts no limit of an earlier one. */
+static pawl_status meet_earlier(struct engine *engine, struct scope *scope, const struct head *head,
+                                str rights, str *out)
+{
+    str earlier = STR_NONE;
+    pawl_status status = amended_rights(engine, scope, head, &earlier);
+
+    if (!status && !rights_meet(&scope->arena, rights, earlier, out))
+        status = scope_no_memory(scope);
+    return status;
+}
+
 static pawl_status amend_new(struct engine *engine, struct scope *scope,
                              const struct amend_args *args, struct amended *out)
 {
@@ -208,15 +255,18 @@ static pawl_status amend_new(struct engine *engine, struct scope *scope,
         .kind = EVENT_AMEND, .actor = args->actor, .expected_seq = args->seq, .late = args->late
     };
     struct head head;
+    str rights = STR_NONE;
     pawl_status status = engine_locate(engine, scope, args->instance, &head, &slot);
 
     if (!status)
         status = check_instance(scope, slot->definition, head.state);
     if (!status)
         status = engine_find_flow(engine, scope, args->definition, &row, &definition);
+    if (!status)
+        status = meet_earlier(engine, scope, &head, args->rights, &rights);
     if (status)
         return status;
-    event.payload = print_payload(engine, scope, &row, args->results);
+    event.payload = print_payload(engine, scope, &row, args->results, rights);
     event.given = definition->plan_text;
     if (!event.payload.data)
         return scope_no_memory(scope);

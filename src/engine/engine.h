@@ -200,7 +200,8 @@ struct created {
 };
 pawl_status engine_create(struct engine *engine, struct scope *scope,
                           const struct create_args *args, struct created *out);
-/* What the caller who started the instance may create; data NULL: anything. */
+/* What the caller that started the instance and those that amended it may create; data NULL:
+ * anything. */
 pawl_status engine_starter_rights(struct engine *engine, struct scope *scope, str id, str *out);
 
 struct fire_args {
@@ -278,6 +279,7 @@ struct amend_args {
     str actor;
     str results;  /* JSON object by step name: what the new plan asks for and the old one forgot */
     uint64_t seq; /* those are as of this entry, and it is still the last; 0: whatever */
+    str rights;   /* what the caller may create; data NULL: anything */
     const char *late; /* as in struct event */
     const uint8_t *key;
 };

@@ -490,6 +490,9 @@ pawl_status amended_in_drain(struct engine *engine, struct scope *scope, const s
                              const struct definition **definition);
 pawl_status amended_name(struct engine *engine, struct scope *scope, const struct head *head,
                          str *name, uint32_t *version);
+/* What the callers that amended it may create; data NULL: anything. */
+pawl_status amended_rights(struct engine *engine, struct scope *scope, const struct head *head,
+                           str *out);
 
 /* create.c: by name or name@version. NOT_KNOWN. */
 pawl_status definition_find_registered(struct engine *engine, struct scope *scope, str text,

@@ -2,8 +2,9 @@
  *
  * An instance spawns or starts others long after the calls that allowed it. So the log remembers
  * what those calls were allowed: a rights record behind the create record says what the starter may
- * create, and a member of the define record says what the caller that put the version may create.
- * Both must allow it. Where everything was allowed, neither is written. */
+ * create, a member of the define record says what the caller that put the version may create, and
+ * a member of an amend's payload says what the callers that amended it may create. All of them must
+ * allow it. Where everything was allowed, nothing is written. */
 #include "base/node.h"
 #include "engine/engine_int.h"
 #include "model/rights.h"
@@ -59,6 +60,22 @@ static pawl_status read_starter(struct engine *engine, struct scope *scope,
     return status ? status : read_rights(scope, &record, out);
 }
 
+/* What the starter and the callers that amended it may create. */
+static pawl_status read_callers(struct engine *engine, struct scope *scope,
+                                const struct instance_row *row, str *out)
+{
+    struct head head = { .instance = row->number };
+    str starter = STR_NONE, amenders = STR_NONE;
+    pawl_status status = read_starter(engine, scope, row, &starter);
+
+    memcpy(head.random, row->random, ID_RANDOM_SIZE);
+    if (!status && engine->has_amends)
+        status = amended_rights(engine, scope, &head, &amenders);
+    if (!status && !rights_meet(&scope->arena, starter, amenders, out))
+        status = scope_no_memory(scope);
+    return status;
+}
+
 pawl_status engine_starter_rights(struct engine *engine, struct scope *scope, str id, str *out)
 {
     struct definition_slot *slot;
@@ -68,7 +85,7 @@ pawl_status engine_starter_rights(struct engine *engine, struct scope *scope, st
 
     if (!status)
         status = store_instance(engine->store, scope, head.instance, &row);
-    return status ? status : read_starter(engine, scope, &row, out);
+    return status ? status : read_callers(engine, scope, &row, out);
 }
 
 /* The rights of the version in force: an amended flow runs by another version than it began
@@ -95,14 +112,14 @@ pawl_status rights_of_instance(struct engine *engine, struct scope *scope, uint6
                                str *out)
 {
     struct instance_row row;
-    str starter = STR_NONE, definition = STR_NONE;
+    str callers = STR_NONE, definition = STR_NONE;
     pawl_status status = store_instance(engine->store, scope, instance, &row);
 
     if (!status)
-        status = read_starter(engine, scope, &row, &starter);
+        status = read_callers(engine, scope, &row, &callers);
     if (!status)
         status = read_definition(engine, scope, &row, &definition);
-    if (!status && !rights_meet(&scope->arena, starter, definition, out))
+    if (!status && !rights_meet(&scope->arena, callers, definition, out))
         status = scope_no_memory(scope);
     return status;
 }
@@ -133,8 +150,8 @@ pawl_status rights_check(struct scope *scope, str rights, str reference)
     if (rights_allow(rights, definition))
         return PAWL_OK;
     return scope_fail(scope, PAWL_FORBIDDEN,
-                      "forbidden: this instance may not create one of '%.*s'; its starter and the "
-                      "author of its definition may both create: %.*s",
+                      "forbidden: this instance may not create one of '%.*s'; its starter, the author "
+                      "of its definition and callers that amended it may all create: %.*s",
                       STR_ARG(words_shown(definition)),
                       STR_ARG(rights.size ? words_shown(rights) : STR("nothing")));
 }

@@ -1,6 +1,7 @@
 /* verify_amend.c - an amend says which definition a flow goes on by, and by which plan: they
  * must be the same, and readers must find the last one by its row. */
 #include "evidence/verify_int.h"
+#include "model/rights.h"
 
 static str plan_in(const struct effect_list *effects)
 {
@@ -15,7 +16,7 @@ static pawl_status find_named(struct verify *v, const struct record *record,
                               const struct rules **rules)
 {
     struct definition_row row;
-    struct node *document = NULL, *name;
+    struct node *document = NULL, *name, *rights;
     struct value value = { 0 };
     int64_t version = 0;
     uint32_t index;
@@ -33,6 +34,9 @@ static pawl_status find_named(struct verify *v, const struct record *record,
         !node_to_i64(node_find(document, "version"), &version) || version < 1 ||
         version > UINT32_MAX)
         return verify_bad(v, "an amend does not say which definition it goes on by");
+    rights = node_find(document, "rights");
+    if (rights && (rights->kind != NODE_STRING || !rights_are_valid(rights->text)))
+        return verify_bad(v, "an amend's rights do not name definitions in order");
     status = store_find_definition(v->store, &v->scope, name->text, (uint32_t)version, NULL, &row);
     if (status == PAWL_NOT_KNOWN)
         return verify_bad(v, "an amend names a definition that is not there");

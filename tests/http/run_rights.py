@@ -325,6 +325,34 @@ def test_an_amended_flow_and_one_that_is_run_again_get_no_rights_by_it(shell):
     verify_twice(shell, web)
 
 
+def test_an_amended_flow_creates_only_what_each_caller_that_amended_it_may_create(shell):
+    web = Web(shell.serve()[1])
+    put(web, "secret", SECRET)
+    put(web, "later", PLAIN)
+    put(web, "later", LATER)
+    limited = make(web, "write:later,read")
+    by_admin, by_limited, by_both = (start(web, "later@1") for _ in range(3))
+
+    def amend(instance, token=None):
+        web.expect(200, "POST", "/v1/instances/%s/amend" % instance, {"definition": "later@2"}, token)
+
+    def hold(instance):
+        web.expect(200, "POST", "/v1/steps/%s.1/complete" % instance, {"result": 1})
+    amend(by_admin)
+    amend(by_limited, limited)
+    amend(by_both, limited)
+    amend(by_both)
+    for one in (by_limited, by_both):
+        hold(one)
+        assert is_forbidden(shell, web, one), "the caller that amended it may not create a secret"
+        again = web.expect(201, "POST", "/v1/instances/%s/redrive" % one, {}).json["instance_id"]
+        assert is_forbidden(shell, web, again), "running it again gives no rights"
+    assert secrets(web) == 0
+    hold(by_admin)
+    shell.wait_for(lambda: secrets(web) == 1)
+    verify_twice(shell, web)
+
+
 def test_an_alarm_does_what_its_token_could_do_when_it_was_set(shell):
     web = Web(shell.serve("--test")[1])
     put(web, "secret", SECRET)
