@@ -1,8 +1,11 @@
 """What a request's head decides: who sends it and how large it may be; nothing is kept before that
 (RELIABILITY.md F19 to F22, threat B1)."""
 import json
+import os
 import re
+import signal
 import socket
+import time
 
 from raw import Raw
 from run_tokens import bearer, make, open_server
@@ -171,6 +174,41 @@ def test_a_request_whose_client_has_closed_its_side_is_answered(shell):
         lines = [Raw(web) for _ in lines]
     fires = web.get("/v1/instances/%s/history" % id).json["entries"]
     assert len(fires) == 60, "each was done once"
+
+
+def test_a_body_that_is_cut_short_by_its_client_is_an_invalid_request(shell):
+    """The client has closed its side and can still read: it gets an answer at once, not silence after a minute."""
+    child, address = shell.serve()
+    web = Web(address)
+    head = "POST /v1/instances HTTP/1.1\r\nHost: %s\r\nContent-Length: %%d\r\n\r\n" % web.host
+    whole = b'{"declaration":' + json.dumps(WHEEL).encode() + b"}"
+
+    def cut(announced, sent, pause=0.0, together=False):
+        line = Raw(web, timeout=10)
+        if together:  # the server finds the last bytes and the end at once
+            os.kill(child.pid, signal.SIGSTOP)
+            os.waitpid(child.pid, os.WUNTRACED)
+        line.send((head % announced).encode() + sent)
+        time.sleep(pause)
+        line.socket.shutdown(socket.SHUT_WR)
+        if together:
+            os.kill(child.pid, signal.SIGCONT)
+        status, _, body = line.reply()
+        assert (status, json.loads(body)["reason"]) == (400, "invalid-request"), (announced, body)
+        assert "Content-Length" in json.loads(body)["detail"], body
+        assert line.is_closed()
+    cut(len(whole) + 1, whole)
+    cut(len(whole), b"")
+    cut(len(whole), whole[:-1], pause=0.3)
+    cut(300000, b"x" * 3000, together=True)
+    line = Raw(web)
+    line.send((head % len(whole)).encode())
+    time.sleep(0.1)
+    line.send(whole[:7])
+    time.sleep(0.1)
+    line.send(whole[7:])
+    assert line.reply()[0] == 201, "a body may come in pieces"
+    assert len(web.get("/v1/instances").json["instances"]) == 1
 
 
 harness.main(globals())

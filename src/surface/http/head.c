@@ -247,6 +247,28 @@ enum head_verdict head_judge(str bytes, struct head_refusal *refusal)
     return more_or_too_large(&judging, bytes.size);
 }
 
+uint64_t head_request_size(str bytes, bool *is_expecting)
+{
+    uint64_t length = 0, size;
+    int lengths = 0; /* two are refused later */
+    bool is_chunked = false;
+    str rest = bytes, line;
+
+    *is_expecting = false;
+    skip_empty_lines(&rest);
+    while (take_line(&rest, &line) && line.size > 0) {
+        const char *colon = memchr(line.data, ':', line.size);
+        str name = { line.data, colon ? (size_t)(colon - line.data) : line.size };
+
+        if (name_is(name, "Content-Length"))
+            lengths += str_to_u64(trimmed(str_from(line, name.size + 1)), &length) ? 1 : 2;
+        is_chunked = is_chunked || name_is(name, "Transfer-Encoding");
+        *is_expecting = *is_expecting || name_is(name, "Expect");
+    }
+    size = bytes.size - rest.size;
+    return lengths == 1 && !is_chunked && length < UINT64_MAX - size ? size + length : 0;
+}
+
 bool head_is_stream(str bytes)
 {
     const str get = STR("GET "), events = STR("/events");

@@ -18,6 +18,9 @@ struct head_refusal {
 
 /* MORE: it may become one. BAD: *refusal says why. */
 enum head_verdict head_judge(str bytes, struct head_refusal *refusal);
+/* Of a well-formed request: the bytes of its head and body, 0 if its head does not say; and whether
+ * its client waits for 100 Continue before it sends the body. */
+uint64_t head_request_size(str bytes, bool *is_expecting);
 /* Is this a well-formed request for a stream of entries? */
 bool head_is_stream(str bytes);
 

@@ -1,8 +1,8 @@
 /* porter.c - accepts connections, and looks at the first request of each before the library gets
  * it: one that is malformed is told so here, in our words (head.c says why).
  *
- * Looking takes nothing out of the socket, so the library finds all of it. Whoever is slow waits
- * here, and nobody waits for them. */
+ * Looking takes nothing out of the socket, so the library finds all of it. A slow client waits here,
+ * until its head and a short body have arrived, and delays no other. */
 #include "surface/http/porter.h"
 #include "api/world.h"
 #include "surface/http/head.h"
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -28,6 +29,7 @@ struct guest {
     int fd;
     int64_t until_ms;
     bool is_stream;  /* its first request is for a stream */
+    bool has_head;   /* of its first request, well-formed */
     bool is_leaving; /* it has been refused: what it still sends is thrown away */
     struct sockaddr_storage address;
     socklen_t address_size;
@@ -142,6 +144,38 @@ static void throw_away(struct porter *porter, struct guest *guest)
 
 /* ---- Looking ---- */
 
+/* Everything that a client sent is in the socket once its end is: nothing was taken out. */
+static bool is_cut_short(const struct guest *guest, uint64_t size)
+{
+    struct pollfd end = { .fd = guest->fd, .events = POLLRDHUP };
+    int there = 0;
+
+    return size > 0 && poll(&end, 1, 0) > 0 && (end.revents & POLLRDHUP) &&
+           ioctl(guest->fd, FIONREAD, &there) == 0 && (uint64_t)there < size;
+}
+
+/* A short body is waited for here: the library closes without an answer if its client closes its
+ * side in the middle. */
+static void meet(struct porter *porter, struct guest *guest, str bytes)
+{
+    static const struct head_refusal cut = {
+        PAWL_INVALID_REQUEST, "the body: expected as many bytes as Content-Length says, found fewer "
+                              "before the client closed its side"
+    };
+    bool is_expecting;
+    uint64_t size = head_request_size(bytes, &is_expecting);
+    bool is_first = !guest->has_head;
+
+    guest->has_head = true;
+    guest->is_stream = head_is_stream(bytes);
+    if (is_cut_short(guest, size))
+        refuse(porter, guest, &cut);
+    else if (size <= bytes.size || size > HEAD_LOOK || is_expecting || porter->count >= GUESTS_MAX)
+        pass_on(porter, guest);
+    else if (is_first && !keep(porter, guest, VISIT_BODY_S))
+        drop(porter, guest);
+}
+
 /* has_ended: it will send no more. */
 static void look(struct porter *porter, struct guest *guest, bool has_ended)
 {
@@ -156,10 +190,11 @@ static void look(struct porter *porter, struct guest *guest, bool has_ended)
     }
     if (size > 0)
         verdict = head_judge((str){ bytes, (size_t)size }, &refusal);
-    guest->is_stream = verdict == HEAD_SOUND && head_is_stream((str){ bytes, (size_t)size });
     if (verdict == HEAD_BAD)
         refuse(porter, guest, &refusal);
-    else if (verdict == HEAD_SOUND || porter->count >= GUESTS_MAX)
+    else if (verdict == HEAD_SOUND)
+        meet(porter, guest, (str){ bytes, (size_t)size });
+    else if (porter->count >= GUESTS_MAX)
         pass_on(porter, guest);
     else if (has_ended || (!guest->link && !keep(porter, guest, VISIT_HEAD_S)))
         drop(porter, guest);
