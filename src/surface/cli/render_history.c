@@ -116,6 +116,7 @@ void render_history(struct cli *cli, const struct node *answer)
 
 #define ACTION_COLUMNS 13 /* of the longest of a flow: what follows stands in a column */
 #define NOTE_MIN       12
+#define NARROW         90 /* on such a terminal the time since the last entry is left out */
 
 /* What fits behind `used` columns; everything, off a terminal. */
 static void put_note(const struct term *term, str note, int used)
@@ -138,13 +139,14 @@ void put_entry(struct cli *cli, const struct node *entry, str before)
     str note = entry_note(cli, entry);
     char fired[MOMENT_SIZE], recorded[MOMENT_SIZE], elapsed[MOMENT_SIZE];
     int columns = term_columns(action) > ACTION_COLUMNS ? term_columns(action) : ACTION_COLUMNS;
+    int elapsed_columns = term->tty && term->width < NARROW ? 0 : 8;
     bool more = actor.size > 0 || note.size > 0;
 
     print_times(entry, fired, recorded);
     elapsed_print(before, member_str(entry, "fired_at"), elapsed);
-    term_put(term, DIM, "  │ %4lld  %s  %-9s %8s  ", (long long)member_int(entry, "sequence_number"),
-             fired, recorded, elapsed);
-    columns += 34 + (int)strlen(fired);
+    term_put(term, DIM, "  │ %4lld  %s  %-9s %*s  ", (long long)member_int(entry, "sequence_number"),
+             fired, recorded, elapsed_columns, elapsed_columns ? elapsed : "");
+    columns += 26 + elapsed_columns + (int)strlen(fired);
     term_cell(term, action_style(action), action, LIMIT_ACTION, more ? ACTION_COLUMNS : 0);
     fputs(more ? "  " : "", term->out);
     if (actor.size > 0) {
