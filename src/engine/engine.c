@@ -68,6 +68,7 @@ static bool init_parts(struct engine *engine)
     pthread_mutex_init(&engine->definitions_lock, NULL);
     engine_cond_init(&engine->changed);
     engine_cond_init(&engine->tools);
+    engine_cond_init(&engine->late);
     engine_cond_init(&engine->work);
     engine->tickets_end = &engine->tickets;
     scope_init(&engine->scope, engine->heap, LIMIT_SCOPE);
@@ -112,6 +113,7 @@ static void free_parts(struct engine *engine)
     health_free(engine->health);
     pthread_cond_destroy(&engine->work);
     pthread_cond_destroy(&engine->tools);
+    pthread_cond_destroy(&engine->late);
     pthread_cond_destroy(&engine->changed);
     pthread_mutex_destroy(&engine->definitions_lock);
     pthread_mutex_destroy(&engine->clock.lock);

@@ -163,8 +163,10 @@ struct intern_table {
 #define JOBS_QUICK       1024u /* log, set and fail: under way at once */
 #define JOBS_WHEN_BRISK  16u   /* of other tools, for each worker, while each takes next to no time */
 #define PLACES_MAX       256u  /* of them in all, unless there are more workers */
+#define LATE_MS          5     /* a started step that no worker took by then gets another thread */
 #define RUNNER_IDLE_MS   1000  /* a thread beyond the workers ends after so long without work */
-#define BRISK_STREAK     64u   /* so many tools in a row that took a millisecond at most */
+#define BRISK_STREAK     64u   /* so many tools that took BRISK_MS at most */
+#define BRISK_MS         1
 
 /* ---- Actors: flows and code, one decision in flight each (mailbox.c) ---- */
 
@@ -227,6 +229,7 @@ struct job {
     const char *trace;   /* NULL: none */
     char id[ID_SIZE + 1];
     bool is_quick;         /* of a tool that takes no time */
+    int64_t queued_at_ms;  /* by the tick */
     struct tool_stop stop; /* its step is over: end it */
 };
 
@@ -337,7 +340,8 @@ struct engine {
     struct job_list jobs, quick; /* started, and not yet taken by a thread */
     struct job *running;         /* in threads now */
     uint32_t idle_runners;       /* threads for tools that wait */
-    struct runner *runners;
+    struct runner *runners, *watcher; /* watcher NULL: none */
+    pthread_cond_t late;              /* what the watcher waits on; only the end signals it */
     struct ready_step *ready, *ready_last;
     struct tool_queue *queues; /* ready, but no tool of that name is here */
     uint32_t queue_count;
@@ -355,7 +359,7 @@ struct engine {
     struct key_turn
         *key_turns; /* keys whose calls are under way and leave no record of their own */
     uint32_t jobs_under_way, mail_under_way;
-    uint32_t brisk_jobs;           /* that took no time, in a row */
+    uint32_t brisk_jobs;           /* that took next to no time lately */
     _Atomic bool ready_lost;       /* a ready step could not be remembered: look for it, */
     int64_t ready_look_ms;         /* by the tick, not before this */
     int64_t next_due_ms;           /* as far as is known, by the store's clock; INT64_MAX: none */

@@ -1,10 +1,12 @@
-/* runners.c - threads that run tools: one for each step that was started.
+/* runners.c - threads that run tools, and the end of what is over.
  *
  * A step's timeout runs from its start, and a cancel must reach what has begun. So a step is started
- * only if a thread can take it at once, and none waits in a queue behind a slow one. There are as
- * many threads as workers. While tools take next to no time the commits between them do: then more
- * steps are started, so that they share commits, and each has a thread of its own all the same.
- * Tools that take no time at all (log, set, fail) share one more thread, which runs nothing else.
+ * only if a thread takes it: there are as many places as workers, and each worker is a thread. While
+ * tools take next to no time the commits between them do: then more steps are started, so that they
+ * share commits. One of them may turn out to be slow. The next in the queue does not wait behind it:
+ * a watcher, a thread beyond the workers, takes what no worker has taken within LATE_MS, and leaves
+ * its post to another thread. Tools that take no time at all (log, set, fail) have one more thread,
+ * which runs nothing else.
  *
  * When a commit ends a step (a cancel, a timeout, the end of its instance), its run is withdrawn:
  * what has not begun is dropped, a program is killed with all that it began. */
@@ -50,8 +52,9 @@ bool runner_reserve(struct engine *engine, str tool)
 
 /* ---- Threads beyond the workers ----
  *
- * The first is for quick tools. Each ends when it has had nothing to do for a while; its place in
- * the list is joined when it is used again, or at the end. */
+ * The first is for quick tools. The others begin as the watcher and become workers. Each ends when it
+ * has had nothing to do for a while; its place in the list is joined when it is used again, or at the
+ * end. */
 
 static uint32_t runners_max(const struct engine *engine)
 {
@@ -78,12 +81,17 @@ static void begin_runner(struct engine *engine, struct runner *runner)
         runner->state = RUNNER_NONE; /* the job waits for a thread that is free */
 }
 
-/* One more thread for a job that no waiting thread will take. */
-static void add_thread(struct engine *engine)
+/* There is one watcher at a time. Simulated time does not pass by waiting: there is none. */
+static void begin_watcher(struct engine *engine)
 {
-    for (uint32_t i = 1; i < runners_max(engine); i++)
+    if (engine->watcher || engine->stopping || engine->env->is_simulated)
+        return;
+    for (uint32_t i = 1; i < runners_max(engine) && !engine->watcher; i++)
         if (engine->runners[i].state != RUNNER_ALIVE) {
-            begin_runner(engine, &engine->runners[i]);
+            engine->watcher = &engine->runners[i];
+            begin_runner(engine, engine->watcher);
+            if (engine->runners[i].state != RUNNER_ALIVE)
+                engine->watcher = NULL;
             return;
         }
 }
@@ -128,6 +136,7 @@ void runner_add(struct engine *engine, struct job *job)
                                            .ordinal = job->ordinal,
                                            .length_ms = job->call.timeout_ms });
     job->is_quick = is_quick(job->call.tool);
+    job->queued_at_ms = engine->env->tick_ms(engine->env);
     put_last(job->is_quick ? &engine->quick : &engine->jobs, job);
     if (!engine->runners || engine->stopping)
         return; /* the host runs it; or no thread does any more */
@@ -136,7 +145,7 @@ void runner_add(struct engine *engine, struct job *job)
     else if (job->is_quick)
         begin_runner(engine, &engine->runners[0]);
     else
-        add_thread(engine);
+        begin_watcher(engine);
 }
 
 static bool answer(struct engine *engine, struct job *job, const struct tool_result *result)
@@ -193,6 +202,16 @@ static void unlink_running(struct engine *engine, const struct job *job)
     *link = job->next;
 }
 
+/* A thread may be put aside in the middle of a tool that takes no time: one that seems slow halves
+ * the count. */
+static void note_pace(struct engine *engine, int64_t took_ms)
+{
+    if (took_ms > BRISK_MS)
+        engine->brisk_jobs /= 2;
+    else if (engine->brisk_jobs < 2 * BRISK_STREAK)
+        engine->brisk_jobs++;
+}
+
 /* Run a job to its end. Lock held on entry and exit, not meanwhile. */
 static void run_job(struct engine *engine, struct job *job)
 {
@@ -207,8 +226,7 @@ static void run_job(struct engine *engine, struct job *job)
     pthread_mutex_lock(&engine->lock);
     unlink_running(engine, job);
     engine->jobs_under_way -= job->holds_place;
-    engine->brisk_jobs =
-        engine->env->tick_ms(engine->env) - begun_ms > 1 ? 0 : engine->brisk_jobs + 1;
+    note_pace(engine, engine->env->tick_ms(engine->env) - begun_ms);
     is_over = job->stop.is_asked;
     /* What was killed because we stop has not failed: the next owner finds it lost. */
     if (!is_over && (!engine->stopping || !result.failed))
@@ -317,7 +335,7 @@ static bool run_quick(struct engine *engine)
     return job != NULL;
 }
 
-/* Wait for work; false: there was none for a while. Simulated time does not pass by waiting. */
+/* Wait for work; false: there was none for a while. */
 static bool wait_for_work(struct engine *engine, bool is_for_quick)
 {
     int64_t until_ms = engine->env->tick_ms(engine->env) + RUNNER_IDLE_MS;
@@ -332,15 +350,28 @@ static bool wait_for_work(struct engine *engine, bool is_for_quick)
     return engine->env->tick_ms(engine->env) < until_ms;
 }
 
-static void *spare_thread(void *context)
+/* Until a job has waited for LATE_MS; false: there was none for a while, or the engine stops. */
+static bool watch(struct engine *engine)
 {
-    struct runner *runner = context;
-    struct engine *engine = runner->engine;
-    bool is_for_quick, has_waited = false;
+    int64_t now_ms = engine->env->tick_ms(engine->env), until_ms = now_ms + RUNNER_IDLE_MS;
 
-    panic_set(engine->options.panic);
-    pthread_mutex_lock(&engine->lock);
-    is_for_quick = runner == &engine->runners[0];
+    while (!engine->stopping && now_ms < until_ms) {
+        const struct job *first = engine->jobs.first;
+
+        if (first && now_ms - first->queued_at_ms >= LATE_MS)
+            return true;
+        engine_wait_for(engine, &engine->late, LATE_MS);
+        now_ms = engine->env->tick_ms(engine->env);
+        if (first)
+            until_ms = now_ms + RUNNER_IDLE_MS;
+    }
+    return false;
+}
+
+static void work(struct engine *engine, bool is_for_quick)
+{
+    bool has_waited = false;
+
     while (!engine->stopping) {
         if (is_for_quick ? run_quick(engine) : runner_run_one(engine)) {
             has_waited = false;
@@ -350,6 +381,24 @@ static void *spare_thread(void *context)
             break;
         has_waited = !wait_for_work(engine, is_for_quick);
     }
+}
+
+static void *spare_thread(void *context)
+{
+    struct runner *runner = context;
+    struct engine *engine = runner->engine;
+    bool has_work = true;
+
+    panic_set(engine->options.panic);
+    pthread_mutex_lock(&engine->lock);
+    if (runner == engine->watcher) {
+        has_work = watch(engine);
+        engine->watcher = NULL;
+        if (has_work && engine->jobs.count > 1)
+            begin_watcher(engine);
+    }
+    if (has_work)
+        work(engine, runner == &engine->runners[0]);
     runner->state = RUNNER_ENDED;
     pthread_mutex_unlock(&engine->lock);
     return NULL;
