@@ -360,15 +360,8 @@ static pawl_status check_worker(struct scope *scope, const struct op *op,
 static pawl_status check_names(struct scope *scope, const struct op *op,
                                const struct op_request *request, str actor)
 {
-    pawl_status status = PAWL_OK;
+    pawl_status status = check_actor(scope, op, request, actor);
 
-    if (actor_is_reserved(actor)) /* the token was made before those names were reserved */
-        status = scope_fail(scope, PAWL_FORBIDDEN,
-                            "this token acts as '%.*s', a name that is reserved for the engine: "
-                            "revoke it and create another",
-                            STR_ARG(words_shown(actor)));
-    if (status == PAWL_OK)
-        status = check_actor(scope, op, request, actor);
     return status == PAWL_OK ? check_worker(scope, op, request, actor) : status;
 }
 

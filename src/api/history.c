@@ -26,11 +26,17 @@ static pawl_status query_text(struct scope *scope, const char *what, const char 
     return PAWL_OK;
 }
 
+/* Counts as not supplied. An empty text does not: it is a mistake. */
+static bool is_white(const char *text)
+{
+    return text[0] != '\0' && str_is_blank(str_of(text));
+}
+
 static pawl_status query_times(struct scope *scope, const pawl_history_query *from,
                                struct history_query *out)
 {
-    out->has_after = from->fired_after != NULL;
-    out->has_before = from->fired_before != NULL;
+    out->has_after = from->fired_after && !is_white(from->fired_after);
+    out->has_before = from->fired_before && !is_white(from->fired_before);
     if (out->has_after && !time_parse(str_of(from->fired_after), &out->after_ms))
         return bad_query(scope, "fired_after", "a time like 2026-05-01T00:00:00Z");
     if (out->has_before && !time_parse(str_of(from->fired_before), &out->before_ms))

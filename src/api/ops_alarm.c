@@ -2,11 +2,12 @@
 #include "api/ops_int.h"
 #include "base/limits.h"
 #include "base/time.h"
+#include "model/rights.h"
 
 /* A time is by the wall clock; a duration runs by the store's clock. */
 static pawl_status read_due(const struct op_call *call, struct keep_args *out)
 {
-    str at = op_ref(call, "at"), after = op_ref(call, "after");
+    str at = op_told(call, "at"), after = op_told(call, "after");
     int64_t after_ms;
 
     if (!at.data == !after.data)
@@ -38,16 +39,43 @@ static bool can_wait(const struct op *op)
            !str_starts(str_of(op->name), STR("test."));
 }
 
+static str member_text(const struct node *object, const char *name)
+{
+    const struct node *found = node_find(object, name);
+
+    return found && found->kind == NODE_STRING ? found->text : STR_NONE;
+}
+
+/* At any depth: an alarm may set another. Only alarms of before those names were reserved have
+ * them, and are carried out as they were set. */
+static pawl_status check_actors(const struct op_call *call)
+{
+    const struct node *set = call->input, *input = node_find(set, "input");
+
+    while (input && input->kind == NODE_OBJECT) {
+        if (actor_is_reserved(member_text(input, "actor_ref")))
+            return scope_fail(call->scope, PAWL_INVALID_REQUEST, "'input': its actor %s",
+                              ACTOR_RESERVED_WORDS);
+        if (!str_is(member_text(set, "operation"), "alarm.set"))
+            break;
+        set = input;
+        input = node_find(set, "input");
+    }
+    return PAWL_OK;
+}
+
 static pawl_status check_operation(const struct op_call *call)
 {
     str name = op_text(call, "operation");
     const struct op *op = op_find(name);
+    pawl_status status;
 
     if (!op || !can_wait(op))
         return scope_fail(call->scope, PAWL_INVALID_REQUEST,
                           "'operation': expected one that changes something, found '%.*s'",
                           STR_ARG(name));
-    return op_check(call->scope, op, op_json(call, "input"));
+    status = op_check(call->scope, op, op_json(call, "input"));
+    return status || call->scope->is_alarms ? status : check_actors(call);
 }
 
 /* The alarm will run with the present rights, and in the name, of the token that set it. */
@@ -157,13 +185,6 @@ pawl_status op_alarm_list(struct op_call *call, struct buf *out)
 }
 
 /* ---- when it falls due ---- */
-
-static str member_text(const struct node *object, const char *name)
-{
-    const struct node *found = node_find(object, name);
-
-    return found && found->kind == NODE_STRING ? found->text : STR_NONE;
-}
 
 /* An operation of one decision has its key in the decision's record; any other begins by recording
  * that the alarm is firing. */

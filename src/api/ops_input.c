@@ -53,6 +53,18 @@ static bool is_label(str key)
     return str_starts(key, STR("label.")) && key.size > STR("label.").size;
 }
 
+/* A time of nothing but white space counts as not supplied. */
+static bool is_time(str key)
+{
+    static const char *const times[] = { "created_after", "created_before", "ended_after",
+                                         "ended_before",  "fired_after",    "fired_before" };
+
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        if (str_is(key, times[i]))
+            return true;
+    return false;
+}
+
 static pawl_status check_key(const struct op_call *call, const struct node *node, bool labels)
 {
     const struct op_param *param = op_param_find(call->op, node->key);
@@ -64,7 +76,7 @@ static pawl_status check_key(const struct op_call *call, const struct node *node
     if (param ? param->place == IN_PATH : !(labels && is_label(node->key)))
         return scope_fail(call->scope, PAWL_INVALID_QUERY, "unknown filter '%.*s'",
                           STR_ARG(node->key));
-    if (!has_value || str_is_blank(node->text))
+    if (!has_value || node->text.size == 0 || (str_is_blank(node->text) && !is_time(node->key)))
         return scope_fail(call->scope, PAWL_INVALID_QUERY, "the filter '%.*s' has no value",
                           STR_ARG(node->key));
     if (!is_first)
@@ -117,7 +129,7 @@ pawl_status query_time(const struct op_call *call, const char *name, bool *has, 
 {
     str text = op_text(call, name);
 
-    *has = text.data != NULL;
+    *has = text.size > 0 ? !str_is_blank(text) : text.data != NULL;
     if (*has && !parse_query_time(text, out))
         return scope_fail(call->scope, PAWL_INVALID_QUERY,
                           "the filter '%s': expected a time like 2026-05-01T00:00:00Z, found "
@@ -161,7 +173,7 @@ const char *ref_defect(const struct op_call *call, const char *name)
     str text = op_ref(call, name);
     bool is_actor = strcmp(name, "actor_ref") == 0 || strcmp(name, "actor") == 0;
 
-    if (is_actor && actor_is_reserved(op_text(call, name)))
+    if (is_actor && actor_is_reserved(op_text(call, name)) && !call->scope->is_alarms)
         return words(call, name, ACTOR_RESERVED_WORDS);
     if (!text.data || !str_is_blank(text))
         return NULL;

@@ -16,7 +16,8 @@ struct scope {
     const struct panic_hook *outer; /* of a host's call: whom the thread told before it */
     str trace; /* W3C traceparent of whoever asked for it, borrowed; data NULL: none */
     str alarm; /* its one commit also ends this alarm; data NULL: none */
-    bool is_alarms; /* an alarm's operation: not rejected because of the clock */
+    bool is_alarms; /* an alarm's operation: not rejected because of the clock, or of an actor that
+                       was reserved after the alarm was set */
 };
 
 void scope_init(struct scope *scope, const struct heap *heap, size_t limit);
