@@ -652,7 +652,7 @@ export class Pawl extends Calls {
 
     /** How many instances are in each state and status.
      * @param {{definition?: Reference}} [more]
-     * @returns {Promise<{by_state: Record<string, number>, by_status: Record<string, number>, total: number}>} */
+     * @returns {Promise<{by_state: Record<string, number>, by_status: Record<string, number>, total: number, without_kind?: number}>} */
     instanceCounts(more = {}) {
         return this._call("GET", "/v1/instances/counts", {}, {definition: more.definition}, undefined, {});
     }

@@ -901,6 +901,7 @@ class InstanceCountsAnswer(TypedDict):
     by_state: dict[str, int]
     by_status: dict[str, int]
     total: int
+    without_kind: NotRequired[int]
 
 
 class InstanceCurrentAnswer(TypedDict):

@@ -76,6 +76,10 @@ pawl_status op_instance_counts(struct op_call *call, struct buf *out)
     print_statuses(&counts, out);
     json_key(out, "total");
     json_u64(out, counts.total);
+    if (counts.without_kind > 0) {
+        json_key(out, "without_kind");
+        json_u64(out, counts.without_kind);
+    }
     json_close(out, '}');
     return PAWL_OK;
 }

@@ -33,6 +33,8 @@ pawl_status engine_counts(struct engine *engine, struct scope *scope, str defini
         return status;
     for (uint32_t i = 0; i < counts.state_count; i++) {
         add_status(&counts.states[i], counts.by_status);
+        if (counts.states[i].terminal == TERMINAL_PLAIN)
+            counts.without_kind += counts.states[i].total;
         counts.total += counts.states[i].total;
     }
     *out = counts;

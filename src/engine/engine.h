@@ -417,6 +417,7 @@ struct counts {
     struct state_count *states; /* by definition version and state; empty ones are left out */
     uint32_t state_count;
     uint64_t by_status[STATUS_COUNT];
+    uint64_t without_kind; /* of those that count as completed */
     uint64_t total;
 };
 pawl_status engine_counts(struct engine *engine, struct scope *scope, str definition,

@@ -124,14 +124,18 @@ def test_an_external_step_is_ended_by_the_words_that_show_tells(shell):
 
 
 
+def create(address, declaration):
+    call = urllib.request.Request(address + "/v1/instances", json.dumps({"declaration": declaration}).encode(),
+                                  {"Content-Type": "application/json"})
+    with urllib.request.urlopen(call) as answer:
+        return json.load(answer)["instance_id"]
+
+
 def test_an_end_that_declares_no_kind_is_shown_neutrally_and_the_wire_is_as_it_was(shell):
     _, address = shell.serve()
     declaration = {"states": ["tested", "rejected"], "initial_state": "tested", "terminal_states": ["rejected"],
                    "transitions": [{"from_state": "tested", "action": "reject", "to_state": "rejected"}]}
-    call = urllib.request.Request(address + "/v1/instances", json.dumps({"declaration": declaration}).encode(),
-                                  {"Content-Type": "application/json"})
-    with urllib.request.urlopen(call) as answer:
-        batch = json.load(answer)["instance_id"]
+    batch = create(address, declaration)
     shell.pawl("fire", batch, "reject")
     wire = shell.json("show", batch)
     assert (wire.get("instance") or wire)["status"] == "completed"
@@ -139,5 +143,16 @@ def test_an_end_that_declares_no_kind_is_shown_neutrally_and_the_wire_is_as_it_w
         shown = shell.pawl(*words).out
         assert "\u2714" not in shown and "completed" not in shown, (words, shown)
     assert "\u25c6" in shell.pawl("show", batch).out and "ended" in shell.pawl("list").out
+
+
+def test_stats_counts_an_end_that_declares_no_kind_as_ended(shell):
+    _, address = shell.serve()
+    declaration = {"states": ["a", "b"], "initial_state": "a", "terminal_states": ["b"],
+                   "transitions": [{"from_state": "a", "action": "go", "to_state": "b"}]}
+    for kinds in ({}, {}, {"terminal_kinds": {"b": "success"}}):
+        shell.pawl("fire", create(address, {**declaration, **kinds}), "go")
+    assert shell.json("stats")["by_status"] == {"completed": 3}, "the wire is as it was"
+    lines = [line.split() for line in shell.pawl("stats").out.splitlines()]
+    assert ["1", "completed"] in lines and ["2", "ended"] in lines, lines
 
 main(globals())

@@ -124,18 +124,44 @@ void render_why(struct cli *cli, const struct node *answer)
 
 /* ---- counts ---- */
 
+static void put_count(struct cli *cli, int64_t count, str name)
+{
+    fprintf(cli->term.out, "%9lld  ", (long long)count);
+    term_cell(&cli->term, status_style(name), name, LIMIT_ACTION, 0);
+    fputc('\n', cli->term.out);
+}
+
+static int64_t count_of(const struct node *item)
+{
+    int64_t count = 0;
+
+    (void)node_to_i64(item, &count);
+    return count;
+}
+
 static void put_counts(struct cli *cli, const struct node *counts)
 {
+    for (const struct node *item = counts ? counts->first : NULL; item; item = item->next)
+        put_count(cli, count_of(item), item->key);
+}
+
+/* Ends that declare no kind are not shown as a success, though the wire counts them as completed. */
+static void put_statuses(struct cli *cli, const struct node *counts, int64_t without_kind)
+{
     for (const struct node *item = counts ? counts->first : NULL; item; item = item->next) {
-        fprintf(cli->term.out, "%9.*s  ", STR_ARG(item->raw));
-        term_cell(&cli->term, status_style(item->key), item->key, LIMIT_ACTION, 0);
-        fputc('\n', cli->term.out);
+        int64_t count = count_of(item);
+        bool is_split = without_kind > 0 && str_is(item->key, "completed");
+
+        if (!is_split || count > without_kind)
+            put_count(cli, is_split ? count - without_kind : count, item->key);
+        if (is_split)
+            put_count(cli, without_kind, STR("ended"));
     }
 }
 
 void render_counts(struct cli *cli, const struct node *answer)
 {
-    put_counts(cli, node_find(answer, "by_status"));
+    put_statuses(cli, node_find(answer, "by_status"), member_int(answer, "without_kind"));
     term_put(&cli->term, DIM, "by state:\n");
     put_counts(cli, node_find(answer, "by_state"));
     fprintf(cli->term.out, "%9lld  in all\n", (long long)member_int(answer, "total"));
