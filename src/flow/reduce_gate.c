@@ -1,6 +1,7 @@
 /* reduce_gate.c - steps that somebody has to approve (B37, B38). */
 #include "flow/flow_int.h"
 #include "model/words.h"
+#include <stdio.h>
 
 #define RESULT_APPROVED STR("\"approved\"")
 #define ERROR_REJECTED  STR("\"rejected\"")
@@ -26,6 +27,24 @@ static const struct attempt *expect_gate(struct turn *turn)
     return NULL;
 }
 
+#define NAMES_SHOWN 8
+
+static pawl_status fail_stranger(struct turn *turn, const struct plan_step *step)
+{
+    str actor = turn->event->actor;
+    char names[300] = "";
+    size_t used = 0;
+
+    for (uint32_t i = 0; i < step->approver_count && i < NAMES_SHOWN && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%.*s", i ? ", " : "",
+                                 STR_ARG(words_shown(step->approvers[i])));
+    return scope_fail(turn->scope, PAWL_FORBIDDEN, "only %s%s may decide step '%.*s', not %s%.*s%s",
+                      names, step->approver_count > NAMES_SHOWN ? ", ..." : "", STR_ARG(step->name),
+                      actor.data ? "'" : "",
+                      STR_ARG(actor.data ? words_shown(actor) : STR("a caller without a name")),
+                      actor.data ? "'" : "");
+}
+
 static bool may_decide(struct turn *turn, const struct plan_step *step)
 {
     str actor = turn->event->actor;
@@ -38,10 +57,7 @@ static bool may_decide(struct turn *turn, const struct plan_step *step)
     if (step->approver_count == 0 && (actor.data || step->approval_count == 1))
         return true;
     turn->status = step->approver_count > 0
-                       ? scope_fail(turn->scope, PAWL_FORBIDDEN,
-                                    "step '%.*s' is not for '%.*s' to decide; it names who may",
-                                    STR_ARG(step->name),
-                                    STR_ARG(actor.data ? words_shown(actor) : STR("nobody")))
+                       ? fail_stranger(turn, step)
                        : scope_fail(turn->scope, PAWL_INVALID_REQUEST,
                                     "step '%.*s' counts approvers: say who approves with actor_ref",
                                     STR_ARG(step->name));

@@ -379,4 +379,12 @@ def test_sql_that_takes_too_long_is_stopped_and_says_what_to_do(shell):
     assert shell.pawl("sql", "--timeout", "1h", "select 6 * 7").out.split()[-1] == "42"
 
 
+def test_who_may_not_decide_a_gate_learns_who_may_and_nothing_of_tokens(shell):
+    shell.pawl("define", str(EXAMPLES / "approval.yaml"))
+    id = shell.pawl("start", "approval", "--input", '{"what": "x"}').out.split()[0]
+    refused = shell.pawl("approve", id + ".1", "--actor", "eve", expect=1).err
+    assert "forbidden: only ann, bob, cat may decide step 'request_approval', not 'eve'" in refused, refused
+    assert "token" not in refused and "scope" not in refused, refused
+
+
 main(globals())

@@ -1,6 +1,7 @@
 /* report.c - a rejection: its token, its words, and the next command to try. */
 #include "api/ops.h"
 #include "surface/cli/cli.h"
+#include <stdlib.h>
 
 #define NAMES_MAX 8
 
@@ -120,6 +121,8 @@ static bool hint_general(const struct cli *cli, pawl_status status)
     for (size_t i = 0; i < sizeof general / sizeof general[0]; i++) {
         if (general[i].status != status)
             continue;
+        if (status == PAWL_FORBIDDEN && !getenv("PAWL_TOKEN"))
+            return true; /* no token, so that no scope is at fault */
         if (general[i].verb)
             fprintf(stderr, "  try: %s %s\n", cli->command, general[i].verb);
         else
