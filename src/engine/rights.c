@@ -150,8 +150,8 @@ pawl_status rights_check(struct scope *scope, str rights, str reference)
     if (rights_allow(rights, definition))
         return PAWL_OK;
     return scope_fail(scope, PAWL_FORBIDDEN,
-                      "forbidden: this instance may not create one of '%.*s'; its starter, the author "
-                      "of its definition and callers that amended it may all create: %.*s",
+                      "forbidden: this instance may not create one of '%.*s'; its starter, the "
+                      "author of its definition and callers that amended it may all create: %.*s",
                       STR_ARG(words_shown(definition)),
                       STR_ARG(rights.size ? words_shown(rights) : STR("nothing")));
 }

@@ -20,7 +20,8 @@ struct module_type {
 
 struct module_options {
     const char *program, *path;
-    int turn_ms; /* 0: five seconds; a turn that takes longer counts as one that ended its process */
+    int turn_ms; /* 0: five seconds; a turn that takes longer counts as one that ended its
+                    process */
     /* Receives the words of each failed turn with the path of the module: callers, who may be far
      * away, get its file name only. From any thread. */
     void (*report)(void *context, const char *words);

@@ -343,11 +343,16 @@ static void look(struct program *program, int left_ms)
     listen_to(program, &program->errors, LIMIT_EXEC_OUTPUT);
 }
 
-/* A box that stops does not rely on the keeper's end: the program may keep it from ending. */
+/* A box or a call that is asked to stop does not rely on the keeper's end: the program may keep it
+ * from ending. */
+static bool is_stopping(const struct call *call)
+{
+    return call->toolbox->is_stopping || (call->stop && call->stop->is_asked);
+}
+
 static void watch(struct program *program)
 {
-    while (program->ending == ENDED_ITSELF && !has_ended(program) &&
-           !program->call->toolbox->is_stopping) {
+    while (program->ending == ENDED_ITSELF && !has_ended(program) && !is_stopping(program->call)) {
         int left_ms = time_left(program);
 
         if (left_ms == 0)

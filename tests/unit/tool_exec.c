@@ -531,6 +531,41 @@ TEST(exec, kill_all_ends_programs_that_keep_their_keepers_stopped)
                       "exec 'sh'");
 }
 
+struct asked {
+    struct background background;
+    struct tool_stop stop;
+};
+
+static void *run_until_asked(void *context)
+{
+    struct asked *asked = context;
+    struct background *background = &asked->background;
+    pawl_tool_call call = { .tool = "exec", .args = background->args, .idempotency_key = "k" };
+
+    background->status = toolbox_run_until(background->rig.toolbox, &call, 0, &asked->stop,
+                                               &background->scope, &background->result);
+    return NULL;
+}
+
+TEST(exec, a_call_that_is_asked_to_stop_ends_though_its_program_keeps_its_keeper_stopped)
+{
+    struct asked asked = { .background = {
+                               .rig = open_rig(),
+                               .args = "{\"argv\":[\"sh\",\"-c\",\"(while :; do kill -STOP $PPID; "
+                                       "done) & sleep 1000\"]}" } };
+    pthread_t thread;
+
+    scope_init(&asked.background.scope, &heap_libc, 0);
+    EXPECT_EQ(pthread_create(&thread, NULL, run_until_asked, &asked), 0);
+    (void)poll(NULL, 0, 300); /* it runs */
+    toolbox_stop(asked.background.rig.toolbox, &asked.stop);
+    EXPECT_EQ(pthread_join(thread, NULL), 0);
+    EXPECT_OK(asked.background.status);
+    expect_failed(asked.background.result, "exec 'sh'");
+    scope_fini(&asked.background.scope);
+    close_rig(&asked.background.rig);
+}
+
 /* ---- The host's ways ---------------------------------------------------------------------------
  */
 

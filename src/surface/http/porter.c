@@ -1,8 +1,8 @@
 /* porter.c - accepts connections, and looks at the first request of each before the library gets
  * it: one that is malformed is told so here, in our words (head.c says why).
  *
- * Looking takes nothing out of the socket, so the library finds all of it. A slow client waits here,
- * until its head and a short body have arrived, and delays no other. */
+ * Looking takes nothing out of the socket, so the library finds all of it. A slow client waits
+ * here, until its head and a short body have arrived, and delays no other. */
 #include "surface/http/porter.h"
 #include "api/world.h"
 #include "surface/http/head.h"
@@ -159,8 +159,8 @@ static bool is_cut_short(const struct guest *guest, uint64_t size)
 static void meet(struct porter *porter, struct guest *guest, str bytes)
 {
     static const struct head_refusal cut = {
-        PAWL_INVALID_REQUEST, "the body: expected as many bytes as Content-Length says, found fewer "
-                              "before the client closed its side"
+        PAWL_INVALID_REQUEST, "the body: expected as many bytes as Content-Length says, found "
+                              "fewer before the client closed its side"
     };
     bool is_expecting;
     uint64_t size = head_request_size(bytes, &is_expecting);
