@@ -280,7 +280,7 @@ def test_why_names_the_actions_it_waits_for(shell):
 def test_verify_says_valid_and_how_much(shell):
     order(shell)
     shell.pawl("fire", "@last", "pay")
-    assert "valid  1 entries of 1 instances" in shell.pawl("verify").out
+    assert "valid  1 entry of 1 instance\n" in shell.pawl("verify").out
     assert shell.json("verify", "@last")["valid"] is True
 
 

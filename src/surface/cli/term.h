@@ -37,6 +37,7 @@ str member_str(const struct node *object, const char *key);     /* "" if absent 
 str member_json(const struct node *object, const char *key);    /* its JSON; STR_NONE if null */
 int64_t member_int(const struct node *object, const char *key); /* 0 if absent */
 bool member_true(const struct node *object, const char *key);
+const char *noun(int64_t count, const char *one, const char *many); /* "entry", "entries" */
 
 /* ---- Words ---- */
 

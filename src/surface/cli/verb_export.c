@@ -259,13 +259,18 @@ static pawl_status import_all(struct cli *cli, FILE *file, struct buf *answer)
 
 static void put_imported(struct cli *cli, const struct node *answer)
 {
+    long long instances = (long long)member_int(answer, "instances");
+    long long definitions = (long long)member_int(answer, "definitions");
+    long long records = (long long)member_int(answer, "records");
     long long there = (long long)member_int(answer, "already_there");
 
-    fprintf(cli->term.out, "%lld instances with their history, %lld definitions, %lld records\n",
-            (long long)member_int(answer, "instances"),
-            (long long)member_int(answer, "definitions"), (long long)member_int(answer, "records"));
+    fprintf(cli->term.out, "%lld %s history, %lld %s, %lld %s\n", instances,
+            noun(instances, "instance with its", "instances with their"), definitions,
+            noun(definitions, "definition", "definitions"), records,
+            noun(records, "record", "records"));
     if (there > 0)
-        fprintf(cli->term.out, "%lld instances were here already, with the same records\n", there);
+        fprintf(cli->term.out, "%lld %s here already, with the same records\n", there,
+                noun(there, "instance was", "instances were"));
     term_put(&cli->term, DIM, "now: %s verify\n", cli->command);
 }
 

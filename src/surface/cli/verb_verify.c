@@ -115,6 +115,7 @@ static void render_wrong(struct cli *cli, const struct node *answer)
 
 static void render_verified(struct cli *cli, const struct node *answer)
 {
+    int64_t entries = member_int(answer, "entries"), instances = member_int(answer, "instances");
     struct term *term = &cli->term;
 
     if (!member_true(answer, "valid")) {
@@ -122,9 +123,10 @@ static void render_verified(struct cli *cli, const struct node *answer)
         return;
     }
     term_put(term, GOOD, "✔ valid");
-    fprintf(term->out, "  %lld entries", (long long)member_int(answer, "entries"));
+    fprintf(term->out, "  %lld %s", (long long)entries, noun(entries, "entry", "entries"));
     if (node_find(answer, "instances"))
-        fprintf(term->out, " of %lld instances", (long long)member_int(answer, "instances"));
+        fprintf(term->out, " of %lld %s", (long long)instances,
+                noun(instances, "instance", "instances"));
     fputc('\n', term->out);
 }
 

@@ -36,6 +36,11 @@ int64_t member_int(const struct node *object, const char *key)
     return node && node_to_i64(node, &value) ? value : 0;
 }
 
+const char *noun(int64_t count, const char *one, const char *many)
+{
+    return count == 1 ? one : many;
+}
+
 bool member_true(const struct node *object, const char *key)
 {
     const struct node *node = object ? node_find(object, key) : NULL;
