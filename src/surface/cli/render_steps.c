@@ -159,6 +159,7 @@ void put_steps(struct cli *cli, const struct showing *showing)
     const struct node *nodes = node_find(showing->graph, "nodes");
     struct room room = { .max = showing->lines_max ? showing->lines_max : LINES_MAX,
                          .count = lines ? lines->count : 0 };
+    long long count = (long long)member_int(showing->instance, "next_sequence_number") - 1;
 
     for (const struct node *line = lines ? lines->first : NULL; line; line = line->next) {
         const struct node *at = node_find(line, "node"), *node = NULL;
@@ -182,7 +183,7 @@ void put_steps(struct cli *cli, const struct showing *showing)
                  member_str(showing->instance, "instance_id").data);
     if (showing->lines_max > 0) /* a frame: no room for hints */
         return;
-    term_put(&cli->term, DIM, "\n  %lld entries: %s history %.10s\n",
-             (long long)member_int(showing->instance, "next_sequence_number") - 1, cli->command,
+    term_put(&cli->term, DIM, "\n  %lld %s: %s history %.10s\n", count,
+             noun(count, "entry", "entries"), cli->command,
              member_str(showing->instance, "instance_id").data);
 }
