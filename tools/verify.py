@@ -421,6 +421,7 @@ class Store:
         self.gone = {}    # commitment of a value without bytes -> position of the last record that uses it
         self.erased = {}  # commitment -> position of the last erase record that names it
         self.references = set()  # values that are actors or subjects
+        self.named = set()  # values that a record names
         self.where = 0  # the position of the record that is being checked
         self.foreign = []  # (type, name, table) of the host's objects
 
@@ -451,6 +452,7 @@ class Store:
         self.check_named_sources()
         self.check_erased()
         self.check_interned()
+        self.check_named()
 
     def check_header(self):
         """The numbers of the file, or of a guest in a host's file: pawl_meta has its schema."""
@@ -507,6 +509,8 @@ class Store:
         self.store_id = bytes_in(meta.get(b"store_id"), "the store_id", 16)
         self.root = first_root(self.store_id)
         self.test_now = meta.get(b"test_now")
+        if meta.get(b"flushed") is None:
+            raise Bad("pawl_meta has no number in a row flushed")
         self.flushed = number_in(meta.get(b"flushed"), "flushed")
 
     # -- values, sources, definitions
@@ -533,6 +537,7 @@ class Store:
         id_ = number_in(value, name)
         if id_ == 0:
             return None
+        self.named.add(id_)
         found = self.commitments.get(id_)
         if found is None:
             raise Bad(f"{name} is value {id_}, which is missing")
@@ -928,6 +933,11 @@ class Store:
                 first.add(data)
             if interned not in ((None, 0) if not wanted else (1,)):
                 raise Bad(f"value {id_} is {'not ' if wanted else ''}found by its bytes (interned)")
+
+    def check_named(self):
+        """A record names each value, by itself or by the row of its instance."""
+        for id_ in self.commitments.keys() - self.named:
+            raise Bad(f"no record names value {id_}")
 
     def check_kept(self):
         firing = "firing" if self.schema >= FIRING else "NULL"

@@ -156,6 +156,14 @@ static pawl_status check_definition_rows(struct verify *v)
 #define IS_REFERENCE                                                                               \
     "(SELECT actor FROM pawl_log WHERE actor IS NOT NULL"                                          \
     " UNION SELECT subject FROM pawl_instance WHERE subject IS NOT NULL)"
+/* All values that records name, by themselves or by the row of an instance. */
+#define IS_NAMED                                                                                   \
+    "(SELECT actor FROM pawl_log WHERE actor IS NOT NULL"                                          \
+    " UNION ALL SELECT payload FROM pawl_log WHERE payload IS NOT NULL"                            \
+    " UNION ALL SELECT reason FROM pawl_log WHERE reason IS NOT NULL"                              \
+    " UNION ALL SELECT subject FROM pawl_instance WHERE subject IS NOT NULL"                       \
+    " UNION ALL SELECT input FROM pawl_instance WHERE input IS NOT NULL"                           \
+    " UNION ALL SELECT metadata FROM pawl_instance WHERE metadata IS NOT NULL)"
 #define IS_NOBODY(column) column " NOT IN (SELECT number FROM pawl_instance)"
 
 /* Each gives the rows that should not be: a number, by whose name it is known what it counts,
@@ -180,6 +188,13 @@ static const char *const stray_queries[] = {
     " WHERE coalesce(pawl_timer.test, 0) <> coalesce(pawl_instance.test, 0) LIMIT 1",
     "SELECT id, 'a source belongs to no definition' FROM pawl_source AS s"
     " WHERE NOT EXISTS (SELECT 1 FROM pawl_definition WHERE source = s.id) LIMIT 1",
+    "SELECT definition, 'a state row belongs to no definition' FROM pawl_state"
+    " WHERE definition NOT IN (SELECT id FROM pawl_definition) LIMIT 1",
+    "SELECT definition, 'a transition row belongs to no definition' FROM pawl_transition"
+    " WHERE definition NOT IN (SELECT id FROM pawl_definition) LIMIT 1",
+    "SELECT inst, 'a snapshot belongs to no instance' FROM pawl_snapshot"
+    " WHERE " IS_NOBODY("inst") " LIMIT 1",
+    "SELECT id, 'no record names this value' FROM pawl_value WHERE id NOT IN " IS_NAMED " LIMIT 1",
     "SELECT id, 'half of a value is erased' FROM pawl_value"
     " WHERE (salt IS NULL) <> (bytes IS NULL) OR (bytes IS NULL AND commitment IS NULL) LIMIT 1",
     "SELECT id, 'a value is none' FROM pawl_value WHERE bytes IS NOT NULL"
@@ -199,6 +214,8 @@ static const char *const stray_queries[] = {
     " WHERE key = 'test_now' AND (value = 0"
     " OR EXISTS (SELECT 1 FROM pawl_kept WHERE what = -11 AND id = '" CLOCK_TEST "')"
     " OR EXISTS (SELECT 1 FROM pawl_definition WHERE compiler > 1))",
+    "SELECT 'flushed', 'pawl_meta has no such row, or no number there' WHERE NOT EXISTS"
+    " (SELECT 1 FROM pawl_meta WHERE key = 'flushed' AND value IS NOT NULL)",
     "SELECT value, 'head rows are said to be right up to a position that is not there'"
     " FROM pawl_meta WHERE key = 'flushed'"
     " AND value NOT BETWEEN 0 AND (SELECT coalesce(max(pos), 0) FROM pawl_log)",

@@ -15,7 +15,7 @@ verify = make_store.verify
 def reader_of(db):
     """The state of a check before it reads the log."""
     reader = verify.Store.__new__(verify.Store)
-    reader.__dict__.update(db=db, definitions={}, by_name={}, commitments={}, gone={}, references=set(), where=0,
+    reader.__dict__.update(db=db, definitions={}, by_name={}, commitments={}, gone={}, references=set(), named=set(), where=0,
                            schema=verify.NEWEST, chains={0: verify.Chain(0, verify.STORE_ID_TEXT)})
     reader.begin_definition = lambda found, record: None
     reader.check_values()

@@ -121,6 +121,8 @@ def forget_the_end(f):
     f.db.execute("DELETE FROM pawl_state WHERE definition > ?", (last,))
     f.db.execute("DELETE FROM pawl_transition WHERE definition > ?", (last,))
     f.db.execute("DELETE FROM pawl_source WHERE id NOT IN (SELECT source FROM pawl_definition)")
+    f.db.execute("DELETE FROM pawl_value WHERE id NOT IN (SELECT payload FROM pawl_log WHERE payload IS NOT NULL UNION SELECT actor FROM pawl_log"
+                 " WHERE actor IS NOT NULL UNION SELECT input FROM pawl_instance WHERE input IS NOT NULL)")
     for table in ("pawl_step", "pawl_timer", "pawl_wait"):
         f.rows(table)
     return pos - 1
@@ -388,6 +390,29 @@ def test_what_is_the_hosts_own_is_listed_and_not_judged(shell):
               {"type": "trigger", "name": "counted", "table": "cart"}]
     for found in (shell.json("verify"), by_python(shell.folder / "pawl.db")):
         assert found["valid"] and found["foreign"] == wanted, found
+
+
+# ---- Rows that no record names ------------------------------------------------------------------
+
+VALUE = "INSERT INTO pawl_value(id, salt, bytes) VALUES (%s, randomblob(16), x'414243')"
+ADDED = [VALUE % "(SELECT max(id) + 1 FROM pawl_value)", VALUE % "(SELECT max(id) + 37 FROM pawl_value)", VALUE % "9999", VALUE % "-5",
+         VALUE % "0", "INSERT INTO pawl_state VALUES (9999, 0, 'x', 0)",
+         "INSERT INTO pawl_state VALUES ((SELECT max(id) + 1 FROM pawl_definition), 0, 'x', 0)",
+         "INSERT INTO pawl_transition SELECT 9999, 0, 0, 'x', 1, NULL, 0, 0", "INSERT INTO pawl_snapshot VALUES (999, 1, '{}')",
+         "DELETE FROM pawl_meta WHERE key = 'flushed'", "UPDATE pawl_meta SET value = NULL WHERE key = 'flushed'"]
+
+
+def test_added_rows_that_no_record_names_and_missing_ones_are_found_by_both(shell):
+    flows(shell)
+    both_say(shell, True)
+    kept = (shell.folder / "pawl.db").read_bytes()
+    unseen = []
+    for statement in ADDED:
+        (shell.folder / "pawl.db").write_bytes(kept)
+        change_schema(shell, statement)
+        found = shell.pawl("verify", expect=None).code, by_python(shell.folder / "pawl.db")["valid"]
+        unseen += [] if found == (1, False) else [(statement, found)]
+    assert not unseen, unseen
 
 
 def test_a_flow_is_decided_again_without_its_snapshot(shell):
