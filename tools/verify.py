@@ -1237,6 +1237,12 @@ def name_of(store, number):
         return ""
 
 
+def foreign_line(result):
+    names = [f"{object_['type']} {object_['name']}" for object_ in result.get("foreign", [])]
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"\n  not pawl's, and not checked: {', '.join(names[:5])}{more}" if names else ""
+
+
 def line(result):
     if result["valid"]:
         return (f"valid: {result['records']} records, {result['entries']} entries,"
@@ -1262,7 +1268,7 @@ def main(arguments):
     if result["valid"] is None:
         print(f"verify.py: {result['what']}", file=sys.stderr)
         return 3
-    print(json.dumps(result) if as_json else line(result))
+    print(json.dumps(result) if as_json else line(result) + foreign_line(result))
     return 0 if result["valid"] else 1
 
 

@@ -954,7 +954,7 @@ export class Pawl extends Calls {
     }
 
     /** What the store is: versions, records, clock, what is overdue.
-     * @returns {Promise<{version: string, sqlite: string|null, format: string|null, migrations: string|null, records: number, rows_behind: number, instances: number, definitions: number, wal_bytes: number, now: Time, last_record_at: Time|null, clock_ahead_ms: number, test_clock: boolean, timers_overdue: number, oldest_overdue: Time|null, schema_fault: string|null}>} */
+     * @returns {Promise<{version: string, sqlite: string|null, format: string|null, migrations: string|null, records: number, rows_behind: number, instances: number, definitions: number, wal_bytes: number, now: Time, last_record_at: Time|null, clock_ahead_ms: number, test_clock: boolean, timers_overdue: number, oldest_overdue: Time|null, schema_fault: string|null, host_objects: number}>} */
     storeInfo() {
         return this._call("GET", "/v1/info", {}, {}, undefined, {});
     }

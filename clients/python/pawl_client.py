@@ -1072,6 +1072,7 @@ class StoreInfoAnswer(TypedDict):
     timers_overdue: int
     oldest_overdue: Time | None
     schema_fault: str | None
+    host_objects: int
 
 
 class StoreVerifyAnswer(TypedDict):

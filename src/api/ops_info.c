@@ -75,15 +75,20 @@ static pawl_status print_overdue(const struct op_call *call, int64_t wall_ms, in
     return status;
 }
 
-/* Describes the first table, index, view or trigger that differs from the expected schema. */
+struct objects_seen {
+    struct buf fault; /* the first that differs from the expected schema */
+    uint32_t foreign;
+};
+
 static pawl_status take_fault(void *context, enum object_verdict verdict, str type, str name,
                               str table)
 {
-    struct buf *out = context;
+    struct objects_seen *seen = context;
 
     (void)table;
-    if (verdict != OBJECT_FOREIGN && out->size == 0)
-        buf_fmt(out, "%.*s %.*s %s", STR_ARG(type), STR_ARG(name),
+    seen->foreign += verdict == OBJECT_FOREIGN;
+    if (verdict != OBJECT_FOREIGN && seen->fault.size == 0)
+        buf_fmt(&seen->fault, "%.*s %.*s %s", STR_ARG(type), STR_ARG(name),
                 verdict == OBJECT_MISSING   ? "is missing"
                 : verdict == OBJECT_TRIGGER ? "is on a table or view of pawl's"
                                             : "is not the one that the migrations make");
@@ -92,14 +97,15 @@ static pawl_status take_fault(void *context, enum object_verdict verdict, str ty
 
 static pawl_status print_schema_fault(const struct op_call *call, struct buf *out)
 {
-    struct buf fault;
+    struct objects_seen seen = { .foreign = 0 };
     pawl_status status;
 
-    buf_init(&fault, call->scope->arena.heap, LIMIT_TEXT);
-    status = store_objects(engine_store(op_engine(call)), call->scope, take_fault, &fault);
+    buf_init(&seen.fault, call->scope->arena.heap, LIMIT_TEXT);
+    status = store_objects(engine_store(op_engine(call)), call->scope, take_fault, &seen);
     json_key(out, "schema_fault");
-    json_str(out, fault.size > 0 ? buf_view(&fault) : STR_NONE);
-    buf_fini(&fault);
+    json_str(out, seen.fault.size > 0 ? buf_view(&seen.fault) : STR_NONE);
+    print_number(out, "host_objects", seen.foreign);
+    buf_fini(&seen.fault);
     return status;
 }
 

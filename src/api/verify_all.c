@@ -216,3 +216,9 @@ pawl_status op_instance_verify(struct op_call *call, struct buf *out)
         put_one(&report, out);
     return status;
 }
+
+bool verify_is_finding(const pawl_error *error)
+{
+    return error->status == PAWL_STORAGE_FAILURE &&
+           strstr(error->message, STORE_TRIGGER_WORDS) != NULL;
+}

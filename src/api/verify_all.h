@@ -25,4 +25,7 @@ struct verify_options {
 pawl_status verify_all(pawl *p, const struct verify_options *options, struct buf *out,
                        pawl_error *error);
 
+/* A file with a trigger on our tables is not opened. To verify, that error is a finding. */
+bool verify_is_finding(const pawl_error *error);
+
 #endif

@@ -198,6 +198,9 @@ struct step_count {
     uint64_t total;
 };
 
+/* In the error of opening a file with a trigger on our tables: it can be read, and is not valid. */
+#define STORE_TRIGGER_WORDS "expected no trigger on pawl's tables"
+
 /* Why the last commit failed, or why none will succeed. */
 enum store_trouble {
     TROUBLE_NONE, /* no failure, or an unknown cause */

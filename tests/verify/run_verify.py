@@ -355,6 +355,8 @@ def test_a_trigger_on_our_tables_is_refused_by_name(shell):
         for words in (("list",), ("verify",), ("start", "order")):
             answer = shell.pawl(*words, expect=None)
             assert answer.code != 0 and "trigger spy on" in answer.err, answer
+            assert words != ("verify",) or (answer.code == 1 and "✘ not valid" in answer.out), answer
+        assert "trigger spy on" in shell.json("verify", expect=1)["what"]
         assert "trigger spy" in shell.pawl("doctor", expect=None).out
         found = by_python(shell.folder / "pawl.db")
         assert not found["valid"] and "trigger spy" in found["what"], found
@@ -390,6 +392,10 @@ def test_what_is_the_hosts_own_is_listed_and_not_judged(shell):
               {"type": "trigger", "name": "counted", "table": "cart"}]
     for found in (shell.json("verify"), by_python(shell.folder / "pawl.db")):
         assert found["valid"] and found["foreign"] == wanted, found
+    by_page = subprocess.run([sys.executable, ROOT / "tools/verify.py", shell.folder / "pawl.db"], capture_output=True, text=True)
+    for text in (shell.pawl("verify").out, by_page.stdout):
+        assert "not pawl's, and not checked: table cart, index cart_n, trigger counted\n" in text, text
+    assert "3 others belong to the host" in shell.pawl("doctor", expect=None).out
 
 
 # ---- Rows that no record names ------------------------------------------------------------------

@@ -74,7 +74,7 @@ pawl_status schema_refuse_triggers(sqlite3 *db, struct scope *scope, const char 
     if (status != PAWL_OK || found.count == 0)
         return status;
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                      "%s: expected no trigger on pawl's tables, found trigger %.*s on %.*s, which "
+                      "%s: " STORE_TRIGGER_WORDS ", found trigger %.*s on %.*s, which "
                       "could change what is recorded; drop it, then run pawl verify",
                       path, STR_ARG(found.items[0].name), STR_ARG(found.items[0].table));
 }

@@ -167,7 +167,14 @@ static void check_versions(struct doctor *doctor, const struct node *info)
 static void check_schema(struct doctor *doctor, const struct node *info)
 {
     str fault = member_str(info, "schema_fault");
+    int64_t foreign = member_int(info, "host_objects");
 
+    if (fault.size == 0 && foreign > 0) {
+        doctor_say(doctor, DOCTOR_GOOD, "schema", NULL,
+                   "pawl's tables, indexes and views are right; %lld others belong to the host",
+                   (long long)foreign);
+        return;
+    }
     doctor_say(doctor, fault.size > 0 ? DOCTOR_BAD : DOCTOR_GOOD, "schema",
                fault.size > 0 ? command(doctor, "verify") : NULL, "%.*s",
                STR_ARG(fault.size > 0 ? fault : STR("tables, indexes and views are pawl's own")));

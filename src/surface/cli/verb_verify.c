@@ -113,6 +113,27 @@ static void render_wrong(struct cli *cli, const struct node *answer)
     fputc('\n', term->out);
 }
 
+#define FOREIGN_SHOWN 5u
+
+/* Tables, indexes, views and triggers of the host. */
+static void render_foreign(struct cli *cli, const struct node *answer)
+{
+    const struct node *foreign = node_find(answer, "foreign"), *object;
+    FILE *out = cli->term.out;
+    uint32_t shown = 0;
+
+    if (!foreign || foreign->count == 0)
+        return;
+    fprintf(out, "  not pawl's, and not checked:");
+    for (object = foreign->first; object && shown < FOREIGN_SHOWN; object = object->next) {
+        fprintf(out, "%s %.*s ", shown++ > 0 ? "," : "", STR_ARG(member_str(object, "type")));
+        term_cell(&cli->term, PLAIN, member_str(object, "name"), 60, 0);
+    }
+    if (object)
+        fprintf(out, " and %u more", foreign->count - shown);
+    fputc('\n', out);
+}
+
 static void render_verified(struct cli *cli, const struct node *answer)
 {
     int64_t entries = member_int(answer, "entries"), instances = member_int(answer, "instances");
@@ -154,6 +175,8 @@ static int conclude(struct cli *cli, const struct node *answer, str text)
         render_stopped(cli, answer);
     else
         render_verified(cli, answer);
+    if (!cli->json)
+        render_foreign(cli, answer);
     if (is_stopped)
         return EXIT_STOPPED;
     return member_true(answer, "valid") ? EXIT_DONE : EXIT_REJECTED;
@@ -267,6 +290,29 @@ static bool read_number(const struct cli *cli, const char *name, uint64_t *out)
     return !text || (str_to_u64(str_of(text), out) && *out > 0);
 }
 
+static int conclude_unopened(struct cli *cli)
+{
+    const char *what = cli->scope.error.message;
+
+    fprintf(stderr, "pawl: not-valid: %s\n", what);
+    if (cli->json) {
+        struct buf answer;
+
+        input_init(&answer);
+        json_key(&answer, "valid");
+        json_bool(&answer, false);
+        json_key(&answer, "what");
+        json_text(&answer, what);
+        json_close(&answer, '}');
+        print_json(cli, buf_view(&answer));
+        buf_fini(&answer);
+        return EXIT_REJECTED;
+    }
+    term_put(&cli->term, BAD, "✘ not valid");
+    fprintf(cli->term.out, "  a trigger on pawl's tables\n");
+    return EXIT_REJECTED;
+}
+
 int verb_verify(struct cli *cli)
 {
     struct check check = { .cli = cli };
@@ -283,6 +329,8 @@ int verb_verify(struct cli *cli)
         return usage_fail(cli, "--limit and --keep-every want a number of records, 1 or more");
     term_init(&check.bar, stderr);
     status = target_open(cli, USE_READ, NULL);
+    if (status != PAWL_OK && verify_is_finding(&cli->scope.error))
+        return conclude_unopened(cli);
     if (status == PAWL_OK)
         status = verify_asked(&check, &text);
     if (status == PAWL_OK)
