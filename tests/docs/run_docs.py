@@ -24,7 +24,8 @@ import harness  # noqa: E402
 ROOT = harness.ROOT
 PAGES = [ROOT / "docs/tutorial.md"] + [ROOT / "docs/howto" / name for name in
                                        ("workers.md", "safe-calls.md", "time.md", "approvals.md", "events.md", "tokens.md", "backup.md",
-                                        "upgrade.md", "metrics.md", "clients.md", "proxy.md", "handlers.md")]
+                                        "upgrade.md", "metrics.md", "clients.md", "proxy.md", "handlers.md",
+                                        "cancel.md")]
 BLOCK = re.compile(r"(?:`([\w/-]+\.\w+)`(?:(?!\n\n)[^`])*:\n\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
 MARK = "<<<a block has ended: %d>>>"
 PATIENCE_S = 60
