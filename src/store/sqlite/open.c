@@ -223,6 +223,10 @@ static pawl_status ensure_wal(struct sqlite_store *store, struct scope *scope)
                            store->path, mode ? mode : "none");
     }
     sqlite3_finalize(statement);
+    /* SQLite opens its log with the first read, and only then closes what changed.c maps. */
+    if (status == PAWL_OK &&
+        sqlite3_exec(db, "SELECT 1 FROM sqlite_schema LIMIT 1", NULL, NULL, NULL) != SQLITE_OK)
+        status = sqlite_fail(scope, db, store->path);
     return status;
 }
 
