@@ -23,6 +23,7 @@ GARBAGE = {  # bodies that are no JSON, or none that is allowed
     "the same key in two spellings": b'{"actor_ref":"a","\\u0061ctor_ref":"b"}', "depth 65": b'{"payload":' + b"[" * 64 + b"]" * 64 + b"}",
     "depth 100,000": b"[" * 100000, "a list": b"[]", "a string": b'"x"', "a number": b"5", "true": b"true", "null beside text": b"null x", "blanks": b" \n",
 }
+TIMES = ("created_after", "created_before", "ended_after", "ended_before", "fired_after", "fired_before")
 ODD_IDS = {"%20": "invalid-request", "%E2%80%83": "invalid-request", "%00": "invalid-request", "%ff": "invalid-request", "%zz": "invalid-request", "%": "invalid-request",
            "..": None, "%2e%2e%2fetc%2fpasswd": None, "a" * 3000: None, "'%20or%201=1--": None, "%25s%25n": None, "%3Cscript%3E": None, "%F0%9F%98%80": None}
 WRONG = {"string": (5, 1.5, True, [], {}, ["x"]), "integer": ("5", 1.5, True, [], {}, 1e300, 2 ** 63, -2 ** 70), "bool": ("true", 1, 0, [], {}),
@@ -166,6 +167,8 @@ def throw_queries(world):
         for p in op.fields("query") if op.name != "definition.check" else ():  # which tells errors of the text first
             numbers = ("x", "-1", "1.5", "", " ", "99999999999999999999", "0x10", "1e3")
             texts = ("", "%20") if "ANY_QUERY" in op.flags else ("%20",)  # elsewhere nothing is as good as not supplied
+            if p.name in TIMES:  # white space is not supplied
+                texts = ("nonsense", "%E2%80%83x", "2026-02-30T00:00:00Z")
             for value in numbers if p.kind == "integer" else texts + (("nonsense",) if "STREAM" in op.flags else ()):
                 path = world.path(op) + "?%s=%s" % (p.name, urllib.parse.quote(value, safe="%"))
                 reason = world.line.refused((op, p.name, value), op.method, path)
