@@ -341,7 +341,7 @@ struct engine {
     struct job *running;         /* in threads now */
     uint32_t idle_runners;       /* threads for tools that wait */
     struct runner *runners, *watcher; /* watcher NULL: none */
-    pthread_cond_t late;              /* what the watcher waits on; only the end signals it */
+    pthread_cond_t late;              /* what the watcher waits on; its waits are short */
     struct ready_step *ready, *ready_last;
     struct tool_queue *queues; /* ready, but no tool of that name is here */
     uint32_t queue_count;

@@ -355,7 +355,7 @@ static bool watch(struct engine *engine)
 {
     int64_t now_ms = engine->env->tick_ms(engine->env), until_ms = now_ms + RUNNER_IDLE_MS;
 
-    while (!engine->stopping && now_ms < until_ms) {
+    while (!engine->stopping && (now_ms < until_ms || engine->jobs.first)) {
         const struct job *first = engine->jobs.first;
 
         if (first && now_ms - first->queued_at_ms >= LATE_MS)

@@ -453,7 +453,7 @@ TEST(exec, a_program_that_runs_as_another_user_delays_no_step)
     int status;
 
     if (geteuid() != 0)
-        return; /* nobody else can make such a file */
+        return; /* only root can make such a file */
     EXPECT(mkdtemp(folder) != NULL);
     copy_as_root(folder, path);
     (void)snprintf(args, sizeof args, "{\"argv\":[\"%s\",\"%s/pid\"]}", path, folder);
