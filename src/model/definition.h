@@ -12,7 +12,10 @@
 #include "base/node.h"
 #include "base/scope.h"
 
-#define COMPILER_NUMBER 2 /* goes up when the same source would compile differently */
+/* Goes up when the same source would compile, or its history read, differently. 2: leases in entries,
+ * wall-clock times, `cancel: false`. 3: the meanings that docs/format.md lists under
+ * "Compilers". */
+#define COMPILER_NUMBER 3
 
 enum definition_kind { KIND_UNKNOWN, KIND_MACHINE, KIND_FLOW, KIND_CODE };
 enum terminal_kind {
@@ -64,7 +67,7 @@ struct definition {
 /* Fill `exits` and `exit_start` after states and transitions are set. */
 pawl_status definition_index(struct definition *definition, struct scope *scope);
 
-/* The canonical text: {"compiler":2,"kind":"machine","states":[{"name":"a"},{"name":"z",
+/* The canonical text: {"compiler":3,"kind":"machine","states":[{"name":"a"},{"name":"z",
  * "terminal":"success"}],"initial":0,"transitions":[{"from":0,"action":"go","to":1,
  * "guard":"g","requires_reason":true,"by":"engine"}],"deadlines":[{"state":0,"after":1000,
  * "transition":0}],"plan":{...}}; members that are absent, empty `deadlines`, false or "caller" are

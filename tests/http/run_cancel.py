@@ -176,7 +176,7 @@ def as_older(forger):
     """The one definition as compiler 1 made it, which did not know `cancel`."""
     forger.db.text_factory = str
     [(compiled, old)] = forger.db.execute("SELECT compiled, hex(compiled_sha256) FROM pawl_definition WHERE name = 'never'")
-    compiled = compiled.replace('"compiler":2', '"compiler":1').replace(',"cancel":false', "")
+    compiled = compiled.replace('"compiler":3', '"compiler":1').replace(',"cancel":false', "")
     digest = hashlib.sha256(compiled.encode()).digest()
     forger.db.execute("UPDATE pawl_definition SET compiled = ?, compiled_sha256 = ?, compiler = 1 WHERE name = 'never'", (compiled, digest))
     forger.db.execute("UPDATE pawl_log SET body = CAST(replace(CAST(body AS TEXT), ?, ?) AS BLOB) WHERE what = -2", (old.lower(), digest.hex()))

@@ -168,7 +168,7 @@ static inline struct value *add_value(struct change *c, str bytes, bool interned
 /* The one machine of these tests; its transitions: 0 pay, 1 ship, 2 drop, 3 burn. */
 enum { NEW, PAID, SHIPPED, DROPPED, BURNT };
 #define COMPILED                                                                                   \
-    "{\"compiler\":2,\"kind\":\"machine\",\"states\":[{\"name\":\"new\"},{\"name\":\"paid\"},"     \
+    "{\"compiler\":3,\"kind\":\"machine\",\"states\":[{\"name\":\"new\"},{\"name\":\"paid\"},"     \
     "{\"name\":\"shipped\",\"terminal\":\"success\"},{\"name\":\"dropped\",\"terminal\":"          \
     "\"cancel\"},{\"name\":\"burnt\",\"terminal\":\"failure\"}],\"initial\":0,\"transitions\":["   \
     "{\"from\":0,\"action\":\"pay\",\"to\":1},{\"from\":1,\"action\":\"ship\",\"to\":2},"          \

@@ -73,7 +73,7 @@ static void expect_printed(const struct definition *definition, const char *text
 TEST(machine_compile, a_registered_machine_compiles_in_declaration_order)
 {
     expect_printed(compiled(t, RELEASE, false),
-                   "{\"compiler\":2,\"kind\":\"machine\",\"states\":[{\"name\":\"sampled\"},"
+                   "{\"compiler\":3,\"kind\":\"machine\",\"states\":[{\"name\":\"sampled\"},"
                    "{\"name\":\"testing\"},{\"name\":\"released\",\"terminal\":\"success\"},"
                    "{\"name\":\"rejected\",\"terminal\":\"failure\"},"
                    "{\"name\":\"aborted\",\"terminal\":\"cancel\"}],\"initial\":0,\"transitions\":["
@@ -258,7 +258,7 @@ TEST(machine_compile, a_star_becomes_a_transition_of_every_state_that_is_not_ter
                  false);
 
     expect_printed(definition,
-                   "{\"compiler\":2,\"kind\":\"machine\",\"states\":[{\"name\":\"a\"},{\"name\":"
+                   "{\"compiler\":3,\"kind\":\"machine\",\"states\":[{\"name\":\"a\"},{\"name\":"
                    "\"b\"},{\"name\":\"c\"},{\"name\":\"z\",\"terminal\":\"cancel\"}],"
                    "\"initial\":0,\"transitions\":["
                    "{\"from\":0,\"action\":\"go\",\"to\":1},"
