@@ -1,11 +1,11 @@
-/* exec.c - run a program as a tool: argv without a shell, JSON on stdin, JSON on stdout.
+/* exec.c - run a program as a tool: argv without a shell, a value on stdin, a result on stdout.
  *
  * It runs under a keeper (keeper.c), and every process that it started ends with it: when it exits,
  * when its time is over, when its output is too long, and when we die. It has its own variables. */
 #include "base/limits.h"
 #include "base/time.h"
 #include "model/words.h"
-#include "tool/tool_int.h"
+#include "tool/exec_int.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,7 +24,8 @@ enum ending { ENDED_ITSELF, ENDED_BY_TIME, ENDED_BY_SIZE };
 
 struct program {
     struct call *call;
-    char **argv, **environment;
+    struct exec_order order;
+    char **environment;
     const char *marker; /* NULL: none */
     int input, output, errors; /* ours; -1: closed */
     int theirs[2];             /* where its stdout and stderr go */
@@ -37,49 +38,9 @@ struct program {
     enum ending ending;
 };
 
-/* ---- What to run -------------------------------------------------------------------- */
-
 static bool fail_memory(struct call *call)
 {
     call->status = scope_no_memory(call->scope);
-    return false;
-}
-
-/* Numbers are taken too: a template may have brought one. */
-static bool read_argv(struct program *program)
-{
-    struct call *call = program->call;
-    const struct node *list = node_find(call->args, "argv");
-    size_t count = 0;
-
-    if (!list || list->kind != NODE_ARRAY || list->count == 0) {
-        call_fail(call, "exec: 'argv' must be an array of strings, the program first");
-        return false;
-    }
-    program->argv = ARENA_ARRAY(&call->scope->arena, char *, (size_t)list->count + 1);
-    for (const struct node *item = list->first; item && program->argv; item = item->next) {
-        if (item->kind != NODE_STRING && item->kind != NODE_NUMBER) {
-            call_fail(call, "exec: argv[%zu] must be a string, found %s", count,
-                      node_kind_name(item->kind));
-            return false;
-        }
-        program->argv[count] = arena_text(&call->scope->arena, item->text);
-        if (!program->argv[count++])
-            return fail_memory(call);
-    }
-    return program->argv ? true : fail_memory(call);
-}
-
-/* Where programs are listed, by the very text that argv names. */
-static bool check_program(struct program *program)
-{
-    const struct tool_rules *rules = &program->call->toolbox->rules;
-    str name = str_of(program->argv[0]);
-
-    if (!rules->has_programs || rule_names_have(&rules->programs, name))
-        return true;
-    call_fail(program->call, "exec: '%.*s' is not listed in tools.exec.programs",
-              STR_ARG(words_shown(name)));
     return false;
 }
 
@@ -96,7 +57,7 @@ static bool fail_errno(struct program *program, const char *what, int number)
 {
     char words[128];
 
-    call_fail(program->call, "exec '%.*s': %s: %s", STR_ARG(words_shown(str_of(program->argv[0]))),
+    call_fail(program->call, "exec '%.*s': %s: %s", STR_ARG(words_shown(str_of(program->order.argv[0]))),
               what, strerror_r(number, words, sizeof words));
     return false;
 }
@@ -130,24 +91,11 @@ static bool write_all(int fd, str text)
 /* A file in memory, not a pipe: a program that never reads it cannot hold us up. */
 static bool open_input(struct program *program)
 {
-    const struct node *input = node_find(program->call->args, "input");
-    struct buf json;
-    bool is_written = false;
-
     program->input = raise_fd(memfd_create("pawl-input", MFD_CLOEXEC));
     if (program->input < 0)
         return fail_errno(program, "no file for its input", errno);
-    buf_init(&json, program->call->scope->arena.heap, 0);
-    if (input)
-        node_print(input, &json);
-    else
-        buf_str(&json, STR("null"));
-    if (json.failed)
-        fail_memory(program->call);
-    else if (!(is_written = write_all(program->input, buf_view(&json))))
-        fail_errno(program, "cannot write its input", errno);
-    buf_fini(&json);
-    return is_written;
+    return write_all(program->input, program->order.input) ||
+           fail_errno(program, "cannot write its input", errno);
 }
 
 static bool open_pipe(struct program *program, int *ours, int *theirs)
@@ -183,6 +131,8 @@ static int set_actions(struct program *program, posix_spawn_file_actions_t *acti
         number = posix_spawn_file_actions_adddup2(actions, program->theirs[0], 1);
     if (number == 0)
         number = posix_spawn_file_actions_adddup2(actions, program->theirs[1], 2);
+    if (number == 0 && program->order.cwd)
+        number = posix_spawn_file_actions_addchdir_np(actions, program->order.cwd);
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
     /* Sockets and files of the host that it did not mark close-on-exec. */
     if (number == 0)
@@ -213,7 +163,7 @@ static int set_attributes(posix_spawnattr_t *attributes)
 static int spawn(struct program *program, const posix_spawn_file_actions_t *actions,
                  const posix_spawnattr_t *attributes)
 {
-    struct launch launch = { program->argv, program->environment, actions, attributes,
+    struct launch launch = { program->order.argv, program->environment, actions, attributes,
                              program->marker };
     struct toolbox *toolbox = program->call->toolbox;
     int number;
@@ -401,7 +351,7 @@ static str tail_of(const struct program *program)
 
 static void fail_ended(struct program *program, int status)
 {
-    str name = words_shown(str_of(program->argv[0])), tail = tail_of(program);
+    str name = words_shown(str_of(program->order.argv[0])), tail = tail_of(program);
     bool by_signal = WIFSIGNALED(status);
 
     call_fail(program->call, "exec '%.*s' ended %s %d%s%.*s", STR_ARG(name),
@@ -412,7 +362,7 @@ static void fail_ended(struct program *program, int status)
 
 static void answer(struct program *program, bool is_known, int status)
 {
-    str name = words_shown(str_of(program->argv[0]));
+    str name = words_shown(str_of(program->order.argv[0]));
     char limit[TIME_TEXT_SIZE];
 
     if (program->ending == ENDED_BY_TIME) {
@@ -431,7 +381,7 @@ static void answer(struct program *program, bool is_known, int status)
     } else if (status != 0) {
         fail_ended(program, status);
     } else {
-        call_outside(program->call, "what the program printed", buf_view(&program->said));
+        exec_output_read(program->call, program->order.as, buf_view(&program->said));
     }
 }
 
@@ -450,14 +400,13 @@ void exec_run(struct call *call)
     int status;
 
     if (!call->toolbox->options.allow_exec) {
-        call_fail(call,
-                  "exec is off; 'pawl run' has it on, pawl.yaml turns it on with tools: {exec: "
-                  "true}, a host opens its store with allow_exec");
+        call_refuse(call, "exec is off; 'pawl run' has it on, pawl.yaml turns it on with tools: "
+                          "{exec: true}, a host opens its store with allow_exec");
         return;
     }
-    if (!read_argv(&program) || !check_program(&program))
+    if (!exec_order_read(call, &program.order))
         return;
-    program.environment = environment_make(call, &program.marker);
+    program.environment = environment_make(call, program.order.variables, &program.marker);
     if (!program.environment) {
         fail_memory(call);
         return;

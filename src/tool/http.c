@@ -62,15 +62,14 @@ static bool check_host(struct exchange *exchange, CURLU *url)
 
     if (exchange->curl->url_get(url, CURLUPART_USER, &user, 0) == CURLUE_OK) {
         exchange->curl->free(user);
-        call_fail(exchange->call, "http: the url may not name a user; use a header");
-        return false;
+        return call_refuse(exchange->call, "http: the url may not name a user; use a header");
     }
     if (exchange->curl->url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK)
         return fail_memory(exchange->call);
     is_listed = host_is_listed(exchange, str_of(host));
     if (!is_listed)
-        call_fail(exchange->call, "http: the host '%.*s' is not listed in tools.http.hosts",
-                  STR_ARG(words_shown(str_of(host))));
+        call_refuse(exchange->call, "http: the host '%.*s' is not listed in tools.http.hosts",
+                    STR_ARG(words_shown(str_of(host))));
     exchange->curl->free(host);
     return is_listed;
 }
@@ -84,8 +83,8 @@ static bool check_url(struct exchange *exchange)
         return fail_memory(exchange->call);
     if (exchange->curl->url_set(url, CURLUPART_URL, exchange->url, 0) != CURLUE_OK ||
         (strncmp(exchange->url, "http://", 7) != 0 && strncmp(exchange->url, "https://", 8) != 0))
-        call_fail(exchange->call, "http: 'url' must be one of http:// or https://, found '%.*s'",
-                  STR_ARG(words_shown(str_of(exchange->url))));
+        call_refuse(exchange->call, "http: 'url' must be one of http:// or https://, found '%.*s'",
+                    STR_ARG(words_shown(str_of(exchange->url))));
     else
         is_fine = check_host(exchange, url);
     exchange->curl->url_free(url);
@@ -151,11 +150,9 @@ static bool read_headers(struct exchange *exchange)
 
         if (headers->kind != NODE_OBJECT || !is_text || !is_token(item->key) ||
             is_ours(item->key) || memchr(item->text.data, '\n', item->text.size) ||
-            memchr(item->text.data, '\r', item->text.size)) {
-            call_fail(exchange->call, "http: the header '%.*s' cannot be sent",
-                      STR_ARG(words_shown(item->key)));
-            return false;
-        }
+            memchr(item->text.data, '\r', item->text.size))
+            return call_refuse(exchange->call, "http: the header '%.*s' cannot be sent",
+                               STR_ARG(words_shown(item->key)));
         if (!add_header(exchange, item->key, item->text))
             return false;
     }
@@ -170,14 +167,10 @@ static bool read_body(struct exchange *exchange)
     const struct node *body = node_find(exchange->call->args, "body");
     struct buf text;
 
-    if (json && body) {
-        call_fail(exchange->call, "http: 'json' and 'body' are two bodies; it takes one");
-        return false;
-    }
-    if (body && body->kind != NODE_STRING) {
-        call_fail(exchange->call, "http: 'body' must be a text; 'json' takes any value");
-        return false;
-    }
+    if (json && body)
+        return call_refuse(exchange->call, "http: 'json' and 'body' are two bodies; it takes one");
+    if (body && body->kind != NODE_STRING)
+        return call_refuse(exchange->call, "http: 'body' must be a text; 'json' takes any value");
     if (body)
         exchange->sent = body->text;
     if (!json)
@@ -204,30 +197,20 @@ static bool read_method(struct exchange *exchange)
             exchange->method = known[i];
             return true;
         }
-    call_fail(exchange->call, "http: 'method' must be GET, POST, PUT, PATCH, DELETE or HEAD");
-    return false;
+    return call_refuse(exchange->call,
+                       "http: 'method' must be GET, POST, PUT, PATCH, DELETE or HEAD");
 }
 
 static bool check_args(struct exchange *exchange)
 {
-    static const char *const known[] = { "method", "url", "headers", "json", "body", "expect" };
+    static const char *const known[] = { "method", "url", "headers", "json", "body", "expect",
+                                         NULL };
     const struct node *url = node_find(exchange->call->args, "url");
 
-    for (const struct node *arg = exchange->call->args->first; arg; arg = arg->next) {
-        bool is_known = false;
-
-        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-            is_known = is_known || str_is(arg->key, known[i]);
-        if (!is_known) {
-            call_fail(exchange->call, "http: unknown argument '%.*s'",
-                      STR_ARG(words_shown(arg->key)));
-            return false;
-        }
-    }
-    if (!url || url->kind != NODE_STRING) {
-        call_fail(exchange->call, "http: 'url' must be a text");
+    if (!call_knows(exchange->call, known))
         return false;
-    }
+    if (!url || url->kind != NODE_STRING)
+        return call_refuse(exchange->call, "http: 'url' must be a text");
     exchange->url = arena_text(&exchange->call->scope->arena, url->text);
     exchange->expect = node_find(exchange->call->args, "expect");
     return exchange->url ? true : fail_memory(exchange->call);
@@ -449,7 +432,7 @@ void http_run(struct call *call)
     struct exchange exchange = { .call = call, .rules = &call->toolbox->rules };
 
     if (!exchange.rules->http) {
-        call_fail(call, "http is off; pawl.yaml turns it on with tools: {http: {hosts: [...]}}");
+        call_refuse(call, "http is off; pawl.yaml turns it on with tools: {http: {hosts: [...]}}");
         return;
     }
     exchange.curl = curl_api_get(call->toolbox);

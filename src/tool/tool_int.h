@@ -54,6 +54,12 @@ struct call {
 void call_result(struct call *call, str json);
 void call_fail(struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Fail for good: another attempt would fail likewise. Always false. */
+bool call_refuse(struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Are all arguments among `known` (ending in NULL)? Else the call is refused. */
+bool call_knows(struct call *call, const char *const *known);
+
 /* Answer with a text from outside: it must be one JSON value, else the call fails and says
  * `who` is to blame. Blank counts as null. */
 void call_outside(struct call *call, const char *who, str text);
@@ -71,8 +77,13 @@ const struct builtin *builtin_at(size_t index); /* in order of name; NULL after 
 void exec_run(struct call *call);
 void http_run(struct call *call);
 void curl_api_free(struct toolbox *toolbox); /* curl.c */
-/* environment.c; NULL: no memory. `marker` is the variable that only this step's processes have. */
-char **environment_make(const struct call *call, const char **marker);
+
+/* environment.c: a few of our variables, those of the step, its key and its trace. NULL: no memory.
+ * `marker` is the variable that only this step's processes have. */
+char **environment_make(const struct call *call, char **of_step, const char **marker);
+char *environment_variable(struct arena *arena, str name, str value); /* NAME=VALUE */
+bool environment_is_of_step(str name); /* the key, the trace: nothing else sets them */
+
 bool address_is_private(const struct sockaddr *address); /* address.c */
 
 #endif

@@ -172,16 +172,13 @@ void call_result(struct call *call, str json)
         call->status = scope_no_memory(call->scope);
 }
 
-void call_fail(struct call *call, const char *format, ...)
+static void fail_in_words(struct call *call, const char *format, va_list args)
 {
     char message[2048]; /* room for what a program said on stderr */
     struct buf json;
-    va_list args;
 
-    va_start(args, format);
     if (vsnprintf(message, sizeof message, format, args) < 0)
         message[0] = '\0';
-    va_end(args);
     buf_init(&json, call->scope->arena.heap, LIMIT_TEXT);
     json_text(&json, message);
     call->result.failed = true;
@@ -189,6 +186,60 @@ void call_fail(struct call *call, const char *format, ...)
     if (!call->result.json.data)
         call->status = scope_no_memory(call->scope);
     buf_fini(&json);
+}
+
+void call_fail(struct call *call, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    fail_in_words(call, format, args);
+    va_end(args);
+}
+
+bool call_refuse(struct call *call, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    fail_in_words(call, format, args);
+    va_end(args);
+    call->result.is_final = true;
+    return false;
+}
+
+static bool refuse_unknown(struct call *call, str name, const char *const *known)
+{
+    const char *nearest = words_nearest(name, known);
+    struct buf list;
+    const char *text;
+
+    buf_init(&list, call->scope->arena.heap, KNOWN_SIZE_MAX);
+    for (size_t i = 0; known[i]; i++)
+        buf_fmt(&list, "%s%s", i > 0 ? ", " : "", known[i]);
+    text = buf_text(&list);
+    name = words_shown(name);
+    if (nearest)
+        call_refuse(call, "%s: unknown argument '%.*s'; did you mean '%s'?", call->given->tool,
+                    STR_ARG(name), nearest);
+    else
+        call_refuse(call, "%s: unknown argument '%.*s'; known: %s", call->given->tool,
+                    STR_ARG(name), text);
+    buf_fini(&list);
+    return false;
+}
+
+bool call_knows(struct call *call, const char *const *known)
+{
+    for (const struct node *argument = call->args->first; argument; argument = argument->next) {
+        size_t i = 0;
+
+        while (known[i] && !str_is(argument->key, known[i]))
+            i++;
+        if (!known[i])
+            return refuse_unknown(call, argument->key, known);
+    }
+    return true;
 }
 
 static str trim(str text)
@@ -276,8 +327,8 @@ static void run_builtin(struct call *call, const struct builtin *builtin)
     if (status == PAWL_NO_MEMORY)
         call->status = status;
     else if (status != PAWL_OK || (args->kind != NODE_OBJECT && !builtin->takes_any))
-        call_fail(call, "%s: its args must be %s", builtin->name,
-                  builtin->takes_any ? "JSON" : "a JSON object");
+        call_refuse(call, "%s: its args must be %s", builtin->name,
+                    builtin->takes_any ? "JSON" : "a JSON object");
     call->args = args;
     if (call->status == PAWL_OK && !call->result.failed)
         builtin->run(call);
@@ -306,9 +357,8 @@ static void fail_forbidden(struct call *call)
 {
     str creator = str_of(call->given->created_by);
 
-    call_fail(call, "forbidden: '%s' is not for '%.*s' to have called", call->given->tool,
-              STR_ARG(creator.data ? words_shown(creator) : STR("nobody")));
-    call->result.is_final = true;
+    call_refuse(call, "forbidden: '%s' is not for '%.*s' to have called", call->given->tool,
+                STR_ARG(creator.data ? words_shown(creator) : STR("nobody")));
 }
 
 static void call_told(struct call *call, const struct tool_reply *reply)

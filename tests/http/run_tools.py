@@ -181,6 +181,32 @@ def test_exec_runs_what_is_listed_and_nothing_else(shell):
     assert "'cat' is not listed" in steps(web, bad)[0]["error"]
 
 
+def test_what_cannot_succeed_is_not_tried_again(shell):
+    """Three attempts are the default; each wait between them would be 30 s and more."""
+    configure(shell, "tools: {exec: {programs: [echo]}}\n")
+    _, web = server(shell, "--test")
+    for tool, args, words in (("exec", {"argv": ["cat"]}, "'cat' is not listed"), ("exec", {"argv": ["echo"], "x": 1}, "unknown argument 'x'"),
+                              ("http", {"url": "http://127.0.0.1/"}, "http is off")):
+        yaml(web, "final", json.dumps({"steps": {"a": {"tool": tool, "args": args, "done": True}}}))
+        instance = web.create(definition="final")
+        shell.wait_for(lambda: state(web, instance)[0] != "running")
+        assert [(step["attempt"], step["status"]) for step in steps(web, instance)] == [(1, "failed")], steps(web, instance)
+        assert words in steps(web, instance)[0]["error"]
+
+
+def test_a_shell_job_needs_no_json(shell):
+    configure(shell, "tools: {exec: true}\n")
+    _, web = server(shell)
+    yaml(web, "job", """
+steps:
+  list: {tool: exec, args: {argv: [sort, -r], stdin: "a\\nc\\nb\\n", as: lines}, next: say}
+  say: {tool: exec, args: {argv: [sh, -c, 'echo "hello $WHO"; pwd'], env: {WHO: "{{input.name}}"}, cwd: /usr}, done: true}
+""")
+    instance = web.create(definition="job", input={"name": "ann"})
+    shell.wait_for(lambda: state(web, instance)[0] != "running")
+    assert [step["result"] for step in steps(web, instance)] == [["c", "b", "a"], "hello ann\n/usr"]
+
+
 def test_b27_a_step_runs_with_the_rights_of_who_created_the_instance(shell):
     configure(shell, "tools: {log: {for: [ann]}, far: {for: [ann]}}\n")
     _, web = server(shell)

@@ -236,14 +236,93 @@ TEST(exec, an_exit_status_or_a_signal_is_an_error_with_the_end_of_stderr)
     close_rig(&rig);
 }
 
-TEST(exec, output_that_is_no_json_fails_in_words)
+TEST(exec, output_that_is_no_json_is_a_text_unless_json_was_asked_for)
 {
     struct exec_rig rig = open_rig();
 
-    expect_failed(run(t, &rig, "{\"argv\":[\"echo\",\"hello\"]}", LONG_MS),
+    expect_result(t, &rig, "{\"argv\":[\"echo\",\"hello\"]}", "\"hello\"");
+    expect_result(t, &rig, "{\"argv\":[\"printf\",\"1\\\\n2\\\\n\\\\n\"]}", "\"1\\n2\\n\"");
+    expect_result(t, &rig, "{\"argv\":[\"echo\",\"{\\\"a\\\": 1.10}\"]}", "{\"a\": 1.10}");
+    expect_failed(run(t, &rig, "{\"argv\":[\"echo\",\"hello\"],\"as\":\"json\"}", LONG_MS),
                   "what the program printed is not JSON: line 1, column 1");
-    expect_failed(run(t, &rig, "{\"argv\":[\"echo\",\"1\\n2\"]}", LONG_MS), "is not JSON");
-    expect_failed(run_script(t, &rig, "printf '\\\\000'", LONG_MS), "is not JSON");
+    expect_failed(run_script(t, &rig, "printf '\\\\000'", LONG_MS), "is not UTF-8 text");
+    expect_failed(run_script(t, &rig, "printf 'a\\\\377'", LONG_MS), "is not UTF-8 text");
+    close_rig(&rig);
+}
+
+TEST(exec, as_says_how_the_output_is_read)
+{
+    struct exec_rig rig = open_rig();
+
+    expect_result(t, &rig, "{\"argv\":[\"echo\",\"42\"],\"as\":\"text\"}", "\"42\"");
+    expect_result(t, &rig, "{\"argv\":[\"true\"],\"as\":\"text\"}", "\"\"");
+    expect_result(t, &rig, "{\"argv\":[\"printf\",\"a\\\\n\\\\nb c\\\\r\\\\nd\"],\"as\":\"lines\"}",
+                  "[\"a\",\"\",\"b c\",\"d\"]");
+    expect_result(t, &rig, "{\"argv\":[\"true\"],\"as\":\"lines\"}", "[]");
+    expect_failed(run(t, &rig, "{\"argv\":[\"true\"],\"as\":\"xml\"}", LONG_MS),
+                  "'as' must be json, text or lines");
+    expect_failed(run_script(t, &rig, "head -c 1000000 /dev/zero | tr '\\\\0' '\\\\1'", LONG_MS),
+                  "over 1048576 bytes as JSON");
+    close_rig(&rig);
+}
+
+TEST(exec, a_program_gets_its_stdin_its_variables_and_its_folder_from_the_step)
+{
+    struct exec_rig rig = open_rig();
+
+    expect_result(t, &rig, "{\"argv\":[\"cat\"],\"stdin\":\"plain\\ntext\"}", "\"plain\\ntext\"");
+    expect_result(t, &rig,
+                  "{\"argv\":[\"sh\",\"-c\",\"echo $A $B $C $HOME\"],"
+                  "\"env\":{\"A\":\"one\",\"B\":2.50,\"C\":true,\"HOME\":\"/here\"}}",
+                  "\"one 2.50 true /here\"");
+    expect_result(t, &rig, "{\"argv\":[\"pwd\"],\"cwd\":\"/usr/bin\"}", "\"/usr/bin\"");
+    expect_failed(run(t, &rig, "{\"argv\":[\"pwd\"],\"cwd\":\"/nowhere/at/all\"}", LONG_MS),
+                  "the folder '/nowhere/at/all' of 'cwd' does not exist");
+    close_rig(&rig);
+}
+
+TEST(exec, where_programs_are_listed_a_step_cannot_get_around_the_list)
+{
+    struct exec_rig rig = open_rig();
+
+    EXPECT_OK(toolbox_set_rules(rig.toolbox,
+                                STR("exec: {programs: [sh, ./job], env: [GIVEN]}"), &t->scope));
+    expect_result(t, &rig, "{\"argv\":[\"sh\",\"-c\",\"echo $GIVEN\"],\"env\":{\"GIVEN\":\"x\"}}",
+                  "\"x\"");
+    expect_failed(run(t, &rig, "{\"argv\":[\"sh\"],\"env\":{\"BASH_ENV\":\"/tmp/x\"}}", LONG_MS),
+                  "the variable 'BASH_ENV' is not listed in tools.exec.env");
+    expect_failed(run(t, &rig, "{\"argv\":[\"./job\"],\"cwd\":\"/tmp\"}", LONG_MS),
+                  "a listed program must be an absolute path");
+    close_rig(&rig);
+}
+
+/* Another attempt would fail likewise, and a step with retries would wait minutes for it. */
+TEST(exec, a_wrong_argument_is_refused_by_name_and_for_good)
+{
+    static const struct {
+        const char *args, *words;
+    } wrong[] = {
+        { "{\"argv\":[\"ls\"],\"evn\":{}}", "exec: unknown argument 'evn'; did you mean 'env'?" },
+        { "{\"argv\":[\"ls\"],\"shell\":true}",
+          "unknown argument 'shell'; known: argv, input, stdin, env, cwd, as" },
+        { "{\"argv\":[\"ls\"],\"stdin\":\"a\",\"input\":1}", "are two inputs" },
+        { "{\"argv\":[\"ls\"],\"stdin\":{}}", "'stdin' must be a text, found an object" },
+        { "{\"argv\":[\"ls\"],\"env\":[1]}", "'env' must be an object" },
+        { "{\"argv\":[\"ls\"],\"env\":{\"A=B\":\"\"}}", "'A=B' cannot name a variable" },
+        { "{\"argv\":[\"ls\"],\"env\":{\"A\":{}}}", "env.A must be a string, found an object" },
+        { "{\"argv\":[\"ls\"],\"env\":{\"PAWL_IDEMPOTENCY_KEY\":\"x\"}}", "is set by pawl" },
+        { "{\"argv\":[\"ls\"],\"cwd\":7}", "'cwd' must be the path of a folder" },
+        { "{\"argv\":\"ls\"}", "'argv' must be an array" },
+        { "7", "its args must be a JSON object" },
+    };
+    struct exec_rig rig = open_rig();
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct tool_result result = run(t, &rig, wrong[i].args, LONG_MS);
+
+        expect_failed(result, wrong[i].words);
+        EXPECT(result.is_final);
+    }
     close_rig(&rig);
 }
 
