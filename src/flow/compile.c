@@ -71,29 +71,36 @@ void compile_warning(struct compilation *compiler, const struct node *node, cons
     va_end(args);
 }
 
-void compile_unknown_key(struct compilation *compiler, const struct node *node, const char *before,
-                         const char *const *known)
+void compile_refuse_key(struct compilation *compiler, const struct node *node,
+                        enum key_place place, enum key_place beside, const char *before,
+                        const char *after)
 {
     const struct node at_key = { .line = node->key_line, .column = node->key_column };
-    const char *nearest = words_nearest(node->key, known);
-    str key = words_shown(node->key);
+    char hint[KEY_HINT_SIZE] = "";
 
-    if (nearest)
-        compile_warning(compiler, &at_key, "%s%.*s': it means nothing; did you mean '%s'?", before,
-                        STR_ARG(key), nearest);
-    else
-        compile_warning(compiler, &at_key, "%s%.*s': it means nothing; remove it", before,
-                        STR_ARG(key));
+    if (compiler->error_count < FINDING_COUNT_MAX) /* a hint that is not shown costs time */
+        vocabulary_hint(place, beside, node->key, hint);
+    compile_error(compiler, &at_key, "%s%.*s'%s; %s", before, STR_ARG(words_shown(node->key)),
+                  after, hint);
 }
 
-void compile_unknown_step_key(struct compilation *compiler, const struct source_step *step,
-                              const struct node *node, const char *path, const char *const *known)
+void compile_keys(struct compilation *compiler, const struct node *object, enum key_place place,
+                  const char *before)
+{
+    for (const struct node *node = object->kind == NODE_OBJECT ? object->first : NULL; node;
+         node = node->next)
+        if (!vocabulary_has(place, node->key))
+            compile_refuse_key(compiler, node, place, KEYS_NONE, before, "");
+}
+
+void compile_step_keys(struct compilation *compiler, const struct source_step *step,
+                       const struct node *object, enum key_place place, const char *path)
 {
     char before[WORDS_SIZE_MAX + 64];
 
     (void)snprintf(before, sizeof before, "step '%.*s': unknown key '%s",
                    STR_ARG(words_shown(step->plan.name)), path);
-    compile_unknown_key(compiler, node, before, known);
+    compile_keys(compiler, object, place, before);
 }
 
 /* ---- The top level ----------------------------------------------------------------- */
@@ -104,15 +111,6 @@ bool compile_is_one_of(str key, const char *const *words)
         if (str_is(key, *words))
             return true;
     return false;
-}
-
-/* What a definition says of itself. */
-static const char *const about_words[] = { "name", "description", "output",
-                                          "signals", "cancel", NULL };
-
-static bool is_about(str key)
-{
-    return compile_is_one_of(key, about_words);
 }
 
 str compile_print(struct compilation *compiler, const struct node *node)
@@ -129,23 +127,18 @@ str compile_print(struct compilation *compiler, const struct node *node)
     return text;
 }
 
-static bool is_part_of(str key, const char *root)
-{
-    return str_is(key, root) ||
-           (strcmp(root, "try") == 0 && (str_is(key, "rescue") || str_is(key, "finally")));
-}
-
+/* The top level has the keys of a flow, and those of its graph or group. */
 static void check_top_keys(struct compilation *compiler, const struct node *document,
-                           const char *root)
+                           enum key_place root)
 {
     for (const struct node *node = document->first; node; node = node->next) {
-        if (is_part_of(node->key, root) || is_about(node->key))
+        if (vocabulary_has(root, node->key) || vocabulary_has(KEYS_FLOW, node->key))
             continue;
         if (compile_is_reserved(node->key))
             compile_error(compiler, node, "'%.*s' is not supported by this version yet",
                           STR_ARG(node->key));
         else
-            compile_unknown_key(compiler, node, "unknown key '", about_words);
+            compile_refuse_key(compiler, node, root, KEYS_FLOW, "unknown key '", "");
     }
 }
 
@@ -154,16 +147,16 @@ static void check_top_keys(struct compilation *compiler, const struct node *docu
 /* signals: {NAME: {buffer: true}} */
 static void read_signal(struct compilation *compiler, const struct node *signal)
 {
-    static const char *const words[] = { "buffer", NULL };
     const struct node *buffer = node_find(signal, "buffer");
+    char before[WORDS_SIZE_MAX + 64];
 
     if (signal->kind != NODE_OBJECT || (buffer && buffer->kind != NODE_BOOL) ||
         str_is_blank(signal->key) || signal->key.size > LIMIT_ACTION)
         compile_error(compiler, signal, "signal '%.*s': expected NAME: {buffer: true}",
                       STR_ARG(words_shown(signal->key)));
-    for (const struct node *node = signal->first; node; node = node->next)
-        if (node != buffer)
-            compile_unknown_key(compiler, node, "signals: unknown key '", words);
+    (void)snprintf(before, sizeof before, "unknown key 'signals.%.*s.",
+                   STR_ARG(words_shown(signal->key)));
+    compile_keys(compiler, signal, KEYS_SIGNAL, before);
     if (buffer && buffer->truth)
         compiler->buffered[compiler->buffered_count++] = signal->key;
 }
@@ -210,7 +203,7 @@ static void compile_graph(struct compilation *compiler, const struct node *docum
 {
     const struct node *steps = node_find(document, "steps");
 
-    check_top_keys(compiler, document, "steps");
+    check_top_keys(compiler, document, KEYS_GRAPH);
     read_about(compiler, document);
     if (steps->kind != NODE_OBJECT) {
         compile_error(compiler, steps, "'steps' must be an object of steps, found %s",
@@ -222,14 +215,16 @@ static void compile_graph(struct compilation *compiler, const struct node *docum
     set_first(compiler);
 }
 
-/* A bare map: what is an object is a step; name and description stand beside them. It is
- * seed 001's own form and has no other words, so that steps may be called `output`. */
+/* A bare map: what is an object is a step, whatever it is called; name, description and free keys
+ * stand beside them. It is seed 001's own form and has no other words, so that steps may be called
+ * `output`. */
 static void compile_bare_graph(struct compilation *compiler, const struct node *document)
 {
     static const char *const words[] = { "name", "description", NULL };
 
     for (const struct node *node = document->first; node; node = node->next)
-        if (node->kind == NODE_OBJECT || !compile_is_one_of(node->key, words))
+        if (node->kind == NODE_OBJECT ||
+            (!compile_is_one_of(node->key, words) && !vocabulary_is_free(node->key)))
             compile_step(compiler, node, node->key, node->key);
     set_first(compiler);
 }
@@ -261,16 +256,15 @@ static const struct node *find_notation(struct compilation *compiler, const stru
 
 static void compile_document(struct compilation *compiler, const struct node *document)
 {
-    static const char *const groups[] = { "do", "dopar", "try", NULL };
     const struct node *notation = find_notation(compiler, document);
 
     if (!notation)
         return;
-    for (const char *const *group = groups; *group; group++)
-        if (str_is(notation->key, *group)) {
-            check_top_keys(compiler, document, *group);
+    for (enum key_place group = KEYS_DO; group <= KEYS_TRY; group++)
+        if (str_is(notation->key, compile_group_word(group))) {
+            check_top_keys(compiler, document, group);
             read_about(compiler, document);
-            compile_tree(compiler, document, *group);
+            compile_tree(compiler, document, compile_group_word(group));
             return;
         }
     if (str_is(notation->key, "steps"))

@@ -3,6 +3,7 @@
 #define PAWL_FLOW_COMPILE_H
 
 #include "flow/flow_int.h"
+#include "model/vocabulary.h"
 
 #define FINDING_COUNT_MAX 100u /* of errors, and of warnings */
 
@@ -38,13 +39,17 @@ void compile_error(struct compilation *compiler, const struct node *node, const 
     __attribute__((format(printf, 3, 4)));
 void compile_warning(struct compilation *compiler, const struct node *node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Warn of a key that means nothing, where it stands. `before` is what comes before its name:
- * "step 'a': unknown key 'retry." */
-void compile_unknown_key(struct compilation *compiler, const struct node *node, const char *before,
-                         const char *const *known);
-/* The same for a key of a step, below `path` ("retry.", or ""). */
-void compile_unknown_step_key(struct compilation *compiler, const struct source_step *step,
-                              const struct node *node, const char *path, const char *const *known);
+/* Refuse the keys of `object` that `place` does not have. `before` goes before their names:
+ * "unknown key 'cancel." */
+void compile_keys(struct compilation *compiler, const struct node *object, enum key_place place,
+                  const char *before);
+/* The same for what belongs to a step, below `path` ("retry.", or ""). */
+void compile_step_keys(struct compilation *compiler, const struct source_step *step,
+                       const struct node *object, enum key_place place, const char *path);
+/* Refuse one key. The keys of `beside` (or KEYS_NONE) are known as well; `after` goes behind. */
+void compile_refuse_key(struct compilation *compiler, const struct node *node,
+                        enum key_place place, enum key_place beside, const char *before,
+                        const char *after);
 void compile_no_memory(struct compilation *compiler);
 bool compile_is_one_of(str key, const char *const *words);                /* NULL-terminated */
 str compile_print(struct compilation *compiler, const struct node *node); /* compact JSON */
@@ -75,7 +80,8 @@ uint32_t compile_find_step(const struct compilation *compiler, const struct plan
 void compile_cancel(struct compilation *compiler, const struct plan_name *keys,
                     const struct plan_name *names);
 
-/* compile_tree.c: the groups of a tree, and its leaves. */
+/* compile_tree.c: "do", "dopar" or "try"; the groups of a tree, and its leaves. */
+const char *compile_group_word(enum key_place group);
 void compile_tree(struct compilation *compiler, const struct node *document, const char *root);
 
 /* compile_check.c: what can be said only when all steps are known: names, ways on, templates. */

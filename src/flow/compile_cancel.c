@@ -72,12 +72,9 @@ static void bar_from(struct compilation *compiler, const struct plan_name *keys,
 static void read_rule(struct compilation *compiler, const struct plan_name *keys,
                       const struct plan_name *names)
 {
-    static const char *const words[] = { "not_from", NULL };
     const struct node *list = node_find(compiler->cancel_node, "not_from");
 
-    for (const struct node *node = compiler->cancel_node->first; node; node = node->next)
-        if (node != list)
-            compile_unknown_key(compiler, node, "cancel: unknown key '", words);
+    compile_keys(compiler, compiler->cancel_node, KEYS_CANCEL, "unknown key 'cancel.");
     if (!list) {
         compile_error(compiler, compiler->cancel_node,
                       "'cancel' needs 'not_from', a list of one or more steps");

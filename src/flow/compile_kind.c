@@ -96,10 +96,7 @@ static void read_approval(struct compilation *compiler, struct source_step *step
     if (approval->kind != NODE_OBJECT)
         compile_error(compiler, approval, "step '%.*s': 'approval' must be {by, count}, found %s",
                       STR_ARG(shown_name(step)), node_kind_name(approval->kind));
-    for (const struct node *node = approval->first; node; node = node->next)
-        if (node != by && node != count)
-            compile_warning(compiler, node, "step '%.*s': unknown key 'approval.%.*s'",
-                            STR_ARG(shown_name(step)), STR_ARG(words_shown(node->key)));
+    compile_step_keys(compiler, step, approval, KEYS_APPROVAL, "approval.");
     if (by)
         read_approvers(compiler, step, by);
     if (count && (!node_to_i64(count, &n) || n < 1 || n > LIMIT_STEPS))
@@ -155,9 +152,6 @@ static const struct node *read_arm(struct compilation *compiler, const struct so
         if (compile_is_one_of(node->key, words)) {
             found = node;
             count++;
-        } else if (node != value && !str_is(node->key, "then") && !str_is(node->key, "do")) {
-            compile_warning(compiler, node, "step '%.*s': unknown key '%.*s'",
-                            STR_ARG(shown_name(step)), STR_ARG(words_shown(node->key)));
         }
     if (count != 1) {
         compile_error(compiler, arm,
@@ -173,6 +167,16 @@ static const struct node *read_arm(struct compilation *compiler, const struct so
     return found;
 }
 
+static void check_arm_keys(struct compilation *compiler, const struct source_step *step,
+                           const struct node *arm, bool is_wait)
+{
+    if (is_wait)
+        compile_step_keys(compiler, step, arm, KEYS_WAIT, "wait.");
+    else
+        compile_step_keys(compiler, step, arm, compiler->is_tree ? KEYS_TREE_ARM : KEYS_ARM,
+                          "select.");
+}
+
 /* {"arms":[{"timer":"30s"},{"signal":"paid"}]} */
 static void read_arms(struct compilation *compiler, struct source_step *step,
                       const struct node *first, bool is_one)
@@ -186,6 +190,7 @@ static void read_arms(struct compilation *compiler, struct source_step *step,
     for (const struct node *arm = first; arm; arm = is_one ? NULL : arm->next) {
         const struct node *value = read_arm(compiler, step, arm);
 
+        check_arm_keys(compiler, step, arm, is_one);
         json_open(&buf, '{');
         if (value) {
             json_key_str(&buf, value->key);
@@ -219,10 +224,30 @@ static void read_select(struct compilation *compiler, struct source_step *step,
 /* ---- A child ----------------------------------------------------------------------------------
  */
 
+/* `object` without its free keys, which mean nothing to the engine. */
+static str print_known(struct compilation *compiler, const struct node *object)
+{
+    struct buf buf;
+    str text;
+
+    buf_init(&buf, compiler->scope->arena.heap, 0);
+    json_open(&buf, '{');
+    for (const struct node *node = object->first; node; node = node->next)
+        if (!vocabulary_is_free(node->key)) {
+            json_key_str(&buf, node->key);
+            node_print(node, &buf);
+        }
+    json_close(&buf, '}');
+    text = buf_keep(&buf, &compiler->scope->arena);
+    buf_fini(&buf);
+    if (!text.data)
+        compile_no_memory(compiler);
+    return text;
+}
+
 static void read_spawn(struct compilation *compiler, struct source_step *step,
                        const struct node *spawn)
 {
-    static const char *const words[] = { "definition", "input", "on_parent_end", NULL };
     const struct node *definition = node_find(spawn, "definition");
     const struct node *end = node_find(spawn, "on_parent_end");
 
@@ -242,11 +267,9 @@ static void read_spawn(struct compilation *compiler, struct source_step *step,
                 (!str_is(end->text, "abandon") && !str_is(end->text, "cancel"))))
         compile_error(compiler, end, "step '%.*s': 'on_parent_end' is cancel or abandon",
                       STR_ARG(shown_name(step)));
-    for (const struct node *node = spawn->first; node; node = node->next)
-        if (!compile_is_one_of(node->key, words))
-            compile_unknown_step_key(compiler, step, node, "spawn.", words);
+    compile_step_keys(compiler, step, spawn, KEYS_SPAWN, "spawn.");
     step->plan.args_node = spawn;
-    step->plan.args = compile_print(compiler, spawn);
+    step->plan.args = print_known(compiler, spawn);
 }
 
 /* ---- Which of them ------------------------------------------------------------------------------

@@ -6,8 +6,6 @@
 #define FACTOR_MAX      1000 /* so that a delay times its factor fits */
 
 static const int64_t backoff_default_ms[] = { 30000, 120000, 300000 }; /* B30 */
-static const char *const retry_words[] = { "max", "backoff", NULL };
-static const char *const backoff_words[] = { "initial", "factor", "max", "jitter", NULL };
 #define BACKOFF_DEFAULT_COUNT (sizeof backoff_default_ms / sizeof backoff_default_ms[0])
 
 static void read_attempts(struct compilation *compiler, struct source_step *step,
@@ -86,9 +84,7 @@ static void read_backoff_growth(struct compilation *compiler, struct source_step
     const struct node *jitter = node_find(growth, "jitter");
     int64_t initial_ms, max_ms = DURATION_MAX_MS, factor_permille = 2000;
 
-    for (const struct node *node = growth->first; node; node = node->next)
-        if (!str_is(node->key, "initial") && node != factor && node != max && node != jitter)
-            compile_unknown_step_key(compiler, step, node, "retry.backoff.", backoff_words);
+    compile_step_keys(compiler, step, growth, KEYS_BACKOFF, "retry.backoff.");
     if (factor && !read_factor(factor, &factor_permille))
         compile_error(compiler, factor,
                       "step '%.*s': retry.backoff.factor must be 1..%d with at most three decimals",
@@ -131,9 +127,7 @@ void compile_retry(struct compilation *compiler, struct source_step *step)
                       STR_ARG(name), node_kind_name(retry->kind));
         return;
     }
-    for (const struct node *node = retry->first; node; node = node->next)
-        if (node != max && node != backoff)
-            compile_unknown_step_key(compiler, step, node, "retry.", retry_words);
+    compile_step_keys(compiler, step, retry, KEYS_RETRY, "retry.");
     read_attempts(compiler, step, max);
     if (backoff && backoff->kind == NODE_ARRAY)
         read_backoff_list(compiler, step, backoff);

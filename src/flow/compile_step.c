@@ -3,6 +3,7 @@
 #include "flow/compile.h"
 #include "model/grow.h"
 #include "model/words.h"
+#include <stdio.h>
 
 #define GRAPH_ATTEMPTS    3 /* X8 */
 #define TREE_ATTEMPTS     1
@@ -16,39 +17,39 @@ bool compile_is_reserved(str key)
     return compile_is_one_of(key, words);
 }
 
-static const char *const step_words[] = {
-    "name",    "description", "tool",    "args",   "action",   "payload",  "retry",
-    "timeout", "idempotent",  "augment", "wait",   "select",   "external", "approval",
-    "spawn",   "next",        "done",    "branch", "parallel", "join",     NULL,
-};
-#define WAY_WORDS (&step_words[15]) /* the last ones: a graph's ways on */
-
+/* A graph's way on, which a tree does not have. */
 static bool is_way_on(str key)
 {
-    return compile_is_one_of(key, WAY_WORDS);
+    return vocabulary_has(KEYS_STEP, key) && !vocabulary_has(KEYS_LEAF, key);
 }
 
 /* ---- Keys and name -------------------------------------------------------------------- */
 
-static void check_keys(struct compilation *compiler, struct source_step *step)
+static void refuse_key(struct compilation *compiler, struct source_step *step,
+                       const struct node *node, enum key_place place)
 {
     str name = words_shown(step->plan.name);
+    char before[WORDS_SIZE_MAX + 64];
 
-    for (const struct node *node = step->node->first; node; node = node->next) {
-        if (compile_is_one_of(node->key, step_words) &&
-            !(is_way_on(node->key) && compiler->is_tree))
-            continue;
-        step->is_refused = step->is_refused || compile_is_reserved(node->key);
-        if (compile_is_reserved(node->key))
-            compile_error(compiler, node,
-                          "step '%.*s': '%.*s' is not supported by this version yet", STR_ARG(name),
-                          STR_ARG(node->key));
-        else if (is_way_on(node->key))
-            compile_error(compiler, node, "step '%.*s': '%.*s' belongs to 'steps', not to a tree",
-                          STR_ARG(name), STR_ARG(node->key));
-        else
-            compile_unknown_step_key(compiler, step, node, "", step_words);
-    }
+    step->is_refused = step->is_refused || compile_is_reserved(node->key);
+    (void)snprintf(before, sizeof before, "step '%.*s': unknown key '", STR_ARG(name));
+    if (compile_is_reserved(node->key))
+        compile_error(compiler, node, "step '%.*s': '%.*s' is not supported by this version yet",
+                      STR_ARG(name), STR_ARG(node->key));
+    else if (is_way_on(node->key))
+        compile_error(compiler, node, "step '%.*s': '%.*s' belongs to 'steps', not to a tree",
+                      STR_ARG(name), STR_ARG(node->key));
+    else
+        compile_refuse_key(compiler, node, place, KEYS_NONE, before, "");
+}
+
+static void check_keys(struct compilation *compiler, struct source_step *step)
+{
+    enum key_place place = compiler->is_tree ? KEYS_LEAF : KEYS_STEP;
+
+    for (const struct node *node = step->node->first; node; node = node->next)
+        if (!vocabulary_has(place, node->key))
+            refuse_key(compiler, step, node, place);
 }
 
 static void read_name(struct compilation *compiler, struct source_step *step)

@@ -104,16 +104,23 @@ static const char *group_kind(struct compilation *compiler, const struct node *n
     return found;
 }
 
+const char *compile_group_word(enum key_place group)
+{
+    return vocabulary_of(group)->word;
+}
+
 static void check_group_keys(struct compilation *compiler, const struct node *node,
                              const char *kind)
 {
-    bool is_try = strcmp(kind, "try") == 0;
+    enum key_place place = KEYS_DO;
+    char after[32];
 
+    while (strcmp(compile_group_word(place), kind) != 0)
+        place++;
+    (void)snprintf(after, sizeof after, " beside '%s'", kind);
     for (const struct node *child = node->first; child; child = child->next)
-        if (!str_is(child->key, kind) && !str_is(child->key, "description") &&
-            !(is_try && (str_is(child->key, "rescue") || str_is(child->key, "finally"))))
-            compile_warning(compiler, child, "unknown key '%.*s' beside '%s'",
-                            STR_ARG(words_shown(child->key)), kind);
+        if (!vocabulary_has(place, child->key))
+            compile_refuse_key(compiler, child, place, KEYS_NONE, "unknown key '", after);
 }
 
 /* ["select",STEP,["do",...],...]: what follows each arm. */
@@ -129,8 +136,6 @@ static void compile_arms(struct compilation *compiler, const struct node *node, 
         str group = path_with(compiler, arm, path, "select", 0);
         str name = group.data ? path_with(compiler, arm, group, NULL, index++) : STR_NONE;
 
-        if (node_find(arm, "then"))
-            compile_error(compiler, arm, "an arm of a tree has 'do', not 'then'");
         if (name.data)
             compile_list(compiler, node_find(arm, "do"), "do", "do", name);
     }

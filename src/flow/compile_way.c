@@ -48,6 +48,7 @@ static void check_branch(struct compilation *compiler, const struct source_step 
 {
     const struct node *condition = node_find(item, "if"), *then = node_find(item, "then");
 
+    compile_step_keys(compiler, step, item, KEYS_BRANCH, "branch.");
     if (!condition || condition->kind != NODE_STRING || !then || then->kind != NODE_STRING)
         compile_error(compiler, item, "step '%.*s': a branch is {if: CONDITION, then: STEP}",
                       STR_ARG(shown_name(step)));

@@ -4,8 +4,6 @@
 #include "machine/machine_int.h"
 #include "model/words.h"
 
-static const char *const known_keys[] = { "state", "after", "action", "description", NULL };
-
 /* The member under `key`, or NULL and an error. */
 static const struct node *find_member(struct compiler *compiler, const struct node *deadline,
                                       const char *key)
@@ -124,7 +122,7 @@ static void read_deadline(struct compiler *compiler, const struct node *node)
     }
     transition = read_action(compiler, node, read_state(compiler, node));
     has_after = read_after(compiler, node, &after_ms);
-    compiler_check_keys(compiler, node, known_keys);
+    compiler_check_keys(compiler, node, KEYS_DEADLINE, "");
     if (transition && has_after)
         add_deadline(compiler, node, transition, after_ms);
 }

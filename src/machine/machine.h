@@ -8,7 +8,7 @@
 
 /* Collects findings of a check: every error and warning with its place. */
 struct finding {
-    char message[300];
+    char message[480]; /* with its place it fits into pawl_error.message */
     uint32_t line, column;
     bool is_warning;
 };
@@ -19,7 +19,7 @@ struct findings {
 
 /* Compile a document with `states`. Inline: kinds optional, no `*`, unknown keys ignored, and
  * the status is INVALID_DECLARATION; registered: each terminal state needs a kind, `*` is
- * expanded, unknown keys are warnings, and the status is INVALID_DEFINITION. All errors are
+ * expanded, unknown keys are errors, and the status is INVALID_DEFINITION. All errors are
  * collected in `findings` (may be NULL); the scope's error is the first. Definitions live in
  * the scope's arena. Requirements A12-A14, D6-D13, X4, X5. */
 pawl_status machine_compile(struct scope *scope, const struct node *document, bool is_inline,

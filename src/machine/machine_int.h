@@ -7,6 +7,7 @@
 #define PAWL_MACHINE_MACHINE_INT_H
 
 #include "machine/machine.h"
+#include "model/vocabulary.h"
 
 #define STATE_NONE UINT32_MAX
 #define STATE_ANY  (UINT32_MAX - 1) /* `from_state: "*"` */
@@ -50,9 +51,10 @@ static inline struct node compiler_at_key(const struct node *member)
 
 /* The rest fails with NO_MEMORY alone. */
 
-/* parse.c: unknown keys of `object` are worth a warning in a registered definition. */
+/* parse.c: unknown keys of `object` are errors in a registered definition. `path` goes before
+ * their names: "starts.", or "". */
 void compiler_check_keys(struct compiler *compiler, const struct node *object,
-                         const char *const *known);
+                         enum key_place place, const char *path);
 
 /* parse.c: a name that is a string, not blank, not too long; else false and an error that
  * calls it `what`. */

@@ -3,45 +3,27 @@
 #include "machine/machine_int.h"
 #include "model/words.h"
 
-static const char *const known_keys[] = {
-    "name",        "states",    "initial_state", "terminal_states", "terminal_kinds",
-    "transitions", "deadlines", "labels",        "description",     "version",
-    NULL
-};
-
 /* What makes a definition something else than a machine. */
 static const char *const flow_keys[] = { "steps", "do", "dopar", "try", NULL };
 
-static bool is_one_of(str key, const char *const *keys)
-{
-    for (; *keys; keys++)
-        if (str_is(key, *keys))
-            return true;
-    return false;
-}
-
-static void warn_about_key(struct compiler *compiler, const struct node *node, const char *nearest)
+static void refuse_key(struct compiler *compiler, const struct node *node, enum key_place place,
+                       const char *path)
 {
     const struct node at_key = compiler_at_key(node);
-    str key = words_shown(node->key);
+    char hint[KEY_HINT_SIZE] = "";
 
-    if (nearest)
-        compiler_warn(compiler, &at_key,
-                      "unknown key '%.*s': it is kept, and means nothing; did you mean '%s'?",
-                      STR_ARG(key), nearest);
-    else
-        compiler_warn(compiler, &at_key,
-                      "unknown key '%.*s': it is kept, and means nothing; remove it, or put what "
-                      "it says under 'description'",
-                      STR_ARG(key));
+    if (compiler->error_count < FINDINGS_MAX) /* a hint that is not shown costs time */
+        vocabulary_hint(place, KEYS_NONE, node->key, hint);
+    compiler_error(compiler, &at_key, "unknown key '%s%.*s'; %s", path,
+                   STR_ARG(words_shown(node->key)), hint);
 }
 
 void compiler_check_keys(struct compiler *compiler, const struct node *object,
-                         const char *const *known)
+                         enum key_place place, const char *path)
 {
     for (const struct node *node = object->first; node && !compiler->is_inline; node = node->next)
-        if (!is_one_of(node->key, known))
-            warn_about_key(compiler, node, words_nearest(node->key, known));
+        if (!vocabulary_has(place, node->key))
+            refuse_key(compiler, node, place, path);
 }
 
 bool compiler_read_name(struct compiler *compiler, const struct node *node, const char *what,
@@ -328,7 +310,7 @@ static bool check_document(struct compiler *compiler)
     }
     if (!compiler->is_inline)
         check_registered(compiler);
-    compiler_check_keys(compiler, document, known_keys);
+    compiler_check_keys(compiler, document, KEYS_MACHINE, "");
     return true;
 }
 

@@ -3,17 +3,31 @@
 #include "machine/machine_int.h"
 #include "model/words.h"
 
-static const char *const known_keys[] = { "from_state",      "action", "to_state",    "guard",
-                                          "requires_reason", "starts", "description", NULL };
-static const char *const starts_keys[] = { "definition", "input", NULL };
+/* The member that is written instead of `key`, or NULL. */
+static const struct node *find_mistake(const struct node *transition, const char *key)
+{
+    for (const struct node *node = transition->first; node; node = node->next) {
+        const char *meant = vocabulary_meant(KEYS_TRANSITION, node->key);
 
-/* The member under `key`, or NULL and an error. */
+        if (meant && strcmp(meant, key) == 0)
+            return node;
+    }
+    return NULL;
+}
+
+/* The member under `key`, or NULL and an error. A registered definition has an error at a key that
+ * is written instead of it already; one is enough. */
 static const struct node *find_member(struct compiler *compiler, const struct node *transition,
                                       const char *key)
 {
     const struct node *node = node_find(transition, key);
+    const struct node *mistake = node ? NULL : find_mistake(transition, key);
 
-    if (!node)
+    if (mistake && compiler->is_inline)
+        compiler_error(compiler, transition,
+                       "a transition has no '%s'; did you mean it by '%.*s'?", key,
+                       STR_ARG(words_shown(mistake->key)));
+    else if (!node && !mistake)
         compiler_error(compiler, transition,
                        "a transition has no '%s'; it needs from_state, action and to_state", key);
     return node;
@@ -126,7 +140,7 @@ static void read_starts(struct compiler *compiler, const struct node *transition
                        node_kind_name(node->kind));
         return;
     }
-    compiler_check_keys(compiler, node, starts_keys);
+    compiler_check_keys(compiler, node, KEYS_STARTS, "starts.");
     if (!read_started(compiler, node) || !check_given(compiler, given))
         return;
     buf_init(&text, compiler->scope->arena.heap, LIMIT_TEXT);
@@ -159,7 +173,7 @@ static void read_transition(struct compiler *compiler, const struct node *node,
     read_guard(compiler, node, &out->guard);
     out->requires_reason = read_requires_reason(compiler, node);
     read_starts(compiler, node, &out->starts);
-    compiler_check_keys(compiler, node, known_keys);
+    compiler_check_keys(compiler, node, KEYS_TRANSITION, "");
 }
 
 static int compare_exits(const void *context, uint32_t a, uint32_t b)

@@ -50,14 +50,32 @@ def test_a_guard_that_nobody_is_ever_asked_for_is_told(shell):
     assert "the guard 'found' is never asked for: no way leads to 'lost'" in told and "'checked'" not in told, told
 
 
+def odd(more):
+    return ("name: odd\nstates: [a, z]\n%sinitial_state: a\nterminal_states: [z]\n"
+            "terminal_kinds: {z: success}\ntransitions:\n  - {from_state: a, action: go, to_state: z}\n" % more)
+
+
 def test_a_warning_shows_its_line_and_the_definition_is_valid(shell):
-    shell.write("odd.yaml", "name: odd\nstates: [a, z]\ninital_state: a\ninitial_state: a\nterminal_states: [z]\n"
-                            "terminal_kinds: {z: success}\ntransitions:\n  - {from_state: a, action: go, to_state: z}\n")
+    shell.write("odd.yaml", odd("").replace("[z]", "[z, z]"))
     assert shell.pawl("check", "odd.yaml").out == (
-        "odd.yaml:3:1: warning: unknown key 'inital_state': it is kept, and means nothing; did you mean 'initial_state'?\n"
-        "     3 | inital_state: a\n"
-        "       | ^\n"
+        "odd.yaml:4:22: warning: terminal state 'z' is listed twice; keep one\n"
+        "     4 | terminal_states: [z, z]\n"
+        "       |                      ^\n"
         "odd.yaml: valid\n")
+
+
+def test_an_unknown_key_is_an_error_under_the_key_and_a_key_of_ones_own_is_kept(shell):
+    shell.write("odd.yaml", odd("inital_state: a\n"))
+    assert shell.pawl("check", "odd.yaml", expect=1).out == (
+        "odd.yaml:3:1: error: unknown key 'inital_state'; did you mean 'initial_state'? known here: name, description, "
+        "states, initial_state, terminal_states, terminal_kinds, transitions, deadlines, labels, version\n"
+        "     3 | inital_state: a\n"
+        "       | ^\n")
+    assert "invalid-definition" in shell.pawl("define", "odd.yaml", expect=1).err
+    shell.write("own.yaml", odd("x-team: {name: a}\n"))
+    assert shell.pawl("define", "own.yaml").err == ""
+    stored = shell.json("sql", "select text from pawl_definitions where name = 'odd'")["rows"]
+    assert len(stored) == 1 and "x-team: {name: a}" in stored[0][0], stored
 
 
 def test_the_caret_stands_under_the_character_meant_in_a_line_of_any_width(shell):
@@ -88,11 +106,11 @@ def test_a_refused_definition_shows_every_error_and_is_not_put(shell):
 
 
 def test_a_definition_with_warnings_is_put_and_they_go_to_stderr(shell):
-    shell.write("odd.json", machine(colour="red"))
+    shell.write("odd.json", machine(terminal_states=["shipped", "dropped", "shipped"]))
     found = shell.pawl("define", "odd.json")
     assert found.out.startswith("order@1  machine") and found.out.count("\n") == 1, found
-    assert re.fullmatch(r"odd\.json:1:\d+: warning: unknown key 'colour'.*\n", found.err), found
-    assert [w["message"][:20] for w in shell.json("define", "odd.json")["warnings"]] == ["unknown key 'colour'"]
+    assert re.fullmatch(r"odd\.json:1:\d+: warning: terminal state 'shipped' is listed twice; keep one\n", found.err), found
+    assert [w["message"][:21] for w in shell.json("define", "odd.json")["warnings"]] == ["terminal state 'shipp"]
 
 
 def test_json_gives_findings_as_data_without_pictures(shell):

@@ -32,10 +32,10 @@ def orders(shell):
 
 def test_warnings_of_check_and_put_are_the_same_in_yaml_and_json(shell):
     web = Web(shell.serve()[1])
-    odd = ORDER.replace("'*'", "new").replace("action: pay", "action: pay, gaurd: funds")
+    odd = ORDER.replace("'*'", "new").replace("[shipped, dropped]", "[shipped, dropped, shipped]")
     found = check(web, odd, headers=YAML)
-    assert found["errors"] == [] and [(w["line"], w["column"]) for w in found["warnings"]] == [(7, 36), (2, 15)], found
-    assert "did you mean 'guard'?" in found["warnings"][0]["message"], found
+    assert found["errors"] == [] and [(w["line"], w["column"]) for w in found["warnings"]] == [(4, 37), (2, 15)], found
+    assert "listed twice" in found["warnings"][0]["message"], found
     assert "cancel state from 'paid'" in found["warnings"][1]["message"], found
     put = web.expect(201, "PUT", "/v1/definitions/order", odd, YAML).json
     assert put["warnings"] == found["warnings"]
@@ -47,6 +47,10 @@ def test_warnings_of_check_and_put_are_the_same_in_yaml_and_json(shell):
 
 def test_a_put_with_errors_keeps_nothing(shell):
     web = Web(shell.serve()[1])
+    typo = ORDER.replace("action: pay", "action: pay, gaurd: funds")
+    [error] = check(web, typo, headers=YAML)["errors"]
+    assert (error["line"], error["column"]) == (7, 36) and "did you mean 'guard'?" in error["message"], error
+    web.refused("invalid-definition", "PUT", "/v1/definitions/order", typo, YAML)
     web.refused("invalid-definition", "PUT", "/v1/definitions/order", ORDER.replace("initial_state: new", "initial_state: nwe"), YAML)
     web.refused("not-known", "GET", "/v1/definitions/order")
     assert web.expect(201, "PUT", "/v1/definitions/order", ORDER, YAML).json["version"] == 1

@@ -169,11 +169,12 @@ def test_unrelated_tools_are_watched_and_cancelled_by_one_piece_of_code(web):
 
 # ---- what the origin's own code does ----
 
-def test_a_definition_is_named_versioned_and_keeps_what_it_does_not_know(web):
+def test_a_definition_is_named_versioned_and_keeps_its_authors_own_keys(web):
     """A37, A43: put twice it is the one that is there"""
-    text = {**TICKET, "label": "A ticket", "x-owner": {"team": 7}}
+    text = {**TICKET, "labels": "A ticket", "x-owner": {"team": 7}}
+    web.refused("invalid-definition", "PUT", "/v1/definitions/labelled", {**text, "label": "A ticket"})
     first = put(web, "labelled", text)
-    assert (first["version"], first["kind"]) == (1, "machine") and first["warnings"], "what is not known is told"
+    assert (first["version"], first["kind"]) == (1, "machine")
     again = web.expect(200, "PUT", "/v1/definitions/labelled", text).json
     assert (again["version"], again["sha256"]) == (1, first["sha256"])
     assert json.loads(web.get("/v1/definitions/labelled").json["text"]) == text

@@ -16,6 +16,11 @@ static void expect_plan(struct scope *scope, const char *text, const char *plan)
     EXPECT_STR(rig_compile(scope, text, NULL)->plan_text, plan);
 }
 
+static void expect_plan_has(struct scope *scope, const char *text, const char *part)
+{
+    EXPECT_HAS(arena_str(&scope->arena, rig_compile(scope, text, NULL)->plan_text).data, part);
+}
+
 static const struct finding *expect_refused(struct scope *scope, const char *text, const char *part)
 {
     struct definition *definition = NULL;
@@ -188,8 +193,8 @@ TEST(flow_compile, a_rule_for_cancelling_that_makes_no_sense_is_refused_where_it
         EXPECT_EQ(finding->line, bad[i].line);
         EXPECT_EQ(finding->column, bad[i].column);
     }
-    expect_warning(&t->scope, with_cancel(&t->scope, "{not_from: [apply], not_form: 1}"),
-                   "unknown key 'not_form': it means nothing; did you mean 'not_from'?");
+    expect_refused(&t->scope, with_cancel(&t->scope, "{not_from: [apply], not_form: 1}"),
+                   "unknown key 'cancel.not_form'; did you mean 'not_from'?");
     expect_warning(&t->scope, with_cancel(&t->scope, "{not_from: [apply, apply]}"),
                    "'cancel.not_from' names 'apply' twice");
 }
@@ -233,6 +238,89 @@ TEST(flow_compile, a_word_of_a_later_version_is_refused_by_name_and_place)
     expect_refused(&t->scope, "do: [{tool: a}]\nschedule: x", "'schedule' is not supported");
 }
 
+/* ---- Keys ------------------------------------------------------------------------------ */
+
+TEST(flow_compile, an_unknown_key_is_an_error_at_the_key_that_names_the_known_ones)
+{
+    static const struct {
+        const char *text, *part;
+        uint32_t line, column;
+    } bad[] = {
+        { "steps: {a: {tool: x, done: true}}\ncolour: red",
+          "unknown key 'colour'; known here: steps, name, description, ", 2, 1 },
+        { "do: [{tool: x}]\noutptu: 1", "unknown key 'outptu'; did you mean 'output'?", 2, 1 },
+        { "do: [{tool: x}]\nrescue: []", "unknown key 'rescue'; known here: do, description, name",
+          2, 1 },
+        { "signals: {go: {bufer: true}}\ndo: [{tool: x}]",
+          "unknown key 'signals.go.bufer'; did you mean 'buffer'? known here: buffer", 1, 16 },
+        { "steps: {a: {tool: x, done: true, timout: 3s}}",
+          "step 'a': unknown key 'timout'; did you mean 'timeout'? known here: name, ", 1, 34 },
+        { "do: [{tool: x, colour: red}]", "step 'do.0': unknown key 'colour'; known here: ", 1, 16 },
+        { "do: [{do: [{tool: x}], timeout: 3s}]",
+          "unknown key 'timeout' beside 'do'; known here: do, description", 1, 24 },
+        { "do: [{try: [{tool: x}], catch: [{tool: y}]}]",
+          "unknown key 'catch' beside 'try'; did you mean 'rescue'? known here: try, rescue, "
+          "finally, description",
+          1, 25 },
+        { "try: [{tool: x}]\nresque: [{tool: y}]", "did you mean 'rescue'?", 2, 1 },
+        { "do: [{tool: x, retry: {backof: [1s]}}]",
+          "step 'do.0': unknown key 'retry.backof'; did you mean 'backoff'? known here: max, "
+          "backoff",
+          1, 24 },
+        { "do: [{tool: x, retry: {backoff: {initial: 1s, facter: 2}}}]",
+          "unknown key 'retry.backoff.facter'; did you mean 'factor'?", 1, 47 },
+        { "do: [{tool: null, approval: {who: ann}}]",
+          "unknown key 'approval.who'; known here: by, count", 1, 30 },
+        { "do: [{wait: {signal: s, then: x}}]",
+          "unknown key 'wait.then'; known here: timer, until, signal, value", 1, 25 },
+        { "do: [{select: [{signal: s, then: [{tool: x}]}]}]",
+          "unknown key 'select.then'; did you mean 'do'? known here: ", 1, 28 },
+        { "steps: {a: {select: [{signal: s, then: a, note: b}]}}", "unknown key 'select.note'", 1,
+          43 },
+        { "steps: {a: {tool: x, branch: [{if: 'true', than: a, then: a}]}}",
+          "unknown key 'branch.than'; did you mean 'then'? known here: if, then", 1, 44 },
+        { "do: [{spawn: {definition: d, inputs: {}}}]",
+          "unknown key 'spawn.inputs'; did you mean 'input'? known here: definition, input, "
+          "on_parent_end",
+          1, 30 },
+    };
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const struct finding *finding = expect_refused(&t->scope, bad[i].text, bad[i].part);
+
+        EXPECT_EQ(finding->line, bad[i].line);
+        EXPECT_EQ(finding->column, bad[i].column);
+    }
+}
+
+TEST(flow_compile, a_key_that_begins_with_x_is_free_everywhere)
+{
+    static const char *const texts[] = {
+        "x-owner: {team: a}\nsignals: {go: {buffer: true, x-a: 1}}\ncancel: {not_from: [a], x-a: 1}\n"
+        "steps: {a: {tool: x, x-a: 1, retry: {max: 2, x-a: 1, backoff: {initial: 1s, x-a: 1}},"
+        " branch: [{if: 'true', then: b, x-a: 1}]},\n"
+        " b: {select: [{signal: s, then: c, x-a: 1}]}, c: {wait: {timer: 1s, x-a: 1}, next: d},\n"
+        " d: {tool: null, approval: {by: [ann], x-a: 1}, next: e},\n"
+        " e: {spawn: {definition: f, x-a: 1}, done: true}}",
+        "x-a: 1\ntry: [{do: [{tool: x, x-a: 1}], x-a: 1}]",
+        "x-a: 1\nstart: {tool: x, done: true}",
+    };
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct findings findings = { 0 };
+        const struct definition *definition = rig_compile(&t->scope, texts[i], &findings);
+
+        EXPECT_EQ(findings.count, 0);
+        EXPECT(!strstr(arena_str(&t->scope.arena, definition->plan_text).data, "x-a"));
+    }
+}
+
+TEST(flow_compile, in_a_bare_map_an_object_is_a_step_whatever_it_is_called)
+{
+    expect_plan_has(&t->scope, "start: {tool: x, next: x-ray}\nx-ray: {tool: y, done: true}",
+                    "{\"name\":\"x-ray\",\"tool\":\"y\"");
+}
+
 /* ---- Ways on --------------------------------------------------------------------------- */
 
 TEST(flow_compile, b11_a_step_has_exactly_one_way_on_and_it_leads_somewhere)
@@ -258,14 +346,6 @@ TEST(flow_compile, a_step_that_no_way_leads_to_and_a_cycle_without_a_wait_are_wa
         "steps: {a: {tool: x, next: c}, b: {tool: x, done: true},"
         " c: {tool: x, branch: [{if: 'result == 1', then: b}, {if: 'result == 2', then: c}]}}",
         "step 'c': a cycle without a wait leads through it");
-    expect_warning(&t->scope, "steps: {a: {tool: x, colour: red, done: true}}",
-                   "step 'a': unknown key 'colour'");
-    expect_warning(&t->scope, "steps: {a: {tool: x, done: true, timout: 3s}}",
-                   "step 'a': unknown key 'timout': it means nothing; did you mean 'timeout'?");
-    expect_warning(&t->scope, "do: [{tool: x, retry: {backoff: {initial: 1s, facter: 2}}}]",
-                   "'retry.backoff.facter': it means nothing; did you mean 'factor'?");
-    expect_warning(&t->scope, "steps: {a: {tool: x, done: true}}\ncolour: red",
-                   "unknown key 'colour'");
 }
 
 TEST(flow_compile, a_cycle_with_a_sleep_in_it_is_no_finding)
@@ -386,7 +466,7 @@ TEST(flow_compile, a_retry_or_a_time_that_has_no_sense_is_refused)
         (void)snprintf(text, sizeof text, "steps: {a: {tool: x, done: true, %s}}", bad[i]);
         expect_refused(&t->scope, text, "step 'a': ");
     }
-    expect_warning(&t->scope, "do: [{tool: x, retry: {times: 3}}]", "'retry.times'");
+    expect_refused(&t->scope, "do: [{tool: x, retry: {times: 3}}]", "'retry.times'");
 }
 
 TEST(flow_compile, sleep_needs_a_duration_or_a_template_that_will_bring_one)
@@ -467,7 +547,8 @@ TEST(flow_compile, a_document_full_of_mistakes_brings_a_bounded_number_of_findin
     struct node *document = NULL;
 
     EXPECT_OK(
-        node_read_json(&t->scope, many_steps(&t->scope, 5000, ",\"a\":1,\"branch\":2"), &document));
+        node_read_json(&t->scope, many_steps(&t->scope, 5000, ",\"a\":1,\"payload\":\"{{.x}}\""),
+                       &document));
     EXPECT(flow_compile(&t->scope, document, &findings, &definition) == PAWL_INVALID_DEFINITION);
     EXPECT_EQ(findings.count, 200);
 }

@@ -216,7 +216,7 @@ TEST(flow_tree, groups_that_make_no_sense_are_refused_with_words)
         { "do: [{do: [], dopar: []}]", "a group is one" },
         { "dopar: [{select: []}]", "must be a list of arms" },
         { "do: [{select: [{timer: 1s, signal: x}]}]", "found several" },
-        { "do: [{select: [{timer: 1s, then: x}]}]", "has 'do', not 'then'" },
+        { "do: [{select: [{timer: 1s, then: x}]}]", "did you mean 'do'?" },
         { "do: [{wait: {timer: soon}}]", "must be a duration" },
         { "do: [{wait: {until: tomorrow}}]", "RFC 3339" },
         { "do: [{tool: a, args: {}, augment: {a..b: c}}]", "dotted paths" },

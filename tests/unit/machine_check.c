@@ -183,14 +183,6 @@ TEST(machine_check, a_star_that_stands_for_no_state_is_told)
                 10, 3, "this '*' stands for no state");
 }
 
-TEST(machine_check, an_unknown_key_that_is_nearly_a_known_one_is_corrected)
-{
-    expect_only(t, MACHINE DROP_ALL "inital_state: a\n", 9, 1, "did you mean 'initial_state'?");
-    expect_only(t, MACHINE DROP_ALL "colour: red\n", 9, 1, "put what it says under 'description'");
-    expect_only(t, MACHINE "- {from_state: '*', action: drop, to_state: x, gaurd: g}\n", 8, 48,
-                "unknown key 'gaurd': it is kept, and means nothing; did you mean 'guard'?");
-}
-
 /* D12: what is odd about an inline machine is its author's business. */
 TEST(machine_check, an_inline_machine_has_no_warnings)
 {

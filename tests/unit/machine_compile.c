@@ -382,25 +382,91 @@ static const struct finding *find(const struct findings *findings, const char *w
     return NULL;
 }
 
-TEST(machine_compile, unknown_keys_and_odd_states_are_warnings_with_their_place)
+TEST(machine_compile, odd_states_are_warnings_with_their_place)
 {
     struct findings findings = { 0 };
     struct definition *definition = NULL;
 
     EXPECT_OK(compile(t,
                       "states: [a, b, c, z]\ninitial_state: a\nterminal_states: [z]\n"
-                      "terminal_kinds: {z: success}\ncolour: red\ntransitions:\n"
-                      "- {from_state: a, action: go, to_state: z, guards: x}\n"
+                      "terminal_kinds: {z: success}\ntransitions:\n"
+                      "- {from_state: a, action: go, to_state: z}\n"
                       "- {from_state: a, action: trap, to_state: c}\n",
                       false, &findings, &definition));
     EXPECT(definition != NULL);
-    EXPECT_EQ(findings.count, 4);
+    EXPECT_EQ(findings.count, 2);
     for (uint32_t i = 0; i < findings.count; i++)
         EXPECT(findings.items[i].is_warning);
-    EXPECT_EQ(find(&findings, "unknown key 'colour'")->line, 5);
-    EXPECT_EQ(find(&findings, "unknown key 'guards'")->line, 7);
     EXPECT_EQ(find(&findings, "no way leads from the initial state to 'b'")->column, 13);
     EXPECT_EQ(find(&findings, "no way leads from 'c' to a terminal state")->column, 16);
+}
+
+#define MACHINE(transition, more)                                                                  \
+    "states: [a, z]\ninitial_state: a\nterminal_states: [z]\nterminal_kinds: {z: success}\n"       \
+    "transitions:\n- {" transition "}\n" more "\n"
+#define WAY_ON "from_state: a, action: go, to_state: z"
+
+TEST(machine_compile, an_unknown_key_is_an_error_at_the_key_that_names_the_known_ones)
+{
+    static const struct {
+        const char *text, *part;
+        uint32_t line, column;
+    } bad[] = {
+        { MACHINE(WAY_ON, "colour: red"), "unknown key 'colour'; known here: name, description, states",
+          7, 1 },
+        { MACHINE(WAY_ON, "inital_state: a"), "unknown key 'inital_state'; did you mean 'initial_state'?",
+          7, 1 },
+        { MACHINE(WAY_ON ", gaurd: g", ""), "unknown key 'gaurd'; did you mean 'guard'? known here: ", 6,
+          44 },
+        { MACHINE("from: a, action: go, to_state: z", ""),
+          "unknown key 'from'; did you mean 'from_state'?", 6, 4 },
+        { MACHINE("from_state: a, action: go, to: z", ""),
+          "unknown key 'to'; did you mean 'to_state'?", 6, 31 },
+        { MACHINE(WAY_ON ", starts: {definition: d, inptu: {}}", ""),
+          "unknown key 'starts.inptu'; did you mean 'input'? known here: definition, input", 6, 68 },
+        { MACHINE(WAY_ON, "deadlines: [{state: a, after: 1s, action: go, at: 1}]"),
+          "unknown key 'at'; known here: state, after, action, description", 7, 47 },
+    };
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct findings findings = { 0 };
+        struct definition *definition = NULL;
+        const struct finding *finding;
+
+        EXPECT_EQ(compile(t, bad[i].text, false, &findings, &definition),
+                      PAWL_INVALID_DEFINITION);
+        finding = find(&findings, bad[i].part);
+        if (!finding || finding->is_warning || findings.count != 1)
+            test_fail(__FILE__, __LINE__, "expected '%s', found '%s'", bad[i].part,
+                      t->scope.error.message);
+        EXPECT_EQ(finding->line, bad[i].line);
+        EXPECT_EQ(finding->column, bad[i].column);
+    }
+}
+
+TEST(machine_compile, a_key_that_begins_with_x_is_free_everywhere)
+{
+    struct findings findings = { 0 };
+    struct definition *definition = NULL;
+
+    EXPECT_OK(compile(t,
+                      MACHINE(WAY_ON ", x-a: 1, starts: {definition: d, x-a: 1}",
+                              "x-owner: {team: a}\n"
+                              "deadlines: [{state: a, after: 1s, action: go, x-a: 1}]"),
+                      false, &findings, &definition));
+    EXPECT_EQ(findings.count, 0);
+}
+
+TEST(machine_compile, inline_a_key_of_another_language_is_corrected_where_the_right_one_is_missing)
+{
+    struct definition *definition;
+
+    EXPECT_EQ(compile(t,
+                          "{\"states\":[\"a\"],\"initial_state\":\"a\",\"transitions\":"
+                          "[{\"from\":\"a\",\"action\":\"go\",\"to_state\":\"a\"}]}",
+                          true, NULL, &definition),
+                  PAWL_INVALID_DECLARATION);
+    EXPECT_HAS(t->scope.error.message, "a transition has no 'from_state'; did you mean it by 'from'");
 }
 
 TEST(machine_compile, inline_unknown_keys_are_no_business_of_ours)

@@ -134,13 +134,13 @@ static pawl_status compile_in(struct scope *scope, const char *text)
 TEST(machine_limits, no_memory_is_a_status_wherever_it_strikes)
 {
     struct fault_heap fault = { 0 };
-    char text[16384] = RELEASE; /* with odd states enough to need more than one block */
+    char text[16384] = RELEASE; /* with transitions enough to need more than one block */
     size_t size = strlen(text);
 
     for (unsigned i = 0; i < 40; i++)
         size +=
             (size_t)snprintf(text + size, sizeof text - size,
-                             "  - {from_state: '*', action: go%u, to_state: testing, u: 1}\n", i);
+                             "  - {from_state: '*', action: go%u, to_state: testing, x-u: 1}\n", i);
     FAULT_EACH(fault, FAULT_ONCE)
     {
         struct scope scope;
@@ -162,7 +162,7 @@ TEST(machine_limits, a_scope_of_any_size_suffices_or_says_that_it_does_not)
 
         EXPECT(limit < LIMIT_TEXT);
         scope_init(&scope, &heap_libc, limit);
-        status = compile_in(&scope, RELEASE "colour: red\n");
+        status = compile_in(&scope, RELEASE "x-colour: red\n");
         EXPECT(status == PAWL_OK || status == PAWL_NO_MEMORY);
         scope_fini(&scope);
     }
