@@ -108,7 +108,8 @@ static void print_claimed(const struct claimed *claimed, struct buf *out)
 }
 
 /* The end of every answer that a claim is a part of. */
-static void print_all_claimed(const struct claimed *claimed, uint32_t count, struct buf *out)
+static void print_all_claimed(struct engine *engine, struct claimed *claimed, uint32_t count,
+                              struct buf *out)
 {
     json_key(out, "steps");
     json_open(out, '[');
@@ -116,6 +117,7 @@ static void print_all_claimed(const struct claimed *claimed, uint32_t count, str
         print_claimed(&claimed[i], out);
     json_close(out, ']');
     json_close(out, '}');
+    engine_claim_told(engine, claimed, count);
 }
 
 struct op_wait {
@@ -151,7 +153,7 @@ static pawl_status wait_for_claim(const struct op_call *call, struct ticket *tic
     pawl_status status = engine_claim_wait(op_engine(call), call->scope, ticket, &claimed, &count);
 
     if (status == PAWL_OK)
-        print_all_claimed(claimed, count, out);
+        print_all_claimed(op_engine(call), claimed, count, out);
     return status;
 }
 
@@ -185,7 +187,7 @@ pawl_status op_go_on(struct op_wait *wait, bool is_over, struct buf *out, struct
         answer->wait = wait;
     if (status != PAWL_OK || is_parked)
         return status;
-    print_all_claimed(claimed, count, out);
+    print_all_claimed(wait->p->engine, claimed, count, out);
     return out->failed ? scope_no_memory(wait->scope) : PAWL_OK;
 }
 
@@ -351,7 +353,7 @@ static void print_answered(const struct op_call *call, const struct step_answer 
 
 /* Each has a part of the turn's key, so that a turn that was cut short can be repeated. */
 static pawl_status send_answers(const struct op_call *call, const struct node *steps,
-                                struct step_answer **out)
+                                struct ticket *ticket, struct step_answer **out)
 {
     struct step_answer *answers =
         ARENA_ARRAY(&call->scope->arena, struct step_answer, steps->count + 1);
@@ -367,8 +369,9 @@ static pawl_status send_answers(const struct op_call *call, const struct node *s
         status = key_nth(call->scope, call->key, count++, &next->key);
     }
     *out = answers;
-    return status == PAWL_OK ? engine_step_send_all(op_engine(call), call->scope, answers, count)
-                             : status;
+    return status == PAWL_OK
+               ? engine_step_send_all(op_engine(call), call->scope, answers, count, ticket)
+               : status;
 }
 
 static pawl_status read_turn(const struct op_call *call, const struct node **steps,
@@ -400,13 +403,8 @@ pawl_status op_step_complete_many(struct op_call *call, struct buf *out)
 
     if (status == PAWL_OK && claimed)
         status = open_claim(call, &args, &ticket);
-    if (status != PAWL_OK)
-        return status;
-    if (ticket) /* what the answers make ready may be started for it in their own commit */
-        engine_claim_offer(op_engine(call), ticket);
-    status = send_answers(call, steps, &answers);
-    if (status != PAWL_OK && ticket)
-        engine_claim_close(op_engine(call), ticket);
+    if (status == PAWL_OK) /* what they make ready may be started for it in their own commit */
+        status = send_answers(call, steps, ticket, &answers);
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
@@ -417,7 +415,7 @@ pawl_status op_step_complete_many(struct op_call *call, struct buf *out)
     json_close(out, ']');
     if (ticket)
         return claim(call, ticket, out);
-    print_all_claimed(NULL, 0, out);
+    print_all_claimed(op_engine(call), NULL, 0, out);
     return PAWL_OK;
 }
 

@@ -24,5 +24,6 @@
 #define LIMIT_ACTORS 4096                /* interned actors kept in memory */
 #define LIMIT_EXEC_OUTPUT (1u << 20)     /* what an exec tool may print */
 #define LIMIT_LIST 1000                  /* rows of one page */
+#define LIMIT_CLAIM_TEXT (16u << 20)     /* arguments of the steps that one claim takes together */
 
 #endif

@@ -99,7 +99,8 @@ static void conclude(struct engine *engine, struct mail *mail, struct step_answe
 }
 
 pawl_status engine_step_send_all(struct engine *engine, struct scope *scope,
-                                 struct step_answer *answers, uint32_t count)
+                                 struct step_answer *answers, uint32_t count,
+                                 struct ticket *ticket)
 {
     struct mail *mails = ARENA_ARRAY(&scope->arena, struct mail, count + 1);
     struct mail **sent = ARENA_ARRAY(&scope->arena, struct mail *, count + 1);
@@ -107,6 +108,8 @@ pawl_status engine_step_send_all(struct engine *engine, struct scope *scope,
 
     if (!mails || !sent)
         return scope_no_memory(scope);
+    if (ticket)
+        engine_claim_offer(engine, ticket);
     for (uint32_t i = 0; i < count; i++) {
         mails[i] = (struct mail){ .key = answers[i].key, .may_ride = !answers[i].key };
         scope_init(&mails[i].own, engine->heap, LIMIT_SCOPE);

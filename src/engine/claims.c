@@ -1,8 +1,13 @@
-/* claims.c - ready steps for workers elsewhere: by tool, oldest first.
+/* claims.c - ready steps for workers elsewhere: the oldest first.
  *
  * A step whose tool is not in this process, and that no claim was waiting for (tickets.c), waits in
- * its tool's queue. A claim takes steps from the queues of its tools and starts them as any other
- * start: an event, an entry, a commit. The entry and the step's row hold the token's hash. */
+ * its tool's queue. A claim takes the oldest steps of its tools and starts them as any other start:
+ * an event, an entry, a commit. The entry and the step's row hold the token's hash.
+ *
+ * A lease that is not delivered would cost an attempt. So a step is started only if the answer has
+ * room for its arguments and the client is still there; else it returns to its place in the queue.
+ * What the answer needs of a started step is in its job, so that no memory of the request is asked
+ * for after the commit. */
 #include "engine/engine_int.h"
 #include "model/words.h"
 
@@ -51,7 +56,10 @@ bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ord
         heap_free(engine->heap, step, sizeof *step);
         return false;
     }
-    *step = (struct ready_step){ .instance = instance, .ordinal = ordinal };
+    *step = (struct ready_step){ .instance = instance,
+                                 .ordinal = ordinal,
+                                 .queue = (uint32_t)(queue - engine->queues),
+                                 .number = engine->queued_steps++ };
     if (queue->last)
         queue->last->next = step;
     else
@@ -61,18 +69,40 @@ bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ord
     return true;
 }
 
-static struct ready_step *take(struct engine *engine, str tool)
+/* The oldest step of these tools; NULL: none. */
+static struct ready_step *take(struct engine *engine, const struct claim_args *args)
 {
-    struct tool_queue *queue = find_queue(engine, tool);
-    struct ready_step *step = queue ? queue->first : NULL;
+    struct tool_queue *oldest = NULL;
+    struct ready_step *step;
 
-    if (!step)
+    for (uint32_t i = 0; i < args->tool_count; i++) {
+        struct tool_queue *queue = find_queue(engine, args->tools[i]);
+
+        if (queue && queue->first && (!oldest || queue->first->number < oldest->first->number))
+            oldest = queue;
+    }
+    if (!oldest)
         return NULL;
-    queue->first = step->next;
-    if (!queue->first)
-        queue->last = NULL;
+    step = oldest->first;
+    oldest->first = step->next;
+    if (!oldest->first)
+        oldest->last = NULL;
     step->next = NULL;
     return step;
+}
+
+/* Back to its place: before those that became ready later. */
+static void put_back(struct engine *engine, struct ready_step *step)
+{
+    struct tool_queue *queue = &engine->queues[step->queue];
+    struct ready_step **link = &queue->first;
+
+    while (*link && (*link)->number < step->number)
+        link = &(*link)->next;
+    step->next = *link;
+    *link = step;
+    if (!step->next)
+        queue->last = step;
 }
 
 /* A tool was registered: what waited for it is run here. Lock held. */
@@ -143,50 +173,61 @@ void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *cl
     engine_changed(engine);
 }
 
-/* The call is copied to whoever claimed it; the job was only its vehicle. */
-static pawl_status unpack(struct engine *engine, struct scope *scope, struct claimed *claim)
+void engine_claim_told(struct engine *engine, struct claimed *claimed, uint32_t count)
+{
+    pthread_mutex_lock(&engine->lock);
+    for (uint32_t i = 0; i < count; i++) {
+        steps_drop(engine, claimed[i].job);
+        claimed[i].job = NULL;
+    }
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static pawl_status name_it(struct engine *engine, struct claimed *claim)
+{
+    struct head head;
+    bool trust_rows;
+
+    if (!head_is_cached(engine, claim->instance, &head, &trust_rows) || (head.flags & HEAD_RAW))
+        return engine_id_of(engine, &claim->job->scope, claim->instance, claim->id);
+    id_print(claim->instance, head.random, claim->id);
+    return PAWL_OK;
+}
+
+/* What the answer says of it; its texts stay in the job. */
+static pawl_status unpack(struct engine *engine, struct claimed *claim)
 {
     struct job *job = claim->job;
-    struct arena *arena = &scope->arena;
+    pawl_status status;
 
     if (!job) /* too large: it has failed in the same commit */
         return PAWL_LEASE_LOST;
     claim->call = job->call;
-    claim->call.step = arena_str(arena, job->call.step);
-    claim->call.tool = arena_str(arena, job->call.tool);
-    claim->call.args = arena_str(arena, job->call.args);
-    claim->trace = arena_str(arena, str_of(job->trace));
-    pthread_mutex_lock(&engine->lock);
-    steps_drop(engine, job);
-    pthread_mutex_unlock(&engine->lock);
-    claim->job = NULL;
-    if (arena->failed)
-        return scope_no_memory(scope);
-    return engine_id_of(engine, scope, claim->instance, claim->id);
+    claim->trace = str_of(job->trace);
+    status = name_it(engine, claim);
+    if (status)
+        engine_claim_told(engine, claim, 1);
+    return status;
 }
 
-uint32_t claims_unpack(struct engine *engine, struct scope *scope, struct claimed *claimed,
-                       uint32_t count)
+uint32_t claims_unpack(struct engine *engine, struct claimed *claimed, uint32_t count)
 {
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < count; i++)
-        if (!claimed[i].status && unpack(engine, scope, &claimed[i]) == PAWL_OK)
+        if (!claimed[i].status && unpack(engine, &claimed[i]) == PAWL_OK)
             claimed[kept++] = claimed[i];
     return kept;
 }
 
-static pawl_status send_all(struct engine *engine, struct scope *scope, struct claimed *claimed,
-                            uint32_t count)
+static void send_all(struct engine *engine, const struct scope *scope, struct mail *mails,
+                     struct claimed *claimed, uint32_t count)
 {
-    struct mail *mails = ARENA_ARRAY(&scope->arena, struct mail, count);
-
-    if (!mails)
-        return scope_no_memory(scope);
     pthread_mutex_lock(&engine->lock);
     for (uint32_t i = 0; i < count; i++) {
         struct actor *actor = actor_get(engine, claimed[i].instance);
 
+        mails[i] = (struct mail){ .status = PAWL_NO_MEMORY }; /* until it is known */
         scope_init(&mails[i].own, engine->heap, LIMIT_SCOPE);
         mails[i].own.trace = scope->trace;
         mails[i].scope = &mails[i].own;
@@ -195,7 +236,6 @@ static pawl_status send_all(struct engine *engine, struct scope *scope, struct c
                                          .ordinal = claimed[i].ordinal,
                                          .actor = claimed[i].worker };
         mails[i].is_done = !actor;
-        mails[i].status = PAWL_NO_MEMORY; /* until it is known */
         if (actor)
             mail_deliver(engine, actor, &mails[i]);
     }
@@ -207,10 +247,9 @@ static pawl_status send_all(struct engine *engine, struct scope *scope, struct c
     for (uint32_t i = 0; i < count; i++) {
         claimed[i].status = mails[i].status;
         if (!claimed[i].status)
-            claimed[i].status = unpack(engine, scope, &claimed[i]);
+            claimed[i].status = unpack(engine, &claimed[i]);
         scope_fini(&mails[i].own);
     }
-    return PAWL_OK;
 }
 
 /* ---- One claim ---- */
@@ -228,27 +267,22 @@ void claim_token(struct engine *engine, struct claimed *claimed)
 
 /* Steps that are waiting, taken out of their queues. */
 static uint32_t take_some(struct engine *engine, const struct claim_args *args, uint32_t max,
-                          struct claimed *out, bool *is_short)
+                          struct ticket *ticket, struct claimed *out, bool *is_short)
 {
+    struct ready_step *step;
     uint32_t count = 0;
 
     pthread_mutex_lock(&engine->lock);
     *is_short = !leases_make_room(engine, max);
     if (*is_short)
         max = 0;
-    for (uint32_t i = 0; i < args->tool_count && count < max;) {
-        struct ready_step *step = take(engine, args->tools[i]);
-
-        if (!step) {
-            i++;
-            continue;
-        }
+    while (count < max && (step = take(engine, args)) != NULL)
         out[count++] = (struct claimed){ .instance = step->instance,
                                          .ordinal = step->ordinal,
                                          .worker = args->worker,
-                                         .lease_ms = args->lease_ms };
-        heap_free(engine->heap, step, sizeof *step);
-    }
+                                         .lease_ms = args->lease_ms,
+                                         .ticket = ticket,
+                                         .ready = step };
     pthread_mutex_unlock(&engine->lock);
     return count;
 }
@@ -260,42 +294,63 @@ static bool is_gone(pawl_status status)
            status == PAWL_PAUSED;
 }
 
-/* Those that were started move to the front; one that met a failing store is found again later
- * (recover_ready). */
-static uint32_t keep_started(struct engine *engine, struct claimed *claimed, uint32_t count,
-                             pawl_status *worst)
+/* It was not started: back into its queue, nobody's any more, or found again later because it met
+ * a failing store (recover_ready). */
+static void let_go(struct engine *engine, struct claimed *claimed, pawl_status *worst)
 {
-    uint32_t kept = 0;
+    pthread_mutex_lock(&engine->lock);
+    ticket_give_back(claimed);
+    if (claimed->stays_ready) {
+        put_back(engine, claimed->ready);
+        claimed->ready = NULL;
+    } else if (!is_gone(claimed->status)) {
+        engine->ready_lost = true;
+        *worst = claimed->status;
+    }
+    pthread_mutex_unlock(&engine->lock);
+}
+
+/* Those that were started move to the front; true: some stay ready, and no more is to be taken. */
+static bool keep_started(struct engine *engine, struct claimed *claimed, uint32_t count,
+                         uint32_t *kept, pawl_status *worst)
+{
+    struct claimed *started = claimed;
+    bool is_full = false;
 
     for (uint32_t i = 0; i < count; i++) {
-        if (!claimed[i].status) {
-            claimed[kept++] = claimed[i];
-        } else if (!is_gone(claimed[i].status)) {
-            engine->ready_lost = true;
-            *worst = claimed[i].status;
-        }
+        is_full = is_full || claimed[i].stays_ready;
+        if (claimed[i].status)
+            let_go(engine, &claimed[i], worst);
+        heap_free(engine->heap, claimed[i].ready, sizeof *claimed[i].ready);
+        claimed[i].ready = NULL;
+        if (!claimed[i].status)
+            *started++ = claimed[i];
     }
-    return kept;
+    *kept += (uint32_t)(started - claimed);
+    return is_full;
 }
 
 /* Started together, so that they share their commits. */
 pawl_status claim_now(struct engine *engine, struct scope *scope, const struct claim_args *args,
-                      struct claimed *out, uint32_t *count)
+                      struct ticket *ticket, struct claimed *out, uint32_t *count)
 {
-    pawl_status status = PAWL_OK;
+    struct mail *mails = ARENA_ARRAY(&scope->arena, struct mail, args->max);
+    pawl_status status = mails ? PAWL_OK : scope_no_memory(scope);
+    bool is_full = false;
 
-    while (*count < args->max && !status) {
+    while (*count < args->max && !status && !is_full) {
+        struct claimed *more = out + *count;
         bool is_short;
-        uint32_t taken = take_some(engine, args, args->max - *count, out + *count, &is_short);
+        uint32_t taken = take_some(engine, args, args->max - *count, ticket, more, &is_short);
 
         if (is_short) /* of memory to watch over them */
             status = scope_no_memory(scope);
         if (taken == 0)
             break;
         for (uint32_t i = 0; i < taken; i++)
-            claim_token(engine, &out[*count + i]);
-        status = send_all(engine, scope, out + *count, taken);
-        *count += keep_started(engine, out + *count, taken, &status);
+            claim_token(engine, &more[i]);
+        send_all(engine, scope, mails, more, taken);
+        is_full = keep_started(engine, more, taken, count, &status);
     }
     return *count > 0 ? PAWL_OK : status;
 }

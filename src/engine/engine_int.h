@@ -309,6 +309,9 @@ void steps_note_ready(struct engine *engine, const struct actor *actor,
                       const struct decision *decision);
 pawl_status steps_check_served(struct engine *engine, const struct actor *actor, uint32_t ordinal,
                                struct scope *scope); /* NOT_AWAITING: no such tool here */
+/* The call of a step that was claimed, before it is started; as ticket_charge(). */
+pawl_status steps_prepare(struct engine *engine, struct actor *actor, const struct mail *mail,
+                          struct scope *scope, struct job **out);
 void steps_lose_ready(struct engine *engine);        /* lock held */
 bool steps_are_lost(const struct engine *engine);    /* it is time to look; lock held */
 bool steps_can_start(const struct engine *engine);   /* some are ready; lock held */
@@ -358,8 +361,9 @@ void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *cl
 /* Lock not held. */
 void claim_token(struct engine *engine, struct claimed *claimed);
 pawl_status claim_now(struct engine *engine, struct scope *scope, const struct claim_args *args,
-                      struct claimed *out, uint32_t *count); /* appends to those that are there */
-uint32_t claims_unpack(struct engine *engine, struct scope *scope, struct claimed *claimed,
+                      struct ticket *ticket, struct claimed *out,
+                      uint32_t *count); /* appends to those that are there */
+uint32_t claims_unpack(struct engine *engine, struct claimed *claimed,
                        uint32_t count); /* those that were started move to the front */
 
 /* read.c. NOT_KNOWN: the instance has no entry, or it is not behind the creation. */
@@ -397,8 +401,16 @@ bool kept_changes_here(const struct batch *batch, int32_t what, str id);
 
 /* tickets.c: a place for a step of this tool, or NULL; lock not held. Settled by whoever reserved
  * it, when its commit is over; lock held. */
-struct claimed *ticket_reserve(struct engine *engine, str tool, uint32_t ordinal);
+struct claimed *ticket_reserve(struct engine *engine, const struct flow_call *step,
+                               uint32_t ordinal);
 void ticket_settle(struct engine *engine, struct claimed *claimed, bool is_granted);
+/* Before a step that was taken from its queue is started: is the client there, and has the answer
+ * room? OVERLOADED: it stays ready. The check is made before its instance is loaded, and again with
+ * the size of its arguments. Lock not held. */
+pawl_status ticket_check(struct engine *engine, struct scope *scope, struct claimed *claimed);
+pawl_status ticket_charge(struct engine *engine, struct scope *scope, struct claimed *claimed,
+                          size_t size);
+void ticket_give_back(struct claimed *claimed); /* it was not started; lock held */
 void tickets_call(struct engine *engine, str tool); /* one of them: a step waits; lock held */
 void tickets_call_all(struct engine *engine);       /* lock held */
 uint32_t tickets_count(const struct engine *engine); /* that wait; lock held */

@@ -263,6 +263,8 @@ struct ready_step {
     struct ready_step *next;
     uint64_t instance;
     uint32_t ordinal;
+    uint32_t queue;  /* for workers: of engine->queues */
+    uint64_t number; /* likewise: the order in which they became ready, over all tools */
 };
 
 struct definition_slot {
@@ -345,6 +347,7 @@ struct engine {
     struct ready_step *ready, *ready_last;
     struct tool_queue *queues; /* ready, but no tool of that name is here */
     uint32_t queue_count;
+    uint64_t queued_steps; /* so many were put into them: the next one's number */
     struct ticket *tickets, **tickets_end; /* claims that wait, the longest first (tickets.c) */
     _Atomic bool claims_ended;             /* none waits any more */
     uint32_t sleeper_count; /* of them, with a thread each */

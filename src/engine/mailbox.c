@@ -216,6 +216,8 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     struct actor *actor = turn->actor;
     pawl_status status = turn->mail->is_poison ? poison_rests(engine, scope, actor) : PAWL_OK;
 
+    if (!status && turn->mail->claim)
+        status = ticket_check(engine, scope, turn->mail->claim);
     if (status)
         return status;
     actor->is_at_bound = false;
@@ -238,6 +240,8 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
         status = pause_refusal(scope);
     if (!status && turn->mail->event.kind == EVENT_STEP_START && !turn->mail->claim)
         status = steps_check_served(engine, actor, turn->mail->event.ordinal, scope);
+    if (!status && turn->mail->claim)
+        status = steps_prepare(engine, actor, turn->mail, scope, &turn->jobs);
     if (!status)
         status = actor->memory ? actor_decide(engine, actor, &turn->mail->event, scope,
                                               &turn->decision, &turn->jobs)

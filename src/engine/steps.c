@@ -86,7 +86,7 @@ static pawl_status end_at_once(struct engine *engine, struct actor *actor, struc
 static bool find_runner(struct engine *engine, const struct actor *actor, struct job *job)
 {
     if (!toolbox_serves(engine->toolbox, job->call.tool, actor->creator)) {
-        job->claim = ticket_reserve(engine, job->call.tool, job->ordinal);
+        job->claim = ticket_reserve(engine, &job->call, job->ordinal);
         return job->claim != NULL;
     }
     job->holds_place = runner_reserve(engine, job->call.tool);
@@ -144,7 +144,8 @@ pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope
     if (event->kind == EVENT_STEP_START && *seen == 0) {
         *seen = decision->count;
         /* The place was taken when the step was picked from the ready list. */
-        status = job_new(engine, actor, event->ordinal, scope, jobs);
+        if (!*jobs)
+            status = job_new(engine, actor, event->ordinal, scope, jobs);
         return status == PAWL_TOO_LARGE ? fail_started(actor, scope, event, decision) : status;
     }
     if (!engine->options.own || actor->is_paused)
@@ -289,6 +290,16 @@ pawl_status steps_check_served(struct engine *engine, const struct actor *actor,
                           "step '%.*s' waits for a tool '%.*s', which is not here",
                           STR_ARG(call.step), STR_ARG(call.tool));
     return PAWL_OK;
+}
+
+pawl_status steps_prepare(struct engine *engine, struct actor *actor, const struct mail *mail,
+                          struct scope *scope, struct job **out)
+{
+    pawl_status status = job_new(engine, actor, mail->event.ordinal, scope, out);
+
+    if (!status)
+        return ticket_charge(engine, scope, mail->claim, (*out)->call.args.size);
+    return status == PAWL_NO_MEMORY ? status : PAWL_OK; /* over, or too large: deciding says so */
 }
 
 /* A ready step whose tool is not here: somebody may claim it, or register the tool. Lock held. */

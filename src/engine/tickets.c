@@ -23,8 +23,12 @@ struct ticket {
     struct claimed *claimed; /* of args.max */
     uint32_t taken;          /* of them: for steps that are committed, under way, or were refused */
     uint32_t under_way, granted;
+    size_t size;  /* of the arguments of what it has, or will have if it is committed */
+    bool is_full; /* a step did not fit: those behind it stay ready */
     bool is_called;
 };
+
+_Static_assert(LIMIT_CLAIM_TEXT >= LIMIT_TEXT, "an answer has room for any one step");
 
 /* ---- The list; lock held ---- */
 
@@ -62,6 +66,11 @@ static bool serves(const struct ticket *ticket, str tool)
     return false;
 }
 
+static bool has_room(const struct ticket *ticket, size_t size)
+{
+    return !ticket->is_full && size <= LIMIT_CLAIM_TEXT - ticket->size;
+}
+
 /* A connection that is suspended does not notice that its client has gone. */
 static bool is_there(const struct ticket *ticket)
 {
@@ -69,13 +78,14 @@ static bool is_there(const struct ticket *ticket)
 }
 
 /* The first that can be given a step of this tool; those whose owners have gone are called. */
-static struct ticket *find(struct engine *engine, str tool)
+static struct ticket *find(struct engine *engine, const struct flow_call *step)
 {
     struct ticket *next;
 
     for (struct ticket *ticket = engine->tickets; ticket; ticket = next) {
         next = ticket->next;
-        if (!serves(ticket, tool) || ticket->taken == ticket->args.max)
+        if (!serves(ticket, step->tool) || ticket->taken == ticket->args.max ||
+            !has_room(ticket, step->args.size))
             continue;
         if (is_there(ticket))
             return ticket;
@@ -134,22 +144,25 @@ uint32_t tickets_count(const struct engine *engine)
 
 /* ---- A step for a ticket ---- */
 
-struct claimed *ticket_reserve(struct engine *engine, str tool, uint32_t ordinal)
+struct claimed *ticket_reserve(struct engine *engine, const struct flow_call *step,
+                               uint32_t ordinal)
 {
     struct claimed *claimed = NULL;
     struct ticket *ticket = NULL;
 
     pthread_mutex_lock(&engine->lock);
     if (engine->tickets && !engine->stopping && leases_make_room(engine, 1))
-        ticket = find(engine, tool);
+        ticket = find(engine, step);
     if (ticket) {
         claimed = &ticket->claimed[ticket->taken++];
         *claimed = (struct claimed){ .ordinal = ordinal,
                                      .worker = ticket->args.worker,
                                      .lease_ms = ticket->args.lease_ms,
                                      .ticket = ticket,
+                                     .size = step->args.size,
                                      .status = PAWL_LEASE_LOST };
         ticket->under_way++;
+        ticket->size += claimed->size;
     }
     pthread_mutex_unlock(&engine->lock);
     if (claimed)
@@ -163,6 +176,8 @@ void ticket_settle(struct engine *engine, struct claimed *claimed, bool is_grant
 {
     struct ticket *ticket = claimed->ticket;
 
+    if (!is_granted)
+        ticket_give_back(claimed);
     claimed->status = is_granted ? PAWL_OK : PAWL_LEASE_LOST;
     ticket->granted += is_granted;
     if (--ticket->under_way > 0)
@@ -171,6 +186,48 @@ void ticket_settle(struct engine *engine, struct claimed *claimed, bool is_grant
         call(engine, ticket);
     else
         ticket->taken = 0;
+}
+
+/* ---- A step from its queue ---- */
+
+void ticket_give_back(struct claimed *claimed)
+{
+    claimed->ticket->size -= claimed->size;
+    claimed->size = 0;
+}
+
+static pawl_status refuse(struct scope *scope, struct claimed *claimed)
+{
+    claimed->stays_ready = true;
+    return scope_fail(scope, PAWL_OVERLOADED,
+                      "the claim's answer is full, or its client has gone; the step stays ready");
+}
+
+pawl_status ticket_check(struct engine *engine, struct scope *scope, struct claimed *claimed)
+{
+    struct ticket *ticket = claimed->ticket;
+    bool is_open;
+
+    pthread_mutex_lock(&engine->lock);
+    is_open = !ticket->is_full && is_there(ticket);
+    pthread_mutex_unlock(&engine->lock);
+    return is_open ? PAWL_OK : refuse(scope, claimed);
+}
+
+pawl_status ticket_charge(struct engine *engine, struct scope *scope, struct claimed *claimed,
+                          size_t size)
+{
+    struct ticket *ticket = claimed->ticket;
+    bool fits;
+
+    pthread_mutex_lock(&engine->lock);
+    ticket_give_back(claimed); /* it may be decided again */
+    fits = has_room(ticket, size);
+    claimed->size = fits ? size : 0;
+    ticket->size += claimed->size;
+    ticket->is_full = ticket->is_full || !fits;
+    pthread_mutex_unlock(&engine->lock);
+    return fits ? PAWL_OK : refuse(scope, claimed);
 }
 
 /* ---- Its owner ---- */
@@ -236,6 +293,8 @@ static bool park(struct engine *engine, struct ticket *ticket)
     pthread_mutex_lock(&engine->lock);
     waits = !claims_wait(engine, &ticket->args) && !engine->stopping && !engine->claims_ended;
     ticket->taken = ticket->granted = 0;
+    ticket->is_full = false;
+    ticket->size = 0;
     if (waits)
         list(engine, ticket);
     pthread_mutex_unlock(&engine->lock);
@@ -251,10 +310,10 @@ pawl_status engine_claim_take(struct engine *engine, struct scope *scope, struct
     if (*is_parked)
         return PAWL_OK;
     *out = ticket->claimed;
-    *count = claims_unpack(engine, scope, ticket->claimed, ticket->taken);
+    *count = claims_unpack(engine, ticket->claimed, ticket->taken);
     do {
-        status = is_there(ticket) || *count
-                     ? claim_now(engine, scope, &ticket->args, ticket->claimed, count)
+        status = is_there(ticket)
+                     ? claim_now(engine, scope, &ticket->args, ticket, ticket->claimed, count)
                      : PAWL_OK;
         may_wait = may_wait && !status && *count == 0 && is_there(ticket) &&
                    engine_claim_left_ms(engine, ticket) > 0 && !engine->stopping &&
@@ -292,26 +351,6 @@ static void sleep_until_called(struct engine *engine, struct sleeper *sleeper,
         engine_wait_for(engine, &sleeper->called, left_ms > 0 ? left_ms : 1000);
     sleeper->is_called = false;
     pthread_mutex_unlock(&engine->lock);
-}
-
-/* Its answers could not be sent: what it was given meanwhile is let go, and its leases run out. */
-void engine_claim_close(struct engine *engine, struct ticket *ticket)
-{
-    struct sleeper sleeper = { .is_called = false };
-
-    engine_cond_init(&sleeper.called);
-    pthread_mutex_lock(&engine->lock);
-    unlist(engine, ticket);
-    ticket->is_called = false;
-    ticket->waiter = (struct claim_waiter){ .wake = wake_sleeper, .context = &sleeper };
-    while (ticket->under_way)
-        engine_wait_for(engine, &sleeper.called, 1000);
-    for (uint32_t i = 0; i < ticket->taken; i++)
-        if (!ticket->claimed[i].status)
-            steps_drop(engine, ticket->claimed[i].job);
-    pthread_mutex_unlock(&engine->lock);
-    pthread_cond_destroy(&sleeper.called);
-    claims_pass_on(engine, &ticket->args);
 }
 
 pawl_status engine_claim_wait(struct engine *engine, struct scope *scope, struct ticket *ticket,

@@ -13,6 +13,7 @@ struct claim_args {
     int64_t wait_ms, lease_ms; /* wait: at most five minutes; lease 0: two, at most seven days */
 };
 struct job;
+struct ready_step;
 struct ticket;
 struct claimed {
     uint64_t instance;
@@ -21,10 +22,13 @@ struct claimed {
     str worker;
     char id[ID_SIZE + 1], token[LEASE_TOKEN_SIZE + 1];
     char lease[LEASE_HASH_SIZE + 1]; /* the token's hash */
-    struct flow_call call; /* lives in the scope */
+    struct flow_call call; /* lives in the job */
     str trace;             /* of the request that created the instance; data NULL: none */
-    struct job *job;       /* until it is unpacked */
-    struct ticket *ticket; /* that it was reserved for; NULL: it came from a queue */
+    struct job *job;       /* until engine_claim_told() */
+    struct ticket *ticket;
+    struct ready_step *ready; /* as it was in its queue, until it is started; NULL: it was in none */
+    size_t size;              /* of what it takes of the answer's room */
+    bool stays_ready;         /* the answer is full, or its client has gone */
     pawl_status status;
 };
 
@@ -38,17 +42,17 @@ struct claim_waiter {
 pawl_status engine_claim_open(struct engine *engine, struct scope *scope,
                               const struct claim_args *args, const struct claim_waiter *waiter,
                               struct ticket **out);
-/* From now on steps that become ready may be started for it, in the commit that makes them so: before
- * a worker's answers are sent. Not every time while others wait: each comes to its turn. */
+/* From now on steps that become ready may be started for it, in the commit that makes them so. Not
+ * every time while others wait: each comes to its turn. */
 void engine_claim_offer(struct engine *engine, struct ticket *ticket);
-/* Instead of what follows: its answers could not be sent. */
-void engine_claim_close(struct engine *engine, struct ticket *ticket);
 /* What there is for it; none is no failure. *is_parked: not yet. Then `wake` is called once, and it
  * has to be taken again; also, with may_wait false, when its time is over (it may still be parked
  * then, for the moment that a commit takes). Not parked: it is over. */
 pawl_status engine_claim_take(struct engine *engine, struct scope *scope, struct ticket *ticket,
                               bool may_wait, struct claimed **out, uint32_t *count,
                               bool *is_parked);
+/* The answer is written: frees what was kept of the steps. */
+void engine_claim_told(struct engine *engine, struct claimed *claimed, uint32_t count);
 /* From now on none waits: whoever does is called, and takes what there is. */
 void engine_claims_end(struct engine *engine);
 int64_t engine_claim_left_ms(struct engine *engine, const struct ticket *ticket);
@@ -59,7 +63,8 @@ pawl_status engine_claim_wait(struct engine *engine, struct scope *scope, struct
 pawl_status engine_step_send(struct engine *engine, struct scope *scope, str step_id, str lease,
                              const struct event *event, const uint8_t *key);
 /* Answers of a worker's turn, in one commit where nothing else is in the way; each has its own
- * status and words. Fails only if none could be sent. */
+ * status and words. Fails only if none could be sent. `ticket` is offered before they are sent;
+ * NULL: none. */
 struct step_answer {
     str step_id, lease; /* lease data NULL: none */
     struct event event; /* STEP_DONE or STEP_FAILED */
@@ -68,7 +73,8 @@ struct step_answer {
     pawl_error error;
 };
 pawl_status engine_step_send_all(struct engine *engine, struct scope *scope,
-                                 struct step_answer *answers, uint32_t count);
+                                 struct step_answer *answers, uint32_t count,
+                                 struct ticket *ticket);
 pawl_status engine_step_heartbeat(struct engine *engine, struct scope *scope, str step_id,
                                   str lease, int64_t extend_ms, int64_t *out_expires_at_ms);
 /* Instances > after that have a live step, by number. */

@@ -231,9 +231,12 @@ static uint32_t leave(struct world *world, struct visitor *visitor)
     EXPECT_OK(engine_claim_take(world->p->engine, &visitor->scope, visitor->ticket, false, &claimed,
                                 &count, &is_parked));
     EXPECT(!is_parked);
+    engine_claim_told(world->p->engine, claimed, count);
     scope_fini(&visitor->scope);
     return count;
 }
+
+static const struct flow_call saw = { .tool = STR_INIT("saw") };
 
 static void call_for_saw(struct world *world)
 {
@@ -252,7 +255,7 @@ WORLD_TEST(claims, a_step_that_was_queued_while_a_claim_hoped_for_another_is_tol
 
     world_define(world, CROWD);
     come(world, &visitor);
-    hoped = ticket_reserve(engine, STR("saw"), 1); /* for a decision that will be refused */
+    hoped = ticket_reserve(engine, &saw, 1); /* for a decision that will be refused */
     EXPECT(hoped != NULL);
     (void)world_create(world, "crowd", NULL);
     EXPECT_EQ(visitor.woken, 0);

@@ -37,13 +37,14 @@ static bool take(struct world *world, struct claimant *waiting)
 }
 
 /* One that finds nothing, and waits. */
-static void wait_for(struct world *world, struct claimant *out, const str *tools, uint32_t count)
+static void wait_for(struct world *world, struct claimant *out, const str *tools, uint32_t count,
+                     uint32_t max)
 {
     struct claim_waiter waiter = { .wake = wake, .is_there = is_there, .context = out };
 
     *out = (struct claimant){ .args = { .tools = tools,
                                         .tool_count = count,
-                                        .max = 1,
+                                        .max = max,
                                         .worker = STR("w/1"),
                                         .wait_ms = 60000 } };
     scope_init(&out->scope, &heap_libc, LIMIT_SCOPE);
@@ -53,13 +54,19 @@ static void wait_for(struct world *world, struct claimant *out, const str *tools
 
 static void stop_waiting(struct world *world, struct claimant *waiting)
 {
+    struct engine *engine = world->p->engine;
+    bool is_parked;
+
     if (waiting->count == 0)
-        engine_claim_close(world->p->engine, waiting->ticket);
+        EXPECT_OK(engine_claim_take(engine, &waiting->scope, waiting->ticket, false,
+                                    &waiting->claimed, &waiting->count, &is_parked));
+    engine_claim_told(engine, waiting->claimed, waiting->count);
     scope_fini(&waiting->scope);
 }
 
 static const str file_and_saw[] = { { "file", 4 }, { "saw", 3 } };
 static const str only_saw[] = { { "saw", 3 } };
+static const struct flow_call saw = { .tool = STR_INIT("saw") };
 
 WORLD_TEST(tickets, one_whose_step_was_refused_is_called_for_another_that_came_meanwhile)
 {
@@ -68,8 +75,8 @@ WORLD_TEST(tickets, one_whose_step_was_refused_is_called_for_another_that_came_m
     struct claimed *claimed;
 
     world_define(world, SAWN);
-    wait_for(world, &waiting, only_saw, 1);
-    claimed = ticket_reserve(engine, STR("saw"), 1); /* of a decision that will be refused */
+    wait_for(world, &waiting, only_saw, 1, 1);
+    claimed = ticket_reserve(engine, &saw, 1); /* of a decision that will be refused */
     EXPECT(claimed);
     world_create(world, "sawn", "{}"); /* its only place is taken: into the queue */
     EXPECT_EQ(waiting.called, 0);
@@ -87,8 +94,8 @@ WORLD_TEST(tickets, one_whose_owner_has_gone_passes_the_call_on)
     struct claimant gone, there;
 
     world_define(world, SAWN);
-    wait_for(world, &gone, only_saw, 1);
-    wait_for(world, &there, only_saw, 1);
+    wait_for(world, &gone, only_saw, 1, 1);
+    wait_for(world, &there, only_saw, 1, 1);
     gone.is_gone = true;
     world_create(world, "sawn", "{}");
     if (gone.called)
@@ -101,22 +108,191 @@ WORLD_TEST(tickets, one_whose_owner_has_gone_passes_the_call_on)
     stop_waiting(world, &there);
 }
 
-WORLD_TEST(tickets, one_that_is_full_passes_on_what_it_leaves)
+WORLD_TEST(tickets, one_that_waits_for_several_tools_takes_the_oldest_step)
 {
     struct claimant both, other;
 
     world_define(world, SAWN);
     world_define(world, FILED);
-    wait_for(world, &both, file_and_saw, 2);
-    wait_for(world, &other, only_saw, 1);
+    wait_for(world, &both, file_and_saw, 2, 1);
+    wait_for(world, &other, only_saw, 1, 1);
     world_create(world, "sawn", "{}"); /* the first is called for it ... */
     world_create(world, "filed", "{}");
     EXPECT_EQ(both.called, 1);
-    EXPECT(!take(world, &both)); /* ... and takes this one */
+    EXPECT(!take(world, &both)); /* ... and takes it, although its tool is the second of the list */
     EXPECT_EQ(both.count, 1);
-    EXPECT_EQ(other.called, 1);
-    EXPECT(!take(world, &other));
-    EXPECT_EQ(other.count, 1);
+    EXPECT(str_is(both.claimed[0].call.tool, "saw"));
+    EXPECT_EQ(other.called, 0);
     stop_waiting(world, &both);
     stop_waiting(world, &other);
+}
+
+/* ---- What one answer can hold ---- */
+
+enum { WIDE = 24, LARGE = 900 * 1000 };
+
+/* Slow, and about what an engine does in memory: one kind of store is enough. */
+#define WIDE_TEST(suite, backend, name)                                                            \
+    static void suite##_##name##_on(struct world *world);                                          \
+    TEST(suite##_##backend, name)                                                                  \
+    {                                                                                              \
+        struct world world;                                                                        \
+        world_begin(&world, #backend);                                                             \
+        suite##_##name##_on(&world);                                                               \
+        world_end(&world);                                                                         \
+    }                                                                                              \
+    static void suite##_##name##_on(struct world *world)
+
+/* A flow whose steps are ready at once, each with arguments of LARGE bytes: more than an answer
+ * holds. */
+static const char *begin_wide(struct world *world, const char *first)
+{
+    static const char pad[LARGE];
+    struct buf text;
+    const char *id;
+
+    buf_init(&text, &heap_libc, 0);
+    buf_fmt(&text, "name: wide\ndo:\n%s  - dopar:\n", first);
+    for (int i = 0; i < WIDE; i++)
+        buf_fmt(&text, "    - {action: saw, payload: '{{input}}'}\n");
+    world_define(world, buf_text(&text));
+    buf_clear(&text);
+    buf_fmt(&text, "{\"pad\":\"");
+    buf_add(&text, pad, LARGE);
+    memset(text.data + text.size - LARGE, 'x', LARGE);
+    buf_fmt(&text, "\"}");
+    id = world_create(world, "wide", buf_text(&text));
+    buf_fini(&text);
+    return id;
+}
+
+/* How many steps an answer brings; `turn` becomes the beginning of a worker's answers to them. */
+static int read_steps(const char *answer, struct buf *turn)
+{
+    int count = 0;
+
+    buf_clear(turn);
+    buf_fmt(turn, "{\"steps\":[");
+    for (const char *at = strstr(answer, "\"steps\":"); at && (at = strstr(at, "\"step_id\":\""));) {
+        const char *lease = strstr(at, "\"lease\":\"");
+
+        buf_fmt(turn, "%s{\"step_id\":\"%.*s\",\"lease\":\"%.32s\",\"result\":1}", count++ ? "," : "",
+                (int)strcspn(at + 11, "\""), at + 11, lease + 9);
+        at = lease;
+    }
+    buf_byte(turn, ']');
+    return count;
+}
+
+static int call_for_steps(struct world *world, const char *operation, const char *body,
+                          struct buf *turn)
+{
+    char *answer;
+    int count;
+
+    EXPECT_OK(pawl_call(world->p, operation, body, &answer, &world->error));
+    count = read_steps(answer, turn);
+    pawl_free(world->p, answer);
+    return count;
+}
+
+#define CLAIM_ALL "{\"tools\":[\"saw\"],\"worker\":\"w/1\",\"max\":1000}"
+
+WIDE_TEST(claims, memory, what_does_not_fit_an_answer_stays_ready_and_is_given_to_the_next_claim)
+{
+    const char *id = begin_wide(world, "");
+    struct buf turn;
+    int some, all = 0;
+
+    buf_init(&turn, &heap_libc, 0);
+    while ((some = call_for_steps(world, "step.claim", CLAIM_ALL, &turn)) > 0) {
+        EXPECT(some > 1 && some < WIDE);
+        all += some;
+        buf_byte(&turn, '}');
+        EXPECT_EQ(call_for_steps(world, "step.complete_many", buf_text(&turn), &turn), 0);
+    }
+    EXPECT_EQ(all, WIDE);
+    world_expect_state(world, id, "completed");
+    buf_fini(&turn);
+}
+
+WIDE_TEST(claims, sqlite, a_turn_takes_along_what_fits_its_answer_and_loses_nothing)
+{
+    static const char plane[] = "{\"tools\":[\"plane\"],\"worker\":\"w/1\"}";
+    const char *id = begin_wide(world, "  - {action: plane, payload: {}}\n");
+    struct buf turn;
+    int some, all = 0;
+
+    buf_init(&turn, &heap_libc, 0);
+    EXPECT_EQ(call_for_steps(world, "step.claim", plane, &turn), 1);
+    do {
+        buf_fmt(&turn, ",\"claim\":" CLAIM_ALL "}");
+        some = call_for_steps(world, "step.complete_many", buf_text(&turn), &turn);
+        EXPECT(some < WIDE);
+        all += some;
+    } while (some > 0);
+    EXPECT_EQ(all, WIDE);
+    world_expect_state(world, id, "completed");
+    buf_fini(&turn);
+}
+
+WORLD_TEST(claims, a_client_that_has_gone_before_a_step_is_started_leaves_it_ready)
+{
+    struct engine *engine = world->p->engine;
+    struct claimant gone;
+    struct claimed claimed = { 0 };
+
+    wait_for(world, &gone, only_saw, 1, 1);
+    claimed.ticket = gone.ticket;
+    EXPECT_OK(ticket_check(engine, &gone.scope, &claimed));
+    gone.is_gone = true;
+    EXPECT_EQ(ticket_check(engine, &gone.scope, &claimed), PAWL_OVERLOADED);
+    EXPECT(claimed.stays_ready);
+    stop_waiting(world, &gone);
+}
+
+WIDE_TEST(tickets, memory, those_that_wait_are_given_what_fits_their_answers)
+{
+    struct claimant first, second;
+    struct buf turn;
+    uint32_t all = 0, some;
+
+    wait_for(world, &first, only_saw, 1, 1000);
+    wait_for(world, &second, only_saw, 1, 1000);
+    (void)begin_wide(world, "");
+    EXPECT(first.called == 1 && second.called == 1);
+    EXPECT(!take(world, &first) && !take(world, &second));
+    EXPECT(first.count > 1 && first.count < WIDE && second.count > 0);
+    all = first.count + second.count;
+    stop_waiting(world, &first);
+    stop_waiting(world, &second);
+    buf_init(&turn, &heap_libc, 0);
+    while ((some = (uint32_t)call_for_steps(world, "step.claim", CLAIM_ALL, &turn)) > 0)
+        all += some;
+    EXPECT_EQ(all, WIDE);
+    buf_fini(&turn);
+}
+
+/* ---- Several tools ---- */
+
+WORLD_TEST(claims, steps_of_several_tools_are_given_by_age)
+{
+    static const char *const made[] = { "sawn", "filed", "filed", "sawn", "filed" };
+    char *answer;
+    const char *at;
+
+    world_define(world, SAWN);
+    world_define(world, FILED);
+    for (int i = 0; i < 5; i++)
+        (void)world_create(world, made[i], "{}");
+    EXPECT_OK(pawl_call(world->p, "step.claim",
+                        "{\"tools\":[\"file\",\"saw\"],\"worker\":\"w/1\",\"max\":9}", &answer,
+                        &world->error));
+    at = answer;
+    for (int i = 0; i < 5; i++) {
+        at = strstr(at, "\"tool\":\"") + 8;
+        EXPECT(strncmp(at, made[i], 3) == 0);
+    }
+    EXPECT(!strstr(at, "\"tool\":\""));
+    pawl_free(world->p, answer);
 }
