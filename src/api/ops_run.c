@@ -222,7 +222,11 @@ pawl_status op_run(pawl *p, const struct op *op, const struct op_request *reques
 
     if (status == PAWL_OK && !call.key) /* what a key's answer is must be known at the end */
         call.waiter = request->waiter;
-    return status == PAWL_OK ? op_perform(&call, out, answer) : status;
+    if (status == PAWL_OK)
+        status = op_perform(&call, out, answer);
+    if (status == PAWL_STORAGE_FAILURE)
+        engine_suspect(p->engine);
+    return status;
 }
 
 /* ---- Without a thread ---- */

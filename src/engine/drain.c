@@ -441,6 +441,17 @@ void engine_wait_changed(struct engine *engine, int64_t for_ms)
     engine_wait_for(engine, &engine->changed, for_ms);
 }
 
+/* A read failed: its cause may be damaged files, which a commit notices. */
+void engine_suspect(struct engine *engine)
+{
+    if (!engine->options.own)
+        return;
+    pthread_mutex_lock(&engine->lock);
+    engine->is_suspect = true;
+    pthread_cond_broadcast(&engine->work);
+    pthread_mutex_unlock(&engine->lock);
+}
+
 /* The server's drain: nothing but this. A quiet moment is used to put lagging rows right. */
 void *drain_thread(void *context)
 {
@@ -454,8 +465,9 @@ void *drain_thread(void *context)
         else if (engine->broken && !engine->drain_stopping) {
             engine_wait_for(engine, &engine->work, RETRY_STORE_MS);
             drain_once(engine, 0);
-        } else if ((lags(engine) || commit_is_due_again(engine)) &&
+        } else if ((lags(engine) || commit_is_due_again(engine) || engine->is_suspect) &&
                    !engine->drain_stopping) {
+            engine->is_suspect = false;
             /* A disk that takes no rows now may take them later; the log says it all meanwhile. */
             engine_wait_for(engine, &engine->work,
                             engine->commit_failed ? RETRY_STORE_MS : FLUSH_AFTER_MS);

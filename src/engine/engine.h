@@ -85,6 +85,7 @@ struct toolbox *engine_toolbox(struct engine *engine);
 void engine_tools_changed(struct engine *engine); /* steps that no tool served may be served now */
 const struct heap *engine_heap(struct engine *engine);
 struct store *engine_store(struct engine *engine); /* for reading: verify, sql */
+void engine_suspect(struct engine *engine); /* after a storage failure that was no commit's */
 bool engine_has_test_clock(const struct engine *engine);
 
 struct engine_figures {

@@ -308,6 +308,7 @@ struct engine {
     bool commit_failed;        /* the last one did */
     _Atomic bool stopping;     /* threads but the drain end as soon as they can */
     bool drain_stopping;       /* the others are gone: so does the drain */
+    bool is_suspect; /* a read failed: a commit is to look at the files */
     _Atomic uint32_t generation; /* grows when what actors remember may be wrong */
     struct store_tip tip;
     int64_t test_now_ms;

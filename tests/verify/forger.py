@@ -242,7 +242,7 @@ def try_rows(trial):
         for key, _ in shapes_of(db, table, keys[0]):
             if not may_be_absent(table, key):
                 change_row(trial, table, f"{table} without {key}", f"DELETE FROM {table} WHERE {where(db, table)}", key)
-            if table not in ("pawl_meta", "pawl_value"):  # a value that nothing names is part of no history
+            if table not in ("pawl_meta", "pawl_value"):  # run_verify.py adds values
                 add_copy(trial, db, table, keys, key)
     for row in META_MORE:
         change_row(trial, "pawl_meta", f"pawl_meta with {row}", "INSERT INTO pawl_meta VALUES (?, ?)", row)
