@@ -732,6 +732,7 @@ class Entry(TypedDict):
     payload: NotRequired[Any]
     step: NotRequired[str]
     attempt: NotRequired[int]
+    step_id: NotRequired[StepId]
     traceparent: NotRequired[str]
     hash: Hash
 
@@ -751,6 +752,7 @@ class Event(TypedDict):
     payload: NotRequired[Any]
     step: NotRequired[str]
     attempt: NotRequired[int]
+    step_id: NotRequired[StepId]
     traceparent: NotRequired[str]
     hash: Hash
     cursor: NotRequired[str]  # where to resume
@@ -769,6 +771,15 @@ class Step(TypedDict):
     ready_at: Time | None
     started_at: Time | None
     completed_at: Time | None
+    waiting_since: NotRequired[Time | None]
+    waiting_until: NotRequired[Time | None]
+    approval: NotRequired[Approval]
+    approved_by: NotRequired[list[str]]
+
+
+class Approval(TypedDict):
+    by: Any
+    count: int
 
 
 class ClaimedStep(TypedDict):
@@ -844,6 +855,9 @@ class Waiting(TypedDict):
     kind: Literal["action", "timer", "signal", "child", "step", "approval", "pause"]
     name: str | None
     until: NotRequired[Time]
+    step_id: NotRequired[StepId]
+    since: NotRequired[Time]
+    approval: NotRequired[Approval]
     paused_at: NotRequired[Time]
     actor_ref: NotRequired[str | None]
     reason: NotRequired[str | None]

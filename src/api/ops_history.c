@@ -49,7 +49,7 @@ static pawl_status read_query(const struct op_call *call, struct history_query *
     return status;
 }
 
-static void print_optional(const struct entry *entry, struct buf *out)
+static void print_optional(str id, const struct entry *entry, struct buf *out)
 {
     if (entry->record->flags & RECORD_GUARD) {
         json_key(out, "guard_satisfied");
@@ -68,6 +68,8 @@ static void print_optional(const struct entry *entry, struct buf *out)
         json_str(out, entry->step);
         json_key(out, "attempt");
         json_u64(out, entry->record->attempt);
+        json_key(out, "step_id");
+        buf_fmt(out, "\"%.*s.%u\"", STR_ARG(id), entry->record->ordinal);
     }
     if (body_trace(entry->record->body).data) {
         json_key(out, "traceparent");
@@ -108,7 +110,7 @@ void print_entry(str id, const struct entry *entry, bool with_id, struct buf *ou
     json_time(out, entry->record->fired_at_ms);
     json_key(out, "recorded_at");
     json_time(out, entry->record->at_ms);
-    print_optional(entry, out);
+    print_optional(id, entry, out);
     json_key(out, "hash");
     json_text(out, hex);
     json_close(out, '}');

@@ -165,6 +165,17 @@ pawl_status op_instance_declaration(struct op_call *call, struct buf *out)
     return PAWL_OK;
 }
 
+/* Which step to approve, since when it waits, and for whom. */
+static void print_gate(str id, const struct waiting *gate, struct buf *out)
+{
+    json_key(out, "step_id");
+    buf_fmt(out, "\"%.*s.%u\"", STR_ARG(id), gate->ordinal);
+    if (gate->since_ms != 0)
+        print_time(out, "since", gate->since_ms);
+    json_key(out, "approval");
+    json_raw(out, gate->approval);
+}
+
 pawl_status op_instance_why(struct op_call *call, struct buf *out)
 {
     struct waiting *waiting = NULL;
@@ -185,6 +196,8 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
             print_time(out, "until", waiting[i].until_ms);
         if (str_is(str_of(waiting[i].kind), "pause"))
             print_pause(&waiting[i].pause, out);
+        if (waiting[i].approval.data)
+            print_gate(op_text(call, "instance_id"), &waiting[i], out);
         if (waiting[i].child)
             print_text(out, "instance_id", str_of(waiting[i].child_id));
         json_close(out, '}');

@@ -15,6 +15,8 @@ struct fold {
     void *memory;
     struct flow_call *given; /* by ordinal - 1 */
     uint32_t count;
+    struct waiting *waiting; /* what it waits for; read if a step of it is pending */
+    uint32_t waiting_count;
 };
 
 static pawl_status read_given(struct fold *fold, const struct effect_list *effects)
@@ -47,6 +49,7 @@ static pawl_status apply_entry(struct fold *fold, const struct entry *entry)
         .attempt = record->attempt,
         .payload = entry->payload,
         .reason = entry->reason,
+        .actor = entry->actor,
         .effects = &effects,
         .at_ms = record->at_ms,
     };
@@ -110,6 +113,23 @@ static void print_instant(struct buf *out, const char *key, int64_t at_ms)
         json_null(out);
 }
 
+/* Of a gate that waits: since when, until when, and for whom. */
+static void print_gate(const struct fold *fold, const struct flow_attempt *attempt, struct buf *out)
+{
+    for (uint32_t i = 0; attempt->status == STEP_PENDING && i < fold->waiting_count; i++) {
+        const struct waiting *gate = &fold->waiting[i];
+
+        if (!gate->approval.data || gate->ordinal != attempt->ordinal)
+            continue;
+        print_instant(out, "waiting_since", attempt->created_at_ms);
+        print_instant(out, "waiting_until", gate->has_until ? gate->until_ms : 0);
+        json_key(out, "approval");
+        json_raw(out, gate->approval);
+        json_key(out, "approved_by");
+        flow_print_approved(fold->memory, attempt->ordinal, out);
+    }
+}
+
 static void print_step(const struct fold *fold, const struct flow_attempt *attempt,
                        const struct flow_call *given, struct buf *out)
 {
@@ -139,7 +159,16 @@ static void print_step(const struct fold *fold, const struct flow_attempt *attem
     print_instant(out, "ready_at", attempt->ready_at_ms);
     print_instant(out, "started_at", attempt->started_at_ms);
     print_instant(out, "completed_at", attempt->completed_at_ms);
+    print_gate(fold, attempt, out);
     json_close(out, '}');
+}
+
+static bool has_pending(const struct flow_attempts *attempts)
+{
+    for (uint32_t i = 0; i < attempts->count; i++)
+        if (attempts->items[i].status == STEP_PENDING)
+            return true;
+    return false;
 }
 
 static pawl_status read_steps(struct fold *fold, struct flow_attempts *attempts)
@@ -149,7 +178,12 @@ static pawl_status read_steps(struct fold *fold, struct flow_attempts *attempts)
         engine_steps(op_engine(call), call->scope, fold->id, attempts, &fold->definition);
 
     fold->count = attempts->count;
-    return status == PAWL_OK && attempts->count > 0 ? fold_history(fold) : status;
+    if (status == PAWL_OK && attempts->count > 0)
+        status = fold_history(fold);
+    if (status == PAWL_OK && has_pending(attempts))
+        status = engine_why(op_engine(call), call->scope, fold->id, &fold->waiting,
+                            &fold->waiting_count);
+    return status;
 }
 
 pawl_status op_instance_steps(struct op_call *call, struct buf *out)

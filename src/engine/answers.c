@@ -191,6 +191,8 @@ static pawl_status status_after(struct scope *scope, const struct record *record
     if (record->what == LIFE_T_STEP_FAIL || record->what == LIFE_T_STEP_TIMEOUT ||
         record->what == LIFE_T_GATE_REJECT)
         *out = STEP_FAILED;
+    if (record->what == LIFE_T_GATE_WAIT)
+        *out = STEP_PENDING;
     return PAWL_OK;
 }
 

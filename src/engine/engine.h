@@ -471,6 +471,9 @@ struct waiting {
     bool has_until;
     int64_t until_ms;
     struct pause_view pause; /* kind pause; the name is its reason */
+    uint32_t ordinal;        /* of the step, if it is one; else 0 */
+    int64_t since_ms;        /* kind approval: when the gate was reached; 0: not recorded */
+    str approval;            /* ... and who has to approve, JSON (flow_print_approval) */
     uint64_t child; /* kind child: its number, and its id; 0: none */
     char child_id[ID_SIZE + 1];
 };

@@ -367,6 +367,10 @@ uint32_t claims_unpack(struct engine *engine, struct claimed *claimed,
                        uint32_t count); /* those that were started move to the front */
 
 /* read.c. NOT_KNOWN: the instance has no entry, or it is not behind the creation. */
+/* gates.c: what is known of those among them that wait for an approval. */
+pawl_status why_gates(struct engine *engine, struct scope *scope, const struct head *head,
+                      const struct definition *definition, const struct live *live,
+                      struct waiting *waiting, uint32_t count);
 pawl_status read_first_entry(struct engine *engine, struct scope *scope,
                              const struct instance_row *row, struct record *out);
 

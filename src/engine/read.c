@@ -377,6 +377,7 @@ static void why_live(struct engine *engine, const struct definition *definition,
             out[(*count)++] =
                 (struct waiting){ .kind = kind,
                                   .name = work_step_name(definition, live->steps[i].plan),
+                                  .ordinal = live->steps[i].ordinal,
                                   .child = child_of(live, live->steps[i].ordinal) };
     }
     for (uint32_t i = 0; i < live->timer_count; i++)
@@ -431,6 +432,8 @@ pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struc
     if (slot->definition->kind == KIND_MACHINE)
         why_machine(slot->definition, head.state, *out, count);
     why_live(engine, definition, &live, *out, count);
+    if (!status)
+        status = why_gates(engine, scope, &head, definition, &live, *out, *count);
     for (uint32_t i = 0; i < *count && !status; i++)
         if ((*out)[i].child)
             status = engine_id_of(engine, scope, (*out)[i].child, (*out)[i].child_id);

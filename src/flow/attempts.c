@@ -18,6 +18,7 @@ static pawl_status add_attempt(struct scope *scope, struct flow_attempts *attemp
                                .plan = effect->plan,
                                .attempt = effect->attempt,
                                .status = effect->status,
+                               .created_at_ms = at_ms,
                                .ready_at_ms = effect->status == STEP_READY ? at_ms : 0 };
     return PAWL_OK;
 }

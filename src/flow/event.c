@@ -2,7 +2,7 @@
  *
  * A check of a history decides each event again and compares (evidence/verify_replay.c). Who
  * adds an entry that begins a decision says here what made it; entries that only follow
- * (finish, fail) have no event of their own. */
+ * (finish, fail, gate.wait) have no event of their own. */
 #include "flow/flow_int.h"
 
 /* {"arm":N,"payload":X}, as reduce.c prints it. */
@@ -146,6 +146,7 @@ static bool first_event(const struct plan *plan, const struct flow_memory *memor
     case LIFE_T_CHILD:
     case LIFE_T_FINISH:
     case LIFE_T_FAIL:
+    case LIFE_T_GATE_WAIT:
     case LIFE_T_COUNT:
         break;
     }

@@ -31,6 +31,11 @@ str flow_step_name(const struct definition *definition, uint32_t plan_index);
 uint32_t flow_step_count(const struct definition *definition);
 bool flow_has_step(const struct definition *definition, str name);
 bool flow_step_is_gate(const struct definition *definition, uint32_t plan_index);
+#define GATE_COMPILER 3 /* from this compiler on, an entry says that a gate waits */
+/* Who may decide a gate, and how many have to: {"by":[NAME],"count":N}; `by` null: anybody. */
+void flow_print_approval(const struct definition *definition, uint32_t plan_index, struct buf *out);
+/* Those that have approved the live gate `ordinal`, each once, as a JSON array. */
+void flow_print_approved(const void *memory, uint32_t ordinal, struct buf *out);
 bool flow_step_is_spawn(const struct definition *definition, uint32_t plan_index);
 /* From where a flow may be cancelled; NOT_FROM: not while a live step bars it. After an amend, pass
  * the definition in force. */
@@ -73,6 +78,7 @@ pawl_status flow_redrive(struct scope *scope, const void *memory,
 struct flow_attempt {
     uint32_t ordinal, plan, attempt;
     enum step_status status;
+    int64_t created_at_ms;
     int64_t ready_at_ms, started_at_ms, completed_at_ms; /* 0: not yet */
     str result, error;                                   /* JSON; data NULL: none */
 };

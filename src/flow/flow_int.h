@@ -155,6 +155,7 @@ str amend_plan_text(const struct effect_list *effects); /* data NULL: none */
 void decide_restart(struct turn *turn);
 
 /* reduce_gate.c */
+void gate_wait(struct turn *turn, const struct attempt *gate); /* it has begun */
 void decide_approve(struct turn *turn);
 void decide_reject(struct turn *turn);
 

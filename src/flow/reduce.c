@@ -204,21 +204,28 @@ static void decide_spoiled(struct turn *turn)
 
 /* ---- Events ------------------------------------------------------------------------ */
 
+static void fail_begun(struct turn *turn, const struct begun *begun)
+{
+    const struct event *kept = turn->event;
+    struct event event = *kept;
+
+    event.no_retry = true; /* the same arguments would fail again */
+    turn->event = &event;
+    step_fail(turn, LIFE_T_STEP_FAIL, &begun->attempt, RETRY_FAILED, begun->error);
+    turn->event = kept;
+}
+
 /* Steps that could not even begin fail in the same decision, one after another; what a failure
- * begins may fail likewise. */
-static void fail_begun(struct turn *turn)
+ * begins may fail likewise. A gate that has begun has an entry that says so. */
+static void follow_begun(struct turn *turn)
 {
     while (turn->status == PAWL_OK && !turn->is_finished && turn->begun_seen < turn->begun_count) {
         struct begun begun = turn->begun[turn->begun_seen++];
-        struct event event = *turn->event;
-        const struct event *kept = turn->event;
 
-        if (!begun.error.data)
-            continue;
-        event.no_retry = true; /* the same arguments would fail again */
-        turn->event = &event;
-        step_fail(turn, LIFE_T_STEP_FAIL, &begun.attempt, RETRY_FAILED, begun.error);
-        turn->event = kept;
+        if (begun.error.data)
+            fail_begun(turn, &begun);
+        else if (turn->plan->steps[begun.attempt.plan].kind == STEP_KIND_GATE)
+            gate_wait(turn, &begun.attempt);
     }
 }
 
@@ -237,7 +244,7 @@ static pawl_status run_turn(void (*handle)(struct turn *turn), const struct defi
 
     ASSERT(turn.plan && turn.memory);
     handle(&turn);
-    fail_begun(&turn);
+    follow_begun(&turn);
     if (turn.status != PAWL_OK)
         return turn.status;
     *out = turn.decision;

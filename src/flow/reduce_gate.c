@@ -9,6 +9,78 @@
 /* ---- Gates --------------------------------------------------------------------------------------
  */
 
+static void print_rule(const struct plan_step *step, struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "by");
+    if (step->approver_count == 0)
+        json_null(out);
+    else
+        json_open(out, '[');
+    for (uint32_t i = 0; i < step->approver_count; i++)
+        json_str(out, step->approvers[i]);
+    if (step->approver_count > 0)
+        json_close(out, ']');
+    json_key(out, "count");
+    json_u64(out, step->approval_count);
+    json_close(out, '}');
+}
+
+void flow_print_approval(const struct definition *definition, uint32_t plan_index, struct buf *out)
+{
+    print_rule(&plan_of(definition)->steps[plan_index], out);
+}
+
+static bool is_repeated(const struct flow_memory *memory, uint32_t index)
+{
+    const struct approval *approval = &memory->approvals[index];
+
+    for (uint32_t i = 0; i < index; i++)
+        if (memory->approvals[i].ordinal == approval->ordinal &&
+            str_eq(memory->approvals[i].approver, approval->approver))
+            return true;
+    return false;
+}
+
+void flow_print_approved(const void *state, uint32_t ordinal, struct buf *out)
+{
+    const struct flow_memory *memory = state;
+
+    json_open(out, '[');
+    for (uint32_t i = 0; i < memory->approval_count; i++)
+        if (memory->approvals[i].ordinal == ordinal && memory->approvals[i].approver.data &&
+            !is_repeated(memory, i))
+            json_str(out, memory->approvals[i].approver);
+    json_close(out, ']');
+}
+
+/* data NULL: anybody may decide it, and one is enough. */
+static str print_approval(struct turn *turn, const struct plan_step *step)
+{
+    struct buf buf;
+    str kept;
+
+    if (step->approver_count == 0 && step->approval_count <= 1)
+        return STR_NONE;
+    buf_init(&buf, turn->scope->arena.heap, LIMIT_TEXT);
+    print_rule(step, &buf);
+    kept = buf_keep(&buf, &turn->scope->arena);
+    buf_fini(&buf);
+    if (!kept.data)
+        turn->status = scope_no_memory(turn->scope);
+    return kept;
+}
+
+void gate_wait(struct turn *turn, const struct attempt *gate)
+{
+    str payload;
+
+    if (turn->compiler < GATE_COMPILER)
+        return;
+    payload = print_approval(turn, &turn->plan->steps[gate->plan]);
+    turn_draft(turn, LIFE_T_GATE_WAIT, gate, payload);
+}
+
 static const struct attempt *expect_gate(struct turn *turn)
 {
     const struct attempt *attempt = memory_find(turn->memory, turn->event->ordinal);
@@ -72,15 +144,10 @@ static uint32_t approvals_with(const struct turn *turn, uint32_t ordinal)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < memory->approval_count; i++) {
-        bool is_known = false;
-
         if (memory->approvals[i].ordinal != ordinal)
             continue;
         is_new = is_new && !str_eq(memory->approvals[i].approver, turn->event->actor);
-        for (uint32_t j = 0; j < i && !is_known; j++)
-            is_known = memory->approvals[j].ordinal == ordinal &&
-                       str_eq(memory->approvals[j].approver, memory->approvals[i].approver);
-        count += !is_known;
+        count += !is_repeated(memory, i);
     }
     return count + is_new;
 }

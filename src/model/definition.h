@@ -125,7 +125,8 @@ bool definition_name_is_valid(str name);         /* 1..128 of A-Za-z0-9._/- */
     X(FINISH, "finish", RUNNING, COMPLETED, true)                                                  \
     X(FAIL, "fail", RUNNING, FAILED, true)                                                         \
     X(CANCEL, "cancel", RUNNING, CANCELLED, false)                                                 \
-    X(CANCEL_CREATED, "cancel", CREATED, CANCELLED, false)
+    X(CANCEL_CREATED, "cancel", CREATED, CANCELLED, false)                                         \
+    X(GATE_WAIT, "gate.wait", RUNNING, RUNNING, true)
 
 enum lifecycle_state {
 #define X(name, text, terminal) LIFE_##name,

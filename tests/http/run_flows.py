@@ -205,21 +205,33 @@ def test_a_gate_waits_for_those_it_names(shell):  # B37, B38, B43
     assert state(web, instance) == ("running", "suspended")
     [gate] = steps(web, instance)
     assert (gate["status"], gate["tool"], gate["name"]) == ("pending", None, "request_approval"), gate
-    assert web.get("/v1/instances/%s/why" % instance).json["waiting_for"] == [
-        {"kind": "approval", "name": "request_approval"}]
+    rule = {"by": ["ann", "bob"], "count": 2}
+    assert (gate["waiting_until"], gate["approval"], gate["approved_by"]) == (None, rule, []), gate
+    [why] = web.get("/v1/instances/%s/why" % instance).json["waiting_for"]
+    assert why == {"kind": "approval", "name": "request_approval", "step_id": gate["step_id"],
+                   "since": gate["waiting_since"], "approval": rule}, why
     path = "/v1/steps/%s/" % gate["step_id"]
     web.refused("not-known", "POST", "/v1/steps/nobody/approve", {"actor_ref": "  "})
     web.refused("invalid-request", "POST", path + "approve", {"actor_ref": "  "})
     web.refused("forbidden", "POST", path + "approve", {"actor_ref": "eve"})
     assert web.expect(200, "POST", path + "approve", {"actor_ref": "ann"}).json == {"status": "pending"}
+    assert web.get("/v1/steps?status=pending").json["steps"][0]["approved_by"] == ["ann"]
     assert web.expect(200, "POST", path + "approve", {"actor_ref": "bob"}).json == {"status": "done"}
     shell.wait_for(lambda: state(web, instance)[0] == "completed")
     web.refused("not-awaiting", "POST", path + "approve", {"actor_ref": "bob"})
-    assert actions(web, instance)[1:3] == ["gate.approve", "gate.approve"]
+    assert actions(web, instance)[1:4] == ["gate.wait", "gate.approve", "gate.approve"]
+    [wait] = web.get("/v1/instances/%s/history?action=gate.wait" % instance).json["entries"]
+    assert wait["payload"] == rule and wait["step_id"] == gate["step_id"], wait
+    assert wait["recorded_at"] == gate["waiting_since"], "it waits from its entry on"
     other = web.create(definition="gate")
     body = {"actor_ref": "ann", "reason": "too dear"}
     assert web.expect(200, "POST", "/v1/steps/%s.1/reject" % other, body).json == {"status": "failed"}
     assert web.get("/v1/instances/" + other).json["error"] == "too dear"
+    yaml(web, "timed", "steps: {ask: {tool: null, timeout: 2d, done: true}}")
+    timed = web.create(definition="timed")
+    [gate], [why] = steps(web, timed), web.get("/v1/instances/%s/why" % timed).json["waiting_for"]
+    assert gate["waiting_until"] == why["until"] > gate["waiting_since"] == why["since"], (gate, why)
+    assert gate["approval"] == why["approval"] == {"by": None, "count": 1}, gate
     assert web.post("/v1/verify").json["valid"]
 
 

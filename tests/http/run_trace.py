@@ -64,7 +64,7 @@ def test_every_way_to_cause_an_entry_of_a_flow_keeps_its_trace(shell):
     web.expect(202, "POST", "/v1/instances/%s/signals" % id, {"name": "go"}, WITH)
     entries = web.get("/v1/instances/%s/history" % id).json["entries"]
     assert [(e["action"], e.get("traceparent")) for e in entries] == [
-        ("start", TRACE), ("step.start", TRACE), ("step.complete", None), ("gate.approve", OTHER), ("signal", TRACE),
+        ("start", TRACE), ("step.start", TRACE), ("step.complete", None), ("gate.wait", None), ("gate.approve", OTHER), ("signal", TRACE),
         ("finish", TRACE)], entries
     check_store(web, shell, id)
 

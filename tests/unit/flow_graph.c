@@ -231,7 +231,8 @@ TEST(flow_graph, b37_b38_a_gate_waits_until_enough_of_those_named_have_approved)
 
     rig_init(&rig, &t->scope, GATED, NULL);
     rig_begin(&rig);
-    EXPECT_STORY(&rig, "start [[\"step\",1,0,1,\"pending\"]]\n");
+    EXPECT_STORY(&rig, "start [[\"step\",1,0,1,\"pending\"]]\n"
+                       "gate.wait ask.1#1 {\"by\":[\"ann\",\"bob\",\"cat\"],\"count\":2}\n");
     EXPECT_EQ(decide_gate(&rig, EVENT_APPROVE, 1, "eve", NULL), PAWL_FORBIDDEN);
     EXPECT_EQ(decide_gate(&rig, EVENT_APPROVE, 1, NULL, NULL), PAWL_FORBIDDEN);
     EXPECT_OK(decide_gate(&rig, EVENT_APPROVE, 1, "ann", NULL));
@@ -242,6 +243,34 @@ TEST(flow_graph, b37_b38_a_gate_waits_until_enough_of_those_named_have_approved)
     EXPECT_EQ(decide_gate(&rig, EVENT_APPROVE, 1, "bob", NULL), PAWL_NOT_AWAITING);
     EXPECT_OK(flow_call(rig.definition, rig.memory, 2, rig.scope, &call));
     EXPECT_STR(call.args, "{\"by\":\"approved\"}");
+    rig_fini(&rig);
+}
+
+TEST(flow_graph, each_gate_that_is_reached_has_an_entry_of_its_own)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope,
+             "steps:\n  a: {tool: x, parallel: [g, h, b]}\n"
+             "  g: {tool: null, timeout: 5s, join: z}\n  h: {tool: null, join: z}\n"
+             "  b: {tool: y, join: z}\n  z: {tool: z, done: true}\n",
+             NULL);
+    rig_begin(&rig);
+    rig_run(&rig, 1, "1");
+    EXPECT_STORY(&rig, "step.complete a.1#1 1 [[\"end\",1],[\"step\",2,1,1,\"pending\"],"
+                       "[\"arm\",\"~timeout\",6000,2],[\"step\",3,2,1,\"pending\"],[\"step\",4,3]]\n"
+                       "gate.wait g.2#1\ngate.wait h.3#1\n");
+    rig_fini(&rig);
+}
+
+TEST(flow_graph, a_version_of_an_older_compiler_records_no_gate_wait)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, GATED, NULL);
+    rig.definition->compiler = 2;
+    rig_begin(&rig);
+    EXPECT_STORY(&rig, "start [[\"step\",1,0,1,\"pending\"]]\n");
     rig_fini(&rig);
 }
 

@@ -174,6 +174,36 @@ void put_actions(struct cli *cli, const struct node *instance)
              member_true(first, "requires_reason") ? " --reason TEXT" : "");
 }
 
+static void put_approvers(struct cli *cli, const struct node *approval)
+{
+    const struct node *by = node_find(approval, "by");
+    int64_t count = member_int(approval, "count");
+
+    if (by && by->kind == NODE_ARRAY)
+        fputs("  for ", cli->term.out);
+    for (const struct node *name = by ? by->first : NULL; name; name = name->next) {
+        term_cell(&cli->term, PLAIN, name->text, LIMIT_ACTION, 0);
+        fputs(name->next ? ", " : "", cli->term.out);
+    }
+    if (count > 1 && by && by->kind == NODE_ARRAY)
+        fprintf(cli->term.out, " (%lld of %u)", (long long)count, by->count);
+    else if (count > 1)
+        fprintf(cli->term.out, "  for %lld people", (long long)count);
+}
+
+void put_gate(struct cli *cli, const struct node *waiting)
+{
+    const struct node *approval = node_find(waiting, "approval");
+    char since[MOMENT_SIZE];
+
+    if (!approval)
+        return;
+    put_approvers(cli, approval);
+    moment_print(member_str(waiting, "since"), since);
+    if (since[0])
+        fprintf(cli->term.out, "  since %s", since);
+}
+
 /* How somebody says yes to a gate, or ends an external step: by the id of the attempt that waits
  * under this name. */
 static void put_answer(struct cli *cli, const struct node *steps, const struct node *item)
@@ -208,6 +238,7 @@ static void put_waits(struct cli *cli, const struct showing *showing)
         until_print(member_str(item, "until"), until);
         fprintf(cli->term.out, "    %.*s ", STR_ARG(kind));
         term_cell(&cli->term, BOLD, member_str(item, "name"), LIMIT_ACTION, 0);
+        put_gate(cli, item);
         term_put(&cli->term, DIM, until[0] ? "  %s\n" : "%s\n", until);
         put_answer(cli, steps, item);
     }

@@ -117,6 +117,7 @@ void render_why(struct cli *cli, const struct node *answer)
         term_cell(&cli->term, BOLD, member_str(item, "name"), LIMIT_ACTION, 0);
         if (moment[0])
             fprintf(cli->term.out, "  %s (%s)", moment, distance);
+        put_gate(cli, item);
         render_holder(cli, item);
         fputc('\n', cli->term.out);
     }

@@ -45,6 +45,9 @@ void put_actions(struct cli *cli, const struct node *instance);
 /* One line: name, id and status of an instance. */
 void put_title(struct cli *cli, const struct node *instance);
 
+/* Of a gate that waits: for whom, and since when. Nothing for what is none. */
+void put_gate(struct cli *cli, const struct node *waiting);
+
 /* What it ended with, if it has ended. */
 void put_outcome(struct cli *cli, const struct node *instance);
 
