@@ -14,6 +14,7 @@ enum node_kind { NODE_NULL, NODE_BOOL, NODE_NUMBER, NODE_STRING, NODE_ARRAY, NOD
 struct node {
     enum node_kind kind;
     bool truth;              /* NODE_BOOL */
+    bool is_missing;         /* NODE_NULL of YAML: no value is written, as in "tool:" */
     str text;                /* NODE_STRING: unescaped, NUL-terminated; NODE_NUMBER: as written */
     str raw;                 /* JSON: the exact bytes of this value; YAML: STR_NONE */
     uint32_t line, column;   /* 1-based; column counts bytes */

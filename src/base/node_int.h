@@ -35,6 +35,18 @@ struct node *tree_top(const struct tree *tree);
 pawl_status tree_fail(struct tree *tree, struct place place, const char *expected,
                       const char *found);
 
+/* yaml_error.c: what is wrong with a text, in plain words. */
+struct yaml_complaint {
+    char expected[128], found[128];
+};
+
+/* libyaml's `problem` at the byte `at` of `text`, while it read what began in `line`. */
+void yaml_explain(const char *problem, uint32_t line, str text, size_t at,
+                  struct yaml_complaint *out);
+
+/* False if no template without quotes ({{input.x}}) is at the byte `at`. */
+bool yaml_explain_template(str text, size_t at, struct yaml_complaint *out);
+
 /* The YAML core schema: what an untagged plain scalar stands for. */
 enum yaml_kind { YAML_NULL, YAML_BOOL, YAML_INT, YAML_FLOAT, YAML_NOT_FINITE, YAML_STR };
 enum yaml_kind yaml_resolve(str text);

@@ -177,6 +177,7 @@ static pawl_status add_scalar(struct yaml_reader *reader, const yaml_event_t *ev
     status = add_node(reader, kinds[kind], place, &node);
     if (status != PAWL_OK)
         return status;
+    node->is_missing = kind == YAML_NULL && text.size == 0 && !event->data.scalar.tag;
     node->truth = kind == YAML_BOOL && (text.data[0] == 't' || text.data[0] == 'T');
     if (node->kind == NODE_NUMBER)
         return fill_number(reader, node, text);
@@ -206,6 +207,18 @@ static bool is_key_next(const struct yaml_reader *reader)
     return top && top->kind == NODE_OBJECT && !reader->has_key;
 }
 
+/* A map as the key of a map is nearly always a template without quotes. place_of() has left `at`
+ * at the inner brace. */
+static pawl_status fail_key(struct yaml_reader *reader, enum node_kind kind, struct place place)
+{
+    struct yaml_complaint complaint;
+
+    if (reader->at == 0 || !yaml_explain_template(reader->text, reader->at - 1, &complaint))
+        return tree_fail(&reader->tree, place, "a scalar as a key", node_kind_name(kind));
+    place.column--;
+    return tree_fail(&reader->tree, place, complaint.expected, complaint.found);
+}
+
 static pawl_status open_node(struct yaml_reader *reader, enum node_kind kind,
                              const yaml_char_t *tag, struct place place)
 {
@@ -214,7 +227,7 @@ static pawl_status open_node(struct yaml_reader *reader, enum node_kind kind,
     pawl_status status;
 
     if (is_key_next(reader))
-        return tree_fail(&reader->tree, place, "a scalar as a key", node_kind_name(kind));
+        return fail_key(reader, kind, place);
     if (tag && strcmp((const char *)tag, core) != 0 && strcmp((const char *)tag, "!") != 0)
         return fail_word(reader, place, "a tag of the core schema", "", str_of((const char *)tag));
     status = add_node(reader, kind, place, &node);
@@ -300,17 +313,18 @@ static pawl_status fail_parser(struct yaml_reader *reader)
 {
     const yaml_parser_t *parser = &reader->parser;
     const char *problem = parser->problem ? parser->problem : "something else";
+    struct yaml_complaint complaint;
     struct place place;
-    char found[256];
+    size_t at;
 
     if (parser->error == YAML_MEMORY_ERROR)
         return scope_no_memory(reader->tree.scope);
     /* libyaml's reader, alone, gives an offset in bytes and no mark. */
     place = parser->error == YAML_READER_ERROR ? place_of_offset(reader, parser->problem_offset)
                                                : place_of(reader, parser->problem_mark);
-    (void)snprintf(found, sizeof found, "%s%s%s%s", problem, parser->context ? " (" : "",
-                   parser->context ? parser->context : "", parser->context ? ")" : "");
-    return tree_fail(&reader->tree, place, "YAML", found);
+    at = parser->error == YAML_READER_ERROR ? parser->problem_offset : reader->at;
+    yaml_explain(problem, (uint32_t)parser->context_mark.line + 1, reader->text, at, &complaint);
+    return tree_fail(&reader->tree, place, complaint.expected, complaint.found);
 }
 
 static pawl_status read_events(struct yaml_reader *reader)

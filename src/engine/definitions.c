@@ -170,6 +170,16 @@ static bool is_flow(const struct node *document)
            (start && start->kind == NODE_OBJECT);
 }
 
+/* Is `text`, which is neither JSON nor YAML, nearer to JSON: does its first key have quotes? */
+static bool is_meant_as_json(str text)
+{
+    size_t at = 0;
+
+    while (at < text.size && memchr(" \t\r\n{[", text.data[at], 6))
+        at++;
+    return at == text.size || text.data[at] == '"';
+}
+
 static pawl_status read_document(struct scope *scope, str text, pawl_status bad, struct node **out)
 {
     pawl_status status;
@@ -179,11 +189,11 @@ static pawl_status read_document(struct scope *scope, str text, pawl_status bad,
                           text.size);
     status = node_read(scope, text, out);
     if (status == PAWL_INVALID_REQUEST && bad == PAWL_INVALID_DEFINITION) {
-        /* A flow mapping of YAML begins like JSON; if it is neither, the first words stand. */
+        /* A flow mapping of YAML begins like JSON. */
         pawl_error first = scope->error;
 
         status = node_read_yaml(scope, text, out);
-        if (status == PAWL_INVALID_REQUEST)
+        if (status == PAWL_INVALID_REQUEST && is_meant_as_json(text))
             scope->error = first;
     }
     if (status == PAWL_INVALID_REQUEST) {

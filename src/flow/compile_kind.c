@@ -1,7 +1,7 @@
 /* compile_kind.c - what kind of step it is, and what it takes along.
  *
- * A step is exactly one of: a tool call, a gate (tool null), `external: true`, `wait`, `select`,
- * `spawn`.
+ * A step is exactly one of: a tool call, a gate (tool null, or `approval`), `external: true`,
+ * `wait`, `select`, `spawn`.
  * Whatever it needs when it begins becomes its `args`, so that templates work alike. */
 #include "base/time.h"
 #include "flow/compile.h"
@@ -94,8 +94,11 @@ static void read_approval(struct compilation *compiler, struct source_step *step
     if (!approval)
         return;
     if (approval->kind != NODE_OBJECT)
-        compile_error(compiler, approval, "step '%.*s': 'approval' must be {by, count}, found %s",
-                      STR_ARG(shown_name(step)), node_kind_name(approval->kind));
+        compile_error(compiler, approval,
+                      "step '%.*s': 'approval' must be {by, count}, found %s; write {} if anyone "
+                      "may approve",
+                      STR_ARG(shown_name(step)),
+                      approval->is_missing ? "no value" : node_kind_name(approval->kind));
     compile_step_keys(compiler, step, approval, KEYS_APPROVAL, "approval.");
     if (by)
         read_approvers(compiler, step, by);
@@ -284,6 +287,24 @@ static bool is_true(struct compilation *compiler, const struct source_step *step
     return node && node->truth;
 }
 
+/* An explicit null is a gate; a value that was forgotten is not. */
+static void refuse_missing_tool(struct compilation *compiler, struct source_step *step,
+                                const struct node *tool)
+{
+    const struct node at_key = { .line = tool->key_line, .column = tool->key_column };
+
+    compile_error(compiler, &at_key,
+                  "step '%.*s': '%.*s' has no value; name a tool, or write '%.*s: null' or "
+                  "'approval: {}' for a gate",
+                  STR_ARG(shown_name(step)), STR_ARG(tool->key), STR_ARG(tool->key));
+}
+
+/* tool null, or an approval instead of a tool. */
+static bool is_gate(const struct source_step *step, const struct node *tool)
+{
+    return tool ? tool->kind == NODE_NULL : node_find(step->node, "approval") != NULL;
+}
+
 static void read_tool_step(struct compilation *compiler, struct source_step *step,
                            const struct node *tool)
 {
@@ -291,15 +312,16 @@ static void read_tool_step(struct compilation *compiler, struct source_step *ste
 
     if (is_external)
         step->plan.kind = STEP_KIND_EXTERNAL;
-    else if (tool && tool->kind == NODE_NULL)
+    else if (is_gate(step, tool))
         step->plan.kind = STEP_KIND_GATE;
-    if (tool && tool->kind != NODE_NULL)
+    if (tool && tool->is_missing)
+        refuse_missing_tool(compiler, step, tool);
+    else if (tool && tool->kind != NODE_NULL)
         read_tool(compiler, step, tool);
-    else if (!tool && !is_external && !step->is_refused)
+    else if (step->plan.kind == STEP_KIND_TOOL && !step->is_refused)
         compile_error(compiler, step->node,
-                      "step '%.*s': nothing to do; say 'tool' (null for a gate), 'wait', 'select', "
-                      "'spawn' or "
-                      "'external'",
+                      "step '%.*s': nothing to do; say 'tool', 'approval' (a gate), 'wait', "
+                      "'select', 'spawn' or 'external'",
                       STR_ARG(shown_name(step)));
     read_args(compiler, step);
 }
@@ -345,7 +367,7 @@ void compile_kind(struct compilation *compiler, struct source_step *step)
     }
     limit_attempts(compiler, step);
     if (approval && step->plan.kind != STEP_KIND_GATE)
-        compile_error(compiler, approval, "step '%.*s': only a gate (tool null) has an 'approval'",
+        compile_error(compiler, approval, "step '%.*s': only a gate has an 'approval'; a gate has no tool",
                       STR_ARG(shown_name(step)));
     else
         read_approval(compiler, step);

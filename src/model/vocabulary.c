@@ -88,7 +88,7 @@ static const struct known_key cancel_keys[] = {
         { "wait", "{timer | until | signal}", "waits instead of calling a tool", NULL },           \
         { "select", "[ARM, ...]", "waits for the first of several things", NULL },                 \
         { "external", "true | false", "completed from outside, without a lease", NULL },           \
-        { "approval", "{by, count}", "a gate: who may approve it, and how many must", "gate" },    \
+        { "approval", "{by, count}", "a gate: who may approve, and how many must", "gate" },    \
     {                                                                                              \
         "spawn", "{definition, input}", "runs another definition as a child", NULL                 \
     }

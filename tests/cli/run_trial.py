@@ -174,7 +174,7 @@ def test_two_gates_side_by_side_are_each_asked_once(shell):
 LETTER = """name: letter
 steps:
   start: {name: sign, external: true, retry: {max: 3, backoff: [1h]}, next: post}
-  post: {spawn: {definition: booking}, output: 1, done: true}
+  post: {spawn: {definition: booking}, done: true}
 """
 
 

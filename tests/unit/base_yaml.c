@@ -3,6 +3,7 @@
 #include "base/node.h"
 #include "lib/fault.h"
 #include "lib/test.h"
+#include <stdio.h>
 
 static struct node *read_yaml(struct test *t, str text)
 {
@@ -240,12 +241,103 @@ TEST(yaml, what_is_no_yaml_is_refused_with_its_place)
         EXPECT_HAS(t->scope.error.message, ", found ");
     }
     expect_refused(t, STR("a: 1\n\xC3\xA9: b: c"),
-                   "line 2, column 6: expected YAML, found mapping values are not allowed in this "
-                   "context");
+                   "line 2, column 6: expected quotes around a value that has ': ' in it, or a line "
+                   "indented like those beside it, found ':'");
     expect_refused(t, STR("a: 1\r\nb: \x01"),
                    "line 2, column 4: expected YAML, found control characters are not allowed");
     expect_refused(t, STR("a: 1\nb: x\xED\xA0\x80"),
                    "line 2, column 5: expected YAML, found invalid Unicode character");
+}
+
+TEST(yaml, a_tab_that_indents_is_called_a_tab)
+{
+    static const str tabs[] = {
+        STR_INIT("a:\n\tb: 1\n"),
+        STR_INIT("a: 1\n\tb: 2\n"),
+        STR_INIT("b:\n\t- tool: x\n"),
+        STR_INIT("a: |\n\tx\n"),
+    };
+
+    for (size_t i = 0; i < sizeof tabs / sizeof tabs[0]; i++)
+        expect_refused(t, tabs[i],
+                       "line 2, column 1: expected spaces before the first word of a line, found a "
+                       "TAB; YAML is not indented with TABs");
+}
+
+TEST(yaml, a_template_without_quotes_is_told_to_be_quoted)
+{
+    static const struct {
+        const char *text;
+        uint32_t line, column;
+    } bad[] = {
+        { "args:\n  message: {{input.x}}\n", 2, 12 }, { "args: {m: {{input.x}}}", 1, 11 },
+        { "args: {m: hi {{input.x}}}", 1, 14 },       { "l: [{{input.x}}]", 1, 5 },
+        { "- {{input.x}}", 1, 3 },                    { "{do: [{m: {{input.x}} and more}]}", 1, 11 },
+    };
+    char message[200];
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        (void)snprintf(message, sizeof message,
+                       "line %u, column %u: expected quotes around a value that has a template in "
+                       "it, found {{input.x}} without them",
+                       bad[i].line, bad[i].column);
+        expect_refused(t, str_of(bad[i].text), message);
+    }
+}
+
+TEST(yaml, what_libyaml_complains_of_is_said_in_plain_words)
+{
+    static const struct {
+        const char *text, *message;
+    } bad[] = {
+        { "a:\n  b: [1, 2}\n",
+          "line 2, column 11: expected ',' or ']' in the list that begins in line 2, found '}'" },
+        { "a: [1, 2",
+          "line 1, column 9: expected ',' or ']' in the list that begins in line 1, found the end "
+          "of the text" },
+        { "a: {b: 1 c: 2}",
+          "line 1, column 11: expected ',' or '}' in the map that begins in line 1, found ':'" },
+        { "a: 'x\nb: 1\n",
+          "line 3, column 1: expected the closing quote of the text that begins in line 1, found "
+          "the end of the text" },
+        { "a: @x",
+          "line 1, column 4: expected quotes around a value that begins with '@', found '@x'" },
+        { "a:\n  b: 1\n c: 2\n",
+          "line 3, column 2: expected a key of the map that begins in line 1, indented like its "
+          "first key, found 'c:'" },
+        { "a: 'it's'",
+          "line 1, column 8: expected a key of the map that begins in line 1, indented like its "
+          "first key, found 's''" },
+        { "a:\n  - b\n  c: 1\n",
+          "line 3, column 3: expected '- ', an item of the list that begins in line 2, found "
+          "'c:'" },
+        { "a: 1\nb\nc: 2\n",
+          "line 3, column 1: expected ':' and a space behind the key in line 2, found 'c:'" },
+        { "a: - b",
+          "line 1, column 4: expected a list on lines of its own, found '-'" },
+        { "a: ]", "line 1, column 4: expected a value, found ']'" },
+        { "a: & b", "line 1, column 5: expected quotes around a value that begins with '*' or '&', "
+                    "found the end of the word" },
+        { "a: \"\\q\"",
+          "line 1, column 5: expected an escape that YAML knows (in single quotes \\ is no escape), "
+          "found '\\q\"'" },
+        { "a: |9x", "line 1, column 6: expected comment or line break, found 'x'" },
+    };
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        expect_refused(t, str_of(bad[i].text), bad[i].message);
+}
+
+TEST(yaml, a_value_that_is_not_written_is_told_from_null)
+{
+    const struct node *root =
+        read_yaml(t, STR("a:\nb: null\nc: ~\nd: !!null\ne: ''\n"));
+
+    EXPECT(node_find(root, "a")->kind == NODE_NULL && node_find(root, "a")->is_missing);
+    EXPECT(node_find(root, "b")->kind == NODE_NULL && !node_find(root, "b")->is_missing);
+    EXPECT(node_find(root, "c")->kind == NODE_NULL && !node_find(root, "c")->is_missing);
+    EXPECT(node_find(root, "d")->kind == NODE_NULL && !node_find(root, "d")->is_missing);
+    EXPECT(node_find(root, "e")->kind == NODE_STRING && !node_find(root, "e")->is_missing);
 }
 
 TEST(yaml, the_end_of_the_text_is_where_it_ends)
@@ -253,7 +345,7 @@ TEST(yaml, the_end_of_the_text_is_where_it_ends)
     struct node *node;
 
     EXPECT_EQ(node_read_yaml(&t->scope, STR("a: 1\nb: [\xC3\xA9,"), &node), PAWL_INVALID_REQUEST);
-    EXPECT_HAS(t->scope.error.message, "line 2, column 8: expected YAML, found ");
+    EXPECT_HAS(t->scope.error.message, "line 2, column 8: expected a value, found the end of the text");
 }
 
 TEST(yaml, tag_directives_are_refused_before_they_cost_anything)

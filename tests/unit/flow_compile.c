@@ -321,6 +321,38 @@ TEST(flow_compile, in_a_bare_map_an_object_is_a_step_whatever_it_is_called)
                     "{\"name\":\"x-ray\",\"tool\":\"y\"");
 }
 
+/* ---- Gates ------------------------------------------------------------------------------ */
+
+TEST(flow_compile, a_tool_without_a_value_is_no_gate_and_is_refused)
+{
+    const struct finding *finding;
+
+    finding = expect_refused(&t->scope, "steps:\n  a:\n    tool:\n    done: true\n",
+                             "step 'a': 'tool' has no value; name a tool, or write 'tool: null' or "
+                             "'approval: {}' for a gate");
+    EXPECT_EQ(finding->line, 3);
+    EXPECT_EQ(finding->column, 5);
+    expect_refused(&t->scope, "do: [{action: , payload: {}}]", "step 'do.0': 'action' has no value");
+    expect_plan_has(&t->scope, "do: [{tool: null}]", "\"kind\":\"gate\"");
+    expect_plan_has(&t->scope, "do: [{tool: ~}]", "\"kind\":\"gate\"");
+    expect_plan_has(&t->scope, "{\"do\":[{\"tool\":null}]}", "\"kind\":\"gate\"");
+}
+
+TEST(flow_compile, approval_alone_makes_a_gate)
+{
+    expect_plan_has(&t->scope, "steps: {a: {approval: {by: [ann, bob], count: 2}, done: true}}",
+                    "{\"name\":\"a\",\"kind\":\"gate\",\"args\":{},\"max\":1,"
+                    "\"backoff\":[],\"idempotent\":true,\"by\":[\"ann\",\"bob\"],\"count\":2}");
+    expect_plan_has(&t->scope, "do: [{approval: {}}]", "\"kind\":\"gate\"");
+    expect_refused(&t->scope, "do: [{approval: }]",
+                   "step 'do.0': 'approval' must be {by, count}, found no value; write {} if "
+                   "anyone may approve");
+    expect_refused(&t->scope, "do: [{approval: null}]", "found null; write {} if anyone may");
+    expect_refused(&t->scope, "do: [{approval: {}, external: true}]", "only a gate");
+    expect_refused(&t->scope, "do: [{approval: {}, tool: x}]", "only a gate");
+    expect_refused(&t->scope, "do: [{approval: {}, wait: {timer: 1s}}]", "only a gate");
+}
+
 /* ---- Ways on --------------------------------------------------------------------------- */
 
 TEST(flow_compile, b11_a_step_has_exactly_one_way_on_and_it_leads_somewhere)

@@ -276,7 +276,7 @@ TEST(ops_call, a_definition_is_checked_with_its_places)
 {
     begin();
     EXPECT_OK(call("definition.check", "{\"text\":\"a: [\"}"));
-    EXPECT_HAS(answer, "{\"errors\":[{\"message\":\"expected YAML");
+    EXPECT_HAS(answer, "{\"errors\":[{\"message\":\"expected a value, found the end of the text");
     EXPECT_OK(call("definition.check", "{\"text\":\"a: 1\",\"format\":\"json\"}"));
     EXPECT_HAS(answer, "\"line\":1,\"column\":1}],\"warnings\":[]}");
     EXPECT_EQ(call("definition.put", "{\"name\":\"a b\",\"text\":\"\"}"), PAWL_INVALID_DEFINITION);
