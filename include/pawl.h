@@ -112,6 +112,8 @@ typedef struct pawl_options {
                               in pawl.yaml (docs/config.md); NULL: exec as said above, no http */
     uint32_t max_entries;  /* entries of an instance; at this limit it is paused; 0: 10,000,000 */
     uint32_t max_live_steps; /* of an instance at once, likewise; 0: 100,000 */
+    const char *secret;    /* with own: what callers at `address` must send as their bearer token;
+                              written to FILE-secret (0600) until pawl_close(); NULL: none */
 } pawl_options;
 
 /* Open the store at `url`: "sqlite:FILE" (created if missing) or "memory:"; NULL is "sqlite:pawl.db".

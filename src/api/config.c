@@ -96,6 +96,14 @@ static pawl_status read_log(struct reading *reading, const struct node *node)
     return read_text(reading, node, &reading->config->log);
 }
 
+static pawl_status read_needs_token(struct reading *reading, const struct node *node)
+{
+    if (node->kind != NODE_BOOL)
+        return fail_at(reading, node, "true or false");
+    reading->config->needs_token = node->truth;
+    return PAWL_OK;
+}
+
 static pawl_status read_cert(struct reading *reading, const struct node *node)
 {
     return read_text(reading, node, &reading->config->tls_cert);
@@ -191,7 +199,8 @@ pawl_status config_read(struct scope *scope, str text, struct config *out)
         { "listen", read_listen }, { "store", read_store },
         { "hosts", read_hosts },   { "log", read_log },
         { "tls", read_tls },       { "limits", read_limits },
-        { "tools", read_tools },   { 0 },
+        { "tools", read_tools },   { "require_token", read_needs_token },
+        { 0 },
     };
     struct config config = { 0 };
     struct reading reading = { scope, &config };

@@ -10,6 +10,7 @@ struct config { /* NULL and 0: it does not say */
     const char *tools;              /* JSON, for pawl_options */
     uint32_t workers, max_entries, max_live_steps;
     uint64_t body_memory;
+    bool needs_token; /* also on loopback */
 };
 
 /* Read one; all lives in the scope. INVALID_REQUEST with line and column. */

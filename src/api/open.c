@@ -122,7 +122,8 @@ pawl_status pawl_open_env(pawl **out, const char *url, const pawl_options *optio
     url = url ? url : "sqlite:pawl.db";
     status = api_open(out, NULL, url, o,
                       (struct engine_options){
-                          .env = env, .own = o->own, .address = o->address, .workers = o->workers },
+                          .env = env, .own = o->own, .address = o->address, .secret = o->secret,
+                          .workers = o->workers },
                       error);
     if (status != PAWL_OK)
         return status;

@@ -58,6 +58,29 @@ void world_random(pawl *p, void *out, size_t size)
     env->random(env, out, size);
 }
 
+bool world_secret(char out[WORLD_SECRET_SIZE])
+{
+    struct env *env = env_os_new(&heap_libc);
+    uint8_t random[WORLD_SECRET_SIZE / 2];
+
+    if (!env)
+        return false;
+    env->random(env, random, sizeof random);
+    env->close(env);
+    sha_hex(random, sizeof random, out);
+    return true;
+}
+
+bool world_same_secret(const char *secret, const char *given, size_t given_size)
+{
+    size_t size = strlen(secret);
+    unsigned char differ = given_size != size;
+
+    for (size_t i = 0; i < size; i++)
+        differ |= (unsigned char)(secret[i] ^ given[i < given_size ? i : 0]);
+    return differ == 0;
+}
+
 void world_share_memory(void)
 {
     memory_share_pools();

@@ -91,6 +91,7 @@ static pawl_status open_engine_of(pawl *p, struct scope *scope, struct member *m
                                  .must_exist = must_exist,
                                  .clock = member->clock,
                                  .address = member->address[0] ? member->address : NULL,
+                                 .secret = p->stores->secret[0] ? p->stores->secret : NULL,
                                  .workers = options.workers > WORKERS ? WORKERS : options.workers },
         &scope->error);
 }
@@ -122,9 +123,11 @@ pawl_status stores_begin(pawl *p, const char *url, const pawl_options *options)
     pthread_mutex_init(&stores->lock, NULL);
     pthread_cond_init(&stores->changed, NULL);
     stores->options = *options;
-    stores->options.address = NULL; /* it may not live as long as we do */
+    stores->options.address = stores->options.secret = NULL; /* they may not live so long */
     if (options->address)
         snprintf(stores->address, sizeof stores->address, "%s", options->address);
+    if (options->secret)
+        snprintf(stores->secret, sizeof stores->secret, "%s", options->secret);
     stores->url_size = size;
     memcpy(stores->url, url, size);
     p->stores = stores;

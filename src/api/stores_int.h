@@ -9,6 +9,7 @@
 #define STORES_OPEN_MAX    512u  /* stores that are open at once */
 #define STORE_REST_MS      30000 /* unused for so long, it may be closed */
 #define STORE_ADDRESS_SIZE 512
+#define STORE_SECRET_SIZE  128
 #define STORE_NEVER        INT64_MAX
 
 /* `p` changes only under the lock while is_busy is set, by whoever set it. */
@@ -35,6 +36,7 @@ struct stores {
     pawl_options options; /* of the first */
     struct store_hooks hooks;
     char address[STORE_ADDRESS_SIZE];
+    char secret[STORE_SECRET_SIZE]; /* "": none */
     size_t url_size;
     char url[];
 };

@@ -7,6 +7,11 @@
 int64_t world_tick_us(pawl *p); /* monotonic, for durations */
 int64_t world_now_ms(pawl *p);  /* the wall clock */
 void world_random(pawl *p, void *out, size_t size);
+/* 32 random bytes in hexadecimal digits, before there is a store. False: no memory. */
+#define WORLD_SECRET_SIZE 65
+bool world_secret(char out[WORLD_SECRET_SIZE]);
+/* Are they equal? In constant time. */
+bool world_same_secret(const char *secret, const char *given, size_t given_size);
 void world_share_memory(void); /* at the start of a server: env/trim.h */
 
 #endif

@@ -53,6 +53,7 @@ static pawl_status open_store(struct engine *engine, const char *url, struct sco
 {
     struct store_options options = { .own = engine->options.own,
                                      .address = engine->options.address,
+                                     .secret = engine->options.secret,
                                      .create = !engine->options.must_exist,
                                      .env = engine->env,
                                      .heap = engine->heap };

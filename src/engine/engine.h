@@ -48,7 +48,7 @@ struct engine_options {
     struct env *env; /* the engine's from now on */
     const struct heap *heap;
     bool own;
-    const char *address;
+    const char *address, *secret;
     uint32_t workers; /* threads; 0: the caller drives with engine_run_due() */
     bool test_clock;
     bool allow_exec;

@@ -11,4 +11,9 @@
  * (no path), STORAGE_FAILURE (the sidecar cannot be read), TOO_LARGE (`size` is too small). */
 pawl_status sqlite_owner(str path, char *address, size_t size, int *pid);
 
+/* What that owner wants to be shown by its callers (FILE-secret), "" if nothing: 0. Else the errno
+ * of the file, which is there and cannot be read. */
+#define OWNER_SECRET_SIZE 128
+int sqlite_owner_secret(str path, char out[OWNER_SECRET_SIZE]);
+
 #endif

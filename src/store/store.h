@@ -235,6 +235,7 @@ void witness_words(const struct head_witness *witness, char *out, size_t size);
 struct store_options {
     bool own;             /* hold the store exclusively for life */
     const char *address;  /* with own: written for others to find */
+    const char *secret;   /* with own: written for other processes of this user; NULL: none */
     bool create;          /* make it if it is not there */
     struct env *env;
     const struct heap *heap;

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import termios
 import time
+import urllib.error
 import urllib.request
 
 from harness import EXAMPLES, PAWL, Skip, main
@@ -113,6 +114,85 @@ def test_a_signal_reaches_what_run_is_running(shell):
     shell.pawl("signal", "@last", "stop")
     out, err = child.communicate(timeout=60)
     assert child.returncode == 0 and b"stopped_at" in out, (out, err)
+
+
+WAITS = "name: waits\nsteps:\n  start: {name: w, wait: {signal: go}, done: true}\n"
+
+
+def ask(address, path, body=None, bearer=None):
+    """The HTTP status of a request."""
+    headers = {"Content-Type": "application/json"}
+    if bearer:
+        headers["Authorization"] = "Bearer " + bearer
+    try:
+        return urllib.request.urlopen(urllib.request.Request(address + path, body, headers)).status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def owner_address(shell):
+    """The address of the live owner, once it has said it."""
+    file = shell.folder / "pawl.db-owner"
+    shell.wait_for(lambda: file.exists() and "http" in file.read_text())
+    return file.read_text().split()[1]
+
+
+def test_a_request_without_the_secret_of_a_running_flow_is_refused(shell):
+    shell.write("waits.yaml", WAITS)
+    child = shell.begin("run", "waits.yaml")
+    id = child.stdout.readline().decode().strip()
+    address, secret = owner_address(shell), shell.folder / "pawl.db-secret"
+    assert secret.stat().st_mode & 0o777 == 0o600
+    for bearer in (None, "0" * 64, secret.read_text().strip()[:-1]):
+        assert ask(address, "/v1/instances", bearer=bearer) == 401
+        assert ask(address, "/v1/instances/%s/signals" % id, b'{"name":"go"}', bearer) == 401
+        assert ask(address, "/v1/stores/other/instances", bearer=bearer) == 401
+    assert ask(address, "/v1/instances", bearer=secret.read_text().strip()) == 200
+    refused = shell.pawl("--store", address, "list", expect=1)
+    assert "unauthenticated" in refused.err, refused
+    assert shell.json("show", id)["status"] == "suspended"
+    secret.chmod(0o400)
+    assert shell.pawl("signal", id, "go", env={"PAWL_TOKEN": "not-a-token"}).code == 0
+    assert child.wait(60) == 0 and not secret.exists()
+
+
+def test_a_command_that_cannot_read_the_secret_says_whose_it_is(shell):
+    child = shell.begin("run", shell.write("waits.yaml", WAITS))
+    child.stdout.readline()
+    owner_address(shell)
+    (shell.folder / "pawl.db-secret").unlink()
+    (shell.folder / "pawl.db-secret").mkdir()  # root can read every file
+    refused = shell.pawl("list", expect=3)
+    assert refused.err.startswith("pawl: in-use: ") and "pawl.db-secret" in refused.err, refused
+    assert "process %d" % child.pid in refused.err and "PAWL_TOKEN" not in refused.err, refused
+    assert "unauthenticated" in shell.pawl("list", env={"PAWL_TOKEN": "x"}, expect=1).err
+    shell.stop(child, signal.SIGINT, expect=None)
+
+
+def test_the_secret_of_a_run_that_was_killed_is_no_one_elses(shell):
+    child = shell.begin("run", shell.write("waits.yaml", WAITS))
+    child.stdout.readline()
+    owner_address(shell)
+    shell.stop(child, signal.SIGKILL, expect=None)
+    old = (shell.folder / "pawl.db-secret").read_text()
+    server, address = shell.serve()
+    assert not (shell.folder / "pawl.db-secret").exists()
+    assert ask(address, "/v1/instances") == 200 and shell.json("list")["instances"]
+    shell.stop(server)
+    server, address = shell.serve("--require-token")
+    assert (shell.folder / "pawl.db-secret").read_text() != old
+    shell.stop(server)
+
+
+def test_serve_with_require_token_refuses_local_callers_without_one(shell):
+    server, address = shell.serve("--require-token")
+    assert ask(address, "/v1/instances") == 401 and ask(address, "/healthz") == 200
+    token = shell.json("token", "create", "--scope", "read")["token"]
+    assert ask(address, "/v1/instances", bearer=token) == 200
+    assert ask(address, "/v1/signals", b'{"name":"go"}', bearer=token) == 403
+    shell.pawl("stores", "create", "a")
+    assert "no instances" in shell.pawl("--store", "sqlite:pawl.db-stores/a.db", "list").out
+    shell.stop(server)
 
 
 def test_ctrl_c_leaves_a_flow_that_resume_finishes(shell):

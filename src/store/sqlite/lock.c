@@ -149,6 +149,32 @@ pawl_status sidecar_announce(struct sidecar *sidecar, struct scope *scope, const
     return PAWL_OK;
 }
 
+/* The file is made anew each time: one that is there may belong to another user, or be open. */
+static bool write_secret(const char *path, const char *secret)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    ssize_t size = (ssize_t)strlen(secret);
+    bool is_written;
+
+    if (fd < 0)
+        return false;
+    is_written = fchmod(fd, 0600) == 0 && write(fd, secret, (size_t)size) == size;
+    close(fd);
+    return is_written;
+}
+
+pawl_status sidecar_keep_secret(struct sidecar *sidecar, struct scope *scope, const char *secret)
+{
+    char path[PATH_MAX + 16];
+    int size = (int)(strlen(sidecar->path) - strlen("-owner"));
+
+    ASSERT(sidecar->fd >= 0);
+    snprintf(path, sizeof path, "%.*s-secret", size, sidecar->path);
+    if ((unlink(path) == 0 || errno == ENOENT) && (!secret || write_secret(path, secret)))
+        return PAWL_OK;
+    return scope_fail(scope, PAWL_STORAGE_FAILURE, "writing %s: %s", path, strerror(errno));
+}
+
 void sidecar_close(struct sidecar *sidecar)
 {
     if (sidecar->fd >= 0)
@@ -168,19 +194,30 @@ static pawl_status look_for_owner(const char *sidecar_path, struct owner *out)
     return PAWL_OK;
 }
 
+#define BESIDE_SIZE (PATH_MAX + 16)
+
+/* Of the file itself, whatever links led to it. No file, no owner: it would have made it. */
+static bool name_beside(str path, const char *ending, char out[BESIDE_SIZE])
+{
+    char given[PATH_MAX], real[PATH_MAX];
+
+    if (path.size == 0 || path.size >= sizeof given || memchr(path.data, '\0', path.size))
+        return false;
+    snprintf(given, sizeof given, "%.*s", STR_ARG(path));
+    snprintf(out, BESIDE_SIZE, "%s%s", realpath(given, real) ? real : given, ending);
+    return true;
+}
+
 pawl_status sqlite_owner(str path, char *address, size_t size, int *pid)
 {
-    char given[PATH_MAX], real[PATH_MAX], sidecar[PATH_MAX + 16];
+    char sidecar[BESIDE_SIZE];
     struct owner owner;
     pawl_status status;
 
     ASSERT(address);
     ASSERT(pid);
-    if (path.size == 0 || path.size >= sizeof given || memchr(path.data, '\0', path.size))
+    if (!name_beside(path, "-owner", sidecar))
         return PAWL_INVALID_REQUEST;
-    snprintf(given, sizeof given, "%.*s", STR_ARG(path));
-    /* No file, no owner: it would have made it. */
-    snprintf(sidecar, sizeof sidecar, "%s-owner", realpath(given, real) ? real : given);
     status = look_for_owner(sidecar, &owner);
     if (status != PAWL_OK)
         return status;
@@ -189,4 +226,21 @@ pawl_status sqlite_owner(str path, char *address, size_t size, int *pid)
     memcpy(address, owner.address, strlen(owner.address) + 1);
     *pid = (int)owner.pid;
     return PAWL_OK;
+}
+
+int sqlite_owner_secret(str path, char out[OWNER_SECRET_SIZE])
+{
+    char secret[BESIDE_SIZE];
+    ssize_t size;
+    int fd = name_beside(path, "-secret", secret) ? open(secret, O_RDONLY | O_CLOEXEC) : -1;
+    int failure = errno;
+
+    out[0] = '\0';
+    if (fd < 0)
+        return failure == ENOENT || failure == ENOTDIR ? 0 : failure;
+    size = read(fd, out, OWNER_SECRET_SIZE - 1);
+    failure = size < 0 ? errno : 0;
+    out[size > 0 ? size : 0] = '\0';
+    close(fd);
+    return failure;
 }

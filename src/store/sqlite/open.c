@@ -256,6 +256,8 @@ static pawl_status take_ownership(struct sqlite_store *store, struct scope *scop
     status = sidecar_lock(&store->sidecar, scope, LOCK_EXCLUSIVE);
     store->own = status == PAWL_OK;
     if (store->own)
+        status = sidecar_keep_secret(&store->sidecar, scope, options->secret);
+    if (status == PAWL_OK && store->own)
         status = sidecar_announce(&store->sidecar, scope, options->address, true);
     if (store->own && PLANTED(OWNER_UNLOCKED))
         sidecar_unlock(&store->sidecar);
@@ -281,6 +283,7 @@ static void sqlite_close_store(struct store *base)
     if (store->own) {
         scope_init(&scope, store->heap, 0);
         sidecar_announce(&store->sidecar, &scope, NULL, false);
+        sidecar_keep_secret(&store->sidecar, &scope, NULL);
         scope_fini(&scope);
     }
     sidecar_close(&store->sidecar);

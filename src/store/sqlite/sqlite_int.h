@@ -120,6 +120,9 @@ void sidecar_unlock(struct sidecar *sidecar);
  * be NULL. Only under the exclusive lock. */
 pawl_status sidecar_announce(struct sidecar *sidecar, struct scope *scope, const char *address,
                              bool owned);
+/* Write FILE-secret, or, if `secret` is NULL, remove the one that an owner has left. Only under the
+ * exclusive lock, and before the announcement: who finds the owner finds its secret. */
+pawl_status sidecar_keep_secret(struct sidecar *sidecar, struct scope *scope, const char *secret);
 void sidecar_close(struct sidecar *sidecar); /* unlocks */
 
 /* Opens one of our files beside the database, made if missing; -1 and errno. watch.c */

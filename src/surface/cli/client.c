@@ -124,6 +124,14 @@ bool client_reaches(const struct client *client)
     return status == PAWL_OK;
 }
 
+static void put_token(const struct client *client, struct buf *out)
+{
+    const char *token = client->token[0] ? client->token : getenv("PAWL_TOKEN");
+
+    if (token)
+        buf_fmt(out, "Authorization: Bearer %s\r\n", token);
+}
+
 static void print_request(const struct client *client, const struct http_request *request,
                           struct buf *out)
 {
@@ -135,8 +143,7 @@ static void print_request(const struct client *client, const struct http_request
         buf_fmt(out, "Content-Type: %s\r\n", request->content_type);
     if (request->content_type || strcmp(request->method, "GET") != 0)
         buf_fmt(out, "Content-Length: %zu\r\n", request->body.size);
-    if (getenv("PAWL_TOKEN"))
-        buf_fmt(out, "Authorization: Bearer %s\r\n", getenv("PAWL_TOKEN"));
+    put_token(client, out);
     if (request->key.data)
         buf_fmt(out, "Idempotency-Key: %.*s\r\n", STR_ARG(request->key));
     buf_str(out, STR("\r\n"));
@@ -214,8 +221,7 @@ pawl_status client_stream(const struct client *client, const char *target, const
     buf_init(&sent, scope->arena.heap, CLIENT_ANSWER_MAX);
     buf_fmt(&sent, "GET %s HTTP/1.0\r\nHost: %s:%s\r\nUser-Agent: pawl/" PAWL_VERSION "\r\n",
             target, client->host, client->port);
-    if (getenv("PAWL_TOKEN"))
-        buf_fmt(&sent, "Authorization: Bearer %s\r\n", getenv("PAWL_TOKEN"));
+    put_token(client, &sent);
     if (*last)
         buf_fmt(&sent, "Last-Event-ID: %s\r\n", last);
     buf_str(&sent, STR("\r\n"));

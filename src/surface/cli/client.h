@@ -10,6 +10,7 @@
 struct client {
     char host[256], port[8];
     char store[160]; /* "/v1/stores/NAME"; "": the server's first */
+    char token[128]; /* sent as the bearer token; "": $PAWL_TOKEN, if it is set */
 };
 
 struct http_request {

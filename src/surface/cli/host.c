@@ -81,7 +81,9 @@ static pawl_status serve_on(struct cli *cli, const struct host_options *options,
                                  .opened = on_store_opened,
                                  .opened_context = cli,
                                  .tls_cert = options->tls_cert,
-                                 .tls_key = options->tls_key };
+                                 .tls_key = options->tls_key,
+                                 .needs_token = options->needs_token,
+                                 .secret = options->needs_token ? host->secret : NULL };
 
     if (options->log_format) {
         http.log = log_request;
@@ -131,6 +133,9 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
     *out = (struct host){ 0 };
     hold_signals(out);
     raise_files();
+    if (options->needs_token && !world_secret(out->secret))
+        return scope_no_memory(&cli->scope);
+    own.secret = options->needs_token ? out->secret : NULL;
     listener = take_port(cli, options, out);
     if (listener < 0)
         return cli->scope.error.status;

@@ -3,6 +3,7 @@
 #ifndef PAWL_SURFACE_CLI_HOST_H
 #define PAWL_SURFACE_CLI_HOST_H
 
+#include "api/world.h"
 #include "surface/cli/cli.h"
 #include <signal.h>
 
@@ -14,6 +15,7 @@ struct host_options {
     const char *listen; /* "HOST:PORT"; port 0: any free one */
     int socket;         /* one that listens already, instead; 0: none */
     bool test_clock, allow_exec;
+    bool needs_token; /* every call needs a token, or the secret that is written beside the store */
     const char *hosts, *tls_cert, *tls_key; /* as in http_options */
     const char *tools;                      /* as in pawl_options */
     uint32_t workers;                       /* 0: HOST_WORKERS */
@@ -25,6 +27,7 @@ struct host_options {
 struct host {
     struct http_server *server; /* NULL: somebody else owns the store; we go through them */
     char address[128];          /* "http://HOST:PORT" */
+    char secret[WORLD_SECRET_SIZE]; /* with needs_token */
     sigset_t stop_signals;      /* held back, for host_wait() */
 };
 

@@ -5,6 +5,7 @@
 #include "surface/cli/client.h"
 #include "surface/cli/remote.h"
 #include <errno.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,60 +37,87 @@ static void pause_ms(long ms)
     nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 }, NULL);
 }
 
+struct owner {
+    int pid; /* 0: it has none */
+    char address[sizeof((struct target *)0)->address];
+    char secret[OWNER_SECRET_SIZE]; /* "": it wants none, or: */
+    int secret_failure;             /* an errno */
+};
+
+static void look_for_owner(str file, struct owner *out)
+{
+    *out = (struct owner){ 0 };
+    if (sqlite_owner(file, out->address, sizeof out->address, &out->pid) != PAWL_OK || out->pid < 0)
+        out->pid = 0;
+    if (out->pid > 0)
+        out->secret_failure = sqlite_owner_secret(file, out->secret);
+}
+
 /* FILE-stores/NAME.db is served by whoever owns FILE, also while nobody has it open: "ADDRESS" of
  * that owner becomes "ADDRESS/v1/stores/NAME". */
-static void find_first_owner(const char *file, char *address, size_t size, int *pid)
+static void find_first_owner(const char *file, struct owner *out)
 {
     const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : "";
     str folder = { file, slash ? (size_t)(slash - file) : 0 };
     size_t name_size = strlen(name), used;
+    char *address = out->address;
 
     if (folder.size <= 7 || memcmp(slash - 7, "-stores", 7) != 0 || name_size <= 3 ||
         strcmp(name + name_size - 3, ".db") != 0)
         return;
     folder.size -= 7;
-    if (sqlite_owner(folder, address, size, pid) != PAWL_OK || *pid <= 0 || !address[0])
-        return;
+    look_for_owner(folder, out);
     used = strlen(address);
-    snprintf(address + used, size - used, "/v1/stores/%.*s", (int)(name_size - 3), name);
+    if (out->pid > 0 && used > 0)
+        snprintf(address + used, sizeof out->address - used, "/v1/stores/%.*s",
+                 (int)(name_size - 3), name);
 }
 
-/* Who owns it: a process, or 0. */
-static int owner_of(const char *file, char *address, size_t size)
+static void find_owner(const char *file, struct owner *out)
 {
-    int pid = 0;
+    look_for_owner(str_of(file), out);
+    if (out->pid == 0)
+        find_first_owner(file, out);
+}
 
-    if (sqlite_owner(str_of(file), address, size, &pid) != PAWL_OK || pid <= 0) {
-        pid = 0;
-        find_first_owner(file, address, size, &pid);
-    }
-    return pid;
+/* A client for it. One that may not know its secret can still have a token. */
+static pawl_status connect_owner(struct cli *cli, const char *file, const struct owner *owner)
+{
+    if (!owner->address[0])
+        return scope_fail(&cli->scope, PAWL_IN_USE,
+                          "%s is owned by process %d, which has no address", cli->store,
+                          owner->pid);
+    if (owner->secret_failure && !getenv("PAWL_TOKEN"))
+        return scope_fail(&cli->scope, PAWL_IN_USE,
+                          "%s is owned by process %d, which takes commands only from its own user: "
+                          "%s-secret: %s",
+                          cli->store, owner->pid, file, strerror(owner->secret_failure));
+    if (connect_to(cli, owner->address) != PAWL_OK)
+        return cli->scope.error.status;
+    snprintf(cli->target.remote->token, sizeof cli->target.remote->token, "%s", owner->secret);
+    cli->target.through_owner = true;
+    return PAWL_OK;
 }
 
 /* Go through the owner of a file, if it has one: *found. An owner takes the store first and
  * listens a moment later, so it is given that moment. */
 static pawl_status try_owner(struct cli *cli, const char *file, bool *found)
 {
-    char address[sizeof cli->target.address];
-    int pid;
+    struct owner owner;
 
     for (int waited_ms = 0;; waited_ms += OWNER_PAUSE_MS) {
-        pid = owner_of(file, address, sizeof address);
-        *found = pid > 0;
+        find_owner(file, &owner);
+        *found = owner.pid > 0;
         if (!*found)
             return PAWL_OK;
-        if (!address[0])
-            return scope_fail(&cli->scope, PAWL_IN_USE,
-                              "%s is owned by process %d, which has no address", cli->store, pid);
-        if (connect_to(cli, address) != PAWL_OK)
+        if (connect_owner(cli, file, &owner) != PAWL_OK)
             return cli->scope.error.status;
-        cli->target.through_owner = true;
         if (client_reaches(cli->target.remote))
             return PAWL_OK;
         if (waited_ms >= OWNER_WAIT_MS)
             return scope_fail(&cli->scope, PAWL_IN_USE,
                               "%s is owned by process %d, which does not answer at %s", cli->store,
-                              pid, address);
+                              owner.pid, owner.address);
         cli->target = (struct target){ 0 };
         pause_ms(OWNER_PAUSE_MS);
     }

@@ -7,8 +7,11 @@
 
 #define CONTEXT_ENTRIES 3 /* shown again when an instance is resumed */
 
-/* A port of its own, so that other commands beside it go through it. */
-static const struct host_options here = { .listen = "127.0.0.1:0", .allow_exec = true };
+/* A port of its own, so that other commands beside it go through it. Other users of this machine
+ * can connect there as well, and exec is on: so callers need the secret. */
+static const struct host_options here = { .listen = "127.0.0.1:0",
+                                          .allow_exec = true,
+                                          .needs_token = true };
 
 static pawl_status create(struct cli *cli, const char *definition, struct node **out, str *text)
 {

@@ -82,6 +82,7 @@ int verb_serve(struct cli *cli)
     options.tools = config.tools;
     options.workers = config.workers;
     options.body_memory = config.body_memory;
+    options.needs_token = config.needs_token || args_flag(cli, "require-token");
     if (config.store && !cli->store_given)
         cli->store = config.store;
     if (!read_tls(cli, &config, &options) ||

@@ -202,6 +202,7 @@ static const struct cli_option serve_options[] = {
     { "test", NULL, OPTION_FLAG, NULL, "a virtual clock that only test.advance moves" },
     { "examples", NULL, OPTION_FLAG, NULL, "put the examples and begin a few instances" },
     { "host", "NAMES", OPTION_TEXT, NULL, "additional host names it accepts: a.example,b" },
+    { "require-token", NULL, OPTION_FLAG, NULL, "callers on loopback need a token, too" },
     { "tls-cert", "FILE", OPTION_TEXT, NULL, "serve HTTPS with this certificate (PEM)" },
     { "tls-key", "FILE", OPTION_TEXT, NULL, "and its private key (PEM)" },
     { "allow-exec", NULL, OPTION_FLAG, NULL, "flows may run programs of this machine" },

@@ -1,6 +1,6 @@
 /* http.h - the operations over HTTP/JSON: one address a row of ops.h, and nothing else.
  *
- * On loopback, or elsewhere if the store has tokens. A few threads read requests and write answers;
+ * On loopback, or elsewhere if the store has tokens; with `needs_token` they count on loopback too. A few threads read requests and write answers;
  * none of them waits for a commit, so that as many fires share one as there are connections. */
 #ifndef PAWL_SURFACE_HTTP_HTTP_H
 #define PAWL_SURFACE_HTTP_HTTP_H
@@ -27,6 +27,9 @@ struct http_options {
     uint64_t body_memory; /* bytes that the bodies of all requests may take together; 0:
                            HTTP_BODY_MEMORY */
     const char *tls_cert, *tls_key; /* PEM texts; NULL: plain HTTP */
+    bool needs_token;   /* also on loopback */
+    const char *secret; /* who sends this as a token may do everything; NULL: none. It outlives the
+                           server */
     pawl_status (*opened)(void *context, pawl *p, pawl_error *error); /* a store beside the first is
                            open: register tools and code; NULL: there are none */
     void *opened_context;

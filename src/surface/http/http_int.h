@@ -137,7 +137,7 @@ struct http_server {
     atomic_uint shared_streams; /* those that share a thread with requests */
     struct porter *porter; /* NULL: with TLS the library accepts connections itself */
     uint16_t port;
-    bool needs_token; /* it listens on more than loopback */
+    bool needs_token; /* it listens on more than loopback, or was asked to */
     _Atomic uint64_t body_bytes; /* kept of the bodies of all requests */
     struct work work;
     atomic_uint away;   /* requests whose connection is suspended while they are worked on */

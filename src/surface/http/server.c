@@ -365,8 +365,8 @@ struct http_server *http_start(pawl *p, const struct http_options *options, pawl
         return fail_start(NULL, error);
     server->p = server->work.p = p;
     server->options = *options;
-    server->needs_token = !socket_is_loopback(listener);
-    if (server->needs_token && !op_has_tokens(p)) {
+    server->needs_token = options->needs_token || !socket_is_loopback(listener);
+    if (!socket_is_loopback(listener) && !op_has_tokens(p)) {
         free(server);
         close(listener);
         return refuse_open(error);
