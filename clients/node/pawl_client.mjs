@@ -578,7 +578,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {string} Time */
 /** @typedef {{token_id: KeptId, scopes: string, name: string|null, actor?: string, created_at: Time, expires_at: Time}} Token */
 /** @typedef {string} TransitionId */
-/** @typedef {{kind: ("action"|"timer"|"signal"|"child"|"step"|"approval"|"pause"), name: string|null, until?: Time, step_id?: StepId, since?: Time, approval?: Approval, paused_at?: Time, actor_ref?: string|null, reason?: string|null, instance_id?: Id}} Waiting */
+/** @typedef {{kind: ("action"|"timer"|"signal"|"child"|"step"|"approval"|"pause"), name: string|null, until?: Time, tool?: string, status?: ("ready"|"running"), here?: boolean, step_id?: StepId, since?: Time, approval?: Approval, paused_at?: Time, actor_ref?: string|null, reason?: string|null, instance_id?: Id}} Waiting */
 
 /** Every operation, by its name in camel case. */
 export class Pawl extends Calls {

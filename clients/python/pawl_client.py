@@ -855,6 +855,9 @@ class Waiting(TypedDict):
     kind: Literal["action", "timer", "signal", "child", "step", "approval", "pause"]
     name: str | None
     until: NotRequired[Time]
+    tool: NotRequired[str]
+    status: NotRequired[Literal["ready", "running"]]
+    here: NotRequired[bool]
     step_id: NotRequired[StepId]
     since: NotRequired[Time]
     approval: NotRequired[Approval]

@@ -176,6 +176,14 @@ static void print_gate(str id, const struct waiting *gate, struct buf *out)
     json_raw(out, gate->approval);
 }
 
+static void print_tool(const struct waiting *step, struct buf *out)
+{
+    print_text(out, "tool", step->tool);
+    print_text(out, "status", str_of(step_status_name(step->step_status)));
+    json_key(out, "here");
+    json_bool(out, step->is_here);
+}
+
 pawl_status op_instance_why(struct op_call *call, struct buf *out)
 {
     struct waiting *waiting = NULL;
@@ -196,6 +204,8 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
             print_time(out, "until", waiting[i].until_ms);
         if (str_is(str_of(waiting[i].kind), "pause"))
             print_pause(&waiting[i].pause, out);
+        if (waiting[i].tool.data)
+            print_tool(&waiting[i], out);
         if (waiting[i].approval.data)
             print_gate(op_text(call, "instance_id"), &waiting[i], out);
         if (waiting[i].child)

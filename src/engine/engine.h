@@ -175,6 +175,7 @@ pawl_status work_call(const struct definition *definition, const void *memory, u
                       struct scope *scope, struct flow_call *out); /* LEASE_LOST: it is over */
 str work_tool_of(const struct definition *definition, const void *memory, uint32_t ordinal);
 str work_step_name(const struct definition *definition, uint32_t plan_index);
+str work_step_tool(const struct definition *definition, uint32_t plan_index); /* NULL: none */
 bool work_is_external(const struct definition *definition, uint32_t plan_index);
 bool work_is_gate(const struct definition *definition, uint32_t plan_index);
 bool work_is_spawn(const struct definition *definition, uint32_t plan_index);
@@ -472,6 +473,9 @@ struct waiting {
     int64_t until_ms;
     struct pause_view pause; /* kind pause; the name is its reason */
     uint32_t ordinal;        /* of the step, if it is one; else 0 */
+    str tool;                /* kind step: what it calls; data NULL: somebody outside ends it */
+    enum step_status step_status; /* of such a step */
+    bool is_here;            /* this process has the tool */
     int64_t since_ms;        /* kind approval: when the gate was reached; 0: not recorded */
     str approval;            /* ... and who has to approve, JSON (flow_print_approval) */
     uint64_t child; /* kind child: its number, and its id; 0: none */

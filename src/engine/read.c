@@ -364,6 +364,17 @@ static uint64_t child_of(const struct live *live, uint32_t ordinal)
     return 0;
 }
 
+/* A step that is ready or runs: which tool it is for, and whether that is in this process. */
+static void why_tool(struct engine *engine, const struct definition *definition,
+                     const struct live_step *step, struct waiting *out)
+{
+    if (step->status == STEP_PENDING)
+        return;
+    out->tool = work_step_tool(definition, step->plan);
+    out->step_status = step->status;
+    out->is_here = out->tool.data && toolbox_has(engine->toolbox, out->tool);
+}
+
 /* Times are shown by the wall clock. */
 static void why_live(struct engine *engine, const struct definition *definition,
                      const struct live *live, struct waiting *out, uint32_t *count)
@@ -373,12 +384,13 @@ static void why_live(struct engine *engine, const struct definition *definition,
     for (uint32_t i = 0; i < live->step_count; i++) {
         const char *kind = why_step(definition, &live->steps[i]);
 
-        if (kind)
-            out[(*count)++] =
-                (struct waiting){ .kind = kind,
-                                  .name = work_step_name(definition, live->steps[i].plan),
-                                  .ordinal = live->steps[i].ordinal,
-                                  .child = child_of(live, live->steps[i].ordinal) };
+        if (!kind)
+            continue;
+        out[*count] = (struct waiting){ .kind = kind,
+                                        .name = work_step_name(definition, live->steps[i].plan),
+                                        .ordinal = live->steps[i].ordinal,
+                                        .child = child_of(live, live->steps[i].ordinal) };
+        why_tool(engine, definition, &live->steps[i], &out[(*count)++]);
     }
     for (uint32_t i = 0; i < live->timer_count; i++)
         if (!str_is(live->timers[i].name, "~timeout"))

@@ -41,6 +41,12 @@ str work_step_name(const struct definition *definition, uint32_t plan_index)
                                          : flow_step_name(definition, plan_index);
 }
 
+str work_step_tool(const struct definition *definition, uint32_t plan_index)
+{
+    return definition->kind == KIND_CODE ? code_step_name(definition, plan_index)
+                                         : flow_step_tool(definition, plan_index);
+}
+
 bool work_is_external(const struct definition *definition, uint32_t plan_index)
 {
     return definition->kind == KIND_CODE ? code_step_is_external(definition, plan_index)

@@ -50,6 +50,15 @@ str flow_step_name(const struct definition *definition, uint32_t plan_index)
                                                    : STR("?");
 }
 
+str flow_step_tool(const struct definition *definition, uint32_t plan_index)
+{
+    const struct plan *plan = plan_of(definition);
+
+    return plan_index < plan->count && step_is_taken(&plan->steps[plan_index])
+               ? plan->steps[plan_index].tool
+               : STR_NONE;
+}
+
 str flow_step_name_now(const void *memory, uint32_t plan_index)
 {
     const struct plan *plan = ((const struct flow_memory *)memory)->plan;

@@ -28,6 +28,7 @@ str flow_tool_of(const struct definition *definition, const void *memory, uint32
 
 /* Step names for people: of a plan index. */
 str flow_step_name(const struct definition *definition, uint32_t plan_index);
+str flow_step_tool(const struct definition *definition, uint32_t plan_index); /* NULL: none */
 uint32_t flow_step_count(const struct definition *definition);
 bool flow_has_step(const struct definition *definition, str name);
 bool flow_step_is_gate(const struct definition *definition, uint32_t plan_index);

@@ -20,6 +20,7 @@ import time
 import traceback
 
 PAWL = os.environ.get("PAWL", "build/pawl")
+STATE = tempfile.TemporaryDirectory(prefix="pawl-state-")  # what @last means is kept here
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "examples"
 
@@ -51,7 +52,7 @@ class Shell:
 
     def environment(self, extra=None):
         names = {k: v for k, v in os.environ.items() if k not in ("PAWL_STORE", "NO_COLOR")}
-        return {**names, **(extra or {})}
+        return {**names, "XDG_STATE_HOME": STATE.name, **(extra or {})}
 
     def pawl(self, *words, expect=0, env=None, input=None):
         done = subprocess.run([os.path.abspath(PAWL), *words], cwd=self.folder, capture_output=True,
@@ -110,7 +111,7 @@ def family(shell, *store):
     for name in ("child", "parent"):
         shell.pawl(*store, "define", shell.write(name + ".yaml", FAMILY[name]))
     parent = shell.pawl(*store, "start", "parent").out.strip()
-    child = shell.json(*store, "show", "@last")["instance_id"]
+    child = shell.json(*store, "list", "--limit", "1")["instances"][0]["instance_id"]
     assert child != parent
     shell.pawl(*store, "signal", child, "go", "--payload", "7")
     return parent, child

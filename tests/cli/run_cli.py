@@ -190,10 +190,10 @@ def test_run_of_a_machine_ends_where_somebody_has_to_fire(shell):
     found = shell.pawl("run", str(EXAMPLES / "order.yaml"), expect=1)
     id = found.out.splitlines()[0]
     assert "pay → paid" in found.out, found
-    assert "suspended in 'new': it waits for somebody to fire" in found.err, found
+    assert "waiting in 'new' for an action" in found.err, found
     assert "pawl fire %s pay" % id[:10] in found.out, found
     shell.pawl("fire", id, "pay")
-    assert "suspended in 'paid'" in shell.pawl("resume", id, expect=1).err
+    assert "waiting in 'paid'" in shell.pawl("resume", id, expect=1).err
 
 
 def test_run_of_a_machine_waits_for_its_deadlines(shell):
@@ -241,7 +241,7 @@ def test_list_filters(shell):
         found = shell.json("list", *words)["instances"]
         assert [row["subject_ref"] for row in found] == [subject], (words, found)
     table = shell.pawl("list").out
-    assert re.search(r"order@1 +paid +suspended +A-2", table), table
+    assert re.search(r"order@1 +paid +waiting +A-2", table), table
     assert "invalid-query" in shell.pawl("list", "--limit", "0", expect=1).err
 
 
@@ -251,14 +251,14 @@ def test_stats_counts_by_status_and_state(shell):
     shell.pawl("fire", "@last", "pay")
     assert shell.json("stats", "--definition", "order")["by_state"] == {"new": 1, "paid": 1}
     table = shell.pawl("stats").out
-    assert re.search(r"2  suspended\n", table) and re.search(r"1  paid\n", table) and "2  in all" in table, table
+    assert re.search(r"2  waiting\n", table) and re.search(r"1  paid\n", table) and "2  in all" in table, table
 
 
 def test_show_tells_facts_path_and_next_actions(shell):
     order(shell, "--subject", "A-17", "--actor", "ann")
     shell.pawl("fire", "@last", "pay", "--actor", "bob", "--reason", "by card")
     found = shell.pawl("show", "@last").out
-    for part in ("order", "A-17", "paid", "suspended", "by bob", "by card", "ship → shipped", "fire 0000000001 ship"):
+    for part in ("order", "A-17", "paid", "waiting", "by bob", "by card", "ship → shipped", "fire 0000000001 ship"):
         assert part in found, (part, found)
     assert "\033" not in found, "no colours off a terminal"
 

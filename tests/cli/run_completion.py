@@ -48,10 +48,10 @@ def order(shell):
 
 def test_bash_completes_verbs_options_and_their_values(shell):
     verbs, options, statuses, formats, words = ask(
-        shell, "pawl d", "pawl list --st", "pawl list --status su", "pawl graph --format ", "pawl alarm ")
-    assert verbs == {"demo", "define", "doctor"}, verbs
+        shell, "pawl d", "pawl list --st", "pawl list --status wa", "pawl graph --format ", "pawl alarm ")
+    assert verbs == {"declaration", "demo", "define", "doctor"}, verbs
     assert options == {"--state", "--status", "--store"}, options
-    assert statuses == {"suspended"}, statuses
+    assert statuses == {"waiting"}, statuses
     assert formats == {"text", "mermaid", "dot", "svg", "json"}, formats
     assert words == {"set", "list", "cancel"}, words
     assert not (shell.folder / "pawl.db").exists()

@@ -82,7 +82,7 @@ def test_what_never_ends_is_told_after_ten_years_of_its_time(shell):
     shell.write("tick.yaml", "name: tick\nsteps:\n  start: {name: a, wait: {timer: 365d}, next: b}\n"
                 "  b: {tool: set, args: {}, next: a}\n")
     found = shell.pawl("run", "tick.yaml", "--test", expect=1)
-    assert "its time will not come" in found.err and found.out.count("step.complete") == 10, found
+    assert "will not come by itself" in found.err and found.out.count("step.complete") == 10, found
 
 
 # ---- Stubs ----
@@ -368,7 +368,7 @@ def test_ctrl_c_leaves_what_was_run_by_name_suspended(shell):
     id = child.stdout.readline().decode().strip()
     shell.wait_for(lambda: len(shell.json("history", id)["entries"]) == 1)
     _, err = shell.stop(child, signal.SIGINT, expect=1)
-    assert "left suspended after entry 1; go on: pawl resume " + id in err, err
+    assert "left waiting after entry 1; go on: pawl resume " + id in err, err
     assert shell.json("show", id)["status"] == "suspended"
 
 

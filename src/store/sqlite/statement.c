@@ -21,6 +21,22 @@ pawl_status sqlite_fail(struct scope *scope, sqlite3 *db, const char *doing)
         return scope_fail(scope, PAWL_STORAGE_FAILURE,
                           "%s: another process has been writing for more than %d ms", doing,
                           BUSY_TIMEOUT_MS);
+    case SQLITE_CANTOPEN:
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "%s: the file cannot be opened: expected that this user may read and "
+                          "write it, and make files beside it",
+                          doing);
+    case SQLITE_READONLY:
+        return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                          "%s: expected that this user may write the file and make files beside it, "
+                          "found that it or its folder is read-only",
+                          doing);
+    case SQLITE_IOERR:
+        return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: %s (SQLite code %d)", doing,
+                          code == SQLITE_IOERR_SHMSIZE
+                              ? "there is no room for the file's -shm: the disk is full"
+                              : "the system reports an error of the disk",
+                          code);
     default:
         return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: %s (SQLite code %d)", doing,
                           sqlite3_errmsg(db), code);

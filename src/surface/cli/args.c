@@ -1,8 +1,8 @@
 /* args.c - words of the command line into a verb, its operands and its options; and those
  * into the input of an operation. */
-#include "base/ids.h"
 #include "base/limits.h"
 #include "surface/cli/cli.h"
+#include "surface/cli/remote.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +55,54 @@ static int take_global(struct reader *reader, str name, const char *equals, bool
     return EXIT_DONE;
 }
 
+/* One letter too many, too few, wrong, or two swapped: all of them leave most letters. */
+static bool is_near(str a, const char *b)
+{
+    uint32_t count = 0, seen[256] = { 0 };
+    size_t longer = a.size > strlen(b) ? a.size : strlen(b);
+
+    for (size_t i = 0; i < a.size; i++)
+        seen[(unsigned char)a.data[i]]++;
+    for (; *b; b++)
+        if (seen[(unsigned char)*b] > 0) {
+            seen[(unsigned char)*b]--;
+            count++;
+        }
+    return longer > 2 && count + 1 >= longer;
+}
+
+static const char *near_option(const struct verb *verb, str name)
+{
+    static const char *const everywhere[] = { "store", "json", "color", "help" };
+
+    for (const struct cli_option *option = verb ? verb->options : NULL; option && option->name;
+         option++)
+        if (is_near(name, option->name))
+            return option->name;
+    for (size_t i = 0; i < sizeof everywhere / sizeof everywhere[0]; i++)
+        if (is_near(name, everywhere[i]))
+            return everywhere[i];
+    return NULL;
+}
+
+/* The nearest one, or all that there are. */
+static int unknown_option(const struct cli *cli, str name)
+{
+    const char *near = near_option(cli->verb, name);
+    struct buf known;
+    int code;
+
+    if (near)
+        return usage_fail(cli, "unknown option --%.*s; did you mean --%s?", STR_ARG(name), near);
+    buf_init(&known, &heap_libc, LIMIT_TEXT);
+    for (const struct cli_option *option = cli->verb ? cli->verb->options : NULL;
+         option && option->name; option++)
+        buf_fmt(&known, "%s--%s", known.size ? ", " : "; there are ", option->name);
+    code = usage_fail(cli, "unknown option --%.*s%s", STR_ARG(name), buf_text(&known));
+    buf_fini(&known);
+    return code;
+}
+
 static int take_option(struct reader *reader, const char *word)
 {
     struct cli *cli = reader->cli;
@@ -68,7 +116,7 @@ static int take_option(struct reader *reader, const char *word)
         return code;
     option = find_option(cli->verb, name);
     if (!option)
-        return usage_fail(cli, "unknown option --%.*s", STR_ARG(name));
+        return unknown_option(cli, name);
     if (cli->given_count == CLI_OPTIONS_MAX)
         return usage_fail(cli, "too many options");
     cli->given[cli->given_count].option = option;
@@ -84,29 +132,11 @@ static int take_option(struct reader *reader, const char *word)
     return EXIT_DONE;
 }
 
-/* One letter too many, too few, wrong, or two swapped: all of them leave most letters. */
-static uint32_t shared_letters(const char *a, const char *b)
-{
-    uint32_t count = 0, seen[256] = { 0 };
-
-    for (; *a; a++)
-        seen[(unsigned char)*a]++;
-    for (; *b; b++)
-        if (seen[(unsigned char)*b] > 0) {
-            seen[(unsigned char)*b]--;
-            count++;
-        }
-    return count;
-}
-
 static int unknown_verb(struct cli *cli, const char *word)
 {
-    for (const struct verb *verb = verbs; verb->name; verb++) {
-        size_t longer = strlen(word) > strlen(verb->name) ? strlen(word) : strlen(verb->name);
-
-        if (shared_letters(word, verb->name) + 1 >= longer && longer > 2)
+    for (const struct verb *verb = verbs; verb->name; verb++)
+        if (is_near(str_of(word), verb->name))
             return usage_fail(cli, "unknown verb '%s'; did you mean '%s'?", word, verb->name);
-    }
     return usage_fail(cli, "unknown verb '%s'", word);
 }
 
@@ -185,6 +215,8 @@ static int check_values(const struct cli *cli)
 
         if (given->option->kind == OPTION_JSON && given->value[0] == '@' &&
             !file_is_readable(given->value + 1))
+            return EXIT_USAGE;
+        if (given->option->kind == OPTION_FILE && !file_is_readable(given->value))
             return EXIT_USAGE;
         if (is_wrong_number(given))
             return usage_fail(cli, "--%s: expected a whole number, 1 or more, found '%s'",
@@ -311,6 +343,41 @@ static pawl_status put_json(struct cli *cli, const struct given *given, struct b
     return PAWL_OK;
 }
 
+/* JSON goes as it is, byte for byte; YAML as the JSON that it means. */
+static pawl_status put_file(struct cli *cli, const struct given *given, struct buf *input)
+{
+    struct node *node = NULL;
+    str text;
+
+    if (file_read(&cli->scope, given->value, &text) != PAWL_OK)
+        return cli->scope.error.status;
+    json_key(input, given->option->member);
+    if (node_read_json(&cli->scope, text, &node) == PAWL_OK)
+        json_raw(input, node->raw);
+    else if (!text_looks_like_json(text) && node_read_yaml(&cli->scope, text, &node) == PAWL_OK)
+        node_print(node, input);
+    else
+        return scope_fail(&cli->scope, PAWL_INVALID_DECLARATION, "%s: %.300s", given->value,
+                          cli->scope.error.message);
+    return PAWL_OK;
+}
+
+static pawl_status put_time(struct cli *cli, const struct given *given, struct buf *input)
+{
+    const struct op *op = cli->verb->operation ? op_find(str_of(cli->verb->operation)) : NULL;
+    char at[WHEN_SIZE];
+
+    if (!when_read(given->option->kind, given->value, at))
+        return scope_fail(&cli->scope,
+                          op && op->flags & OP_ANY_QUERY ? PAWL_INVALID_QUERY
+                                                         : PAWL_INVALID_REQUEST,
+                          "--%s: expected " WHEN_EXPECTED ", found '%s'", given->option->name,
+                          given->value);
+    json_key(input, given->option->member);
+    json_text(input, at);
+    return PAWL_OK;
+}
+
 static pawl_status put_number(struct cli *cli, const struct given *given, struct buf *input)
 {
     uint64_t number;
@@ -400,6 +467,15 @@ static pawl_status check_utf8(struct cli *cli, const char *what, const char *val
                       what);
 }
 
+/* `waiting` is how statuses are shown; the wire says `suspended`. */
+static const char *status_word(const struct given *given)
+{
+    bool is_shown = strcmp(given->option->name, "status") == 0 &&
+                    strcmp(given->value, STATUS_WAITING) == 0;
+
+    return is_shown ? "suspended" : given->value;
+}
+
 static pawl_status put_option(struct cli *cli, uint32_t index, struct buf *input)
 {
     const struct given *given = &cli->given[index];
@@ -415,13 +491,19 @@ static pawl_status put_option(struct cli *cli, uint32_t index, struct buf *input
         return put_filter(cli, index, input);
     case OPTION_LABEL:
         return put_labels(cli, index, input);
+    case OPTION_FILE:
+        return put_file(cli, given, input);
+    case OPTION_SINCE:
+    case OPTION_UNTIL:
+    case OPTION_DUE:
+        return put_time(cli, given, input);
     case OPTION_FLAG:
         json_key(input, given->option->member);
         json_bool(input, true);
         return PAWL_OK;
     case OPTION_TEXT:
         json_key(input, given->option->member);
-        json_text(input, given->value);
+        json_text(input, status_word(given));
         return PAWL_OK;
     }
     return PAWL_OK;
@@ -435,6 +517,8 @@ static pawl_status put_operand(struct cli *cli, uint32_t index, struct buf *inpu
     if (check_utf8(cli, member, value) != PAWL_OK)
         return cli->scope.error.status;
     if (strcmp(member, "instance_id") == 0 && id_resolve(cli, value, &value) != PAWL_OK)
+        return cli->scope.error.status;
+    if (strcmp(member, "step_id") == 0 && step_resolve(cli, value, &value) != PAWL_OK)
         return cli->scope.error.status;
     json_key(input, member);
     json_text(input, value);

@@ -10,6 +10,7 @@
 #define PAWL_SURFACE_CLI_CLI_H
 
 #include "base/buf.h"
+#include "base/ids.h"
 #include "base/node.h"
 #include "base/scope.h"
 #include "surface/cli/term.h"
@@ -41,6 +42,10 @@ enum option_kind {
     OPTION_JSON,   /* JSON, or @FILE with JSON in it */
     OPTION_LABEL,  /* K=V, any number of times: {member: {K: V}} */
     OPTION_FILTER, /* K=V, any number of times: {member + K: V} */
+    OPTION_FILE,   /* a file of JSON or YAML, as JSON */
+    OPTION_SINCE,  /* a time; a duration is as long ago, a day its beginning */
+    OPTION_UNTIL,  /* a time; the same, a day its end */
+    OPTION_DUE,    /* a time; a duration is from now on */
 };
 
 struct cli_option {
@@ -142,6 +147,12 @@ bool word_is_file(const char *word);
 /* A file's text, NUL-terminated ("-": standard input). INVALID_REQUEST names it. */
 pawl_status file_read(struct scope *scope, const char *path, str *out);
 
+/* when.c: a time as people type it (RFC 3339, a date, 7d, yesterday, ...), as RFC 3339. `kind` is one
+ * of the three kinds of times. False: it is none. */
+#define WHEN_SIZE     32
+#define WHEN_EXPECTED "a time (RFC 3339), a date, a duration like 7d, or now, today, yesterday, tomorrow"
+bool when_read(enum option_kind kind, const char *value, char out[WHEN_SIZE]);
+
 /* config.c: what --config FILE says, or pawl.yaml if it is there; nothing if neither. */
 struct config;
 pawl_status config_load(struct cli *cli, struct config *out);
@@ -187,8 +198,17 @@ const char *store_file(const char *url);
 
 /* ---- resolve.c ---- */
 
-/* An id, a unique prefix of one, or @last. NOT_KNOWN, INVALID_REQUEST (more than one). */
+/* An id, a unique prefix of one, its number without the zeros before it, or @last. NOT_KNOWN,
+ * INVALID_REQUEST (more than one, or @last where it may be another user's). */
 pawl_status id_resolve(struct cli *cli, const char *text, const char **out);
+
+/* A step's id, whose instance may be written as above: "6.2"; or an instance, if one step of it
+ * waits for what the verb does. NOT_AWAITING, INVALID_REQUEST (several wait: they are listed). */
+pawl_status step_resolve(struct cli *cli, const char *text, const char **out);
+
+/* last.c: which instance this user created last in this store. False: none is known. */
+void last_note(struct cli *cli, str id);
+bool last_find(struct cli *cli, char out[ID_SIZE + 1]);
 
 /* ---- Pieces of several verbs ---- */
 
@@ -263,6 +283,7 @@ int verb_init(struct cli *cli);
 int verb_define(struct cli *cli);
 int verb_check(struct cli *cli);
 int verb_start(struct cli *cli);
+int verb_declaration(struct cli *cli);
 int verb_cancel(struct cli *cli);
 int verb_show(struct cli *cli);
 int verb_graph(struct cli *cli);
@@ -286,6 +307,7 @@ int verb_completion(struct cli *cli);
 void render_fired(struct cli *cli, const struct node *answer);
 void render_amended(struct cli *cli, const struct node *answer);
 void render_signalled(struct cli *cli, const struct node *answer);
+void render_current(struct cli *cli, const struct node *answer);
 void render_status(struct cli *cli, const struct node *answer);
 void render_counts(struct cli *cli, const struct node *answer);
 void render_list(struct cli *cli, const struct node *answer);

@@ -93,7 +93,10 @@ static pawl_status find_again(struct follow *follow, struct watching *watching)
 {
     struct cli *cli = follow->cli;
     pawl_status status = PAWL_STORAGE_FAILURE;
+    char address[sizeof cli->target.address];
 
+    snprintf(address, sizeof address, "%s", cli->target.address);
+    watching_say(watching, "%s is gone; looking for it again", address);
     close(follow->fd);
     follow->fd = -1;
     for (int64_t waited_ms = 0; waited_ms < AWAY_MS && !watching_is_over(); waited_ms += AGAIN_MS) {
@@ -103,12 +106,15 @@ static pawl_status find_again(struct follow *follow, struct watching *watching)
         if (status == PAWL_OK && !cli->target.remote) {
             if (!event_cursor_parse(str_of(follow->cursor), &follow->position))
                 follow->position = events_position(cli->target.local);
+            watching_say(watching, "nothing serves %s now; reading its file", cli->store);
             return PAWL_OK;
         }
         if (status == PAWL_OK)
             status = open_stream(follow, false);
-        if (status == PAWL_OK)
+        if (status == PAWL_OK) {
+            watching_say(watching, "%s is back", cli->target.address);
             return PAWL_OK;
+        }
     }
     return watching_is_over() ? PAWL_OK : status;
 }

@@ -36,6 +36,10 @@ void frame_begin(struct watching *watching);
 void frame_end(struct watching *watching);
 int frame_rows(const struct watching *watching); /* lines there is room for */
 
+/* A line below what is drawn, until the next frame; off a terminal on stderr. */
+void watching_say(struct watching *watching, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* ---- following ---- */
 
 struct follow {
@@ -55,7 +59,7 @@ pawl_status follow_begin(struct follow *follow, struct cli *cli, const char *id,
 void follow_end(struct follow *follow);
 
 /* What was recorded since, at most wait_ms later. *count: how many were told. A server that went
- * away is looked for again; STORAGE_FAILURE if it stays away. */
+ * away is looked for again, which is said, as is that it is back; STORAGE_FAILURE if it stays away. */
 pawl_status follow_read(struct follow *follow, struct watching *watching, int64_t wait_ms,
                         follow_fn fn, void *context, uint32_t *count);
 

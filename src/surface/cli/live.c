@@ -19,6 +19,8 @@ struct live {
     bool has_state;      /* a state stands above the next entry */
     int64_t actions_seq; /* for which the legal actions were drawn; -1: never */
     char before[64];     /* when the entry before happened */
+    char after[LIMIT_ACTION + 1]; /* the state behind the last entry, not drawn yet; "": drawn */
+    uint32_t said;       /* steps without their tool that were named */
     uint32_t frame;
     struct watching watching; /* a flow on a terminal */
     struct scope scope;       /* of one look */
@@ -51,20 +53,30 @@ static void draw_state(struct live *live, str state)
     live->has_state = true;
 }
 
-static void draw_entry(struct live *live, const struct node *entry, bool ended)
+/* The state behind the last entry is drawn when it turns out not to be the end. */
+static void draw_after(struct live *live)
+{
+    if (live->after[0] && !live->cli->json)
+        put_state(live->cli, DIM, "○", str_of(live->after));
+    live->after[0] = '\0';
+}
+
+static void draw_entry(struct live *live, const struct node *entry)
 {
     bool moved = !str_eq(member_str(entry, "from_state"), member_str(entry, "to_state"));
+
+    draw_after(live);
 
     if (!live->has_state && !live->cli->json)
         put_path_head(live->cli);
     draw_state(live, member_str(entry, "from_state"));
     put_entry(live->cli, entry, str_of(live->before));
-    if (moved && !(ended && !entry->next)) /* the last state is finish()'s to draw */
-        put_state(live->cli, DIM, "○", member_str(entry, "to_state"));
+    if (moved)
+        snprintf(live->after, sizeof live->after, "%.*s", STR_ARG(member_str(entry, "to_state")));
     snprintf(live->before, sizeof live->before, "%.*s", STR_ARG(member_str(entry, "fired_at")));
 }
 
-static pawl_status draw_news(struct live *live, bool ended)
+static pawl_status draw_news(struct live *live)
 {
     struct node *history;
     const struct node *entries, *entry;
@@ -78,7 +90,7 @@ static pawl_status draw_news(struct live *live, bool ended)
         clear_line(live);
     for (; entry; entry = entry->next) {
         if (!live->cli->json)
-            draw_entry(live, entry, ended);
+            draw_entry(live, entry);
         live->seq = member_int(entry, "sequence_number");
     }
     return PAWL_OK;
@@ -149,7 +161,7 @@ static int leave_to_people(struct live *live, const struct node *instance, str t
     if (live->cli->json)
         print_json(live->cli, text);
     fflush(live->cli->term.out);
-    fprintf(stderr, "  suspended in '%.*s': it waits for somebody to fire; see: %s show %.10s\n",
+    fprintf(stderr, "  waiting in '%.*s' for an action; see: %s show %.10s\n",
             STR_ARG(state), live->cli->command, live->id);
     return EXIT_REJECTED;
 }
@@ -162,6 +174,7 @@ static void draw_actions(struct live *live, const struct node *instance)
         return;
     live->actions_seq = live->seq;
     clear_line(live);
+    draw_after(live);
     draw_state(live, member_str(instance, "current_state"));
     put_actions(live->cli, instance);
     fflush(live->cli->term.out);
@@ -211,10 +224,84 @@ static int leave(struct live *live)
         fprintf(stderr, "  stopped after entry %lld\n", (long long)live->seq);
         return EXIT_REJECTED;
     }
-    fprintf(stderr, "  left suspended after entry %lld; go on: %s resume %s", (long long)live->seq,
+    fprintf(stderr, "  left waiting after entry %lld; go on: %s resume %s", (long long)live->seq,
             live->cli->command, live->id);
     put_options(live->cli);
     return EXIT_REJECTED;
+}
+
+/* ---- Steps whose tool is not here ---- */
+
+#define FAMILY_DEPTH_MAX 32
+
+struct lacking {
+    uint32_t steps;   /* that wait for a tool that is not here */
+    uint32_t others;  /* waits of any other kind: something may still come of them */
+    char tool[LIMIT_NAME + 1]; /* of the first such step */
+};
+
+static void say_lack(struct live *live, struct lacking *lacking, const struct node *item)
+{
+    str tool = member_str(item, "tool");
+
+    if (lacking->steps++ == 0)
+        snprintf(lacking->tool, sizeof lacking->tool, "%.*s", STR_ARG(tool));
+    if (lacking->steps <= live->said)
+        return;
+    live->said = lacking->steps;
+    clear_line(live);
+    fflush(live->cli->term.out);
+    fprintf(stderr, "  step '%.*s' needs the tool '%.*s', which is not here\n",
+            STR_ARG(member_str(item, "name")), STR_ARG(tool));
+}
+
+/* Of an instance and its children. */
+static pawl_status find_lacking(struct live *live, const char *id, int depth,
+                                struct lacking *lacking)
+{
+    struct node *why = NULL;
+    const struct node *list;
+    pawl_status status =
+        target_ask_id(live->cli, &live->scope, "instance.why", id, &why, NULL);
+
+    list = status == PAWL_OK ? node_find(why, "waiting_for") : NULL;
+    for (const struct node *item = list ? list->first : NULL; item && status == PAWL_OK;
+         item = item->next) {
+        str child = member_str(item, "instance_id");
+
+        if (lacks_worker(item))
+            say_lack(live, lacking, item);
+        else if (child.size > 0 && depth < FAMILY_DEPTH_MAX)
+            status = find_lacking(live, child.data, depth + 1, lacking);
+        else
+            lacking->others++;
+    }
+    return status;
+}
+
+/* Nothing but workers can move it, and none can reach this process: there is nothing to wait for. */
+static bool is_without_tools(struct live *live, int *code)
+{
+    struct cli *cli = live->cli;
+    struct lacking lacking = { 0 };
+    struct node *instance;
+    str text;
+
+    if (live->trial || !live->host->server)
+        return false;
+    scope_clear(&live->scope);
+    if (find_lacking(live, live->id, 0, &lacking) != PAWL_OK || lacking.steps == 0 ||
+        lacking.others > 0)
+        return false;
+    if (cli->json &&
+        target_ask_id(cli, &live->scope, "instance.get", live->id, &instance, &text) == PAWL_OK)
+        print_json(cli, text);
+    fprintf(stderr,
+            "  give its answer with --stub %s=JSON or in pawl.yaml, or serve the store and start a "
+            "worker that has it: %s serve\n",
+            lacking.tool, cli->command);
+    *code = leave(live);
+    return true;
 }
 
 static int look(struct live *live, bool *over)
@@ -226,7 +313,7 @@ static int look(struct live *live, bool *over)
     scope_clear(&live->scope);
     status = target_ask_id(live->cli, &live->scope, "instance.get", live->id, &instance, &text);
     if (status == PAWL_OK)
-        status = draw_news(live, has_ended(instance));
+        status = draw_news(live);
     if (status == PAWL_OK)
         status = target_ask_id(live->cli, &live->scope, "instance.why", live->id, &why, NULL);
     *over = true;
@@ -340,7 +427,7 @@ int live_follow(struct cli *cli, struct host *host, const char *id, int64_t afte
         look_on = look_at_tree;
     for (;;) {
         code = look_on(&live, &over);
-        if (over)
+        if (over || is_without_tools(&live, &code))
             break;
         if (trial)
             wait_ms = drive(&live, &code);

@@ -85,7 +85,7 @@ static void put_query(const struct op *op, const struct node *input, struct buf 
     }
 }
 
-static bool looks_like_json(str text)
+bool text_looks_like_json(str text)
 {
     for (size_t i = 0; i < text.size; i++)
         if (!strchr(" \t\r\n", text.data[i]))
@@ -103,7 +103,7 @@ static void put_body(const struct op *op, const struct node *input, struct buf *
     request->content_type = "application/json";
     if (op->flags & OP_TEXT_BODY) {
         request->body = text ? text->text : STR("");
-        if (!looks_like_json(request->body))
+        if (!text_looks_like_json(request->body))
             request->content_type = "application/yaml";
         return;
     }

@@ -11,4 +11,7 @@
 pawl_status remote_call(const struct client *client, const char *operation, str input,
                         struct scope *scope, str *out);
 
+/* Does it begin with a brace or a bracket? */
+bool text_looks_like_json(str text);
+
 #endif

@@ -117,19 +117,48 @@ void render_history(struct cli *cli, const struct node *answer)
 #define ACTION_COLUMNS 13 /* of the longest of a flow: what follows stands in a column */
 #define NOTE_MIN       12
 #define NARROW         90 /* on such a terminal the time since the last entry is left out */
+#define SLIM           72 /* and on such a one when it was recorded */
 
-/* What fits behind `used` columns; everything, off a terminal. */
+/* What fits behind `used` columns, or on a line of its own; everything, off a terminal. */
 static void put_note(const struct term *term, str note, int used)
 {
-    int room = term->width - used > NOTE_MIN ? term->width - used : NOTE_MIN;
+    if (note.size == 0)
+        return;
+    if (term->tty && term->width - used < NOTE_MIN) {
+        term_put(term, DIM, "\n  │       ");
+        used = 10;
+    }
+    term_cell(term, DIM, note, term->tty ? term->width - used : TABLE_CELL_MAX, 0);
+}
 
-    if (note.size > 0)
-        term_cell(term, DIM, note, term->tty ? room : TABLE_CELL_MAX, 0);
+static bool is_slim(const struct term *term)
+{
+    return term->tty && term->width < SLIM;
 }
 
 void put_path_head(struct cli *cli)
 {
-    term_put(&cli->term, DIM, "    %4s  %-20s  %-9s\n", "#", "fired at", "recorded");
+    term_put(&cli->term, DIM, "    %4s  %-20s  %s\n", "#", "fired at",
+             is_slim(&cli->term) ? "" : "recorded ");
+}
+
+/* Number and times: their columns. */
+static int put_times(const struct term *term, const struct node *entry, str before)
+{
+    char fired[MOMENT_SIZE], recorded[MOMENT_SIZE], elapsed[MOMENT_SIZE], text[4 * MOMENT_SIZE];
+    int elapsed_columns = term->tty && term->width < NARROW ? 0 : 8;
+
+    print_times(entry, fired, recorded);
+    elapsed_print(before, member_str(entry, "fired_at"), elapsed);
+    if (is_slim(term))
+        snprintf(text, sizeof text, "  │ %4lld  %s  ",
+                 (long long)member_int(entry, "sequence_number"), fired);
+    else
+        snprintf(text, sizeof text, "  │ %4lld  %s  %-9s %*s  ",
+                 (long long)member_int(entry, "sequence_number"), fired, recorded, elapsed_columns,
+                 elapsed_columns ? elapsed : "");
+    term_put(term, DIM, "%s", text);
+    return term_columns(str_of(text));
 }
 
 void put_entry(struct cli *cli, const struct node *entry, str before)
@@ -137,16 +166,10 @@ void put_entry(struct cli *cli, const struct node *entry, str before)
     struct term *term = &cli->term;
     str action = member_str(entry, "action"), actor = member_str(entry, "actor_ref");
     str note = entry_note(cli, entry);
-    char fired[MOMENT_SIZE], recorded[MOMENT_SIZE], elapsed[MOMENT_SIZE];
     int columns = term_columns(action) > ACTION_COLUMNS ? term_columns(action) : ACTION_COLUMNS;
-    int elapsed_columns = term->tty && term->width < NARROW ? 0 : 8;
     bool more = actor.size > 0 || note.size > 0;
 
-    print_times(entry, fired, recorded);
-    elapsed_print(before, member_str(entry, "fired_at"), elapsed);
-    term_put(term, DIM, "  │ %4lld  %s  %-9s %*s  ", (long long)member_int(entry, "sequence_number"),
-             fired, recorded, elapsed_columns, elapsed_columns ? elapsed : "");
-    columns += 26 + elapsed_columns + (int)strlen(fired);
+    columns += 2 + put_times(term, entry, before);
     term_cell(term, action_style(action), action, LIMIT_ACTION, more ? ACTION_COLUMNS : 0);
     fputs(more ? "  " : "", term->out);
     if (actor.size > 0) {

@@ -239,6 +239,7 @@ static void put_waits(struct cli *cli, const struct showing *showing)
         fprintf(cli->term.out, "    %.*s ", STR_ARG(kind));
         term_cell(&cli->term, BOLD, member_str(item, "name"), LIMIT_ACTION, 0);
         put_gate(cli, item);
+        put_tool(cli, item);
         term_put(&cli->term, DIM, until[0] ? "  %s\n" : "%s\n", until);
         put_answer(cli, steps, item);
     }

@@ -3,6 +3,7 @@
 #include "surface/cli/view.h"
 
 #define NAME_COLUMNS 24
+#define NOTE_COLUMNS 16
 #define SPAN_COLUMNS 10
 #define BAR_MIN      10
 #define BAR_MAX      1000
@@ -19,7 +20,7 @@ struct timeline {
     struct bar *bars;
     uint32_t count, first; /* the first that is drawn */
     int64_t from_ms, to_ms;
-    int name_columns, bar_columns;
+    int name_columns, bar_columns, note_columns;
 };
 
 static int64_t moment_of(const struct node *object, const char *member, int64_t otherwise)
@@ -121,12 +122,17 @@ static void measure(const struct term *term, struct timeline *timeline)
             timeline->to_ms = bar->to_ms;
         if (columns > timeline->name_columns)
             timeline->name_columns = columns;
+        if (term_columns(bar->note) > timeline->note_columns)
+            timeline->note_columns = term_columns(bar->note);
     }
+    if (timeline->note_columns > NOTE_COLUMNS)
+        timeline->note_columns = NOTE_COLUMNS;
     if (timeline->name_columns > NAME_COLUMNS)
         timeline->name_columns = NAME_COLUMNS;
     if (timeline->name_columns > term->width / 3)
         timeline->name_columns = term->width / 3;
-    timeline->bar_columns = term->width - timeline->name_columns - SPAN_COLUMNS - 6;
+    timeline->bar_columns = term->width - timeline->name_columns - SPAN_COLUMNS - 6 -
+                            (timeline->note_columns > 0 ? timeline->note_columns + 2 : 0);
     if (timeline->bar_columns > BAR_MAX)
         timeline->bar_columns = BAR_MAX;
     if (timeline->bar_columns < BAR_MIN)
@@ -169,7 +175,6 @@ static void put_bar(const struct term *term, const struct timeline *timeline, co
 static void put_row(const struct term *term, const struct timeline *timeline, const struct bar *bar)
 {
     char span[MOMENT_SIZE];
-    int room;
 
     span_print(bar->to_ms - bar->from_ms, span);
     fputs("  ", term->out);
@@ -177,12 +182,9 @@ static void put_row(const struct term *term, const struct timeline *timeline, co
               term->tty ? timeline->name_columns : TABLE_CELL_MAX, timeline->name_columns + 2);
     put_bar(term, timeline, bar);
     term_put(term, DIM, " %*s", SPAN_COLUMNS - 2, span);
-    room = term->tty
-               ? term->width - timeline->name_columns - timeline->bar_columns - SPAN_COLUMNS - 4 - 2
-               : TABLE_CELL_MAX;
-    if (bar->note.size > 0 && room > 4) {
+    if (bar->note.size > 0) {
         fputs("  ", term->out);
-        term_cell(term, DIM, bar->note, room, 0);
+        term_cell(term, DIM, bar->note, term->tty ? timeline->note_columns : TABLE_CELL_MAX, 0);
     }
     fputc('\n', term->out);
 }

@@ -116,6 +116,18 @@ static const struct words general[] = {
     { PAWL_OUTCOME_UNKNOWN, "doctor", NULL },
 };
 
+/* A server that is not there cannot be examined from here. */
+static bool hint_server(const struct cli *cli, pawl_status status)
+{
+    static const str scheme = { "http://", 7 };
+
+    if (status != PAWL_STORAGE_FAILURE || !str_starts(str_of(cli->store), scheme))
+        return false;
+    fprintf(stderr, "  is it running? there: pawl serve --listen %.*s\n",
+            (int)strcspn(cli->store + scheme.size, "/"), cli->store + scheme.size);
+    return true;
+}
+
 static bool hint_general(const struct cli *cli, pawl_status status)
 {
     for (size_t i = 0; i < sizeof general / sizeof general[0]; i++) {
@@ -143,10 +155,38 @@ static bool lacks_code(const pawl_error *error)
            strcmp(error->message + size - (sizeof end - 1), end) == 0;
 }
 
+/* What SQL can read, by name. */
+static bool hint_views(struct cli *cli, const pawl_error *error)
+{
+    static const char query[] =
+        "select group_concat(name, ', ') from (select name from sqlite_schema where type = 'view' "
+        "order by name)";
+    struct node *answer;
+    const struct node *rows;
+    struct buf input;
+
+    if (!cli->verb || strcmp(cli->verb->name, "sql") != 0 ||
+        !strstr(error->message, "no such table"))
+        return false;
+    input_init(&input);
+    json_key(&input, "text");
+    json_text(&input, query);
+    json_close(&input, '}');
+    if (target_ask(cli, &cli->scope, "store.sql", &input, &answer, NULL) != PAWL_OK)
+        return false;
+    rows = node_find(answer, "rows");
+    if (rows && rows->first && rows->first->first)
+        fprintf(stderr, "  there are: %.*s\n", STR_ARG(rows->first->first->text));
+    return true;
+}
+
 static void hint(struct cli *cli, const pawl_error *error)
 {
     pawl_status status = error->status; /* the words may be overwritten */
     const char *verb = advice(cli, status);
+
+    if (hint_server(cli, status) || hint_views(cli, error))
+        return;
 
     if (lacks_code(error))
         fputs("  code comes with --module FILE (of serve, run and resume), or in a program of its "
@@ -163,13 +203,34 @@ static void hint(struct cli *cli, const pawl_error *error)
         fprintf(stderr, "  see: pawl %s --help\n", cli->verb->name);
 }
 
+/* The option that was typed, where the words name the member that it became. */
+static void put_message(const struct cli *cli, const char *message)
+{
+    for (const char *at = message; *at;) {
+        const char *end = *at == '\'' ? strchr(at + 1, '\'') : NULL;
+        str word = { at + 1, end ? (size_t)(end - at - 1) : 0 };
+        const struct given *found = NULL;
+
+        for (uint32_t i = 0; end && i < cli->given_count; i++)
+            if (cli->given[i].option->member && str_is(word, cli->given[i].option->member))
+                found = &cli->given[i];
+        if (found)
+            fprintf(stderr, "--%s", found->option->name);
+        else
+            fputc(*at, stderr);
+        at = found ? end + 1 : at + 1;
+    }
+    fputc('\n', stderr);
+}
+
 int report(struct cli *cli, const pawl_error *error)
 {
     pawl_status status = error->status;
     struct buf problem;
 
     fflush(stdout);
-    fprintf(stderr, "pawl: %s: %s\n", pawl_status_name(status), error->message);
+    fprintf(stderr, "pawl: %s: ", pawl_status_name(status));
+    put_message(cli, error->message);
     if (!cli->json) {
         hint(cli, error);
         return exit_of(status);

@@ -1,7 +1,10 @@
-/* resolve.c - which instance is meant: an id, a unique prefix of one, or @last. */
-#include "base/ids.h"
+/* resolve.c - which instance or step is meant: an id, a unique prefix of one, its number, or @last. */
+#include "api/ops.h"
 #include "surface/cli/cli.h"
 #include <ctype.h>
+
+#define NUMBER_SIZE 10 /* characters of an id; the rest is random */
+#define STEPS_MAX   8  /* that are listed where one has to be chosen */
 
 static pawl_status find(struct cli *cli, const char *prefix, const char **out)
 {
@@ -23,15 +26,59 @@ static pawl_status find(struct cli *cli, const char *prefix, const char **out)
     return status;
 }
 
+/* ---- @last ---- */
+
+static bool writes_elsewhere(const struct cli *cli)
+{
+    const struct op *op = cli->verb->operation ? op_find(str_of(cli->verb->operation)) : NULL;
+
+    if (!cli->target.remote || cli->target.through_owner)
+        return false;
+    return op ? (op->flags & OP_WRITES) != 0 : strcmp(cli->verb->name, "resume") == 0;
+}
+
+/* What this user created last. Where that is not known it is the newest of the store, but for a
+ * write on a server: that one may be another user's. */
+static pawl_status find_last(struct cli *cli, const char **out)
+{
+    char noted[ID_SIZE + 1];
+    pawl_status status = last_find(cli, noted) ? find(cli, noted, out) : PAWL_NOT_KNOWN;
+
+    if (status != PAWL_NOT_KNOWN)
+        return status;
+    if (writes_elsewhere(cli))
+        return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
+                          "@last is the instance that you created last, and none is known at %s, "
+                          "where the newest may be another user's: name it by its ID (%s list)",
+                          cli->store, cli->command);
+    return find(cli, NULL, out);
+}
+
+/* ---- Ids ---- */
+
+/* A number without the zeros before it, as an id begins; an id has never been that large. */
+static const char *as_prefix(struct cli *cli, const char *text)
+{
+    size_t size = strlen(text);
+    char padded[NUMBER_SIZE + 1];
+
+    if (size > NUMBER_SIZE || text[0] == '0')
+        return text;
+    memset(padded, '0', sizeof padded);
+    memcpy(padded + NUMBER_SIZE - size, text, size + 1);
+    return arena_text(&cli->scope.arena, str_of(padded));
+}
+
 pawl_status id_resolve(struct cli *cli, const char *text, const char **out)
 {
     char *upper = arena_text(&cli->scope.arena, str_of(text));
+    const char *prefix;
     size_t size = strlen(text);
 
     if (!upper)
         return scope_no_memory(&cli->scope);
     if (strcmp(text, "@last") == 0)
-        return find(cli, NULL, out);
+        return find_last(cli, out);
     for (char *at = upper; *at; at++)
         *at = (char)toupper((unsigned char)*at);
     if (str_is_blank(str_of(text)) ||
@@ -39,5 +86,101 @@ pawl_status id_resolve(struct cli *cli, const char *text, const char **out)
         *out = size == ID_SIZE ? upper : text;
         return PAWL_OK;
     }
-    return find(cli, upper, out);
+    prefix = as_prefix(cli, upper);
+    return prefix ? find(cli, prefix, out) : scope_no_memory(&cli->scope);
+}
+
+/* ---- Steps ---- */
+
+/* Does a step of this name wait for what the verb does? */
+static bool is_awaited(const struct node *why, const char *kind, str name)
+{
+    const struct node *list = node_find(why, "waiting_for");
+
+    for (const struct node *item = list ? list->first : NULL; item; item = item->next)
+        if (str_is(member_str(item, "kind"), kind) && str_eq(member_str(item, "name"), name))
+            return true;
+    return false;
+}
+
+static pawl_status ask_pending(struct cli *cli, const char *id, struct node **out)
+{
+    struct buf input;
+
+    input_init(&input);
+    json_key(&input, "instance_id");
+    json_text(&input, id);
+    json_key(&input, "status");
+    json_text(&input, "pending");
+    json_key(&input, "limit");
+    json_u64(&input, 1000);
+    json_close(&input, '}');
+    return target_ask(cli, &cli->scope, "step.list", &input, out, NULL);
+}
+
+static pawl_status fail_many(struct cli *cli, const struct buf *found, uint32_t count,
+                             const char *what)
+{
+    return scope_fail(&cli->scope, PAWL_INVALID_REQUEST, "%u %s wait; name one of them: %.*s%s",
+                      count, what, STR_ARG(buf_view(found)), count > STEPS_MAX ? ", ..." : "");
+}
+
+/* The one step of an instance that waits for what the verb does. */
+static pawl_status find_step(struct cli *cli, const char *id, const char **out)
+{
+    bool is_gate = strcmp(cli->verb->name, "approve") == 0 || strcmp(cli->verb->name, "reject") == 0;
+    const char *kind = is_gate ? "approval" : "step";
+    const char *what = is_gate ? "gates" : "external steps";
+    struct node *why, *steps;
+    const struct node *list;
+    struct buf found;
+    uint32_t count = 0;
+    pawl_status status = target_ask_id(cli, &cli->scope, "instance.why", id, &why, NULL);
+
+    if (status == PAWL_OK)
+        status = ask_pending(cli, id, &steps);
+    if (status != PAWL_OK)
+        return status;
+    list = node_find(steps, "steps");
+    buf_init(&found, &heap_libc, CLI_ANSWER_MAX);
+    for (const struct node *step = list ? list->first : NULL; step; step = step->next) {
+        str step_id = member_str(step, "step_id"), name = member_str(step, "name");
+
+        if (!is_awaited(why, kind, name))
+            continue;
+        *out = step_id.data;
+        if (count++ < STEPS_MAX)
+            buf_fmt(&found, "%s%.*s%s (%.*s)", count > 1 ? ", " : "", STR_ARG(id_number(step_id)),
+                    strrchr(step_id.data, '.'), STR_ARG(name));
+    }
+    if (count == 0)
+        status = scope_fail(&cli->scope, PAWL_NOT_AWAITING, "none of its %s waits; see: %s why %s",
+                            what, cli->command, cli->operands[0]);
+    if (count > 1)
+        status = fail_many(cli, &found, count, what);
+    buf_fini(&found);
+    return status;
+}
+
+pawl_status step_resolve(struct cli *cli, const char *text, const char **out)
+{
+    const char *dot = strrchr(text, '.'), *id;
+    size_t size = dot ? (size_t)(dot - text) : strlen(text);
+    char *instance = arena_text(&cli->scope.arena, (str){ text, size }), *step;
+    pawl_status status;
+
+    if (!instance)
+        return scope_no_memory(&cli->scope);
+    *out = text;
+    if (str_is_blank(str_of(instance)) || (dot && size >= ID_SIZE))
+        return PAWL_OK; /* the operation says what it thinks of it */
+    status = id_resolve(cli, instance, &id);
+    if (status != PAWL_OK || !dot)
+        return status == PAWL_OK ? find_step(cli, id, out) : status;
+    step = arena_alloc(&cli->scope.arena, ID_SIZE + strlen(dot) + 1);
+    if (!step)
+        return scope_no_memory(&cli->scope);
+    snprintf(step, ID_SIZE + strlen(dot) + 1, "%s%s", id, dot);
+    *out = step;
+    return PAWL_OK;
 }

@@ -97,6 +97,6 @@ pawl_status stuck_report(struct cli *cli, struct scope *scope, str id)
     struct stuck stuck = { .cli = cli, .scope = scope, .term = cli->term };
 
     stuck.term.out = stderr;
-    fputs("  suspended, and its time will not come\n", stderr);
+    fputs("  blocked: what it waits for will not come by itself\n", stderr);
     return report_waits(&stuck, id);
 }

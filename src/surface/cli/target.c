@@ -169,10 +169,44 @@ static pawl_status open_file(struct cli *cli, const char *file, enum target_use 
     return try_owner(cli, file, &owned) == PAWL_OK && owned ? PAWL_OK : cli->scope.error.status;
 }
 
+/* "HOST:PORT": digits behind a colon, and no folder before it. */
+static bool looks_like_address(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+
+    return colon && colon > text && colon[1] && !strchr(text, '/') &&
+           strspn(colon + 1, "0123456789") == strlen(colon + 1);
+}
+
+static pawl_status check_url(struct cli *cli)
+{
+    static const char *const schemes[] = { "sqlite:", "memory:", "http:" };
+    const char *url = cli->store;
+
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
+        if (str_starts(str_of(url), str_of(schemes[i])))
+            return PAWL_OK;
+    if (str_starts(str_of(url), STR("https:")))
+        return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
+                          "the command line speaks plain HTTP, not TLS, and cannot call '%s'; call "
+                          "it with curl, or the server behind its TLS proxy as http://host:port",
+                          url);
+    if (strstr(url, "://"))
+        return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
+                          "--store: expected sqlite:FILE, memory: or http://host:port, found '%s'",
+                          url);
+    return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
+                      "--store: expected sqlite:FILE, memory: or http://host:port, found '%s'; did "
+                      "you mean --store %s%s?",
+                      url, looks_like_address(url) ? "http://" : "sqlite:", url);
+}
+
 pawl_status target_open(struct cli *cli, enum target_use use, const pawl_options *options)
 {
     const char *file = store_file(cli->store);
 
+    if (check_url(cli) != PAWL_OK)
+        return cli->scope.error.status;
     if (str_starts(str_of(cli->store), STR("http:")))
         return connect_to(cli, cli->store);
     if (file && *file)

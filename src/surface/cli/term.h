@@ -41,8 +41,11 @@ const char *noun(int64_t count, const char *one, const char *many); /* "entry", 
 
 /* ---- Words ---- */
 
-str status_shown(const struct node *instance); /* its status, or `ended` where no kind is declared */
-enum style status_style(str status); /* running, suspended, completed, ... */
+#define STATUS_WAITING "waiting" /* where the wire says `suspended` */
+str status_shown(const struct node *instance); /* its status in words, or `ended` where no kind is
+                                                  declared */
+str status_words(str status);        /* of the wire, as it is shown */
+enum style status_style(str status); /* running, waiting, completed, ...; the wire's word, too */
 const char *status_mark(str status); /* one character */
 
 #define MOMENT_SIZE 40
@@ -58,7 +61,9 @@ void elapsed_print(str before, str after, char out[MOMENT_SIZE]);
 void span_print(int64_t ms, char out[MOMENT_SIZE]); /* "1.2 s", "3 min", "2 d" */
 int64_t now_ms(void);
 
-/* On a narrow terminal only the number in an id: that is unique, and can be typed. */
+/* The number in an id without the zeros before it: unique, and it can be typed. */
+str id_number(str id);
+/* On a narrow terminal that number. */
 str short_id(const struct term *term, str id);
 
 /* ---- Tables ---- */

@@ -135,7 +135,7 @@ static void offer_ids(const struct typed *typed)
 {
     const struct node *one = ask_list(typed, "instance.list", "instances");
 
-    offer(typed, "@last", "the newest instance");
+    offer(typed, "@last", "the instance that you created last");
     for (; one; one = one->next) {
         char about[256];
 
@@ -185,7 +185,7 @@ static void offer_value(const struct typed *typed, const char *what)
         offer_of_instance(typed, "instance.get", "actions", NULL, "action");
     else if (strcmp(what, "NAME") == 0 && strcmp(typed->verb->name, "signal") == 0)
         offer_of_instance(typed, "instance.why", "waiting_for", "signal", "name");
-    else if (strcmp(what, "DEFINITION") == 0 || strstr(what, "NAME"))
+    else if (strstr(what, "DEFINITION") || strstr(what, "NAME"))
         offer_definitions(typed);
     else
         offer_choices(typed, what);
@@ -196,7 +196,7 @@ static void offer_option_value(const struct typed *typed)
     static const struct {
         const char *value, *choices;
     } known[] = {
-        { "STATUS", "running|suspended|paused|completed|failed|cancelled" },
+        { "STATUS", "running|waiting|paused|completed|failed|cancelled" },
         { "KIND", "machine|flow|code" },
         { "ORDER", "newest|oldest" },
         { "WHEN", "always|never|auto" },
@@ -211,6 +211,8 @@ static void offer_option_value(const struct typed *typed)
         offer_ids(typed);
     else if (strcmp(option->name, "definition") == 0 || strcmp(option->name, "against") == 0)
         offer_definitions(typed);
+    else if (strcmp(option->value, "TIME") == 0)
+        offer_choices(typed, "now|today|yesterday|tomorrow");
     else if (strstr(option->value, "FILE"))
         fputs(":files\n", typed->cli->term.out);
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)

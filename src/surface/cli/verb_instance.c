@@ -27,9 +27,55 @@ static void render_started(struct cli *cli, const struct node *answer)
     hint_started(cli, id);
 }
 
+/* Of start, and of redrive: both create one. */
+static int create(struct cli *cli)
+{
+    struct node *answer = NULL;
+    str text = STR_NONE;
+    pawl_status status = target_open(cli, USE_EXISTING, NULL);
+
+    if (status == PAWL_OK)
+        status = verb_call(cli, &answer, &text);
+    if (status == PAWL_OK)
+        last_note(cli, member_str(answer, "instance_id"));
+    return verb_conclude(cli, status, answer, text, render_started);
+}
+
 int verb_start(struct cli *cli)
 {
-    return verb_do(cli, USE_EXISTING, cli->verb->operation, render_started);
+    bool is_inline = args_option(cli, "declaration") != NULL;
+
+    if (strcmp(cli->verb->name, "start") == 0 && is_inline == (cli->operand_count == 1))
+        return usage_fail(cli, "start needs a DEFINITION or --declaration FILE, and not both");
+    return create(cli);
+}
+
+/* The bytes that were supplied and nothing else; on a terminal the line is ended. */
+int verb_declaration(struct cli *cli)
+{
+    struct buf input;
+    str text = STR("");
+    pawl_status status = target_open(cli, USE_EXISTING, NULL);
+
+    input_init(&input);
+    if (status == PAWL_OK)
+        status = args_members(cli, &input);
+    json_close(&input, '}');
+    if (status == PAWL_OK)
+        status = target_call(cli, &cli->scope, cli->verb->operation, &input, &text);
+    buf_fini(&input);
+    if (status != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    fwrite(text.data, 1, text.size, cli->term.out);
+    if (cli->term.tty && text.size > 0 && text.data[text.size - 1] != '\n')
+        fputc('\n', cli->term.out);
+    return EXIT_DONE;
+}
+
+void render_current(struct cli *cli, const struct node *answer)
+{
+    term_cell(&cli->term, PLAIN, member_str(answer, "current_state"), LIMIT_ACTION, 0);
+    fputc('\n', cli->term.out);
 }
 
 static enum style kind_style(str terminal_kind)
@@ -52,7 +98,7 @@ void render_fired(struct cli *cli, const struct node *answer)
 
 void render_status(struct cli *cli, const struct node *answer)
 {
-    str status = member_str(answer, "status");
+    str status = status_words(member_str(answer, "status"));
 
     term_put(&cli->term, status_style(status), "%.*s\n", STR_ARG(status));
 }
@@ -101,6 +147,27 @@ static void render_holder(struct cli *cli, const struct node *item)
     term_cell(&cli->term, PLAIN, who, LIMIT_ACTION, 0);
 }
 
+/* A step that no thread and no worker has taken: what it waits for is its tool. */
+bool lacks_worker(const struct node *item)
+{
+    return str_is(member_str(item, "kind"), "step") && str_is(member_str(item, "status"), "ready") &&
+           !member_true(item, "here");
+}
+
+/* Which tool a step is for, and what happens with it. */
+void put_tool(struct cli *cli, const struct node *item)
+{
+    str tool = member_str(item, "tool"), status = member_str(item, "status");
+
+    if (tool.size == 0)
+        return;
+    if (lacks_worker(item))
+        term_put(&cli->term, WARN, "  waits for a worker with the tool ");
+    else
+        term_put(&cli->term, DIM, "  %.*s, tool ", STR_ARG(status));
+    term_cell(&cli->term, PLAIN, tool, LIMIT_ACTION, 0);
+}
+
 void render_why(struct cli *cli, const struct node *answer)
 {
     const struct node *list = node_find(answer, "waiting_for");
@@ -117,6 +184,7 @@ void render_why(struct cli *cli, const struct node *answer)
         term_cell(&cli->term, BOLD, member_str(item, "name"), LIMIT_ACTION, 0);
         if (moment[0])
             fprintf(cli->term.out, "  %s (%s)", moment, distance);
+        put_tool(cli, item);
         put_gate(cli, item);
         render_holder(cli, item);
         fputc('\n', cli->term.out);
@@ -154,7 +222,7 @@ static void put_statuses(struct cli *cli, const struct node *counts, int64_t wit
         bool is_split = without_kind > 0 && str_is(item->key, "completed");
 
         if (!is_split || count > without_kind)
-            put_count(cli, is_split ? count - without_kind : count, item->key);
+            put_count(cli, is_split ? count - without_kind : count, status_words(item->key));
         if (is_split)
             put_count(cli, without_kind, STR("ended"));
     }

@@ -124,6 +124,7 @@ static int run_here(struct cli *cli, struct running *running)
     if (create(cli, definition, &created, &text) != PAWL_OK)
         return report_create(cli, definition);
     id = member_str(created, "instance_id").data;
+    last_note(cli, str_of(id));
     announce(cli, id, text);
     return live_follow(cli, &running->host, id, 0, running->trial);
 }

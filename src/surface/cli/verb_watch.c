@@ -7,7 +7,9 @@
 
 #define TICK_MS     1000 /* times that pass are drawn anew at least this often */
 #define RECENT      6    /* entries below the list */
-#define RECENT_SIZE 512
+#define RECENT_SIZE 2048
+#define NARROW      100 /* columns: when an entry was recorded is left out */
+#define WORDS       5   /* one of an entry takes at most this part of a line */
 #define CALM_MS     80 /* between two frames */
 
 struct watch {
@@ -24,34 +26,51 @@ struct watch {
 
 /* ---- An entry as a line ---- */
 
+/* Its columns. */
+static int put_when(struct cli *cli, const struct node *entry, bool with_id)
+{
+    struct term *term = &cli->term;
+    str id = short_id(term, member_str(entry, "instance_id"));
+    bool is_narrow = term->tty && term->width < NARROW;
+    char fired[MOMENT_SIZE], recorded[MOMENT_SIZE], text[3 * MOMENT_SIZE];
+
+    print_times(entry, fired, recorded);
+    snprintf(text, sizeof text, "%s  %s%s%.*s%s#%lld  ", fired, is_narrow ? "" : recorded,
+             is_narrow ? "" : "  ", with_id ? (int)id.size : 0, id.data, with_id ? "  " : "",
+             (long long)member_int(entry, "sequence_number"));
+    term_put(term, DIM, "%s", text);
+    return term_columns(str_of(text));
+}
+
+/* A word of an entry and what stands between it and the next: its columns. */
+static int put_word(const struct term *term, enum style style, str word, const char *behind)
+{
+    int most = term->tty ? term->width / WORDS : LIMIT_ACTION;
+
+    term_cell(term, style, word, most, 0);
+    fputs(behind, term->out);
+    return (term_columns(word) < most ? term_columns(word) : most) + term_columns(str_of(behind));
+}
+
+/* What does not fit a terminal is cut from the note, with an ellipsis. */
 static void put_line(struct cli *cli, const struct node *entry, bool with_id)
 {
     struct term *term = &cli->term;
     str from = member_str(entry, "from_state"), to = member_str(entry, "to_state");
     str actor = member_str(entry, "actor_ref"), note = entry_note(cli, entry);
-    str id = short_id(term, member_str(entry, "instance_id"));
-    char fired[MOMENT_SIZE], recorded[MOMENT_SIZE];
+    str action = member_str(entry, "action");
+    int used = put_when(cli, entry, with_id), room;
 
-    print_times(entry, fired, recorded);
-    term_put(term, DIM, "%s  %s  ", fired, recorded);
-    if (with_id)
-        fprintf(term->out, "%.*s  ", STR_ARG(id));
-    term_put(term, DIM, "#%lld  ", (long long)member_int(entry, "sequence_number"));
-    if (!str_eq(from, to)) {
-        term_cell(term, PLAIN, from, LIMIT_ACTION, 0);
-        fputs(" → ", term->out);
-    }
-    term_cell(term, PLAIN, to, LIMIT_ACTION, 0);
-    fputs("  ", term->out);
-    term_cell(term, action_style(member_str(entry, "action")), member_str(entry, "action"),
-              LIMIT_ACTION, 0);
-    if (actor.size > 0) {
-        fputs("  by ", term->out);
-        term_cell(term, PLAIN, actor, LIMIT_ACTION, 0);
-    }
-    if (note.size > 0) {
+    if (!str_eq(from, to))
+        used += put_word(term, PLAIN, from, " → ");
+    used += put_word(term, PLAIN, to, "  ");
+    used += put_word(term, action_style(action), action, actor.size > 0 ? "  by " : "");
+    if (actor.size > 0)
+        used += put_word(term, PLAIN, actor, "");
+    room = term->tty ? term->width - used - 2 : TABLE_CELL_MAX;
+    if (note.size > 0 && room > 1) {
         fputs("  ", term->out);
-        term_cell(term, DIM, note, term->tty ? term->width : TABLE_CELL_MAX, 0);
+        term_cell(term, DIM, note, room, 0);
     }
     fputc('\n', term->out);
 }

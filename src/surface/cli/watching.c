@@ -3,6 +3,7 @@
 #include "surface/cli/follow.h"
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -176,4 +177,19 @@ void frame_end(struct watching *watching)
     put_frame(watching, stdout);
     free(watching->text);
     watching->text = NULL;
+}
+
+void watching_say(struct watching *watching, const char *format, ...)
+{
+    bool is_frame = watching->term->tty;
+    FILE *out = is_frame ? watching->term->out : stderr;
+    va_list arguments;
+
+    fputs(is_frame ? "\r\033[K" : "pawl: ", out);
+    va_start(arguments, format);
+    vfprintf(out, format, arguments);
+    va_end(arguments);
+    fputc('\n', out);
+    fflush(out);
+    watching->lines += is_frame;
 }

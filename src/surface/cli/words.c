@@ -54,15 +54,21 @@ struct status_look {
 };
 
 static const struct status_look looks[] = {
-    { "running", "▶", LIVE },   { "suspended", "●", WARN }, { "paused", "‖", WARN },
+    { "running", "▶", LIVE },   { STATUS_WAITING, "●", WARN }, { "paused", "‖", WARN },
     { "completed", "✔", GOOD }, { "done", "✔", GOOD },      { "failed", "✘", BAD },
     { "ended", "◆", BOLD },     { "cancelled", "■", DIM },  { "pending", "○", DIM },    { "ready", "▷", LIVE },
 };
+
+str status_words(str status)
+{
+    return str_is(status, "suspended") ? STR(STATUS_WAITING) : status;
+}
 
 static const struct status_look *look_of(str status)
 {
     static const struct status_look unknown = { "", "·", PLAIN };
 
+    status = status_words(status);
     for (size_t i = 0; i < sizeof looks / sizeof looks[0]; i++)
         if (str_is(status, looks[i].status))
             return &looks[i];
@@ -77,7 +83,7 @@ str status_shown(const struct node *instance)
 
     return str_is(status, "completed") && member_str(instance, "terminal_kind").size == 0
                ? STR("ended")
-               : status;
+               : status_words(status);
 }
 
 enum style status_style(str status)
@@ -98,11 +104,18 @@ int64_t now_ms(void)
     return (int64_t)now.tv_sec * SECOND + now.tv_nsec / 1000000;
 }
 
+str id_number(str id)
+{
+    if (id.size > NUMBER_SIZE)
+        id.size = NUMBER_SIZE;
+    while (id.size > 1 && id.data[0] == '0')
+        id = str_from(id, 1);
+    return id;
+}
+
 str short_id(const struct term *term, str id)
 {
-    if (term->tty && term->width < NARROW && id.size > NUMBER_SIZE)
-        id.size = NUMBER_SIZE;
-    return id;
+    return term->tty && term->width < NARROW ? id_number(id) : id;
 }
 
 /* With date and zone: a reader may be elsewhere, and read it later. */

@@ -1,0 +1,128 @@
+"""What people type: ids, times, words for stores and options; and the words of the answers."""
+import json
+import re
+
+from harness import EXAMPLES, family, main
+
+ORDER = str(EXAMPLES / "order.yaml")
+MACHINE = '{ "states": ["a", "b"],\n  "initial_state": "a", "terminal_states": ["b"],\n' \
+          '  "transitions": [{"from_state": "a",  "action": "go", "to_state": "b"}] }\n'
+GATES = "name: gates\ndopar:\n  - {name: legal, tool: null, approval: {by: [ann]}}\n  - {name: money, tool: null, approval: {by: [bob]}}\n"
+UNSERVED = "name: unserved\nsteps:\n  start: {name: go, tool: charge_crd, done: true}\n"
+
+
+def test_an_instance_can_be_created_from_a_declaration_of_its_own(shell):
+    shell.pawl("init")
+    shell.write("m.json", MACHINE)
+    id = shell.pawl("start", "--declaration", "m.json", "--metadata", '{"batch": 7}', "--at",
+                    "2026-05-01").out.strip()
+    assert shell.pawl("declaration", id).out == MACHINE.rstrip("\n")
+    assert shell.pawl("current", id).out == "a\n" and shell.json("current", id) == {"current_state": "a"}
+    found = shell.json("show", id)
+    assert found["instance_metadata"] == {"batch": 7}, found
+    assert found["instantiated_at"] == "2026-05-01T00:00:00.000Z", found
+    shell.write("m.yaml", "states: [a, b]\ninitial_state: a\nterminal_states: [b]\n"
+                          "transitions: [{from_state: a, action: go, to_state: b}]\n")
+    shell.pawl("start", "--declaration", "m.yaml")
+    assert json.loads(shell.pawl("declaration", "@last").out)["initial_state"] == "a"
+    for words in (["start"], ["start", "order", "--declaration", "m.json"], ["start", "--declaration", "no.json"]):
+        shell.pawl(*words, expect=2)
+    shell.write("bad.json", '{"states": [')
+    assert "bad.json" in shell.pawl("start", "--declaration", "bad.json", expect=1).err
+
+
+def test_times_are_typed_as_people_say_them(shell):
+    shell.pawl("define", ORDER)
+    shell.pawl("start", "order", "--at", "yesterday")
+    shell.pawl("start", "order")
+    for since, count in (("7d", 2), ("1h", 1), ("today", 1), ("yesterday", 2), ("2026-01-01", 2),
+                         ("2026-01-01T09:30", 2), ("2999-01-01", 0), ("now", 0)):
+        assert len(shell.json("list", "--since", since)["instances"]) == count, since
+    for until, count in (("yesterday", 1), ("today", 2), ("1h", 1), ("2026-01-01", 0)):
+        assert len(shell.json("list", "--until", until)["instances"]) == count, until
+    refused = shell.pawl("list", "--since", "1x", expect=1).err
+    assert refused.startswith("pawl: invalid-query: --since: expected a time"), refused
+    assert "--limit" in shell.pawl("list", "--limit", "0", expect=1).err
+    shell.pawl("fire", "1", "pay", "--at", "30s")
+    assert len(shell.json("history", "1", "--until", "20s")["entries"]) == 1
+    assert shell.json("history", "1", "--since", "20s")["entries"] == []
+    shell.pawl("alarm", "set", "instance.fire", "--at", "2h", "--input",
+               json.dumps({"instance_id": shell.json("show", "1")["instance_id"], "action": "ship"}))
+    due = shell.json("alarm", "list")["alarms"][0]["at"]
+    assert due > shell.json("show", "@last")["updated_at"], due
+
+
+def test_ids_are_typed_as_numbers_and_steps_by_the_number_of_their_instance(shell):
+    shell.pawl("define", ORDER, shell.write("gates.yaml", GATES))
+    first, second = shell.pawl("start", "order").out.strip(), shell.pawl("start", "gates").out.strip()
+    assert shell.json("show", "1")["instance_id"] == first
+    assert shell.json("show", "2")["instance_id"] == second
+    assert shell.json("show", second[:10].lower())["instance_id"] == second
+    assert "not-known" in shell.pawl("show", "3", expect=1).err
+    several = shell.pawl("approve", "2", "--actor", "ann", expect=1).err
+    assert "2 gates wait" in several and "(legal)" in several and "(money)" in several, several
+    legal = re.search(r"(2\.\d+) \(legal\)", several).group(1)
+    assert shell.pawl("approve", legal, "--actor", "ann").out == "done\n"
+    assert shell.pawl("approve", "@last", "--actor", "bob").out == "done\n"
+    assert "not-awaiting" in shell.pawl("approve", "2", "--actor", "ann", expect=1).err
+
+
+def test_last_is_what_this_user_created_last(shell):
+    parent, child = family(shell)
+    assert shell.json("show", "@last")["instance_id"] == parent != child
+    other = {"XDG_STATE_HOME": str(shell.folder / "other")}
+    assert shell.pawl("show", "@last", "--json", env=other).json["instance_id"] == child
+    _, address = shell.serve()
+    assert shell.pawl("--store", address, "show", "@last", "--json", env=other).json["instance_id"] == child
+    refused = shell.pawl("--store", address, "cancel", "@last", env=other, expect=1).err
+    assert "invalid-request" in refused and "another user's" in refused, refused
+    mine = shell.pawl("--store", address, "start", "parent", env=other).out.strip()
+    shell.pawl("--store", address, "cancel", "@last", env=other)
+    assert shell.json("show", mine)["status"] == "cancelled"
+    assert shell.json("show", parent)["status"] == "suspended"
+
+
+def test_what_the_wire_calls_suspended_is_shown_as_waiting(shell):
+    family(shell)
+    texts = [shell.pawl(*words).out for words in (
+        ["list"], ["list", "--status", "waiting"], ["show", "1"], ["show", "2", "--timeline"], ["stats"])]
+    assert all("waiting" in text and "suspended" not in text for text in texts), texts
+    assert shell.json("show", "1")["status"] == "suspended"
+    assert len(shell.json("list", "--status", "waiting")["instances"]) == 2
+
+
+def test_run_says_at_once_which_tool_is_missing(shell):
+    shell.write("u.yaml", UNSERVED)
+    found = shell.pawl("run", "u.yaml", expect=1)
+    assert "step 'go' needs the tool 'charge_crd', which is not here" in found.err, found
+    assert "--stub charge_crd=" in found.err and "pawl serve" in found.err and "pawl resume" in found.err, found
+    assert "waits for a worker with the tool charge_crd" in shell.pawl("why", "@last").out
+    assert shell.json("why", "@last")["waiting_for"] == [
+        {"kind": "step", "name": "go", "tool": "charge_crd", "status": "ready", "here": False}]
+    assert "waits for a worker with the tool charge_crd" in shell.pawl("show", "@last").out
+    assert shell.pawl("run", "u.yaml", "--json", expect=1).out.count('"suspended"') == 0
+    shell.pawl("resume", "@last", "--stub", "charge_crd=1")
+    shell.write("p.yaml", "name: p\ndo:\n  - {name: kid, spawn: {definition: unserved, input: {}}}\n")
+    assert "'charge_crd'" in shell.pawl("run", "p.yaml", expect=1).err
+
+
+def test_run_prints_the_last_state_once(shell):
+    shell.write("f.yaml", "name: f\nsteps:\n  start: {name: go, tool: fail, args: {error: no}, retry: {max: 1}, done: true}\n")
+    for _ in range(5):
+        found = shell.pawl("run", "f.yaml", expect=1).out
+        assert "✘ failed" in found and "○ failed" not in found, found
+
+
+def test_a_store_that_cannot_be_meant_gets_a_sentence_and_a_right_command(shell):
+    for store, words in (("orders.db", "--store sqlite:orders.db"), ("127.0.0.1:7295", "--store http://127.0.0.1:7295"),
+                         ("https://a.example", "TLS"), ("postgres://a", "expected sqlite:FILE, memory: or http://"),
+                         ("http://127.0.0.1:1", "pawl serve --listen 127.0.0.1:1\n")):
+        found = shell.pawl("--store", store, "list", expect=None)
+        assert words in found.err and "doctor" not in found.err and "token" not in found.err, found
+    assert "did you mean --status?" in shell.pawl("list", "--statsu", "x", expect=2).err
+    assert "--listen" in shell.pawl("serve", "--port", "1", expect=2).err
+    shell.pawl("init")
+    assert "pawl_instances" in shell.pawl("sql", "select * from instances", expect=1).err
+
+
+main(globals())
