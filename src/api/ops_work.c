@@ -324,29 +324,22 @@ static pawl_status check_item(const struct op_call *call, const struct node *ite
 }
 
 /* One that is refused does not hold up the others; its reason stands in its place. */
-static void print_answered(const struct op_call *call, const struct step_answer *answered,
-                           struct buf *out)
+static void print_answered(const struct step_answer *answered, struct buf *out)
 {
-    enum step_status outcome = STEP_DONE;
     char detail[OP_DETAIL_SIZE];
     pawl_status status = answered->status;
 
-    call->scope->error = answered->error;
-    if (status == PAWL_OK)
-        status = engine_step_outcome(op_engine(call), call->scope, answered->step_id, answered->key,
-                                     &outcome);
     json_open(out, '{');
     json_key(out, "step_id");
     json_str(out, answered->step_id);
     if (status == PAWL_OK) {
         json_key(out, "status");
-        json_text(out, step_status_name(outcome));
+        json_text(out, step_status_name(answered->outcome));
     } else {
         json_key(out, "reason");
         json_text(out, pawl_status_name(status));
         json_key(out, "detail");
-        json_text(out, op_detail(status, call->scope->error.message, detail));
-        call->scope->error = (pawl_error){ .status = PAWL_OK };
+        json_text(out, op_detail(status, answered->error.message, detail));
     }
     json_close(out, '}');
 }
@@ -411,7 +404,7 @@ pawl_status op_step_complete_many(struct op_call *call, struct buf *out)
     json_key(out, "results");
     json_open(out, '[');
     for (uint32_t i = 0; i < steps->count; i++)
-        print_answered(call, &answers[i], out);
+        print_answered(&answers[i], out);
     json_close(out, ']');
     if (ticket)
         return claim(call, ticket, out);

@@ -13,6 +13,7 @@
 
 struct job {
     struct scope *scope;
+    struct scope work; /* of one result; what lasts is in the other */
     struct definition *definition;
     void *memory;
     uint32_t state;
@@ -51,44 +52,64 @@ static bool is_settled(const struct job *job)
     return job->state == LIFE_COMPLETED || job->state == LIFE_FAILED;
 }
 
-static const struct node *find_row(const struct node *rows, uint32_t node)
+/* What is known of each leaf; the last row about one counts. */
+struct leaf {
+    const struct node *row;
+    bool is_live;
+};
+
+static void note_rows(const struct job *job, const struct node *rows, struct leaf *leaves)
 {
-    int64_t found;
+    int64_t node;
+    uint32_t step;
 
     for (const struct node *row = rows ? rows->first : NULL; row; row = row->next)
-        if (node_to_i64(node_find(row, "node"), &found) && found == node)
-            return row;
-    return NULL;
+        if (node_to_i64(node_find(row, "node"), &node) && node >= 0 && node < UINT32_MAX &&
+            (step = flow_step_at(job->definition, (uint32_t)node)) != UINT32_MAX)
+            leaves[step].row = row;
+}
+
+static struct leaf *note_leaves(const struct job *job)
+{
+    uint32_t count = flow_step_count(job->definition);
+    struct leaf *leaves = ARENA_ARRAY(&job->scope->arena, struct leaf, count + 1);
+    bool *is_live = ARENA_ARRAY(&job->scope->arena, bool, count + 1);
+
+    if (!leaves || !is_live)
+        return NULL;
+    flow_mark_live(job->memory, is_live);
+    for (uint32_t i = 0; i < count; i++)
+        leaves[i].is_live = is_live[i];
+    note_rows(job, job->leaves, leaves);
+    note_rows(job, job->given, leaves);
+    return leaves;
+}
+
+static void print_leaf(uint32_t node, const struct leaf *leaf, struct buf *out)
+{
+    const struct node *output = leaf->is_live ? NULL : node_find(leaf->row, "output");
+
+    json_open(out, '{');
+    json_key(out, "node");
+    json_u64(out, node);
+    json_key(out, "status");
+    json_str(out, leaf->is_live ? STR("pending") : node_find(leaf->row, "status")->text);
+    if (output) {
+        json_key(out, "output");
+        json_raw(out, output->raw);
+    }
+    json_close(out, '}');
 }
 
 /* C10, C28: what each leaf came to. Unstarted ones are left out. */
 static void print_leaves(const struct job *job, struct buf *out)
 {
-    json_open(out, '[');
-    for (uint32_t i = 0; i < flow_step_count(job->definition); i++) {
-        uint32_t node = flow_step_node(job->definition, i);
-        const struct node *row = find_row(job->given, node);
-        const struct node *output;
+    const struct leaf *leaves = note_leaves(job);
 
-        if (!row)
-            row = find_row(job->leaves, node);
-        if (!row && flow_live_ordinal(job->memory, i) == 0)
-            continue;
-        output = row ? node_find(row, "output") : NULL;
-        json_open(out, '{');
-        json_key(out, "node");
-        json_u64(out, node);
-        json_key(out, "status");
-        if (flow_live_ordinal(job->memory, i) != 0)
-            json_text(out, "pending");
-        else
-            json_str(out, node_find(row, "status")->text);
-        if (output && flow_live_ordinal(job->memory, i) == 0) {
-            json_key(out, "output");
-            json_raw(out, output->raw);
-        }
-        json_close(out, '}');
-    }
+    json_open(out, '[');
+    for (uint32_t i = 0; leaves && i < flow_step_count(job->definition); i++)
+        if (leaves[i].row || leaves[i].is_live)
+            print_leaf(flow_step_node(job->definition, i), &leaves[i], out);
     json_close(out, ']');
 }
 
@@ -113,7 +134,7 @@ static pawl_status print_job(const struct job *job, str *out)
     json_key(&buf, "memory");
     flow_behavior.memory_print(job->definition, job->memory, &buf);
     json_close(&buf, '}');
-    *out = buf.failed ? STR_NONE : buf_keep(&buf, &job->scope->arena);
+    *out = buf.failed || job->scope->arena.failed ? STR_NONE : buf_keep(&buf, &job->scope->arena);
     buf_fini(&buf);
     return out->data ? PAWL_OK : scope_no_memory(job->scope);
 }
@@ -158,7 +179,7 @@ static pawl_status hand_out(struct job *job, uint32_t ordinal, uint32_t step)
 {
     struct event start = { .kind = EVENT_STEP_START, .ordinal = ordinal };
     struct flow_call call;
-    pawl_status status = flow_call(job->definition, job->memory, ordinal, job->scope, &call);
+    pawl_status status = flow_call(job->definition, job->memory, ordinal, &job->work, &call);
 
     if (status != PAWL_OK)
         return status;
@@ -179,10 +200,10 @@ static pawl_status fold(struct job *job, const struct draft *draft)
                                 .step = draft->step,
                                 .ordinal = draft->ordinal,
                                 .attempt = draft->attempt,
-                                .payload = arena_str(&job->scope->arena, draft->payload),
+                                .payload = draft->payload,
                                 .effects = &draft->effects };
     pawl_status status =
-        flow_behavior.apply(job->definition, job->memory, &entry, job->scope, &job->scope->arena);
+        flow_behavior.apply(job->definition, job->memory, &entry, &job->work, &job->scope->arena);
 
     job->state = job->definition->transitions[draft->transition].to;
     for (uint32_t i = 0; status == PAWL_OK && i < draft->effects.count; i++)
@@ -200,9 +221,22 @@ static pawl_status decide(struct job *job, const struct event *event)
 
     leased.is_leased = true;
     leased.no_retry = true; /* when to try again is the runner's to know */
-    status = flow_behavior.decide(job->definition, &standing, &leased, job->scope, &decision);
+    status = flow_behavior.decide(job->definition, &standing, &leased, &job->work, &decision);
     for (uint32_t i = 0; status == PAWL_OK && i < decision.count; i++)
         status = fold(job, &decision.drafts[i]);
+    return status;
+}
+
+/* An event with all that follows from it. */
+static pawl_status settle(struct job *job, const struct event *event)
+{
+    pawl_status status;
+
+    scope_init(&job->work, &heap_libc, LIMIT_SCOPE);
+    status = decide(job, event);
+    if (status != PAWL_OK)
+        job->scope->error = job->work.error;
+    scope_fini(&job->work);
     return status;
 }
 
@@ -241,7 +275,7 @@ static pawl_status take_result(struct job *job, const struct node *row)
         event.kind = EVENT_STEP_TIMEOUT;
     else
         return fail_node(job, row, "has another status than success, failure or timeout");
-    return decide(job, &event);
+    return settle(job, &event);
 }
 
 static pawl_status take_results(struct job *job, const char *text)
@@ -257,7 +291,7 @@ static pawl_status take_results(struct job *job, const char *text)
                           node_kind_name(results->kind));
     job->given = results;
     if (status == PAWL_OK && job->state == LIFE_CREATED)
-        status = decide(job, &(struct event){ .kind = EVENT_START });
+        status = settle(job, &(struct event){ .kind = EVENT_START });
     for (const struct node *row = results ? results->first : NULL; row && status == PAWL_OK;
          row = row->next)
         status = take_result(job, row);

@@ -81,6 +81,15 @@ static pawl_status address(struct engine *engine, struct scope *scope, struct st
     return status;
 }
 
+/* With a key, what the answer came to is what it came to the first time. */
+static pawl_status read_outcome(struct engine *engine, struct scope *scope,
+                                struct step_answer *answer)
+{
+    return answer->key ? engine_step_outcome(engine, scope, answer->step_id, answer->key,
+                                             &answer->outcome)
+                       : PAWL_OK;
+}
+
 /* A lease ends with its answer; one that is refused may have been accepted before, by its key. */
 static void conclude(struct engine *engine, struct mail *mail, struct step_answer *answer)
 {
@@ -93,6 +102,9 @@ static void conclude(struct engine *engine, struct mail *mail, struct step_answe
     }
     if (keys_explain(engine, &mail->own, answer->key, &mail->status, &record))
         mail->status = PAWL_OK;
+    answer->outcome = mail->outcome;
+    if (!mail->status)
+        mail->status = read_outcome(engine, &mail->own, answer);
     answer->status = mail->status;
     answer->error = mail->own.error;
     scope_fini(&mail->own);

@@ -186,6 +186,7 @@ struct mail {
     bool holds_place;    /* STEP_START: counted in jobs_under_way until a job takes it over */
     int64_t retry_at_ms; /* by the monotonic clock: the store failed, try again then */
     bool may_ride;       /* an answer of a worker's turn: decided with others of its instance */
+    enum step_status outcome; /* of such an answer: what the decision makes of its step */
     struct mail_group *group; /* of mails that somebody waits for together; may be NULL */
     struct claimed *claim;    /* STEP_START: for a worker elsewhere */
 };
@@ -206,6 +207,7 @@ struct actor {
     uint32_t state, seq, snapshot_seq;
     uint32_t generation; /* the engine's, when this was loaded */
     size_t bytes_since_snapshot, snapshot_size;
+    size_t loaded_size; /* of its arena when it was loaded; 0: it never was */
     uint32_t failures; /* events in a row that nobody waits for and that could not be decided */
     bool is_loaded, busy, is_test;
     bool is_recent;    /* asked for since the hand came by (actors.c) */

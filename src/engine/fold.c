@@ -3,11 +3,6 @@
  * Memory changes by what was decided, entry by entry, as it will be read back. */
 #include "engine/engine_int.h"
 
-static str keep(struct arena *arena, str text)
-{
-    return text.data ? arena_str(arena, text) : STR_NONE;
-}
-
 /* Fold one draft into the actor's memory, as it will be read back. */
 static pawl_status fold_draft(struct actor *actor, const struct draft *draft, int64_t at_ms,
                               struct scope *scope)
@@ -18,7 +13,7 @@ static pawl_status fold_draft(struct actor *actor, const struct draft *draft, in
                                 .step = draft->step,
                                 .ordinal = draft->ordinal,
                                 .attempt = draft->attempt,
-                                .payload = keep(&actor->arena, draft->payload),
+                                .payload = draft->payload,
                                 .reason = draft->reason,
                                 .actor = draft->actor,
                                 .effects = &draft->effects,
@@ -97,9 +92,14 @@ void actor_restamp(struct actor *actor, const struct decision *decision)
         behavior->restamp(actor->memory, &decision->drafts[i].effects);
 }
 
-/* The arena of a long-lived actor holds what was folded away: load it afresh now and then. */
+/* The arena of a long-lived actor holds what was folded away: it is loaded again when it has doubled
+ * since the last time, or grown by an eighth of what it may have. Loading costs as much as the actor
+ * is large, so what it costs for each event does not depend on that. */
 void actor_compact(struct actor *actor)
 {
-    if (actor->arena.used > ACTOR_BYTES && actor->arena.used > 8 * actor->snapshot_size)
+    size_t grown = actor->arena.used - actor->loaded_size;
+    size_t most = actor->arena.limit / 8;
+
+    if (grown > ACTOR_BYTES && grown > (actor->loaded_size < most ? actor->loaded_size : most))
         actor->is_loaded = false;
 }

@@ -179,6 +179,16 @@ static struct mail *take_rider(struct engine *engine, const struct turn *turn, u
     return mail;
 }
 
+/* What the drafts from `from` on make of the step that an answer is about. */
+static void note_outcome(struct mail *mail, const struct decision *decision, uint32_t from)
+{
+    mail->outcome = STEP_DONE;
+    for (uint32_t i = from; i < decision->count; i++)
+        if (decision->drafts[i].ordinal == mail->event.ordinal &&
+            decision->drafts[i].transition == LIFE_T_STEP_FAIL)
+            mail->outcome = STEP_FAILED;
+}
+
 /* Refused without a trace, as a late answer is; anything else may have left half of itself behind.
  */
 static bool is_clean_refusal(pawl_status status)
@@ -201,8 +211,10 @@ static pawl_status ride_along(struct engine *engine, struct turn *turn, struct s
         mail->event.at_ms = turn->mail->event.at_ms;
         mail->status =
             actor_decide(engine, turn->actor, &mail->event, scope, &turn->decision, &turn->jobs);
-        if (!mail->status)
+        if (!mail->status) {
+            note_outcome(mail, &turn->decision, before);
             continue;
+        }
         if (!is_clean_refusal(mail->status) || turn->decision.count != before)
             return mail->status;
         mail->scope->error = scope->error;
@@ -250,6 +262,8 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     if (status == PAWL_NO_CANCEL_TRANSITION && actor->is_paused)
         status = poison_free(engine, actor, &turn->mail->event, scope, &turn->decide.expected_pos,
                              &turn->decision);
+    if (!status)
+        note_outcome(turn->mail, &turn->decision, 0);
     if (poison_noted(actor, turn->mail, scope, status))
         turn->is_poison = turn->mail->is_poison = true;
     if (!status)

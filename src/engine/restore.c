@@ -305,6 +305,7 @@ static void note_load(struct actor *actor, const struct scope *work, uint32_t ge
 {
     actor->generation = generation;
     actor->is_loaded = !status;
+    actor->loaded_size = actor->arena.used;
     actor->is_too_large = status == PAWL_NO_MEMORY && (work->arena.is_full || actor->arena.is_full);
 }
 

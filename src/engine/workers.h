@@ -69,6 +69,7 @@ struct step_answer {
     str step_id, lease; /* lease data NULL: none */
     struct event event; /* STEP_DONE or STEP_FAILED */
     const uint8_t *key; /* NULL: none. With one it is a decision of its own */
+    enum step_status outcome; /* of one that was accepted: what became of its step */
     pawl_status status;
     pawl_error error;
 };

@@ -124,6 +124,14 @@ uint32_t flow_live_ordinal(const void *state, uint32_t plan_index)
     return 0;
 }
 
+void flow_mark_live(const void *state, bool *is_live)
+{
+    const struct flow_memory *memory = state;
+
+    for (uint32_t i = 0; i < memory->live_count; i++)
+        is_live[memory->live[i].plan] = true;
+}
+
 str flow_context(const void *memory)
 {
     return memory_context(memory);

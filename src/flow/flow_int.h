@@ -110,7 +110,7 @@ struct turn {
     struct begun *begun; /* by this decision, in order; those that could not begin fail next */
     uint32_t begun_count, begun_capacity, begun_seen;
     const struct attempt *ended; /* by this decision */
-    struct node_state *nodes;    /* trees: as they will be */
+    struct node_pages nodes;     /* trees: as they will be; pages NULL: as in the memory */
     bool *joins;                 /* graphs: likewise; NULL: as in the memory */
     uint32_t fresh_slot;         /* what the ended step brought */
     str fresh, context, error;

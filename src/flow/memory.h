@@ -99,11 +99,24 @@ struct tree_redo {
 pawl_status redo_read(struct scope *scope, const struct plan *plan, const struct node *given,
                       struct tree_redo **out);
 
+/* The states of all nodes, of which those are copied, page by page, that a decision looks at: a wide
+ * tree has thousands, and a step's end concerns a few. */
+struct node_pages {
+    const struct node_state *states;
+    uint32_t count;
+    struct node_state **pages; /* NULL: not copied */
+    struct arena *arena;       /* which fails if there is no memory; then the states mean nothing */
+    struct node_state spare;
+};
+bool node_pages_init(struct node_pages *pages, const struct plan *plan,
+                     const struct node_state *states, struct arena *arena);
+
 /* One walk serves deciding (on a copy of the states, beginning steps) and folding (on the
  * memory itself, where the steps are told by the entries): both see the same tree. */
 struct tree_walk {
     const struct plan *plan;
-    struct node_state *states;
+    struct node_state *states; /* the memory's; NULL: the copy is changed instead */
+    struct node_pages *copy;
     void (*begin)(void *context, uint32_t step); /* NULL: only the states count */
     void *context;
     const struct tree_redo *redo; /* NULL: everything is to be done */

@@ -123,16 +123,16 @@ static void begin_leaf(void *context, uint32_t step)
 /* The walk changes the states of nodes: it gets a copy, the memory changes by entries alone. */
 static bool copy_nodes(struct turn *turn)
 {
-    if (!turn->nodes)
-        turn->nodes = arena_copy(&turn->scope->arena, turn->memory->nodes,
-                                 turn->plan->node_count * sizeof *turn->nodes);
-    if (!turn->nodes)
+    if (!turn->nodes.pages && !node_pages_init(&turn->nodes, turn->plan, turn->memory->nodes,
+                                               &turn->scope->arena))
         turn->status = scope_no_memory(turn->scope);
-    return turn->nodes != NULL;
+    return turn->nodes.pages != NULL;
 }
 
 static void end_tree(struct turn *turn, enum settled settled)
 {
+    if (turn->scope->arena.failed && turn->status == PAWL_OK)
+        turn->status = scope_no_memory(turn->scope);
     if (settled == TREE_SUCCEEDED)
         finish(turn, turn->context.data ? turn->context : memory_context(turn->memory));
     else if (settled == TREE_FAILED)
@@ -146,7 +146,7 @@ static void tree_goes_on(struct turn *turn, const struct plan_step *step, bool i
 
     if (turn->status != PAWL_OK || !copy_nodes(turn))
         return;
-    walk.states = turn->nodes;
+    walk.copy = &turn->nodes;
     if (is_success && step->kind == STEP_KIND_SELECT)
         end_tree(turn, tree_take_arm(&walk, step->node, arm));
     else
@@ -168,7 +168,7 @@ void flow_begin(struct turn *turn, const struct tree_redo *redo)
     }
     if (!copy_nodes(turn))
         return;
-    walk.states = turn->nodes;
+    walk.copy = &turn->nodes;
     end_tree(turn, tree_begin(&walk, 0));
 }
 

@@ -6,10 +6,44 @@
 #include "base/planted.h"
 #include "flow/memory.h"
 
+#define PAGE_NODES 64u
+
+bool node_pages_init(struct node_pages *pages, const struct plan *plan,
+                     const struct node_state *states, struct arena *arena)
+{
+    *pages = (struct node_pages){ .states = states, .count = plan->node_count, .arena = arena };
+    pages->pages =
+        ARENA_ARRAY(arena, struct node_state *, plan->node_count / PAGE_NODES + 1);
+    return pages->pages != NULL;
+}
+
+static struct node_state *copy_page(struct node_pages *copy, uint32_t page)
+{
+    uint32_t first = page * PAGE_NODES, left = copy->count - first;
+
+    return arena_copy(copy->arena, &copy->states[first],
+                      (left < PAGE_NODES ? left : PAGE_NODES) * sizeof *copy->states);
+}
+
+static struct node_state *state_of(const struct tree_walk *walk, uint32_t node)
+{
+    struct node_pages *copy = walk->copy;
+    struct node_state **page;
+
+    if (walk->states)
+        return &walk->states[node];
+    page = &copy->pages[node / PAGE_NODES];
+    if (!*page)
+        *page = copy_page(copy, node / PAGE_NODES);
+    return *page ? &(*page)[node % PAGE_NODES] : &copy->spare;
+}
+
 static struct node_state *open_node(const struct tree_walk *walk, uint32_t node, uint32_t at)
 {
-    walk->states[node] = (struct node_state){ .at = at, .is_open = true };
-    return &walk->states[node];
+    struct node_state *state = state_of(walk, node);
+
+    *state = (struct node_state){ .at = at, .is_open = true };
+    return state;
 }
 
 /* Nothing to do there: it is empty, or was done by another instance already. */
@@ -64,7 +98,7 @@ static enum settled begin_arms(const struct tree_walk *walk, const struct plan_n
 
     open_node(walk, index, 0);
     if (arm != NODE_NONE && !is_idle(walk, node->children[arm])) {
-        walk->states[index].at = arm;
+        state_of(walk, index)->at = arm;
         return tree_begin(walk, node->children[arm]);
     }
     begin_step(walk, node);
@@ -106,7 +140,7 @@ static bool do_goes_on(const struct tree_walk *walk, uint32_t index, uint32_t pl
 
     if (at == node->child_count)
         return false;
-    walk->states[index].at = at;
+    state_of(walk, index)->at = at;
     (void)tree_begin(walk, node->children[at]);
     return true;
 }
@@ -115,7 +149,7 @@ static bool try_goes_on(const struct tree_walk *walk, uint32_t index, uint32_t p
                         bool is_success, bool *outcome)
 {
     const struct plan_node *node = &walk->plan->nodes[index];
-    struct node_state *state = &walk->states[index];
+    struct node_state *state = state_of(walk, index);
     bool has_rescue = !walk->plan->nodes[node->children[TRY_RESCUE]].is_empty;
     bool has_finally = !walk->plan->nodes[node->children[TRY_FINALLY]].is_empty;
 
@@ -146,7 +180,7 @@ static bool goes_on(const struct tree_walk *walk, uint32_t parent, uint32_t plac
     case PLAN_DO:
         return do_goes_on(walk, parent, place, *outcome);
     case PLAN_DOPAR:
-        return dopar_goes_on(&walk->states[parent], *outcome, outcome);
+        return dopar_goes_on(state_of(walk, parent), *outcome, outcome);
     case PLAN_TRY:
         return try_goes_on(walk, parent, place, *outcome, outcome);
     case PLAN_ARMS:
@@ -163,7 +197,7 @@ enum settled tree_settle(const struct tree_walk *walk, uint32_t node, bool is_su
     for (;;) {
         const struct plan_node *settled = &walk->plan->nodes[node];
 
-        walk->states[node].is_open = false;
+        state_of(walk, node)->is_open = false;
         if (settled->parent == NODE_NONE)
             return outcome ? TREE_SUCCEEDED : TREE_FAILED;
         if (goes_on(walk, settled->parent, settled->place, &outcome))
@@ -212,6 +246,6 @@ enum settled tree_take_arm(const struct tree_walk *walk, uint32_t index, uint32_
 
     if (arm >= node->child_count || walk->plan->nodes[node->children[arm]].is_empty)
         return tree_settle(walk, index, true);
-    walk->states[index].at = arm;
+    state_of(walk, index)->at = arm;
     return tree_begin(walk, node->children[arm]);
 }

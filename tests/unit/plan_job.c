@@ -1,6 +1,8 @@
 /* plan_job.c - pawl_plan_make() and pawl_plan_restart(): seed 002's make_job and restart_job. */
 #include "lib/test.h"
+#include "base/buf.h"
 #include <stdio.h>
+#include <time.h>
 
 #define L(name) "{\"action\":\"" name "\",\"payload\":{\"n\":1}}"
 
@@ -192,4 +194,44 @@ TEST(plan_job, an_empty_tree_succeeds_at_once)
     EXPECT_TEXT(play.actions, "[]");
     EXPECT_HAS(play.job, "{\"status\":\"success\"");
     end(&play);
+}
+
+/* CPU seconds of the restarts of `times` jobs that are `width` wide: one that hands out all, one
+ * result, and the others at once. */
+static double restart_wide(int times, int width)
+{
+    struct buf text;
+    struct play play;
+    clock_t spent = 0, begun;
+
+    buf_init(&text, &heap_libc, 0);
+    for (int n = 0; n < times; n++) {
+        buf_clear(&text);
+        buf_fmt(&text, "{\"dopar\":[");
+        for (int i = 0; i < width; i++)
+            buf_fmt(&text, "%s" L("a"), i ? "," : "");
+        buf_fmt(&text, "]}");
+        make(&play, buf_text(&text));
+        buf_clear(&text);
+        for (int i = 2; i <= width; i++)
+            buf_fmt(&text, "%c{\"node\":%d,\"status\":\"success\"}", i > 2 ? ',' : '[', i);
+        buf_byte(&text, ']');
+        begun = clock();
+        restart(&play, NULL);
+        restart(&play, "[{\"node\":1,\"status\":\"success\"}]");
+        restart(&play, buf_text(&text));
+        spent += clock() - begun;
+        EXPECT_HAS(play.job, "\"status\":\"success\"");
+        end(&play);
+    }
+    buf_fini(&text);
+    return (double)spent / CLOCKS_PER_SEC;
+}
+
+TEST(plan_job, a_job_of_10000_actions_costs_no_more_than_three_times_ten_of_1000)
+{
+    double ten = restart_wide(10, 1000), one = restart_wide(1, 10000);
+
+    printf("# ten of 1,000: %.2f s, one of 10,000: %.2f s\n", ten, one);
+    EXPECT(one < 3 * ten + 0.2);
 }
