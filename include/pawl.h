@@ -251,6 +251,12 @@ PAWL_API pawl_status pawl_signal(pawl *p, const char *id, const char *name, cons
 /* The name of the present state. */
 PAWL_API pawl_status pawl_current(pawl *p, const char *id, const char **out, pawl_error *error);
 
+/* The exact bytes of the declaration or definition that the instance was created with, into *out
+ * (freed with pawl_free(); a NUL follows them) and their number into *size, which may be NULL.
+ * Fails with INVALID_REQUEST, NOT_KNOWN, STORAGE_FAILURE, NO_MEMORY. */
+PAWL_API pawl_status pawl_declaration(pawl *p, const char *id, char **out, size_t *size,
+                                      pawl_error *error);
+
 /* ---- History ----------------------------------------------------------- */
 
 typedef struct pawl_history pawl_history;
@@ -275,7 +281,10 @@ typedef struct pawl_entry {
     char hash[65];
 } pawl_entry;
 
-/* Read the history, oldest first. `query` may be NULL for all of it.
+/* Read the history, oldest first, up to the last entry there is now. `query` may be NULL for all
+ * of it. Entries are read as pawl_history_next() asks for them: a long history needs no more
+ * memory than a short one. To read a part of it, stop early, and go on later with sequence_from.
+ * Close it before pawl_close().
  * Fails with INVALID_REQUEST, NOT_KNOWN, INVALID_QUERY, STORAGE_FAILURE. */
 PAWL_API pawl_status pawl_history_open(pawl *p, const char *id, const pawl_history_query *query,
                                        pawl_history **out, pawl_error *error);
@@ -326,6 +335,10 @@ PAWL_API int pawl_fd(pawl *p);
 
 /* Do everything that is due: fire timers, run ready steps, flush rows. */
 PAWL_API pawl_status pawl_run_due(pawl *p, pawl_error *error);
+
+/* The same, but a bounded amount of work: after about `budget` events and tool calls it returns.
+ * If more is due, pawl_next_due() is 0 and pawl_fd() readable. A budget of 0 is no bound. */
+PAWL_API pawl_status pawl_run_due_within(pawl *p, uint32_t budget, pawl_error *error);
 
 /* Move the test clock; answers when nothing more is due. Only with .test_clock. */
 PAWL_API pawl_status pawl_test_advance(pawl *p, int64_t by_ms, pawl_error *error);

@@ -171,16 +171,22 @@ class Calls {
     /** Every entry of the store as it is recorded, for ever, without gap or repeat, also across restarts of the server.
      * @param {{after?: string, fromStart?: boolean}} [from] @returns {AsyncGenerator<Event & {cursor: string}>} */
     events(from = {}) {
-        return this._events("/v1/events", {}, from);
+        return this._events("/v1/events", {}, from, ["entry"]);
+    }
+
+    /** The same with the creation of each instance: `event` is "entry" or "created".
+     * @param {{after?: string, fromStart?: boolean}} [from] @returns {AsyncGenerator<any>} */
+    allEvents(from = {}) {
+        return this._events("/v1/events", {}, from, ["entry", "created"]);
     }
 
     /** The entries of one instance.
      * @param {string} instance_id @param {{after?: string, fromStart?: boolean}} [from] @returns {AsyncGenerator<Event & {cursor: string}>} */
     instanceEvents(instance_id, from = {}) {
-        return this._events("/v1/instances/{instance_id}/events", { instance_id }, from);
+        return this._events("/v1/instances/{instance_id}/events", { instance_id }, from, ["entry"]);
     }
 
-    async *_events(path, values, { after = undefined, fromStart = false }) {
+    async *_events(path, values, { after = undefined, fromStart = false }, kinds) {
         let cursor = after, lostAt = null, pause = 20;
         for (;;) {
             try {
@@ -188,7 +194,7 @@ class Calls {
                     cursor = block.id ?? cursor;
                     lostAt = null;
                     pause = 20;
-                    if (block.data) yield { ...JSON.parse(block.data), cursor };
+                    if (block.data && kinds.includes(block.event)) yield { ...JSON.parse(block.data), event: block.event, cursor };
                 }
                 throw new Error("the stream has ended");
             } catch (lost) {
@@ -683,10 +689,10 @@ export class Pawl extends Calls {
 
     /** The entries, oldest first.
      * @param {string} instance_id
-     * @param {{transition_id?: TransitionId, from_state?: string, to_state?: string, action?: string, actor_ref?: string, sequence_from?: number, sequence_to?: number, fired_after?: Time, fired_before?: Time}} [more]
-     * @returns {Promise<{entries: Array<Entry>}>} */
+     * @param {{transition_id?: TransitionId, from_state?: string, to_state?: string, action?: string, actor_ref?: string, sequence_from?: number, sequence_to?: number, fired_after?: Time, fired_before?: Time, sequence_number?: string, fired_at?: string, limit?: number, after?: Cursor}} [more]
+     * @returns {Promise<{entries: Array<Entry>, next?: Cursor|null}>} */
     instanceHistory(instance_id, more = {}) {
-        return this._call("GET", "/v1/instances/{instance_id}/history", {instance_id}, {transition_id: more.transition_id, from_state: more.from_state, to_state: more.to_state, action: more.action, actor_ref: more.actor_ref, sequence_from: more.sequence_from, sequence_to: more.sequence_to, fired_after: more.fired_after, fired_before: more.fired_before}, undefined, {});
+        return this._call("GET", "/v1/instances/{instance_id}/history", {instance_id}, {transition_id: more.transition_id, from_state: more.from_state, to_state: more.to_state, action: more.action, actor_ref: more.actor_ref, sequence_from: more.sequence_from, sequence_to: more.sequence_to, fired_after: more.fired_after, fired_before: more.fired_before, sequence_number: more.sequence_number, fired_at: more.fired_at, limit: more.limit, after: more.after}, undefined, {});
     }
 
     /** The exact bytes that were supplied.
@@ -712,9 +718,10 @@ export class Pawl extends Calls {
 
     /** Every attempt of every step, in creation order.
      * @param {string} instance_id
-     * @returns {Promise<{steps: Array<Step>}>} */
-    instanceSteps(instance_id) {
-        return this._call("GET", "/v1/instances/{instance_id}/steps", {instance_id}, {}, undefined, {});
+     * @param {{limit?: number, after?: Cursor}} [more]
+     * @returns {Promise<{steps: Array<Step>, next?: Cursor|null}>} */
+    instanceSteps(instance_id, more = {}) {
+        return this._call("GET", "/v1/instances/{instance_id}/steps", {instance_id}, {limit: more.limit, after: more.after}, undefined, {});
     }
 
     /** A picture of its definition with the way it took and where it stands.

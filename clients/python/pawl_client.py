@@ -192,22 +192,24 @@ class _Calls:
 
     def events(self, *, after: str | None = None, from_start: bool = False) -> Iterator[Event]:
         """Every entry of the store as it is recorded, for ever, without gap or repeat, also across restarts of the server."""
-        return self._events("/v1/events", {}, after, from_start)
+        return self._events("/v1/events", {}, after, from_start, ("entry",))
+
+    def all_events(self, *, after: str | None = None, from_start: bool = False) -> Iterator[dict[str, Any]]:
+        """The same with the creation of each instance: `event` is "entry" or "created"."""
+        return self._events("/v1/events", {}, after, from_start, ("entry", "created"))
 
     def instance_events(self, instance_id: str, *, after: str | None = None, from_start: bool = False) -> Iterator[Event]:
         """The entries of one instance."""
-        return self._events("/v1/instances/{instance_id}/events", {"instance_id": instance_id}, after, from_start)
+        return self._events("/v1/instances/{instance_id}/events", {"instance_id": instance_id}, after, from_start, ("entry",))
 
-    def _events(self, path: str, values: dict[str, Any], after: str | None, from_start: bool) -> Iterator[Event]:
+    def _events(self, path: str, values: dict[str, Any], after: str | None, from_start: bool, kinds: tuple[str, ...]) -> Iterator[Any]:
         cursor, lost_at, pause = after, None, 0.02
         while True:
             try:
-                for identity, data in self._stream(path, values, cursor, from_start and cursor is None):
+                for identity, kind, data in self._stream(path, values, cursor, from_start and cursor is None):
                     cursor, lost_at, pause = identity or cursor, None, 0.02
-                    if data:
-                        event: Event = json.loads(data)
-                        event["cursor"] = cursor or ""
-                        yield event
+                    if data and kind in kinds:
+                        yield {**json.loads(data), "event": kind, "cursor": cursor or ""}
                 raise ConnectionError("the stream has ended")
             except LOST as lost:
                 lost_at = lost_at or time.monotonic()
@@ -216,8 +218,8 @@ class _Calls:
                 time.sleep(pause)
                 pause = min(pause * 2, 2.0)
 
-    def _stream(self, path: str, values: dict[str, Any], cursor: str | None, from_start: bool) -> Iterator[tuple[str | None, str]]:
-        """(id, data) of each block until the connection ends; a comment has no data."""
+    def _stream(self, path: str, values: dict[str, Any], cursor: str | None, from_start: bool) -> Iterator[tuple[str | None, str, str]]:
+        """(id, event, data) of each block until the connection ends; a comment has no data."""
         connection = self._connect(60.0)  # the server breaks a silence every 15 s
         try:
             connection.request("GET", self._target(path, values, {"from": "start" if from_start else None}), None,
@@ -231,7 +233,7 @@ class _Calls:
             while line := response.readline():
                 name, _, value = line.decode().rstrip("\n").partition(": ")
                 if not name:
-                    yield block.get("id"), block.get("data", "")
+                    yield block.get("id"), block.get("event", ""), block.get("data", "")
                     block = {}
                 else:
                     block[name] = value
@@ -933,6 +935,7 @@ class InstanceFireAnswer(TypedDict):
 
 class InstanceHistoryAnswer(TypedDict):
     entries: list[Entry]
+    next: NotRequired[Cursor | None]
 
 
 class InstanceWhyAnswer(TypedDict):
@@ -945,6 +948,7 @@ class InstanceVariablesAnswer(TypedDict):
 
 class InstanceStepsAnswer(TypedDict):
     steps: list[Step]
+    next: NotRequired[Cursor | None]
 
 
 class InstanceCancelAnswer(TypedDict):
@@ -1187,9 +1191,9 @@ class Pawl(_Calls):
         answer: InstanceFireAnswer = self._call("POST", "/v1/instances/{instance_id}/fire", {"instance_id": instance_id}, {}, {"action": action, "actor_ref": actor_ref, "guard_satisfied": guard_satisfied, "fired_at": fired_at, "reason": reason, "payload": payload, "expected_sequence": expected_sequence}, key=idempotency_key, keyed=True)
         return answer
 
-    def instance_history(self, instance_id: str, *, transition_id: TransitionId | None = None, from_state: str | None = None, to_state: str | None = None, action: str | None = None, actor_ref: str | None = None, sequence_from: int | None = None, sequence_to: int | None = None, fired_after: Time | None = None, fired_before: Time | None = None) -> InstanceHistoryAnswer:
+    def instance_history(self, instance_id: str, *, transition_id: TransitionId | None = None, from_state: str | None = None, to_state: str | None = None, action: str | None = None, actor_ref: str | None = None, sequence_from: int | None = None, sequence_to: int | None = None, fired_after: Time | None = None, fired_before: Time | None = None, sequence_number: str | None = None, fired_at: str | None = None, limit: int | None = None, after: Cursor | None = None) -> InstanceHistoryAnswer:
         """The entries, oldest first."""
-        answer: InstanceHistoryAnswer = self._call("GET", "/v1/instances/{instance_id}/history", {"instance_id": instance_id}, {"transition_id": transition_id, "from_state": from_state, "to_state": to_state, "action": action, "actor_ref": actor_ref, "sequence_from": sequence_from, "sequence_to": sequence_to, "fired_after": fired_after, "fired_before": fired_before}, None)
+        answer: InstanceHistoryAnswer = self._call("GET", "/v1/instances/{instance_id}/history", {"instance_id": instance_id}, {"transition_id": transition_id, "from_state": from_state, "to_state": to_state, "action": action, "actor_ref": actor_ref, "sequence_from": sequence_from, "sequence_to": sequence_to, "fired_after": fired_after, "fired_before": fired_before, "sequence_number": sequence_number, "fired_at": fired_at, "limit": limit, "after": after}, None)
         return answer
 
     def instance_declaration(self, instance_id: str) -> bytes:
@@ -1207,9 +1211,9 @@ class Pawl(_Calls):
         answer: InstanceVariablesAnswer = self._call("GET", "/v1/instances/{instance_id}/variables", {"instance_id": instance_id}, {}, None)
         return answer
 
-    def instance_steps(self, instance_id: str) -> InstanceStepsAnswer:
+    def instance_steps(self, instance_id: str, *, limit: int | None = None, after: Cursor | None = None) -> InstanceStepsAnswer:
         """Every attempt of every step, in creation order."""
-        answer: InstanceStepsAnswer = self._call("GET", "/v1/instances/{instance_id}/steps", {"instance_id": instance_id}, {}, None)
+        answer: InstanceStepsAnswer = self._call("GET", "/v1/instances/{instance_id}/steps", {"instance_id": instance_id}, {"limit": limit, "after": after}, None)
         return answer
 
     def instance_graph(self, instance_id: str, *, format: Literal["text", "mermaid", "dot", "svg", "json"] | None = None) -> Any:

@@ -1,5 +1,6 @@
 /* code.c - processes written in C, and what their turns may do in our transaction. */
 #include "api/api.h"
+#include "api/module.h"
 
 pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, pawl_error *error)
 {
@@ -10,6 +11,14 @@ pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, pawl_error *
         return status;
     api_enter(p, &scope);
     return api_leave(&scope, engine_code_register(p->engine, type, &scope), error);
+}
+
+pawl_status api_code_offer(pawl *p, const pawl_code_type *type, pawl_error *error)
+{
+    struct scope scope;
+
+    api_enter(p, &scope);
+    return api_leave(&scope, engine_code_offer(p->engine, type, &scope), error);
 }
 
 pawl_status pawl_reduce_register(pawl *p, const char *name, pawl_reduce_fn fn, void *context,

@@ -86,16 +86,57 @@ struct telling {
     void *context;
 };
 
+static void put_text(struct buf *out, const char *key, str text)
+{
+    json_key(out, key);
+    json_str(out, text);
+}
+
+/* A creation, as instance.get names what it has. */
+static void print_creation(str id, const struct entry *entry, struct buf *out)
+{
+    const struct creation *creation = entry->creation;
+    char hex[2 * SHA_SIZE + 1];
+
+    sha_hex(entry->record->hash, SHA_SIZE, hex);
+    json_open(out, '{');
+    put_text(out, "instance_id", id);
+    put_text(out, "definition", creation->definition);
+    json_key(out, "version");
+    if (creation->version > 0)
+        json_u64(out, creation->version);
+    else
+        json_null(out);
+    put_text(out, "kind", str_of(definition_kind_name(creation->kind)));
+    put_text(out, "initial_state", creation->state);
+    put_text(out, "subject_ref", creation->subject);
+    put_text(out, "correlation_id", creation->correlation);
+    put_text(out, "parent_id", creation->parent_id);
+    put_text(out, "created_by", entry->actor);
+    json_key(out, "instantiated_at");
+    json_time(out, entry->record->fired_at_ms);
+    json_key(out, "recorded_at");
+    json_time(out, entry->record->at_ms);
+    put_text(out, "hash", str_of(hex));
+    json_close(out, '}');
+}
+
 static pawl_status tell(void *context, str id, const struct entry *entry)
 {
     struct telling *telling = context;
+    struct log_event event = { .kind = entry->creation ? EVENT_CREATED : EVENT_ENTRY,
+                               .position = entry->record->pos,
+                               .instance = entry->record->instance };
 
     buf_clear(&telling->text);
-    print_entry(id, entry, true, &telling->text);
+    if (entry->creation)
+        print_creation(id, entry, &telling->text);
+    else
+        print_entry(id, entry, true, &telling->text);
     if (telling->text.failed)
         return scope_no_memory(telling->scope);
-    return telling->fn(telling->context, entry->record->pos, entry->record->instance,
-                       buf_view(&telling->text));
+    event.json = buf_view(&telling->text);
+    return telling->fn(telling->context, &event);
 }
 
 pawl_status events_read(pawl *p, struct scope *scope, const char *instance, uint64_t after,

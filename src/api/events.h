@@ -16,10 +16,18 @@
 void events_watch(pawl *p, void (*committed)(void *context, uint64_t position), void *context);
 uint64_t events_position(pawl *p); /* of the last record that is durable */
 
-/* One entry: its position, its instance's number, and its JSON, which lives for that call. */
-typedef pawl_status (*event_fn)(void *context, uint64_t position, uint64_t instance, str entry);
+/* What lives for that call. */
+struct log_event {
+    const char *kind; /* EVENT_ENTRY or EVENT_CREATED */
+    uint64_t position, instance;
+    str json;
+};
+#define EVENT_ENTRY   "entry"
+#define EVENT_CREATED "created" /* only in the stream of all instances */
+typedef pawl_status (*event_fn)(void *context, const struct log_event *event);
 
-/* Entries behind `after`, of `instance` (an id) or of all (""); about `limit` of them at most.
+/* Events behind `after`: the entries of `instance` (an id), or the creations and entries of all
+ * (""); about `limit` of them at most.
  * *reached: read on behind this. */
 pawl_status events_read(pawl *p, struct scope *scope, const char *instance, uint64_t after,
                         uint32_t limit, event_fn fn, void *context, uint64_t *reached);

@@ -1,4 +1,4 @@
-/* history.c - pawl_history_...: a history that is read once and stepped through. */
+/* history.c - pawl_history_...: a history that is read while it is stepped through. */
 #include "api/api.h"
 #include "base/limits.h"
 #include "base/time.h"
@@ -6,9 +6,10 @@
 
 struct pawl_history {
     struct heap heap;
-    struct scope scope;
-    struct history entries;
-    size_t next;
+    pawl *p;
+    struct scope scope; /* of one entry */
+    struct history_reader *reader;
+    pawl_status status; /* of the reading so far */
     char transition_id[ID_SIZE + 22];
     char id[ID_SIZE + 1];
 };
@@ -71,7 +72,7 @@ static pawl_status query_of(struct scope *scope, const pawl_history_query *from,
 }
 
 /* The id is looked at before the query: invalid-request, not-known, invalid-query. */
-static pawl_status read_all(pawl *p, pawl_history *history, const char *id,
+static pawl_status begin(pawl *p, pawl_history *history, const char *id,
                             const pawl_history_query *query)
 {
     struct history_query parsed;
@@ -81,7 +82,8 @@ static pawl_status read_all(pawl *p, pawl_history *history, const char *id,
     if (!status)
         status = query_of(&history->scope, query, &parsed);
     if (!status)
-        status = engine_history(p->engine, &history->scope, str_of(id), &parsed, &history->entries);
+        status = engine_history_open(p->engine, &history->scope, str_of(id), &parsed,
+                                     &history->reader);
     if (!status)
         memcpy(history->id, id, ID_SIZE);
     return status;
@@ -105,9 +107,10 @@ pawl_status pawl_history_open(pawl *p, const char *id, const pawl_history_query 
         return PAWL_NO_MEMORY;
     }
     history->heap = p->heap;
+    history->p = p;
     scope_init(&history->scope, &history->heap, LIMIT_SCOPE);
     outer = panic_set(&p->panic);
-    status = read_all(p, history, id, query);
+    status = begin(p, history, id, query);
     panic_set(outer);
     if (status) {
         if (error) {
@@ -127,13 +130,21 @@ static const char *text_of(struct scope *scope, str text)
     return text.data ? arena_text(&scope->arena, text) : NULL;
 }
 
-bool pawl_history_next(pawl_history *history, pawl_entry *out)
+/* *entry lives until the next call. */
+static bool read_entry(pawl_history *history, struct entry *entry)
 {
-    const struct entry *entry;
+    const struct panic_hook *outer = panic_set(&history->p->panic);
+    bool is_found = false;
 
-    if (!history || !out || history->next >= history->entries.count || history->scope.arena.failed)
-        return false;
-    entry = &history->entries.entries[history->next++];
+    scope_clear(&history->scope);
+    history->status =
+        engine_history_next(history->reader, &history->scope, entry, &is_found);
+    panic_set(outer);
+    return history->status == PAWL_OK && is_found;
+}
+
+static void fill(pawl_history *history, const struct entry *entry, pawl_entry *out)
+{
     snprintf(history->transition_id, sizeof history->transition_id, "%s-%llu", history->id,
              (unsigned long long)entry->record->seq);
     *out = (pawl_entry){
@@ -152,7 +163,18 @@ bool pawl_history_next(pawl_history *history, pawl_entry *out)
         .guard_satisfied = (entry->record->flags & RECORD_GUARD) != 0,
     };
     sha_hex(entry->record->hash, SHA_SIZE, out->hash);
-    return !history->scope.arena.failed;
+    if (history->scope.arena.failed)
+        history->status = scope_no_memory(&history->scope);
+}
+
+bool pawl_history_next(pawl_history *history, pawl_entry *out)
+{
+    struct entry entry;
+
+    if (!history || !out || history->status != PAWL_OK || !read_entry(history, &entry))
+        return false;
+    fill(history, &entry, out);
+    return history->status == PAWL_OK;
 }
 
 pawl_status pawl_history_close(pawl_history *history, pawl_error *error)
@@ -162,10 +184,11 @@ pawl_status pawl_history_close(pawl_history *history, pawl_error *error)
 
     if (!history)
         return PAWL_OK;
-    status = history->scope.arena.failed ? scope_no_memory(&history->scope) : PAWL_OK;
+    status = history->status;
     if (error && status)
         *error = history->scope.error;
     heap = history->heap;
+    engine_history_close(history->reader);
     scope_fini(&history->scope);
     heap_free(&heap, history, sizeof *history);
     return status;

@@ -9,6 +9,10 @@
 pawl_status api_module_load(pawl *p, const char *program, const char *path, int turn_ms,
                             pawl_error *error);
 
+/* As pawl_code_register(), but a store in which the type is never used has no record of it: its
+ * definition is put with its first instance. */
+pawl_status api_code_offer(pawl *p, const struct pawl_code_type *type, pawl_error *error);
+
 /* A store beside another has the modules of that one, and shares their children. */
 pawl_status api_modules_share(pawl *p, pawl_error *error);
 

@@ -106,6 +106,10 @@ static const struct op_param history_params[] = {
     { "sequence_to", IN_QUERY, OP_INTEGER, false, "the last number, inclusive" },
     { "fired_after", IN_QUERY, OP_STRING, false, "RFC 3339, inclusive" },
     { "fired_before", IN_QUERY, OP_STRING, false, "RFC 3339, inclusive" },
+    { "sequence_number", IN_QUERY, OP_STRING, false, "the one entry with this number, or a range: 3..7" },
+    { "fired_at", IN_QUERY, OP_STRING, false, "entries of this time, or a range: TIME..TIME" },
+    { "limit", IN_QUERY, OP_INTEGER, false, "entries of a page: 1..1000; without it all of them" },
+    { "after", IN_QUERY, OP_STRING, false, "the page after this one's `next`" },
     END,
 };
 
@@ -217,6 +221,13 @@ static const struct op_param batch_params[] = {
 #define THE_STEP { "step_id", IN_PATH, OP_STRING, true, "the step" }
 #define THE_LEASE { "lease", IN_BODY, OP_STRING, false, "the token that step.claim gave" }
 
+static const struct op_param instance_steps_params[] = {
+    THE_INSTANCE,
+    { "limit", IN_QUERY, OP_INTEGER, false, "steps of a page: 1..1000; without it all of them" },
+    { "after", IN_QUERY, OP_STRING, false, "the page after this one's `next`" },
+    END,
+};
+
 static const struct op_param step_list_params[] = {
     { "status", IN_QUERY, OP_STRING, false, "pending, ready, running; of one instance also done, failed, cancelled" },
     { "tool", IN_QUERY, OP_STRING, false, "of this tool" },
@@ -327,8 +338,8 @@ const struct op ops[] = {
       "What it is waiting for", one_instance_params, op_instance_why, "read" },
     { "instance.variables", "GET", "/v1/instances/{instance_id}/variables", 0, 200,
       "The tracked variables of a code instance", one_instance_params, op_instance_variables, "read" },
-    { "instance.steps", "GET", "/v1/instances/{instance_id}/steps", 0, 200,
-      "Every attempt of every step, in creation order", one_instance_params, op_instance_steps, "read" },
+    { "instance.steps", "GET", "/v1/instances/{instance_id}/steps", OP_ANY_QUERY, 200,
+      "Every attempt of every step, in creation order", instance_steps_params, op_instance_steps, "read" },
     { "instance.graph", "GET", "/v1/instances/{instance_id}/graph", OP_RAW_ANSWER, 200,
       "A picture of its definition with the way it took and where it stands",
       instance_graph_params, op_instance_graph, "read" },

@@ -58,6 +58,16 @@ struct op_waiter {
 };
 struct op_wait;
 
+/* An answer that comes in pieces, because the whole may be larger than memory. `read` appends
+ * about OP_PIECE bytes; *is_last: they are the last. When it fails, the pieces so far are no
+ * answer. `close` frees it, also before the end. */
+struct op_pieces {
+    pawl_status (*read)(struct op_pieces *pieces, struct scope *scope, struct buf *out,
+                        bool *is_last);
+    void (*close)(struct op_pieces *pieces);
+};
+#define OP_PIECE ((size_t)64 << 10)
+
 struct op_call {
     pawl *p;
     struct scope *scope;
@@ -70,6 +80,8 @@ struct op_call {
     struct op_principal who;
     const struct op_waiter *waiter; /* NULL: it waits where it is called */
     struct op_wait *wait;           /* out: it goes on later; NULL: it does not */
+    struct op_pieces *pieces; /* out: the answer; the handler has put nothing into its buffer */
+    bool takes_pieces;        /* the caller reads on by itself what is longer than one piece */
 };
 
 struct op {
@@ -103,17 +115,26 @@ struct op_request {
     str trace;             /* W3C traceparent; data NULL: none; kept in entries if it is valid */
     struct op_principal who;
     const struct op_waiter *waiter; /* it may wait without a thread (below); NULL: it may not */
+    bool takes_pieces;     /* the caller reads answer.pieces */
 };
 struct op_answer {
     int http_status;
     const char *content_type;
     struct op_stream stream;
     struct op_wait *wait; /* it is not over; NULL: it is */
+    struct op_pieces *pieces; /* the rest of the answer, the caller's to close; NULL: none */
 };
 
 /* Run an operation: merge, check, handle. On OK the answer is in `out`. */
 pawl_status op_run(pawl *p, const struct op *op, const struct op_request *request,
                    struct scope *scope, struct buf *out, struct op_answer *answer);
+
+/* By name, with a whole input as pawl_call() takes it. The answer goes to `put`, piece by piece: it
+ * may be larger than memory. When this fails, what was put is no answer. `put` returns false to end
+ * it; that is STORAGE_FAILURE, with the words that `put` left in the scope. */
+typedef bool (*put_piece_fn)(void *context, struct scope *scope, str piece);
+pawl_status op_call_pieces(pawl *p, const char *operation, str input_json, struct scope *scope,
+                           put_piece_fn put, void *context);
 
 /* A claim that waits holds no thread where the request has a waiter. Its answer is not all there yet:
  * when the waiter's `wake` was called it goes on, and may have to wait again; after op_wait_left_ms()

@@ -1,18 +1,18 @@
 /* ops_batch.c - many operations in one request, a line each: {"operation": NAME, "input": {...}}.
  *
  * Lines are taken in order. Fires that follow each other go to the engine together and share a
- * commit; any other operation waits until those before it are done, so that a line may rely on
- * them. What is wrong with a line is answered in its place; so is what its caller may not do. */
+ * commit, and so do creations; any other operation waits until those before it are done, so that a
+ * line may rely on them. What is wrong with a line is answered in its place; so is what its caller may not do. */
 #include "api/key.h"
 #include "api/ops_int.h"
 #include "base/limits.h"
 
-#define GROUP_LINES 1000u             /* fires that share a commit */
+#define GROUP_LINES 1000u             /* fires or creations that share a commit */
 #define GROUP_BYTES ((size_t)1 << 20) /* of lines that are held at once */
 
-/* Lines that wait for their group to be fired. */
+/* Lines that wait for their group. */
 struct line {
-    pawl_status status; /* other than OK: refused before it could be fired */
+    pawl_status status; /* other than OK: rejected before the engine saw it */
     const char *words;
 };
 
@@ -20,11 +20,23 @@ struct batch {
     const struct op_call *call;
     struct buf *out;
     struct scope scope; /* of the present group */
+    const struct op *op; /* its operation, fire or create; NULL: no line yet */
     struct line *lines;
-    struct batch_fire *fires; /* of the lines that are OK, in order */
-    size_t count, fire_count, bytes;
+    struct batch_fire *fires;     /* of the lines that are OK, in order; */
+    struct batch_create *creates; /* or these */
+    size_t count, item_count, bytes;
     uint64_t line_number;
 };
+
+static bool is_fire(const struct op *op)
+{
+    return op->handle == op_instance_fire;
+}
+
+static bool is_grouped(const struct op *op)
+{
+    return is_fire(op) || op->handle == op_instance_create;
+}
 
 /* ---- Answers ---- */
 
@@ -81,14 +93,27 @@ static void answer_fire(struct buf *out, const struct op *op, const struct batch
     answer_close(out);
 }
 
-/* ---- A group of fires ---- */
+static void answer_create(struct buf *out, const struct op *op, const struct batch_create *create)
+{
+    if (create->status != PAWL_OK) {
+        refuse(out, create->status, create->words);
+        return;
+    }
+    answer_open(out, op->http_status);
+    print_created(&create->created, out);
+    answer_close(out);
+}
+
+/* ---- A group ---- */
 
 static void group_clear(struct batch *batch)
 {
     scope_clear(&batch->scope);
+    batch->op = NULL;
     batch->lines = NULL;
     batch->fires = NULL;
-    batch->count = batch->fire_count = batch->bytes = 0;
+    batch->creates = NULL;
+    batch->count = batch->item_count = batch->bytes = 0;
 }
 
 static pawl_status group_begin(struct batch *batch)
@@ -99,36 +124,72 @@ static pawl_status group_begin(struct batch *batch)
         batch->lines = ARENA_ARRAY(arena, struct line, GROUP_LINES);
     if (!batch->fires)
         batch->fires = ARENA_ARRAY(arena, struct batch_fire, GROUP_LINES);
-    return batch->lines && batch->fires ? PAWL_OK : scope_no_memory(&batch->scope);
+    if (!batch->creates)
+        batch->creates = ARENA_ARRAY(arena, struct batch_create, GROUP_LINES);
+    return batch->lines && batch->fires && batch->creates ? PAWL_OK
+                                                           : scope_no_memory(&batch->scope);
 }
 
 /* A failure of the store is that of each fire that had been accepted. */
-static void group_fire(struct batch *batch, const struct op *fire)
+static void fire_items(struct batch *batch)
 {
-    pawl_status status = PAWL_OK;
+    pawl_status status = engine_fire_batch(op_engine(batch->call), &batch->scope, batch->fires,
+                                           batch->item_count);
+
+    for (size_t i = 0; i < batch->item_count; i++) {
+        struct batch_fire *fire = &batch->fires[i];
+
+        if (fire->status == PAWL_OK)
+            fire->status = status;
+        if (fire->status != PAWL_OK && !fire->words)
+            fire->words = batch->scope.error.message;
+    }
+}
+
+static void create_items(struct batch *batch)
+{
+    pawl_status status = engine_create_batch(op_engine(batch->call), &batch->scope,
+                                             batch->creates, batch->item_count);
+
+    for (size_t i = 0; i < batch->item_count; i++) {
+        struct batch_create *create = &batch->creates[i];
+
+        if (create->status == PAWL_OK)
+            create->status = status;
+        if (create->status != PAWL_OK && !create->words)
+            create->words = batch->scope.error.message;
+    }
+}
+
+static void group_run(struct batch *batch)
+{
     size_t next = 0;
 
-    if (batch->fire_count)
-        status = engine_fire_batch(op_engine(batch->call), &batch->scope, batch->fires,
-                                   batch->fire_count);
-    for (size_t i = 0; i < batch->fire_count && status != PAWL_OK; i++)
-        if (batch->fires[i].status == PAWL_OK)
-            batch->fires[i].status = status;
-    for (size_t i = 0; i < batch->fire_count; i++)
-        if (batch->fires[i].status != PAWL_OK && !batch->fires[i].words)
-            batch->fires[i].words = batch->scope.error.message;
+    if (batch->item_count > 0 && is_fire(batch->op))
+        fire_items(batch);
+    else if (batch->item_count > 0)
+        create_items(batch);
     for (size_t i = 0; i < batch->count; i++) {
         if (batch->lines[i].status != PAWL_OK)
             refuse(batch->out, batch->lines[i].status, batch->lines[i].words);
+        else if (is_fire(batch->op))
+            answer_fire(batch->out, batch->op, &batch->fires[next++]);
         else
-            answer_fire(batch->out, fire, &batch->fires[next++]);
+            answer_create(batch->out, batch->op, &batch->creates[next++]);
     }
     group_clear(batch);
 }
 
-static void group_add(struct batch *batch, pawl_status status, const struct fire_args *args,
+static void group_add(struct batch *batch, pawl_status status, const struct op_call *call,
                       size_t size)
 {
+    struct fire_args fire = { 0 };
+    struct create_args create = { 0 };
+
+    if (status == PAWL_OK && is_fire(call->op))
+        fire_read(call, &fire);
+    else if (status == PAWL_OK)
+        status = create_read(call, &create);
     batch->bytes += size;
     batch->lines[batch->count++] = (struct line){
         .status = status,
@@ -136,8 +197,13 @@ static void group_add(struct batch *batch, pawl_status status, const struct fire
                      ? arena_text(&batch->scope.arena, str_of(batch->scope.error.message))
                      : NULL,
     };
-    if (status == PAWL_OK)
-        batch->fires[batch->fire_count++] = (struct batch_fire){ .args = *args };
+    if (status != PAWL_OK)
+        return;
+    batch->op = call->op;
+    if (is_fire(call->op))
+        batch->fires[batch->item_count++] = (struct batch_fire){ .args = fire };
+    else
+        batch->creates[batch->item_count++] = (struct batch_create){ .args = create };
 }
 
 /* ---- Lines ---- */
@@ -231,11 +297,13 @@ static void run_other(struct batch *batch, struct op_call *call)
     buf_fini(&body);
 }
 
-/* What does not go with the present group: another operation may not overtake the fires before
+/* What does not go with the present group: another operation may not overtake the lines before
  * it, and a line that finds no memory beside them may find it alone. */
-static bool stands_alone(pawl_status status, const struct op_call *call, const struct op *fire)
+static bool leaves_group(const struct batch *batch, pawl_status status, const struct op_call *call)
 {
-    return status == PAWL_NO_MEMORY || (status == PAWL_OK && call->op != fire);
+    return status == PAWL_NO_MEMORY ||
+           (status == PAWL_OK &&
+            (!is_grouped(call->op) || (batch->op && batch->op != call->op)));
 }
 
 static void run_alone(struct batch *batch, pawl_status status, struct op_call *call)
@@ -247,30 +315,27 @@ static void run_alone(struct batch *batch, pawl_status status, struct op_call *c
     group_clear(batch);
 }
 
-/* Firing the group ends its scope, so that the line is read again. */
-static void take_line(struct batch *batch, str text, const struct op *fire)
+/* Running the group ends its scope, so that the line is read again. */
+static void take_line(struct batch *batch, str text)
 {
-    struct fire_args args;
-    struct op_call call;
+    struct op_call call = { 0 };
     pawl_status status;
 
     if (batch->count == GROUP_LINES || batch->bytes > GROUP_BYTES)
-        group_fire(batch, fire);
+        group_run(batch);
     status = group_begin(batch);
     if (status == PAWL_OK)
         status = read_line(batch, text, &call);
-    if (stands_alone(status, &call, fire) && batch->count > 0) {
-        group_fire(batch, fire);
+    if (leaves_group(batch, status, &call) && batch->count > 0) {
+        group_run(batch);
         status = read_line(batch, text, &call);
     }
-    if (stands_alone(status, &call, fire)) {
+    if (leaves_group(batch, status, &call)) {
         run_alone(batch, status, &call);
         return;
     }
-    if (status == PAWL_OK)
-        fire_read(&call, &args);
     if (group_begin(batch) == PAWL_OK)
-        group_add(batch, status, &args, text.size);
+        group_add(batch, status, &call, text.size);
     else
         run_alone(batch, PAWL_NO_MEMORY, NULL);
 }
@@ -307,7 +372,6 @@ static pawl_status check_count(const struct op_call *call, str text)
 pawl_status op_batch(struct op_call *call, struct buf *out)
 {
     struct batch batch = { .call = call, .out = out };
-    const struct op *fire = op_find(STR("instance.fire"));
     str rest = op_text(call, "text"), line;
     pawl_status status = check_count(call, rest);
 
@@ -317,8 +381,8 @@ pawl_status op_batch(struct op_call *call, struct buf *out)
     scope_init(&batch.scope, &call->p->heap, LIMIT_SCOPE);
     batch.scope.trace = call->scope->trace;
     for (; next_line(&rest, &line) && !out->failed; batch.line_number++)
-        take_line(&batch, line, fire);
-    group_fire(&batch, fire);
+        take_line(&batch, line);
+    group_run(&batch);
     scope_fini(&batch.scope);
     return PAWL_OK;
 }

@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "evidence/evidence.h"
 #include "model/rights.h"
+#include <stdio.h>
 
 #define EXPORT_TRIES 16
 
@@ -100,16 +101,37 @@ pawl_status op_definition_export(struct op_call *call, struct buf *out)
 
 /* ---- An instance ---- */
 
+/* Its chain leads from the last record back, and the export goes forward: the positions of some
+ * records are noted on one way back, the marks; then a window of positions at a time. However long
+ * the chain is, one record is held. */
+#define MARKS_MAX   8192u
+#define MARK_STRIDE 512u /* records between two marks, in a chain that is not longer than 4 million */
+
+enum export_stage { EXPORT_HEAD, EXPORT_RECORDS, EXPORT_TAIL };
+
 struct exporting {
-    struct op_call *call;
+    struct op_pieces base; /* first */
+    struct heap heap;
+    struct engine *engine;
     struct store *store;
+    struct scope kept;   /* what lasts: rows, live, the window */
+    struct scope record_scope; /* one record */
     struct buf *out;
-    const char *id;
-    uint64_t *positions; /* of its records, the last first */
-    uint64_t count;
-    struct live live;    /* as the last of them left it, if a timer has moved */
-    int64_t offset_ms;   /* of the store's clock */
+    char id[ID_SIZE + 1];
+    uint64_t number;
+    enum export_stage stage;
+    uint64_t last_pos;
+    uint64_t count; /* of its records */
+    uint64_t marks[MARKS_MAX]; /* of the last record, and of every stride-th before it */
+    uint32_t mark_count;
+    uint64_t stride;
+    uint64_t *window; /* positions between the mark and the one before it, the last first */
+    uint64_t window_left;
+    struct live live;  /* as the last of them left it, if a timer has moved */
+    int64_t offset_ms; /* of the store's clock */
     struct buf erased; /* the commitments of values without bytes, as JSON */
+    struct definition_row definition;
+    struct instance_row row;
 };
 
 static void note_erased(struct exporting *work, const struct value *value)
@@ -127,7 +149,7 @@ static pawl_status put_value(struct exporting *work, const char *key, uint64_t i
 
     if (id == 0)
         return PAWL_OK;
-    status = store_value(work->store, work->call->scope, id, &value);
+    status = store_value(work->store, &work->record_scope, id, &value);
     if (status != PAWL_OK)
         return status;
     json_key(work->out, key);
@@ -154,7 +176,7 @@ static pawl_status print_parent(struct exporting *work, uint64_t parent)
 
     if (parent == 0)
         return PAWL_OK;
-    status = engine_id_of(op_engine(work->call), work->call->scope, parent, id);
+    status = engine_id_of(work->engine, &work->record_scope, parent, id);
     json_key(work->out, "parent");
     json_text(work->out, id);
     return status;
@@ -226,25 +248,55 @@ static pawl_status print_record(struct exporting *work, const struct record *rec
     return status;
 }
 
-/* Its chain leads from the last record back. */
-static pawl_status find_records(struct exporting *work, uint64_t number)
+static pawl_status read_back(struct exporting *work, uint64_t pos, struct record *record)
 {
-    struct scope *scope = work->call->scope;
+    scope_clear(&work->record_scope);
+    return store_record(work->store, &work->record_scope, pos, record);
+}
+
+/* Every other mark goes, and the rest are twice as far apart. */
+static void thin_marks(struct exporting *work)
+{
+    for (uint32_t i = 0; i < MARKS_MAX / 2; i++)
+        work->marks[i] = work->marks[2 * i];
+    work->mark_count = MARKS_MAX / 2;
+    work->stride *= 2;
+}
+
+static pawl_status find_records(struct exporting *work)
+{
     struct head_row head = { 0 };
     struct record record = { 0 };
-    uint64_t pos;
-    pawl_status status = store_head(work->store, scope, number, false, &head);
+    pawl_status status = store_head(work->store, &work->record_scope, work->number, false, &head);
 
-    work->count = 0;
-    for (pos = head.pos; status == PAWL_OK && pos != 0; pos = record.prev, work->count++)
-        status = store_record(work->store, scope, pos, &record);
-    work->positions = ARENA_ARRAY(&scope->arena, uint64_t, work->count + 1);
-    if (!work->positions)
-        return scope_no_memory(scope);
-    pos = head.pos;
-    for (uint64_t i = 0; status == PAWL_OK && i < work->count; i++, pos = record.prev) {
-        work->positions[i] = pos;
-        status = store_record(work->store, scope, pos, &record);
+    work->count = work->mark_count = 0;
+    work->stride = MARK_STRIDE;
+    work->last_pos = head.pos;
+    for (uint64_t pos = head.pos; status == PAWL_OK && pos != 0; pos = record.prev) {
+        if (work->count % work->stride == 0 && work->mark_count == MARKS_MAX)
+            thin_marks(work);
+        if (work->count % work->stride == 0)
+            work->marks[work->mark_count++] = pos;
+        work->count++;
+        status = read_back(work, pos, &record);
+    }
+    return status;
+}
+
+/* The positions from the last mark back to where that part of the chain ends. */
+static pawl_status fill_window(struct exporting *work)
+{
+    uint64_t pos = work->marks[--work->mark_count];
+    struct record record;
+    pawl_status status = PAWL_OK;
+
+    if (!work->window)
+        work->window = ARENA_ARRAY(&work->kept.arena, uint64_t, work->stride);
+    if (!work->window)
+        return scope_no_memory(&work->record_scope);
+    for (; status == PAWL_OK && pos != 0 && work->window_left < work->stride; pos = record.prev) {
+        work->window[work->window_left++] = pos;
+        status = read_back(work, pos, &record);
     }
     return status;
 }
@@ -266,23 +318,22 @@ static bool has_moved(const struct exporting *work)
 
 /* Reads its records and, if a timer has moved, the timers that the last record left. An instance
  * that changes in between is read again. */
-static pawl_status find_all(struct exporting *work, uint64_t number)
+static pawl_status find_all(struct exporting *work)
 {
-    struct scope *scope = work->call->scope;
     struct head_row head = { 0 };
     pawl_status status;
 
     for (uint32_t tries = 0; tries < EXPORT_TRIES; tries++) {
-        status = find_records(work, number);
+        status = find_records(work);
         if (status == PAWL_OK)
-            status = store_live(work->store, scope, number, &work->live);
+            status = store_live(work->store, &work->kept, work->number, &work->live);
         if (status != PAWL_OK || !has_moved(work))
             return status;
-        status = store_head(work->store, scope, number, false, &head);
-        if (status != PAWL_OK || head.pos == work->positions[0])
+        status = store_head(work->store, &work->record_scope, work->number, false, &head);
+        if (status != PAWL_OK || head.pos == work->last_pos)
             return status;
     }
-    return scope_fail(scope, PAWL_OVERLOADED,
+    return scope_fail(&work->record_scope, PAWL_OVERLOADED,
                       "instance %.26s changes faster than it can be exported; pause it, or try "
                       "again",
                       work->id);
@@ -314,74 +365,153 @@ static void print_moved(struct exporting *work)
     buf_str(out, STR("}}\n"));
 }
 
-static pawl_status print_records(struct exporting *work)
+static pawl_status print_next(struct exporting *work)
 {
     struct record record;
-    pawl_status status = PAWL_OK;
+    pawl_status status = work->window_left > 0 ? PAWL_OK : fill_window(work);
 
-    for (uint64_t i = work->count; status == PAWL_OK && i > 0; i--) {
-        status = store_record(work->store, work->call->scope, work->positions[i - 1], &record);
-        if (status == PAWL_OK)
-            status = print_record(work, &record);
-    }
-    return status;
+    if (status == PAWL_OK)
+        status = read_back(work, work->window[--work->window_left], &record);
+    return status == PAWL_OK ? print_record(work, &record) : status;
 }
 
 /* Exports an `erased` line for values without bytes, if this log's erase records name them. */
-static pawl_status print_erased(struct exporting *work, uint64_t number)
+static pawl_status print_erased(struct exporting *work)
 {
-    struct verify_request request = { .instance = number };
+    struct verify_request request = { .instance = work->number };
     struct verify_report report;
     pawl_status status;
 
     if (work->erased.size == 0)
         return PAWL_OK;
     if (work->erased.failed)
-        return scope_no_memory(work->call->scope);
-    status = verify_run(work->store, engine_heap(op_engine(work->call)), &request, &report,
-                        &work->call->scope->error);
+        return scope_no_memory(&work->record_scope);
+    status = verify_run(work->store, &work->heap, &request, &report, &work->record_scope.error);
     if (status == PAWL_OK && !report.valid)
-        return scope_fail(work->call->scope, PAWL_STORAGE_FAILURE,
+        return scope_fail(&work->record_scope, PAWL_STORAGE_FAILURE,
                           "instance %.26s can't be exported: %.200s; run pawl verify",
                           work->id, report.what);
     buf_fmt(work->out, "{\"erased\":[%.*s]}\n", STR_ARG(buf_view(&work->erased)));
     return status;
 }
 
+/* ---- In pieces ---- */
+
+static pawl_status print_head(struct exporting *work)
+{
+    print_definition(&work->definition, work->out);
+    return print_row(work, &work->row, &work->definition);
+}
+
+static pawl_status print_stage(struct exporting *work, bool *is_last)
+{
+    pawl_status status = PAWL_OK;
+
+    switch (work->stage) {
+    case EXPORT_HEAD:
+        status = print_head(work);
+        work->stage = EXPORT_RECORDS;
+        break;
+    case EXPORT_RECORDS:
+        if (work->window_left == 0 && work->mark_count == 0)
+            work->stage = EXPORT_TAIL;
+        else
+            status = print_next(work);
+        break;
+    case EXPORT_TAIL:
+        print_moved(work);
+        status = print_erased(work);
+        *is_last = true;
+        break;
+    }
+    return status;
+}
+
+static pawl_status read_export(struct op_pieces *base, struct scope *scope, struct buf *out,
+                               bool *is_last)
+{
+    struct exporting *work = (struct exporting *)base;
+    size_t begun = out->size;
+    pawl_status status = PAWL_OK;
+
+    work->out = out;
+    while (status == PAWL_OK && !*is_last && out->size - begun < OP_PIECE)
+        status = print_stage(work, is_last);
+    if (status != PAWL_OK)
+        scope->error = work->record_scope.error;
+    return status;
+}
+
+static void close_export(struct op_pieces *base)
+{
+    struct exporting *work = (struct exporting *)base;
+    struct heap heap = work->heap;
+
+    buf_fini(&work->erased);
+    scope_fini(&work->kept);
+    scope_fini(&work->record_scope);
+    heap_free(&heap, work, sizeof *work);
+}
+
+static struct exporting *export_new(struct op_call *call)
+{
+    struct engine *engine = op_engine(call);
+    struct exporting *work = heap_new(engine_heap(engine), sizeof *work);
+
+    if (!work)
+        return NULL;
+    work->base = (struct op_pieces){ read_export, close_export };
+    work->heap = *engine_heap(engine);
+    work->engine = engine;
+    work->store = engine_store(engine);
+    work->offset_ms = engine_clock_offset_ms(engine);
+    snprintf(work->id, sizeof work->id, "%.*s", STR_ARG(op_text(call, "instance_id")));
+    scope_init(&work->kept, &work->heap, LIMIT_SCOPE);
+    scope_init(&work->record_scope, &work->heap, LIMIT_SCOPE);
+    buf_init(&work->erased, &work->heap, LIMIT_SCOPE);
+    return work;
+}
+
+static pawl_status export_begin(struct op_call *call, struct exporting *work)
+{
+    pawl_status status = store_instance(work->store, &work->kept, work->number, &work->row);
+
+    if (status == PAWL_OK)
+        status =
+            store_definition(work->store, &work->kept, work->row.definition, &work->definition);
+    if (status == PAWL_OK && work->definition.name.data)
+        status = engine_definition_rights(work->engine, &work->kept, work->definition.name,
+                                          work->definition.version, &work->definition.rights);
+    if (status != PAWL_OK) {
+        call->scope->error = work->kept.error;
+        return status;
+    }
+    status = find_all(work);
+    if (status != PAWL_OK)
+        call->scope->error =
+            work->record_scope.error.status ? work->record_scope.error : work->kept.error;
+    return status;
+}
+
 pawl_status op_instance_export(struct op_call *call, struct buf *out)
 {
-    struct exporting work = { .call = call,
-                              .store = engine_store(op_engine(call)),
-                              .out = out,
-                              .id = op_text(call, "instance_id").data,
-                              .offset_ms = engine_clock_offset_ms(op_engine(call)) };
     uint8_t random[ID_RANDOM_SIZE];
-    struct definition_row definition;
-    struct instance_row row;
+    struct exporting *work;
     uint64_t number = 0;
     pawl_status status = require_known(call);
 
+    (void)out;
     if (status != PAWL_OK || !id_parse(op_text(call, "instance_id"), &number, random))
         return status != PAWL_OK ? status : PAWL_NOT_KNOWN;
-    status = store_instance(work.store, call->scope, number, &row);
-    if (status == PAWL_OK)
-        status = store_definition(work.store, call->scope, row.definition, &definition);
-    if (status == PAWL_OK)
-        status = read_rights(call, &definition);
-    if (status == PAWL_OK)
-        status = find_all(&work, number);
-    if (status != PAWL_OK)
-        return status;
+    work = export_new(call);
+    if (!work)
+        return scope_no_memory(call->scope);
+    work->number = number;
+    status = export_begin(call, work);
     call->content_type = "application/x-ndjson";
-    print_definition(&definition, out);
-    buf_init(&work.erased, engine_heap(op_engine(call)), LIMIT_SCOPE);
-    status = print_row(&work, &row, &definition);
     if (status == PAWL_OK)
-        status = print_records(&work);
-    if (status == PAWL_OK)
-        print_moved(&work);
-    if (status == PAWL_OK)
-        status = print_erased(&work, number);
-    buf_fini(&work.erased);
+        call->pieces = &work->base;
+    else
+        close_export(&work->base);
     return status;
 }

@@ -1,6 +1,6 @@
 /* ops_graph.c - definition.graph and instance.graph: a picture in one of several formats; of an
  * instance with the way it took and where it stands. */
-#include "api/ops_int.h"
+#include "api/step_reader.h"
 #include "base/limits.h"
 #include "drawing/drawing.h"
 #include <stdio.h>
@@ -67,46 +67,70 @@ static pawl_status see_ways(struct op_call *call, const struct record *record,
                             struct drawing *drawing)
 {
     struct effect_list effects = { 0 };
+    struct scope scope; /* an entry's effects go with it */
+    pawl_status status;
 
     if (!record->body.data || record->step == 0)
         return PAWL_OK;
-    if (effects_read(call->scope, record->body, &effects) != PAWL_OK)
-        return call->scope->error.status;
-    for (uint32_t i = 0; i < effects.count; i++)
+    scope_init(&scope, call->scope->arena.heap, LIMIT_SCOPE);
+    status = effects_read(&scope, record->body, &effects);
+    if (status != PAWL_OK)
+        call->scope->error = scope.error;
+    for (uint32_t i = 0; i < effects.count && status == PAWL_OK; i++)
         if (effects.items[i].kind == EFFECT_STEP && effects.items[i].attempt == 1)
             drawing_see_way(drawing, record->step - 1, effects.items[i].plan);
-    return PAWL_OK;
+    scope_fini(&scope);
+    return status;
 }
 
 static pawl_status see_steps(struct op_call *call, str id, struct drawing *drawing)
 {
-    struct flow_attempts attempts = { 0 };
-    const struct definition *definition;
-    pawl_status status = engine_steps(op_engine(call), call->scope, id, &attempts, &definition);
+    struct step_reader *reader = NULL;
+    struct step_view step;
+    bool is_found = true;
+    pawl_status status = step_reader_open(op_engine(call), call->scope, id, 0, true, &reader);
 
-    for (uint32_t i = 0; i < attempts.count && status == PAWL_OK; i++)
-        drawing_see_step(drawing, attempts.items[i].plan, attempts.items[i].attempt,
-                         attempts.items[i].status);
+    while (status == PAWL_OK && is_found) {
+        status = step_reader_next(reader, call->scope, &step, &is_found);
+        if (status == PAWL_OK && is_found)
+            drawing_see_step(drawing, step.attempt->plan, step.attempt->attempt,
+                             step.attempt->status);
+    }
+    step_reader_close(reader);
+    return status;
+}
+
+static pawl_status see_entries(struct op_call *call, str id, bool is_flow, struct drawing *drawing)
+{
+    struct history_query query = { .without_values = true };
+    struct history_reader *history = NULL;
+    struct entry entry;
+    bool is_found = true;
+    pawl_status status =
+        engine_history_open(op_engine(call), call->scope, id, &query, &history);
+
+    while (status == PAWL_OK && is_found) {
+        status = engine_history_next(history, call->scope, &entry, &is_found);
+        if (status != PAWL_OK || !is_found)
+            continue;
+        if (is_flow)
+            status = see_ways(call, entry.record, drawing);
+        else
+            drawing_see_entry(drawing, (uint32_t)entry.record->what);
+    }
+    engine_history_close(history);
     return status;
 }
 
 static pawl_status see_instance(struct op_call *call, const struct instance_view *view,
                                 struct drawing *drawing)
 {
-    struct history history = { 0 };
     bool is_flow = view->kind == KIND_FLOW;
     str id = str_of(view->id);
-    pawl_status status =
-        engine_history(op_engine(call), call->scope, id, &(struct history_query){ 0 }, &history);
+    pawl_status status = is_flow ? see_steps(call, id, drawing) : PAWL_OK;
 
-    if (status == PAWL_OK && is_flow)
-        status = see_steps(call, id, drawing);
-    for (size_t i = 0; i < history.count && status == PAWL_OK; i++) {
-        if (is_flow)
-            status = see_ways(call, history.entries[i].record, drawing);
-        else
-            drawing_see_entry(drawing, (uint32_t)history.entries[i].record->what);
-    }
+    if (status == PAWL_OK)
+        status = see_entries(call, id, is_flow, drawing);
     if (status == PAWL_OK && is_flow)
         drawing_see_end(drawing, view->definition->states[view->state].terminal);
     else if (status == PAWL_OK)

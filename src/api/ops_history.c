@@ -1,21 +1,100 @@
-/* ops_history.c - instance.history: the entries, oldest first, filtered. */
+/* ops_history.c - instance.history: the entries, oldest first, filtered; all of them in pieces, or
+ * a page. */
 #include "api/ops_int.h"
+#include <stdio.h>
 
-static pawl_status read_numbers(const struct op_call *call, struct history_query *query)
+/* ---- Which entries ---- */
+
+/* "A..B", "A.." or "..B" taken apart, or one value that is both ends; data NULL: that end is open.
+ * False: neither end is given. */
+static bool split_range(str text, str *from, str *to)
+{
+    const char *dots = text.data ? memmem(text.data, text.size, "..", 2) : NULL;
+    size_t size = dots ? (size_t)(dots - text.data) : text.size;
+
+    *from = *to = text;
+    if (!dots)
+        return true;
+    *from = size > 0 ? (str){ text.data, size } : STR_NONE;
+    *to = size + 2 < text.size ? str_from(text, size + 2) : STR_NONE;
+    return from->data || to->data;
+}
+
+static pawl_status bad_range(const struct op_call *call, const char *name, const char *expected)
+{
+    return scope_fail(call->scope, PAWL_INVALID_QUERY, "the filter '%s': expected %s, found '%.*s'",
+                      name, expected, STR_ARG(op_text(call, name)));
+}
+
+/* Entries `from` to `to`; UINT64_MAX is an open end. Nothing is numbered 0. */
+static void meet_numbers(struct history_query *query, uint64_t from, uint64_t to)
+{
+    uint64_t last = query->sequence_to ? query->sequence_to : UINT64_MAX;
+
+    if (from > query->sequence_from)
+        query->sequence_from = from;
+    query->sequence_to = to < last ? to : last;
+    if (query->sequence_to == 0)
+        query->sequence_from = UINT64_MAX; /* no entry; 0 would mean open */
+}
+
+static pawl_status read_bounds(const struct op_call *call, struct history_query *query)
 {
     bool has_from, has_to;
-    pawl_status status = query_count(call, "sequence_from", &has_from, &query->sequence_from);
+    uint64_t from = 0, to = UINT64_MAX;
+    pawl_status status = query_count(call, "sequence_from", &has_from, &from);
 
     if (status == PAWL_OK)
-        status = query_count(call, "sequence_to", &has_to, &query->sequence_to);
+        status = query_count(call, "sequence_to", &has_to, &to);
     if (status != PAWL_OK)
         return status;
-    if (has_from && has_to && query->sequence_to < query->sequence_from)
+    if (to < from)
         return scope_fail(call->scope, PAWL_INVALID_QUERY,
                           "'sequence_to' is less than 'sequence_from'");
-    if (has_to && query->sequence_to == 0)
-        query->sequence_from = UINT64_MAX; /* nothing is numbered 0 or less; 0 would mean open */
+    meet_numbers(query, from, to);
     return PAWL_OK;
+}
+
+static pawl_status read_number_range(const struct op_call *call, struct history_query *query)
+{
+    const char *name = "sequence_number", *expected = "a number, or a range like 3..7";
+    uint64_t from = 0, to = UINT64_MAX;
+    str text = op_text(call, name), first, last;
+
+    if (!text.data)
+        return PAWL_OK;
+    if (!split_range(text, &first, &last) || (first.data && !str_to_u64(first, &from)) ||
+        (last.data && !str_to_u64(last, &to)))
+        return bad_range(call, name, expected);
+    if (to < from)
+        return bad_range(call, name, "a range whose second number is not the smaller one");
+    meet_numbers(query, from, to);
+    return PAWL_OK;
+}
+
+/* The cursor is the number of the last entry that was read. */
+static pawl_status read_after(const struct op_call *call, struct history_query *query)
+{
+    uint64_t after = 0;
+    str text = op_text(call, "after");
+
+    if (text.data && (!str_to_u64(text, &after) || after == UINT64_MAX))
+        return scope_fail(call->scope, PAWL_INVALID_QUERY,
+                          "the filter 'after': expected a cursor that `next` gave");
+    if (text.data)
+        meet_numbers(query, after + 1, UINT64_MAX);
+    return PAWL_OK;
+}
+
+static void meet_times(struct history_query *query, bool has_from, int64_t from_ms, bool has_to,
+                       int64_t to_ms)
+{
+    if (has_from && (!query->has_after || from_ms > query->after_ms))
+        query->after_ms = from_ms;
+    if (has_to && (!query->has_before || to_ms < query->before_ms))
+        query->before_ms = to_ms;
+    query->has_after |= has_from;
+    query->has_before |= has_to;
 }
 
 static pawl_status read_times(const struct op_call *call, struct history_query *query)
@@ -31,6 +110,24 @@ static pawl_status read_times(const struct op_call *call, struct history_query *
     return status;
 }
 
+static pawl_status read_time_range(const struct op_call *call, struct history_query *query)
+{
+    const char *name = "fired_at";
+    int64_t from_ms = 0, to_ms = 0;
+    str text = op_text(call, name), first, last;
+
+    if (!text.data || str_is_blank(text))
+        return PAWL_OK;
+    if (!split_range(text, &first, &last) || (first.data && !query_time_of(first, &from_ms)) ||
+        (last.data && !query_time_of(last, &to_ms)))
+        return bad_range(call, name,
+                         "a time like 2026-05-01T00:00:00Z, or two with .. between them");
+    if (first.data && last.data && to_ms < from_ms)
+        return bad_range(call, name, "a range whose second time is not the earlier one");
+    meet_times(query, first.data != NULL, from_ms, last.data != NULL, to_ms);
+    return PAWL_OK;
+}
+
 static pawl_status read_query(const struct op_call *call, struct history_query *query)
 {
     pawl_status status = query_check(call, false);
@@ -43,11 +140,17 @@ static pawl_status read_query(const struct op_call *call, struct history_query *
         .actor = op_text(call, "actor_ref"),
     };
     if (status == PAWL_OK)
-        status = read_numbers(call, query);
+        status = read_bounds(call, query);
+    if (status == PAWL_OK)
+        status = read_number_range(call, query);
+    if (status == PAWL_OK)
+        status = read_after(call, query);
     if (status == PAWL_OK)
         status = read_times(call, query);
-    return status;
+    return status == PAWL_OK ? read_time_range(call, query) : status;
 }
+
+/* ---- An entry ---- */
 
 static void print_optional(str id, const struct entry *entry, struct buf *out)
 {
@@ -116,26 +219,87 @@ void print_entry(str id, const struct entry *entry, bool with_id, struct buf *ou
     json_close(out, '}');
 }
 
+/* ---- All of them, or a page ---- */
+
+struct history_pieces {
+    struct op_pieces base; /* first */
+    const struct heap *heap;
+    struct history_reader *reader;
+    char id[ID_SIZE + 1];
+    struct paging page;
+    uint64_t last; /* the number of the last entry that was printed */
+};
+
+static void close_history(struct op_pieces *base)
+{
+    struct history_pieces *pieces = (struct history_pieces *)base;
+
+    engine_history_close(pieces->reader);
+    heap_free(pieces->heap, pieces, sizeof *pieces);
+}
+
+static void end_history(const struct history_pieces *pieces, bool has_more, struct buf *out)
+{
+    char cursor[24];
+
+    snprintf(cursor, sizeof cursor, "%llu", (unsigned long long)pieces->last);
+    paging_end(&pieces->page, has_more ? cursor : NULL, out);
+}
+
+static pawl_status read_history(struct op_pieces *base, struct scope *scope, struct buf *out,
+                                bool *is_last)
+{
+    struct history_pieces *pieces = (struct history_pieces *)base;
+    size_t begun = out->size;
+    struct entry entry;
+    bool is_found = true, is_full = false;
+    pawl_status status = PAWL_OK;
+
+    paging_begin(&pieces->page, "entries", out);
+    while (status == PAWL_OK && is_found && !is_full && out->size - begun < OP_PIECE) {
+        status = engine_history_next(pieces->reader, scope, &entry, &is_found);
+        is_full = status == PAWL_OK && is_found && paging_is_full(&pieces->page);
+        if (status != PAWL_OK || !is_found || is_full)
+            continue;
+        paging_item(&pieces->page, out);
+        print_entry(str_of(pieces->id), &entry, false, out);
+        paging_note(&pieces->page, out);
+        pieces->last = entry.record->seq;
+    }
+    *is_last = !is_found || is_full;
+    if (status == PAWL_OK && *is_last)
+        end_history(pieces, is_full, out);
+    return status;
+}
+
 /* The order is part of the contract: invalid-request, not-known, invalid-query. */
 pawl_status op_instance_history(struct op_call *call, struct buf *out)
 {
+    struct engine *engine = op_engine(call);
     struct history_query query;
-    struct history history = { 0 };
+    struct history_pieces *pieces;
+    struct paging page = { 0 };
     str id = op_text(call, "instance_id");
     pawl_status status = require_known(call);
 
+    (void)out;
     if (status == PAWL_OK)
         status = read_query(call, &query);
     if (status == PAWL_OK)
-        status = engine_history(op_engine(call), call->scope, id, &query, &history);
+        status = paging_read(call, &page);
     if (status != PAWL_OK)
         return status;
-    json_open(out, '{');
-    json_key(out, "entries");
-    json_open(out, '[');
-    for (size_t i = 0; i < history.count; i++)
-        print_entry(id, &history.entries[i], false, out);
-    json_close(out, ']');
-    json_close(out, '}');
-    return PAWL_OK;
+    pieces = heap_new(engine_heap(engine), sizeof *pieces);
+    if (!pieces)
+        return scope_no_memory(call->scope);
+    *pieces = (struct history_pieces){ .base = { read_history, close_history },
+                                       .heap = engine_heap(engine),
+                                       .page = page };
+    snprintf(pieces->id, sizeof pieces->id, "%.*s", STR_ARG(id));
+    status = engine_history_open(engine, call->scope, id, &query, &pieces->reader);
+    if (status == PAWL_OK)
+        call->pieces = &pieces->base;
+    else
+        close_history(&pieces->base);
+    return status;
 }

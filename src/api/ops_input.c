@@ -57,12 +57,30 @@ static bool is_label(str key)
 static bool is_time(str key)
 {
     static const char *const times[] = { "created_after", "created_before", "ended_after",
-                                         "ended_before",  "fired_after",    "fired_before" };
+                                         "ended_before",  "fired_after",    "fired_before",
+                                         "fired_at" };
 
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
         if (str_is(key, times[i]))
             return true;
     return false;
+}
+
+static pawl_status unknown_filter(const struct op_call *call, str key, bool labels)
+{
+    struct buf known;
+    pawl_status status;
+
+    buf_init(&known, call->scope->arena.heap, 2048);
+    for (const struct op_param *param = call->op->params; param->name; param++)
+        if (param->place == IN_QUERY)
+            buf_fmt(&known, "%s%s", known.size ? ", " : "", param->name);
+    if (labels)
+        buf_fmt(&known, ", label.NAME");
+    status = scope_fail(call->scope, PAWL_INVALID_QUERY, "unknown filter '%.*s': %s takes %s",
+                        STR_ARG(key), call->op->name, known.size ? buf_text(&known) : "none");
+    buf_fini(&known);
+    return status;
 }
 
 static pawl_status check_key(const struct op_call *call, const struct node *node, bool labels)
@@ -74,8 +92,7 @@ static pawl_status check_key(const struct op_call *call, const struct node *node
     if (param && param->place == IN_PATH && is_first)
         return PAWL_OK;
     if (param ? param->place == IN_PATH : !(labels && is_label(node->key)))
-        return scope_fail(call->scope, PAWL_INVALID_QUERY, "unknown filter '%.*s'",
-                          STR_ARG(node->key));
+        return unknown_filter(call, node->key, labels);
     if (!has_value || node->text.size == 0 || (str_is_blank(node->text) && !is_time(node->key)))
         return scope_fail(call->scope, PAWL_INVALID_QUERY, "the filter '%.*s' has no value",
                           STR_ARG(node->key));
@@ -107,7 +124,7 @@ pawl_status query_count(const struct op_call *call, const char *name, bool *has,
 }
 
 /* A '+' that was not encoded arrives as a space: in a time it can only have been a '+'. */
-static bool parse_query_time(str text, int64_t *out)
+bool query_time_of(str text, int64_t *out)
 {
     char copy[64];
     char *space;
@@ -130,7 +147,7 @@ pawl_status query_time(const struct op_call *call, const char *name, bool *has, 
     str text = op_text(call, name);
 
     *has = text.size > 0 ? !str_is_blank(text) : text.data != NULL;
-    if (*has && !parse_query_time(text, out))
+    if (*has && !query_time_of(text, out))
         return scope_fail(call->scope, PAWL_INVALID_QUERY,
                           "the filter '%s': expected a time like 2026-05-01T00:00:00Z, found "
                           "'%.*s'",

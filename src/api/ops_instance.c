@@ -93,9 +93,12 @@ void print_created(const struct created *created, struct buf *out)
     json_close(out, '}');
 }
 
-pawl_status op_instance_create(struct op_call *call, struct buf *out)
+pawl_status create_read(const struct op_call *call, struct create_args *out)
 {
-    struct create_args args = {
+    const char *defect;
+    pawl_status status = check_create(call);
+
+    *out = (struct create_args){
         .definition = op_text(call, "definition"),
         .declaration = op_json(call, "declaration"),
         .input = op_json(call, "input"),
@@ -107,16 +110,20 @@ pawl_status op_instance_create(struct op_call *call, struct buf *out)
         .test = op_is_true(call, "test"),
         .key = call->key,
     };
-    struct created created;
-    const char *defect;
-    pawl_status status = check_create(call);
-
     if (status != PAWL_OK)
         return status;
-    defect = create_defect(call, &args);
+    defect = create_defect(call, out);
     if (defect)
-        return refuse_create(call, &args, defect);
-    status = op_rights(call, false, &args.rights);
+        return refuse_create(call, out, defect);
+    return op_rights(call, false, &out->rights);
+}
+
+pawl_status op_instance_create(struct op_call *call, struct buf *out)
+{
+    struct create_args args;
+    struct created created;
+    pawl_status status = create_read(call, &args);
+
     if (status == PAWL_OK)
         status = engine_create(op_engine(call), call->scope, &args, &created);
     if (status == PAWL_OK)

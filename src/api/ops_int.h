@@ -26,6 +26,7 @@ pawl_status query_check(const struct op_call *call, bool labels);
 pawl_status query_count(const struct op_call *call, const char *name, bool *has, uint64_t *out);
 pawl_status query_time(const struct op_call *call, const char *name, bool *has, int64_t *out);
 pawl_status query_limit(const struct op_call *call, uint32_t *out);
+bool query_time_of(str text, int64_t *out);
 
 /* ---- Values that are checked last: a sentence about the first defect, or NULL ---- */
 
@@ -69,6 +70,7 @@ bool definition_reference(str reference, str *name, uint32_t *version); /* versi
 pawl_status print_against(const struct op_call *call, bool has_errors, struct buf *out);
 
 void fire_read(const struct op_call *call, struct fire_args *out);
+pawl_status create_read(const struct op_call *call, struct create_args *out);
 void print_created(const struct created *created, struct buf *out);
 void print_fired(const struct fired *fired, struct buf *out);
 
@@ -96,6 +98,22 @@ bool op_allows(const struct op_call *call, str definition);
 /* What the caller may create; with `defines`, what the definitions it puts may (model/rights.h). */
 pawl_status op_rights(const struct op_call *call, bool defines, str *out);
 pawl_status token_secret(struct op_call *call, char secret[65], char hash[2 * SHA_SIZE + 1]);
+
+/* ---- Lists in pieces ---- */
+
+/* Without the filter `limit`, {MEMBER: [all]}; with it {MEMBER: [...], next: CURSOR or null}. */
+struct paging {
+    bool has_limit, has_begun;
+    uint32_t limit;
+    uint64_t count; /* items that were printed */
+    size_t bytes, item_at;
+};
+pawl_status paging_read(const struct op_call *call, struct paging *out); /* INVALID_QUERY */
+void paging_begin(struct paging *page, const char *member, struct buf *out); /* the first time */
+bool paging_is_full(const struct paging *page); /* one more item belongs to the next page */
+void paging_item(struct paging *page, struct buf *out); /* before each item, */
+void paging_note(struct paging *page, const struct buf *out); /* and behind it */
+void paging_end(const struct paging *page, const char *next, struct buf *out);
 
 /* ---- Handlers ---- */
 

@@ -167,6 +167,38 @@ static pawl_status check(pawl *p, struct merge *merge, struct op_call *out)
     return read_key(merge, out);
 }
 
+static pawl_status too_large(struct scope *scope, size_t limit)
+{
+    return scope_fail(scope, PAWL_TOO_LARGE,
+                      "the answer would be over %zu MiB: ask for a page of it (limit, and then "
+                      "after)",
+                      limit >> 20);
+}
+
+static void close_pieces(struct op_call *call)
+{
+    if (call->pieces)
+        call->pieces->close(call->pieces);
+    call->pieces = NULL;
+}
+
+/* All of them; for a caller that reads on by itself, one. */
+static pawl_status take_pieces(struct op_call *call, struct buf *out)
+{
+    bool is_last = false;
+    pawl_status status = PAWL_OK;
+
+    while (status == PAWL_OK && !is_last && !(call->takes_pieces && out->size >= OP_PIECE)) {
+        status = call->pieces->read(call->pieces, call->scope, out, &is_last);
+        if (status == PAWL_OK && out->failed)
+            status = out->size > out->limit / 2 ? too_large(call->scope, out->limit)
+                                                : scope_no_memory(call->scope);
+    }
+    if (status != PAWL_OK || is_last)
+        close_pieces(call);
+    return status;
+}
+
 pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *answer)
 {
     struct scope *scope = call->scope;
@@ -176,16 +208,15 @@ pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *
     if (status == PAWL_OK)
         status = call->key && !(call->op->flags & OP_KEY_IN_RECORD) ? key_run(call, out)
                                                                     : call->op->handle(call, out);
+    if (status == PAWL_OK && call->pieces)
+        status = take_pieces(call, out);
     if (status == PAWL_NO_MEMORY && !writes && scope->arena.used > scope->arena.limit / 2)
-        status = scope_fail(scope, PAWL_TOO_LARGE,
-                            "the answer would be over %zu MiB: ask for less of it (limit; "
-                            "sequence_from and sequence_to)",
-                            scope->arena.limit >> 20);
+        status = too_large(scope, scope->arena.limit);
     if (status == PAWL_OK && out->failed && !call->wait) /* what waits is told at its end */
         status = answer_lost(scope, call->op);
     if (status == PAWL_OK)
-        *answer =
-            (struct op_answer){ call->http_status, call->content_type, call->stream, call->wait };
+        *answer = (struct op_answer){ call->http_status, call->content_type, call->stream,
+                                      call->wait, call->pieces };
     return status;
 }
 
@@ -222,6 +253,7 @@ pawl_status op_run(pawl *p, const struct op *op, const struct op_request *reques
 
     if (status == PAWL_OK && !call.key) /* what a key's answer is must be known at the end */
         call.waiter = request->waiter;
+    call.takes_pieces = request->takes_pieces;
     if (status == PAWL_OK)
         status = op_perform(&call, out, answer);
     if (status == PAWL_STORAGE_FAILURE)
@@ -401,6 +433,52 @@ static pawl_status call_by_name(pawl *p, const struct op *op, const char *input_
     if (status == PAWL_OK)
         status = op_prepare(p, op, input, NULL, scope, &call);
     return status == PAWL_OK ? op_perform(&call, out, &answer) : status;
+}
+
+static pawl_status put_pieces(struct op_answer *answer, struct scope *scope, struct buf *piece,
+                              put_piece_fn put, void *context)
+{
+    bool is_last = false;
+    pawl_status status = PAWL_OK;
+
+    for (;;) {
+        if (!put(context, scope, buf_view(piece)))
+            return PAWL_STORAGE_FAILURE;
+        if (!answer->pieces || is_last)
+            return PAWL_OK;
+        buf_clear(piece);
+        status = answer->pieces->read(answer->pieces, scope, piece, &is_last);
+        if (status == PAWL_OK && piece->failed)
+            status = scope_no_memory(scope);
+        if (status != PAWL_OK)
+            return status;
+    }
+}
+
+pawl_status op_call_pieces(pawl *p, const char *operation, str input_json, struct scope *scope,
+                           put_piece_fn put, void *context)
+{
+    struct op_answer answer = { 0 };
+    struct op_call call;
+    struct node *input;
+    struct buf piece;
+    const struct op *op = op_find(str_of(operation));
+    pawl_status status = node_read_json(scope, input_json, &input);
+
+    ASSERT(op);
+    if (status == PAWL_OK)
+        status = op_prepare(p, op, input, NULL, scope, &call);
+    if (status != PAWL_OK)
+        return status;
+    call.takes_pieces = true;
+    buf_init(&piece, &p->heap, LIMIT_SCOPE);
+    status = op_perform(&call, &piece, &answer);
+    if (status == PAWL_OK)
+        status = put_pieces(&answer, scope, &piece, put, context);
+    if (answer.pieces)
+        answer.pieces->close(answer.pieces);
+    buf_fini(&piece);
+    return status;
 }
 
 /* The buffer's block becomes the caller's, cut to what pawl_free() takes it to be. */

@@ -1,67 +1,9 @@
-/* ops_steps.c - instance.steps: every attempt of every step, in creation order; step.list: live
- * steps of all instances, or all of one.
- *
- * What a step was given is not stored: templates are replaced again, with the memory as it
- * was right after the entry that made the attempt. */
-#include "api/ops_int.h"
+/* ops_steps.c - instance.steps: every attempt of every step, in creation order, in pieces or by
+ * pages; step.list: live steps of all instances, or all of one. */
+#include "api/step_reader.h"
 #include "base/limits.h"
 #include "engine/workers.h"
-#include "flow/flow.h"
-
-struct fold {
-    const struct op_call *call;
-    str id;
-    const struct definition *definition;
-    void *memory;
-    struct flow_call *given; /* by ordinal - 1 */
-    uint32_t count;
-    struct waiting *waiting; /* what it waits for; read if a step of it is pending */
-    uint32_t waiting_count;
-};
-
-static pawl_status read_given(struct fold *fold, const struct effect_list *effects)
-{
-    struct scope *scope = fold->call->scope;
-
-    for (uint32_t i = 0; i < effects->count; i++) {
-        const struct effect *effect = &effects->items[i];
-        pawl_status status;
-
-        if (effect->kind != EFFECT_STEP || effect->ordinal == 0 || effect->ordinal > fold->count)
-            continue;
-        status = work_call(fold->definition, fold->memory, effect->ordinal, scope,
-                           &fold->given[effect->ordinal - 1]);
-        if (status != PAWL_OK && status != PAWL_LEASE_LOST)
-            return status;
-    }
-    return PAWL_OK;
-}
-
-static pawl_status apply_entry(struct fold *fold, const struct entry *entry)
-{
-    const struct record *record = entry->record;
-    struct scope *scope = fold->call->scope;
-    struct effect_list effects = { 0 };
-    struct entry_view view = {
-        .transition = (uint32_t)record->what,
-        .step = record->step,
-        .ordinal = record->ordinal,
-        .attempt = record->attempt,
-        .payload = entry->payload,
-        .reason = entry->reason,
-        .actor = entry->actor,
-        .effects = &effects,
-        .at_ms = record->at_ms,
-    };
-    pawl_status status = PAWL_OK;
-
-    if (record->body.data)
-        status = effects_read(scope, record->body, &effects);
-    if (status == PAWL_OK)
-        status = behavior_of(fold->definition->kind)
-                     ->apply(fold->definition, fold->memory, &view, scope, &scope->arena);
-    return status == PAWL_OK ? read_given(fold, &effects) : status;
-}
+#include <stdio.h>
 
 void *memory_of(const struct definition *definition, const struct instance_view *view,
                 struct arena *arena)
@@ -82,28 +24,6 @@ void *memory_of(const struct definition *definition, const struct instance_view 
     return memory;
 }
 
-static pawl_status fold_history(struct fold *fold)
-{
-    struct scope *scope = fold->call->scope;
-    struct engine *engine = op_engine(fold->call);
-    str id = fold->id;
-    struct history history = { 0 };
-    struct instance_view view;
-    pawl_status status = engine_get(engine, scope, id, &view);
-
-    if (status == PAWL_OK)
-        status = engine_history(engine, scope, id, &(struct history_query){ 0 }, &history);
-    if (status != PAWL_OK)
-        return status;
-    fold->given = ARENA_ARRAY(&scope->arena, struct flow_call, fold->count);
-    fold->memory = memory_of(fold->definition, &view, &scope->arena);
-    if (!fold->given || !fold->memory)
-        return scope_no_memory(scope);
-    for (size_t i = 0; i < history.count && status == PAWL_OK; i++)
-        status = apply_entry(fold, &history.entries[i]);
-    return status;
-}
-
 static void print_instant(struct buf *out, const char *key, int64_t at_ms)
 {
     json_key(out, key);
@@ -114,26 +34,23 @@ static void print_instant(struct buf *out, const char *key, int64_t at_ms)
 }
 
 /* Of a gate that waits: since when, until when, and for whom. */
-static void print_gate(const struct fold *fold, const struct flow_attempt *attempt, struct buf *out)
+static void print_gate(const struct step_view *step, struct buf *out)
 {
-    for (uint32_t i = 0; attempt->status == STEP_PENDING && i < fold->waiting_count; i++) {
-        const struct waiting *gate = &fold->waiting[i];
+    const struct waiting *gate = step->gate;
 
-        if (!gate->approval.data || gate->ordinal != attempt->ordinal)
-            continue;
-        print_instant(out, "waiting_since", attempt->created_at_ms);
-        print_instant(out, "waiting_until", gate->has_until ? gate->until_ms : 0);
-        json_key(out, "approval");
-        json_raw(out, gate->approval);
-        json_key(out, "approved_by");
-        flow_print_approved(fold->memory, attempt->ordinal, out);
-    }
+    if (!gate)
+        return;
+    print_instant(out, "waiting_since", step->attempt->created_at_ms);
+    print_instant(out, "waiting_until", gate->has_until ? gate->until_ms : 0);
+    json_key(out, "approval");
+    json_raw(out, gate->approval);
+    json_key(out, "approved_by");
+    json_raw(out, step->approved_by);
 }
 
-static void print_step(const struct fold *fold, const struct flow_attempt *attempt,
-                       const struct flow_call *given, struct buf *out)
+static void print_step(str id, const struct step_view *step, struct buf *out)
 {
-    str id = fold->id;
+    const struct flow_attempt *attempt = step->attempt;
 
     json_open(out, '{');
     json_key(out, "step_id");
@@ -141,136 +58,70 @@ static void print_step(const struct fold *fold, const struct flow_attempt *attem
     json_key(out, "instance_id");
     json_str(out, id);
     json_key(out, "name");
-    json_str(out, fold->definition->kind == KIND_FLOW
-                      ? flow_step_name_now(fold->memory, attempt->plan)
-                      : work_step_name(fold->definition, attempt->plan));
+    json_str(out, step->name);
     json_key(out, "tool");
-    json_str(out, given->tool);
+    json_str(out, step->tool);
     json_key(out, "status");
     json_text(out, step_status_name(attempt->status));
     json_key(out, "attempt");
     json_u64(out, attempt->attempt);
     json_key(out, "args");
-    json_raw(out, given->args);
+    json_raw(out, step->args);
     json_key(out, "result");
-    json_raw(out, attempt->result);
+    json_raw(out, step->result);
     json_key(out, "error");
-    json_raw(out, attempt->error);
+    json_raw(out, step->error);
     print_instant(out, "ready_at", attempt->ready_at_ms);
     print_instant(out, "started_at", attempt->started_at_ms);
     print_instant(out, "completed_at", attempt->completed_at_ms);
-    print_gate(fold, attempt, out);
+    print_gate(step, out);
     json_close(out, '}');
 }
 
-static bool has_pending(const struct flow_attempts *attempts)
+/* ---- Cursors: the instance's number and the step's ordinal ---- */
+
+struct step_cursor {
+    uint64_t instance;
+    uint32_t ordinal;
+};
+
+static pawl_status read_cursor(const struct op_call *call, struct step_cursor *out)
 {
-    for (uint32_t i = 0; i < attempts->count; i++)
-        if (attempts->items[i].status == STEP_PENDING)
-            return true;
-    return false;
-}
+    str text = op_text(call, "after");
+    const char *dash = text.data ? memchr(text.data, '-', text.size) : NULL;
+    size_t size = dash ? (size_t)(dash - text.data) : 0;
+    uint64_t ordinal = 0;
 
-static pawl_status read_steps(struct fold *fold, struct flow_attempts *attempts)
-{
-    const struct op_call *call = fold->call;
-    pawl_status status =
-        engine_steps(op_engine(call), call->scope, fold->id, attempts, &fold->definition);
-
-    fold->count = attempts->count;
-    if (status == PAWL_OK && attempts->count > 0)
-        status = fold_history(fold);
-    if (status == PAWL_OK && has_pending(attempts))
-        status = engine_why(op_engine(call), call->scope, fold->id, &fold->waiting,
-                            &fold->waiting_count);
-    return status;
-}
-
-pawl_status op_instance_steps(struct op_call *call, struct buf *out)
-{
-    struct fold fold = { .call = call, .id = op_text(call, "instance_id") };
-    struct flow_attempts attempts = { 0 };
-    pawl_status status = read_steps(&fold, &attempts);
-
-    if (status != PAWL_OK)
-        return status;
-    json_open(out, '{');
-    json_key(out, "steps");
-    json_open(out, '[');
-    for (uint32_t i = 0; i < attempts.count; i++)
-        print_step(&fold, &attempts.items[i], &fold.given[attempts.items[i].ordinal - 1], out);
-    json_close(out, ']');
-    json_close(out, '}');
+    if (!text.data)
+        return PAWL_OK;
+    if (!dash || !str_to_u64((str){ text.data, size }, &out->instance) ||
+        !str_to_u64(str_from(text, size + 1), &ordinal) || ordinal > UINT32_MAX)
+        return scope_fail(call->scope, PAWL_INVALID_QUERY,
+                          "the filter 'after': expected a cursor that `next` gave");
+    out->ordinal = (uint32_t)ordinal;
     return PAWL_OK;
 }
 
-/* ---- step.list ---- */
+static void print_cursor(const struct step_cursor *cursor, char out[48])
+{
+    snprintf(out, 48, "%llu-%u", (unsigned long long)cursor->instance, cursor->ordinal);
+}
 
-struct listing {
-    const struct op_call *call;
+/* ---- Which of them ---- */
+
+struct wanted {
     str status, tool;
     bool live_only;
-    uint64_t instance; /* the cursor: what was told last */
-    uint32_t ordinal, limit, count;
-    bool is_full;
 };
 
-static bool fits(const struct listing *listing, const struct flow_attempt *attempt, str tool)
+static bool fits(const struct wanted *wanted, const struct step_view *step)
 {
-    if (listing->live_only && attempt->status > STEP_RUNNING)
+    if (wanted->live_only && step->attempt->status > STEP_RUNNING)
         return false;
-    if (listing->tool.data && !str_eq(listing->tool, tool))
+    if (wanted->tool.data && !str_eq(wanted->tool, step->tool))
         return false;
-    return !listing->status.data || str_is(listing->status, step_status_name(attempt->status));
-}
-
-/* Those of one instance, behind the cursor. What stands in the scope while it is read goes with
- * the call; a page is bounded. */
-static pawl_status list_instance(struct listing *listing, str id, uint64_t number, struct buf *out)
-{
-    struct fold fold = { .call = listing->call, .id = id };
-    struct flow_attempts attempts = { 0 };
-    uint32_t from = number == listing->instance ? listing->ordinal : 0;
-    pawl_status status = read_steps(&fold, &attempts);
-
-    for (uint32_t i = 0; i < attempts.count && status == PAWL_OK; i++) {
-        const struct flow_attempt *attempt = &attempts.items[i];
-        const struct flow_call *given = &fold.given[attempt->ordinal - 1];
-
-        if (attempt->ordinal <= from || !fits(listing, attempt, given->tool))
-            continue;
-        if (listing->count == listing->limit) {
-            listing->is_full = true;
-            return PAWL_OK;
-        }
-        print_step(&fold, attempt, given, out);
-        listing->count++;
-        listing->instance = number;
-        listing->ordinal = attempt->ordinal;
-    }
-    return status;
-}
-
-static pawl_status list_all(struct listing *listing, struct buf *out)
-{
-    struct engine *engine = op_engine(listing->call);
-    struct scope *scope = listing->call->scope;
-    uint64_t after = listing->instance > 0 ? listing->instance - 1 : 0, *numbers;
-    uint32_t count;
-    pawl_status status;
-
-    do {
-        status = engine_stepping(engine, scope, after, LIMIT_LIST, &numbers, &count);
-        for (uint32_t i = 0; i < count && status == PAWL_OK && !listing->is_full; i++) {
-            char *id = arena_alloc(&scope->arena, ID_SIZE + 1);
-
-            after = numbers[i];
-            status = id ? engine_id_of(engine, scope, after, id) : scope_no_memory(scope);
-            if (status == PAWL_OK)
-                status = list_instance(listing, str_of(id), after, out);
-        }
-    } while (status == PAWL_OK && !listing->is_full && count == LIMIT_LIST);
-    return status;
+    return !wanted->status.data ||
+           str_is(wanted->status, step_status_name(step->attempt->status));
 }
 
 static bool is_status(str text)
@@ -281,67 +132,231 @@ static bool is_status(str text)
     return false;
 }
 
-/* A cursor: the instance's number and the step's ordinal. */
-static bool read_cursor(str text, struct listing *listing)
+static pawl_status read_wanted(const struct op_call *call, struct wanted *out)
 {
-    const char *dash = memchr(text.data, '-', text.size);
-    size_t size = dash ? (size_t)(dash - text.data) : 0;
-    uint64_t ordinal = 0;
-
-    if (!dash || !str_to_u64((str){ text.data, size }, &listing->instance) ||
-        !str_to_u64(str_from(text, size + 1), &ordinal) || ordinal > UINT32_MAX)
-        return false;
-    listing->ordinal = (uint32_t)ordinal;
-    return true;
+    *out = (struct wanted){ .status = op_text(call, "status"), .tool = op_text(call, "tool") };
+    if (out->status.data && !is_status(out->status))
+        return scope_fail(call->scope, PAWL_INVALID_QUERY,
+                          "the filter 'status': expected pending, ready, running, done, failed or "
+                          "cancelled, found '%.*s'",
+                          STR_ARG(out->status));
+    return PAWL_OK;
 }
 
-static pawl_status read_listing(struct listing *listing)
-{
-    const struct op_call *call = listing->call;
-    str after = op_text(call, "after");
-    bool of_one = op_text(call, "instance_id").data != NULL;
-    pawl_status status = query_check(call, false);
+/* ---- Those of one instance, in pieces ---- */
 
-    listing->status = op_text(call, "status");
-    listing->tool = op_text(call, "tool");
-    listing->live_only = !of_one;
+struct step_pieces {
+    struct op_pieces base; /* first */
+    struct heap heap;
+    struct scope kept; /* the filters */
+    struct step_reader *reader;
+    char id[ID_SIZE + 1];
+    struct wanted wanted;
+    struct paging paging;
+    struct step_cursor last;
+};
+
+static void close_steps(struct op_pieces *base)
+{
+    struct step_pieces *pieces = (struct step_pieces *)base;
+    struct heap heap = pieces->heap;
+
+    step_reader_close(pieces->reader);
+    scope_fini(&pieces->kept);
+    heap_free(&heap, pieces, sizeof *pieces);
+}
+
+static pawl_status read_steps(struct op_pieces *base, struct scope *scope, struct buf *out,
+                              bool *is_last)
+{
+    struct step_pieces *pieces = (struct step_pieces *)base;
+    size_t begun = out->size;
+    struct step_view step;
+    bool is_found = true, is_full = false;
+    char cursor[48];
+    pawl_status status = PAWL_OK;
+
+    paging_begin(&pieces->paging, "steps", out);
+    while (status == PAWL_OK && is_found && !is_full && out->size - begun < OP_PIECE) {
+        status = step_reader_next(pieces->reader, scope, &step, &is_found);
+        if (status != PAWL_OK || !is_found || !fits(&pieces->wanted, &step))
+            continue;
+        is_full = paging_is_full(&pieces->paging);
+        if (is_full)
+            continue;
+        paging_item(&pieces->paging, out);
+        print_step(str_of(pieces->id), &step, out);
+        paging_note(&pieces->paging, out);
+        pieces->last.ordinal = step.attempt->ordinal;
+    }
+    *is_last = !is_found || is_full;
+    print_cursor(&pieces->last, cursor);
+    if (status == PAWL_OK && *is_last)
+        paging_end(&pieces->paging, is_full ? cursor : NULL, out);
+    return status;
+}
+
+static pawl_status begin_steps(struct op_call *call, struct step_pieces *pieces,
+                               const struct wanted *wanted, const struct step_cursor *after)
+{
+    uint8_t random[ID_RANDOM_SIZE];
+    str id = op_text(call, "instance_id");
+    uint32_t from;
+    pawl_status status;
+
+    (void)id_parse(id, &pieces->last.instance, random); /* what is no id is not known either */
+    from = after->instance == pieces->last.instance ? after->ordinal : 0;
+    pieces->wanted.status = arena_str(&pieces->kept.arena, wanted->status);
+    pieces->wanted.tool = arena_str(&pieces->kept.arena, wanted->tool);
+    if (pieces->kept.arena.failed)
+        return scope_no_memory(call->scope);
+    status = step_reader_open(op_engine(call), call->scope, id, from, false, &pieces->reader);
     if (status == PAWL_OK)
-        status = query_limit(call, &listing->limit);
-    if (status == PAWL_OK && listing->status.data && !is_status(listing->status))
-        status =
-            scope_fail(call->scope, PAWL_INVALID_QUERY,
-                       "the filter 'status': expected pending, ready, running, done, failed or "
-                       "cancelled, found '%.*s'",
-                       STR_ARG(listing->status));
-    if (status == PAWL_OK && after.data && !read_cursor(after, listing))
-        status = scope_fail(call->scope, PAWL_INVALID_QUERY,
-                            "the filter 'after': expected a cursor that `next` gave");
+        snprintf(pieces->id, sizeof pieces->id, "%.*s", STR_ARG(id));
+    return status;
+}
+
+static pawl_status open_steps(struct op_call *call, const struct wanted *wanted,
+                              const struct paging *paging, const struct step_cursor *after)
+{
+    const struct heap *heap = engine_heap(op_engine(call));
+    struct step_pieces *pieces = heap_new(heap, sizeof *pieces);
+    pawl_status status;
+
+    if (!pieces)
+        return scope_no_memory(call->scope);
+    *pieces = (struct step_pieces){ .base = { read_steps, close_steps },
+                                    .heap = *heap,
+                                    .paging = *paging };
+    scope_init(&pieces->kept, &pieces->heap, LIMIT_SCOPE);
+    status = begin_steps(call, pieces, wanted, after);
+    if (status == PAWL_OK)
+        call->pieces = &pieces->base;
+    else
+        close_steps(&pieces->base);
+    return status;
+}
+
+/* The order is that of instance.history: invalid-request, not-known, invalid-query. */
+pawl_status op_instance_steps(struct op_call *call, struct buf *out)
+{
+    struct wanted all = { 0 };
+    struct step_cursor after = { 0 };
+    struct paging paging = { 0 };
+    pawl_status status = require_known(call);
+
+    (void)out;
+    if (status == PAWL_OK)
+        status = query_check(call, false);
+    if (status == PAWL_OK)
+        status = paging_read(call, &paging);
+    if (status == PAWL_OK)
+        status = read_cursor(call, &after);
+    return status == PAWL_OK ? open_steps(call, &all, &paging, &after) : status;
+}
+
+/* ---- Live ones of all instances ---- */
+
+struct listing {
+    const struct op_call *call;
+    struct wanted wanted;
+    struct paging paging;
+    struct step_cursor last;
+    bool is_full;
+};
+
+/* The first that is live: all before it have ended. 0: none is. */
+static pawl_status first_live(const struct op_call *call, uint64_t number, uint32_t *out)
+{
+    struct live live = { 0 };
+    pawl_status status =
+        store_live(engine_store(op_engine(call)), call->scope, number, &live);
+
+    *out = 0;
+    for (uint32_t i = 0; i < live.step_count && status == PAWL_OK; i++)
+        if (*out == 0 || live.steps[i].ordinal < *out)
+            *out = live.steps[i].ordinal;
+    return status;
+}
+
+static pawl_status list_instance(struct listing *listing, str id, uint64_t number, struct buf *out)
+{
+    struct scope *scope = listing->call->scope;
+    uint32_t from = number == listing->last.instance ? listing->last.ordinal : 0, first;
+    struct step_reader *reader = NULL;
+    struct step_view step;
+    bool is_found = true;
+    pawl_status status = first_live(listing->call, number, &first);
+
+    if (status != PAWL_OK || first == 0)
+        return status;
+    status = step_reader_open(op_engine(listing->call), scope, id,
+                              from >= first ? from : first - 1, false, &reader);
+    while (status == PAWL_OK && is_found && !listing->is_full) {
+        status = step_reader_next(reader, scope, &step, &is_found);
+        if (status != PAWL_OK || !is_found || !fits(&listing->wanted, &step))
+            continue;
+        listing->is_full = paging_is_full(&listing->paging);
+        if (listing->is_full)
+            continue;
+        paging_item(&listing->paging, out);
+        print_step(id, &step, out);
+        paging_note(&listing->paging, out);
+        listing->last = (struct step_cursor){ number, step.attempt->ordinal };
+    }
+    step_reader_close(reader);
+    return status;
+}
+
+static pawl_status list_all(struct listing *listing, struct buf *out)
+{
+    struct engine *engine = op_engine(listing->call);
+    struct scope *scope = listing->call->scope;
+    uint64_t after = listing->last.instance > 0 ? listing->last.instance - 1 : 0, *numbers;
+    uint32_t count;
+    pawl_status status;
+
+    do {
+        status = engine_stepping(engine, scope, after, LIMIT_LIST, &numbers, &count);
+        for (uint32_t i = 0; i < count && status == PAWL_OK && !listing->is_full; i++) {
+            char id[ID_SIZE + 1];
+
+            after = numbers[i];
+            status = engine_id_of(engine, scope, after, id);
+            if (status == PAWL_OK)
+                status = list_instance(listing, str_of(id), after, out);
+        }
+    } while (status == PAWL_OK && !listing->is_full && count == LIMIT_LIST);
+    return status;
+}
+
+static pawl_status list_live(struct listing *listing, struct buf *out)
+{
+    char cursor[48];
+    pawl_status status;
+
+    listing->wanted.live_only = true;
+    paging_begin(&listing->paging, "steps", out);
+    status = list_all(listing, out);
+    print_cursor(&listing->last, cursor);
+    paging_end(&listing->paging, listing->is_full ? cursor : NULL, out);
     return status;
 }
 
 pawl_status op_step_list(struct op_call *call, struct buf *out)
 {
-    struct listing listing = { .call = call };
-    str id = op_text(call, "instance_id");
-    uint8_t random[ID_RANDOM_SIZE];
-    uint64_t number = 0;
-    pawl_status status = read_listing(&listing);
+    struct listing listing = { .call = call, .paging = { .has_limit = true } };
+    pawl_status status = query_check(call, false);
 
-    json_open(out, '{');
-    json_key(out, "steps");
-    json_open(out, '[');
-    if (status == PAWL_OK && id.data) {
-        (void)id_parse(id, &number, random);
-        status = list_instance(&listing, id, number, out);
-    } else if (status == PAWL_OK) {
-        status = list_all(&listing, out);
-    }
-    json_close(out, ']');
-    json_key(out, "next");
-    if (listing.is_full)
-        buf_fmt(out, "\"%llu-%u\"", (unsigned long long)listing.instance, listing.ordinal);
-    else
-        json_null(out);
-    json_close(out, '}');
-    return status;
+    if (status == PAWL_OK)
+        status = query_limit(call, &listing.paging.limit);
+    if (status == PAWL_OK)
+        status = read_wanted(call, &listing.wanted);
+    if (status == PAWL_OK)
+        status = read_cursor(call, &listing.last);
+    if (status != PAWL_OK)
+        return status;
+    if (op_text(call, "instance_id").data)
+        return open_steps(call, &listing.wanted, &listing.paging, &listing.last);
+    return list_live(&listing, out);
 }

@@ -240,6 +240,36 @@ pawl_status pawl_current(pawl *p, const char *id, const char **out, pawl_error *
     return api_leave(&scope, status, error);
 }
 
+static pawl_status read_declaration(pawl *p, struct scope *scope, const char *id, char **out,
+                                    size_t *size)
+{
+    str text;
+    pawl_status status = engine_declaration(p->engine, scope, str_of(id), &text);
+
+    if (status)
+        return status;
+    *out = heap_new(&p->heap, text.size + 1);
+    if (!*out)
+        return scope_no_memory(scope);
+    memcpy(*out, text.data, text.size);
+    if (size)
+        *size = text.size;
+    return PAWL_OK;
+}
+
+pawl_status pawl_declaration(pawl *p, const char *id, char **out, size_t *size, pawl_error *error)
+{
+    struct scope scope;
+    pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(out));
+
+    if (out)
+        *out = NULL;
+    if (status)
+        return status;
+    api_enter(p, &scope);
+    return api_leave(&scope, read_declaration(p, &scope, id, out, size), error);
+}
+
 /* ---- Tools, time ---- */
 
 pawl_status pawl_tool_register(pawl *p, const char *name, pawl_tool_fn fn, void *context,
@@ -282,15 +312,26 @@ int pawl_fd(pawl *p)
     return fd;
 }
 
-pawl_status pawl_run_due(pawl *p, pawl_error *error)
+static pawl_status run_due(pawl *p, uint32_t budget, pawl_error *error)
 {
     struct scope scope;
+
+    api_enter(p, &scope);
+    return api_leave(&scope, engine_run_due(p->engine, &scope, budget), error);
+}
+
+pawl_status pawl_run_due(pawl *p, pawl_error *error)
+{
     pawl_status status = API_NEED(error, GIVEN(p));
 
-    if (status)
-        return status;
-    api_enter(p, &scope);
-    return api_leave(&scope, engine_run_due(p->engine, &scope), error);
+    return status ? status : run_due(p, 0, error);
+}
+
+pawl_status pawl_run_due_within(pawl *p, uint32_t budget, pawl_error *error)
+{
+    pawl_status status = API_NEED(error, GIVEN(p));
+
+    return status ? status : run_due(p, budget, error);
 }
 
 pawl_status pawl_test_advance(pawl *p, int64_t by_ms, pawl_error *error)

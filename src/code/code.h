@@ -42,6 +42,7 @@ struct code_binding {
     pawl_status (*run)(const struct code_binding *binding, const struct turn_request *request,
                        struct scope *scope, struct turn_answer *out);
     void *context; /* of `run` */
+    bool is_put_when_used; /* its definition is recorded with its first instance, not before */
 };
 
 /* `run` of a handler in this process. */

@@ -57,27 +57,63 @@ static pawl_status put_definition(struct engine *engine, struct scope *scope,
     return status && status != PAWL_NOT_KNOWN ? status : definition_put(engine, scope, define);
 }
 
+static pawl_status make_row(struct engine *engine, struct scope *scope,
+                            const struct code_binding *binding, str source,
+                            struct definition_row *out)
+{
+    struct definition *definition;
+    pawl_status status = code_compile(scope, binding, &definition);
+
+    if (!status && source.data) /* it knows more about itself than its names */
+        definition->plan_text = source;
+    if (!status)
+        status = definition_row_make(engine, scope, definition->plan_text, definition, out);
+    if (!status)
+        out->name = str_of(binding->type->name);
+    return status;
+}
+
+static const struct code_binding *find_unused(struct engine *engine, str name)
+{
+    const struct code_binding *found = NULL;
+
+    pthread_mutex_lock(&engine->definitions_lock);
+    for (uint32_t i = 0; i < engine->code_count; i++)
+        if (engine->code_types[i]->is_put_when_used &&
+            str_is(name, engine->code_types[i]->type->name))
+            found = engine->code_types[i];
+    pthread_mutex_unlock(&engine->definitions_lock);
+    return found;
+}
+
+pawl_status code_put_when_used(struct engine *engine, struct scope *scope, str reference)
+{
+    const char *mark = memchr(reference.data, '@', reference.size);
+    str name = { reference.data, mark ? (size_t)(mark - reference.data) : reference.size };
+    const struct code_binding *binding = find_unused(engine, name);
+    struct define_request define = { 0 };
+    pawl_status status;
+
+    if (!binding)
+        return PAWL_OK;
+    status = make_row(engine, scope, binding, STR_NONE, &define.row);
+    return status ? status : put_definition(engine, scope, &define);
+}
+
 pawl_status engine_code_bind(struct engine *engine, const struct code_binding *binding, str source,
                              struct scope *scope)
 {
     struct define_request define = { 0 };
     struct code_binding wired = *binding; /* with the names that it will have */
-    struct definition *definition;
     pawl_status status;
 
     wired.type = code_copy(&scope->arena, binding->type);
     if (!wired.type)
         return scope_no_memory(scope);
-    status = code_compile(scope, &wired, &definition);
-    if (!status && source.data) /* it knows more about itself than its names */
-        definition->plan_text = source;
+    status = make_row(engine, scope, &wired, source, &define.row);
     if (!status)
-        status = definition_row_make(engine, scope, definition->plan_text, definition, &define.row);
-    if (status)
-        return status;
-    define.row.name = str_of(wired.type->name);
-    status = keep_binding(engine, scope, &wired);
-    return status ? status : put_definition(engine, scope, &define);
+        status = keep_binding(engine, scope, &wired);
+    return status || binding->is_put_when_used ? status : put_definition(engine, scope, &define);
 }
 
 bool engine_has_code(struct engine *engine, str name)
@@ -95,6 +131,14 @@ pawl_status engine_code_register(struct engine *engine, const pawl_code_type *ty
                                  struct scope *scope)
 {
     struct code_binding binding = { .type = type, .run = code_run };
+
+    return engine_code_bind(engine, &binding, STR_NONE, scope);
+}
+
+pawl_status engine_code_offer(struct engine *engine, const pawl_code_type *type,
+                              struct scope *scope)
+{
+    struct code_binding binding = { .type = type, .run = code_run, .is_put_when_used = true };
 
     return engine_code_bind(engine, &binding, STR_NONE, scope);
 }

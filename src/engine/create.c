@@ -137,16 +137,14 @@ void create_over(struct engine *engine, const struct create_request *create, str
     }
 }
 
-/* Decide, and take it to the drain. */
-static pawl_status submit_start(struct engine *engine, struct scope *scope,
+/* Decide: what the drain records then. */
+static pawl_status decide_start(struct engine *engine, struct scope *scope,
                                 struct create_request *create, struct actor *actor, str failure,
-                                struct decision *decision, struct job **jobs, bool *has_failed)
+                                struct decision *decision, struct job **jobs)
 {
-    struct request request = { .kind = REQUEST_CREATE, .scope = scope, .create = create };
     str rights;
     pawl_status status;
 
-    *has_failed = false;
     actor->definition = create->definition;
     create->decided_at_ms = engine_now_ms(engine);
     status = create_decide(engine, scope, create->args, actor, create->decided_at_ms, failure,
@@ -157,6 +155,19 @@ static pawl_status submit_start(struct engine *engine, struct scope *scope,
         status = family_conceive(engine, scope, actor, &rights, create->decided_at_ms, decision,
                                  &create->births);
     create->decision = decision;
+    return status;
+}
+
+/* Decide, and take it to the drain. */
+static pawl_status submit_start(struct engine *engine, struct scope *scope,
+                                struct create_request *create, struct actor *actor, str failure,
+                                struct decision *decision, struct job **jobs, bool *has_failed)
+{
+    struct request request = { .kind = REQUEST_CREATE, .scope = scope, .create = create };
+    pawl_status status =
+        decide_start(engine, scope, create, actor, failure, decision, jobs);
+
+    *has_failed = false;
     if (!status)
         status = reduces_of(engine, scope, decision, create->births, &request);
     if (!status)
@@ -213,6 +224,24 @@ pawl_status create_resolve(struct engine *engine, struct scope *scope,
     return status;
 }
 
+/* What is to be created, and whether it can be. */
+static pawl_status create_check(struct engine *engine, struct scope *scope,
+                                const struct create_args *args, struct definition_row *row,
+                                struct definition **definition)
+{
+    pawl_status status = PAWL_OK;
+
+    if (!args->definition.data == !args->declaration.data)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "expected exactly one of definition and declaration, found %s",
+                          args->definition.data ? "both" : "neither");
+    if (args->definition.data)
+        status = code_put_when_used(engine, scope, args->definition);
+    if (!status)
+        status = create_resolve(engine, scope, args, row, definition);
+    return status ? status : check_values(engine, scope, args);
+}
+
 static pawl_status create_new(struct engine *engine, struct scope *scope,
                               const struct create_args *args, struct created *out)
 {
@@ -220,15 +249,8 @@ static pawl_status create_new(struct engine *engine, struct scope *scope,
     struct create_request create = { .args = args, .row = &row, .out = out };
     struct request request = { .kind = REQUEST_CREATE, .scope = scope, .create = &create };
     struct actor *actor;
-    pawl_status status;
+    pawl_status status = create_check(engine, scope, args, &row, &create.definition);
 
-    if (!args->definition.data == !args->declaration.data)
-        return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "expected exactly one of definition and declaration, found %s",
-                          args->definition.data ? "both" : "neither");
-    status = create_resolve(engine, scope, args, &row, &create.definition);
-    if (!status)
-        status = check_values(engine, scope, args);
     if (status)
         return status;
     if (create.definition->kind == KIND_MACHINE)
@@ -246,6 +268,97 @@ pawl_status engine_create(struct engine *engine, struct scope *scope,
     if (keys_explain(engine, scope, args->key, &status, &record))
         status = keys_created(engine, scope, &record, out);
     return status;
+}
+
+/* ---- many ---- */
+
+/* One of many that are created together. It has a scope of its own, and so its own error. */
+struct creating {
+    struct scope scope;
+    struct definition_row row;
+    struct create_request create;
+    struct request request;
+    struct actor *actor; /* NULL: a machine, or it is rejected */
+    struct decision decision;
+    struct job *jobs;
+    bool is_alone; /* code may have reduces, which stand alone in their commits */
+};
+
+static pawl_status creating_begin(struct engine *engine, struct creating *one,
+                                  struct batch_create *of)
+{
+    pawl_status status;
+
+    one->create = (struct create_request){ .args = &of->args, .row = &one->row, .out = &of->created };
+    one->request = (struct request){ .kind = REQUEST_CREATE,
+                                     .scope = &one->scope,
+                                     .create = &one->create };
+    status = create_check(engine, &one->scope, &of->args, &one->row, &one->create.definition);
+    if (status || one->create.definition->kind == KIND_MACHINE)
+        return status;
+    one->is_alone = one->create.definition->kind == KIND_CODE;
+    if (one->is_alone)
+        return PAWL_OK;
+    one->actor = actor_new(engine);
+    return one->actor ? decide_start(engine, &one->scope, &one->create, one->actor, STR_NONE,
+                                     &one->decision, &one->jobs)
+                      : scope_no_memory(&one->scope);
+}
+
+/* Decided or rejected, committed or not: what its actor and its children become. */
+static void creating_over(struct engine *engine, struct creating *one, pawl_status status)
+{
+    bool is_refused = status || one->create.is_repeat;
+
+    if (!one->actor)
+        return;
+    pthread_mutex_lock(&engine->lock);
+    create_over(engine, &one->create, one->actor, one->jobs, is_refused);
+    family_over(engine, one->create.births, is_refused);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static void creating_end(struct engine *engine, struct scope *scope, struct creating *one,
+                         struct batch_create *of)
+{
+    struct record record;
+
+    if (one->is_alone && !of->status)
+        of->status = engine_create(engine, &one->scope, &of->args, &of->created);
+    else if (keys_explain(engine, &one->scope, of->args.key, &of->status, &record))
+        of->status = keys_created(engine, &one->scope, &record, &of->created);
+    if (of->status)
+        of->words = arena_text(&scope->arena, str_of(one->scope.error.message));
+    else
+        of->created.state = arena_str(&scope->arena, of->created.state);
+    scope_fini(&one->scope);
+}
+
+pawl_status engine_create_batch(struct engine *engine, struct scope *scope,
+                                struct batch_create *creates, size_t count)
+{
+    struct creating *all = ARENA_ARRAY(&scope->arena, struct creating, count + 1);
+    struct request **requests = ARENA_ARRAY(&scope->arena, struct request *, count + 1);
+    size_t submitted = 0;
+
+    if (!all || !requests)
+        return scope_no_memory(scope);
+    for (size_t i = 0; i < count; i++) {
+        scope_init(&all[i].scope, engine->heap, LIMIT_SCOPE);
+        all[i].scope.trace = scope->trace;
+        creates[i].status = creating_begin(engine, &all[i], &creates[i]);
+        if (!creates[i].status && !all[i].is_alone)
+            requests[submitted++] = &all[i].request;
+    }
+    engine_submit_all(engine, requests, submitted);
+    for (size_t i = 0; i < count; i++) {
+        if (!creates[i].status && !all[i].is_alone)
+            creates[i].status = all[i].request.status;
+        creating_over(engine, &all[i], creates[i].status);
+    }
+    for (size_t i = 0; i < count; i++)
+        creating_end(engine, scope, &all[i], &creates[i]);
+    return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
 }
 
 /* ---- in the drain ---- */

@@ -360,6 +360,30 @@ pawl_status engine_submit(struct engine *engine, struct request *request)
     return request->status;
 }
 
+/* Together, so that they share a commit; each has its status. */
+void engine_submit_all(struct engine *engine, struct request **requests, size_t count)
+{
+    pthread_mutex_lock(&engine->lock);
+    for (size_t i = 0; i < count; i++) {
+        pthread_cond_init(&requests[i]->wake, NULL);
+        enqueue(engine, requests[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        while (!requests[i]->is_done) {
+            if (engine->draining || engine->thread_count)
+                pthread_cond_wait(&requests[i]->wake, &engine->lock);
+            else
+                engine_drain(engine);
+        }
+        pthread_cond_destroy(&requests[i]->wake);
+    }
+    engine_pass_news(engine);
+    pthread_mutex_unlock(&engine->lock);
+    for (size_t i = 0; i < count; i++)
+        if (requests[i]->is_again)
+            engine_submit(engine, requests[i]);
+}
+
 void engine_post_request(struct engine *engine, struct request *request)
 {
     ASSERT(request->after);

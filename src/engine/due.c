@@ -134,11 +134,12 @@ bool engine_is_at_rest(struct engine *engine, int64_t *due_in_ms)
     return is_broken || is_idle;
 }
 
-static void run_waiting(struct engine *engine)
+static void run_waiting(struct engine *engine, uint32_t *budget)
 {
     pthread_mutex_lock(&engine->lock);
-    while (engine_pump(engine) || (!engine->thread_count && runner_run_one(engine)))
-        continue;
+    while (*budget > 0 &&
+           (engine_pump(engine) || (!engine->thread_count && runner_run_one(engine))))
+        --*budget;
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -164,8 +165,10 @@ static void keep_clock(struct engine *engine, struct scope *scope)
         clock_keep(engine, scope);
 }
 
-pawl_status engine_run_due(struct engine *engine, struct scope *scope)
+pawl_status engine_run_due(struct engine *engine, struct scope *scope, uint32_t budget)
 {
+    bool is_bounded = budget > 0;
+    uint32_t left = is_bounded ? budget : UINT32_MAX;
     pawl_status status = PAWL_OK;
     bool due;
 
@@ -176,15 +179,17 @@ pawl_status engine_run_due(struct engine *engine, struct scope *scope)
     do {
         if (is_time_to_look(engine))
             recover_ready(engine);
-        run_waiting(engine);
+        if (!is_bounded)
+            left = UINT32_MAX;
+        run_waiting(engine, &left);
         pthread_mutex_lock(&engine->lock);
-        due = timers_are_due(engine) && !engine->thread_count;
+        due = left > 0 && timers_are_due(engine) && !engine->thread_count;
         pthread_mutex_unlock(&engine->lock);
         if (due)
-            status = timers_fire_due(engine, scope);
+            status = timers_fire_due(engine, scope, is_bounded ? &left : NULL);
     } while (due && !status && engine->options.test_clock);
-    run_waiting(engine);
-    if (!engine->thread_count)
+    run_waiting(engine, &left);
+    if (!engine->thread_count && left > 0)
         engine_sweep(engine);
     look_after_work(engine);
     pthread_mutex_lock(&engine->lock);

@@ -158,6 +158,9 @@ pawl_status engine_compare(struct engine *engine, struct scope *scope, str name,
                            str text, struct comparison *out);
 pawl_status engine_code_register(struct engine *engine, const pawl_code_type *type,
                                  struct scope *scope);
+/* The same, but its definition is recorded with its first instance. */
+pawl_status engine_code_offer(struct engine *engine, const pawl_code_type *type,
+                              struct scope *scope);
 
 /* A handler that may be elsewhere takes the turns of the type it names; copied. `source`: how it
  * printed itself, where the binding knows only its names; data NULL: it is printed here. */
@@ -202,6 +205,15 @@ struct created {
 };
 pawl_status engine_create(struct engine *engine, struct scope *scope,
                           const struct create_args *args, struct created *out);
+/* Many that share commits. What is wrong with one is in its place; the others are created. */
+struct batch_create {
+    struct create_args args;
+    pawl_status status;
+    const char *words; /* of a rejection, in the scope */
+    struct created created;
+};
+pawl_status engine_create_batch(struct engine *engine, struct scope *scope,
+                                struct batch_create *creates, size_t count);
 /* What the caller that started the instance and those that amended it may create; data NULL:
  * anything. */
 pawl_status engine_starter_rights(struct engine *engine, struct scope *scope, str id, str *out);
@@ -425,8 +437,17 @@ struct counts {
 pawl_status engine_counts(struct engine *engine, struct scope *scope, str definition,
                           uint32_t version, struct counts *out);
 
+/* What a creation record says, for those that follow the log. data NULL: absent. */
+struct creation {
+    str definition; /* data NULL: inline */
+    uint32_t version;
+    enum definition_kind kind;
+    str state, subject, correlation, parent_id;
+};
 struct entry {
     const struct record *record;
+    const struct creation *creation; /* NULL, except for a creation that engine_entries() meets: it
+                                        has an actor, and none of the following */
     const struct transition *transition;
     str from, to, action;
     str actor, reason, payload; /* data NULL: absent or erased */
@@ -437,7 +458,19 @@ struct history_query { /* data NULL, 0: any */
     uint64_t sequence_from, sequence_to;
     bool has_after, has_before;
     int64_t after_ms, before_ms;
+    bool without_values; /* payloads and reasons are not read */
 };
+/* Entries one by one, ascending, up to the last one there was when it was opened. However long the
+ * history is, one entry is held. An entry lives until the next call. Close it before the engine is
+ * closed, or never read again. */
+struct history_reader;
+pawl_status engine_history_open(struct engine *engine, struct scope *scope, str id,
+                                const struct history_query *query, struct history_reader **out);
+pawl_status engine_history_next(struct history_reader *reader, struct scope *scope,
+                                struct entry *out, bool *is_found);
+void engine_history_close(struct history_reader *reader); /* NULL is allowed */
+
+/* All of them, for those that need the whole at once. */
 struct history {
     struct entry *entries; /* ascending */
     size_t count;
@@ -457,12 +490,12 @@ uint64_t engine_position(struct engine *engine); /* of the last record that is d
 /* What is given lives for that call. Other than OK ends the reading and is returned. */
 typedef pawl_status (*entry_fn)(void *context, str id, const struct entry *entry);
 
-/* Entries behind position `after`, in commit order, none that is not durable; at most `limit`
- * records are looked at. *reached: the position up to which there is no other entry; where it is
+/* Creations and entries behind position `after`, in commit order, none that is not durable; at most
+ * `limit` records are looked at. *reached: the position up to which there is no other entry; where it is
  * engine_position(), there is nothing more. */
 pawl_status engine_entries(struct engine *engine, struct scope *scope, uint64_t after,
                            uint32_t limit, entry_fn fn, void *context, uint64_t *reached);
-/* The same of one instance, at most `limit` entries. */
+/* The entries of one instance, at most `limit`. */
 pawl_status engine_entries_of(struct engine *engine, struct scope *scope, str id, uint64_t after,
                               uint32_t limit, entry_fn fn, void *context, uint64_t *reached);
 
@@ -499,7 +532,9 @@ int64_t engine_next_due_ms(struct engine *engine); /* from now; 0: at once; -1: 
 bool engine_is_at_rest(struct engine *engine, int64_t *due_in_ms);
 /* A descriptor of the engine's, readable while engine_run_due() has something to do; -1: none. */
 int engine_bell(struct engine *engine);
-pawl_status engine_run_due(struct engine *engine, struct scope *scope);
+/* Does what is due. `budget`: begins no more when so many events and tool calls were handled; 0: no
+ * bound. */
+pawl_status engine_run_due(struct engine *engine, struct scope *scope, uint32_t budget);
 /* Answers when nothing more is due and no tool is running. */
 pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t by_ms);
 pawl_status engine_fire_timer(struct engine *engine, struct scope *scope, str id, str name,

@@ -114,6 +114,7 @@ bool commit_accept(struct engine *engine); /* lock held; false: memory is short,
 
 /* drain.c */
 pawl_status engine_submit(struct engine *engine, struct request *request); /* and wait */
+void engine_submit_all(struct engine *engine, struct request **requests, size_t count);
 void engine_post_request(struct engine *engine, struct request *request);  /* `after` is called */
 void engine_post_all(struct engine *engine, struct request *list);         /* lock held */
 void engine_lead(struct engine *engine);    /* lock held: drain what is queued, as leader */
@@ -455,8 +456,13 @@ pawl_status clock_keep_test(struct engine *engine, struct scope *scope);
 void clock_shifted(struct engine *engine); /* lock held, by the drain; so is the next */
 void clock_kept(struct engine *engine);
 
+/* code_types.c: the definition of a type that is recorded with its first instance; OK if `reference`
+ * (NAME or NAME@VERSION) names none. */
+pawl_status code_put_when_used(struct engine *engine, struct scope *scope, str reference);
+
 /* timers.c */
-pawl_status timers_fire_due(struct engine *engine, struct scope *scope);
+pawl_status timers_fire_due(struct engine *engine, struct scope *scope,
+                            uint32_t *budget); /* NULL: no bound; else what is left of it */
 pawl_status timers_look_ahead(struct engine *engine, struct scope *scope); /* as the store knows */
 void timers_look_again(struct engine *engine);  /* what could not be fired may be fired now */
 int64_t timers_next_due(struct engine *engine); /* timers and leases; lock held */

@@ -151,6 +151,54 @@ static pawl_status tell_entry(struct following *following, const struct record *
     return status ? status : following->fn(following->context, str_of(following->id), &entry);
 }
 
+/* ---- Creations ---- */
+
+static pawl_status read_creation(const struct following *following,
+                                 const struct instance_row *row, struct creation *out)
+{
+    struct engine *engine = following->engine;
+    struct definition_slot *slot;
+    pawl_status status = definitions_get(engine, following->scope, row->definition, &slot);
+
+    if (!status)
+        status = value_text(engine, following->scope, row->subject, &out->subject);
+    if (!status && row->parent) {
+        char *id = arena_alloc(&following->scope->arena, ID_SIZE + 1);
+
+        status = id ? engine_id_of(engine, following->scope, row->parent, id)
+                    : scope_no_memory(following->scope);
+        out->parent_id = str_of(id);
+    }
+    if (status)
+        return status;
+    out->definition = slot->name;
+    out->version = slot->version;
+    out->kind = slot->definition->kind;
+    out->state = slot->definition->states[slot->definition->initial].name;
+    out->correlation = row->correlation;
+    return PAWL_OK;
+}
+
+static pawl_status tell_creation(struct following *following, const struct record *record)
+{
+    struct engine *engine = following->engine;
+    struct creation creation = { 0 };
+    struct entry entry = { .record = record, .creation = &creation };
+    struct instance_row row;
+    char id[ID_SIZE + 1];
+    pawl_status status = store_instance(engine->store, following->scope, record->instance, &row);
+
+    if (!status)
+        status = read_creation(following, &row, &creation);
+    if (!status)
+        status = text_of(engine, following->scope, &following->texts, 0, record->actor,
+                         &entry.actor);
+    if (status)
+        return status;
+    id_print(row.number, row.random, id);
+    return following->fn(following->context, str_of(id), &entry);
+}
+
 static pawl_status follow_record(void *context, const struct record *record)
 {
     struct following *following = context;
@@ -163,6 +211,8 @@ static pawl_status follow_record(void *context, const struct record *record)
     following->left--;
     if (record->what >= 0)
         status = tell_entry(following, record);
+    else if (record->what == CONTROL_CREATE)
+        status = tell_creation(following, record);
     if (!status)
         following->reached = record->pos;
     return status;
@@ -207,43 +257,34 @@ static pawl_status first_behind(struct engine *engine, struct scope *scope, uint
     return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
 }
 
-static pawl_status tell_page(const struct history *page, str id, uint64_t after, uint64_t end,
-                             entry_fn fn, void *context, uint64_t *last)
-{
-    pawl_status status = PAWL_OK;
-
-    for (size_t i = 0; i < page->count && !status; i++) {
-        uint64_t position = page->entries[i].record->pos;
-
-        if (position <= after || position > end)
-            continue;
-        status = fn(context, id, &page->entries[i]);
-        *last = position;
-    }
-    return status;
-}
-
 pawl_status engine_entries_of(struct engine *engine, struct scope *scope, str id, uint64_t after,
                               uint32_t limit, entry_fn fn, void *context, uint64_t *reached)
 {
     struct history_query query = { 0 };
+    struct history_reader *reader = NULL;
     struct definition_slot *slot;
-    struct history page;
+    struct entry entry;
     struct head head;
-    uint64_t end = engine_position(engine), first, last = 0;
+    uint64_t end = engine_position(engine), last = 0;
+    bool is_found = true;
     pawl_status status = engine_locate(engine, scope, id, &head, &slot);
 
     if (!status)
-        status = first_behind(engine, scope, head.instance, after, &first);
-    for (; !status && head.pos > after && !last && first <= head.seq; first += limit) {
-        query.sequence_from = first;
-        query.sequence_to = first + limit - 1;
-        status = engine_history(engine, scope, id, &query, &page);
-        if (!status)
-            status = tell_page(&page, id, after, end, fn, context, &last);
+        status = first_behind(engine, scope, head.instance, after, &query.sequence_from);
+    if (!status && head.pos > after)
+        status = engine_history_open(engine, scope, id, &query, &reader);
+    while (!status && reader && is_found && limit > 0) {
+        status = engine_history_next(reader, scope, &entry, &is_found);
+        if (status || !is_found || entry.record->pos <= after)
+            continue;
+        if (entry.record->pos > end)
+            break;
+        status = fn(context, id, &entry);
+        last = entry.record->pos;
+        limit--;
     }
-    if (status)
-        return status;
-    *reached = last && first <= head.seq ? last : end;
-    return PAWL_OK;
+    engine_history_close(reader);
+    if (!status)
+        *reached = limit == 0 ? last : end;
+    return status;
 }

@@ -1,19 +1,119 @@
-/* history.c - an instance's entries, walked back from its last one.
+/* history.c - an instance's entries, oldest first, read as they are asked for.
  *
  * There is no index on (instance, seq): every record knows the one before it, and every 64th
- * entry the one 64 before, so that a late range is found without reading what comes after. */
+ * entry the one 64 before. A reader of a long history walks back along those once and notes the
+ * positions of some entries, the marks. Then it reads forward, a window of positions at a time:
+ * it holds one entry, however many there are. */
 #include "engine/engine_int.h"
 
-struct walk {
+#define WINDOW      512u  /* entries whose positions are known at once; a multiple of SKIP_EVERY */
+#define MARKS_MAX   8192u /* further apart in a longer history */
+#define SCRATCH_MAX ((size_t)256 << 10)
+
+_Static_assert(WINDOW % SKIP_EVERY == 0, "marks are entries that skip");
+
+struct history_reader {
+    struct heap heap; /* a copy: closing needs no engine */
     struct engine *engine;
-    struct scope *scope;
+    struct scope kept;    /* what lasts: the query's texts, an amended definition, marks */
+    struct scope scratch; /* the entry that was read last */
+    struct history_query query;
+    struct head head;
     const struct definition *definition;
-    const struct history_query *query;
-    struct entry *entries;
-    size_t count, capacity;
     struct value_texts texts;
-    const struct head *head;
+    struct record record;
+    uint64_t next, last; /* numbers of entries */
+    uint64_t stride, mark_count, *marks; /* marks[i]: where entry (i + 1) * stride is; 0: not known */
+    uint64_t window_first, window_end;   /* numbers; the end is not in it */
+    uint64_t window[WINDOW];
 };
+
+/* ---- Where the entries are ---- */
+
+static pawl_status read_record(struct history_reader *reader, uint64_t pos)
+{
+    if (reader->scratch.arena.used > SCRATCH_MAX) {
+        scope_clear(&reader->scratch);
+        reader->texts = (struct value_texts){ 0 };
+    }
+    return store_record(reader->engine->store, &reader->scratch, pos, &reader->record);
+}
+
+/* Back from the last record to the first entry that is wanted. */
+static pawl_status note_marks(struct history_reader *reader)
+{
+    const struct record *record = &reader->record;
+    uint64_t pos = reader->head.pos;
+
+    if (reader->last - reader->next < WINDOW)
+        return PAWL_OK;
+    for (reader->stride = WINDOW; reader->last / reader->stride > MARKS_MAX; reader->stride *= 2)
+        ;
+    reader->mark_count = reader->last / reader->stride;
+    reader->marks = ARENA_ARRAY(&reader->kept.arena, uint64_t, reader->mark_count);
+    if (!reader->marks)
+        return scope_no_memory(&reader->scratch);
+    while (pos) {
+        pawl_status status = read_record(reader, pos);
+
+        if (status || record->seq <= reader->next)
+            return status;
+        if (record->what >= 0 && record->seq % reader->stride == 0 && record->seq <= reader->last)
+            reader->marks[record->seq / reader->stride - 1] = pos;
+        pos = record->skip ? record->skip : record->prev;
+    }
+    return PAWL_OK;
+}
+
+/* The nearest known record at or behind entry `end`. */
+static uint64_t nearest(const struct history_reader *reader, uint64_t end)
+{
+    uint64_t mark = reader->stride ? (end + reader->stride - 1) / reader->stride : 0;
+    bool has_mark = mark > 0 && mark <= reader->mark_count && reader->marks[mark - 1] > 0;
+
+    return has_mark ? reader->marks[mark - 1] : reader->head.pos;
+}
+
+static pawl_status fill_window(struct history_reader *reader)
+{
+    const struct record *record = &reader->record;
+    uint64_t first = reader->next, end = first + WINDOW - 1, pos;
+
+    if (end > reader->last)
+        end = reader->last;
+    memset(reader->window, 0, sizeof reader->window);
+    for (pos = nearest(reader, end); pos;) {
+        pawl_status status = read_record(reader, pos);
+
+        if (status)
+            return status;
+        if (record->what >= 0 && record->seq >= first && record->seq <= end)
+            reader->window[record->seq - first] = pos;
+        if (record->seq < first || (record->seq == first && record->what >= 0))
+            break;
+        pos = record->skip && record->seq >= end + SKIP_EVERY ? record->skip : record->prev;
+    }
+    reader->window_first = first;
+    reader->window_end = end + 1;
+    return PAWL_OK;
+}
+
+static pawl_status find_next(struct history_reader *reader, uint64_t *pos)
+{
+    pawl_status status = PAWL_OK;
+
+    if (reader->next >= reader->window_end)
+        status = fill_window(reader);
+    if (status)
+        return status;
+    *pos = reader->window[reader->next - reader->window_first];
+    return *pos ? PAWL_OK
+                : scope_fail(&reader->scratch, PAWL_STORAGE_FAILURE,
+                             "entry %llu is not in its instance's chain; run pawl verify",
+                             (unsigned long long)reader->next);
+}
+
+/* ---- Which of them ---- */
 
 static bool is_wanted(const struct history_query *query, const struct entry *entry)
 {
@@ -33,115 +133,188 @@ static bool is_wanted(const struct history_query *query, const struct entry *ent
            record->fired_at_ms <= query->before_ms - PLANTED(BEFORE_EXCLUSIVE);
 }
 
-static pawl_status room_for_one(struct walk *walk)
-{
-    struct entry *grown;
-
-    if (walk->count < walk->capacity)
-        return PAWL_OK;
-    walk->capacity = walk->capacity ? walk->capacity * 2 : 16;
-    grown = ARENA_ARRAY(&walk->scope->arena, struct entry, walk->capacity);
-    if (!grown)
-        return scope_no_memory(walk->scope);
-    if (walk->count)
-        memcpy(grown, walk->entries, sizeof *grown * walk->count);
-    walk->entries = grown;
-    return PAWL_OK;
-}
-
-static pawl_status add(struct walk *walk, const struct record *record)
-{
-    struct entry entry;
-    pawl_status status = PAWL_OK;
-
-    if (record->step && record->step > flow_step_count(walk->definition)) /* of an amend */
-        status = amended_definition(walk->engine, walk->scope, walk->head, &walk->definition);
-    if (!status)
-        status =
-            entry_open(walk->engine, walk->scope, walk->definition, record, &walk->texts, &entry);
-    if (status || !is_wanted(walk->query, &entry))
-        return status;
-    status = entry_fill(walk->engine, walk->scope, &walk->texts, &entry);
-    if (!status)
-        status = room_for_one(walk);
-    if (!status)
-        walk->entries[walk->count++] = entry;
-    return status;
-}
-
-static void reverse(struct entry *entries, size_t count)
-{
-    for (size_t i = 0; i + 1 < count - i; i++) {
-        struct entry swapped = entries[i];
-
-        entries[i] = entries[count - 1 - i];
-        entries[count - 1 - i] = swapped;
-    }
-}
-
-/* From `pos` back to entry `first`; entries past `last` are skipped, 64 at a time where possible.
- */
-static pawl_status walk_back(struct walk *walk, uint64_t pos, uint64_t first, uint64_t last)
-{
-    while (pos) {
-        struct record *record = ARENA_NEW(&walk->scope->arena, struct record);
-        pawl_status status;
-
-        if (!record)
-            return scope_no_memory(walk->scope);
-        status = store_record(walk->engine->store, walk->scope, pos, record);
-        if (!status && record->what >= 0 && record->seq <= last && record->seq >= first)
-            status = add(walk, record);
-        if (status)
-            return status;
-        if (record->seq < first || record->seq == 0)
-            return PAWL_OK;
-        pos = record->skip && record->seq > last + SKIP_EVERY ? record->skip : record->prev;
-    }
-    return PAWL_OK;
-}
-
 /* A transition_id names its entry's number; one of another instance matches nothing. */
-static bool narrow(const struct history_query *query, const char *id, uint64_t *first,
-                   uint64_t *last)
+static void narrow(struct history_reader *reader)
 {
+    const struct history_query *query = &reader->query;
+    char id[ID_SIZE + 1];
     uint64_t seq;
     str of;
 
-    *first = query->sequence_from ? query->sequence_from : 1;
-    *last = query->sequence_to ? query->sequence_to : UINT64_MAX - SKIP_EVERY;
+    id_print(reader->head.instance, reader->head.random, id);
+    reader->next = query->sequence_from ? query->sequence_from : 1;
+    reader->last = query->sequence_to && query->sequence_to < reader->head.seq ? query->sequence_to
+                                                                              : reader->head.seq;
     if (!query->transition_id.data)
-        return true;
-    if (!id_split(query->transition_id, '-', &of, &seq) || !str_is(of, id) || seq < *first ||
-        seq > *last)
-        return false;
-    *first = *last = seq;
-    return true;
+        return;
+    if (!id_split(query->transition_id, '-', &of, &seq) || !str_is(of, id) ||
+        seq < reader->next || seq > reader->last)
+        reader->next = reader->last + 1;
+    else
+        reader->next = reader->last = seq;
+}
+
+static bool copy_query(struct history_reader *reader, const struct history_query *query)
+{
+    struct history_query *own = &reader->query;
+    struct arena *arena = &reader->kept.arena;
+
+    *own = *query;
+    own->transition_id = arena_str(arena, query->transition_id);
+    own->from_state = arena_str(arena, query->from_state);
+    own->to_state = arena_str(arena, query->to_state);
+    own->action = arena_str(arena, query->action);
+    own->actor = arena_str(arena, query->actor);
+    return !arena->failed;
+}
+
+/* ---- Reading ---- */
+
+static pawl_status begin(struct history_reader *reader, str id, const struct history_query *query)
+{
+    struct definition_slot *slot;
+    pawl_status status =
+        engine_locate(reader->engine, &reader->scratch, id, &reader->head, &slot);
+
+    if (status)
+        return status;
+    reader->definition = slot->definition;
+    if (query && !copy_query(reader, query))
+        return scope_no_memory(&reader->scratch);
+    narrow(reader);
+    return reader->next <= reader->last ? note_marks(reader) : PAWL_OK;
+}
+
+pawl_status engine_history_open(struct engine *engine, struct scope *scope, str id,
+                                const struct history_query *query, struct history_reader **out)
+{
+    struct history_reader *reader = heap_new(engine->heap, sizeof *reader);
+    pawl_status status;
+
+    *out = NULL;
+    if (!reader)
+        return scope_no_memory(scope);
+    reader->heap = *engine->heap;
+    reader->engine = engine;
+    scope_init(&reader->kept, &reader->heap, LIMIT_SCOPE);
+    scope_init(&reader->scratch, &reader->heap, LIMIT_SCOPE);
+    status = begin(reader, id, query);
+    if (status) {
+        scope->error = reader->scratch.error;
+        engine_history_close(reader);
+        return status;
+    }
+    *out = reader;
+    return PAWL_OK;
+}
+
+void engine_history_close(struct history_reader *reader)
+{
+    struct heap heap;
+
+    if (!reader)
+        return;
+    heap = reader->heap;
+    scope_fini(&reader->kept);
+    scope_fini(&reader->scratch);
+    heap_free(&heap, reader, sizeof *reader);
+}
+
+/* Opens the next entry. What it says beside its actor is read only if the entry is wanted. */
+static pawl_status read_next(struct history_reader *reader, struct entry *out, bool *is_found)
+{
+    struct engine *engine = reader->engine;
+    const struct record *record = &reader->record;
+    uint64_t pos;
+    pawl_status status = find_next(reader, &pos);
+
+    reader->next++;
+    if (!status)
+        status = read_record(reader, pos);
+    if (!status && record->step && record->step > flow_step_count(reader->definition)) /* amended */
+        status = amended_definition(engine, &reader->kept, &reader->head, &reader->definition);
+    if (!status)
+        status = entry_open(engine, &reader->scratch, reader->definition, record, &reader->texts,
+                            out);
+    if (status || !is_wanted(&reader->query, out))
+        return status;
+    *is_found = true;
+    if (reader->query.without_values)
+        return PAWL_OK;
+    return entry_fill(engine, &reader->scratch, &reader->texts, out);
+}
+
+pawl_status engine_history_next(struct history_reader *reader, struct scope *scope,
+                                struct entry *out, bool *is_found)
+{
+    pawl_status status = PAWL_OK;
+
+    *is_found = false;
+    while (!status && !*is_found && reader->next <= reader->last)
+        status = read_next(reader, out, is_found);
+    if (status)
+        scope->error = reader->scratch.error.status ? reader->scratch.error : reader->kept.error;
+    return status;
+}
+
+/* ---- All at once ---- */
+
+/* A copy that lasts as long as the scope. */
+static pawl_status keep_entry(struct scope *scope, struct entry *entry)
+{
+    struct arena *arena = &scope->arena;
+    struct record *record = arena_copy(arena, entry->record, sizeof *record);
+
+    if (!record)
+        return scope_no_memory(scope);
+    record->body = arena_str(arena, record->body);
+    record->key = arena_str(arena, record->key);
+    entry->record = record;
+    entry->actor = arena_str(arena, entry->actor);
+    entry->reason = arena_str(arena, entry->reason);
+    entry->payload = arena_str(arena, entry->payload);
+    entry->step = arena_str(arena, entry->step);
+    return arena->failed ? scope_no_memory(scope) : PAWL_OK;
+}
+
+static pawl_status room_for_one(struct scope *scope, struct history *history, size_t *capacity)
+{
+    struct entry *grown;
+
+    if (history->count < *capacity)
+        return PAWL_OK;
+    *capacity = *capacity ? *capacity * 2 : 16;
+    grown = ARENA_ARRAY(&scope->arena, struct entry, *capacity);
+    if (!grown)
+        return scope_no_memory(scope);
+    if (history->count)
+        memcpy(grown, history->entries, sizeof *grown * history->count);
+    history->entries = grown;
+    return PAWL_OK;
 }
 
 pawl_status engine_history(struct engine *engine, struct scope *scope, str id,
                            const struct history_query *query, struct history *out)
 {
-    const struct history_query all = { 0 };
-    struct walk walk = { .engine = engine, .scope = scope, .query = query ? query : &all };
-    struct definition_slot *slot;
-    struct head head;
-    char text[ID_SIZE + 1];
-    uint64_t first, last;
-    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
+    struct history_reader *reader;
+    size_t capacity = 0;
+    bool is_found = true;
+    pawl_status status = engine_history_open(engine, scope, id, query, &reader);
 
-    if (status)
-        return status;
-    id_print(head.instance, head.random, text);
-    walk.definition = slot->definition;
-    walk.head = &head;
-    if (narrow(walk.query, text, &first, &last))
-        status = walk_back(&walk, head.pos, first, last);
-    if (status)
-        return status;
-    reverse(walk.entries, walk.count);
-    *out = (struct history){ .entries = walk.entries, .count = walk.count };
-    return PAWL_OK;
+    *out = (struct history){ 0 };
+    while (!status && is_found) {
+        struct entry entry;
+
+        status = engine_history_next(reader, scope, &entry, &is_found);
+        if (!status && is_found)
+            status = keep_entry(scope, &entry);
+        if (!status && is_found)
+            status = room_for_one(scope, out, &capacity);
+        if (!status && is_found)
+            out->entries[out->count++] = entry;
+    }
+    engine_history_close(reader);
+    return status;
 }
 
 static str state_in(const struct effect_list *effects)

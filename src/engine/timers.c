@@ -97,14 +97,14 @@ static void post_timers(struct engine *engine, const struct live_timer *due, uin
 /* Fires what is due now by one of the clocks, and waits until all of it is decided and
  * committed. */
 static pawl_status fire_some(struct engine *engine, struct scope *scope, bool wall, int64_t now_ms,
-                             uint32_t *refused, uint32_t *count)
+                             uint32_t most, uint32_t *refused, uint32_t *count)
 {
     struct mail_group group = { 0 };
     struct live_timer *due;
     uint32_t left;
     int64_t next_ms;
     pawl_status status = store_due(engine->store, scope, wall, now_ms,
-                                   TIMERS_AT_ONCE + engine->stuck_timers, &due, count, &next_ms);
+                                   most + engine->stuck_timers, &due, count, &next_ms);
 
     left = *count;
     if (!status)
@@ -121,16 +121,16 @@ static pawl_status fire_some(struct engine *engine, struct scope *scope, bool wa
     return PAWL_OK;
 }
 
-/* Fires what is due by either clock. */
+/* Fires what is due by either clock, at most `most` each. */
 static pawl_status fire_all(struct engine *engine, struct scope *scope, const struct moment *now,
-                            uint32_t *refused, uint32_t *count)
+                            uint32_t most, uint32_t *refused, uint32_t *count)
 {
     uint32_t refused_by_wall = 0, count_by_wall = 0;
-    pawl_status status = fire_some(engine, scope, false, now->at_ms, refused, count);
+    pawl_status status = fire_some(engine, scope, false, now->at_ms, most, refused, count);
 
     if (!status)
         status =
-            fire_some(engine, scope, true, now->wall_ms, &refused_by_wall, &count_by_wall);
+            fire_some(engine, scope, true, now->wall_ms, most, &refused_by_wall, &count_by_wall);
     *refused += refused_by_wall;
     *count += count_by_wall;
     return status;
@@ -191,7 +191,13 @@ static void set_busy(struct engine *engine, bool busy)
     pthread_mutex_unlock(&engine->lock);
 }
 
-pawl_status timers_fire_due(struct engine *engine, struct scope *scope)
+static void spend(uint32_t *budget, uint32_t count)
+{
+    if (budget)
+        *budget -= count < *budget ? count : *budget;
+}
+
+pawl_status timers_fire_due(struct engine *engine, struct scope *scope, uint32_t *budget)
 {
     struct moment now; /* what falls due meanwhile is left to the next call */
     uint32_t refused = 0, count = 0;
@@ -204,12 +210,15 @@ pawl_status timers_fire_due(struct engine *engine, struct scope *scope)
     pthread_mutex_unlock(&engine->lock);
     alarmed = alarms_fire_due(engine, scope, &now); /* its failure stops no timer */
     do {
-        status = fire_all(engine, scope, &now, &refused, &count);
+        uint32_t most = budget && *budget < TIMERS_AT_ONCE ? *budget : TIMERS_AT_ONCE;
+
+        status = fire_all(engine, scope, &now, most, &refused, &count);
+        spend(budget, count);
         if (!status)
             status = timers_look_ahead(engine, scope);
         if (!status)
             note_stuck(engine, refused);
-    } while (!status && count > refused && !engine->stopping);
+    } while (!status && count > refused && !engine->stopping && (!budget || *budget > 0));
     set_busy(engine, false);
     return status ? status : alarmed;
 }
@@ -299,7 +308,7 @@ void *timers_thread(void *context)
         if (timers_are_due(engine)) {
             pthread_mutex_unlock(&engine->lock);
             scope_clear(&scope);
-            if (timers_fire_due(engine, &scope)) {
+            if (timers_fire_due(engine, &scope, NULL)) {
                 engine_log(engine, PAWL_LOG_ERROR, "timers.failed", scope.error.message);
                 note_stuck(engine, 1);
             }
@@ -328,7 +337,7 @@ static pawl_status settle(struct engine *engine, struct scope *scope)
     pawl_status status = PAWL_OK;
 
     if (!engine->thread_count)
-        return engine_run_due(engine, scope);
+        return engine_run_due(engine, scope, 0);
     pthread_mutex_lock(&engine->lock);
     engine_changed(engine);
     while (family_tell(engine)) /* if the store cannot tell, its news is not waited for */

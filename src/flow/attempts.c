@@ -1,6 +1,7 @@
 /* attempts.c - every attempt of an instance, in creation order, folded from its entries.
  *
- * For reading only (instance.steps): unlike the memory, it grows with the history. */
+ * For reading only (instance.steps): unlike the memory, it grows with the history, or is a window
+ * of it. */
 #include "flow/flow_int.h"
 #include "model/grow.h"
 
@@ -13,6 +14,7 @@ static pawl_status add_attempt(struct scope *scope, struct flow_attempts *attemp
     if (!items)
         return scope_no_memory(scope);
     attempts->items = items;
+    attempts->live++;
     items[attempts->count++] =
         (struct flow_attempt){ .ordinal = effect->ordinal,
                                .plan = effect->plan,
@@ -26,21 +28,32 @@ static pawl_status add_attempt(struct scope *scope, struct flow_attempts *attemp
 /* Ordinals run 1, 2, 3, ... so an attempt lies at its ordinal's place. */
 static struct flow_attempt *find_attempt(const struct flow_attempts *attempts, uint32_t ordinal)
 {
-    return ordinal > 0 && ordinal <= attempts->count ? &attempts->items[ordinal - 1] : NULL;
+    return ordinal > attempts->after && ordinal - attempts->after <= attempts->count
+               ? &attempts->items[ordinal - attempts->after - 1]
+               : NULL;
 }
 
-static pawl_status end_attempt(struct scope *scope, struct flow_attempt *attempt,
-                               const struct entry_view *entry)
+/* Is it one that is kept? */
+static bool is_inside(const struct flow_attempts *attempts, uint32_t ordinal)
+{
+    return !attempts->max ||
+           (ordinal > attempts->after && ordinal - attempts->after <= attempts->max);
+}
+
+static pawl_status end_attempt(struct scope *scope, struct flow_attempts *attempts,
+                               struct flow_attempt *attempt, const struct entry_view *entry)
 {
     bool is_failure = entry->transition == LIFE_T_STEP_FAIL ||
                       entry->transition == LIFE_T_STEP_TIMEOUT ||
                       entry->transition == LIFE_T_GATE_REJECT;
-    str payload = arena_str(&scope->arena, entry->payload);
+    str payload = attempts->max ? STR_NONE : arena_str(&scope->arena, entry->payload);
 
-    if (entry->payload.data && !payload.data)
+    if (!attempts->max && entry->payload.data && !payload.data)
         return scope_no_memory(scope);
+    attempts->live -= attempt->status <= STEP_RUNNING;
     attempt->status = is_failure ? STEP_FAILED : STEP_DONE;
     attempt->completed_at_ms = entry->at_ms;
+    attempt->ended_pos = attempts->pos;
     if (is_failure)
         attempt->error = payload;
     else
@@ -58,7 +71,10 @@ static pawl_status apply_effect(struct scope *scope, struct flow_attempts *attem
 {
     struct flow_attempt *attempt = find_attempt(attempts, effect->ordinal);
 
-    if (effect->kind == EFFECT_STEP && effect->ordinal == attempts->count + 1)
+    if ((effect->kind == EFFECT_STEP || needs_attempt(effect->kind)) &&
+        !is_inside(attempts, effect->ordinal))
+        return PAWL_OK;
+    if (effect->kind == EFFECT_STEP && effect->ordinal == attempts->after + attempts->count + 1)
         return add_attempt(scope, attempts, effect, entry->at_ms);
     if (effect->kind == EFFECT_STEP || (needs_attempt(effect->kind) && !attempt))
         return scope_fail(scope, PAWL_STORAGE_FAILURE,
@@ -71,7 +87,7 @@ static pawl_status apply_effect(struct scope *scope, struct flow_attempts *attem
         attempt->status = STEP_RUNNING;
         attempt->started_at_ms = entry->at_ms;
     } else if (effect->kind == EFFECT_END) {
-        return end_attempt(scope, attempt, entry);
+        return end_attempt(scope, attempts, attempt, entry);
     }
     return PAWL_OK;
 }
@@ -90,6 +106,7 @@ static void cancel_live(struct flow_attempts *attempts, int64_t at_ms)
             attempts->items[i].status = STEP_CANCELLED;
             attempts->items[i].completed_at_ms = at_ms;
         }
+    attempts->live = 0;
 }
 
 pawl_status flow_attempts_apply(struct scope *scope, struct flow_attempts *attempts,

@@ -35,8 +35,6 @@ bool flow_step_is_gate(const struct definition *definition, uint32_t plan_index)
 #define GATE_COMPILER 3 /* from this compiler on, an entry says that a gate waits */
 /* Who may decide a gate, and how many have to: {"by":[NAME],"count":N}; `by` null: anybody. */
 void flow_print_approval(const struct definition *definition, uint32_t plan_index, struct buf *out);
-/* Those that have approved the live gate `ordinal`, each once, as a JSON array. */
-void flow_print_approved(const void *memory, uint32_t ordinal, struct buf *out);
 bool flow_step_is_spawn(const struct definition *definition, uint32_t plan_index);
 /* From where a flow may be cancelled; NOT_FROM: not while a live step bars it. After an amend, pass
  * the definition in force. */
@@ -75,18 +73,24 @@ struct flow_attempts;
 pawl_status flow_redrive(struct scope *scope, const void *memory,
                          const struct flow_attempts *attempts, str retry_of, str before, str *out);
 
-/* Every attempt in creation order, for instance.steps, folded from the history by the
- * caller: it feeds entries in order. */
+/* Attempts in creation order, folded from the history by the caller: it feeds entries in order.
+ * Without `max` it keeps every attempt; with it a window of so many behind ordinal `after`, from an
+ * entry on that has not created any of them. A window has no results: `ended_pos` says which record
+ * has it. */
 struct flow_attempt {
     uint32_t ordinal, plan, attempt;
     enum step_status status;
     int64_t created_at_ms;
     int64_t ready_at_ms, started_at_ms, completed_at_ms; /* 0: not yet */
     str result, error;                                   /* JSON; data NULL: none */
+    uint64_t ended_pos; /* of the entry that ended it; 0: none, or an end of the instance */
 };
 struct flow_attempts {
     struct flow_attempt *items;
     uint32_t count, capacity;
+    uint32_t after, max;
+    uint32_t live;  /* of those that are kept, how many have not ended */
+    uint64_t pos;   /* where the entry is that is fed next */
 };
 pawl_status flow_attempts_apply(struct scope *scope, struct flow_attempts *attempts,
                                 const struct entry_view *entry);

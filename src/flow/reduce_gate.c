@@ -42,18 +42,6 @@ static bool is_repeated(const struct flow_memory *memory, uint32_t index)
     return false;
 }
 
-void flow_print_approved(const void *state, uint32_t ordinal, struct buf *out)
-{
-    const struct flow_memory *memory = state;
-
-    json_open(out, '[');
-    for (uint32_t i = 0; i < memory->approval_count; i++)
-        if (memory->approvals[i].ordinal == ordinal && memory->approvals[i].approver.data &&
-            !is_repeated(memory, i))
-            json_str(out, memory->approvals[i].approver);
-    json_close(out, ']');
-}
-
 /* data NULL: anybody may decide it, and one is enough. */
 static str print_approval(struct turn *turn, const struct plan_step *step)
 {

@@ -21,6 +21,16 @@ def order(shell, *words):
     return shell.pawl("start", "order", *words).out.strip()
 
 
+def test_a_store_that_runs_no_countdown_has_no_record_of_it(shell):
+    order(shell)
+    assert shell.json("sql", "select count(*) from pawl_definitions where name = 'countdown'")["rows"] == [[0]]
+    assert "countdown" not in shell.pawl("export").out
+    id = shell.json("start", "countdown", "--input", '{"from":1,"every":"1h"}')["instance_id"]
+    assert shell.json("sql", "select name, version from pawl_definitions where name = 'countdown'")["rows"] == [["countdown", 1]]
+    assert shell.json("show", id)["definition"] == "countdown"
+    shell.pawl("verify")
+
+
 def test_without_a_verb_there_is_an_overview(shell):
     found = shell.pawl()
     for verb in ("init", "fire", "verify", "serve", "demo"):
@@ -171,7 +181,7 @@ def test_a_prefix_that_ends_within_the_random_part_must_fit_it(shell):
 
 def test_a_rejection_tells_what_to_try_next(shell):
     order(shell)
-    for words, hint in ((["start", "oder"], "there are: countdown, order\n  try: pawl define FILE"),
+    for words, hint in ((["start", "oder"], "there are: order\n  try: pawl define FILE"),
                         (["show", "ZZZ"], "try: pawl list"), (["fire", "@last", "ship"], "try: pawl show @last"),
                         (["list", "--limit", "0"], "see: pawl list --help"),
                         (["signal", "@last", "x"], "try: pawl why @last")):
@@ -269,7 +279,7 @@ def test_history_is_a_table_and_takes_filters(shell):
     shell.pawl("fire", "@last", "ship", "--actor", "bob")
     assert re.search(r"^1 .*new → paid +pay +ann", shell.pawl("history", "@last").out, re.MULTILINE)
     assert [e["action"] for e in shell.json("history", "@last", "--actor", "bob")["entries"]] == ["ship"]
-    assert [e["action"] for e in shell.json("history", "@last", "--last", "1")["entries"]] == ["pay"]
+    assert [e["action"] for e in shell.json("history", "@last", "--up-to", "1")["entries"]] == ["pay"]
 
 
 def test_why_names_the_actions_it_waits_for(shell):

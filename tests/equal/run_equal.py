@@ -117,7 +117,7 @@ class Cli:
                                        "active": "active", "ended_after": "ended-since", "ended_before": "ended-until"}),
         "instance.counts": ("stats", [], {"definition": "definition"}),
         "instance.history": ("history", ["instance_id"], {"action": "action", "actor_ref": "actor", "from_state": "from", "to_state": "to", "sequence_from": "first",
-                                                          "sequence_to": "last", "fired_after": "since", "fired_before": "until", "transition_id": "transition"}),
+                                                          "sequence_to": "up-to", "sequence_number": "number", "fired_at": "fired", "limit": "limit", "after": "after", "fired_after": "since", "fired_before": "until", "transition_id": "transition"}),
         "alarm.set": ("alarm set", ["operation"], {"at": "at", "after": "after", "input": "input", "idempotency_key": "key"}),
         "alarm.list": ("alarm list", [], {}), "alarm.cancel": ("alarm cancel", ["alarm_id"], {}),
         "store.list": ("stores", [], {}), "store.put": ("stores create", ["store"], {}),
@@ -157,7 +157,7 @@ class Cli:
             return [w for k, v in value.items() for w in ("--label", "%s=%s" % (k, v))]
         if name in self.JSON:
             return ["--" + option, json.dumps(value)]
-        is_number = option in ("expect", "first", "last", "limit")
+        is_number = option in ("expect", "first", "up-to", "limit")
         if isinstance(value, str) and (not is_number or (option != "expect" and value.isdigit())):
             return ["--" + option, value]
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0 and is_number:

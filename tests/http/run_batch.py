@@ -118,6 +118,32 @@ def test_fires_of_a_batch_share_commits(shell):
     assert rows["rows"] == [[1]], "200 fires took more than one commit: %r" % rows
 
 
+def test_creations_of_a_batch_share_commits_and_are_answered_as_they_would_be_alone(shell):
+    web = server(shell)
+    web.expect(201, "PUT", "/v1/definitions/nap", {"name": "nap", "do": [{"action": "sleep", "payload": {"for": "1h"}}]})
+    web.expect(201, "PUT", "/v1/definitions/wheel", json.dumps(WHEEL))
+    ways = [{"definition": "wheel", "actor_ref": "ann"}, {"declaration": WHEEL, "subject_ref": "s"}, {"definition": "nap"},
+            {"definition": "none"}, {"declaration": {}}, {"definition": "wheel", "instance_metadata": {}},
+            {"definition": "wheel", "idempotency_key": "k"}, {"definition": "wheel", "idempotency_key": "k"},
+            {"definition": "countdown", "input": {"from": 1, "every": "1h"}}]
+    answers = batch(web, [{"operation": "instance.create", "input": way} for way in ways * 25])
+    assert [a["status"] for a in answers] == [201, 201, 201, 404, 422, 400, 201, 201, 201] * 25, answers[:9]
+    made = [a["body"].get("instance_id") for a in answers]
+    assert len({made[i] for i in range(len(ways) * 25) if i % 9 in (6, 7)}) == 1, "a key's call is made once"
+    assert len(set(made) - {None}) == 4 * 25 + 1
+    assert answers[0]["body"]["current_state"] == "on" and answers[2]["body"]["current_state"] == "running"
+    assert web.get("/v1/instances/" + made[0]).json["created_by"] == "ann"
+    assert web.get("/v1/instances/" + made[1]).json["subject_ref"] == "s"
+    fired = batch(web, [{"operation": "instance.create", "input": {"definition": "wheel"}}, fire(made[0]), fire(made[1])])
+    assert [a["status"] for a in fired] == [201, 200, 200], fired
+    shell.stop(web.child)
+    rows = shell.json("sql", "select count(*) from pawl_log l where root is not null and exists"
+                             " (select 1 from pawl_log c where c.what = -1 and c.pos <= l.pos and c.pos > coalesce((select max(b.pos)"
+                             "  from pawl_log b where b.root is not null and b.pos < l.pos), 0))")
+    assert rows["rows"][0][0] <= 25 + 5, "76 creations and 25 of code took %r commits" % rows
+    shell.pawl("verify")
+
+
 def test_a_flow_in_a_batch_goes_through_its_mailbox(shell):
     web = server(shell)
     web.expect(201, "PUT", "/v1/definitions/nap", {"name": "nap", "do": [{"action": "sleep", "payload": {"for": "1h"}}]})

@@ -35,6 +35,26 @@ def numbers(events, id=None):
     return [e.entry["sequence_number"] for e in events if id is None or e.entry["instance_id"] == id]
 
 
+def test_a_creation_is_an_event_of_its_own_kind_in_the_stream_of_all(shell):
+    web = server(shell)
+    stream, kinds = Stream(web).open(), ("entry", "created")
+    id = web.create(declaration=WHEEL, actor_ref="ann", subject_ref="s", correlation_id="c")
+    turn(web, id)
+    created, entry = stream.event(kinds), stream.event(kinds)
+    assert (created.kind, entry.kind) == ("created", "entry"), (created, entry)
+    instance = web.get("/v1/instances/" + id).json
+    for member in ("instance_id", "definition", "version", "kind", "subject_ref", "correlation_id", "parent_id", "created_by", "instantiated_at"):
+        assert created.entry[member] == instance[member], (member, created.entry)
+    assert created.entry["initial_state"] == "on" and len(created.entry["hash"]) == 64, created.entry
+    assert "sequence_number" not in created.entry
+    again = Stream(web, last=created.id).open()
+    assert again.event(kinds).id == entry.id, "its id is a cursor like any other"
+    whole = Stream(web, "/v1/events?from=start").open()
+    assert [whole.event(kinds).id for _ in range(2)] == [created.id, entry.id]
+    of_one = Stream(web, "/v1/instances/%s/events?from=start" % id).open()
+    assert of_one.event(kinds).id == entry.id, "a stream of one instance has its entries"
+
+
 def test_an_event_is_the_entry_of_the_history_with_its_instance(shell):
     web = server(shell)
     id = wheel(web)

@@ -94,7 +94,8 @@ class Stream:
         assert lines and lines[0].startswith(":"), lines
         self.comments += 1
 
-    def event(self):
+    def event(self, kinds=("entry",)):
+        """The next event of these kinds; others are passed over, as a browser does that has no listener for them."""
         while True:
             lines = self.block()
             if lines is None:
@@ -102,7 +103,9 @@ class Stream:
             if lines[0].startswith(":"):
                 self.comments += 1
                 continue
-            return Event(lines)
+            event = Event(lines)
+            if event.kind in kinds:
+                return event
 
     def events(self, count):
         return [self.event() for _ in range(count)]

@@ -81,7 +81,12 @@ TEST(api_null, everything_else_says_what_is_missing)
     refused(pawl_code_register(NULL, &type, &error), "pawl_code_register", "p");
     refused(pawl_code_register(p, NULL, &error), "pawl_code_register", "type");
     refused(pawl_run_due(NULL, &error), "pawl_run_due", "p");
+    refused(pawl_run_due_within(NULL, 1, &error), "pawl_run_due_within", "p");
     refused(pawl_test_advance(NULL, 1, &error), "pawl_test_advance", "p");
+    refused(pawl_declaration(NULL, id, &out, NULL, &error), "pawl_declaration", "p");
+    EXPECT(out == NULL);
+    refused(pawl_declaration(p, NULL, &out, NULL, &error), "pawl_declaration", "id");
+    refused(pawl_declaration(p, id, NULL, NULL, &error), "pawl_declaration", "out");
     refused(pawl_test_fire_timer(NULL, id, "x", &error), "pawl_test_fire_timer", "p");
     refused(pawl_test_fire_timer(p, NULL, "x", &error), "pawl_test_fire_timer", "id");
     refused(pawl_test_fire_timer(p, id, NULL, &error), "pawl_test_fire_timer", "name");

@@ -8,20 +8,26 @@
 struct seen {
     char text[16384];
     uint64_t last;
-    uint32_t count;
+    uint32_t count, created;
 };
 
-static pawl_status see(void *context, uint64_t position, uint64_t instance, str entry)
+/* "1:pay" for an entry; creations are looked at by a test of their own. */
+static pawl_status see(void *context, const struct log_event *event)
 {
     struct seen *seen = context;
-    const char *action = strstr(entry.data, "\"action\":\"") + 10;
+    const char *action = strstr(event->json.data, "\"action\":\"");
     size_t used = strlen(seen->text);
 
-    snprintf(seen->text + used, sizeof seen->text - used, "%s%llu:%.*s", used ? " " : "",
-             (unsigned long long)instance, (int)strcspn(action, "\""), action);
-    if (position <= seen->last)
+    if (event->position <= seen->last)
         return PAWL_CONFLICT;
-    seen->last = position;
+    seen->last = event->position;
+    if (strcmp(event->kind, EVENT_CREATED) == 0) {
+        seen->created++;
+        return strstr(event->json.data, "\"initial_state\":\"") ? PAWL_OK : PAWL_CONFLICT;
+    }
+    action += 10;
+    snprintf(seen->text + used, sizeof seen->text - used, "%s%llu:%.*s", used ? " " : "",
+             (unsigned long long)event->instance, (int)strcspn(action, "\""), action);
     seen->count++;
     return PAWL_OK;
 }

@@ -113,6 +113,127 @@ TEST(host, a_store_that_cannot_be_opened_gives_all_memory_back)
     EXPECT_EQ(heap.live, 0);
 }
 
+/* The most that was live at once since `peak` was set to 0. */
+struct peak_heap {
+    struct fault_heap heap;
+    uint64_t peak;
+};
+
+static void *resize_noted(void *context, void *block, size_t old_size, size_t new_size)
+{
+    struct peak_heap *noted = context;
+    void *made = noted->heap.heap.resize(noted->heap.heap.context, block, old_size, new_size);
+
+    if (noted->heap.live_size > noted->peak)
+        noted->peak = noted->heap.live_size;
+    return made;
+}
+
+static void press_to(pawl *p, const pawl_id *id, size_t count)
+{
+    static pawl_batch_fire fires[1000];
+    pawl_error error;
+
+    for (size_t i = 0; i < 1000; i++)
+        fires[i] = (pawl_batch_fire){ .id = id->text, .args = { .action = "press" } };
+    for (size_t made = 0; made < count; made += 1000)
+        EXPECT_OK(pawl_fire_batch(p, fires, 1000, &error));
+}
+
+/* How much more memory than before reading takes, of all entries or of those that a filter finds. */
+static uint64_t memory_to_read(pawl *p, struct peak_heap *noted, const pawl_id *id,
+                               const char *action, uint64_t expected)
+{
+    uint64_t before = noted->heap.live_size, count = 0;
+    pawl_history_query query = { .action = action };
+    pawl_history *history;
+    pawl_error error;
+    pawl_entry entry;
+
+    noted->peak = 0;
+    EXPECT_OK(pawl_history_open(p, id->text, &query, &history, &error));
+    while (pawl_history_next(history, &entry))
+        EXPECT_EQ(entry.sequence_number, ++count);
+    EXPECT_OK(pawl_history_close(history, &error));
+    EXPECT_EQ(count, expected);
+    return noted->peak - before;
+}
+
+TEST(host, a_long_history_is_read_with_no_more_memory_than_a_short_one)
+{
+    struct peak_heap noted = { 0 };
+    uint64_t all, found;
+    pawl_error error;
+    pawl_id id;
+    pawl *p;
+
+    fault_init(&noted.heap, 0, FAULT_ONCE);
+    begin_folder();
+    EXPECT_OK(pawl_open(&p, url_of("long.db"),
+                        &(pawl_options){ .own = true,
+                                         .resize = resize_noted,
+                                         .resize_context = &noted },
+                        &error));
+    EXPECT_OK(pawl_define(p, LAMP, sizeof LAMP - 1, NULL, &error));
+    EXPECT_OK(pawl_create(p, &(pawl_create_args){ .definition = "lamp" }, &id, &error));
+    press_to(p, &id, 2000);
+    all = memory_to_read(p, &noted, &id, NULL, 2000);
+    found = memory_to_read(p, &noted, &id, "no such", 0);
+    press_to(p, &id, 18000);
+    EXPECT(memory_to_read(p, &noted, &id, NULL, 20000) < all + 65536);
+    EXPECT(memory_to_read(p, &noted, &id, "no such", 0) < found + 65536);
+    EXPECT(all < 1 << 20 && found < 1 << 20);
+    pawl_close(p);
+    end_folder();
+}
+
+TEST(host, a_declaration_is_read_back_byte_for_byte)
+{
+    static const char text[] = "{ \"states\":[\"a\" ,\"b\"],\"initial_state\":\"a\",\n"
+                               "\"terminal_states\":[], \"transitions\":[]}";
+    pawl_error error;
+    size_t size = 0;
+    char *found;
+    pawl_id id;
+    pawl *p;
+
+    EXPECT_OK(pawl_open(&p, "memory:", NULL, &error));
+    EXPECT_OK(pawl_create(p, &(pawl_create_args){ .declaration = text }, &id, &error));
+    EXPECT_OK(pawl_declaration(p, id.text, &found, &size, &error));
+    EXPECT_TEXT(found, text);
+    EXPECT_EQ(size, sizeof text - 1);
+    pawl_free(p, found);
+    EXPECT_EQ(pawl_declaration(p, "x", &found, NULL, &error), PAWL_NOT_KNOWN);
+    EXPECT(found == NULL);
+    EXPECT_EQ(pawl_declaration(p, " ", &found, NULL, &error), PAWL_INVALID_REQUEST);
+    pawl_close(p);
+}
+
+/* What fifty flows have done in a store without threads, a budget at a time. */
+TEST(host, a_budget_bounds_what_one_call_does_and_says_that_more_is_due)
+{
+    uint32_t calls = 0;
+    pawl_error error;
+    char *text;
+    pawl_id id;
+    pawl *p;
+
+    EXPECT_OK(pawl_open(&p, "memory:", &(pawl_options){ .own = true }, &error));
+    EXPECT_OK(pawl_define(p, FLOW, sizeof FLOW - 1, NULL, &error));
+    for (int i = 0; i < 50; i++)
+        EXPECT_OK(pawl_create(p, &(pawl_create_args){ .definition = "greet" }, &id, &error));
+    EXPECT_EQ(pawl_next_due(p), 0);
+    while (pawl_next_due(p) == 0 && calls < 1000) {
+        EXPECT_OK(pawl_run_due_within(p, 5, &error));
+        calls++;
+    }
+    EXPECT(calls >= 10 && calls < 1000); /* a hundred steps, and no call does them all */
+    EXPECT_OK(pawl_call(p, "instance.counts", "{}", &text, &error));
+    EXPECT_HAS(text, "\"completed\":50");
+    pawl_free(p, text);
+    pawl_close(p);
+}
+
 /* ---- the log ---- */
 
 static void take_line(void *context, pawl_log_level level, const char *event, const char *text)

@@ -159,7 +159,7 @@ TEST(ops_call, a_history_query_is_refused_after_the_instance_is_known) /* D29, D
     static const char *const bad[] = {
         "\"bogus\":\"1\"",      "\"action\":\"\"",         "\"actor_ref\":null",
         "\"from_state\":\" \"", "\"sequence_from\":\"x\"", "\"sequence_from\":2,\"sequence_to\":1",
-        "\"action\":[]",        "\"fired_after\":\"now\"", "\"limit\":1",
+        "\"action\":[]",        "\"fired_after\":\"now\"", "\"limit\":0",
     };
     const char *id;
 

@@ -9,6 +9,7 @@
 #ifndef PAWL_SURFACE_CLI_CLI_H
 #define PAWL_SURFACE_CLI_CLI_H
 
+#include "api/ops.h"
 #include "base/buf.h"
 #include "base/ids.h"
 #include "base/node.h"
@@ -186,6 +187,9 @@ void target_close(struct cli *cli);
 /* Call an operation; the answer lives in `scope`, and so does the error. */
 pawl_status target_call(struct cli *cli, struct scope *scope, const char *operation,
                         struct buf *input, str *out);
+/* The same for an answer that may be larger than memory: it goes to `put`, piece by piece. */
+pawl_status target_call_pieces(struct cli *cli, struct scope *scope, const char *operation,
+                               struct buf *input, put_piece_fn put, void *context);
 /* The same, with its answer parsed. `text` may be NULL. */
 pawl_status target_ask(struct cli *cli, struct scope *scope, const char *operation,
                        struct buf *input, struct node **out, str *text);
@@ -300,6 +304,7 @@ int verb_alarm(struct cli *cli);
 int verb_demo(struct cli *cli);
 int verb_export(struct cli *cli);
 int verb_import(struct cli *cli);
+int verb_history(struct cli *cli);
 int verb_completion(struct cli *cli);
 
 /* ---- Renderings ---- */
@@ -312,6 +317,7 @@ void render_status(struct cli *cli, const struct node *answer);
 void render_counts(struct cli *cli, const struct node *answer);
 void render_list(struct cli *cli, const struct node *answer);
 void render_history(struct cli *cli, const struct node *answer);
+void render_entries(struct cli *cli, const struct node *entries, bool has_heads);
 void render_why(struct cli *cli, const struct node *answer);
 void render_rows(struct cli *cli, const struct node *answer);
 

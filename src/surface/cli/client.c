@@ -323,3 +323,142 @@ bool http_parse(struct scope *scope, str bytes, struct http_response *out)
                                    .body = arena_str(&scope->arena, bytes) };
     return out->body.data != NULL;
 }
+
+/* ---- An answer that is taken as it comes ---- */
+
+struct intake {
+    struct scope *scope;
+    bool (*put)(void *context, struct scope *scope, str piece);
+    void *context;
+    struct buf held; /* what has not been taken apart yet; of a rejection, all of it */
+    bool has_head, is_chunked, is_whole, is_rejection;
+    uint64_t left; /* of the body, or of its present chunk */
+    pawl_status status;
+};
+
+/* Drops what was taken. */
+static void take_off(struct buf *held, size_t size)
+{
+    memmove(held->data, held->data + size, held->size - size);
+    held->size -= size;
+}
+
+static bool take_head(struct intake *intake)
+{
+    str rest = buf_view(&intake->held), line, value;
+    uint64_t status = 0;
+
+    if (!rest.size || !memmem(rest.data, rest.size, "\r\n\r\n", 4))
+        return false;
+    intake->left = UINT64_MAX;
+    if (!take_line(&rest, &line) || line.size < 12 || !str_to_u64((str){ line.data + 9, 3 }, &status))
+        status = 0;
+    intake->is_rejection = status < 200 || status >= 300;
+    while (take_line(&rest, &line) && line.size > 0) {
+        if (is_header(line, "Content-Length", &value))
+            (void)str_to_u64(value, &intake->left);
+        if (is_header(line, "Transfer-Encoding", &value))
+            intake->is_chunked = true;
+    }
+    intake->has_head = true;
+    if (intake->is_rejection)
+        return false;
+    if (intake->is_chunked)
+        intake->left = 0;
+    take_off(&intake->held, intake->held.size - rest.size);
+    return true;
+}
+
+/* The line with the size of the next chunk, and the empty one before it. */
+static bool take_size(struct intake *intake)
+{
+    str rest = buf_view(&intake->held), line;
+    size_t size;
+
+    if (!take_line(&rest, &line))
+        return false;
+    if (line.size > 0 && !take_hex(line, &size)) {
+        intake->status = PAWL_OUTCOME_UNKNOWN;
+        return false;
+    }
+    if (line.size > 0) {
+        intake->left = size;
+        intake->is_whole = size == 0;
+    }
+    take_off(&intake->held, intake->held.size - rest.size);
+    return !intake->is_whole;
+}
+
+static bool take_some(struct intake *intake)
+{
+    size_t size = intake->held.size < intake->left ? intake->held.size : (size_t)intake->left;
+
+    if (intake->is_chunked && intake->left == 0)
+        return take_size(intake);
+    if (size == 0)
+        return false;
+    if (!intake->put(intake->context, intake->scope, (str){ intake->held.data, size }))
+        intake->status = PAWL_STORAGE_FAILURE;
+    intake->left -= size;
+    intake->is_whole = !intake->is_chunked && intake->left == 0;
+    take_off(&intake->held, size);
+    return intake->status == PAWL_OK && !intake->is_whole;
+}
+
+static void take_in(struct intake *intake, int fd)
+{
+    char block[65536];
+    ssize_t size;
+
+    while (intake->status == PAWL_OK && !intake->is_whole) {
+        size = recv(fd, block, sizeof block, 0);
+        if (size < 0 && errno == EINTR)
+            continue;
+        if (size <= 0)
+            return;
+        buf_add(&intake->held, block, (size_t)size);
+        if (intake->held.failed || intake->is_rejection ||
+            (!intake->has_head && !take_head(intake)))
+            continue;
+        while (take_some(intake))
+            continue;
+    }
+}
+
+static pawl_status broke_off(const struct client *client, struct scope *scope)
+{
+    return scope_fail(scope, PAWL_OUTCOME_UNKNOWN,
+                      "the answer of http://%s:%s broke off: what came of it is not whole",
+                      client->host, client->port);
+}
+
+pawl_status client_send_pieces(const struct client *client, const struct http_request *request,
+                               struct scope *scope,
+                               bool (*put)(void *context, struct scope *scope, str piece),
+                               void *context, struct http_response *out)
+{
+    struct intake intake = { .scope = scope, .put = put, .context = context };
+    struct buf sent;
+    int fd = -1;
+    pawl_status status = dial(client, scope, &fd);
+
+    if (status != PAWL_OK)
+        return status;
+    buf_init(&sent, scope->arena.heap, CLIENT_ANSWER_MAX);
+    buf_init(&intake.held, scope->arena.heap, CLIENT_ANSWER_MAX);
+    print_request(client, request, &sent);
+    if (!sent.failed)
+        write_all(fd, buf_view(&sent));
+    take_in(&intake, fd);
+    close(fd);
+    *out = (struct http_response){ .status = 200 };
+    if (intake.is_rejection)
+        status = http_parse(scope, buf_view(&intake.held), out) ? PAWL_OK : broke_off(client, scope);
+    else if (intake.status == PAWL_STORAGE_FAILURE)
+        status = PAWL_STORAGE_FAILURE;
+    else if (!intake.is_whole)
+        status = broke_off(client, scope);
+    buf_fini(&sent);
+    buf_fini(&intake.held);
+    return status;
+}

@@ -34,6 +34,13 @@ pawl_status client_init(struct client *client, const char *url, struct scope *sc
 pawl_status client_send(const struct client *client, const struct http_request *request,
                         struct scope *scope, struct http_response *out);
 
+/* The same, but the body of a success goes to `put` as it comes, and out->body is empty. An answer
+ * that breaks off is OUTCOME_UNKNOWN; `put` returns false to end it, which is STORAGE_FAILURE. */
+pawl_status client_send_pieces(const struct client *client, const struct http_request *request,
+                               struct scope *scope,
+                               bool (*put)(void *context, struct scope *scope, str piece),
+                               void *context, struct http_response *out);
+
 /* Ask for a stream of events; what comes is read from *fd as it comes, its head with it.
  * `last`: the id of the last event seen, or "". STORAGE_FAILURE. */
 pawl_status client_stream(const struct client *client, const char *target, const char *last,

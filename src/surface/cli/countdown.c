@@ -2,6 +2,7 @@
  *
  * Input {"from": 3, "every": "1s"}. Signals: `stop` ends it with {"stopped_at": N}, `add`
  * (payload: a whole number) makes it longer. At zero it ends with {"ticks": N}. */
+#include "api/module.h"
 #include "base/node.h"
 #include "base/time.h"
 #include "surface/cli/cli.h"
@@ -128,5 +129,5 @@ pawl_status countdown_register(pawl *p, pawl_error *error)
         .handle = countdown_handle,
     };
 
-    return pawl_code_register(p, &type, error);
+    return api_code_offer(p, &type, error);
 }

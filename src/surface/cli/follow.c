@@ -47,10 +47,12 @@ static pawl_status read_head(struct follow *follow, str bytes, size_t *used)
                       "expected a stream of events, found '%.12s'", bytes.data);
 }
 
-/* One event: lines "id: ...", "data: ..."; comments are beats. */
+/* One event: lines "id: ...", "event: ...", "data: ..."; comments are beats. Events of other kinds
+ * than entries only move the cursor. */
 static bool tell_event(struct follow *follow, str event, follow_fn fn, void *context)
 {
     str data = STR_NONE;
+    bool is_entry = true;
 
     while (event.size > 0) {
         const char *end = memchr(event.data, '\n', event.size);
@@ -59,13 +61,15 @@ static bool tell_event(struct follow *follow, str event, follow_fn fn, void *con
 
         if (str_starts(line, STR("id: ")))
             snprintf(follow->cursor, sizeof follow->cursor, "%.*s", (int)size - 4, line.data + 4);
+        if (str_starts(line, STR("event: ")))
+            is_entry = str_is(str_from(line, 7), EVENT_ENTRY);
         if (str_starts(line, STR("data: ")))
             data = str_from(line, 6);
         event = str_from(event, end ? size + 1 : size);
     }
-    if (data.data)
+    if (data.data && is_entry)
         fn(context, data);
-    return data.data != NULL;
+    return data.data && is_entry;
 }
 
 static pawl_status tell_events(struct follow *follow, follow_fn fn, void *context, uint32_t *count)
@@ -146,13 +150,13 @@ struct telling {
     uint32_t count;
 };
 
-static pawl_status tell_entry(void *context, uint64_t position, uint64_t instance, str entry)
+static pawl_status tell_entry(void *context, const struct log_event *event)
 {
     struct telling *telling = context;
 
-    (void)position;
-    (void)instance;
-    telling->fn(telling->context, entry);
+    if (strcmp(event->kind, EVENT_ENTRY) != 0)
+        return PAWL_OK;
+    telling->fn(telling->context, event->json);
     telling->count++;
     return PAWL_OK;
 }

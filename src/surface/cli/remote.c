@@ -158,8 +158,24 @@ static pawl_status reject(const struct client *client, const struct http_respons
                       client->host, client->port, response->status);
 }
 
+/* Where the answer goes: into the scope, or to `put` as it comes. */
+struct answer_to {
+    str *whole;
+    put_piece_fn put;
+    void *context;
+};
+
+static pawl_status send_request(const struct client *client, const struct http_request *request,
+                                struct scope *scope, const struct answer_to *to,
+                                struct http_response *out)
+{
+    return to->put ? client_send_pieces(client, request, scope, to->put, to->context, out)
+                   : client_send(client, request, scope, out);
+}
+
 static pawl_status send_op(const struct client *client, const struct op *op,
-                           const struct node *input, struct scope *scope, str *out)
+                           const struct node *input, struct scope *scope,
+                           const struct answer_to *to)
 {
     struct http_request request = { .method = op->method };
     struct http_response response;
@@ -178,19 +194,19 @@ static pawl_status send_op(const struct client *client, const struct op *op,
         request.target = buf_text(&target);
         status = target.failed || body.failed
                      ? scope_fail(scope, PAWL_TOO_LARGE, "the request is too large")
-                     : client_send(client, &request, scope, &response);
+                     : send_request(client, &request, scope, to, &response);
     }
     if (status == PAWL_OK && response.status >= 300)
         status = reject(client, &response, scope);
-    if (status == PAWL_OK)
-        *out = response.body;
+    if (status == PAWL_OK && to->whole)
+        *to->whole = response.body;
     buf_fini(&target);
     buf_fini(&body);
     return status;
 }
 
-pawl_status remote_call(const struct client *client, const char *operation, str input,
-                        struct scope *scope, str *out)
+static pawl_status call(const struct client *client, const char *operation, str input,
+                        struct scope *scope, const struct answer_to *to)
 {
     const struct op *op = op_find(str_of(operation));
     struct node *members;
@@ -202,5 +218,18 @@ pawl_status remote_call(const struct client *client, const char *operation, str 
                           operation, client->host, client->port);
     if (node_read_json(scope, input, &members) != PAWL_OK)
         return scope->error.status;
-    return send_op(client, op, members, scope, out);
+    return send_op(client, op, members, scope, to);
+}
+
+pawl_status remote_call(const struct client *client, const char *operation, str input,
+                        struct scope *scope, str *out)
+{
+    return call(client, operation, input, scope, &(struct answer_to){ .whole = out });
+}
+
+pawl_status remote_call_pieces(const struct client *client, const char *operation, str input,
+                               struct scope *scope, put_piece_fn put, void *context)
+{
+    return call(client, operation, input, scope,
+                &(struct answer_to){ .put = put, .context = context });
 }

@@ -10,6 +10,9 @@
  * that has no address. */
 pawl_status remote_call(const struct client *client, const char *operation, str input,
                         struct scope *scope, str *out);
+/* The same for an answer that may be larger than memory: it goes to `put` as it comes. */
+pawl_status remote_call_pieces(const struct client *client, const char *operation, str input,
+                               struct scope *scope, put_piece_fn put, void *context);
 
 /* Does it begin with a brace or a bracket? */
 bool text_looks_like_json(str text);

@@ -91,25 +91,35 @@ static void fill_entry(struct cli *cli, const struct node *entry, str *cells, en
     styles[ENTRY_ACTION] = action_style(cells[ENTRY_ACTION]);
 }
 
-void render_history(struct cli *cli, const struct node *answer)
+void render_entries(struct cli *cli, const struct node *entries, bool has_heads)
 {
-    const struct node *entries = node_find(answer, "entries");
     uint32_t count = entries ? entries->count : 0, at = 0;
     str *cells = ARENA_ARRAY(&cli->scope.arena, str, (size_t)count * ENTRY_COLUMNS + 1);
     enum style *styles =
         ARENA_ARRAY(&cli->scope.arena, enum style, (size_t)count * ENTRY_COLUMNS + 1);
 
-    if (count == 0 || !cells || !styles) {
-        fputs("no entries\n", cli->term.out);
+    if (count == 0 || !cells || !styles)
         return;
-    }
     for (const struct node *entry = entries->first; entry; entry = entry->next, at += ENTRY_COLUMNS)
         fill_entry(cli, entry, cells + at, styles + at);
     table_print(&cli->term, &(struct table){ .column_count = ENTRY_COLUMNS,
                                              .row_count = count,
-                                             .heads = entry_heads,
+                                             .heads = has_heads ? entry_heads : NULL,
                                              .cells = cells,
                                              .styles = styles });
+}
+
+void render_history(struct cli *cli, const struct node *answer)
+{
+    const struct node *entries = node_find(answer, "entries");
+    str next = member_str(answer, "next");
+
+    if (!entries || entries->count == 0)
+        fputs("no entries\n", cli->term.out);
+    else
+        render_entries(cli, entries, true);
+    if (next.size > 0)
+        term_put(&cli->term, DIM, "more: the same with --after %.*s\n", STR_ARG(next));
 }
 
 /* ---- The path ---- */

@@ -4,6 +4,8 @@
 #include "surface/cli/view.h"
 
 #define PATH_MAX_ENTRIES 24 /* of the newest entries; the rest is in `history` */
+#define TIMELINE_ENTRIES 1000
+#define STEPS_PAGE       1000
 
 bool has_ended(const struct node *instance)
 {
@@ -264,6 +266,46 @@ static pawl_status read_path(struct cli *cli, const char *id, const struct node 
     return target_ask(cli, &cli->scope, "instance.history", &input, out, NULL);
 }
 
+static pawl_status ask_steps(struct cli *cli, struct scope *scope, const char *id,
+                             const char *after, struct node **out)
+{
+    struct buf input;
+
+    input_init(&input);
+    json_key(&input, "instance_id");
+    json_text(&input, id);
+    json_key(&input, "limit");
+    json_u64(&input, STEPS_PAGE);
+    if (after[0]) {
+        json_key(&input, "after");
+        json_text(&input, after);
+    }
+    json_close(&input, '}');
+    return target_ask(cli, scope, "instance.steps", &input, out, NULL);
+}
+
+/* The attempts of an instance; of one with very many, the newest page: a thousand, or 8 MiB. */
+static pawl_status read_steps(struct cli *cli, const char *id, struct node **out)
+{
+    char at[512] = "", after[512] = "";
+    struct scope scope;
+    struct node *page;
+    pawl_status status;
+
+    scope_init(&scope, &heap_libc, CLI_MEMORY_MAX);
+    do {
+        snprintf(at, sizeof at, "%s", after);
+        scope_clear(&scope);
+        status = ask_steps(cli, &scope, id, at, &page);
+        snprintf(after, sizeof after, "%.*s",
+                 STR_ARG(status == PAWL_OK ? member_str(page, "next") : STR("")));
+    } while (after[0]);
+    if (status != PAWL_OK)
+        cli->scope.error = scope.error;
+    scope_fini(&scope);
+    return status == PAWL_OK ? ask_steps(cli, &cli->scope, id, at, out) : status;
+}
+
 static pawl_status read_graph(struct cli *cli, const char *id, struct node **out)
 {
     struct buf input;
@@ -289,7 +331,7 @@ static pawl_status read_rest(struct cli *cli, struct showing *showing)
     if (status == PAWL_OK)
         status = target_ask_id(cli, &cli->scope, "instance.why", id, &showing->why, NULL);
     if (status == PAWL_OK && (is_flow || is_code))
-        status = target_ask_id(cli, &cli->scope, "instance.steps", id, &showing->steps, NULL);
+        status = read_steps(cli, id, &showing->steps);
     if (status == PAWL_OK && is_flow)
         status = read_graph(cli, id, &showing->graph);
     if (status == PAWL_OK && is_code)
@@ -346,7 +388,8 @@ pawl_status view_draw(struct cli *cli, const char *id, int rows, uint32_t frame,
 int verb_show(struct cli *cli)
 {
     bool is_timeline = args_flag(cli, "timeline");
-    struct showing showing = { .entries_max = is_timeline ? 0 : PATH_MAX_ENTRIES };
+    struct showing showing = { .entries_max = is_timeline ? TIMELINE_ENTRIES
+                                                              : PATH_MAX_ENTRIES };
     str text;
 
     if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||

@@ -262,6 +262,17 @@ pawl_status target_call(struct cli *cli, struct scope *scope, const char *operat
     return remote_call(cli->target.remote, operation, buf_view(input), scope, out);
 }
 
+pawl_status target_call_pieces(struct cli *cli, struct scope *scope, const char *operation,
+                               struct buf *input, put_piece_fn put, void *context)
+{
+    ASSERT(cli->target.local || cli->target.remote);
+    if (input->failed)
+        return scope_fail(scope, PAWL_TOO_LARGE, "the input is too large");
+    if (!cli->target.remote)
+        return op_call_pieces(cli->target.local, operation, buf_view(input), scope, put, context);
+    return remote_call_pieces(cli->target.remote, operation, buf_view(input), scope, put, context);
+}
+
 pawl_status target_ask(struct cli *cli, struct scope *scope, const char *operation,
                        struct buf *input, struct node **out, str *text)
 {

@@ -3,6 +3,7 @@
 #include "surface/cli/cli.h"
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PAGE      200
@@ -16,6 +17,7 @@ struct exporting {
     uint64_t seen[SEEN_MAX]; /* hashes of definition lines */
     uint32_t seen_count;
     uint64_t instances, definitions;
+    struct buf line; /* that has come in part */
 };
 
 /* ---- export ---- */
@@ -41,20 +43,42 @@ static bool is_new(struct exporting *work, str line)
     return true;
 }
 
-/* Lines as they came; a definition that many instances have is written once. */
-static void put_lines(struct exporting *work, str text)
+/* A definition that many instances have is written once. */
+static bool put_line(struct exporting *work, struct scope *scope, str line)
 {
+    bool is_definition = str_starts(line, STR("{\"definition\":"));
+
+    if (is_definition && !is_new(work, line))
+        return true;
+    work->definitions += is_definition;
+    if (fwrite(line.data, 1, line.size, work->out) == line.size)
+        return true;
+    scope_fail(scope, PAWL_STORAGE_FAILURE, "cannot write the export: %s", strerror(errno));
+    return false;
+}
+
+/* Lines, wherever the pieces are cut. */
+static bool put_lines(void *context, struct scope *scope, str text)
+{
+    struct exporting *work = context;
+
     while (text.size > 0) {
         const char *end = memchr(text.data, '\n', text.size);
-        str line = { text.data, end ? (size_t)(end - text.data) + 1 : text.size };
-        bool is_definition = str_starts(line, STR("{\"definition\":"));
+        size_t size = end ? (size_t)(end - text.data) + 1 : text.size;
 
-        if (!is_definition || is_new(work, line)) {
-            fwrite(line.data, 1, line.size, work->out);
-            work->definitions += is_definition;
+        buf_add(&work->line, text.data, size);
+        text = str_from(text, size);
+        if (work->line.failed) {
+            scope_fail(scope, PAWL_NO_MEMORY, "a line of the export is too large");
+            return false;
         }
-        text = str_from(text, line.size);
+        if (!end)
+            return true;
+        if (!put_line(work, scope, buf_view(&work->line)))
+            return false;
+        buf_clear(&work->line);
     }
+    return true;
 }
 
 static pawl_status export_one(struct exporting *work, const char *operation, const char *member,
@@ -62,7 +86,6 @@ static pawl_status export_one(struct exporting *work, const char *operation, con
 {
     struct scope scope;
     struct buf input;
-    str text;
     pawl_status status;
 
     scope_init(&scope, &heap_libc, CLI_MEMORY_MAX);
@@ -74,11 +97,10 @@ static pawl_status export_one(struct exporting *work, const char *operation, con
         json_i64(&input, version);
     }
     json_close(&input, '}');
-    status = target_call(work->cli, &scope, operation, &input, &text);
+    buf_clear(&work->line);
+    status = target_call_pieces(work->cli, &scope, operation, &input, put_lines, work);
     buf_fini(&input);
-    if (status == PAWL_OK)
-        put_lines(work, text);
-    else
+    if (status != PAWL_OK)
         work->cli->scope.error = scope.error;
     scope_fini(&scope);
     tell(work);
@@ -173,27 +195,73 @@ static pawl_status export_asked(struct exporting *work)
     return status;
 }
 
+/* ---- The file ---- */
+
+/* A file gets its name when it is whole. What is no file of its own is written as it is. */
+struct output {
+    const char *path;   /* NULL: standard output */
+    char partial[4096]; /* the name until then; "": none */
+    FILE *file;
+};
+
+static bool output_open(struct cli *cli, struct output *output)
+{
+    struct stat there;
+    bool is_other = output->path && stat(output->path, &there) == 0 && !S_ISREG(there.st_mode);
+
+    if (!output->path) {
+        output->file = cli->term.out;
+        return true;
+    }
+    if (!is_other)
+        snprintf(output->partial, sizeof output->partial, "%s.partial", output->path);
+    output->file = fopen(is_other ? output->path : output->partial, "wb");
+    return output->file != NULL;
+}
+
+/* False: errno says why, and there is no file. */
+static bool output_close(struct output *output, bool is_whole)
+{
+    bool is_written = fflush(output->file) == 0 && !ferror(output->file);
+    int kept;
+
+    if (!output->path)
+        return is_written;
+    if (is_whole && is_written && output->partial[0])
+        is_written = fsync(fileno(output->file)) == 0;
+    is_written = fclose(output->file) == 0 && is_written;
+    if (is_whole && is_written && output->partial[0])
+        is_written = rename(output->partial, output->path) == 0;
+    kept = errno;
+    if (output->partial[0] && !(is_whole && is_written))
+        unlink(output->partial);
+    errno = kept;
+    return is_written;
+}
+
 static int run_export(struct cli *cli, struct exporting *work)
 {
-    const char *path = args_option(cli, "output");
+    struct output output = { .path = args_option(cli, "output") };
     pawl_status status = target_open(cli, USE_EXISTING, NULL);
 
     if (status != PAWL_OK)
         return report(cli, &cli->scope.error);
-    work->out = path ? fopen(path, "wb") : cli->term.out;
-    if (!work->out) {
-        fprintf(stderr, "pawl: cannot write '%s': %s\n", path, strerror(errno));
+    if (!output_open(cli, &output)) {
+        fprintf(stderr, "pawl: cannot write '%s': %s\n", output.path, strerror(errno));
         return EXIT_USAGE;
     }
+    work->out = output.file;
+    buf_init(&work->line, &heap_libc, CLI_MEMORY_MAX);
     status = export_asked(work);
+    buf_fini(&work->line);
     if (work->errors.tty)
         fputs("\r\033[K", stderr);
-    if (path && fclose(work->out) != 0 && status == PAWL_OK)
-        status = scope_fail(&cli->scope, PAWL_STORAGE_FAILURE, "cannot write '%s': %s", path,
-                            strerror(errno));
+    if (!output_close(&output, status == PAWL_OK) && status == PAWL_OK)
+        status = scope_fail(&cli->scope, PAWL_STORAGE_FAILURE, "cannot write '%s': %s",
+                            output.path ? output.path : "standard output", strerror(errno));
     if (status != PAWL_OK)
         return report(cli, &cli->scope.error);
-    if (path)
+    if (output.path)
         fprintf(cli->term.out, "%llu definitions and %llu instances\n",
                 (unsigned long long)work->definitions, (unsigned long long)work->instances);
     return EXIT_DONE;

@@ -243,7 +243,8 @@ static int check_name(struct cli *cli)
     cli->store = "memory:";
     if (target_open(cli, USE_CREATE, NULL) != PAWL_OK)
         code = report(cli, &cli->scope.error);
-    else if (definition_ask(cli, word, &answer) != PAWL_OK)
+    else if (definition_ask(cli, word, &answer) != PAWL_OK &&
+             !api_has_code(cli->target.local, word))
         code = report_unknown(cli);
     target_close(cli);
     cli->store = store;

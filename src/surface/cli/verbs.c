@@ -156,10 +156,15 @@ static const struct cli_option history_options[] = {
     { "from", "STATE", OPTION_TEXT, "from_state", "that left this state" },
     { "to", "STATE", OPTION_TEXT, "to_state", "that entered this state" },
     { "first", "N", OPTION_NUMBER, "sequence_from", "from this number on" },
-    { "last", "N", OPTION_NUMBER, "sequence_to", "up to this number" },
+    { "last", "N", OPTION_NUMBER, NULL, "the last N of them" },
+    { "up-to", "N", OPTION_NUMBER, "sequence_to", "up to this number" },
+    { "number", "N|N..M", OPTION_TEXT, "sequence_number", "this entry, or from one number to another" },
     { "since", "TIME", OPTION_SINCE, "fired_after", "that happened then or later; 7d: in the last 7 days" },
     { "until", "TIME", OPTION_UNTIL, "fired_before", "that happened then or earlier; a day is included" },
+    { "fired", "TIME|TIME..TIME", OPTION_TEXT, "fired_at", "of this time, or from one time to another" },
     { "transition", "ID", OPTION_TEXT, "transition_id", "this one entry" },
+    { "limit", "N", OPTION_NUMBER, "limit", "one page of so many: 1..1000" },
+    { "after", "CURSOR", OPTION_TEXT, "after", "the page after this one" },
     { 0 },
 };
 
@@ -342,8 +347,9 @@ const struct verb verbs[] = {
     { "declaration", LOOK, "ID", 1, 1, "print the declaration it was created with, byte for byte", NULL,
       "pawl declaration @last > declaration.json\n", "instance.declaration", { "instance_id" }, .run = verb_declaration },
     { "history", LOOK, "ID", 1, 1, "read what was recorded", history_options,
-      "pawl history @last\npawl history @last --actor ann --since 2026-05-01\npawl history @last --since 2h\n",
-      "instance.history", { "instance_id" }, .render = render_history },
+      "pawl history @last\npawl history @last --last 5\npawl history @last --number 3..7\n"
+      "pawl history @last --actor ann --since 2026-05-01\npawl history @last --since 2h\n",
+      "instance.history", { "instance_id" }, .run = verb_history },
     { "why", LOOK, "ID", 1, 1, "ask what an instance waits for", NULL,
       "pawl why @last\n", "instance.why", { "instance_id" }, .render = render_why },
     { "watch", LOOK, "[ID]", 0, 1, "see what happens as it happens, of all instances or of one", NULL,

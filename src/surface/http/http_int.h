@@ -55,6 +55,7 @@ void work_close(struct work *work); /* those who are parked are worked on now, a
 #define VISIT_HEAD_S   10     /* for a request's first byte on a new connection, and for its head */
 #define VISIT_BODY_S   60     /* for all of a request */
 #define VISIT_ANSWER_S 300    /* for taking an answer */
+#define VISIT_PIECE_S  60     /* for each piece of an answer that comes in pieces */
 #define VISIT_IDLE_S   120    /* between requests */
 #define VISIT_DRAIN_S  10     /* for the rest of a rejected body */
 
@@ -191,6 +192,8 @@ struct request {
     uint64_t length;        /* of the body, as its head says; HTTP_CHUNKED: it does not */
     size_t received;        /* bytes of the body, kept or not */
     size_t counted;         /* its share of server->body_bytes */
+    bool is_reading_on;     /* its answer comes in pieces, and the next one is wanted */
+    size_t sent;            /* of the present piece of an answer that comes in pieces */
     struct stream *stream;  /* what it has become; NULL: an ordinary answer */
     bool is_shared_stream;  /* and shares a thread with requests */
     char allow[ALLOW_SIZE]; /* the methods that its address takes, "" until routed */
@@ -264,6 +267,10 @@ bool request_enter(struct request *request);
 /* Run it, or take what came out. True: it is away, and its connection is suspended. */
 bool request_run(struct request *request);
 void request_work(struct request *request); /* by a worker */
+/* The next piece of its answer shall be read: the connection is suspended meanwhile. False: the
+ * server is stopping. */
+bool request_read_on(struct request *request);
+void request_close_pieces(struct request *request);
 
 /* ---- log.c, figures.c ---- */
 

@@ -124,13 +124,13 @@ static void add_data(struct buf *out, str text)
     buf_str(out, STR("\n\n"));
 }
 
-static void add_event(struct buf *out, uint64_t position, str entry)
+static void add_event(struct buf *out, const struct log_event *event)
 {
     char cursor[ID_SIZE + 1];
 
-    event_cursor_print(position, cursor);
-    buf_fmt(out, "id: %s\nevent: entry\n", cursor);
-    add_data(out, entry);
+    event_cursor_print(event->position, cursor);
+    buf_fmt(out, "id: %s\nevent: %s\n", cursor, event->kind);
+    add_data(out, event->json);
 }
 
 static struct piece *piece_new(const struct buf *text, uint64_t position, uint64_t instance)
@@ -146,21 +146,23 @@ static struct piece *piece_new(const struct buf *text, uint64_t position, uint64
     return piece;
 }
 
-static pawl_status add_to_window(void *context, uint64_t position, uint64_t instance, str entry)
+/* A stream of one instance has its entries alone. */
+static pawl_status add_to_window(void *context, const struct log_event *event)
 {
     struct hub *hub = context;
+    bool is_entry = strcmp(event->kind, EVENT_ENTRY) == 0;
     struct piece *piece;
     struct buf text;
 
     buf_init(&text, &heap_libc, LIMIT_SCOPE);
-    add_event(&text, position, entry);
-    piece = piece_new(&text, position, instance);
+    add_event(&text, event);
+    piece = piece_new(&text, event->position, is_entry ? event->instance : 0);
     buf_fini(&text);
     if (!piece)
         return PAWL_NO_MEMORY;
     pthread_mutex_lock(&hub->lock);
     window_add(hub, piece);
-    hub->position = position;
+    hub->position = event->position;
     pthread_mutex_unlock(&hub->lock);
     return PAWL_OK;
 }
@@ -203,15 +205,14 @@ struct page {
     uint64_t last;
 };
 
-static pawl_status add_to_page(void *context, uint64_t position, uint64_t instance, str entry)
+static pawl_status add_to_page(void *context, const struct log_event *event)
 {
     struct page *page = context;
 
-    (void)instance;
     if (page->text.size > PAGE_BYTES)
         return PAWL_TOO_LARGE; /* enough for now; not told to anybody */
-    add_event(&page->text, position, entry);
-    page->last = position;
+    add_event(&page->text, event);
+    page->last = event->position;
     return page->text.failed ? PAWL_NO_MEMORY : PAWL_OK;
 }
 

@@ -53,7 +53,8 @@ static void weaken(char tag[TAG_SIZE])
 /* By the worker that made the answer, else by the thread that sends it. */
 void answer_prepare(struct request *request, bool may_take_time)
 {
-    if (request->is_prepared || request->stream || request->answer.failed)
+    if (request->is_prepared || request->stream || request->result.pieces ||
+        request->answer.failed)
         return;
     request->is_prepared = true;
     tag(request);
@@ -106,6 +107,48 @@ static enum MHD_Result queue(struct request *request)
     return result;
 }
 
+/* ---- In pieces ---- */
+
+#define PIECE_BLOCK ((size_t)32 << 10)
+
+/* By the thread of the connection. A worker reads the next piece, so that a slow client holds no
+ * thread. */
+static ssize_t read_pieces(void *context, uint64_t offset, char *out, size_t size)
+{
+    struct request *request = context;
+    size_t left = request->answer.size - request->sent;
+
+    (void)offset;
+    if (request->status != PAWL_OK)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    if (left > 0) {
+        size = size < left ? size : left;
+        memcpy(out, request->answer.data + request->sent, size);
+        request->sent += size;
+        return (ssize_t)size;
+    }
+    if (!request->result.pieces)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    visit_allow(request->connection, VISIT_PIECE_S);
+    return request_read_on(request) ? 0 : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static enum MHD_Result queue_pieces(struct request *request)
+{
+    struct MHD_Response *response = MHD_create_response_from_callback(
+        MHD_SIZE_UNKNOWN, PIECE_BLOCK, read_pieces, request, NULL);
+    enum MHD_Result result = MHD_NO;
+
+    if (!response)
+        return MHD_NO;
+    body_release(request);
+    count_answer(request);
+    if (describe(request, response))
+        result = queue_answer(request->connection, (unsigned)request->result.http_status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
 static enum MHD_Result queue_stream(struct request *request)
 {
     struct MHD_Response *response = stream_response(request->stream);
@@ -144,5 +187,7 @@ enum MHD_Result respond(struct request *request)
         request->result = (struct op_answer){ .http_status = pawl_status_http(status),
                                               .content_type = "application/problem+json" };
     }
-    return request->answer.failed ? MHD_NO : queue(request);
+    if (request->answer.failed)
+        return MHD_NO;
+    return request->result.pieces ? queue_pieces(request) : queue(request);
 }

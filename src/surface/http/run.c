@@ -174,6 +174,7 @@ static pawl_status complete(struct request *request)
     request->call.key = request_header(request, "Idempotency-Key");
     request->waiter = (struct op_waiter){ on_wake, client_is_there, request };
     request->call.waiter = &request->waiter;
+    request->call.takes_pieces = true;
     if (status == PAWL_OK)
         status = op_authorize(request->p, &request->scope, request->op, &request->call);
     return status;
@@ -253,9 +254,47 @@ static pawl_status go_on(struct request *request)
     return op_go_on(request->wait, request->is_over, &request->answer, &request->result);
 }
 
+/* By a worker. A failure can no longer be answered: the connection ends before the answer does. */
+static void read_piece(struct request *request)
+{
+    bool is_last = false;
+
+    buf_clear(&request->answer);
+    request->sent = 0;
+    request->status = request->result.pieces->read(request->result.pieces, &request->scope,
+                                                   &request->answer, &is_last);
+    if (request->status == PAWL_OK && request->answer.failed)
+        request->status = scope_no_memory(&request->scope);
+    if (is_last || request->status != PAWL_OK)
+        request_close_pieces(request);
+    come_back(request, STAGE_BACK);
+}
+
+bool request_read_on(struct request *request)
+{
+    bool is_away = false;
+
+    if (go_away(request, &is_away) != PAWL_OK)
+        return false;
+    request->is_reading_on = true;
+    work_add(&request->server->work, request);
+    return true;
+}
+
+void request_close_pieces(struct request *request)
+{
+    if (request->result.pieces)
+        request->result.pieces->close(request->result.pieces);
+    request->result.pieces = NULL;
+}
+
 /* By a worker. */
 void request_work(struct request *request)
 {
+    if (request->is_reading_on) {
+        read_piece(request);
+        return;
+    }
     if (!request->p) {
         open_store(request);
         return;

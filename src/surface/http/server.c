@@ -80,6 +80,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
         return;
     *kept = NULL;
     stream_end(request->stream);
+    request_close_pieces(request);
     if (request->is_shared_stream)
         atomic_fetch_sub(&server->shared_streams, 1);
     store_leave(request->p);

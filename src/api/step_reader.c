@@ -1,0 +1,406 @@
+/* step_reader.c - the attempts of one instance, one at a time.
+ *
+ * What an attempt was given is not stored: templates are replaced again, with the memory as it was
+ * right after the entry that made the attempt. */
+#include "api/step_reader.h"
+#include "base/limits.h"
+
+#define WINDOW_ATTEMPTS 1024u
+#define FOLD_BYTES      ((size_t)4 << 20) /* below that the folded memory is not made smaller */
+
+struct step_reader {
+    struct heap heap; /* a copy */
+    struct engine *engine;
+    char id[ID_SIZE + 1];
+    bool outcomes_only;
+    struct scope kept;     /* what lasts as long as the reader */
+    struct scope scratch;  /* one entry, one attempt */
+    struct instance_view view;
+    struct waiting *waiting; /* what it waits for; read when an attempt is pending */
+    uint32_t waiting_count;
+    bool has_waiting;
+    /* The window: what became of some attempts. */
+    struct scope window_scope;
+    struct flow_attempts window;
+    uint32_t next;       /* in the window */
+    uint64_t begins_at;  /* the number of an entry before which no attempt behind the window is made */
+    bool is_last_window;
+    /* The fold. */
+    struct history_reader *history;
+    struct arena arenas[2]; /* the memory is in one of them */
+    int arena;
+    size_t fold_size; /* of the memory when it was last made small */
+    void *memory;
+    uint32_t made; /* the last ordinal whose entry was folded */
+};
+
+static const struct definition *definition_of(const struct step_reader *reader)
+{
+    return reader->view.definition;
+}
+
+/* ---- What became of them ---- */
+
+static pawl_status feed(struct step_reader *reader, const struct entry *entry)
+{
+    const struct record *record = entry->record;
+    struct effect_list effects = { 0 };
+    struct entry_view view = { .transition = (uint32_t)record->what,
+                               .step = record->step,
+                               .ordinal = record->ordinal,
+                               .attempt = record->attempt,
+                               .effects = &effects,
+                               .at_ms = record->at_ms };
+    uint32_t end = reader->window.after + WINDOW_ATTEMPTS;
+    pawl_status status = PAWL_OK;
+
+    if (record->body.data)
+        status = effects_read(&reader->scratch, record->body, &effects);
+    reader->window.pos = record->pos;
+    if (status == PAWL_OK)
+        status = flow_attempts_apply(&reader->window_scope, &reader->window, &view);
+    for (uint32_t i = 0; i < effects.count && status == PAWL_OK && reader->is_last_window; i++)
+        if (effects.items[i].kind == EFFECT_STEP && effects.items[i].ordinal > end) {
+            reader->is_last_window = false;
+            reader->begins_at = record->seq;
+        }
+    return status;
+}
+
+/* Reads on until all of the window have ended and the next one has begun, or to the end. */
+static pawl_status read_window(struct step_reader *reader, struct scope *scope)
+{
+    struct history_query query = { .sequence_from = reader->begins_at, .without_values = true };
+    struct history_reader *history = NULL;
+    struct entry entry;
+    bool is_found = true;
+    pawl_status status =
+        engine_history_open(reader->engine, scope, str_of(reader->id), &query, &history);
+
+    reader->is_last_window = true;
+    while (status == PAWL_OK && is_found && (reader->is_last_window || reader->window.live > 0)) {
+        scope_clear(&reader->scratch);
+        status = engine_history_next(history, scope, &entry, &is_found);
+        if (status == PAWL_OK && is_found)
+            status = feed(reader, &entry);
+    }
+    if (status != PAWL_OK && scope->error.status == PAWL_OK)
+        scope->error =
+            reader->scratch.error.status ? reader->scratch.error : reader->window_scope.error;
+    engine_history_close(history);
+    return status;
+}
+
+static pawl_status next_window(struct step_reader *reader, struct scope *scope, uint32_t after)
+{
+    scope_clear(&reader->window_scope);
+    reader->window = (struct flow_attempts){ .after = after, .max = WINDOW_ATTEMPTS };
+    reader->next = 0;
+    return read_window(reader, scope);
+}
+
+/* ---- What they were given ---- */
+
+static void print_identity(const struct step_reader *reader, struct identity *out)
+{
+    const struct instance_view *view = &reader->view;
+
+    *out = (struct identity){ .id = str_of(reader->id),
+                              .definition = view->definition_name,
+                              .version = view->version,
+                              .subject = view->subject,
+                              .correlation = view->correlation,
+                              .creator = view->created_by,
+                              .labels = view->labels };
+}
+
+static str input_of(const struct step_reader *reader)
+{
+    return reader->view.input.data ? reader->view.input : STR("{}");
+}
+
+static pawl_status introduce(struct step_reader *reader)
+{
+    const struct behavior *behavior = behavior_of(definition_of(reader)->kind);
+    struct identity identity;
+
+    print_identity(reader, &identity);
+    if (reader->memory && behavior->introduce &&
+        !behavior->introduce(reader->memory, &identity, &reader->arenas[reader->arena]))
+        reader->memory = NULL;
+    return reader->memory ? PAWL_OK : scope_no_memory(&reader->scratch);
+}
+
+static pawl_status begin_fold(struct step_reader *reader)
+{
+    const struct definition *definition = definition_of(reader);
+    pawl_status status = engine_history_open(reader->engine, &reader->scratch,
+                                             str_of(reader->id), NULL, &reader->history);
+
+    if (status != PAWL_OK)
+        return status;
+    reader->memory = behavior_of(definition->kind)
+                         ->memory_new(definition, input_of(reader), &reader->arenas[reader->arena]);
+    return introduce(reader);
+}
+
+/* The arena holds what was folded away as well: the memory is printed and loaded into the other. */
+static pawl_status compact(struct step_reader *reader)
+{
+    const struct definition *definition = definition_of(reader);
+    const struct behavior *behavior = behavior_of(definition->kind);
+    struct arena *arena = &reader->arenas[reader->arena], *other = &reader->arenas[!reader->arena];
+    struct buf text;
+    str kept;
+    pawl_status status;
+
+    if (arena->used < FOLD_BYTES || arena->used < 2 * reader->fold_size)
+        return PAWL_OK;
+    buf_init(&text, &reader->heap, LIMIT_SCOPE);
+    behavior->memory_print(definition, reader->memory, &text);
+    kept = buf_keep(&text, other);
+    buf_fini(&text);
+    if (!kept.data)
+        return scope_no_memory(&reader->scratch);
+    status = behavior->memory_load(definition, kept, input_of(reader), &reader->scratch, other,
+                                   &reader->memory);
+    arena_clear(arena);
+    reader->arena = !reader->arena;
+    reader->fold_size = other->used;
+    return status == PAWL_OK ? introduce(reader) : status;
+}
+
+static pawl_status fold_entry(struct step_reader *reader, const struct entry *entry)
+{
+    const struct record *record = entry->record;
+    struct arena *arena = &reader->arenas[reader->arena];
+    struct effect_list effects = { 0 };
+    struct entry_view view = { .transition = (uint32_t)record->what,
+                               .step = record->step,
+                               .ordinal = record->ordinal,
+                               .attempt = record->attempt,
+                               .payload = arena_str(arena, entry->payload),
+                               .reason = entry->reason,
+                               .actor = entry->actor,
+                               .effects = &effects,
+                               .at_ms = record->at_ms };
+    pawl_status status = PAWL_OK;
+
+    if (record->body.data)
+        status = effects_read(&reader->scratch, record->body, &effects);
+    if (status == PAWL_OK)
+        status = behavior_of(definition_of(reader)->kind)
+                     ->apply(definition_of(reader), reader->memory, &view, &reader->scratch, arena);
+    for (uint32_t i = 0; i < effects.count; i++)
+        if (effects.items[i].kind == EFFECT_STEP && effects.items[i].ordinal > reader->made)
+            reader->made = effects.items[i].ordinal;
+    return status;
+}
+
+/* Until the entry that made the attempt. */
+static pawl_status fold_until(struct step_reader *reader, uint32_t ordinal)
+{
+    struct entry entry;
+    bool is_found = true;
+    pawl_status status = reader->history ? PAWL_OK : begin_fold(reader);
+
+    while (status == PAWL_OK && is_found && reader->made < ordinal) {
+        status = compact(reader);
+        scope_clear(&reader->scratch);
+        if (status == PAWL_OK)
+            status = engine_history_next(reader->history, &reader->scratch, &entry, &is_found);
+        if (status == PAWL_OK && is_found)
+            status = fold_entry(reader, &entry);
+    }
+    return status;
+}
+
+/* ---- One of them ---- */
+
+/* A result or an error is the payload of the entry that ended the attempt. */
+static pawl_status read_outcome(struct step_reader *reader, struct step_view *out)
+{
+    struct store *store = engine_store(reader->engine);
+    struct value value = { 0 };
+    struct record record;
+    pawl_status status;
+
+    if (out->attempt->ended_pos == 0)
+        return PAWL_OK;
+    status = store_record(store, &reader->scratch, out->attempt->ended_pos, &record);
+    if (status == PAWL_OK && record.payload)
+        status = store_value(store, &reader->scratch, record.payload, &value);
+    *(out->attempt->status == STEP_FAILED ? &out->error : &out->result) = value.bytes;
+    return status;
+}
+
+/* ---- Gates ---- */
+
+static bool has_name(const struct node *names, str name)
+{
+    for (const struct node *item = names->first; item; item = item->next)
+        if (str_eq(item->text, name))
+            return true;
+    return false;
+}
+
+static pawl_status add_name(struct scope *scope, struct node *names, str name)
+{
+    struct node *item = ARENA_NEW(&scope->arena, struct node);
+
+    if (!item)
+        return scope_no_memory(scope);
+    item->text = arena_str(&scope->arena, name);
+    item->next = names->first;
+    names->first = item;
+    return item->text.data ? PAWL_OK : scope_no_memory(scope);
+}
+
+/* Who has approved it so far, each once. */
+static pawl_status read_approved(struct step_reader *reader, uint32_t ordinal, struct buf *out)
+{
+    struct history_query query = { .action = STR("gate.approve"), .without_values = true };
+    struct history_reader *history = NULL;
+    struct node names = { 0 };
+    struct entry entry;
+    bool is_found = true;
+    pawl_status status = engine_history_open(reader->engine, &reader->scratch, str_of(reader->id),
+                                             &query, &history);
+
+    json_open(out, '[');
+    while (status == PAWL_OK && is_found) {
+        status = engine_history_next(history, &reader->scratch, &entry, &is_found);
+        if (status != PAWL_OK || !is_found || entry.record->ordinal != ordinal ||
+            !entry.actor.data || has_name(&names, entry.actor))
+            continue;
+        json_str(out, entry.actor);
+        status = add_name(&reader->scratch, &names, entry.actor);
+    }
+    json_close(out, ']');
+    engine_history_close(history);
+    return status;
+}
+
+static pawl_status read_gate(struct step_reader *reader, struct step_view *out)
+{
+    struct buf names;
+    pawl_status status = PAWL_OK;
+
+    if (out->attempt->status != STEP_PENDING)
+        return PAWL_OK;
+    if (!reader->has_waiting)
+        status = engine_why(reader->engine, &reader->kept, str_of(reader->id), &reader->waiting,
+                            &reader->waiting_count);
+    reader->has_waiting = true;
+    for (uint32_t i = 0; i < reader->waiting_count && status == PAWL_OK; i++)
+        if (reader->waiting[i].approval.data && reader->waiting[i].ordinal == out->attempt->ordinal)
+            out->gate = &reader->waiting[i];
+    if (!out->gate || status != PAWL_OK)
+        return status;
+    buf_init(&names, &reader->heap, LIMIT_TEXT);
+    status = read_approved(reader, out->attempt->ordinal, &names);
+    out->approved_by = buf_take(&names, &reader->scratch.arena);
+    return status == PAWL_OK && !out->approved_by.data ? scope_no_memory(&reader->scratch) : status;
+}
+
+/* ---- All of an attempt ---- */
+
+static pawl_status read_attempt(struct step_reader *reader, struct step_view *out)
+{
+    uint32_t ordinal = out->attempt->ordinal;
+    struct flow_call given = { 0 };
+    pawl_status status = fold_until(reader, ordinal);
+
+    if (status == PAWL_OK)
+        status =
+            work_call(definition_of(reader), reader->memory, ordinal, &reader->scratch, &given);
+    if (status != PAWL_OK && status != PAWL_LEASE_LOST)
+        return status;
+    out->tool = given.tool;
+    out->args = given.args;
+    out->name = definition_of(reader)->kind == KIND_FLOW
+                    ? flow_step_name_now(reader->memory, out->attempt->plan)
+                    : work_step_name(definition_of(reader), out->attempt->plan);
+    status = read_outcome(reader, out);
+    return status == PAWL_OK ? read_gate(reader, out) : status;
+}
+
+pawl_status step_reader_next(struct step_reader *reader, struct scope *scope,
+                             struct step_view *out, bool *is_found)
+{
+    pawl_status status = PAWL_OK;
+
+    *is_found = false;
+    if (definition_of(reader)->kind == KIND_MACHINE)
+        return PAWL_OK;
+    if (reader->next == reader->window.count && !reader->is_last_window)
+        status = next_window(reader, scope, reader->window.after + reader->window.count);
+    if (status != PAWL_OK || reader->next == reader->window.count)
+        return status;
+    *out = (struct step_view){ .attempt = &reader->window.items[reader->next++] };
+    *is_found = true;
+    if (reader->outcomes_only)
+        return PAWL_OK;
+    scope_clear(&reader->scratch);
+    status = read_attempt(reader, out);
+    if (status != PAWL_OK)
+        scope->error = reader->scratch.error.status ? reader->scratch.error : reader->kept.error;
+    return status;
+}
+
+/* ---- Opening and closing ---- */
+
+static pawl_status begin(struct step_reader *reader, struct scope *scope, str id, uint32_t after)
+{
+    pawl_status status = engine_get(reader->engine, &reader->kept, id, &reader->view);
+
+    if (status != PAWL_OK) {
+        scope->error = reader->kept.error;
+        return status;
+    }
+    memcpy(reader->id, reader->view.id, ID_SIZE);
+    reader->begins_at = 1;
+    return definition_of(reader)->kind == KIND_MACHINE ? PAWL_OK
+                                                       : next_window(reader, scope, after);
+}
+
+pawl_status step_reader_open(struct engine *engine, struct scope *scope, str id, uint32_t after,
+                             bool outcomes_only, struct step_reader **out)
+{
+    struct step_reader *reader = heap_new(engine_heap(engine), sizeof *reader);
+    pawl_status status;
+
+    *out = NULL;
+    if (!reader)
+        return scope_no_memory(scope);
+    reader->heap = *engine_heap(engine);
+    reader->engine = engine;
+    reader->outcomes_only = outcomes_only;
+    scope_init(&reader->kept, &reader->heap, LIMIT_SCOPE);
+    scope_init(&reader->scratch, &reader->heap, LIMIT_SCOPE);
+    scope_init(&reader->window_scope, &reader->heap, LIMIT_SCOPE);
+    arena_init(&reader->arenas[0], &reader->heap, LIMIT_SCOPE);
+    arena_init(&reader->arenas[1], &reader->heap, LIMIT_SCOPE);
+    status = begin(reader, scope, id, after);
+    if (status == PAWL_OK)
+        *out = reader;
+    else
+        step_reader_close(reader);
+    return status;
+}
+
+void step_reader_close(struct step_reader *reader)
+{
+    struct heap heap;
+
+    if (!reader)
+        return;
+    heap = reader->heap;
+    engine_history_close(reader->history);
+    arena_fini(&reader->arenas[0]);
+    arena_fini(&reader->arenas[1]);
+    scope_fini(&reader->kept);
+    scope_fini(&reader->scratch);
+    scope_fini(&reader->window_scope);
+    heap_free(&heap, reader, sizeof *reader);
+}

@@ -1,0 +1,29 @@
+/* step_reader.h - the attempts of one instance, in creation order, one at a time.
+ *
+ * What became of an attempt is read ahead, for a window of them, without values; what it was given
+ * is worked out from a memory that is folded along. So a reader holds that memory and one attempt,
+ * however long the history is. */
+#ifndef PAWL_API_STEP_READER_H
+#define PAWL_API_STEP_READER_H
+
+#include "api/ops_int.h"
+#include "flow/flow.h"
+
+struct step_reader;
+
+struct step_view { /* lives until the next call */
+    const struct flow_attempt *attempt;
+    str name, tool, args, result, error; /* data NULL: none */
+    const struct waiting *gate;          /* of a gate that waits; NULL: it is none */
+    str approved_by;                     /* of a gate: a JSON array of names */
+};
+
+/* Attempts behind ordinal `after`. `outcomes_only`: without name, tool, args, result and error,
+ * which costs a fraction. NOT_KNOWN. */
+pawl_status step_reader_open(struct engine *engine, struct scope *scope, str id, uint32_t after,
+                             bool outcomes_only, struct step_reader **out);
+pawl_status step_reader_next(struct step_reader *reader, struct scope *scope,
+                             struct step_view *out, bool *is_found);
+void step_reader_close(struct step_reader *reader); /* NULL is allowed */
+
+#endif
