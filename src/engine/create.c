@@ -4,6 +4,7 @@
  * that a handler never holds up the store; its entries are in create's own commit. */
 #include "base/time.h"
 #include "engine/engine_int.h"
+#include "model/input_schema.h"
 
 /* ---- before the drain ---- */
 
@@ -219,9 +220,10 @@ pawl_status create_resolve(struct engine *engine, struct scope *scope,
     status = definition_find_registered(engine, scope, args->definition, row);
     if (!status)
         status = definitions_get(engine, scope, row->id, &slot);
-    if (!status)
-        *definition = slot->definition;
-    return status;
+    if (status)
+        return status;
+    *definition = slot->definition;
+    return input_schema_accept(scope, slot->definition->input_schema, args->input);
 }
 
 /* What is to be created, and whether it can be. */

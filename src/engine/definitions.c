@@ -359,12 +359,12 @@ static str behind_number(str compiled)
     return comma ? (str){ comma, compiled.size - (size_t)(comma - compiled.data) } : compiled;
 }
 
-/* A flow's text that compiles differently now becomes a new version: an existing version never
- * changes its meaning. */
+/* A text that compiles differently now becomes a new version: an existing version never changes its
+ * meaning. */
 static bool is_as_put(const struct definition_row *newest, const struct definition_row *row)
 {
     return memcmp(newest->source_sha, row->source_sha, SHA_SIZE) == 0 &&
-           (row->kind != KIND_FLOW ||
+           (row->kind == KIND_CODE ||
             str_eq(behind_number(newest->compiled), behind_number(row->compiled)));
 }
 

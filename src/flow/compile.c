@@ -4,6 +4,7 @@
  * tree (groups of leaves: do, dopar, try; seed 002). */
 #include "flow/compile.h"
 #include "model/grow.h"
+#include "model/input_schema.h"
 #include "model/words.h"
 #include <stdio.h>
 
@@ -177,12 +178,28 @@ static void read_signals(struct compilation *compiler, const struct node *signal
         read_signal(compiler, signal);
 }
 
+static void report_schema(void *context, const struct node *at, const char *message)
+{
+    compile_error(context, at, "%s", message);
+}
+
+/* What an instance may be started with. */
+static void read_input(struct compilation *compiler, const struct node *input)
+{
+    uint32_t error_count = compiler->error_count;
+
+    input_schema_check(input, report_schema, compiler);
+    compiler->input = compiler->error_count == error_count ? input : NULL;
+}
+
 static void read_about(struct compilation *compiler, const struct node *document)
 {
     const struct node *signals = node_find(document, "signals");
 
     if (signals)
         read_signals(compiler, signals);
+    if (node_find(document, "input"))
+        read_input(compiler, node_find(document, "input"));
     compiler->cancel_node = node_find(document, "cancel");
     compiler->output = node_find(document, "output");
     if (compiler->output)
@@ -318,6 +335,9 @@ static pawl_status make_definition(struct compilation *compiler, struct definiti
     definition->kind = KIND_FLOW;
     definition->compiler = COMPILER_NUMBER;
     definition->plan_text = print_plan(compiler);
+    definition->input_schema = compiler->input;
+    if (compiler->input)
+        definition->input_text = compile_print(compiler, compiler->input);
     status = compiler->status;
     if (status == PAWL_OK)
         status = definition_set_lifecycle(definition, scope);

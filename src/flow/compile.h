@@ -24,6 +24,7 @@ struct compilation {
     struct source_step *steps;
     uint32_t count, capacity, first;
     struct buf tree; /* the nodes, as plan_tree.c reads them */
+    const struct node *input; /* its schema, if it has one and that is valid; else NULL */
     const struct node *output;
     str output_text;
     uint32_t spawn_count;

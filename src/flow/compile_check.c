@@ -1,6 +1,7 @@
 /* compile_check.c - what can be said only when all steps are known: names, templates, sleep. */
 #include "base/time.h"
 #include "flow/compile.h"
+#include "model/input_schema.h"
 #include "model/words.h"
 
 struct check {
@@ -63,6 +64,47 @@ static bool is_of_instance(str path)
                              words);
 }
 
+#define PROPERTIES_MAX 64 /* that a suggestion is looked for among */
+
+/* The property that the beginning of `path` is a slip of the hand for, or NULL. */
+static const char *nearest_property(struct compilation *compiler, str path)
+{
+    const struct node *properties = node_find(compiler->input, "properties");
+    const char *dot = memchr(path.data, '.', path.size), *words[PROPERTIES_MAX + 1];
+    size_t count = 0;
+
+    for (const struct node *node = properties ? properties->first : NULL;
+         node && count < PROPERTIES_MAX; node = node->next)
+        words[count++] = arena_str(&compiler->scope->arena, node->key).data;
+    words[count] = NULL;
+    return compiler->scope->arena.failed
+               ? NULL
+               : words_nearest((str){ path.data, dot ? (size_t)(dot - path.data) : path.size },
+                               words);
+}
+
+/* Without a schema a path that an input lacks is replaced by "". */
+static void check_input_path(struct compilation *compiler, str name, const struct node *node,
+                             const struct template_part *part)
+{
+    const char *nearest;
+
+    if (!compiler->input || input_schema_has(compiler->input, part->path))
+        return;
+    nearest = nearest_property(compiler, part->path);
+    if (nearest)
+        compile_error(compiler, node,
+                      "step '%.*s': %.*s: the schema under 'input' has no such path; did you mean "
+                      "'%.*s'?",
+                      STR_ARG(name), STR_ARG(words_shown(part->text)),
+                      STR_ARG(words_shown(str_of(nearest))));
+    else
+        compile_error(compiler, node,
+                      "step '%.*s': %.*s: the schema under 'input' has no such path; add it to its "
+                      "'properties', or correct the path",
+                      STR_ARG(name), STR_ARG(words_shown(part->text)));
+}
+
 static void check_template(const struct check *check, uint32_t index, const struct node *node,
                            const struct template_part *part)
 {
@@ -72,8 +114,10 @@ static void check_template(const struct check *check, uint32_t index, const stru
 
     switch (part->kind) {
     case TEMPLATE_TEXT:
-    case TEMPLATE_INPUT:
     case TEMPLATE_CONTEXT:
+        break;
+    case TEMPLATE_INPUT:
+        check_input_path(compiler, name, node, part);
         break;
     case TEMPLATE_UNKNOWN: /* "{{.Names}}" may be meant for the tool (B21) */
         compile_warning(compiler, node,

@@ -1,6 +1,7 @@
 /* parse.c - a document becomes a machine: its keys, its states, their kinds. */
 #include "base/limits.h"
 #include "machine/machine_int.h"
+#include "model/input_schema.h"
 #include "model/words.h"
 
 /* What makes a definition something else than a machine. */
@@ -298,6 +299,30 @@ static void check_registered(struct compiler *compiler)
                            *key);
 }
 
+static void report_schema(void *context, const struct node *at, const char *message)
+{
+    compiler_error(context, at, "%s", message);
+}
+
+/* What an instance may be started with. Inline the word means nothing (D12). */
+static void read_input(struct compiler *compiler)
+{
+    const struct node *input = node_find(compiler->document, "input");
+    struct definition *definition = compiler->definition;
+    struct buf text;
+
+    if (!input || compiler->is_inline)
+        return;
+    input_schema_check(input, report_schema, compiler);
+    buf_init(&text, compiler->scope->arena.heap, 0);
+    node_print(input, &text);
+    definition->input_schema = input;
+    definition->input_text = buf_keep(&text, &compiler->scope->arena);
+    if (!definition->input_text.data)
+        compiler->scope->arena.failed = true;
+    buf_fini(&text);
+}
+
 static bool check_document(struct compiler *compiler)
 {
     const struct node *document = compiler->document;
@@ -311,6 +336,7 @@ static bool check_document(struct compiler *compiler)
     if (!compiler->is_inline)
         check_registered(compiler);
     compiler_check_keys(compiler, document, KEYS_MACHINE, "");
+    read_input(compiler);
     return true;
 }
 

@@ -223,5 +223,9 @@ void definition_print(const struct definition *definition, struct buf *out)
         json_key(out, "plan");
         json_raw(out, definition->plan_text);
     }
+    if (definition->input_text.data) {
+        json_key(out, "input");
+        json_raw(out, definition->input_text);
+    }
     json_close(out, '}');
 }

@@ -60,7 +60,9 @@ struct definition {
     uint32_t *exit_start; /* ... those of state s are exits[exit_start[s] .. exit_start[s + 1]) */
     bool may_spawn;       /* instances of it may have children; known when its plan is loaded */
     str plan_text;        /* the behavior's part of the compiled text, JSON; data NULL: none */
-    void *_Atomic plan;   /* the same, loaded by the behavior; for code: its registration, which may
+    str input_text;       /* the schema of its input, JSON; data NULL: none */
+    const struct node *input_schema; /* the same as a tree; NULL: none */
+    void *_Atomic plan;   /* the plan, loaded by the behavior; for code: its registration, which may
                              come while others look */
 };
 
@@ -70,8 +72,8 @@ pawl_status definition_index(struct definition *definition, struct scope *scope)
 /* The canonical text: {"compiler":3,"kind":"machine","states":[{"name":"a"},{"name":"z",
  * "terminal":"success"}],"initial":0,"transitions":[{"from":0,"action":"go","to":1,
  * "guard":"g","requires_reason":true,"by":"engine"}],"deadlines":[{"state":0,"after":1000,
- * "transition":0}],"plan":{...}}; members that are absent, empty `deadlines`, false or "caller" are
- * left out; a terminal without a kind has "terminal":"plain". */
+ * "transition":0}],"plan":{...},"input":{...}}; members that are absent, empty `deadlines`, false or
+ * "caller" are left out; a terminal without a kind has "terminal":"plain". */
 void definition_print(const struct definition *definition, struct buf *out);
 
 /* Read a canonical text. The result and all it points to live in scope->arena; the

@@ -182,6 +182,26 @@ static pawl_status load_deadlines(struct loading *loading)
     return PAWL_OK;
 }
 
+/* The schema of the input, which lives as long as the definition. */
+static pawl_status load_input(struct loading *loading)
+{
+    struct definition *definition = loading->definition;
+    const struct node *input = node_find(loading->document, "input");
+    struct node *schema;
+    pawl_status status;
+
+    if (!input)
+        return PAWL_OK;
+    if (input->kind != NODE_OBJECT || definition->kind == KIND_CODE)
+        return fail_damaged(loading->scope, "the schema of its input is none");
+    definition->input_text = arena_str(&loading->scope->arena, input->raw);
+    if (!definition->input_text.data)
+        return scope_no_memory(loading->scope);
+    status = node_read_json(loading->scope, definition->input_text, &schema);
+    definition->input_schema = status == PAWL_OK ? schema : NULL;
+    return status;
+}
+
 static pawl_status load_head(struct loading *loading)
 {
     struct definition *definition = loading->definition;
@@ -211,6 +231,8 @@ static pawl_status load_all(struct loading *loading)
         status = load_transitions(loading);
     if (status == PAWL_OK)
         status = load_deadlines(loading);
+    if (status == PAWL_OK)
+        status = load_input(loading);
     if (status == PAWL_OK && loading->scope->arena.failed)
         status = scope_no_memory(loading->scope);
     return status == PAWL_OK ? definition_index(loading->definition, loading->scope) : status;

@@ -13,6 +13,7 @@ static const struct known_key none_keys[] = { { 0 } };
 static const struct known_key machine_keys[] = {
     { "name", "NAME", "the definition's name, unless it is given when it is put", NULL },
     KEY_DESCRIPTION,
+    { "input", "SCHEMA", "what an instance may be started with", NULL },
     { "states", "[STATE, ...]", "every state", NULL },
     { "initial_state", "STATE", "the state in which an instance begins", "initial" },
     { "terminal_states", "[STATE, ...]", "the states in which an instance has ended", "terminal" },
@@ -54,6 +55,7 @@ static const struct known_key deadline_keys[] = {
 static const struct known_key flow_keys[] = {
     { "name", "NAME", "the definition's name, unless it is given when it is put", NULL },
     KEY_DESCRIPTION,
+    { "input", "SCHEMA", "what an instance may be started with", NULL },
     { "output", "TEMPLATE", "the result of the flow, instead of the last step's", NULL },
     { "signals", "{NAME: {buffer: true}}", "signals that are kept until a step awaits them", NULL },
     { "cancel", "true | false | {not_from}", "from where it can be cancelled", NULL },
@@ -178,6 +180,23 @@ static const struct known_key spawn_keys[] = {
     { "definition", "NAME or NAME@VERSION", "what is run", NULL },
     { "input", "TEMPLATE", "its input", NULL },
     { "on_parent_end", "cancel | abandon", "what becomes of it when this flow ends first", NULL },
+    { 0 },
+};
+
+static const struct known_key schema_keys[] = {
+    { "type", "null | boolean | integer | number | string | array | object, or a list of them",
+      "what kind of value it is", NULL },
+    { "properties", "{NAME: SCHEMA}", "the members of an object", NULL },
+    { "required", "[NAME, ...]", "members that must be there", NULL },
+    { "additionalProperties", "true | false | SCHEMA", "members that are not listed", NULL },
+    { "items", "SCHEMA", "each item of an array", NULL },
+    { "enum", "[VALUE, ...]", "the values that are allowed", NULL },
+    { "const", "VALUE", "the only value that is allowed", NULL },
+    { "minimum", "NUMBER", "the least number", NULL },
+    { "maximum", "NUMBER", "the greatest number", NULL },
+    { "minLength", "NUMBER", "the least number of characters", NULL },
+    { "maxLength", "NUMBER", "the greatest number of characters", NULL },
+    KEY_DESCRIPTION,
     { 0 },
 };
 

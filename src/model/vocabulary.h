@@ -31,7 +31,8 @@
     X(ARM, arm, "an arm of `select` in a graph")                                                   \
     X(TREE_ARM, tree_arm, "an arm of `select` in a tree")                                          \
     X(BRANCH, branch, "a branch of a step")                                                        \
-    X(SPAWN, spawn, "`spawn` of a step")
+    X(SPAWN, spawn, "`spawn` of a step")                                                           \
+    X(SCHEMA, schema, "`input`: a schema, and each schema inside it")
 
 enum key_place {
 #define X(name, table, title) KEYS_##name,

@@ -56,6 +56,40 @@ def test_a_put_with_errors_keeps_nothing(shell):
     assert web.expect(201, "PUT", "/v1/definitions/order", ORDER, YAML).json["version"] == 1
 
 
+RESEARCH = """name: research
+input: {type: object, required: [topic], additionalProperties: false, properties: {topic: {type: string, minLength: 2}}}
+steps: {start: {tool: set, args: {about: "{{input.topic}}"}, done: true}}
+"""
+
+
+def test_an_input_is_held_against_its_schema_by_every_way_to_start(shell):
+    child, address = shell.serve()
+    web = Web(address)
+    [error] = check(web, RESEARCH.replace("input.topic", "input.topci"), headers=YAML)["errors"]
+    assert "did you mean 'topic'?" in error["message"], error
+    web.expect(201, "PUT", "/v1/definitions/research", RESEARCH, YAML)
+    start = lambda **body: {"definition": "research", **body}
+    for body, words in ((start(), "input.topic: expected a string, found nothing"),
+                        (start(input={"topic": "x"}), "input.topic: expected at least 2 characters, found 1"),
+                        (start(input={"topic": "xy", "a": 1}), "input.a: expected one of the properties topic, found another")):
+        assert web.refused("invalid-request", "POST", "/v1/instances", body).json["detail"] == words
+    web.refused("not-known", "POST", "/v1/instances", start(definition="nothing", input=7))
+    lines = "".join(json.dumps({"operation": "instance.create", "input": body}) + "\n"
+                    for body in (start(input={"topic": "pawls"}), start()))
+    answers = [json.loads(line) for line in web.ask("POST", "/v1/batch", lines).body.splitlines()]
+    assert [a["status"] for a in answers] == [201, 400], answers
+    assert answers[1]["body"]["detail"] == "input.topic: expected a string, found nothing"
+    starting = ORDER.replace("action: pay", "action: pay, starts: {definition: research, input: {topic: pawls}}")
+    web.expect(201, "PUT", "/v1/definitions/order", starting, YAML)
+    order = web.expect(201, "POST", "/v1/instances", {"definition": "order"}).json["instance_id"]
+    web.expect(200, "POST", "/v1/instances/%s/fire" % order, {"action": "pay"})
+    shell.wait_for(lambda: web.get("/v1/alarms").json["alarms"] == [])
+    assert "alarm.refused: input.event: expected one of the properties topic, found another" in shell.stop(child)[1]
+    shell.write("research.yaml", RESEARCH)
+    found = shell.pawl("--store", "memory:", "run", "research.yaml", "--input", '{"topic": 7}', expect=1)
+    assert "invalid-request: input.topic: expected a string, found a number" in found.err, found
+
+
 def test_an_inline_declaration_has_errors_but_no_warnings(shell):
     """D6 to D13 hold for it; what is odd about it is kept (D12)."""
     web = Web(shell.serve()[1])

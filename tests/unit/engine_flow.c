@@ -239,3 +239,57 @@ WORLD_TEST(flow, a_check_that_decides_again_tells_every_lack_of_memory)
         EXPECT(fault.has_failed || report.valid);
     }
 }
+
+/* ---- The schema of the input ---- */
+
+#define RESEARCH                                                                                   \
+    "name: research\ninput: {type: object, required: [topic], properties: {topic: {type: string}}}\n" \
+    "do: [{name: keep, tool: set, args: {about: '{{input.topic}}'}}]\n"
+
+static void expect_input_refused(struct world *world, const char *definition, const char *input,
+                                 const char *message)
+{
+    pawl_create_args args = { .definition = definition, .input = input };
+    pawl_id id;
+
+    EXPECT_EQ(pawl_create(world->p, &args, &id, &world->error), PAWL_INVALID_REQUEST);
+    EXPECT_TEXT(world->error.message, message);
+}
+
+WORLD_TEST(flow, an_input_that_its_schema_does_not_allow_starts_nothing_also_after_a_restart)
+{
+    world_define(world, RESEARCH);
+    world_define(world, "name: parcel\nstates: [a, z]\ninitial_state: a\nterminal_states: [z]\n"
+                        "terminal_kinds: {z: success}\ninput: {properties: {kg: {minimum: 1}}}\n"
+                        "transitions: [{from_state: a, action: go, to_state: z}]\n");
+    for (int round = 0; round < 2; round++) {
+        expect_input_refused(world, "research", NULL,
+                             "input.topic: expected a string, found nothing");
+        expect_input_refused(world, "research", "{\"topic\":7}",
+                             "input.topic: expected a string, found a number");
+        expect_input_refused(world, "parcel", "{\"kg\":0.5}",
+                             "input.kg: expected at least 1, found 0.5");
+        (void)world_create(world, "parcel", "{\"kg\":2}");
+        (void)world_create(world, "research", "{\"topic\":\"pawls\"}");
+        if (strcmp(world->url, "memory:") == 0)
+            break;
+        world_close(world);
+        world_open(world);
+    }
+    world_expect_valid(world);
+}
+
+WORLD_TEST(flow, a_child_whose_input_is_refused_has_failed_and_its_parent_knows_why)
+{
+    const char *id;
+
+    world_define(world, RESEARCH);
+    world_define(world, "name: parent\ndo: [{name: ask, spawn: {definition: research, input: {topic: "
+                        "'{{input.n}}'}}}]\n");
+    id = world_create(world, "parent", "{\"n\":7}");
+    expect_member(world, id, "\"current_state\":\"failed\"");
+    EXPECT_TEXT(world_actions(world, id), "start child step.fail fail");
+    id = world_create(world, "parent", "{\"n\":\"pawls\"}");
+    world_advance(world, 1000);
+    expect_member(world, id, "\"current_state\":\"completed\"");
+}

@@ -247,7 +247,7 @@ TEST(flow_compile, an_unknown_key_is_an_error_at_the_key_that_names_the_known_on
         uint32_t line, column;
     } bad[] = {
         { "steps: {a: {tool: x, done: true}}\ncolour: red",
-          "unknown key 'colour'; known here: steps, name, description, ", 2, 1 },
+          "unknown key 'colour'; known here: steps, name, description, input, ", 2, 1 },
         { "do: [{tool: x}]\noutptu: 1", "unknown key 'outptu'; did you mean 'output'?", 2, 1 },
         { "do: [{tool: x}]\nrescue: []", "unknown key 'rescue'; known here: do, description, name",
           2, 1 },
@@ -319,6 +319,47 @@ TEST(flow_compile, in_a_bare_map_an_object_is_a_step_whatever_it_is_called)
 {
     expect_plan_has(&t->scope, "start: {tool: x, next: x-ray}\nx-ray: {tool: y, done: true}",
                     "{\"name\":\"x-ray\",\"tool\":\"y\"");
+}
+
+/* ---- Input ------------------------------------------------------------------------------ */
+
+#define WITH_INPUT "input: {type: object, properties: {topic: {type: string}, who: {}}}\n"
+
+TEST(flow_compile, the_schema_of_the_input_is_part_of_the_definition)
+{
+    const struct definition *definition =
+        rig_compile(&t->scope, WITH_INPUT "do: [{tool: x, args: {q: '{{input.topic}}'}}]", NULL);
+
+    EXPECT_STR(definition->input_text,
+               "{\"type\":\"object\",\"properties\":{\"topic\":{\"type\":\"string\"},\"who\":{}}}");
+    EXPECT(rig_compile(&t->scope, "do: [{tool: x}]", NULL)->input_text.data == NULL);
+    expect_refused(&t->scope, "input: {typ: object}\ndo: [{tool: x}]",
+                   "unknown keyword 'typ' of an input's schema; did you mean 'type'?");
+    expect_refused(&t->scope, "input: text\ndo: [{tool: x}]", "expected a schema");
+}
+
+TEST(flow_compile, with_a_schema_a_template_path_that_it_lacks_is_an_error)
+{
+    const struct finding *finding;
+
+    finding = expect_refused(
+        &t->scope, WITH_INPUT "do:\n  - {tool: x, args: {q: '{{input.topci}}'}}\n",
+        "step 'do.0': {{input.topci}}: the schema under 'input' has no such path; did you mean "
+        "'topic'?");
+    EXPECT_EQ(finding->line, 3);
+    expect_refused(&t->scope, WITH_INPUT "do: [{tool: x, args: {q: '{{input.topic.a}}'}}]",
+                   "{{input.topic.a}}: the schema under 'input' has no such path");
+    expect_refused(&t->scope, WITH_INPUT "do: [{tool: x}]\noutput: '{{input.b}}'",
+                   "{{input.b}}: the schema under 'input' has no such path; add it");
+    rig_compile(&t->scope, WITH_INPUT "do: [{tool: x, args: {q: '{{input.who.name}} {{input}}'}}]",
+                NULL);
+    rig_compile(&t->scope, "do: [{tool: x, args: {q: '{{input.anything}}'}}]", NULL);
+}
+
+TEST(flow_compile, in_a_bare_map_input_is_a_step)
+{
+    expect_plan_has(&t->scope, "start: {tool: x, next: input}\ninput: {tool: y, done: true}",
+                    "{\"name\":\"input\",\"tool\":\"y\"");
 }
 
 /* ---- Gates ------------------------------------------------------------------------------ */

@@ -412,7 +412,7 @@ TEST(machine_compile, an_unknown_key_is_an_error_at_the_key_that_names_the_known
         const char *text, *part;
         uint32_t line, column;
     } bad[] = {
-        { MACHINE(WAY_ON, "colour: red"), "unknown key 'colour'; known here: name, description, states",
+        { MACHINE(WAY_ON, "colour: red"), "unknown key 'colour'; known here: name, description, input, states",
           7, 1 },
         { MACHINE(WAY_ON, "inital_state: a"), "unknown key 'inital_state'; did you mean 'initial_state'?",
           7, 1 },
@@ -455,6 +455,20 @@ TEST(machine_compile, a_key_that_begins_with_x_is_free_everywhere)
                               "deadlines: [{state: a, after: 1s, action: go, x-a: 1}]"),
                       false, &findings, &definition));
     EXPECT_EQ(findings.count, 0);
+}
+
+TEST(machine_compile, the_schema_of_the_input_is_part_of_a_registered_definition)
+{
+    struct definition *definition = NULL;
+
+    EXPECT_OK(compile(t, MACHINE(WAY_ON, "input: {type: object}"), false, NULL, &definition));
+    EXPECT_STR(definition->input_text, "{\"type\":\"object\"}");
+    EXPECT_EQ(compile(t, MACHINE(WAY_ON, "input: {type: text}"), false, NULL, &definition),
+              PAWL_INVALID_DEFINITION);
+    EXPECT_HAS(t->scope.error.message, "'type' of an input's schema: expected null, boolean");
+    scope_clear(&t->scope);
+    EXPECT_OK(compile(t, MACHINE(WAY_ON, "input: {type: text}"), true, NULL, &definition));
+    EXPECT(!definition->input_text.data);
 }
 
 TEST(machine_compile, inline_a_key_of_another_language_is_corrected_where_the_right_one_is_missing)
