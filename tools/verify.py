@@ -16,6 +16,7 @@ entries are what its plan gives (rule 5 of the page) only `pawl verify` can say.
 
 import hashlib
 import json
+import os
 import re
 import sqlite3
 import sys
@@ -403,10 +404,27 @@ class Chain:
 # ---- The store --------------------------------------------------------------------------------
 
 
+def open_file(path):
+    """The database, only to read it. SQLite wants to make files beside one in WAL mode; where it may not, the file
+    is read without locks (immutable), if no -wal with entries is beside it: then nobody has it open."""
+    def connect(how):
+        return sqlite3.connect(f"file:{urllib.parse.quote(path)}?{how}", uri=True, isolation_level=None, timeout=30)
+
+    db = connect("mode=ro")
+    try:
+        db.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        wal = path + "-wal"
+        if os.path.exists(wal) and os.path.getsize(wal) > 0:
+            raise
+        db.close()
+        db = connect("immutable=1")
+    return db
+
+
 class Store:
     def __init__(self, path):
-        self.db = sqlite3.connect(f"file:{urllib.parse.quote(path)}?mode=ro", uri=True,
-                                  isolation_level=None, timeout=30)
+        self.db = open_file(path)
         self.db.text_factory = bytes  # a damaged text need not be UTF-8
         self.db.execute("BEGIN")      # one moment of a file that may be written to
         self.records = self.entries = 0

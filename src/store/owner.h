@@ -16,4 +16,7 @@ pawl_status sqlite_owner(str path, char *address, size_t size, int *pid);
 #define OWNER_SECRET_SIZE 128
 int sqlite_owner_secret(str path, char out[OWNER_SECRET_SIZE]);
 
+/* Is there a store that this user may only read (its file, folder or disk)? */
+bool sqlite_is_read_only(str path);
+
 #endif

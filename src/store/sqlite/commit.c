@@ -77,6 +77,8 @@ pawl_status sqlite_begin(struct store *base, struct scope *scope, struct store_t
     pawl_status status = sqlite_check(store, scope);
 
     ASSERT(!store->in_turn);
+    if (status == PAWL_OK && store->is_read_only)
+        status = readonly_refuse(store, scope);
     if (status == PAWL_OK)
         status = prepare_ends(store, scope);
     if (status == PAWL_OK && !store->own && !store->is_attached)

@@ -13,7 +13,7 @@
 pawl_status sqlite_check(struct sqlite_store *store, struct scope *scope)
 {
     if (!atomic_load(&store->broken))
-        return PAWL_OK;
+        return store->is_immutable ? readonly_check(store, scope) : PAWL_OK;
     if (atomic_load(&store->is_gone))
         return scope_fail(scope, PAWL_STORAGE_FAILURE, "%s: %s", store->path, watch_words(store));
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
@@ -136,11 +136,11 @@ static pawl_status not_ours(struct sqlite_store *store, struct scope *scope,
 /* Is it ours, and of which schema? Looks without changing anything. */
 static pawl_status read_header(struct sqlite_store *store, struct scope *scope, struct schema *out)
 {
+    int flags = store->is_read_only ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE;
     sqlite3 *db = NULL;
     pawl_status status = PAWL_OK;
 
-    if (sqlite3_open_v2(store->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
-        SQLITE_OK)
+    if (sqlite3_open_v2(sqlite_name(store), &db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         status = db ? sqlite_fail(scope, db, store->path) : scope_no_memory(scope);
     else
         sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS); /* the last to close holds the file shortly */
@@ -189,6 +189,15 @@ static pawl_status migrate_alone(struct sqlite_store *store, struct scope *scope
     return status;
 }
 
+static pawl_status refuse_old(struct sqlite_store *store, struct scope *scope,
+                              const struct schema *schema)
+{
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "%s has schema %u and is read-only for this user: expected schema %u; copy it "
+                      "into a folder that you may write, where it is migrated",
+                      store->path, schema->version, sqlite_schema_version());
+}
+
 static pawl_status check_schema(struct sqlite_store *store, struct scope *scope)
 {
     struct schema schema = { 0 };
@@ -200,7 +209,8 @@ static pawl_status check_schema(struct sqlite_store *store, struct scope *scope)
     if (status == PAWL_OK)
         status = schema_check(store, scope, &schema);
     if (status == PAWL_OK && schema.version < sqlite_schema_version())
-        status = migrate_alone(store, scope);
+        status = store->is_read_only ? refuse_old(store, scope, &schema)
+                                     : migrate_alone(store, scope);
     return status;
 }
 
@@ -230,10 +240,23 @@ static pawl_status ensure_wal(struct sqlite_store *store, struct scope *scope)
     return status;
 }
 
+/* Two connections that cannot write, and nothing that looks after the log. */
+static pawl_status connect_to_read(struct sqlite_store *store, struct scope *scope)
+{
+    pawl_status status = connection_open(&store->writer, scope, store->uri, USE_READER);
+
+    if (status == PAWL_OK)
+        status = connection_open(&store->reader, scope, store->uri, USE_READER);
+    return status;
+}
+
 static pawl_status connect(struct sqlite_store *store, struct scope *scope)
 {
-    pawl_status status = connection_open(&store->writer, scope, store->path, USE_WRITER);
+    pawl_status status;
 
+    if (store->is_read_only)
+        return connect_to_read(store, scope);
+    status = connection_open(&store->writer, scope, store->path, USE_WRITER);
     if (status == PAWL_OK)
         status = ensure_wal(store, scope);
     if (status == PAWL_OK)
@@ -287,6 +310,7 @@ static void sqlite_close_store(struct store *base)
         scope_fini(&scope);
     }
     sidecar_close(&store->sidecar);
+    readonly_end(store);
     pthread_mutex_destroy(&store->read_lock);
     sha_free(store->sha);
     heap_free(store->heap, store, sizeof *store);
@@ -347,6 +371,8 @@ static pawl_status sqlite_open_store(str rest, const struct store_options *optio
     if (!store)
         return scope_no_memory(scope);
     status = sqlite_find_path(store, scope, rest);
+    if (status == PAWL_OK)
+        status = readonly_begin(store, scope, options->own);
     if (status == PAWL_OK)
         status = take_ownership(store, scope, options);
     if (status == PAWL_OK)

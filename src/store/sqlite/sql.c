@@ -230,7 +230,7 @@ static pawl_status open_reader(struct sqlite_store *store, struct scope *scope, 
     connection = heap_new(store->heap, sizeof *connection);
     if (!connection)
         return scope_no_memory(scope);
-    status = connection_open(connection, scope, store->path, USE_SQL);
+    status = connection_open(connection, scope, sqlite_name(store), USE_SQL);
     if (status != PAWL_OK) {
         heap_free(store->heap, connection, sizeof *connection);
         return status;

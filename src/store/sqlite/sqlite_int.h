@@ -178,6 +178,11 @@ struct sqlite_store {
     bool has_lost;      /* attached: SQLite has rolled back the host's transaction by itself */
     bool is_guest;      /* attached, reading: inside of a transaction */
     char path[PATH_MAX];
+    char *uri; /* is_read_only: the path for SQLite, with how it is read; NULL: `path` */
+    size_t uri_size;
+    bool is_read_only, is_immutable; /* readonly.c */
+    off_t read_size;                 /* is_immutable: of the file, as it must stay */
+    struct timespec read_mtime;
     struct sidecar sidecar;
 
     struct connection writer;
@@ -209,6 +214,21 @@ static inline struct sqlite_store *sqlite_store_of(struct store *store)
 {
     return (struct sqlite_store *)(void *)store;
 }
+
+/* What SQLite opens. */
+static inline const char *sqlite_name(const struct sqlite_store *store)
+{
+    return store->uri ? store->uri : store->path;
+}
+
+/* ---- readonly.c ---- */
+
+/* Is it there, and may this user only read it? Then how; own: STORAGE_FAILURE. */
+pawl_status readonly_begin(struct sqlite_store *store, struct scope *scope, bool own);
+/* Is what is immutable still as it was? STORAGE_FAILURE. */
+pawl_status readonly_check(const struct sqlite_store *store, struct scope *scope);
+pawl_status readonly_refuse(const struct sqlite_store *store, struct scope *scope); /* a write */
+void readonly_end(struct sqlite_store *store);
 
 /* STORAGE_FAILURE once the store is broken. */
 pawl_status sqlite_check(struct sqlite_store *store, struct scope *scope);

@@ -71,12 +71,14 @@ static int configure(sqlite3 *db, enum connection_use use)
 pawl_status connection_open(struct connection *connection, struct scope *scope, const char *path,
                             enum connection_use use)
 {
+    bool is_uri = strncmp(path, "file:", 5) == 0; /* a path is absolute; a URI may only be read */
     int flags = SQLITE_OPEN_NOMUTEX;
     pawl_status status = PAWL_OK;
     sqlite3 *db = NULL;
 
     ASSERT(!connection->db);
-    flags |= use == USE_SQL ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+    flags |= use == USE_SQL || is_uri ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+    flags |= is_uri ? SQLITE_OPEN_URI : 0;
     if (sqlite3_open_v2(path, &db, flags, NULL) != SQLITE_OK || configure(db, use) != SQLITE_OK) {
         status = db ? sqlite_fail(scope, db, path) : scope_no_memory(scope);
         sqlite3_close(db);

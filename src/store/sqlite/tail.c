@@ -14,7 +14,7 @@ pawl_status scan_open(struct sqlite_store *store, struct scope *scope, struct co
     pawl_status status = sqlite_check(store, scope);
 
     if (status == PAWL_OK)
-        status = connection_open(&connection, scope, store->path, USE_SQL);
+        status = connection_open(&connection, scope, sqlite_name(store), USE_SQL);
     if (status != PAWL_OK)
         return status;
     if (sqlite3_exec(connection.db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) {

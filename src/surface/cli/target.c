@@ -134,6 +134,14 @@ static void warn_of_loss(void *context, pawl_log_level level, const char *event,
         fprintf(stderr, "pawl: %s\n", text);
 }
 
+/* Then what this program brings cannot be registered, and nothing will run. */
+static bool is_read_only(const char *url)
+{
+    const char *file = store_file(url);
+
+    return file && *file && sqlite_is_read_only(str_of(file));
+}
+
 static pawl_status open_local(struct cli *cli, enum target_use use, const pawl_options *options)
 {
     pawl_options given = options ? *options : (pawl_options){ 0 };
@@ -143,7 +151,7 @@ static pawl_status open_local(struct cli *cli, enum target_use use, const pawl_o
         given.log = warn_of_loss;
     status = pawl_open(&cli->target.local, cli->store, &given, &cli->scope.error);
 
-    if (status == PAWL_OK && use != USE_READ)
+    if (status == PAWL_OK && use != USE_READ && !is_read_only(cli->store))
         status = types_register(cli, cli->target.local, &cli->scope.error);
     return status;
 }
@@ -154,6 +162,10 @@ static pawl_status open_file(struct cli *cli, const char *file, enum target_use 
     bool owned;
     pawl_status status;
 
+    if (access(file, F_OK) != 0 && errno == EACCES)
+        return scope_fail(&cli->scope, PAWL_STORAGE_FAILURE,
+                          "'%s' cannot be reached by this user: a folder above it may not be entered",
+                          file);
     if ((use == USE_EXISTING || use == USE_READ) && access(file, F_OK) != 0)
         return scope_fail(&cli->scope, PAWL_NOT_KNOWN,
                           "there is no store at '%s'; make one: %s init", file, cli->command);

@@ -145,6 +145,20 @@ static void check_files_limit(struct doctor *doctor)
 
 /* ---- What the store says ---- */
 
+static void check_content(struct doctor *doctor, const struct node *info)
+{
+    long long records = (long long)member_int(info, "records");
+    long long instances = (long long)member_int(info, "instances");
+    long long definitions = (long long)member_int(info, "definitions");
+    long long behind = (long long)member_int(info, "rows_behind");
+
+    doctor_say(doctor, DOCTOR_GOOD, "content", NULL,
+               "%lld %s, %lld %s, %lld %s, %lld %s ahead of their rows", records,
+               noun(records, "record", "records"), instances, noun(instances, "instance", "instances"),
+               definitions, noun(definitions, "definition", "definitions"), behind,
+               noun(behind, "record", "records"));
+}
+
 static void check_versions(struct doctor *doctor, const struct node *info)
 {
     str version = member_str(info, "version"), sqlite = member_str(info, "sqlite");
@@ -157,11 +171,7 @@ static void check_versions(struct doctor *doctor, const struct node *info)
                is_same ? "" : PAWL_VERSION);
     doctor_say(doctor, DOCTOR_GOOD, "format", NULL, "%.*s, with %.*s migrations", STR_ARG(format),
                STR_ARG(migrations));
-    doctor_say(doctor, DOCTOR_GOOD, "content", NULL,
-               "%lld records, %lld instances, %lld definitions, %lld records ahead of their rows",
-               (long long)member_int(info, "records"), (long long)member_int(info, "instances"),
-               (long long)member_int(info, "definitions"),
-               (long long)member_int(info, "rows_behind"));
+    check_content(doctor, info);
 }
 
 static void check_schema(struct doctor *doctor, const struct node *info)
