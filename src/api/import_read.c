@@ -1,6 +1,7 @@
 /* import_read.c - lines of an export file into what will be a commit. */
 #include "api/import_int.h"
 #include "base/limits.h"
+#include "base/node_own.h"
 #include "model/grow.h"
 #include "model/rights.h"
 #include <stdio.h>
@@ -443,7 +444,7 @@ pawl_status import_line(struct import *import, str line)
     import->line++;
     if (!kept.data)
         return scope_no_memory(scope);
-    if (node_read_json(scope, kept, &node) != PAWL_OK)
+    if (node_read_own(scope, kept, &node) != PAWL_OK)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "line %llu: %.200s",
                           (unsigned long long)import->line, scope->error.message);
     if (import->line == 1)

@@ -9,6 +9,7 @@
  * flow. */
 #include "api/api.h"
 #include "base/limits.h"
+#include "base/node_own.h"
 #include "flow/flow.h"
 
 struct job {
@@ -144,7 +145,7 @@ static pawl_status load_job(struct job *job, str text)
     struct scope *scope = job->scope;
     struct node *document = NULL, *compiled, *memory, *state;
     int64_t number = 0;
-    pawl_status status = node_read_json(scope, text, &document);
+    pawl_status status = node_read_own(scope, text, &document);
 
     compiled = node_find(document, "compiled");
     memory = node_find(document, "memory");

@@ -2,7 +2,7 @@
 #ifndef PAWL_BASE_NODE_INT_H
 #define PAWL_BASE_NODE_INT_H
 
-#include "base/node.h"
+#include "base/node_own.h"
 
 struct place {
     uint32_t line, column; /* 1-based; column counts bytes */
@@ -10,9 +10,10 @@ struct place {
 
 struct tree {
     struct scope *scope;
-    struct node *open[NODE_DEPTH_MAX]; /* arrays and objects not yet closed, outermost first */
-    struct node *last[NODE_DEPTH_MAX]; /* the newest child of each */
+    struct node *open[NODE_OWN_DEPTH_MAX]; /* arrays and objects not yet closed, outermost first */
+    struct node *last[NODE_OWN_DEPTH_MAX]; /* the newest child of each */
     uint32_t depth;
+    bool is_own; /* pawl's own text: NODE_OWN_DEPTH_MAX holds */
     struct node *root;
 };
 

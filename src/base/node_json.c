@@ -371,9 +371,9 @@ static pawl_status read_between(struct json_reader *reader, bool just_opened)
     return status;
 }
 
-pawl_status node_read_json(struct scope *scope, str text, struct node **out)
+static pawl_status read_text(struct scope *scope, str text, bool is_own, struct node **out)
 {
-    struct json_reader reader = { .tree.scope = scope,
+    struct json_reader reader = { .tree = { .scope = scope, .is_own = is_own },
                                   .text = text.data ? text : STR(""),
                                   .line = 1 };
     pawl_status status;
@@ -394,4 +394,14 @@ pawl_status node_read_json(struct scope *scope, str text, struct node **out)
         return fail_expected(&reader, "nothing after the value");
     *out = reader.tree.root;
     return PAWL_OK;
+}
+
+pawl_status node_read_json(struct scope *scope, str text, struct node **out)
+{
+    return read_text(scope, text, false, out);
+}
+
+pawl_status node_read_own(struct scope *scope, str text, struct node **out)
+{
+    return read_text(scope, text, true, out);
 }

@@ -2,7 +2,7 @@
  *
  * The entry says all: its payload which definition, its effect which plan. A row in `kept`, under
  * the instance's id, tells readers where the last such entry is. */
-#include "base/node.h"
+#include "base/node_own.h"
 #include "engine/engine_int.h"
 #include "model/rights.h"
 
@@ -118,7 +118,7 @@ static pawl_status read_name(struct scope *scope, str payload, str *name, uint32
     struct node *document = NULL, *found;
     int64_t number = 0;
     pawl_status status =
-        payload.data ? node_read_json(scope, payload, &document) : PAWL_STORAGE_FAILURE;
+        payload.data ? node_read_own(scope, payload, &document) : PAWL_STORAGE_FAILURE;
 
     if (status)
         return payload.data ? status : PAWL_OK; /* erased: only the first name is left */
@@ -171,7 +171,7 @@ pawl_status amended_rights(struct engine *engine, struct scope *scope, const str
         return status;
     *out = STR("");
     if (payload.data)
-        status = node_read_json(scope, payload, &document);
+        status = node_read_own(scope, payload, &document);
     rights = document ? node_find(document, "rights") : NULL;
     if (document && !rights)
         *out = STR_NONE;

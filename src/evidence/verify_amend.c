@@ -1,5 +1,6 @@
 /* verify_amend.c - an amend says which definition a flow goes on by, and by which plan: they
  * must be the same, and readers must find the last one by its row. */
+#include "base/node_own.h"
 #include "evidence/verify_int.h"
 #include "model/rights.h"
 
@@ -27,7 +28,7 @@ static pawl_status find_named(struct verify *v, const struct record *record,
         status = store_value(v->store, &v->scope, record->payload, &value);
     if (status != PAWL_OK || (record->payload != 0 && !value.bytes.data))
         return status;
-    if (!value.bytes.data || node_read_json(&v->scope, value.bytes, &document) != PAWL_OK)
+    if (!value.bytes.data || node_read_own(&v->scope, value.bytes, &document) != PAWL_OK)
         return verify_bad(v, "an amend does not say which definition it goes on by");
     name = node_find(document, "definition");
     if (!name || name->kind != NODE_STRING ||

@@ -363,7 +363,7 @@ pawl_status memory_amend(struct flow_memory *memory, const struct entry_view *en
     if (status == PAWL_OK && !move_memory(memory, merged, arena))
         status = scope_no_memory(scope);
     if (status == PAWL_OK && entry->payload.data)
-        status = node_read_json(scope, entry->payload, &payload);
+        status = node_read_own(scope, entry->payload, &payload);
     if (status != PAWL_OK)
         return status == PAWL_NO_MEMORY
                    ? status

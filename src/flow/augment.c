@@ -59,7 +59,7 @@ static pawl_status put(struct scope *scope, const struct node *object, str path,
 pawl_status context_put(struct scope *scope, str context, str dest, str value, str *out)
 {
     struct node *object = NULL;
-    pawl_status status = node_read_json(scope, context, &object);
+    pawl_status status = node_read_own(scope, context, &object);
 
     return status == PAWL_OK ? put(scope, object, dest, value, out) : status;
 }
@@ -86,7 +86,7 @@ pawl_status context_augment(struct scope *scope, const struct plan_step *step, s
                             str result, str *out)
 {
     struct node *root = NULL;
-    pawl_status status = step->augment_count > 0 ? node_read_json(scope, result, &root) : PAWL_OK;
+    pawl_status status = step->augment_count > 0 ? node_read_own(scope, result, &root) : PAWL_OK;
 
     for (uint32_t i = 0; i < step->augment_count && status == PAWL_OK; i++) {
         const struct node *found = find_source(root, step->augments[i].source);

@@ -62,8 +62,10 @@ static void read_name(struct compilation *compiler, struct source_step *step)
                       STR_ARG(words_shown(step->plan.name)), node_kind_name(node->kind));
         return;
     }
-    /* Timers of the engine's own begin with '~': "~timeout", "~retry". */
-    if (str_is_blank(name) || name.size > LIMIT_NAME || name.data[0] == '~')
+    /* Timers of the engine's own begin with '~': "~timeout", "~retry". A leaf's path is as long as
+     * its tree is deep. */
+    if (str_is_blank(name) || (name.size > LIMIT_NAME && (node || !compiler->is_tree)) ||
+        name.data[0] == '~')
         compile_error(compiler, node ? node : step->node,
                       "step '%.*s': a name is 1..%d bytes, not blank, and begins without '~'",
                       STR_ARG(words_shown(name)), LIMIT_NAME);

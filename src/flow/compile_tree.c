@@ -6,13 +6,11 @@
 #include "model/words.h"
 #include <stdio.h>
 
-#define PATH_MAX_SIZE LIMIT_ACTION
-
 static const char *const try_parts[] = { "try", "rescue", "finally" };
 
-/* `parent` with one more word, in the arena; data NULL: no memory, or too deep (said so). */
-static str path_with(struct compilation *compiler, const struct node *node, str parent,
-                     const char *word, uint32_t index)
+/* `parent` with one more word, in the arena; data NULL: no memory. At most 64 words, because the
+ * document is no deeper. */
+static str path_with(struct compilation *compiler, str parent, const char *word, uint32_t index)
 {
     struct buf buf;
     str path;
@@ -29,10 +27,6 @@ static str path_with(struct compilation *compiler, const struct node *node, str 
     buf_fini(&buf);
     if (!path.data)
         compile_no_memory(compiler);
-    if (path.size > PATH_MAX_SIZE) {
-        compile_error(compiler, node, "groups inside groups inside groups: too deep here");
-        return STR_NONE;
-    }
     return path;
 }
 
@@ -51,7 +45,7 @@ static void compile_list(struct compilation *compiler, const struct node *list, 
                       node_kind_name(list->kind));
     for (const struct node *node = list ? list->first : NULL; node && list->kind == NODE_ARRAY;
          node = node->next) {
-        str name = path_with(compiler, node, path, NULL, index++);
+        str name = path_with(compiler, path, NULL, index++);
 
         if (!name.data)
             break;
@@ -65,7 +59,7 @@ static void compile_try(struct compilation *compiler, const struct node *group, 
     json_open(&compiler->tree, '[');
     json_text(&compiler->tree, "try");
     for (size_t part = 0; part < sizeof try_parts / sizeof try_parts[0]; part++) {
-        str path = path_with(compiler, group, parent, try_parts[part], 0);
+        str path = path_with(compiler, parent, try_parts[part], 0);
 
         if (path.data)
             compile_list(compiler, node_find(group, try_parts[part]), "do", try_parts[part], path);
@@ -82,7 +76,7 @@ static void compile_group(struct compilation *compiler, const struct node *group
         compile_try(compiler, group, parent);
         return;
     }
-    path = path_with(compiler, group, parent, kind, 0);
+    path = path_with(compiler, parent, kind, 0);
     if (path.data)
         compile_list(compiler, node_find(group, kind), kind, kind, path);
 }
@@ -133,8 +127,8 @@ static void compile_arms(struct compilation *compiler, const struct node *node, 
     json_text(&compiler->tree, "select");
     json_u64(&compiler->tree, step);
     for (const struct node *arm = node_find(node, "select")->first; arm; arm = arm->next) {
-        str group = path_with(compiler, arm, path, "select", 0);
-        str name = group.data ? path_with(compiler, arm, group, NULL, index++) : STR_NONE;
+        str group = path_with(compiler, path, "select", 0);
+        str name = group.data ? path_with(compiler, group, NULL, index++) : STR_NONE;
 
         if (name.data)
             compile_list(compiler, node_find(arm, "do"), "do", "do", name);

@@ -17,17 +17,30 @@ static bool looks_composed(str text)
     return memmem(text.data, text.size, " and ", 5) || memmem(text.data, text.size, " or ", 4);
 }
 
+static void check_pattern(struct compilation *compiler, const struct source_step *step,
+                          const struct node *condition)
+{
+    if (condition_is_quoted(condition->text))
+        return;
+    if (looks_composed(condition->text))
+        compile_warning(compiler, condition,
+                        "step '%.*s': the result is compared with all that follows; for an "
+                        "expression begin with a parenthesis",
+                        STR_ARG(shown_name(step)));
+    else if (condition_begins_quoted(condition->text))
+        compile_warning(compiler, condition,
+                        "step '%.*s': the result is compared with all that follows, the quotes "
+                        "too; write one text in quotes, like result == \"yes\"",
+                        STR_ARG(shown_name(step)));
+}
+
 static void check_condition(struct compilation *compiler, const struct source_step *step,
                             const struct node *condition)
 {
     pawl_status status;
 
     if (condition_is_pattern(condition->text)) {
-        if (looks_composed(condition->text))
-            compile_warning(compiler, condition,
-                            "step '%.*s': the result is compared with all that follows; for an "
-                            "expression begin with a parenthesis",
-                            STR_ARG(shown_name(step)));
+        check_pattern(compiler, step, condition);
         return;
     }
     if (str_is_blank(condition->text)) {
@@ -190,6 +203,7 @@ static void link_one(struct compilation *compiler, struct source_step *step,
     target->step = compile_find_step(compiler, keys, names, name->text);
     if (step->plan.way == WAY_BRANCH && node_find(item, "if")) {
         target->condition = node_find(item, "if")->text;
+        target->is_quoted = condition_is_quoted(target->condition);
         check_named(compiler, step, names, node_find(item, "if"));
     }
     if (target->step == STEP_NONE)

@@ -1,8 +1,9 @@
 /* condition.c - the six conditions of a branch, matched and never evaluated (B19, B20).
  *
  * `result == true`, `== false`, `== nil`, `!= nil`, and `result == V`, `result != V`, where V is
- * the rest of the text, byte for byte. Strings are compared as they are, numbers by the text
- * they were written in; no other value equals a V. */
+ * the rest of the text, byte for byte; from compiler 3 on a V in quotes is the text between them.
+ * Strings are compared as they are, numbers by the text they were written in; no other value
+ * equals a V. */
 #include "base/node.h"
 #include "flow/flow_int.h"
 
@@ -12,6 +13,26 @@
 bool condition_is_pattern(str text)
 {
     return (str_starts(text, EQUAL) || str_starts(text, UNEQUAL)) && text.size > EQUAL.size;
+}
+
+/* V of one of the six forms. */
+static str value_of(str text)
+{
+    return str_from(text, EQUAL.size);
+}
+
+bool condition_is_quoted(str text)
+{
+    str value = condition_is_pattern(text) ? value_of(text) : STR_NONE;
+    char quote = value.size >= 2 ? value.data[0] : '\0';
+
+    return (quote == '"' || quote == '\'') &&
+           memchr(value.data + 1, quote, value.size - 1) == value.data + value.size - 1;
+}
+
+bool condition_begins_quoted(str text)
+{
+    return condition_is_pattern(text) && memchr("\"'", value_of(text).data[0], 2);
 }
 
 static bool is_word(const struct node *result, const char *word)
@@ -36,13 +57,22 @@ static bool equals(const struct node *result, str value)
            str_eq(result->text, value);
 }
 
-/* The special forms come before the general ones: `!= true` is a general one. */
-bool condition_matches(str text, const struct node *result)
+/* Only the general forms have a V in quotes: "true" is the text. */
+static bool matches_quoted(str text, const struct node *result)
 {
-    str value = str_from(text, EQUAL.size);
+    str value = value_of(text);
+    bool is_equal = equals(result, (str){ value.data + 1, value.size - 2 });
 
-    if (!condition_is_pattern(text))
-        return false;
+    return is_equal == str_starts(text, EQUAL);
+}
+
+/* The special forms come before the general ones: `!= true` is a general one. */
+bool condition_matches(const struct plan_target *target, const struct node *result)
+{
+    str text = target->condition, value = value_of(text);
+
+    if (target->is_quoted)
+        return matches_quoted(text, result);
     if (str_starts(text, UNEQUAL))
         return str_is(value, "nil") ? !is_nil(result) : !equals(result, value);
     if (str_is(value, "true") || str_is(value, "false"))

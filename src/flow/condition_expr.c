@@ -14,7 +14,7 @@ static const struct node *read_value(const struct view *view, str json, pawl_sta
     struct node *node = NULL;
 
     if (json.data && *status == PAWL_OK)
-        *status = node_read_json(view->scope, json, &node);
+        *status = node_read_own(view->scope, json, &node);
     return node;
 }
 
@@ -50,15 +50,15 @@ static bool find_step(void *context, str name, const struct node **out, pawl_sta
     return true;
 }
 
-pawl_status condition_holds(struct scope *scope, const struct template_source *source, str text,
-                            const struct node *result, bool *out)
+pawl_status condition_holds(struct scope *scope, const struct template_source *source,
+                            const struct plan_target *target, const struct node *result, bool *out)
 {
     struct view view = { scope, source, result };
     struct expr_world world = { find_global, find_step, &view };
 
-    if (!condition_is_pattern(text))
-        return expr_holds(scope, text, &world, out);
-    *out = condition_matches(text, result);
+    if (!condition_is_pattern(target->condition))
+        return expr_holds(scope, target->condition, &world, out);
+    *out = condition_matches(target, result);
     return PAWL_OK;
 }
 
@@ -71,11 +71,11 @@ pawl_status condition_choose(struct scope *scope, const struct template_source *
 
     *out = STEP_NONE;
     if (step->way == WAY_BRANCH)
-        status = node_read_json(scope, result, &value);
+        status = node_read_own(scope, result, &value);
     for (uint32_t i = 0;
          value && i < step->target_count && status == PAWL_OK && (!holds || PLANTED(BRANCH_LAST));
          i++) {
-        status = condition_holds(scope, source, step->targets[i].condition, value, &holds);
+        status = condition_holds(scope, source, &step->targets[i], value, &holds);
         if (status == PAWL_OK && holds)
             *out = step->targets[i].step;
     }

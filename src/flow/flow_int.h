@@ -3,6 +3,7 @@
 #ifndef PAWL_FLOW_FLOW_INT_H
 #define PAWL_FLOW_FLOW_INT_H
 
+#include "base/node_own.h"
 #include "flow/memory.h"
 
 /* ---- Templates: template.c ----------------------------------------------------- */
@@ -53,12 +54,15 @@ pawl_status template_expand_output(const struct template_source *source, struct 
 /* ---- Conditions: condition.c, condition_expr.c ------------------------------------- */
 
 bool condition_is_pattern(str text); /* one of the six forms */
-bool condition_matches(str text, const struct node *result); /* of those */
+bool condition_is_quoted(str text);  /* one of those, and its V is a text in quotes */
+bool condition_begins_quoted(str text); /* ... and its V begins with a quote */
+bool condition_matches(const struct plan_target *target, const struct node *result);
 
 /* Does it hold, whichever kind it is? What an expression cannot tell is INVALID_REQUEST with the
  * reason, and the step's failure; NO_MEMORY. `result` is that of the step which branches. */
-pawl_status condition_holds(struct scope *scope, const struct template_source *source, str text,
-                            const struct node *result, bool *out);
+pawl_status condition_holds(struct scope *scope, const struct template_source *source,
+                            const struct plan_target *target, const struct node *result,
+                            bool *out);
 
 /* Of a branch: the target of the first condition that holds; STEP_NONE: none does, or it is no
  * branch. As condition_holds(). */

@@ -323,7 +323,7 @@ pawl_status flow_memory_load(const struct definition *definition, str text, str 
 {
     struct loading loading = { .arena = arena };
     struct node *document = NULL;
-    pawl_status status = node_read_json(scope, text, &document);
+    pawl_status status = node_read_own(scope, text, &document);
     bool is_loaded;
 
     if (status == PAWL_OK)

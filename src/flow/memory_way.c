@@ -10,7 +10,7 @@ uint32_t memory_taken_arm(str payload, struct scope *scope)
     struct node *result = NULL;
     int64_t arm = 0;
 
-    if (node_read_json(scope, payload, &result) != PAWL_OK ||
+    if (node_read_own(scope, payload, &result) != PAWL_OK ||
         !node_to_i64(node_find(result, "arm"), &arm) || arm < 0)
         return 0;
     return (uint32_t)arm;

@@ -10,7 +10,8 @@ static void print_list(const char *key, const str *items, uint32_t count, struct
     json_close(out, ']');
 }
 
-/* "next":1 "join":1 "parallel":[1,2] "arms":[1,2] "branch":[["result == true",1],...] */
+/* "next":1 "join":1 "parallel":[1,2] "arms":[1,2]
+ * "branch":[["result == true",1],["result == \"yes\"",2,true],...]; true: V is quoted */
 static void print_way(const struct plan_step *step, struct buf *out)
 {
     if (step->way == WAY_DONE || step->way == WAY_TREE)
@@ -29,6 +30,8 @@ static void print_way(const struct plan_step *step, struct buf *out)
         json_open(out, '[');
         json_str(out, step->targets[i].condition);
         json_u64(out, step->targets[i].step);
+        if (step->targets[i].is_quoted)
+            json_bool(out, true);
         json_close(out, ']');
     }
     json_close(out, ']');

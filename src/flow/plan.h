@@ -50,7 +50,8 @@ enum way_kind {
 
 struct plan_target {
     uint32_t step;
-    str condition; /* BRANCH */
+    str condition;  /* BRANCH */
+    bool is_quoted; /* ... which compares with the text between its quotes (compiler 3) */
 };
 
 struct plan_augment {

@@ -125,8 +125,11 @@ static bool read_target(const struct plan *plan, enum way_kind way, const struct
                         struct plan_target *out)
 {
     if (way == WAY_BRANCH) {
-        if (node->kind != NODE_ARRAY || node->count != 2 ||
+        if (node->kind != NODE_ARRAY || node->count < 2 || node->count > 3 ||
             !read_text(node->first, &out->condition))
+            return false;
+        out->is_quoted = node->count == 3;
+        if (out->is_quoted && !condition_is_quoted(out->condition))
             return false;
         node = node->first->next;
     }
@@ -291,7 +294,7 @@ pawl_status plan_load(struct scope *scope, str text, struct plan **out)
 {
     struct node *document = NULL;
     struct plan *plan = ARENA_NEW(&scope->arena, struct plan);
-    pawl_status status = plan ? node_read_json(scope, text, &document) : PAWL_NO_MEMORY;
+    pawl_status status = plan ? node_read_own(scope, text, &document) : PAWL_NO_MEMORY;
     bool is_plan = status == PAWL_OK && read_plan(scope, document, plan);
 
     if (status == PAWL_NO_MEMORY || scope->arena.failed)

@@ -35,7 +35,7 @@ static uint32_t arm_in(struct scope *scope, str result)
     struct node *document = NULL;
     int64_t arm = 0;
 
-    if (node_read_json(scope, result, &document) != PAWL_OK ||
+    if (node_read_own(scope, result, &document) != PAWL_OK ||
         !node_to_i64(node_find(document, "arm"), &arm) || arm < 0 || arm > UINT32_MAX)
         return 0;
     return (uint32_t)arm;
@@ -153,7 +153,7 @@ static pawl_status print_context(struct gathering *gathering)
     struct node *object = NULL;
     char count[24];
     int64_t retries = 0;
-    pawl_status status = node_read_json(gathering->scope, context, &object);
+    pawl_status status = node_read_own(gathering->scope, context, &object);
 
     if (status == PAWL_OK)
         (void)node_to_i64(node_find_str(object, CONTEXT_RETRIES), &retries);
@@ -200,7 +200,7 @@ static pawl_status check_given(struct gathering *gathering, str given)
 
     if (!gathering->plan->is_tree)
         return gathering->begun > 0 ? PAWL_OK : fail_nothing(gathering->scope);
-    status = node_read_json(gathering->scope, given, &document);
+    status = node_read_own(gathering->scope, given, &document);
     if (status == PAWL_OK)
         status = redo_read(gathering->scope, gathering->plan, document, &redo);
     if (status == PAWL_OK && redo->outcomes[0] == REDO_DONE)
@@ -220,7 +220,7 @@ pawl_status flow_redrive(struct scope *scope, const void *state,
     str given;
 
     if (before.data)
-        status = node_read_json(scope, before, &document);
+        status = node_read_own(scope, before, &document);
     gathering.before = document;
     gathering.outcomes = ARENA_ARRAY(&scope->arena, struct outcome, memory->plan->count + 1);
     if (!gathering.outcomes || status != PAWL_OK)
@@ -382,7 +382,7 @@ void decide_restart(struct turn *turn)
     struct tree_redo *redo = NULL;
     struct node *given = NULL;
 
-    turn->status = begun ? node_read_json(turn->scope, turn->event->given, &given)
+    turn->status = begun ? node_read_own(turn->scope, turn->event->given, &given)
                          : scope_no_memory(turn->scope);
     if (turn->status == PAWL_OK)
         turn->status = memory_begin(begun, given, turn->scope, arena);

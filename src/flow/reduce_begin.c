@@ -140,7 +140,7 @@ static pawl_status begin_waiting(struct turn *turn, const struct plan_step *step
         return PAWL_OK;
     status = template_expand(&source, step, turn->scope, &text);
     if (status == PAWL_OK)
-        status = node_read_json(turn->scope, text, &args);
+        status = node_read_own(turn->scope, text, &args);
     if (status != PAWL_OK)
         return status;
     if (step_is_sleep(step))

@@ -171,7 +171,7 @@ struct expansion {
 static const struct node *read_value(struct expansion *expansion, str json)
 {
     struct node *node = NULL;
-    pawl_status status = node_read_json(expansion->scope, json, &node);
+    pawl_status status = node_read_own(expansion->scope, json, &node);
 
     if (status == PAWL_NO_MEMORY)
         expansion->status = status;

@@ -3,6 +3,7 @@
  * The text is read in an arena of its own: a tree of nodes is ten times the definition, and
  * a definition lives as long as the engine. */
 #include "base/limits.h"
+#include "base/node_own.h"
 #include "model/definition.h"
 
 #define DEADLINE_MAX_MS                                                                            \
@@ -248,7 +249,7 @@ pawl_status definition_load(struct scope *scope, str compiled, struct definition
     if (!definition)
         return scope_no_memory(scope);
     scope_init(&reading, scope->arena.heap, LIMIT_SCOPE);
-    status = node_read_json(&reading, compiled, &document);
+    status = node_read_own(&reading, compiled, &document);
     if (status == PAWL_OK)
         status = load_all(&(struct loading){ scope, document, definition });
     else if (status == PAWL_NO_MEMORY)

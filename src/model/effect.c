@@ -1,6 +1,6 @@
 /* effect.c - what an entry caused, printed and read back. */
 #include "model/effect.h"
-#include "base/node.h"
+#include "base/node_own.h"
 #include "base/trace.h"
 #include "model/grow.h"
 
@@ -364,7 +364,7 @@ pawl_status effects_read(struct scope *scope, str body, struct effect_list *out)
     body = arena_str(&scope->arena, body); /* the state of a code instance points into it */
     if (!body.data)
         return scope_no_memory(scope);
-    status = node_read_json(scope, body, &root);
+    status = node_read_own(scope, body, &root);
     if (status != PAWL_OK)
         return status == PAWL_NO_MEMORY ? status : fail_damaged(scope, scope->error.message);
     if (root->kind != NODE_ARRAY)

@@ -644,21 +644,90 @@ TEST(flow_compile, a_name_of_a_megabyte_does_not_hide_what_a_message_has_to_say)
     buf_fini(&buf);
 }
 
-TEST(flow_compile, do_nested_as_deep_as_a_document_may_be_has_its_path_as_its_name)
+/* `count` groups inside each other, with one leaf and its payload: 2 * count + 2 levels of JSON. */
+static pawl_status read_nested(struct scope *scope, const char *open, const char *close, int count,
+                               struct node **out)
+{
+    struct buf buf;
+    pawl_status status;
+
+    buf_init(&buf, &heap_libc, 0);
+    for (int i = 0; i < count; i++)
+        buf_str(&buf, str_of(open));
+    buf_str(&buf, STR("{\"action\":\"x\",\"payload\":{}}"));
+    for (int i = 0; i < count; i++)
+        buf_str(&buf, str_of(close));
+    status = node_read_json(scope, buf_keep(&buf, &scope->arena), out);
+    buf_fini(&buf);
+    return status;
+}
+
+static void expect_loads(struct scope *scope, const struct definition *definition)
+{
+    struct definition *loaded = NULL;
+    struct buf text;
+
+    buf_init(&text, &heap_libc, 0);
+    definition_print(definition, &text);
+    EXPECT_OK(definition_load(scope, buf_view(&text), &loaded));
+    EXPECT_OK(flow_behavior.prepare(loaded, scope));
+    EXPECT_STR(flow_step_name(loaded, 0), flow_step_name(definition, 0).data);
+    buf_fini(&text);
+}
+
+TEST(flow_compile, trees_nest_as_deep_as_json_whatever_the_names)
+{
+    static const char *const groups[][3] = {
+        { "{\"do\":[", "]}", "do.0.do.0" },
+        { "{\"dopar\":[", "]}", "dopar.0.dopar.0" },
+        { "{\"try\":[", "]}", "try.0.try.0" },
+        { "{\"try\":[],\"rescue\":[],\"finally\":[", "]}", "finally.0.finally.0" },
+    };
+
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        struct definition *definition = NULL;
+        struct node *document = NULL;
+
+        EXPECT_OK(read_nested(&t->scope, groups[i][0], groups[i][1], 31, &document));
+        EXPECT_OK(flow_compile(&t->scope, document, NULL, &definition));
+        EXPECT(str_starts(flow_step_name(definition, 0), str_of(groups[i][2])));
+        expect_loads(&t->scope, definition);
+        for (int count = 32; count <= 640; count *= 20) {
+            EXPECT_EQ(read_nested(&t->scope, groups[i][0], groups[i][1], count, &document),
+                      PAWL_INVALID_REQUEST);
+            EXPECT_HAS(t->scope.error.message, "at most 64 levels of nesting");
+        }
+    }
+}
+
+TEST(flow_compile, a_select_in_a_select_nests_as_deep_as_json)
+{
+    struct definition *definition = NULL;
+    struct node *document = NULL;
+
+    EXPECT_OK(read_nested(&t->scope, "{\"do\":[{\"select\":[{\"signal\":\"a\",\"do\":[", "]}]}]}",
+                          10, &document));
+    EXPECT_OK(flow_compile(&t->scope, document, NULL, &definition));
+    expect_loads(&t->scope, definition);
+}
+
+/* What a tool is given lies deeper in the compiled text than in the document. */
+TEST(flow_compile, args_nest_as_deep_as_json)
 {
     struct definition *definition = NULL;
     struct node *document = NULL;
     struct buf buf;
 
     buf_init(&buf, &heap_libc, 0);
-    for (int i = 0; i < 30; i++)
-        buf_str(&buf, STR("{\"do\":["));
-    buf_str(&buf, STR("{\"tool\":\"x\"}"));
-    for (int i = 0; i < 30; i++)
-        buf_str(&buf, STR("]}"));
+    buf_str(&buf, STR("{\"do\":[{\"action\":\"x\",\"payload\":"));
+    for (int i = 0; i < 61; i++)
+        buf_byte(&buf, '[');
+    for (int i = 0; i < 61; i++)
+        buf_byte(&buf, ']');
+    buf_str(&buf, STR("}]}"));
     EXPECT_OK(node_read_json(&t->scope, buf_view(&buf), &document));
-    EXPECT(flow_compile(&t->scope, document, NULL, &definition) == PAWL_INVALID_DEFINITION);
-    EXPECT_HAS(t->scope.error.message, "do.0.do.0");
+    EXPECT_OK(flow_compile(&t->scope, document, NULL, &definition));
+    expect_loads(&t->scope, definition);
     buf_fini(&buf);
 }
 

@@ -123,6 +123,25 @@ TEST(flow_expr, what_does_not_compile_is_refused_with_line_and_column)
     expect_refused(t, "steps['b-d'].result > 1", "names steps.b-d");
 }
 
+TEST(flow_expr, a_quote_that_is_no_quoted_text_is_warned_of)
+{
+    static const char *const texts[] = { "result == \\\"yes", "result != \\\"yes'",
+                                         "result == 'it's'", "result == \\\"yes\\\" " };
+    char text[200];
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct findings findings = { 0 };
+
+        (void)snprintf(text, sizeof text,
+                       "steps: {a: {tool: x, branch: [{if: \"%s\", then: b}]}, b: {tool: x, done: "
+                       "true}}",
+                       texts[i]);
+        (void)rig_compile(&t->scope, text, &findings);
+        EXPECT_EQ(findings.count, 1);
+        EXPECT_HAS(findings.items[0].message, "the quotes too");
+    }
+}
+
 TEST(flow_expr, the_six_forms_stay_what_they_are_and_a_misreading_is_warned_of)
 {
     struct findings findings = { 0 };

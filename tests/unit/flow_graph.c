@@ -47,6 +47,75 @@ TEST(flow_graph, b13_b19_the_first_condition_that_holds_wins)
     }
 }
 
+/* Where a flow of one branch goes with this condition and this result. */
+static bool is_taken(struct rig *rig, const char *result)
+{
+    rig_begin(rig);
+    rig_run(rig, 1, result);
+    return rig->state == LIFE_RUNNING;
+}
+
+TEST(flow_graph, b19_a_quoted_value_is_the_text_between_its_quotes)
+{
+    static const struct {
+        const char *condition, *result;
+        bool holds;
+    } cases[] = {
+        { "result == \\\"yes\\\"", "\"yes\"", true },
+        { "result == \\\"yes\\\"", "\"no\"", false },
+        { "result == \\\"yes\\\"", "\"\\\"yes\\\"\"", false },
+        { "result == 'yes'", "\"yes\"", true },
+        { "result != \\\"yes\\\"", "\"yes\"", false },
+        { "result != 'yes'", "\"no\"", true },
+        { "result == \\\"\\\"", "\"\"", true },
+        { "result == \\\"\\\"", "null", false },
+        { "result == \\\"true\\\"", "\"true\"", true },
+        { "result == \\\"true\\\"", "true", false },
+        { "result != \\\"nil\\\"", "null", true },
+        { "result == \\\"5\\\"", "5", true },
+        { "result == \\\"a and b\\\"", "\"a and b\"", true },
+        { "result == \\\"yes", "\"\\\"yes\"", true },
+        { "result == \\\"a\\\" or \\\"b\\\"", "\"a\"", false },
+        { "result == \\\"yes'", "\"yes\"", false },
+    };
+    char text[200];
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rig rig;
+
+        (void)snprintf(text, sizeof text,
+                       "steps: {a: {tool: x, branch: [{if: \"%s\", then: b}]}, b: {tool: x, done: "
+                       "true}}",
+                       cases[i].condition);
+        rig_init(&rig, &t->scope, text, NULL);
+        if (is_taken(&rig, cases[i].result) != cases[i].holds)
+            test_fail(__FILE__, __LINE__, "%s with %s", cases[i].condition, cases[i].result);
+        rig_fini(&rig);
+    }
+}
+
+/* Its text says which reading: what compiler 2 wrote has no mark of a quoted value. */
+TEST(flow_graph, b19_a_version_of_an_older_compiler_compares_with_the_quotes_too)
+{
+    static const char steps[] =
+        "{\"notation\":\"graph\",\"first\":0,\"steps\":[{\"name\":\"a\",\"tool\":\"x\",\"args\":{},"
+        "\"branch\":[[\"result == \\\"yes\\\"\",1]],\"max\":1,\"backoff\":[],\"idempotent\":true},"
+        "{\"name\":\"b\",\"tool\":\"x\",\"args\":{},\"max\":1,\"backoff\":[],\"idempotent\":true}]}";
+    static const char *const results[] = { "\"yes\"", "\"\\\"yes\\\"\"" };
+
+    for (int i = 0; i < 2; i++) {
+        struct rig rig;
+
+        rig_init(&rig, &t->scope, "steps: {a: {tool: x, done: true}}", NULL);
+        rig.definition->compiler = 2;
+        rig.definition->plan_text = str_of(steps);
+        EXPECT_OK(flow_behavior.prepare(rig.definition, rig.scope));
+        rig.memory = flow_behavior.memory_new(rig.definition, rig.input, &rig.arena);
+        EXPECT_EQ(is_taken(&rig, results[i]), i == 1);
+        rig_fini(&rig);
+    }
+}
+
 /* What is none of the six is an expression (flow_expr.c); it reaches nothing outside. */
 TEST(flow_graph, b19_b20_conditions_have_no_effect_on_anything)
 {

@@ -1,7 +1,7 @@
 /* define.c - a definition's rows: its source once per distinct text, the version itself, and
  * its states and transitions spelled out so that SQL can name them. */
 #include "base/assert.h"
-#include "base/node.h"
+#include "base/node_own.h"
 #include "model/definition.h"
 #include "sqlite_int.h"
 
@@ -151,7 +151,7 @@ pawl_status write_definition(struct connection *writer, struct scope *scope,
 {
     struct node *compiled;
     uint64_t source;
-    pawl_status status = node_read_json(scope, row->compiled, &compiled);
+    pawl_status status = node_read_own(scope, row->compiled, &compiled);
 
     if (status == PAWL_INVALID_REQUEST)
         return scope_fail(scope, PAWL_STORAGE_FAILURE,

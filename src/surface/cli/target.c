@@ -1,5 +1,6 @@
 /* target.c - where operations go: a store opened here, its owner, or a server. */
 #include "base/assert.h"
+#include "base/node_own.h"
 #include "store/owner.h"
 #include "surface/cli/cli.h"
 #include "surface/cli/client.h"
@@ -296,7 +297,7 @@ pawl_status target_ask(struct cli *cli, struct scope *scope, const char *operati
         return status;
     if (text)
         *text = answer;
-    return node_read_json(scope, answer, out);
+    return node_read_own(scope, answer, out);
 }
 
 pawl_status target_ask_id(struct cli *cli, struct scope *scope, const char *operation,
