@@ -169,6 +169,10 @@ static void print_optional(str id, const struct entry *entry, struct buf *out)
     if (entry->step.data) {
         json_key(out, "step");
         json_str(out, entry->step);
+        if (entry->tool.data) {
+            json_key(out, "tool");
+            json_str(out, entry->tool);
+        }
         json_key(out, "attempt");
         json_u64(out, entry->record->attempt);
         json_key(out, "step_id");

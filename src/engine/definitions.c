@@ -161,15 +161,6 @@ static bool is_machine(const struct node *document)
     return node_find(document, "states") != NULL;
 }
 
-static bool is_flow(const struct node *document)
-{
-    const struct node *start = node_find(document, "start");
-
-    return node_find(document, "steps") || node_find(document, "do") ||
-           node_find(document, "dopar") || node_find(document, "try") ||
-           (start && start->kind == NODE_OBJECT);
-}
-
 /* Is `text`, which is neither JSON nor YAML, nearer to JSON: does its first key have quotes? */
 static bool is_meant_as_json(str text)
 {
@@ -217,13 +208,13 @@ pawl_status definition_compile(struct scope *scope, str text, bool is_inline,
         return status;
     own_name = node_find(document, "name");
     *name = own_name && own_name->kind == NODE_STRING ? own_name->text : STR_NONE;
-    if (is_inline || (is_machine(document) && !is_flow(document)))
+    if (is_inline || (is_machine(document) && !flow_is_flow(document)))
         return machine_compile(scope, document, is_inline, findings, out);
     if (is_machine(document))
         return scope_fail(scope, bad,
                           "expected one of `states` (a machine), `steps` or `do` (a "
                           "flow), found more than one");
-    if (is_flow(document))
+    if (flow_is_flow(document))
         return flow_compile(scope, document, findings, out);
     return scope_fail(scope, bad,
                       "expected `states` (a machine), `steps` or `do` (a flow); found "

@@ -179,6 +179,9 @@ pawl_status work_call(const struct definition *definition, const void *memory, u
 str work_tool_of(const struct definition *definition, const void *memory, uint32_t ordinal);
 str work_step_name(const struct definition *definition, uint32_t plan_index);
 str work_step_tool(const struct definition *definition, uint32_t plan_index); /* NULL: none */
+/* What a leaf without a name calls, to be shown beside its path; data NULL: it has a name, or calls
+ * nothing. */
+str work_unnamed_tool(const struct definition *definition, uint32_t plan_index);
 bool work_is_external(const struct definition *definition, uint32_t plan_index);
 bool work_is_gate(const struct definition *definition, uint32_t plan_index);
 bool work_is_spawn(const struct definition *definition, uint32_t plan_index);
@@ -452,6 +455,7 @@ struct entry {
     str from, to, action;
     str actor, reason, payload; /* data NULL: absent or erased */
     str step;                   /* data NULL: none */
+    str tool;                   /* of a leaf that has no name; data NULL: none */
 };
 struct history_query { /* data NULL, 0: any */
     str transition_id, from_state, to_state, action, actor;

@@ -36,8 +36,10 @@ pawl_status entry_open(struct engine *engine, struct scope *scope,
                            .from = definition->states[transition->from].name,
                            .to = definition->states[transition->to].name,
                            .action = transition->action };
-    if (record->step)
+    if (record->step) {
         out->step = work_step_name(definition, record->step - 1);
+        out->tool = work_unnamed_tool(definition, record->step - 1);
+    }
     return text_of(engine, scope, texts, 0, record->actor, &out->actor);
 }
 

@@ -258,9 +258,25 @@ static void give_job(struct engine *engine, struct job *job)
     ticket_settle(engine, claim, true);
 }
 
+/* The first that was started first: a decision puts each job before those it started earlier. */
+static struct job *in_order(struct job *jobs)
+{
+    struct job *first = NULL;
+
+    while (jobs) {
+        struct job *next = jobs->next;
+
+        jobs->next = first;
+        first = jobs;
+        jobs = next;
+    }
+    return first;
+}
+
 /* The commit is durable: take the jobs to their tools, or to who waits for them. Lock held. */
 void steps_act(struct engine *engine, uint64_t instance, struct job *jobs)
 {
+    jobs = in_order(jobs);
     while (jobs) {
         struct job *next = jobs->next;
 

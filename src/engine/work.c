@@ -47,6 +47,11 @@ str work_step_tool(const struct definition *definition, uint32_t plan_index)
                                          : flow_step_tool(definition, plan_index);
 }
 
+str work_unnamed_tool(const struct definition *definition, uint32_t plan_index)
+{
+    return definition->kind == KIND_FLOW ? flow_unnamed_tool(definition, plan_index) : STR_NONE;
+}
+
 bool work_is_external(const struct definition *definition, uint32_t plan_index)
 {
     return definition->kind == KIND_CODE ? code_step_is_external(definition, plan_index)

@@ -36,4 +36,19 @@ pawl_status expr_holds(struct scope *scope, str text, const struct expr_world *w
  * otherwise (`steps["a" .. x]`) is not seen, and its result need not be there. */
 bool expr_next_step(str text, size_t *at, str *out);
 
+/* What an expression may name: values, functions and tables of functions; ends in NULL. */
+const char *const *expr_names(void);
+
+/* Names that nothing gives the expression, each once: they are nil when it runs. */
+#define EXPR_MADE_MAX 64 /* names that a text makes itself; of more nothing is said */
+struct expr_unknown {
+    str text, before;
+    size_t at;
+    str made[EXPR_MADE_MAX];
+    uint32_t made_count;
+    bool is_over;
+};
+void expr_unknown_begin(struct expr_unknown *unknown, str text);
+bool expr_unknown_next(struct expr_unknown *unknown, str *out);
+
 #endif

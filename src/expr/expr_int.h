@@ -34,6 +34,14 @@ void value_push(lua_State *lua, const struct node *node);
 const struct node *value_to_node(lua_State *lua, int index); /* NULL: it is none */
 int value_pairs(lua_State *lua);
 
+/* The functions that stand by themselves: by name, what they run. */
+#define EXPR_FUNCTIONS(X)                                                                          \
+    X(type, base_type)                                                                             \
+    X(tostring, base_tostring)                                                                     \
+    X(tonumber, base_tonumber)                                                                     \
+    X(ipairs, base_ipairs)                                                                         \
+    X(pairs, value_pairs)
+
 /* library.c: the functions an expression may call, into the table on top of the stack. */
 void library_open(lua_State *lua);
 

@@ -267,8 +267,10 @@ static int base_ipairs(lua_State *lua)
 /* ---- Together -------------------------------------------------------------------------------- */
 
 static const luaL_Reg base_functions[] = {
-    { "type", base_type },     { "tostring", base_tostring }, { "tonumber", base_tonumber },
-    { "ipairs", base_ipairs }, { "pairs", value_pairs },      { NULL, NULL }
+#define X(name, function) { #name, function },
+    EXPR_FUNCTIONS(X)
+#undef X
+    { NULL, NULL }
 };
 static const luaL_Reg string_functions[] = {
     { "len", string_len },       { "sub", string_sub },   { "upper", string_upper },

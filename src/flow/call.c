@@ -10,6 +10,9 @@ pawl_status flow_call(const struct definition *definition, const void *state, ui
     const struct plan *plan = memory->plan;
     const struct attempt *attempt = memory_find(memory, ordinal);
     const struct plan_step *step;
+    struct template_source source = { .plan = plan, .memory = memory };
+    struct tree_errors errors = memory->errors;
+    struct tree_walk walk = { .plan = plan, .states = memory->nodes, .errors = &errors };
     pawl_status status;
     str args;
 
@@ -17,8 +20,9 @@ pawl_status flow_call(const struct definition *definition, const void *state, ui
     if (!attempt)
         return scope_fail(scope, PAWL_LEASE_LOST, "attempt %u is over", ordinal);
     step = &plan->steps[attempt->plan];
-    status = template_expand(&(struct template_source){ .plan = plan, .memory = memory }, step,
-                             scope, &args);
+    if (plan->is_tree)
+        source.last_error = tree_last_error(&walk, step->node);
+    status = template_expand(&source, step, scope, &args);
     if (status != PAWL_OK)
         return status;
     *out =
@@ -57,6 +61,44 @@ str flow_step_tool(const struct definition *definition, uint32_t plan_index)
     return plan_index < plan->count && step_is_taken(&plan->steps[plan_index])
                ? plan->steps[plan_index].tool
                : STR_NONE;
+}
+
+static bool is_group_word(str word)
+{
+    static const char *const words[] = { "do", "dopar", "try", "rescue", "finally", "select" };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (str_is(word, words[i]))
+            return true;
+    return false;
+}
+
+/* A path of a tree, like do.1.dopar.0: groups and places, a group first and a place last. */
+static bool is_path(str name)
+{
+    bool is_first = true;
+    uint64_t place;
+
+    for (;;) {
+        const char *dot = memchr(name.data, '.', name.size);
+        str word = { name.data, dot ? (size_t)(dot - name.data) : name.size };
+
+        if (!is_group_word(word) && (is_first || !str_to_u64(word, &place)))
+            return false;
+        if (!dot)
+            return !is_first && str_to_u64(word, &place);
+        name = str_from(name, word.size + 1);
+        is_first = false;
+    }
+}
+
+str flow_unnamed_tool(const struct definition *definition, uint32_t plan_index)
+{
+    const struct plan *plan = plan_of(definition);
+
+    if (!plan->is_tree || plan_index >= plan->count || !is_path(plan->steps[plan_index].name))
+        return STR_NONE;
+    return plan->steps[plan_index].tool;
 }
 
 str flow_step_name_now(const void *memory, uint32_t plan_index)

@@ -248,15 +248,41 @@ static void compile_bare_graph(struct compilation *compiler, const struct node *
 
 /* ---- Which of them ------------------------------------------------------------------ */
 
+static const char *const notation_words[] = { "states", "steps", "start", "do",
+                                             "dopar",  "try",   NULL };
+/* Without one of those: a leaf, which is a tree by itself (C2). */
+static const char *const leaf_words[] = { "action", "tool",     "wait",     "select",
+                                          "spawn",  "external", "approval", NULL };
+
+static bool is_notation(const struct node *node)
+{
+    return compile_is_one_of(node->key, notation_words) &&
+           (!str_is(node->key, "start") || node->kind == NODE_OBJECT);
+}
+
+static const struct node *find_leaf(const struct node *document)
+{
+    for (const struct node *node = document->first; node; node = node->next)
+        if (compile_is_one_of(node->key, leaf_words))
+            return node;
+    return NULL;
+}
+
+bool flow_is_flow(const struct node *document)
+{
+    for (const struct node *node = document->first; node; node = node->next)
+        if (is_notation(node) && !str_is(node->key, "states"))
+            return true;
+    return !node_find(document, "states") && find_leaf(document);
+}
+
 /* The keys that say what a document is; more than one is none (DESIGN, "Definitions"). */
 static const struct node *find_notation(struct compilation *compiler, const struct node *document)
 {
-    static const char *const words[] = { "states", "steps", "start", "do", "dopar", "try", NULL };
     const struct node *found = NULL;
 
     for (const struct node *node = document->first; node; node = node->next) {
-        if (!compile_is_one_of(node->key, words) ||
-            (str_is(node->key, "start") && node->kind != NODE_OBJECT))
+        if (!is_notation(node))
             continue;
         if (found) {
             compile_error(compiler, node, "'%.*s' beside '%.*s': a definition is one thing",
@@ -265,9 +291,10 @@ static const struct node *find_notation(struct compilation *compiler, const stru
         }
         found = node;
     }
+    found = found ? found : find_leaf(document);
     if (!found)
         compile_error(compiler, document,
-                      "no 'steps', 'start', 'do', 'dopar' or 'try': not a flow");
+                      "no 'steps', 'start', 'do', 'dopar', 'try' or 'action': not a flow");
     return found;
 }
 
@@ -284,12 +311,16 @@ static void compile_document(struct compilation *compiler, const struct node *do
             compile_tree(compiler, document, compile_group_word(group));
             return;
         }
-    if (str_is(notation->key, "steps"))
+    if (compile_is_one_of(notation->key, leaf_words)) {
+        read_about(compiler, document);
+        compile_leaf(compiler, document);
+    } else if (str_is(notation->key, "steps")) {
         compile_graph(compiler, document);
-    else if (str_is(notation->key, "start"))
+    } else if (str_is(notation->key, "start")) {
         compile_bare_graph(compiler, document);
-    else
+    } else {
         compile_error(compiler, notation, "'states' makes a machine, not a flow");
+    }
     if (compiler->status == PAWL_OK && compiler->count == 0)
         compile_error(compiler, notation, "a flow needs at least one step");
 }

@@ -21,6 +21,7 @@ struct compilation {
     pawl_status status; /* of the first error */
     uint32_t error_count, warning_count;
     bool is_tree;
+    const struct node *leaf; /* the document, if it is one leaf and nothing more; else NULL */
     struct source_step *steps;
     uint32_t count, capacity, first;
     struct buf tree; /* the nodes, as plan_tree.c reads them */
@@ -84,6 +85,8 @@ void compile_cancel(struct compilation *compiler, const struct plan_name *keys,
 /* compile_tree.c: "do", "dopar" or "try"; the groups of a tree, and its leaves. */
 const char *compile_group_word(enum key_place group);
 void compile_tree(struct compilation *compiler, const struct node *document, const char *root);
+/* A document that is one leaf: the smallest tree. */
+void compile_leaf(struct compilation *compiler, const struct node *document);
 
 /* compile_check.c: what can be said only when all steps are known: names, ways on, templates. */
 void compile_check(struct compilation *compiler);

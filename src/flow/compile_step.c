@@ -40,15 +40,17 @@ static void refuse_key(struct compilation *compiler, struct source_step *step,
         compile_error(compiler, node, "step '%.*s': '%.*s' belongs to 'steps', not to a tree",
                       STR_ARG(name), STR_ARG(node->key));
     else
-        compile_refuse_key(compiler, node, place, KEYS_NONE, before, "");
+        compile_refuse_key(compiler, node, place,
+                           step->node == compiler->leaf ? KEYS_FLOW : KEYS_NONE, before, "");
 }
 
 static void check_keys(struct compilation *compiler, struct source_step *step)
 {
     enum key_place place = compiler->is_tree ? KEYS_LEAF : KEYS_STEP;
+    bool is_flow = step->node == compiler->leaf;
 
     for (const struct node *node = step->node->first; node; node = node->next)
-        if (!vocabulary_has(place, node->key))
+        if (!vocabulary_has(place, node->key) && !(is_flow && vocabulary_has(KEYS_FLOW, node->key)))
             refuse_key(compiler, step, node, place);
 }
 

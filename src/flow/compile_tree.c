@@ -157,6 +157,31 @@ static void compile_node(struct compilation *compiler, const struct node *node, 
         json_u64(&compiler->tree, step);
 }
 
+/* It has no path: without a name it is called by its tool, or by what it does. */
+static str leaf_name(const struct node *leaf)
+{
+    static const char *const kinds[] = { "wait", "select", "spawn", "external", NULL };
+    const struct node *tool = node_find(leaf, "action");
+
+    if (!tool)
+        tool = node_find(leaf, "tool");
+    if (tool && tool->kind == NODE_STRING)
+        return tool->text;
+    for (const char *const *kind = kinds; *kind; kind++)
+        if (node_find(leaf, *kind))
+            return str_of(*kind);
+    return STR("gate");
+}
+
+void compile_leaf(struct compilation *compiler, const struct node *document)
+{
+    compiler->is_tree = true;
+    compiler->leaf = document;
+    compile_node(compiler, document, leaf_name(document));
+    if (compiler->tree.failed && compiler->status == PAWL_OK)
+        compile_no_memory(compiler);
+}
+
 void compile_tree(struct compilation *compiler, const struct node *document, const char *root)
 {
     compiler->is_tree = true;

@@ -7,9 +7,13 @@
 
 #include "machine/machine.h"
 
-/* Compile a document with `steps`, a bare map with an object under `start`, or `do`. */
+/* Compile a document with `steps`, a bare map with an object under `start`, a group (`do`, `dopar`,
+ * `try`), or one leaf. */
 pawl_status flow_compile(struct scope *scope, const struct node *document,
                          struct findings *findings, struct definition **out);
+
+/* Do the keys of an object say that it is a flow? */
+bool flow_is_flow(const struct node *document);
 
 /* What a runner needs to take a ready attempt to its tool. Texts live in the scope. */
 struct flow_call {
@@ -29,6 +33,8 @@ str flow_tool_of(const struct definition *definition, const void *memory, uint32
 /* Step names for people: of a plan index. */
 str flow_step_name(const struct definition *definition, uint32_t plan_index);
 str flow_step_tool(const struct definition *definition, uint32_t plan_index); /* NULL: none */
+/* The tool of a leaf that is called by its path; data NULL: it has a name, or calls none. */
+str flow_unnamed_tool(const struct definition *definition, uint32_t plan_index);
 uint32_t flow_step_count(const struct definition *definition);
 bool flow_has_step(const struct definition *definition, str name);
 bool flow_step_is_gate(const struct definition *definition, uint32_t plan_index);

@@ -41,6 +41,7 @@ struct template_source {
     const struct flow_memory *memory;
     uint32_t fresh_slot;
     str fresh, context;
+    str last_error; /* of the try around the step; data NULL: as the context says */
     bool is_nameless; /* the instance is being made, and does not know yet what it is called */
 };
 
@@ -115,6 +116,7 @@ struct turn {
     uint32_t begun_count, begun_capacity, begun_seen;
     const struct attempt *ended; /* by this decision */
     struct node_pages nodes;     /* trees: as they will be; pages NULL: as in the memory */
+    struct tree_errors errors;   /* likewise, once the pages are there */
     bool *joins;                 /* graphs: likewise; NULL: as in the memory */
     uint32_t fresh_slot;         /* what the ended step brought */
     str fresh, context, error;
@@ -132,6 +134,8 @@ struct attempt turn_create(struct turn *turn, uint32_t plan, uint32_t number,
                            enum step_status status);
 void turn_end(struct turn *turn, const struct attempt *attempt);
 struct template_source turn_source(const struct turn *turn);
+/* ... for the args of a step, which sees the error of the try around it. */
+struct template_source turn_step_source(const struct turn *turn, const struct plan_step *step);
 /* The scope's error as a JSON string: the decision is made, and it is that the step fails. */
 str turn_take_error(struct turn *turn);
 

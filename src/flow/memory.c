@@ -377,7 +377,12 @@ static pawl_status fold_failure(struct fold *fold)
 static void fold_tree(const struct fold *fold, bool is_success)
 {
     const struct plan_step *step = &fold->plan->steps[fold->subject.plan];
-    struct tree_walk walk = { .plan = fold->plan, .states = fold->memory->nodes };
+    str error = is_success ? STR_NONE : payload_of(fold);
+    struct tree_walk walk = { .plan = fold->plan,
+                              .states = fold->memory->nodes,
+                              .errors = tree_errors_of(fold->definition->compiler, &fold->memory->errors),
+                              .arena = fold->arena,
+                              .error = &error };
 
     if (is_success && step->kind == STEP_KIND_SELECT)
         (void)tree_take_arm(&walk, step->node, memory_taken_arm(payload_of(fold), fold->scope));
@@ -394,7 +399,7 @@ static pawl_status fold_outcome(struct fold *fold)
 
     if (status == PAWL_OK && fold->plan->is_tree)
         fold_tree(fold, is_success);
-    return status;
+    return status == PAWL_OK ? kept_or_not(fold, !fold->arena->failed) : status;
 }
 
 static bool ends_subject(const struct fold *fold, bool *is_retried)

@@ -46,6 +46,18 @@ struct kept_text {
 struct node_state {
     uint32_t at; /* DO: which child; DOPAR: how many are open; TRY: which part */
     bool is_open, has_failed;
+    uint32_t error; /* row of tree_errors with what failed it, from 1; 0: none */
+};
+
+/* What failed the groups that are still open (compiler 3): a dopar until it is settled, a try for
+ * its rescue and its finally. An error is in one row at a time: it moves up with the failure. */
+struct error_row {
+    struct kept_text text;
+    uint32_t next_free; /* of a row that is free, as `free` */
+};
+struct tree_errors {
+    struct error_row *rows;
+    uint32_t count, capacity, free; /* free: the first free row, from 1; 0: none */
 };
 
 struct flow_memory {
@@ -65,6 +77,7 @@ struct flow_memory {
     struct kept_text context;    /* an object; none yet counts as {} */
     struct kept_text last_error; /* trees: of the last step that failed for good */
     struct node_state *nodes;    /* trees, by node */
+    struct tree_errors errors;   /* trees */
     bool *joins; /* graphs, by step: somebody has arrived, and it waits for others */
     uint32_t join_count;
 };
@@ -120,8 +133,32 @@ struct tree_walk {
     void (*begin)(void *context, uint32_t step); /* NULL: only the states count */
     void *context;
     const struct tree_redo *redo; /* NULL: everything is to be done */
+    struct tree_errors *errors;   /* NULL: nothing is kept, as before compiler 3 */
+    struct arena *arena;          /* for what is kept; it has failed: no memory */
+    str *error; /* of the step that failed; and then of what failed the tree */
 };
 
+/* tree_error.c: what failed a group moves up with the failure. `holder` is the row where the error
+ * lies; 0: it is walk->error. */
+void tree_error_keep(const struct tree_walk *walk, uint32_t node, uint32_t *holder);
+void tree_error_lift(const struct tree_walk *walk, uint32_t node, uint32_t *holder);
+void tree_error_drop(const struct tree_walk *walk, uint32_t node);
+/* Those of a memory, if its version keeps them: before compiler 3 there was one error for all. */
+static inline struct tree_errors *tree_errors_of(uint32_t compiler, struct tree_errors *errors)
+{
+    return compiler >= 3 ? errors : NULL;
+}
+/* The tree has failed: walk->error is what failed it. */
+void tree_error_end(const struct tree_walk *walk, uint32_t holder);
+bool tree_errors_copy(const struct tree_errors *from, struct arena *arena, struct tree_errors *out);
+/* A row with this text, from 1; 0: no memory. */
+uint32_t tree_errors_add(struct tree_errors *errors, str text, struct arena *arena);
+/* What a step of a rescue or a finally sees: the error of the innermost try around it that has
+ * one. data NULL: none has. */
+str tree_last_error(const struct tree_walk *walk, uint32_t node);
+
+/* A state, to be looked at or changed. */
+struct node_state *tree_state_of(const struct tree_walk *walk, uint32_t node);
 enum settled tree_begin(const struct tree_walk *walk, uint32_t node);
 enum settled tree_settle(const struct tree_walk *walk, uint32_t node, bool is_success);
 /* The select at `node` has its arm: what stands under it is next. */

@@ -3,7 +3,7 @@
  *   {"plan":{...},"ordinal":3,"live":[[STEP,ORDINAL,ATTEMPT,FIRST,"pending",BACKING_OFF]],
  *    "arms":[[ORDINAL,IS_TIMER,"NAME",VALUE]],"approvals":[[ORDINAL,"ann"]],
  *    "signals":[["NAME",PAYLOAD]],"results":[[STEP,JSON]],
- *    "context":{...},"error":JSON,"nodes":[[NODE,AT,HAS_FAILED]],"joins":[STEP]}
+ *    "context":{...},"error":JSON,"nodes":[[NODE,AT,HAS_FAILED,ERROR]],"joins":[STEP]}
  *
  * Members without anything in them are left out; the plan is there after an amend. */
 #include "base/node.h"
@@ -102,6 +102,8 @@ static void print_nodes(const struct plan *plan, const struct flow_memory *memor
         json_u64(out, i);
         json_u64(out, memory->nodes[i].at);
         json_bool(out, memory->nodes[i].has_failed);
+        if (memory->nodes[i].error != 0)
+            json_raw(out, kept_view(&memory->errors.rows[memory->nodes[i].error - 1].text));
         json_close(out, ']');
     }
     json_close(out, ']');
@@ -248,13 +250,16 @@ static bool load_node(const struct loading *loading, const struct node *row)
     struct node_state state = { .is_open = true };
     uint32_t index;
 
-    if (row->count != 3 || loading->plan->node_count == 0 ||
+    if (row->count < 3 || row->count > 4 || loading->plan->node_count == 0 ||
         !load_u32(node_at(row, 0), loading->plan->node_count - 1, &index) ||
         !load_u32(node_at(row, 1), UINT32_MAX, &state.at))
         return false;
     state.has_failed = node_at(row, 2)->truth;
+    if (row->count == 4)
+        state.error =
+            tree_errors_add(&loading->memory->errors, node_at(row, 3)->raw, loading->arena);
     loading->memory->nodes[index] = state;
-    return true;
+    return row->count == 3 || state.error != 0;
 }
 
 static bool load_join(const struct loading *loading, const struct node *row)

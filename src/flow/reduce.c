@@ -85,6 +85,22 @@ struct template_source turn_source(const struct turn *turn)
                                      .is_nameless = turn->event->kind == EVENT_START };
 }
 
+struct template_source turn_step_source(const struct turn *turn, const struct plan_step *step)
+{
+    struct template_source source = turn_source(turn);
+    const struct flow_memory *memory = turn->memory;
+    struct tree_errors errors = turn->nodes.pages ? turn->errors : memory->errors;
+    struct node_pages pages = turn->nodes;
+    struct tree_walk walk = { .plan = turn->plan,
+                              .states = pages.pages ? NULL : memory->nodes,
+                              .copy = &pages,
+                              .errors = &errors };
+
+    if (turn->plan->is_tree)
+        source.last_error = tree_last_error(&walk, step->node);
+    return source;
+}
+
 str turn_quoted(struct turn *turn, str message)
 {
     struct buf buf;

@@ -130,7 +130,7 @@ static pawl_status begin_child(struct turn *turn, uint32_t ordinal, const struct
 static pawl_status begin_waiting(struct turn *turn, const struct plan_step *step,
                                  struct begun *begun)
 {
-    struct template_source source = turn_source(turn);
+    struct template_source source = turn_step_source(turn, step);
     uint32_t ordinal = begun->attempt.ordinal;
     struct node *args = NULL;
     pawl_status status;

@@ -123,10 +123,12 @@ static void begin_leaf(void *context, uint32_t step)
 /* The walk changes the states of nodes: it gets a copy, the memory changes by entries alone. */
 static bool copy_nodes(struct turn *turn)
 {
-    if (!turn->nodes.pages && !node_pages_init(&turn->nodes, turn->plan, turn->memory->nodes,
-                                               &turn->scope->arena))
+    if (turn->nodes.pages)
+        return true;
+    if (!node_pages_init(&turn->nodes, turn->plan, turn->memory->nodes, &turn->scope->arena) ||
+        !tree_errors_copy(&turn->memory->errors, &turn->scope->arena, &turn->errors))
         turn->status = scope_no_memory(turn->scope);
-    return turn->nodes.pages != NULL;
+    return turn->status == PAWL_OK;
 }
 
 static void end_tree(struct turn *turn, enum settled settled)
@@ -142,15 +144,23 @@ static void end_tree(struct turn *turn, enum settled settled)
 static void tree_goes_on(struct turn *turn, const struct plan_step *step, bool is_success,
                          uint32_t arm)
 {
-    struct tree_walk walk = { .plan = turn->plan, .begin = begin_leaf, .context = turn };
+    struct tree_walk walk = { .plan = turn->plan,
+                              .begin = begin_leaf,
+                              .context = turn,
+                              .errors = tree_errors_of(turn->compiler, &turn->errors),
+                              .arena = &turn->scope->arena,
+                              .error = &turn->error };
+    enum settled settled;
 
     if (turn->status != PAWL_OK || !copy_nodes(turn))
         return;
     walk.copy = &turn->nodes;
-    if (is_success && step->kind == STEP_KIND_SELECT)
-        end_tree(turn, tree_take_arm(&walk, step->node, arm));
-    else
-        end_tree(turn, tree_settle(&walk, step->node, is_success));
+    settled = is_success && step->kind == STEP_KIND_SELECT
+                  ? tree_take_arm(&walk, step->node, arm)
+                  : tree_settle(&walk, step->node, is_success);
+    if (turn->scope->arena.failed && turn->status == PAWL_OK)
+        turn->status = scope_no_memory(turn->scope);
+    end_tree(turn, settled);
 }
 
 /* ---- Begin, succeed, fail

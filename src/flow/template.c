@@ -185,13 +185,22 @@ static const struct node *find_input(struct expansion *expansion, str path)
     return expansion->input ? template_walk(expansion->input, path) : NULL;
 }
 
+/* With the error of the try around the step, if there is one. */
+static const struct node *read_context(struct expansion *expansion)
+{
+    const struct template_source *source = expansion->source;
+    str text = source->context.data ? source->context : memory_context(expansion->memory);
+
+    if (source->last_error.data)
+        expansion->status =
+            context_note_error(expansion->scope, text, source->last_error, &text);
+    return expansion->status == PAWL_OK ? read_value(expansion, text) : NULL;
+}
+
 static const struct node *find_context(struct expansion *expansion, str path)
 {
-    str text = expansion->source->context.data ? expansion->source->context
-                                               : memory_context(expansion->memory);
-
     if (!expansion->context)
-        expansion->context = read_value(expansion, text);
+        expansion->context = read_context(expansion);
     return expansion->context ? template_walk(expansion->context, path) : NULL;
 }
 

@@ -25,7 +25,7 @@ static struct node_state *copy_page(struct node_pages *copy, uint32_t page)
                       (left < PAGE_NODES ? left : PAGE_NODES) * sizeof *copy->states);
 }
 
-static struct node_state *state_of(const struct tree_walk *walk, uint32_t node)
+struct node_state *tree_state_of(const struct tree_walk *walk, uint32_t node)
 {
     struct node_pages *copy = walk->copy;
     struct node_state **page;
@@ -40,7 +40,7 @@ static struct node_state *state_of(const struct tree_walk *walk, uint32_t node)
 
 static struct node_state *open_node(const struct tree_walk *walk, uint32_t node, uint32_t at)
 {
-    struct node_state *state = state_of(walk, node);
+    struct node_state *state = tree_state_of(walk, node);
 
     *state = (struct node_state){ .at = at, .is_open = true };
     return state;
@@ -98,7 +98,7 @@ static enum settled begin_arms(const struct tree_walk *walk, const struct plan_n
 
     open_node(walk, index, 0);
     if (arm != NODE_NONE && !is_idle(walk, node->children[arm])) {
-        state_of(walk, index)->at = arm;
+        tree_state_of(walk, index)->at = arm;
         return tree_begin(walk, node->children[arm]);
     }
     begin_step(walk, node);
@@ -140,16 +140,33 @@ static bool do_goes_on(const struct tree_walk *walk, uint32_t index, uint32_t pl
 
     if (at == node->child_count)
         return false;
-    state_of(walk, index)->at = at;
+    tree_state_of(walk, index)->at = at;
     (void)tree_begin(walk, node->children[at]);
     return true;
+}
+
+/* What failed the forms or the rescue is kept until the try is settled: rescue and finally see it.
+ * A finally that fails brings its own. */
+static void try_keeps(const struct tree_walk *walk, uint32_t index, uint32_t part, bool is_success,
+                      uint32_t *holder)
+{
+    if (!is_success && part != TRY_FINALLY)
+        tree_error_keep(walk, index, holder);
+}
+
+static void try_is_settled(const struct tree_walk *walk, uint32_t index, bool is_success,
+                           bool outcome, uint32_t *holder)
+{
+    if (!outcome && is_success)
+        tree_error_lift(walk, index, holder);
+    tree_error_drop(walk, index);
 }
 
 static bool try_goes_on(const struct tree_walk *walk, uint32_t index, uint32_t part,
                         bool is_success, bool *outcome)
 {
     const struct plan_node *node = &walk->plan->nodes[index];
-    struct node_state *state = state_of(walk, index);
+    struct node_state *state = tree_state_of(walk, index);
     bool has_rescue = !walk->plan->nodes[node->children[TRY_RESCUE]].is_empty;
     bool has_finally = !walk->plan->nodes[node->children[TRY_FINALLY]].is_empty;
 
@@ -174,15 +191,27 @@ static bool dopar_goes_on(struct node_state *state, bool is_success, bool *outco
 }
 
 /* A child of `parent` at `place` is settled. True: the tree goes on below it. */
-static bool goes_on(const struct tree_walk *walk, uint32_t parent, uint32_t place, bool *outcome)
+static bool goes_on(const struct tree_walk *walk, uint32_t parent, uint32_t place, bool *outcome,
+                    uint32_t *holder)
 {
+    bool is_success = *outcome, is_on = false;
+
     switch (walk->plan->nodes[parent].kind) {
     case PLAN_DO:
-        return do_goes_on(walk, parent, place, *outcome);
+        return do_goes_on(walk, parent, place, is_success);
     case PLAN_DOPAR:
-        return dopar_goes_on(state_of(walk, parent), *outcome, outcome);
+        if (!is_success)
+            tree_error_keep(walk, parent, holder);
+        is_on = dopar_goes_on(tree_state_of(walk, parent), is_success, outcome);
+        if (!is_on)
+            tree_error_lift(walk, parent, holder);
+        return is_on;
     case PLAN_TRY:
-        return try_goes_on(walk, parent, place, *outcome, outcome);
+        try_keeps(walk, parent, place, is_success, holder);
+        is_on = try_goes_on(walk, parent, place, is_success, outcome);
+        if (!is_on)
+            try_is_settled(walk, parent, place != TRY_FINALLY || is_success, *outcome, holder);
+        return is_on;
     case PLAN_ARMS:
     case PLAN_LEAF:
         break;
@@ -193,14 +222,17 @@ static bool goes_on(const struct tree_walk *walk, uint32_t parent, uint32_t plac
 enum settled tree_settle(const struct tree_walk *walk, uint32_t node, bool is_success)
 {
     bool outcome = is_success;
+    uint32_t holder = 0; /* where the error lies that goes up; 0: it is the step's own */
 
     for (;;) {
         const struct plan_node *settled = &walk->plan->nodes[node];
 
-        state_of(walk, node)->is_open = false;
-        if (settled->parent == NODE_NONE)
+        tree_state_of(walk, node)->is_open = false;
+        if (settled->parent == NODE_NONE) {
+            tree_error_end(walk, holder);
             return outcome ? TREE_SUCCEEDED : TREE_FAILED;
-        if (goes_on(walk, settled->parent, settled->place, &outcome))
+        }
+        if (goes_on(walk, settled->parent, settled->place, &outcome, &holder))
             return TREE_GOES_ON;
         node = settled->parent;
     }
@@ -246,6 +278,6 @@ enum settled tree_take_arm(const struct tree_walk *walk, uint32_t index, uint32_
 
     if (arm >= node->child_count || walk->plan->nodes[node->children[arm]].is_empty)
         return tree_settle(walk, index, true);
-    state_of(walk, index)->at = arm;
+    tree_state_of(walk, index)->at = arm;
     return tree_begin(walk, node->children[arm]);
 }

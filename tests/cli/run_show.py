@@ -32,6 +32,23 @@ def test_a_flow_is_drawn_as_its_steps_with_marks_attempts_and_results(shell):
     assert re.search(r'│  └─ ✘ smoke-test  fail  \d+ ms  "the smoke test', shell.pawl("show", "@last").out)
 
 
+def test_a_leaf_without_a_name_is_shown_with_its_action_beside_its_path(shell):
+    shell.write("tree.yaml", """name: tree
+do:
+  - dopar: [{action: paint, payload: {}}, {name: named, action: paint, payload: {}}]
+""")
+    shell.pawl("define", "tree.yaml")
+    shell.pawl("start", "tree")
+    assert re.search("do.0.dopar.0 .*paint", shell.pawl("why", "@last").out)
+    assert "do.0.dopar.0  paint\n" in shell.pawl("show", "@last").out
+    shell.write("leaf.yaml", "name: leaf\ndo: [{action: set, payload: {}}, {name: b, action: set, payload: {}}]\n")
+    shell.pawl("run", "leaf.yaml")
+    found = shell.pawl("history", "@last").out
+    assert re.search(r"step.complete +do.0 set  {}", found) and re.search(r"step.complete +b  {}", found), found
+    steps = [e.get("tool") for e in json.loads(shell.pawl("history", "@last", "--json").out)["entries"] if e.get("step")]
+    assert steps == ["set", "set", None, None], steps
+
+
 def test_a_step_that_has_not_begun_is_there_without_a_mark(shell):
     shell.pawl("define", str(EXAMPLES / "approval.yaml"))
     shell.pawl("start", "approval", "--input", '{"what": "x"}')

@@ -86,6 +86,21 @@ TEST(flow_compile, x8_a_tree_compiles_to_a_sequence_of_leaves_named_by_their_pat
                 "\"tree\":[\"do\",0,[\"do\",1,2]]}");
 }
 
+TEST(flow_compile, c2_a_leaf_alone_is_a_program_called_by_its_name_or_else_by_its_action)
+{
+    expect_plan(&t->scope, "name: greet\naction: log\npayload: {message: a}\noutput: done\n",
+                "{\"notation\":\"tree\",\"first\":0,\"steps\":["
+                "{\"name\":\"greet\",\"tool\":\"log\",\"args\":{\"message\":\"a\"},"
+                "\"max\":1,\"backoff\":[],\"idempotent\":false}],"
+                "\"tree\":0,\"output\":\"done\"}");
+    EXPECT_STR(flow_step_name(rig_compile(&t->scope, "action: log\npayload: {}", NULL), 0), "log");
+    EXPECT_STR(flow_step_name(rig_compile(&t->scope, "wait: {timer: 1s}", NULL), 0), "wait");
+    EXPECT_STR(flow_step_name(rig_compile(&t->scope, "tool: null", NULL), 0), "gate");
+    expect_refused(&t->scope, "action: log\npayload: {}\nnxt: a", "unknown key 'nxt'");
+    expect_refused(&t->scope, "action: log\npayload: {}\ndo: []", "unknown key 'action'");
+    expect_refused(&t->scope, "action: log\npayload: {}\nnext: a", "belongs to 'steps'");
+}
+
 TEST(flow_compile, a_bare_map_with_an_object_under_start_is_a_graph)
 {
     struct definition *definition =

@@ -49,6 +49,8 @@ TEST(flow_tree, c15_c16_c17_every_tree_ends_as_the_table_says)
         { "try: [" L("F") "]\nrescue: [" L("F") "]\nfinally: [" L("f1") "]", "F F f1", false },
         { "do: [{try: [" L("F") "], rescue: [" L("r") "]}, " L("after") "]", "F r after", true },
         { "do: [{try: [" L("F") "], finally: [" L("f") "]}, " L("after") "]", "F f", false },
+        { "action: a1\npayload: {}", "a1", true },
+        { "action: F\npayload: {}", "F", false },
         { "try: []", "", true },
         { "do: []", "", true },
         { "dopar: [{do: []}, {try: [], rescue: [" L("r") "]}]", "", true },
@@ -162,6 +164,123 @@ TEST(flow_tree, a_failure_is_recorded_also_where_the_context_is_full)
     EXPECT_EQ(rig.state, LIFE_RUNNING);
     rig_run(&rig, 3, "1");
     EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    rig_fini(&rig);
+}
+
+/* ---- What went wrong: each try has its own error ---------------------------------------------- */
+
+#define SEE(name) "{name: " name ", action: x, payload: {e: '{{context.exec/last-error}}'}}"
+#define TRY_SEE(name) "{try: [" L("F" name) "], rescue: [" SEE("see-" name) "]}"
+
+static void fail_step(struct rig *rig, uint32_t ordinal, const char *error)
+{
+    EXPECT_OK(rig_step(rig, EVENT_STEP_START, ordinal, NULL));
+    EXPECT_OK(rig_step(rig, EVENT_STEP_FAILED, ordinal, error));
+}
+
+static void expect_seen(struct rig *rig, uint32_t ordinal, const char *name, const char *args)
+{
+    struct flow_call call;
+
+    EXPECT_OK(flow_call(rig->definition, rig->memory, ordinal, rig->scope, &call));
+    EXPECT_STR(call.step, name);
+    EXPECT_STR(call.args, args);
+}
+
+TEST(flow_tree, c27_of_two_tries_side_by_side_each_sees_its_own_error)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, "dopar: [" TRY_SEE("a") ", " TRY_SEE("b") "]", NULL);
+    rig_begin(&rig);
+    fail_step(&rig, 1, "\"of a\"");
+    fail_step(&rig, 2, "\"of b\"");
+    expect_seen(&rig, 3, "see-a", "{\"e\":\"of a\"}");
+    expect_seen(&rig, 4, "see-b", "{\"e\":\"of b\"}");
+    rig_run(&rig, 3, "1");
+    rig_run(&rig, 4, "1");
+    EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    EXPECT_STR(rig.last_payload, "{\"exec/last-error\":\"of b\"}");
+    rig_fini(&rig);
+}
+
+TEST(flow_tree, c27_a_version_of_an_older_compiler_has_one_error_for_all)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, "dopar: [" TRY_SEE("a") ", " TRY_SEE("b") "]", NULL);
+    rig.definition->compiler = 2;
+    rig_begin(&rig);
+    fail_step(&rig, 1, "\"of a\"");
+    fail_step(&rig, 2, "\"of b\"");
+    expect_seen(&rig, 3, "see-a", "{\"e\":\"of b\"}");
+    rig_fini(&rig);
+}
+
+TEST(flow_tree, c27_of_nested_tries_the_innermost_error_is_seen)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope,
+             "try:\n  - try: [" L("F1") "]\n    rescue: [" SEE("inner") ", {try: [" SEE(
+                 "formed") "]}, " L("F2") "]\n    finally: [" SEE("last") "]\n"
+                                                                          "rescue: [" SEE(
+                                                                              "outer") "]\n",
+             NULL);
+    rig_begin(&rig);
+    fail_step(&rig, 1, "\"one\"");
+    expect_seen(&rig, 2, "inner", "{\"e\":\"one\"}");
+    rig_run(&rig, 2, "1");
+    expect_seen(&rig, 3, "formed", "{\"e\":\"one\"}");
+    rig_run(&rig, 3, "1");
+    fail_step(&rig, 4, "\"two\"");
+    expect_seen(&rig, 5, "last", "{\"e\":\"two\"}");
+    rig_run(&rig, 5, "1");
+    expect_seen(&rig, 6, "outer", "{\"e\":\"two\"}");
+    rig_run(&rig, 6, "1");
+    EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    rig_fini(&rig);
+}
+
+/* What was rescued beside it failed nothing. */
+TEST(flow_tree, c27_a_try_sees_what_failed_it_and_so_does_the_flow)
+{
+    static const char *const trees[] = {
+        "try: [{dopar: [" L("F") ", " TRY_SEE("b") "]}]\nrescue: [" SEE("see") "]",
+        "try: [{dopar: [" L("F") ", " TRY_SEE("b") "]}]",
+    };
+
+    for (int i = 0; i < 2; i++) {
+        struct rig rig;
+
+        rig_init(&rig, &t->scope, trees[i], NULL);
+        rig_begin(&rig);
+        fail_step(&rig, 1, "\"what failed it\"");
+        fail_step(&rig, 2, "\"rescued\"");
+        rig_run(&rig, 3, "1");
+        if (i == 0)
+            expect_seen(&rig, 4, "see", "{\"e\":\"what failed it\"}");
+        else
+            EXPECT_STR(rig.last_payload, "\"what failed it\"");
+        rig_fini(&rig);
+    }
+}
+
+TEST(flow_tree, c27_a_wait_in_a_rescue_sees_the_error_as_well)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope,
+             "dopar:\n  - try: [" L("F") "]\n    rescue: [" L("r") ", {name: w, wait: {timer: "
+             "'{{context.exec/last-error}}'}}]\n  - try: [" L("F2") "]\n    rescue: [" L(
+                 "r2") "]\n",
+             NULL);
+    rig_begin(&rig);
+    fail_step(&rig, 1, "\"5s\"");
+    fail_step(&rig, 2, "\"no duration\"");
+    rig_run(&rig, 3, "1");
+    EXPECT_STORY(&rig, "step.complete dopar.0.rescue.0.3#1 1 [[\"end\",3],"
+                       "[\"step\",5,2,1,\"pending\"],[\"arm\",\"w\",6000,5]]\n");
     rig_fini(&rig);
 }
 

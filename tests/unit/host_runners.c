@@ -145,3 +145,36 @@ TEST(runners, a_slow_tool_behind_many_fast_ones_keeps_no_started_step_waiting)
         wait_until_over(p, &ids[i]);
     pawl_close(p);
 }
+
+/* ---- The order in which steps run -------------------------------------------------------------- */
+
+/* The host's own thread is the only one there is. */
+TEST(runners, the_children_of_a_dopar_run_in_the_order_of_the_document)
+{
+    static const char text[] = "name: wide\ndopar:\n"
+                               "  - {name: a, action: set, payload: {}}\n"
+                               "  - {name: b, action: set, payload: {}}\n"
+                               "  - {name: c, action: set, payload: {}}\n"
+                               "  - {name: d, action: set, payload: {}}\n";
+    char ran[8] = "";
+    pawl_history *history;
+    pawl_entry entry;
+    const char *state = "";
+    pawl_id id;
+    pawl *p;
+
+    EXPECT_OK(pawl_open(&p, "memory:", &(pawl_options){ .own = true }, &error));
+    EXPECT_OK(pawl_define(p, text, sizeof text - 1, NULL, &error));
+    id = create(p, "wide");
+    for (int i = 0; i < 100 && strcmp(state, "completed") != 0; i++) {
+        EXPECT_OK(pawl_run_due(p, &error));
+        EXPECT_OK(pawl_current(p, id.text, &state, &error));
+    }
+    EXPECT_OK(pawl_history_open(p, id.text, NULL, &history, &error));
+    while (pawl_history_next(history, &entry))
+        if (strcmp(entry.action, "step.complete") == 0)
+            (void)strncat(ran, entry.step, 1);
+    EXPECT_OK(pawl_history_close(history, &error));
+    EXPECT_TEXT(ran, "abcd");
+    pawl_close(p);
+}

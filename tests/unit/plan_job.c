@@ -235,3 +235,16 @@ TEST(plan_job, a_job_of_10000_actions_costs_no_more_than_three_times_ten_of_1000
     printf("# ten of 1,000: %.2f s, one of 10,000: %.2f s\n", ten, one);
     EXPECT(one < 3 * ten + 0.2);
 }
+
+TEST(plan_job, c2_a_leaf_alone_is_a_program)
+{
+    struct play play;
+
+    make(&play, L("a"));
+    restart(&play, NULL);
+    EXPECT_TEXT(play.actions, "[{\"node\":0,\"action\":\"a\",\"payload\":{\"n\":1}}]");
+    restart(&play, "[{\"node\":0,\"status\":\"success\",\"output\":1}]");
+    EXPECT_TEXT(play.actions, "[]");
+    EXPECT_HAS(play.job, "{\"status\":\"success\",\"settled\":true");
+    end(&play);
+}
