@@ -99,6 +99,24 @@ def test_nothing_is_wider_than_the_terminal(shell):
             assert seen.widest() <= columns, (columns, words, seen.text())
 
 
+def test_nothing_that_is_needed_is_cut_off_a_terminal(shell):
+    report(shell)
+    shell.pawl("define", str(EXAMPLES / "order.yaml"))
+    id = shell.pawl("start", "order", "--subject", "A-17 of the shop in the long street").out.strip()
+    shell.pawl("fire", id, "pay", "--actor", "bob", "--reason", "by card", "--payload", json.dumps({"words": "x" * 99}))
+    for columns in (60, 80, 100, 120):
+        def seen(*words):
+            terminal = Terminal(shell, *words, columns=columns, rows=60)
+            assert terminal.end() == 0 and terminal.widest() <= columns, (columns, terminal.text())
+            return terminal.text()
+        assert "attempt 2" in seen("show", "1", "--timeline"), columns
+        rows = seen("list")
+        assert re.search(r"(?m)^(2|%s) " % id, rows) and re.search(r"\d\d:\d\d(:\d\d)?Z", rows), rows
+        for words in (["show", "2"], ["history", "2"]):
+            assert re.search(r"\d\d:\d\d:\d\dZ .*pay .*bob", seen(*words)), (columns, words)
+        assert "by card" in seen("show", "2"), columns
+
+
 def test_colours_only_on_a_terminal_unless_asked_for(shell):
     report(shell)
     assert "\x1b" not in shell.pawl("show", "@last").out

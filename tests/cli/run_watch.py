@@ -96,6 +96,8 @@ def test_the_live_list_shows_new_instances_and_what_happened(shell):
     seen.wait_for(id)
     shell.pawl("fire", id, "pay", "--actor", "ann")
     seen.wait_for("new → paid  pay  by ann")
+    shell.pawl("fire", id, "ship", "--payload", json.dumps({"to": "a street of a long name " * 9}))
+    seen.wait_for(r'shipped  ship  \{"to": "a .*…\n')
     seen.press("q")
     assert seen.end() == 0 and seen.bytes.endswith(CLEAN)
     shell.stop(child)
@@ -111,6 +113,28 @@ def test_a_server_that_is_started_again_is_found_again(shell):
     shell.pawl("fire", id, "ship")  # into the file itself
     out, err = watcher.communicate(timeout=60)
     assert watcher.returncode == 0 and "paid → shipped" in out.decode(), (out, err)
+    assert "%s is gone" % address in err.decode() and "nothing serves sqlite:pawl.db now" in err.decode(), err
+
+
+def test_a_watch_says_when_its_server_is_gone_and_when_it_is_back(shell):
+    child, address = shell.serve()
+    id = order(shell)
+    seen = Terminal(shell, "--store", address, "watch", columns=100)
+    quiet = shell.begin("--store", address, "watch", id)
+    seen.wait_for(id)
+    shell.pawl("fire", id, "pay")
+    assert "pay" in quiet.stdout.readline().decode()
+    shell.stop(child, signal.SIGKILL, expect=None)
+    seen.wait_for(address + " is gone; looking for it again")
+    child = shell.begin("serve", "--listen", address[7:])
+    seen.wait_for(address + " is back")
+    shell.pawl("fire", id, "ship")
+    seen.wait_for("paid → shipped")
+    seen.press("q")
+    assert seen.end() == 0
+    _, err = quiet.communicate(timeout=60)
+    assert quiet.returncode == 0 and err.decode().count("is gone") == err.decode().count("is back") == 1, err
+    shell.stop(child)
 
 
 main(globals())

@@ -10,6 +10,7 @@
 #define PAGE       1000
 #define AWAY_MS    10000 /* how long a server may be away */
 #define AGAIN_MS   200
+#define BACK_MS    5000 /* how long it is said that it is back */
 #define STREAM_MAX ((size_t)8 << 20) /* of one event */
 
 /* ---- A server's stream ---- */
@@ -100,7 +101,7 @@ static pawl_status find_again(struct follow *follow, struct watching *watching)
     char address[sizeof cli->target.address];
 
     snprintf(address, sizeof address, "%s", cli->target.address);
-    watching_say(watching, "%s is gone; looking for it again", address);
+    watching_say(watching, 0, "%s is gone; looking for it again", address);
     close(follow->fd);
     follow->fd = -1;
     for (int64_t waited_ms = 0; waited_ms < AWAY_MS && !watching_is_over(); waited_ms += AGAIN_MS) {
@@ -110,13 +111,13 @@ static pawl_status find_again(struct follow *follow, struct watching *watching)
         if (status == PAWL_OK && !cli->target.remote) {
             if (!event_cursor_parse(str_of(follow->cursor), &follow->position))
                 follow->position = events_position(cli->target.local);
-            watching_say(watching, "nothing serves %s now; reading its file", cli->store);
+            watching_say(watching, 0, "nothing serves %s now; reading its file", cli->store);
             return PAWL_OK;
         }
         if (status == PAWL_OK)
             status = open_stream(follow, false);
         if (status == PAWL_OK) {
-            watching_say(watching, "%s is back", cli->target.address);
+            watching_say(watching, BACK_MS, "%s is back", cli->target.address);
             return PAWL_OK;
         }
     }

@@ -15,6 +15,8 @@ struct watching {
     bool has_keys;       /* standard input is a terminal, and ours for the time being */
     struct term *term;
     int lines;   /* drawn, and to be drawn over */
+    char note[320];        /* below each frame */
+    int64_t note_until_ms; /* by the wall clock */
     FILE *frame; /* what is being drawn */
     char *text;
     size_t size;
@@ -36,9 +38,9 @@ void frame_begin(struct watching *watching);
 void frame_end(struct watching *watching);
 int frame_rows(const struct watching *watching); /* lines there is room for */
 
-/* A line below what is drawn, until the next frame; off a terminal on stderr. */
-void watching_say(struct watching *watching, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* A line below what is drawn, now and for so long (0: until another); off a terminal on stderr. */
+void watching_say(struct watching *watching, int64_t for_ms, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* ---- following ---- */
 

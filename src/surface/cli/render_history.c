@@ -13,7 +13,7 @@ enum {
     ENTRY_COLUMNS
 };
 static const char *const entry_heads[ENTRY_COLUMNS] = {
-    "#", "FIRED AT", "RECORDED", "STATES", "ACTION", "ACTOR", ""
+    "#", "FIRED AT", "RECORDED", "STATES", "ACTION", "ACTOR", "NOTE"
 };
 
 static str join(struct cli *cli, str a, const char *between, str b)
@@ -94,7 +94,23 @@ static void fill_entry(struct cli *cli, const struct node *entry, str *cells, en
     styles[ENTRY_ACTION] = action_style(cells[ENTRY_ACTION]);
 }
 
-void render_entries(struct cli *cli, const struct node *entries, bool has_heads)
+/* A table has no room there: as a path. */
+static void put_slim(struct cli *cli, const struct node *entries, bool has_heads)
+{
+    const struct node *entry = entries ? entries->first : NULL;
+
+    if (entry && has_heads) {
+        put_path_head(cli);
+        put_state(cli, DIM, "○", member_str(entry, "from_state"));
+    }
+    for (; entry; entry = entry->next) {
+        put_entry(cli, entry, STR(""));
+        if (!str_eq(member_str(entry, "from_state"), member_str(entry, "to_state")))
+            put_state(cli, DIM, "○", member_str(entry, "to_state"));
+    }
+}
+
+static void put_table(struct cli *cli, const struct node *entries, bool has_heads)
 {
     uint32_t count = entries ? entries->count : 0, at = 0;
     str *cells = ARENA_ARRAY(&cli->scope.arena, str, (size_t)count * ENTRY_COLUMNS + 1);
@@ -109,7 +125,17 @@ void render_entries(struct cli *cli, const struct node *entries, bool has_heads)
                                              .row_count = count,
                                              .heads = has_heads ? entry_heads : NULL,
                                              .cells = cells,
-                                             .styles = styles });
+                                             .styles = styles,
+                                             .whole = 1u << ENTRY_SEQ | 1u << ENTRY_FIRED |
+                                                      1u << ENTRY_RECORDED | 1u << ENTRY_ACTION });
+}
+
+void render_entries(struct cli *cli, const struct node *entries, bool has_heads)
+{
+    if (term_is_slim(&cli->term))
+        put_slim(cli, entries, has_heads);
+    else
+        put_table(cli, entries, has_heads);
 }
 
 void render_history(struct cli *cli, const struct node *answer)
@@ -130,7 +156,6 @@ void render_history(struct cli *cli, const struct node *answer)
 #define ACTION_COLUMNS 13 /* of the longest of a flow: what follows stands in a column */
 #define NOTE_MIN       12
 #define NARROW         90 /* on such a terminal the time since the last entry is left out */
-#define SLIM           72 /* and on such a one when it was recorded */
 
 /* What fits behind `used` columns, or on a line of its own; everything, off a terminal. */
 static void put_note(const struct term *term, str note, int used)
@@ -144,15 +169,10 @@ static void put_note(const struct term *term, str note, int used)
     term_cell(term, DIM, note, term->tty ? term->width - used : TABLE_CELL_MAX, 0);
 }
 
-static bool is_slim(const struct term *term)
-{
-    return term->tty && term->width < SLIM;
-}
-
 void put_path_head(struct cli *cli)
 {
     term_put(&cli->term, DIM, "    %4s  %-20s  %s\n", "#", "fired at",
-             is_slim(&cli->term) ? "" : "recorded ");
+             term_is_slim(&cli->term) ? "" : "recorded ");
 }
 
 /* Number and times: their columns. */
@@ -163,7 +183,7 @@ static int put_times(const struct term *term, const struct node *entry, str befo
 
     print_times(entry, fired, recorded);
     elapsed_print(before, member_str(entry, "fired_at"), elapsed);
-    if (is_slim(term))
+    if (term_is_slim(term)) /* without when it was recorded */
         snprintf(text, sizeof text, "  │ %4lld  %s  ",
                  (long long)member_int(entry, "sequence_number"), fired);
     else

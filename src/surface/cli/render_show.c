@@ -203,7 +203,7 @@ void put_gate(struct cli *cli, const struct node *waiting)
     put_approvers(cli, approval);
     moment_print(member_str(waiting, "since"), since);
     if (since[0])
-        fprintf(cli->term.out, "  since %s", since);
+        fprintf(cli->term.out, "%s  since %s", term_is_slim(&cli->term) ? "\n      " : "", since);
 }
 
 /* How somebody says yes to a gate, or ends an external step: by the id of the attempt that waits

@@ -27,16 +27,17 @@ static int sum(const int *widths, uint32_t count)
     return total - GAP;
 }
 
-/* Take from the widest column until the row fits, one character at a time. */
-static void squeeze(int *widths, uint32_t count, int room)
+/* Take from the widest column that is not in `whole` until the row fits, one character at a time. */
+static void squeeze(int *widths, uint32_t count, uint32_t whole, int room)
 {
     while (sum(widths, count) > room) {
-        uint32_t widest_column = 0;
+        uint32_t widest_column = count;
 
-        for (uint32_t i = 1; i < count; i++)
-            if (widths[i] > widths[widest_column])
+        for (uint32_t i = 0; i < count; i++)
+            if (!(i < 32 && whole >> i & 1) &&
+                (widest_column == count || widths[i] > widths[widest_column]))
                 widest_column = i;
-        if (widths[widest_column] <= COLUMN_MIN)
+        if (widest_column == count || widths[widest_column] <= COLUMN_MIN)
             return;
         widths[widest_column]--;
     }
@@ -75,8 +76,10 @@ void table_print(const struct term *term, const struct table *table)
     ASSERT(table->column_count > 0 && table->column_count <= TABLE_COLUMNS_MAX);
     for (uint32_t i = 0; i < table->column_count; i++)
         widths[i] = widest(table, i);
-    if (term->tty)
-        squeeze(widths, table->column_count, term->width - indent);
+    if (term->tty) {
+        squeeze(widths, table->column_count, table->whole, term->width - indent);
+        squeeze(widths, table->column_count, 0, term->width - indent);
+    }
     if (table->heads)
         print_heads(term, table, widths);
     for (uint32_t row = 0; row < table->row_count; row++)

@@ -7,6 +7,7 @@
 
 #define WIDTH_DEFAULT 80
 #define WIDTH_MIN     20
+#define SLIM          72 /* columns */
 
 static const char *const style_codes[] = {
     [PLAIN] = "",       [BOLD] = "\033[1m",  [DIM] = "\033[2m",   [GOOD] = "\033[32m",
@@ -76,6 +77,11 @@ static size_t character_size(str text, size_t at)
     while (end < text.size && ((unsigned char)text.data[end] & 0xC0) == 0x80)
         end++;
     return end - at;
+}
+
+bool term_is_slim(const struct term *term)
+{
+    return term->tty && term->width < SLIM;
 }
 
 int term_columns(str text)

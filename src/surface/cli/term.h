@@ -28,6 +28,9 @@ void term_put(const struct term *term, enum style style, const char *format, ...
  * was cut; then spaces up to `pad` columns. */
 void term_cell(const struct term *term, enum style style, str text, int width, int pad);
 
+/* Is it a terminal with room for few columns? Then what can be found elsewhere is left out. */
+bool term_is_slim(const struct term *term);
+
 /* Columns that a text takes, one for each character. */
 int term_columns(str text);
 
@@ -51,6 +54,7 @@ const char *status_mark(str status); /* one character */
 #define MOMENT_SIZE 40
 /* "2026-05-01 14:03:07Z". */
 void moment_print(str rfc3339, char out[MOMENT_SIZE]);
+void moment_cut(char moment[MOMENT_SIZE]); /* to minutes: "2026-05-01 14:03Z" */
 /* The same, next to another time: without the date if both have the same. */
 void moment_print_beside(str other, str rfc3339, char out[MOMENT_SIZE]);
 /* "in 5 min", "3 s ago". */
@@ -78,6 +82,7 @@ struct table {
     const char *const *heads; /* NULL: none */
     const str *cells;         /* row by row */
     const enum style *styles; /* one for each cell, or NULL */
+    uint32_t whole;           /* a bit for each column that is cut only if no other can be */
     const char *indent;
 };
 void table_print(const struct term *term, const struct table *table);

@@ -269,6 +269,8 @@ static void fill_row(struct cli *cli, const struct node *row, str *cells, enum s
 
     if (moment)
         moment_print(member_str(row, "updated_at"), moment);
+    if (moment && term_is_slim(&cli->term))
+        moment_cut(moment);
     cells[LIST_ID] = short_id(&cli->term, member_str(row, "instance_id"));
     cells[LIST_DEFINITION] = definition_of(cli, row);
     cells[LIST_STATE] = member_str(row, "current_state");
@@ -297,7 +299,9 @@ void put_list(struct cli *cli, const struct node *answer)
                                              .row_count = count,
                                              .heads = list_heads,
                                              .cells = cells,
-                                             .styles = styles });
+                                             .styles = styles,
+                                             .whole = 1u << LIST_ID | 1u << LIST_STATUS |
+                                                      1u << LIST_UPDATED });
 }
 
 void render_list(struct cli *cli, const struct node *answer)

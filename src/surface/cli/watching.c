@@ -154,7 +154,7 @@ static void put_frame(struct watching *watching, FILE *out)
     fputs(NO_WRAP, out);
     if (watching->lines > 0)
         fprintf(out, "\033[%dA\r", watching->lines);
-    for (; *line && count + 1 < rows; count++) {
+    for (; *line && count + 1 + (watching->note[0] != '\0') < rows; count++) {
         int size = (int)strcspn(line, "\n");
 
         fprintf(out, "\033[K%.*s\n", size, line);
@@ -163,6 +163,16 @@ static void put_frame(struct watching *watching, FILE *out)
     fputs("\033[J" WRAP, out);
     fflush(out);
     watching->lines = count;
+}
+
+/* Below the frame. */
+static void put_note(struct watching *watching, FILE *out)
+{
+    if (!watching->note[0] || (watching->note_until_ms && now_ms() > watching->note_until_ms))
+        return;
+    fprintf(out, "\r\033[K%.*s\n", watching->term->width, watching->note);
+    watching->lines++;
+    fflush(out);
 }
 
 void frame_end(struct watching *watching)
@@ -175,21 +185,21 @@ void frame_end(struct watching *watching)
     watching->frame = NULL;
     watching->term->out = stdout;
     put_frame(watching, stdout);
+    put_note(watching, stdout);
     free(watching->text);
     watching->text = NULL;
 }
 
-void watching_say(struct watching *watching, const char *format, ...)
+void watching_say(struct watching *watching, int64_t for_ms, const char *format, ...)
 {
-    bool is_frame = watching->term->tty;
-    FILE *out = is_frame ? watching->term->out : stderr;
     va_list arguments;
 
-    fputs(is_frame ? "\r\033[K" : "pawl: ", out);
     va_start(arguments, format);
-    vfprintf(out, format, arguments);
+    vsnprintf(watching->note, sizeof watching->note, format, arguments);
     va_end(arguments);
-    fputc('\n', out);
-    fflush(out);
-    watching->lines += is_frame;
+    watching->note_until_ms = for_ms ? now_ms() + for_ms : 0;
+    if (watching->term->tty)
+        put_note(watching, watching->term->out);
+    else
+        fprintf(stderr, "pawl: %s\n", watching->note);
 }

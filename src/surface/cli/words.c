@@ -133,6 +133,12 @@ void moment_print(str rfc3339, char out[MOMENT_SIZE])
         strftime(out, MOMENT_SIZE, "%Y-%m-%d %H:%M:%SZ", &then);
 }
 
+void moment_cut(char moment[MOMENT_SIZE])
+{
+    if (strlen(moment) > 16)
+        snprintf(moment + 16, MOMENT_SIZE - 16, "Z");
+}
+
 void moment_print_beside(str other, str rfc3339, char out[MOMENT_SIZE])
 {
     char before[MOMENT_SIZE], full[MOMENT_SIZE];
