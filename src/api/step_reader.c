@@ -32,6 +32,9 @@ struct step_reader {
     size_t fold_size; /* of the memory when it was last made small */
     void *memory;
     uint32_t made; /* the last ordinal whose entry was folded */
+    /* Steps that have not begun when their instance is amended go by the other plan. */
+    bool is_amended;
+    struct step_reader *latest; /* whose memory is folded to the end; NULL: nobody has asked */
 };
 
 static const struct definition *definition_of(const struct step_reader *reader)
@@ -56,6 +59,7 @@ static pawl_status feed(struct step_reader *reader, const struct entry *entry)
 
     if (record->body.data)
         status = effects_read(&reader->scratch, record->body, &effects);
+    reader->is_amended = reader->is_amended || record->what == LIFE_T_AMEND;
     reader->window.pos = record->pos;
     if (status == PAWL_OK)
         status = flow_attempts_apply(&reader->window_scope, &reader->window, &view);
@@ -179,7 +183,7 @@ static pawl_status fold_entry(struct step_reader *reader, const struct entry *en
                                .step = record->step,
                                .ordinal = record->ordinal,
                                .attempt = record->attempt,
-                               .payload = arena_str(arena, entry->payload),
+                               .payload = entry->payload,
                                .reason = entry->reason,
                                .actor = entry->actor,
                                .effects = &effects,
@@ -305,15 +309,44 @@ static pawl_status read_gate(struct step_reader *reader, struct step_view *out)
 
 /* ---- All of an attempt ---- */
 
+/* As the instance is now. */
+static pawl_status fold_latest(struct step_reader *reader, const void **memory)
+{
+    pawl_status status = PAWL_OK;
+
+    if (!reader->latest)
+        status = step_reader_open(reader->engine, &reader->scratch, str_of(reader->id), 0, true,
+                                  &reader->latest);
+    if (status == PAWL_OK) {
+        status = fold_until(reader->latest, UINT32_MAX);
+        *memory = reader->latest->memory;
+        if (status != PAWL_OK)
+            reader->scratch.error = reader->latest->scratch.error;
+    }
+    return status;
+}
+
+static pawl_status read_given(struct step_reader *reader, const struct flow_attempt *attempt,
+                              struct flow_call *out)
+{
+    bool has_begun = attempt->status != STEP_READY && attempt->status != STEP_PENDING;
+    const void *memory;
+    pawl_status status = fold_until(reader, attempt->ordinal);
+
+    memory = reader->memory;
+    if (status == PAWL_OK && reader->is_amended && !has_begun &&
+        definition_of(reader)->kind == KIND_FLOW)
+        status = fold_latest(reader, &memory);
+    return status == PAWL_OK ? work_call(definition_of(reader), memory, attempt->ordinal,
+                                         &reader->scratch, out)
+                             : status;
+}
+
 static pawl_status read_attempt(struct step_reader *reader, struct step_view *out)
 {
-    uint32_t ordinal = out->attempt->ordinal;
     struct flow_call given = { 0 };
-    pawl_status status = fold_until(reader, ordinal);
+    pawl_status status = read_given(reader, out->attempt, &given);
 
-    if (status == PAWL_OK)
-        status =
-            work_call(definition_of(reader), reader->memory, ordinal, &reader->scratch, &given);
     if (status != PAWL_OK && status != PAWL_LEASE_LOST)
         return status;
     out->tool = given.tool;
@@ -397,6 +430,7 @@ void step_reader_close(struct step_reader *reader)
         return;
     heap = reader->heap;
     engine_history_close(reader->history);
+    step_reader_close(reader->latest);
     arena_fini(&reader->arenas[0]);
     arena_fini(&reader->arenas[1]);
     scope_fini(&reader->kept);

@@ -105,6 +105,62 @@ static void put_back(struct engine *engine, struct ready_step *step)
         queue->last = step;
 }
 
+/* An instance's steps, out of this queue and into the list. */
+static void take_of(struct tool_queue *queue, uint64_t instance, struct ready_step **list)
+{
+    struct ready_step **link = &queue->first;
+
+    queue->last = NULL;
+    while (*link) {
+        struct ready_step *step = *link;
+
+        if (step->instance != instance) {
+            queue->last = step;
+            link = &step->next;
+            continue;
+        }
+        *link = step->next;
+        step->next = *list;
+        *list = step;
+    }
+}
+
+/* To the queue of the tool that it has now, at its age; false: it is not for workers any more, or
+ * there is no memory. */
+static bool move_step(struct engine *engine, const struct actor *actor, struct ready_step *step)
+{
+    str tool = work_tool_of(actor->definition, actor->memory, step->ordinal);
+    struct tool_queue *queue;
+
+    if (!tool.data || toolbox_serves(engine->toolbox, tool, actor->creator))
+        return false;
+    queue = find_queue(engine, tool);
+    if (!queue)
+        queue = add_queue(engine, tool);
+    if (!queue)
+        return false;
+    step->queue = (uint32_t)(queue - engine->queues);
+    put_back(engine, step);
+    tickets_call(engine, tool);
+    return true;
+}
+
+void claims_amended(struct engine *engine, const struct actor *actor)
+{
+    struct ready_step *all = NULL, *step;
+
+    for (uint32_t i = 0; i < engine->queue_count; i++)
+        take_of(&engine->queues[i], actor->instance, &all);
+    while ((step = all) != NULL) {
+        all = step->next;
+        if (move_step(engine, actor, step))
+            continue;
+        if (!steps_add_ready(engine, step->instance, step->ordinal)) /* looked at when it starts */
+            engine->ready_lost = true;
+        heap_free(engine->heap, step, sizeof *step);
+    }
+}
+
 /* A tool was registered: what waited for it is run here. Lock held. */
 void claims_release(struct engine *engine)
 {
@@ -287,11 +343,12 @@ static uint32_t take_some(struct engine *engine, const struct claim_args *args, 
     return count;
 }
 
-/* Cancelled or ended meanwhile: nobody's any more; or paused: found again when it is resumed. */
+/* Cancelled or ended meanwhile: nobody's any more; paused: found again when it is resumed; amended:
+ * it waits in another queue. */
 static bool is_gone(pawl_status status)
 {
     return status == PAWL_LEASE_LOST || status == PAWL_TERMINAL || status == PAWL_NOT_KNOWN ||
-           status == PAWL_PAUSED;
+           status == PAWL_PAUSED || status == PAWL_NOT_AWAITING;
 }
 
 /* It was not started: back into its queue, nobody's any more, or found again later because it met

@@ -348,6 +348,7 @@ void lease_hash(struct engine *engine, str token, char out[LEASE_HASH_SIZE + 1])
 bool claims_add(struct engine *engine, str tool, uint64_t instance, uint32_t ordinal);
 void claims_forget(struct engine *engine);
 void claims_release(struct engine *engine);
+void claims_amended(struct engine *engine, const struct actor *actor); /* tools may be others now */
 void claims_fini(struct engine *engine);
 bool claims_wait(const struct engine *engine, const struct claim_args *args); /* steps, for these */
 /* Is it their turn, before what a worker's answers make ready? Asked once for each turn; lock held. */
@@ -416,6 +417,7 @@ pawl_status ticket_check(struct engine *engine, struct scope *scope, struct clai
 pawl_status ticket_charge(struct engine *engine, struct scope *scope, struct claimed *claimed,
                           size_t size);
 void ticket_give_back(struct claimed *claimed); /* it was not started; lock held */
+bool ticket_serves(const struct claimed *claimed, str tool);
 void tickets_call(struct engine *engine, str tool); /* one of them: a step waits; lock held */
 void tickets_call_all(struct engine *engine);       /* lock held */
 uint32_t tickets_count(const struct engine *engine); /* that wait; lock held */

@@ -152,6 +152,7 @@ static bool post_timeout(struct engine *engine, const struct lease *lease)
     mail->event = (struct event){ .kind = EVENT_STEP_TIMEOUT,
                                   .ordinal = lease->ordinal,
                                   .is_leased = true,
+                                  .is_worker_gone = lease->hash[0] != 0,
                                   .actor = STR("pawl/timer") };
     if (engine_mail(engine, lease->instance, mail))
         return true;

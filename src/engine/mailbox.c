@@ -141,6 +141,8 @@ static void turn_over(struct engine *engine, struct request *request)
         }
         actor_restamp(actor, &turn->decision);
         steps_note_ready(engine, actor, &turn->decision);
+        if (turn->mail->event.kind == EVENT_AMEND)
+            claims_amended(engine, actor);
         if (turn->mail->claim)
             claim_hand_out(engine, actor->instance, turn->mail->claim, turn->jobs);
         else

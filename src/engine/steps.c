@@ -313,6 +313,8 @@ pawl_status steps_prepare(struct engine *engine, struct actor *actor, const stru
 {
     pawl_status status = job_new(engine, actor, mail->event.ordinal, scope, out);
 
+    if (!status && !ticket_serves(mail->claim, (*out)->call.tool))
+        return scope_fail(scope, PAWL_NOT_AWAITING, "the step is for another tool now");
     if (!status)
         return ticket_charge(engine, scope, mail->claim, (*out)->call.args.size);
     return status == PAWL_NO_MEMORY ? status : PAWL_OK; /* over, or too large: deciding says so */

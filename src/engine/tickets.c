@@ -190,6 +190,11 @@ void ticket_settle(struct engine *engine, struct claimed *claimed, bool is_grant
 
 /* ---- A step from its queue ---- */
 
+bool ticket_serves(const struct claimed *claimed, str tool)
+{
+    return serves(claimed->ticket, tool);
+}
+
 void ticket_give_back(struct claimed *claimed)
 {
     claimed->ticket->size -= claimed->size;

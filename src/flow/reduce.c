@@ -189,6 +189,18 @@ static const struct attempt *expect_running(struct turn *turn)
     return NULL;
 }
 
+/* Its worker is gone and may have done the work: what must not be done twice is not tried again, as
+ * after the death of the process that ran it. */
+static bool is_lost(const struct turn *turn, const struct attempt *attempt)
+{
+    const struct plan_step *step = &turn->plan->steps[attempt->plan];
+
+    if (turn->event->kind == EVENT_STEP_LOST)
+        return true;
+    return turn->event->is_worker_gone && turn->compiler >= 3 && !step->is_idempotent &&
+           retry_is_due(step, attempt->attempt, RETRY_TIMEOUT);
+}
+
 static void decide_step_end(struct turn *turn)
 {
     const struct attempt *attempt = expect_running(turn);
@@ -200,10 +212,10 @@ static void decide_step_end(struct turn *turn)
         step_succeed(turn, LIFE_T_STEP_COMPLETE, attempt, payload, 0);
     else if (turn->event->kind == EVENT_STEP_FAILED)
         step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_FAILED, payload);
-    else if (turn->event->kind == EVENT_STEP_TIMEOUT)
-        step_fail(turn, LIFE_T_STEP_TIMEOUT, attempt, RETRY_TIMEOUT, ERROR_TIMEOUT);
-    else
+    else if (is_lost(turn, attempt))
         step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_LOST, ERROR_LOST);
+    else
+        step_fail(turn, LIFE_T_STEP_TIMEOUT, attempt, RETRY_TIMEOUT, ERROR_TIMEOUT);
 }
 
 /* What came for a wait or a gate was no use (a condition that cannot be told). Told by its entry

@@ -47,6 +47,7 @@ struct event {
     str failure;        /* JSON; what this event did could not be committed: fail with it */
     bool guard_satisfied, no_retry;
     bool is_leased;     /* STEP_*: by whoever holds the lease, or the engine itself */
+    bool is_worker_gone; /* STEP_TIMEOUT: the lease of a worker elsewhere ran out */
     bool is_forced;     /* TIMER: by hand, though it may not be due yet */
     bool is_held;       /* STEP_*: the instance is paused; what came is recorded, and no turn is taken */
     str filter;         /* SIGNAL: only for a wait with this value, JSON; data NULL: for any */

@@ -296,3 +296,127 @@ WORLD_TEST(claims, steps_of_several_tools_are_given_by_age)
     EXPECT(!strstr(at, "\"tool\":\""));
     pawl_free(world->p, answer);
 }
+
+/* ---- A worker that dies ---- */
+
+#define CHARGE(idempotent)                                                                         \
+    "name: charge\nsteps:\n  start: {tool: saw, args: {}, idempotent: " idempotent                 \
+    ", retry: {max: 3, backoff: [1s]}, done: true}\n"
+
+static const char *die_at_work(struct world *world, const char *definition)
+{
+    const char *id;
+    struct buf turn;
+
+    buf_init(&turn, &heap_libc, 0);
+    world_define(world, definition);
+    id = world_create(world, "charge", "{}");
+    EXPECT_EQ(call_for_steps(world, "step.claim", CLAIM_ALL, &turn), 1);
+    world_advance(world, LEASE_DEFAULT_MS + 1);
+    world_advance(world, 2000);
+    buf_fini(&turn);
+    return id;
+}
+
+WORLD_TEST(claims, a_step_that_is_not_idempotent_is_lost_with_its_worker)
+{
+    const char *id = die_at_work(world, CHARGE("false"));
+    char *answer;
+    pawl_error error;
+    struct buf body;
+
+    world_expect_state(world, id, "failed");
+    EXPECT_TEXT(world_actions(world, id), "start step.start step.fail fail");
+    buf_init(&body, &heap_libc, 0);
+    buf_fmt(&body, "{\"instance_id\":\"%s\"}", id);
+    EXPECT_OK(pawl_call(world->p, "instance.get", buf_text(&body), &answer, &error));
+    EXPECT_HAS(answer, "\"error\":\"lost\"");
+    pawl_free(world->p, answer);
+    buf_fini(&body);
+    world_expect_valid(world);
+}
+
+WORLD_TEST(claims, an_idempotent_step_whose_worker_died_is_tried_again)
+{
+    const char *id = die_at_work(world, CHARGE("true"));
+
+    world_expect_state(world, id, "running");
+    EXPECT_TEXT(world_actions(world, id), "start step.start step.timeout step.retry");
+    world_expect_valid(world);
+}
+
+/* ---- Another version for a step that is ready ---- */
+
+#define SEND(tool) "name: send\nsteps:\n  start: {tool: " tool ", args: {by: " tool "}, done: true}\n"
+
+static void amend(struct world *world, const char *id, const char *definition)
+{
+    struct buf body;
+    char *answer;
+
+    world_define(world, definition);
+    buf_init(&body, &heap_libc, 0);
+    buf_fmt(&body, "{\"instance_id\":\"%s\",\"definition\":\"send\"}", id);
+    EXPECT_OK(pawl_call(world->p, "instance.amend", buf_text(&body), &answer, &world->error));
+    pawl_free(world->p, answer);
+    buf_fini(&body);
+}
+
+static void expect_answer(struct world *world, const char *operation, const char *body,
+                          const char *words)
+{
+    char *answer;
+
+    EXPECT_OK(pawl_call(world->p, operation, body, &answer, &world->error));
+    EXPECT_HAS(answer, words);
+    pawl_free(world->p, answer);
+}
+
+WORLD_TEST(claims, an_amend_moves_a_ready_step_to_the_tool_of_the_new_version)
+{
+    const char *id;
+    struct buf body;
+
+    world_define(world, SEND("mail"));
+    id = world_create(world, "send", "{}");
+    amend(world, id, SEND("sms"));
+    buf_init(&body, &heap_libc, 0);
+    buf_fmt(&body, "{\"instance_id\":\"%s\"}", id);
+    expect_answer(world, "step.list", buf_text(&body), "\"tool\":\"sms\"");
+    expect_answer(world, "step.list", buf_text(&body), "\"args\":{\"by\":\"sms\"}");
+    expect_answer(world, "step.list", "{\"status\":\"ready\",\"tool\":\"sms\"}", id);
+    expect_answer(world, "step.claim", "{\"tools\":[\"mail\"],\"worker\":\"w/1\"}", "\"steps\":[]");
+    expect_answer(world, "step.claim", "{\"tools\":[\"sms\"],\"worker\":\"w/1\"}",
+                  "\"tool\":\"sms\",\"args\":{\"by\":\"sms\"},\"attempt\":1");
+    amend(world, id, SEND("fax")); /* a step that a worker has stays with it */
+    expect_answer(world, "step.list", buf_text(&body), "\"tool\":\"sms\"");
+    world_expect_valid(world);
+    buf_fini(&body);
+}
+
+WORLD_TEST(claims, a_ready_step_that_is_amended_to_a_tool_of_the_process_is_run_there)
+{
+    const char *id;
+
+    world_define(world, SEND("mail"));
+    id = world_create(world, "send", "{}");
+    amend(world, id, SEND("set"));
+    world_advance(world, 1);
+    world_expect_state(world, id, "completed");
+    world_expect_valid(world);
+}
+
+WORLD_TEST(tickets, one_that_waits_for_the_new_tool_gets_the_step_that_is_amended_to_it)
+{
+    struct claimant waiting;
+    const char *id;
+
+    world_define(world, SEND("mail"));
+    id = world_create(world, "send", "{}");
+    wait_for(world, &waiting, only_saw, 1, 1);
+    amend(world, id, SEND("saw"));
+    EXPECT_EQ(waiting.called, 1);
+    EXPECT(!take(world, &waiting));
+    EXPECT_EQ(waiting.count, 1);
+    stop_waiting(world, &waiting);
+}
