@@ -35,6 +35,14 @@ struct step_reader {
     /* Steps that have not begun when their instance is amended go by the other plan. */
     bool is_amended;
     struct step_reader *latest; /* whose memory is folded to the end; NULL: nobody has asked */
+    uint32_t amended_at;        /* in that one: the last ordinal before the last amend */
+    struct moved *moved;        /* likewise: begun after an amend and made before it */
+};
+
+struct moved {
+    struct moved *next;
+    uint32_t ordinal;
+    struct flow_call given; /* when it began */
 };
 
 static const struct definition *definition_of(const struct step_reader *reader)
@@ -174,6 +182,26 @@ static pawl_status compact(struct step_reader *reader)
     return status == PAWL_OK ? introduce(reader) : status;
 }
 
+static pawl_status note_moved(struct step_reader *reader, const struct record *record)
+{
+    struct moved *moved;
+    pawl_status status;
+
+    if (record->what == LIFE_T_AMEND)
+        reader->amended_at = reader->made;
+    if (record->what != LIFE_T_STEP_START || record->ordinal > reader->amended_at)
+        return PAWL_OK;
+    moved = ARENA_NEW(&reader->kept.arena, struct moved);
+    if (!moved)
+        return scope_no_memory(&reader->scratch);
+    *moved = (struct moved){ .next = reader->moved, .ordinal = record->ordinal };
+    reader->moved = moved;
+    status = work_call(definition_of(reader), reader->memory, record->ordinal, &reader->kept,
+                       &moved->given);
+    moved->given.tool = arena_str(&reader->kept.arena, moved->given.tool); /* its plan may go */
+    return status;
+}
+
 static pawl_status fold_entry(struct step_reader *reader, const struct entry *entry)
 {
     const struct record *record = entry->record;
@@ -198,7 +226,9 @@ static pawl_status fold_entry(struct step_reader *reader, const struct entry *en
     for (uint32_t i = 0; i < effects.count; i++)
         if (effects.items[i].kind == EFFECT_STEP && effects.items[i].ordinal > reader->made)
             reader->made = effects.items[i].ordinal;
-    return status;
+    return status == PAWL_OK && definition_of(reader)->kind == KIND_FLOW
+               ? note_moved(reader, record)
+               : status;
 }
 
 /* Until the entry that made the attempt. */
@@ -310,36 +340,51 @@ static pawl_status read_gate(struct step_reader *reader, struct step_view *out)
 /* ---- All of an attempt ---- */
 
 /* As the instance is now. */
-static pawl_status fold_latest(struct step_reader *reader, const void **memory)
+static pawl_status fold_latest(struct step_reader *reader)
 {
     pawl_status status = PAWL_OK;
 
     if (!reader->latest)
         status = step_reader_open(reader->engine, &reader->scratch, str_of(reader->id), 0, true,
                                   &reader->latest);
-    if (status == PAWL_OK) {
-        status = fold_until(reader->latest, UINT32_MAX);
-        *memory = reader->latest->memory;
-        if (status != PAWL_OK)
-            reader->scratch.error = reader->latest->scratch.error;
-    }
+    if (status != PAWL_OK)
+        return status;
+    status = fold_until(reader->latest, UINT32_MAX);
+    if (status != PAWL_OK)
+        reader->scratch.error = reader->latest->scratch.error;
     return status;
+}
+
+/* Of an amended instance: by the plan in force when it began, or now. */
+static pawl_status read_amended(struct step_reader *reader, const struct flow_attempt *attempt,
+                                struct flow_call *out)
+{
+    const void *memory = reader->memory;
+    pawl_status status = fold_latest(reader);
+    const struct moved *moved = reader->latest ? reader->latest->moved : NULL;
+
+    if (status != PAWL_OK)
+        return status;
+    while (moved && moved->ordinal != attempt->ordinal)
+        moved = moved->next;
+    if (moved)
+        *out = moved->given;
+    else if (attempt->status == STEP_READY || attempt->status == STEP_PENDING)
+        memory = reader->latest->memory;
+    return moved ? PAWL_OK
+                 : work_call(definition_of(reader), memory, attempt->ordinal, &reader->scratch, out);
 }
 
 static pawl_status read_given(struct step_reader *reader, const struct flow_attempt *attempt,
                               struct flow_call *out)
 {
-    bool has_begun = attempt->status != STEP_READY && attempt->status != STEP_PENDING;
-    const void *memory;
     pawl_status status = fold_until(reader, attempt->ordinal);
 
-    memory = reader->memory;
-    if (status == PAWL_OK && reader->is_amended && !has_begun &&
-        definition_of(reader)->kind == KIND_FLOW)
-        status = fold_latest(reader, &memory);
-    return status == PAWL_OK ? work_call(definition_of(reader), memory, attempt->ordinal,
-                                         &reader->scratch, out)
-                             : status;
+    if (status != PAWL_OK)
+        return status;
+    if (reader->is_amended && definition_of(reader)->kind == KIND_FLOW)
+        return read_amended(reader, attempt, out);
+    return work_call(definition_of(reader), reader->memory, attempt->ordinal, &reader->scratch, out);
 }
 
 static pawl_status read_attempt(struct step_reader *reader, struct step_view *out)
