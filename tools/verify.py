@@ -34,6 +34,7 @@ IMPORT, CLOCK, RIGHTS = -10, -11, -12
 CONTROLS = range(RIGHTS, 0)
 MOVED_MAX = 1 << 60  # an import moves no timer by as much
 NEVER = 1 << 62  # no shift of the clock moves a due time of at least this
+START = 0   # the first transition of a flow
 AMEND = 11  # the transition of a flow that goes on by another plan
 KINDS = {1: "machine", 2: "flow", 3: "code"}
 TERMINALS = {None: 0, "plain": 1, "success": 2, "failure": 3, "cancel": 4}
@@ -83,6 +84,8 @@ SCHEMAS = {
         "ea3e9d579eb42afc4f92021d1f327c16400e1dddcf7065e38036dc155a8c6d18"),
     18: ("7df0d5c093645175657dbba4a8bcc1dea5f9494b0a6617993c722f1e26421031",
         "bfdd486b59dea1fabb00530ca31a9e9140677890290f1e053707f35f7e5cca90"),
+    19: ("5134335a5b64ba315f277a537a395f327b67c8807bfc06b07cc279af7edfe9da",
+        "70d880ad7971995590d1690962868eedfacb34fa6130732db11a82a15cb69bc2"),
 }
 NEWEST = max(SCHEMAS)
 
@@ -375,6 +378,8 @@ class Chain:
                 self.children[rest[0]] = (rest[1], int(rest[2:] == ["abandon"]))
         elif word == "take":
             self.kept.remove(rest[0])
+        elif word == "redrive":
+            pass  # whom it runs again; its row is noted with the entry
         elif word == "plan":
             pass  # what it goes on by; verified by whoever decides again
         elif word == "snapshot":
@@ -880,6 +885,10 @@ class Store:
         self.check_deadlines(chain, record, body)
         if chain.definition.kind == "flow" and what == AMEND:
             self.kept[what, chain.id.encode()] = (0, record["pos"], 0, None)
+        if chain.definition.kind == "flow" and what == START:
+            for effect in json.loads(body) if body else []:
+                if isinstance(effect, list) and effect[0] == "redrive":
+                    self.kept[START, effect[1].encode()] = (0, record["pos"], 0, None)
 
     @staticmethod
     def check_deadlines(chain, record, body):

@@ -567,13 +567,14 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{condition: ("commit-failed"|"disk-full"|"storage-gone"|"second-name"|"went-back"|"clock-jumped"), what: string, since: Time}} HealthCondition */
 /** @typedef {string} Id */
 /** @typedef {string} IdPrefix */
-/** @typedef {{instance_id: Id, definition: Name|null, version: number|null, kind: Kind, current_state: string, status: Status, terminal_kind: TerminalKind|null, actions: Array<Action>, can_cancel: boolean, next_sequence_number: number, subject_ref: string|null, correlation_id: string|null, labels: Labels|null, parent_id: Id|null, retry_of?: Id, pause?: Pause, created_by: string|null, instantiated_at: Time, updated_at: Time, input: any, instance_metadata: any, result: any, error: any}} Instance */
+/** @typedef {{instance_id: Id, definition: Name|null, version: number|null, kind: Kind, current_state: string, status: Status, terminal_kind: TerminalKind|null, actions: Array<Action>, can_cancel: boolean, next_sequence_number: number, subject_ref: string|null, correlation_id: string|null, labels: Labels|null, parent_id: Id|null, retry_of?: Id, retried_as?: Id, pause?: Pause, created_by: string|null, instantiated_at: Time, updated_at: Time, input: any, instance_metadata: any, result: any, error: any}} Instance */
 /** @typedef {string} KeptId */
 /** @typedef {("machine"|"flow"|"code")} Kind */
 /** @typedef {Record<string, string>} Labels */
 /** @typedef {string} Name */
 /** @typedef {{paused_at: Time, actor_ref: string|null, reason: string|null}} Pause */
 /** @typedef {string} Reference */
+/** @typedef {{name: string, instance_id: Id}} ReusedStep */
 /** @typedef {("running"|"suspended"|"paused"|"completed"|"failed"|"cancelled")} Status */
 /** @typedef {{step_id: StepId, instance_id: Id, name: string, tool: string|null, status: StepStatus, attempt: number, args: any, result: any, error: any, ready_at: Time|null, started_at: Time|null, completed_at: Time|null, waiting_since?: Time|null, waiting_until?: Time|null, approval?: Approval, approved_by?: Array<string>}} Step */
 /** @typedef {{step_id: StepId, lease?: string, result?: any, error?: any, retry?: boolean}} StepAnswer */
@@ -704,7 +705,7 @@ export class Pawl extends Calls {
 
     /** What it is waiting for.
      * @param {string} instance_id
-     * @returns {Promise<{waiting_for: Array<Waiting>}>} */
+     * @returns {Promise<{waiting_for: Array<Waiting>, retried_as?: Id}>} */
     instanceWhy(instance_id) {
         return this._call("GET", "/v1/instances/{instance_id}/why", {instance_id}, {}, undefined, {});
     }
@@ -719,7 +720,7 @@ export class Pawl extends Calls {
     /** Every attempt of every step, in creation order.
      * @param {string} instance_id
      * @param {{limit?: number, after?: Cursor}} [more]
-     * @returns {Promise<{steps: Array<Step>, next?: Cursor|null}>} */
+     * @returns {Promise<{steps: Array<Step>, next?: Cursor|null, reused?: Array<ReusedStep>}>} */
     instanceSteps(instance_id, more = {}) {
         return this._call("GET", "/v1/instances/{instance_id}/steps", {instance_id}, {limit: more.limit, after: more.after}, undefined, {});
     }
@@ -774,10 +775,10 @@ export class Pawl extends Calls {
 
     /** Run a failed or cancelled flow again from where it failed, as a new instance.
      * @param {string} instance_id
-     * @param {{actor_ref?: string, idempotencyKey?: string}} [more]
+     * @param {{definition?: Reference, from?: string, actor_ref?: string, idempotencyKey?: string}} [more]
      * @returns {Promise<{instance_id: Id, current_state: string}>} */
     instanceRedrive(instance_id, more = {}) {
-        return this._call("POST", "/v1/instances/{instance_id}/redrive", {instance_id}, {}, {actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
+        return this._call("POST", "/v1/instances/{instance_id}/redrive", {instance_id}, {}, {definition: more.definition, from: more.from, actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
     }
 
     /** Cancel every instance with a correlation id; those that cannot be are counted as refused.

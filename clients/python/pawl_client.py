@@ -710,6 +710,7 @@ class Instance(TypedDict):
     labels: Labels | None
     parent_id: Id | None
     retry_of: NotRequired[Id]
+    retried_as: NotRequired[Id]
     pause: NotRequired[Pause]
     created_by: str | None
     instantiated_at: Time
@@ -779,6 +780,11 @@ class Step(TypedDict):
     waiting_until: NotRequired[Time | None]
     approval: NotRequired[Approval]
     approved_by: NotRequired[list[str]]
+
+
+class ReusedStep(TypedDict):
+    name: str
+    instance_id: Id
 
 
 class Approval(TypedDict):
@@ -942,6 +948,7 @@ class InstanceHistoryAnswer(TypedDict):
 
 class InstanceWhyAnswer(TypedDict):
     waiting_for: list[Waiting]
+    retried_as: NotRequired[Id]
 
 
 class InstanceVariablesAnswer(TypedDict):
@@ -951,6 +958,7 @@ class InstanceVariablesAnswer(TypedDict):
 class InstanceStepsAnswer(TypedDict):
     steps: list[Step]
     next: NotRequired[Cursor | None]
+    reused: NotRequired[list[ReusedStep]]
 
 
 class InstanceCancelAnswer(TypedDict):
@@ -1248,9 +1256,9 @@ class Pawl(_Calls):
         answer: InstanceAmendAnswer = self._call("POST", "/v1/instances/{instance_id}/amend", {"instance_id": instance_id}, {}, {"definition": definition, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
         return answer
 
-    def instance_redrive(self, instance_id: str, *, actor_ref: str | None = None, idempotency_key: str | None = None) -> InstanceRedriveAnswer:
+    def instance_redrive(self, instance_id: str, *, definition: Reference | None = None, from_: str | None = None, actor_ref: str | None = None, idempotency_key: str | None = None) -> InstanceRedriveAnswer:
         """Run a failed or cancelled flow again from where it failed, as a new instance."""
-        answer: InstanceRedriveAnswer = self._call("POST", "/v1/instances/{instance_id}/redrive", {"instance_id": instance_id}, {}, {"actor_ref": actor_ref}, key=idempotency_key, keyed=True)
+        answer: InstanceRedriveAnswer = self._call("POST", "/v1/instances/{instance_id}/redrive", {"instance_id": instance_id}, {}, {"definition": definition, "from": from_, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
         return answer
 
     def instance_cancel_many(self, correlation_id: str, *, actor_ref: str | None = None, reason: str | None = None, idempotency_key: str | None = None) -> InstanceCancelManyAnswer:

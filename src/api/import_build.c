@@ -139,6 +139,23 @@ static pawl_status check_hash(struct building *b, struct carried_instance *insta
 
 /* ---- One record after the other ---- */
 
+/* The start of a flow may say whom it runs again. */
+static pawl_status note_redrive(struct building *b, struct carried_instance *instance,
+                                const struct record *record)
+{
+    struct effect_list effects = { 0 };
+    pawl_status status = PAWL_OK;
+
+    if (record->body.data)
+        status = effects_read(b->scope, record->body, &effects);
+    for (uint32_t i = 0; i < effects.count && status == PAWL_OK; i++)
+        if (effects.items[i].kind == EFFECT_REDRIVE) {
+            instance->redrives = effects.items[i].name;
+            instance->started = record->pos;
+        }
+    return status;
+}
+
 static pawl_status step_on(struct building *b, struct carried_instance *instance,
                            const struct record *record)
 {
@@ -157,7 +174,9 @@ static pawl_status step_on(struct building *b, struct carried_instance *instance
         instance->skip = record->pos;
     if (record->what == LIFE_T_AMEND && definition->kind == KIND_FLOW)
         instance->amended = record->pos;
-    return PAWL_OK;
+    return record->what == LIFE_T_START && definition->kind == KIND_FLOW
+               ? note_redrive(b, instance, record)
+               : PAWL_OK;
 }
 
 static pawl_status add_record(struct building *b, const struct carried_record *carried)
@@ -249,7 +268,7 @@ static bool make_room(struct building *b)
     b->instances = ARENA_ARRAY(arena, struct instance_row, import->instance_count + 1);
     b->heads = ARENA_ARRAY(arena, struct head_row, import->instance_count + 2);
     b->kept = ARENA_ARRAY(arena, struct kept_change,
-                          import->instance_count + import->definition_count + 2);
+                          2 * import->instance_count + import->definition_count + 2);
     return !arena->failed;
 }
 
@@ -327,8 +346,24 @@ static void forget_chains(struct import *import)
         struct carried_instance *one = &import->instances[i];
 
         one->pos = one->seq = one->skip = one->amended = one->state = 0;
+        one->redrives = STR_NONE;
         memset(one->hash, 0, SHA_SIZE);
     }
+}
+
+/* Of several that run the same one again, the row names the last. */
+static bool is_last_redrive(const struct import *import, const struct carried_instance *one)
+{
+    if (!one->redrives.data)
+        return false;
+    for (uint32_t i = 0; i < import->instance_count; i++) {
+        const struct carried_instance *other = &import->instances[i];
+
+        if (!other->is_there && other->redrives.data && other->started > one->started &&
+            str_eq(other->redrives, one->redrives))
+            return false;
+    }
+    return true;
 }
 
 static void add_heads(struct building *b)
@@ -348,6 +383,11 @@ static void add_heads(struct building *b)
         if (one->amended > 0)
             b->kept[b->kept_count++] = (struct kept_change){
                 .row = { .what = LIFE_T_AMEND, .id = str_of(one->id), .pos = one->amended },
+                .is_put = true,
+            };
+        if (is_last_redrive(import, one))
+            b->kept[b->kept_count++] = (struct kept_change){
+                .row = { .what = LIFE_T_START, .id = one->redrives, .pos = one->started },
                 .is_put = true,
             };
     }

@@ -33,6 +33,8 @@ struct carried_instance {
     /* While a commit is made: */
     uint64_t pos, seq, skip;
     uint64_t amended; /* the position of its last amend; 0: none */
+    str redrives;     /* the id of the instance that it runs again; data NULL: none ... */
+    uint64_t started; /* ... and the position of the start that says so */
     uint32_t state;
     uint8_t hash[SHA_SIZE];
 };

@@ -82,7 +82,13 @@ static const struct op_param amend_params[] = {
     END,
 };
 
-static const struct op_param redrive_params[] = { THE_INSTANCE, THE_ACTOR, END };
+static const struct op_param redrive_params[] = {
+    THE_INSTANCE,
+    { "definition", IN_BODY, OP_STRING, false, "what it runs: name (newest version) or name@version; by default what the first one ran" },
+    { "from", IN_BODY, OP_STRING, false, "the step to begin at; by default where the first one ended" },
+    THE_ACTOR,
+    END,
+};
 
 static const struct op_param cancel_many_params[] = {
     { "correlation_id", IN_BODY, OP_STRING, true, "all instances with this correlation id" },

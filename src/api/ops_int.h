@@ -22,6 +22,8 @@ bool op_is_true(const struct op_call *call, const char *name);
 
 /* For op->flags & OP_ANY_QUERY: every key is one of the table's or, with `labels`, begins
  * with "label."; none comes twice, none is blank. Else INVALID_QUERY. */
+/* ops_redrive.c: the steps that an instance need not run again, as a JSON list; data NULL: none. */
+pawl_status read_reused(const struct op_call *call, str id, str *out);
 pawl_status query_check(const struct op_call *call, bool labels);
 pawl_status query_count(const struct op_call *call, const char *name, bool *has, uint64_t *out);
 pawl_status query_time(const struct op_call *call, const char *name, bool *has, int64_t *out);
@@ -107,6 +109,7 @@ struct paging {
     uint32_t limit;
     uint64_t count; /* items that were printed */
     size_t bytes, item_at;
+    str reused; /* JSON, a member beside the items; data NULL: none */
 };
 pawl_status paging_read(const struct op_call *call, struct paging *out); /* INVALID_QUERY */
 void paging_begin(struct paging *page, const char *member, struct buf *out); /* the first time */

@@ -108,6 +108,8 @@ void print_instance(const struct instance_view *view, struct buf *out)
     if (view->retry_of
             .data) /* the contract lists the others; this one only where it says something */
         print_text(out, "retry_of", view->retry_of);
+    if (view->retried_as[0])
+        print_text(out, "retried_as", str_of(view->retried_as));
     if (view->status == STATUS_PAUSED) {
         json_key(out, "pause");
         json_open(out, '{');
@@ -184,6 +186,18 @@ static void print_tool(const struct waiting *step, struct buf *out)
     json_bool(out, step->is_here);
 }
 
+/* One that failed waits for nothing; another may run it again. */
+static pawl_status print_successor(const struct op_call *call, struct buf *out)
+{
+    struct successor successor;
+    pawl_status status = engine_successor(op_engine(call), call->scope,
+                                          op_text(call, "instance_id"), &successor);
+
+    if (status == PAWL_OK && successor.pos != 0)
+        print_text(out, "retried_as", str_of(successor.id));
+    return status;
+}
+
 pawl_status op_instance_why(struct op_call *call, struct buf *out)
 {
     struct waiting *waiting = NULL;
@@ -213,8 +227,9 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
         json_close(out, '}');
     }
     json_close(out, ']');
+    status = print_successor(call, out);
     json_close(out, '}');
-    return PAWL_OK;
+    return status;
 }
 
 pawl_status op_instance_variables(struct op_call *call, struct buf *out)

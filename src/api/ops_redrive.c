@@ -1,6 +1,7 @@
 /* ops_redrive.c - instance.redrive: a flow that failed is run again from where it failed, as a new
  * instance that knows of the first (X7, C38). */
 #include "api/ops_int.h"
+#include "base/limits.h"
 #include "flow/flow.h"
 #include "model/rights.h"
 
@@ -43,18 +44,23 @@ static pawl_status apply_entry(const struct op_call *call, const struct definiti
 
 /* What the new one is given: from the whole history of the old. */
 static pawl_status read_given(const struct op_call *call, const struct instance_view *view,
-                              str *out)
+                              const struct definition *next, str *out)
 {
     const struct definition *definition = NULL;
     struct flow_attempts attempts;
+    struct flow_redrive args = { .attempts = &attempts,
+                                 .retry_of = str_of(view->id),
+                                 .from = op_text(call, "from"),
+                                 .definition = next,
+                                 .is_other = op_text(call, "definition").data != NULL };
     struct history history = { 0 };
     struct engine *engine = op_engine(call);
-    str id = str_of(view->id);
     void *memory = NULL;
-    pawl_status status = engine_steps(engine, call->scope, id, &attempts, &definition);
+    pawl_status status = engine_steps(engine, call->scope, args.retry_of, &attempts, &definition);
 
     if (status == PAWL_OK)
-        status = engine_history(engine, call->scope, id, &(struct history_query){ 0 }, &history);
+        status = engine_history(engine, call->scope, args.retry_of, &(struct history_query){ 0 },
+                                &history);
     if (status == PAWL_OK)
         memory = memory_of(definition, view, &call->scope->arena);
     if (status == PAWL_OK && !memory)
@@ -63,23 +69,27 @@ static pawl_status read_given(const struct op_call *call, const struct instance_
         status = apply_entry(call, definition, memory, &history.entries[i]);
     if (status != PAWL_OK)
         return status;
-    return flow_redrive(call->scope, memory, &attempts, id,
-                        history.count > 0 ? history.entries[0].payload : STR_NONE, out);
+    args.memory = memory;
+    args.before = history.count > 0 ? history.entries[0].payload : STR_NONE;
+    return flow_redrive(call->scope, &args, out);
 }
 
-static pawl_status name_definition(const struct op_call *call, const struct instance_view *view,
-                                   struct create_args *args)
+/* The definition that it runs: the one asked for, else that of the first. */
+static pawl_status find_definition(const struct op_call *call, const struct instance_view *view,
+                                   str *name, const struct definition **out)
 {
+    struct definition_row row;
     struct buf buf;
 
-    if (!view->definition_name.data)
-        return engine_declaration(op_engine(call), call->scope, str_of(view->id),
-                                  &args->declaration);
-    buf_init(&buf, call->scope->arena.heap, 0);
-    buf_fmt(&buf, "%.*s@%u", STR_ARG(view->definition_name), view->version);
-    args->definition = buf_keep(&buf, &call->scope->arena);
-    buf_fini(&buf);
-    return args->definition.data ? PAWL_OK : scope_no_memory(call->scope);
+    *name = op_text(call, "definition");
+    if (!name->data) {
+        buf_init(&buf, call->scope->arena.heap, 0);
+        buf_fmt(&buf, "%.*s@%u", STR_ARG(view->definition_name), view->version);
+        *name = buf_keep(&buf, &call->scope->arena);
+        buf_fini(&buf);
+    }
+    return name->data ? engine_find_flow(op_engine(call), call->scope, *name, &row, out)
+                      : scope_no_memory(call->scope);
 }
 
 /* The new instance may create only what the caller, the starter of the first one and those that
@@ -96,13 +106,150 @@ static pawl_status read_rights(const struct op_call *call, str id, str *out)
     return status;
 }
 
+/* ---- Once at a time ---- */
+
+#define CHAIN_MAX 1000 /* redrives of redrives */
+
+struct chain {
+    struct redrive_seen seen[CHAIN_MAX];
+    uint32_t count;
+};
+
+static pawl_status see(const struct op_call *call, struct chain *chain, str id,
+                       struct successor *out)
+{
+    pawl_status status = engine_successor(op_engine(call), call->scope, id, out);
+
+    if (status == PAWL_OK && chain->count == CHAIN_MAX)
+        return scope_fail(call->scope, PAWL_CONFLICT, "it was run again %u times", CHAIN_MAX);
+    if (status == PAWL_OK)
+        chain->seen[chain->count++] =
+            (struct redrive_seen){ arena_str(&call->scope->arena, id), out->pos };
+    return status;
+}
+
+/* Has this one been left behind: was one that it runs again, in turn, run again since? */
+static pawl_status look_before(const struct op_call *call, const struct instance_view *view,
+                               struct chain *chain)
+{
+    struct instance_view before = *view;
+    struct successor successor;
+    pawl_status status = PAWL_OK;
+
+    while (status == PAWL_OK && before.retry_of.data) {
+        char id[ID_SIZE + 1];
+
+        memcpy(id, before.id, sizeof id);
+        status = see(call, chain, before.retry_of, &successor);
+        if (status == PAWL_OK && successor.pos != 0 && strcmp(successor.id, id) != 0)
+            return scope_fail(call->scope, PAWL_CONFLICT,
+                              "%.*s, which it runs again, was run again since, as %s: redrive that",
+                              STR_ARG(before.retry_of), successor.id);
+        if (status == PAWL_OK)
+            status = engine_get(op_engine(call), call->scope, before.retry_of, &before);
+    }
+    return status == PAWL_NOT_KNOWN ? PAWL_OK : status; /* it did not move along */
+}
+
+/* Does a successor of it still run, or has one done it? */
+static pawl_status look_behind(const struct op_call *call, const struct instance_view *view,
+                               struct chain *chain)
+{
+    struct instance_view last = *view;
+    struct successor successor;
+    pawl_status status = see(call, chain, str_of(view->id), &successor);
+
+    while (status == PAWL_OK && successor.pos != 0) {
+        status = engine_get(op_engine(call), call->scope, str_of(successor.id), &last);
+        if (status == PAWL_OK)
+            status = see(call, chain, str_of(last.id), &successor);
+    }
+    if (status == PAWL_OK && last.status != STATUS_FAILED && last.status != STATUS_CANCELLED)
+        return scope_fail(call->scope, PAWL_CONFLICT, "it was run again already, as %s, which %s",
+                          last.id, last.status == STATUS_COMPLETED ? "has completed" : "is under way");
+    return status;
+}
+
+/* A conflict is reported after the key was looked for: a repeated call is answered again. */
+static pawl_status check_once(const struct op_call *call, const struct instance_view *view,
+                              struct create_args *args)
+{
+    struct chain *chain = ARENA_NEW(&call->scope->arena, struct chain);
+    pawl_status status = chain ? look_before(call, view, chain) : scope_no_memory(call->scope);
+
+    if (status == PAWL_OK)
+        status = look_behind(call, view, chain);
+    if (chain) {
+        args->seen = chain->seen;
+        args->seen_count = chain->count;
+    }
+    if (status != PAWL_CONFLICT)
+        return status;
+    args->late_status = status;
+    args->late_words = arena_text(&call->scope->arena, str_of(call->scope->error.message));
+    return args->late_words ? PAWL_OK : scope_no_memory(call->scope);
+}
+
+/* Refused in the drain: by another call's redrive, which is named then, or by the flow. */
+static pawl_status name_other(const struct op_call *call, const struct instance_view *view)
+{
+    struct chain *chain = ARENA_NEW(&call->scope->arena, struct chain);
+    pawl_error error = call->scope->error;
+
+    if (!chain || look_behind(call, view, chain) != PAWL_CONFLICT)
+        call->scope->error = error;
+    return PAWL_CONFLICT;
+}
+
+/* ---- What is not run again ---- */
+
+static void print_reused(const struct node *done, str of, struct buf *out)
+{
+    json_open(out, '[');
+    for (const struct node *name = done->first; name; name = name->next) {
+        json_open(out, '{');
+        json_key(out, "name");
+        json_str(out, name->text);
+        json_key(out, "instance_id");
+        json_str(out, of);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
+/* The steps whose results a redriven instance uses: its first entry tells them. */
+pawl_status read_reused(const struct op_call *call, str id, str *out)
+{
+    struct history history = { 0 };
+    struct history_query first = { .sequence_from = 1, .sequence_to = 1 };
+    const struct node *done = NULL, *of = NULL;
+    struct node *given = NULL;
+    struct buf buf;
+    pawl_status status = engine_history(op_engine(call), call->scope, id, &first, &history);
+
+    *out = STR_NONE;
+    if (status != PAWL_OK || history.count == 0 || !history.entries[0].payload.data ||
+        !str_is(history.entries[0].action, "start") ||
+        node_read_json(call->scope, history.entries[0].payload, &given) != PAWL_OK)
+        return status;
+    done = node_find(given, "done");
+    of = node_find(given, "retry_of");
+    if (!done || !of || done->kind != NODE_ARRAY || of->kind != NODE_STRING)
+        return PAWL_OK;
+    buf_init(&buf, call->scope->arena.heap, LIMIT_SCOPE);
+    print_reused(done, of->text, &buf);
+    *out = buf_take(&buf, &call->scope->arena);
+    return out->data ? PAWL_OK : scope_no_memory(call->scope);
+}
+
+/* ---- The operation ---- */
+
 static pawl_status redrive(const struct op_call *call, struct created *created)
 {
     struct instance_view view;
+    const struct definition *next = NULL;
     const char *defect = ref_defect(call, "actor_ref");
-    struct create_args args = { .key = call->key,
-                                .late_status = defect ? PAWL_INVALID_REQUEST : PAWL_OK,
-                                .late_words = defect };
+    struct create_args args = { .key = call->key };
     str actor = op_ref(call, "actor_ref");
     pawl_status status =
         engine_get(op_engine(call), call->scope, op_text(call, "instance_id"), &view);
@@ -110,13 +257,19 @@ static pawl_status redrive(const struct op_call *call, struct created *created)
     if (status == PAWL_OK)
         status = check_ended(call, &view);
     if (status == PAWL_OK)
-        status = name_definition(call, &view, &args);
+        status = find_definition(call, &view, &args.definition, &next);
     if (status == PAWL_OK)
-        status = read_given(call, &view, &args.given);
+        status = read_given(call, &view, next, &args.given);
+    if (status == PAWL_OK)
+        status = check_once(call, &view, &args);
     if (status == PAWL_OK)
         status = read_rights(call, str_of(view.id), &args.rights);
     if (status != PAWL_OK)
         return status;
+    if (defect && args.late_status == PAWL_OK) {
+        args.late_status = PAWL_INVALID_REQUEST;
+        args.late_words = defect;
+    }
     args.input = view.input;
     args.metadata = view.metadata;
     args.labels = view.labels;
@@ -124,7 +277,9 @@ static pawl_status redrive(const struct op_call *call, struct created *created)
     args.correlation = view.correlation;
     args.actor = actor.data ? actor : view.created_by;
     args.test = view.test;
-    return engine_create(op_engine(call), call->scope, &args, created);
+    status = engine_create(op_engine(call), call->scope, &args, created);
+    return status == PAWL_CONFLICT && args.late_status == PAWL_OK ? name_other(call, &view)
+                                                                  : status;
 }
 
 pawl_status op_instance_redrive(struct op_call *call, struct buf *out)

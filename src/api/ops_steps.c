@@ -208,6 +208,7 @@ static pawl_status begin_steps(struct op_call *call, struct step_pieces *pieces,
     from = after->instance == pieces->last.instance ? after->ordinal : 0;
     pieces->wanted.status = arena_str(&pieces->kept.arena, wanted->status);
     pieces->wanted.tool = arena_str(&pieces->kept.arena, wanted->tool);
+    pieces->paging.reused = arena_str(&pieces->kept.arena, pieces->paging.reused);
     if (pieces->kept.arena.failed)
         return scope_no_memory(call->scope);
     status = step_reader_open(op_engine(call), call->scope, id, from, false, &pieces->reader);
@@ -252,6 +253,8 @@ pawl_status op_instance_steps(struct op_call *call, struct buf *out)
         status = paging_read(call, &paging);
     if (status == PAWL_OK)
         status = read_cursor(call, &after);
+    if (status == PAWL_OK)
+        status = read_reused(call, op_text(call, "instance_id"), &paging.reused);
     return status == PAWL_OK ? open_steps(call, &all, &paging, &after) : status;
 }
 

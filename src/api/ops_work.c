@@ -97,7 +97,10 @@ static void print_claimed(const struct claimed *claimed, struct buf *out)
     json_key(out, "attempt");
     json_u64(out, claimed->call.attempt);
     json_key(out, "idempotency_key");
-    buf_fmt(out, "\"%s.%u\"", claimed->id, claimed->call.first_ordinal);
+    if (claimed->call.key.data)
+        json_str(out, claimed->call.key);
+    else
+        buf_fmt(out, "\"%s.%u\"", claimed->id, claimed->call.first_ordinal);
     json_key(out, "lease_expires_at");
     json_time(out, claimed->expires_at_ms);
     if (claimed->trace.data) {

@@ -48,5 +48,9 @@ void paging_end(const struct paging *page, const char *next, struct buf *out)
         else
             json_null(out);
     }
+    if (page->reused.data) {
+        json_key(out, "reused");
+        json_raw(out, page->reused);
+    }
     json_close(out, '}');
 }

@@ -222,6 +222,7 @@ static pawl_status apply_effect(const struct definition *definition, struct code
     case EFFECT_REDUCE:
     case EFFECT_SNAPSHOT:
     case EFFECT_PLAN:
+    case EFFECT_REDRIVE:
         break;
     case EFFECT_DISARM:
         disarm(memory, effect->name);

@@ -564,6 +564,8 @@ void drain_create(struct engine *engine, struct request *request, int64_t at_ms)
         request->status = keys_created(engine, request->scope, &record, create->out);
     if (use != KEY_NEW)
         return;
-    request->status = create_one(engine, request, at_ms);
+    request->status = redrive_check(engine, request->scope, create->args);
+    if (!request->status)
+        request->status = create_one(engine, request, at_ms);
     request->accepted = request->status == PAWL_OK;
 }

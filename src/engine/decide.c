@@ -42,6 +42,9 @@ pawl_status decision_record(struct engine *engine, struct scope *scope, struct h
         if (!status && !draft->keep.data && definition->kind == KIND_FLOW &&
             draft->transition == LIFE_T_AMEND)
             status = amend_note(engine, scope, head);
+        if (!status && !draft->keep.data && definition->kind == KIND_FLOW &&
+            draft->transition == LIFE_T_START)
+            status = redrive_note(engine, scope, head, draft);
         if (status)
             return batch_spoil(engine, scope, status);
         if (!draft->keep.data)

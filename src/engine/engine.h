@@ -189,12 +189,20 @@ const struct behavior *behavior_of(enum definition_kind kind);
 
 /* ---- Instances ---- */
 
+/* Where the last start of an instance's successor is; pos 0: it has none. */
+struct redrive_seen {
+    str id;
+    uint64_t pos;
+};
+
 struct create_args {
     str definition, declaration; /* exactly one */
     str input, metadata, labels; /* JSON */
     str actor, subject, correlation;
     str rights; /* what the starter may create (model/rights.h); data NULL: anything */
     str given; /* flows: what an instance leaves that is run again; data NULL: nothing */
+    const struct redrive_seen *seen; /* ... refused (CONFLICT) unless these are still the last */
+    uint32_t seen_count;
     bool has_instantiated_at;
     int64_t instantiated_at_ms;
     bool test;
@@ -411,6 +419,7 @@ struct instance_view {
     str subject, correlation, labels, created_by, input, metadata; /* data NULL: absent */
     char parent_id[ID_SIZE + 1];                                   /* "": none */
     str retry_of; /* the instance that this one runs again; data NULL: none */
+    char retried_as[ID_SIZE + 1]; /* the last one that runs this one again; "": none */
     int64_t instantiated_at_ms, updated_at_ms;
     str result, error; /* JSON; data NULL: none */
     struct pause_view pause; /* where the status is paused */
@@ -502,6 +511,13 @@ pawl_status engine_entries(struct engine *engine, struct scope *scope, uint64_t 
 /* The entries of one instance, at most `limit`. */
 pawl_status engine_entries_of(struct engine *engine, struct scope *scope, str id, uint64_t after,
                               uint32_t limit, entry_fn fn, void *context, uint64_t *reached);
+
+struct successor {
+    char id[ID_SIZE + 1]; /* "": none */
+    uint64_t pos;
+};
+pawl_status engine_successor(struct engine *engine, struct scope *scope, str id,
+                             struct successor *out);
 
 struct waiting {
     const char *kind; /* action, timer, signal, step, ... */

@@ -504,6 +504,12 @@ pawl_status entry_fill(struct engine *engine, struct scope *scope, struct value_
 void engine_tell_watcher(struct engine *engine); /* lock held */
 
 /* amend.c: in the drain, an entry that amends is the head's last one. */
+/* redrives.c */
+pawl_status redrive_note(struct engine *engine, struct scope *scope, const struct head *head,
+                         const struct draft *draft);
+pawl_status redrive_check(struct engine *engine, struct scope *scope,
+                          const struct create_args *args);
+
 pawl_status amend_note(struct engine *engine, struct scope *scope, const struct head *head);
 /* What an amended flow goes on by: the definition with its plan in force, and its name. Left as
  * they are where nothing was amended. */

@@ -57,6 +57,7 @@ static bool live_of(const struct effect *effect, const struct draft *draft, stru
     case EFFECT_STATE:
     case EFFECT_TAKE:
     case EFFECT_PLAN:
+    case EFFECT_REDRIVE:
     case EFFECT_CALL:
     case EFFECT_VERSION:
     case EFFECT_REDUCE:

@@ -274,6 +274,16 @@ static pawl_status read_pause(struct engine *engine, struct scope *scope, const 
     return status ? status : value_text(engine, scope, record.reason, &out->reason);
 }
 
+static pawl_status read_successor(struct engine *engine, struct scope *scope,
+                                  struct instance_view *out)
+{
+    struct successor successor;
+    pawl_status status = engine_successor(engine, scope, str_of(out->id), &successor);
+
+    memcpy(out->retried_as, successor.id, sizeof out->retried_as);
+    return status;
+}
+
 pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
                        struct instance_view *out)
 {
@@ -300,6 +310,9 @@ pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
         status = read_pause(engine, scope, &head, &out->pause);
     if (!status && out->status == STATUS_PAUSED && !out->pause.at_ms)
         out->status = status_of(slot->definition, head.state, false, &live);
+    if (!status && (out->status == STATUS_FAILED || out->status == STATUS_CANCELLED) &&
+        out->kind == KIND_FLOW)
+        status = read_successor(engine, scope, out);
     if (!status && out->kind == KIND_FLOW)
         status = amended_name(engine, scope, &head, &out->definition_name, &out->version);
     return status ? status : read_end(engine, scope, &head, out);

@@ -174,6 +174,7 @@ static bool answer(struct engine *engine, struct job *job, const struct tool_res
 static void call_tool(struct engine *engine, struct job *job, struct tool_result *result)
 {
     char key[ID_SIZE + 16];
+    str given = job->call.key;
     pawl_tool_call call = { .instance_id = job->id,
                             .idempotency_key = key,
                             .created_by = job->creator,
@@ -181,7 +182,10 @@ static void call_tool(struct engine *engine, struct job *job, struct tool_result
                             .attempt = job->call.attempt };
 
     engine_id_of(engine, &job->scope, job->instance, job->id);
-    snprintf(key, sizeof key, "%s.%u", job->id, job->call.first_ordinal);
+    if (given.data)
+        snprintf(key, sizeof key, "%.*s", STR_ARG(given));
+    else
+        snprintf(key, sizeof key, "%s.%u", job->id, job->call.first_ordinal);
     call.tool = arena_text(&job->scope.arena, job->call.tool);
     call.args = arena_text(&job->scope.arena, job->call.args);
     call.step = arena_text(&job->scope.arena, job->call.step);

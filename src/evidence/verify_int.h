@@ -230,6 +230,7 @@ pawl_status verify_note_clock(struct verify *v, const struct record *record);
 
 /* verify_kept.c */
 pawl_status verify_note_kept(struct verify *v, const struct record *record);
+pawl_status verify_note_redrive(struct verify *v, const struct record *record);
 pawl_status verify_note_rights(struct verify *v, const struct record *record, str name,
                                uint32_t version); /* of the version, from its define record */
 pawl_status verify_note_amend(struct verify *v, const struct chain *chain,

@@ -140,6 +140,22 @@ pawl_status verify_note_amend(struct verify *v, const struct chain *chain,
     return verify_replace_kept(v, &row);
 }
 
+/* A start that runs another instance again stands until the next one that does. */
+pawl_status verify_note_redrive(struct verify *v, const struct record *record)
+{
+    struct effect_list effects = { 0 };
+    pawl_status status = PAWL_OK;
+
+    if (v->whole && record->body.data)
+        status = effects_read(&v->scope, record->body, &effects);
+    for (uint32_t i = 0; i < effects.count && status == PAWL_OK; i++)
+        if (effects.items[i].kind == EFFECT_REDRIVE)
+            status = verify_replace_kept(v, &(struct kept_row){ .what = LIFE_T_START,
+                                                                .id = effects.items[i].name,
+                                                                .pos = record->pos });
+    return status;
+}
+
 pawl_status verify_note_rights(struct verify *v, const struct record *record, str name,
                                uint32_t version)
 {
@@ -174,20 +190,20 @@ static pawl_status check_kind(struct verify *v, int32_t what)
             v->standing[index].firing_ms != rows[i].firing_ms ||
             v->standing[index].wall != rows[i].wall)
             return verify_bad(v,
-                              "the row of a token, alarm, amend, definition or clock is not what the "
+                              "the row of a token, alarm, amend, redrive, definition or clock is not what the "
                               "log says: %.*s",
                               STR_ARG(rows[i].id));
     }
     if (status == PAWL_OK && count != expected)
-        return verify_bad(v, "the row of a token, alarm, amend, definition or clock is missing");
+        return verify_bad(v, "the row of a token, alarm, amend, redrive, definition or clock is missing");
     return status;
 }
 
 /* Again, if the log went on meanwhile: a row may belong to a later commit. */
 pawl_status verify_all_kept(struct verify *v)
 {
-    static const int32_t kinds[] = { CONTROL_TOKEN, CONTROL_ALARM, LIFE_T_AMEND, CONTROL_DEFINE,
-                                     CONTROL_CLOCK };
+    static const int32_t kinds[] = { CONTROL_TOKEN,  CONTROL_ALARM, LIFE_T_AMEND,
+                                     CONTROL_DEFINE, CONTROL_CLOCK, LIFE_T_START };
     pawl_status status = PAWL_OK;
 
     for (size_t i = 0; status == PAWL_OK && i < sizeof kinds / sizeof *kinds; i++) {

@@ -244,6 +244,7 @@ static pawl_status fold_effect(struct verify *v, struct chain *chain, const stru
     case EFFECT_STATE:
     case EFFECT_TAKE:
     case EFFECT_PLAN:
+    case EFFECT_REDRIVE:
     case EFFECT_CALL:
     case EFFECT_VERSION:
     case EFFECT_REDUCE:

@@ -6,7 +6,7 @@
 #include "model/grow.h"
 
 static pawl_status add_attempt(struct scope *scope, struct flow_attempts *attempts,
-                               const struct effect *effect, int64_t at_ms)
+                               const struct effect *effect, const struct entry_view *entry)
 {
     struct flow_attempt *items = grow_array(&scope->arena, attempts->items, attempts->count,
                                             &attempts->capacity, sizeof *items);
@@ -20,8 +20,9 @@ static pawl_status add_attempt(struct scope *scope, struct flow_attempts *attemp
                                .plan = effect->plan,
                                .attempt = effect->attempt,
                                .status = effect->status,
-                               .created_at_ms = at_ms,
-                               .ready_at_ms = effect->status == STEP_READY ? at_ms : 0 };
+                               .begun_by = entry->ordinal,
+                               .created_at_ms = entry->at_ms,
+                               .ready_at_ms = effect->status == STEP_READY ? entry->at_ms : 0 };
     return PAWL_OK;
 }
 
@@ -75,7 +76,7 @@ static pawl_status apply_effect(struct scope *scope, struct flow_attempts *attem
         !is_inside(attempts, effect->ordinal))
         return PAWL_OK;
     if (effect->kind == EFFECT_STEP && effect->ordinal == attempts->after + attempts->count + 1)
-        return add_attempt(scope, attempts, effect, entry->at_ms);
+        return add_attempt(scope, attempts, effect, entry);
     if (effect->kind == EFFECT_STEP || (needs_attempt(effect->kind) && !attempt))
         return scope_fail(scope, PAWL_STORAGE_FAILURE,
                           "the history of a flow names attempt %u out of order; verify the store",

@@ -32,6 +32,7 @@ pawl_status flow_call(const struct definition *definition, const void *state, ui
                             .args = args,
                             .attempt = attempt->attempt,
                             .first_ordinal = attempt->first_ordinal,
+                            .key = arena_str(&scope->arena, attempt->key),
                             .timeout_ms = step->timeout_ms > 0 ? step->timeout_ms : WATCHDOG_MS };
     return PAWL_OK;
 }

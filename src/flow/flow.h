@@ -20,7 +20,8 @@ struct flow_call {
     str step;                        /* name */
     str tool;                        /* data NULL: none */
     str args;                        /* JSON, templates replaced */
-    uint32_t attempt, first_ordinal; /* ordinal of the step's first attempt: its idempotency key */
+    uint32_t attempt, first_ordinal; /* of the step's first attempt: its idempotency key is ID.N ... */
+    str key;                         /* ... unless it was given this one; data NULL: it was not */
     int64_t timeout_ms;              /* how long a runner may take */
     bool is_timed;                   /* the step has a timer of its own for that */
 };
@@ -73,11 +74,19 @@ str flow_context(const void *memory);
 bool flow_must_fail(const void *memory);
 
 /* What a new instance is given (`event.given` of its START) to run one again that has failed or was
- * cancelled: `memory` and `attempts` are that one's at its end, `before` what it was given itself.
- * CONFLICT: nothing is left to do; TOO_LARGE. */
+ * cancelled. CONFLICT: nothing is left to do; INVALID_REQUEST: not by this definition, or not from
+ * there; TOO_LARGE. */
 struct flow_attempts;
-pawl_status flow_redrive(struct scope *scope, const void *memory,
-                         const struct flow_attempts *attempts, str retry_of, str before, str *out);
+struct flow_redrive {
+    const void *memory; /* that one's at its end */
+    const struct flow_attempts *attempts;
+    str retry_of;                        /* its id */
+    str before;                          /* what it was given itself; data NULL: nothing */
+    str from;                            /* a step to begin at; data NULL: where it ended */
+    const struct definition *definition; /* that the new one runs */
+    bool is_other;                       /* ... which is not the one that the first ran */
+};
+pawl_status flow_redrive(struct scope *scope, const struct flow_redrive *args, str *out);
 
 /* Attempts in creation order, folded from the history by the caller: it feeds entries in order.
  * Without `max` it keeps every attempt; with it a window of so many behind ordinal `after`, from an
@@ -85,6 +94,7 @@ pawl_status flow_redrive(struct scope *scope, const void *memory,
  * has it. */
 struct flow_attempt {
     uint32_t ordinal, plan, attempt;
+    uint32_t begun_by; /* the ordinal of the attempt whose entry created it; 0: none */
     enum step_status status;
     int64_t created_at_ms;
     int64_t ready_at_ms, started_at_ms, completed_at_ms; /* 0: not yet */

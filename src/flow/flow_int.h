@@ -173,6 +173,9 @@ void begin_again(struct turn *turn, const struct attempt *attempt); /* after its
 
 /* reduce_end.c: a step is over: what follows, or the end of the flow. */
 void flow_begin(struct turn *turn, const struct tree_redo *redo); /* NULL: from the beginning */
+/* A graph goes on after a step that is done already, with its result, as when it was completed; not
+ * into a join. */
+void flow_go_on(struct turn *turn, uint32_t step, str result);
 void step_succeed(struct turn *turn, enum lifecycle_transition transition,
                   const struct attempt *attempt, str result, uint32_t arm);
 void step_fail(struct turn *turn, enum lifecycle_transition transition,

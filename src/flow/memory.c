@@ -81,6 +81,35 @@ bool memory_add_live(struct flow_memory *memory, const struct attempt *attempt, 
     return true;
 }
 
+bool memory_add_key(struct flow_memory *memory, const struct given_key *key, struct arena *arena)
+{
+    struct given_key *keys =
+        grow_array(arena, memory->keys, memory->key_count, &memory->key_capacity, sizeof *keys);
+
+    if (!keys)
+        return false;
+    memory->keys = keys;
+    keys[memory->key_count++] = (struct given_key){ key->plan, arena_str(arena, key->key) };
+    return !arena->failed;
+}
+
+/* A step begins: the first key that was given for it is taken. */
+static str take_key(struct flow_memory *memory, uint32_t plan)
+{
+    uint32_t place = 0;
+    str key;
+
+    while (place < memory->key_count && memory->keys[place].plan != plan)
+        place++;
+    if (place == memory->key_count)
+        return STR_NONE;
+    key = memory->keys[place].key;
+    memmove(&memory->keys[place], &memory->keys[place + 1],
+            (memory->key_count - place - 1) * sizeof *memory->keys);
+    memory->key_count--;
+    return key;
+}
+
 bool memory_add_arm(struct flow_memory *memory, const struct live_arm *arm, struct arena *arena)
 {
     struct live_arm *arms =
@@ -234,8 +263,12 @@ static pawl_status fold_step(struct fold *fold, const struct effect *effect)
     if (effect->plan >= fold->plan->count || effect->ordinal != memory->ordinal_last + 1)
         return fail_damaged(fold, "an attempt that cannot be");
     /* A retry keeps its step's first ordinal: the idempotency key is stable (section 3.5). */
-    if (effect->attempt > 1 && fold->is_over && fold->subject.plan == effect->plan)
+    if (effect->attempt > 1 && fold->is_over && fold->subject.plan == effect->plan) {
         attempt.first_ordinal = fold->subject.first_ordinal;
+        attempt.key = fold->subject.key;
+    } else {
+        attempt.key = take_key(memory, effect->plan);
+    }
     memory->ordinal_last = effect->ordinal;
     if (!fold->plan->is_tree && memory->joins[effect->plan])
         status = memory_end_join(memory, &fold->subject, fold->entry, effect, fold->scope);
@@ -294,6 +327,7 @@ static pawl_status fold_live(struct fold *fold, const struct effect *effect)
     case EFFECT_REDUCE:
     case EFFECT_SNAPSHOT:
     case EFFECT_PLAN:
+    case EFFECT_REDRIVE:
         break;
     }
     return fail_damaged(fold, "an effect that flows do not have");
@@ -312,7 +346,7 @@ static pawl_status fold_effects(struct fold *fold)
         else if (effect->kind == EFFECT_TAKE)
             drop_signal(fold->memory,
                         effect->name);            /* whoever reads entries alone has not seen it */
-        else if (effect->kind != EFFECT_SNAPSHOT) /* says what was kept, changes nothing */
+        else if (effect->kind != EFFECT_SNAPSHOT && effect->kind != EFFECT_REDRIVE)
             status = fold_live(fold, effect);
     }
     return status;

@@ -15,8 +15,16 @@
 
 struct attempt {
     uint32_t plan, ordinal, attempt, first_ordinal; /* first: of its step's first attempt */
-    enum step_status status;                        /* PENDING, READY or RUNNING */
+    str key;                 /* idempotency key that it was given; data NULL: its first ordinal is */
+    enum step_status status; /* PENDING, READY or RUNNING */
     bool is_backing_off;                            /* waits for its retry */
+};
+
+/* The idempotency key that a step has when it begins: it did not finish in the instance that this
+ * one runs again. */
+struct given_key {
+    uint32_t plan;
+    str key;
 };
 
 /* Something a live attempt waits for, in the order of its arms. */
@@ -73,6 +81,8 @@ struct flow_memory {
     uint32_t signal_count, signal_capacity;
     uint32_t live_count, live_capacity, arm_count, arm_capacity;
     uint32_t approval_count, approval_capacity;
+    struct given_key *keys; /* of steps that have not begun yet, in order */
+    uint32_t key_count, key_capacity;
     struct kept_text *results;   /* by result_slot */
     struct kept_text context;    /* an object; none yet counts as {} */
     struct kept_text last_error; /* trees: of the last step that failed for good */
@@ -109,6 +119,7 @@ struct tree_redo {
     uint8_t *outcomes; /* by node: enum redo_outcome */
     uint32_t *arms;    /* by node: of a select that had its arm; else NODE_NONE */
 };
+pawl_status redo_fail_nothing(struct scope *scope);
 pawl_status redo_read(struct scope *scope, const struct plan *plan, const struct node *given,
                       struct tree_redo **out);
 
@@ -214,6 +225,7 @@ bool memory_add_live(struct flow_memory *memory, const struct attempt *attempt,
 bool memory_add_arm(struct flow_memory *memory, const struct live_arm *arm, struct arena *arena);
 bool memory_add_approval(struct flow_memory *memory, const struct approval *approval,
                          struct arena *arena);
+bool memory_add_key(struct flow_memory *memory, const struct given_key *key, struct arena *arena);
 bool memory_add_signal(struct flow_memory *memory, const struct kept_signal *signal,
                        struct arena *arena);
 

@@ -1,9 +1,10 @@
 /* memory_text.c - the snapshot of a flow's memory: printed, and loaded again.
  *
- *   {"plan":{...},"ordinal":3,"live":[[STEP,ORDINAL,ATTEMPT,FIRST,"pending",BACKING_OFF]],
+ *   {"plan":{...},"ordinal":3,"live":[[STEP,ORDINAL,ATTEMPT,FIRST,"pending",BACKING_OFF,KEY]],
  *    "arms":[[ORDINAL,IS_TIMER,"NAME",VALUE]],"approvals":[[ORDINAL,"ann"]],
  *    "signals":[["NAME",PAYLOAD]],"results":[[STEP,JSON]],
- *    "context":{...},"error":JSON,"nodes":[[NODE,AT,HAS_FAILED,ERROR]],"joins":[STEP]}
+ *    "context":{...},"error":JSON,"nodes":[[NODE,AT,HAS_FAILED,ERROR]],"joins":[STEP],
+ *    "keys":[[STEP,"KEY"]]}
  *
  * Members without anything in them are left out; the plan is there after an amend. */
 #include "base/node.h"
@@ -26,6 +27,8 @@ static void print_live(const struct flow_memory *memory, struct buf *out)
         json_u64(out, live->first_ordinal);
         json_text(out, step_status_name(live->status));
         json_bool(out, live->is_backing_off);
+        if (live->key.data)
+            json_str(out, live->key);
         json_close(out, ']');
     }
     json_close(out, ']');
@@ -119,6 +122,19 @@ static void print_joins(const struct plan *plan, const struct flow_memory *memor
     json_close(out, ']');
 }
 
+static void print_keys(const struct flow_memory *memory, struct buf *out)
+{
+    json_key(out, "keys");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < memory->key_count; i++) {
+        json_open(out, '[');
+        json_u64(out, memory->keys[i].plan);
+        json_str(out, memory->keys[i].key);
+        json_close(out, ']');
+    }
+    json_close(out, ']');
+}
+
 void flow_memory_print(const struct definition *definition, const void *state, struct buf *out)
 {
     const struct flow_memory *memory = state;
@@ -152,6 +168,8 @@ void flow_memory_print(const struct definition *definition, const void *state, s
         print_nodes(plan, memory, out);
     else if (memory->join_count > 0)
         print_joins(plan, memory, out);
+    if (memory->key_count > 0)
+        print_keys(memory, out);
     json_close(out, '}');
 }
 
@@ -190,9 +208,11 @@ static bool load_live(const struct loading *loading, const struct node *row)
                           ? loading->memory->live[loading->memory->live_count - 1].ordinal
                           : 0;
 
-    if (row->count != 6 || loading->plan->count == 0)
+    if (row->count < 6 || row->count > 7 || loading->plan->count == 0)
         return false;
     live.is_backing_off = node_at(row, 5)->truth;
+    if (row->count == 7)
+        live.key = arena_str(loading->arena, node_at(row, 6)->text);
     return load_u32(node_at(row, 0), loading->plan->count - 1, &live.plan) &&
            load_u32(node_at(row, 1), UINT32_MAX, &live.ordinal) && live.ordinal > before &&
            load_u32(node_at(row, 2), UINT32_MAX, &live.attempt) &&
@@ -273,6 +293,17 @@ static bool load_join(const struct loading *loading, const struct node *row)
     return true;
 }
 
+static bool load_key(const struct loading *loading, const struct node *row)
+{
+    struct given_key key;
+
+    if (row->count != 2 || loading->plan->count == 0 ||
+        !load_u32(row->first, loading->plan->count - 1, &key.plan))
+        return false;
+    key.key = row->first->next->text;
+    return memory_add_key(loading->memory, &key, loading->arena);
+}
+
 static bool load_rows(const struct loading *loading, const struct node *rows,
                       bool (*load)(const struct loading *, const struct node *))
 {
@@ -296,6 +327,7 @@ static bool load_all(const struct loading *loading, const struct node *document)
            load_rows(loading, node_find(document, "results"), load_result) &&
            load_rows(loading, node_find(document, "nodes"), load_node) &&
            load_rows(loading, node_find(document, "joins"), load_join) &&
+           load_rows(loading, node_find(document, "keys"), load_key) &&
            (!context || memory_keep(&memory->context, context->raw, loading->arena)) &&
            (!error || memory_keep(&memory->last_error, error->raw, loading->arena));
 }

@@ -1,246 +1,10 @@
-/* redrive.c - an instance that failed is run again from where it failed, as a new one (X7, C38).
+/* redrive.c - where an instance begins that runs another one again (X7, C38).
  *
- * What the new one is given stands in the payload of its `start`, so that its history says all:
- *   {"retry_of":ID,"begin":[STEP],"joins":[STEP],"done":[STEP],"failed":[STEP],"arms":{STEP:N},
- *    "results":{STEP:JSON},"context":{...}}
- * A graph begins at the steps that failed or were cancelled; a tree is walked as if what succeeded
+ * What it is given stands in the payload of its `start` (given.c), so that its history says all. A
+ * graph begins at the steps that failed or were cancelled; a tree is walked as if what succeeded
  * were not there. Failures that were rescued count as what their try came to. */
 #include "base/node.h"
 #include "flow/flow_int.h"
-#include <stdio.h>
-
-#define CONTEXT_RETRIES STR("exec/retries")
-
-/* ---- What the new one is given ----------------------------------------------------------------
- */
-
-struct outcome {
-    enum step_status status; /* of the step's last attempt; PENDING: there was none */
-    uint32_t arm;            /* of a select that is done */
-};
-
-struct gathering {
-    struct scope *scope;
-    const struct plan *plan;
-    const struct flow_memory *memory;
-    const struct flow_attempts *attempts;
-    const struct node *before; /* what it was given itself; NULL: nothing */
-    struct outcome *outcomes;  /* by step */
-    uint32_t begun;
-    struct buf out;
-};
-
-static uint32_t arm_in(struct scope *scope, str result)
-{
-    struct node *document = NULL;
-    int64_t arm = 0;
-
-    if (node_read_own(scope, result, &document) != PAWL_OK ||
-        !node_to_i64(node_find(document, "arm"), &arm) || arm < 0 || arm > UINT32_MAX)
-        return 0;
-    return (uint32_t)arm;
-}
-
-/* How steps ended in the instances before this one. */
-static void take_before(struct gathering *gathering, const char *key, enum step_status status)
-{
-    const struct node *names = node_find(gathering->before, key);
-    const struct node *arms = node_find(gathering->before, "arms");
-    int64_t arm = 0;
-
-    for (const struct node *item = names ? names->first : NULL; item; item = item->next) {
-        uint32_t step = plan_find(gathering->plan, item->text);
-
-        if (step == STEP_NONE)
-            continue;
-        gathering->outcomes[step].status = status;
-        if (arms && node_to_i64(node_find_str(arms, item->text), &arm))
-            gathering->outcomes[step].arm = (uint32_t)arm;
-    }
-}
-
-static void take_attempts(struct gathering *gathering)
-{
-    for (uint32_t i = 0; i < gathering->attempts->count; i++) {
-        const struct flow_attempt *attempt = &gathering->attempts->items[i];
-        struct outcome *outcome = &gathering->outcomes[attempt->plan];
-
-        outcome->status = attempt->status;
-        if (attempt->status == STEP_DONE &&
-            gathering->plan->steps[attempt->plan].kind == STEP_KIND_SELECT)
-            outcome->arm = arm_in(gathering->scope, attempt->result);
-    }
-}
-
-static void print_names(struct gathering *gathering, const char *key, enum step_status status)
-{
-    json_key(&gathering->out, key);
-    json_open(&gathering->out, '[');
-    for (uint32_t i = 0; i < gathering->plan->count; i++)
-        if (gathering->outcomes[i].status == status)
-            json_str(&gathering->out, gathering->plan->steps[i].name);
-    json_close(&gathering->out, ']');
-}
-
-static void print_arms(struct gathering *gathering)
-{
-    json_key(&gathering->out, "arms");
-    json_open(&gathering->out, '{');
-    for (uint32_t i = 0; i < gathering->plan->count; i++)
-        if (gathering->plan->steps[i].kind == STEP_KIND_SELECT &&
-            gathering->outcomes[i].status == STEP_DONE) {
-            json_key_str(&gathering->out, gathering->plan->steps[i].name);
-            json_u64(&gathering->out, gathering->outcomes[i].arm);
-        }
-    json_close(&gathering->out, '}');
-}
-
-/* Did another attempt of the same step come after this one? */
-static bool is_retried(const struct flow_attempts *attempts, uint32_t index)
-{
-    const struct flow_attempt *failed = &attempts->items[index];
-
-    for (uint32_t i = index + 1; i < attempts->count; i++)
-        if (attempts->items[i].plan == failed->plan &&
-            attempts->items[i].attempt == failed->attempt + 1)
-            return true;
-    return false;
-}
-
-/* A graph: where it stood when it ended. */
-static void print_begin(struct gathering *gathering)
-{
-    const struct flow_attempts *attempts = gathering->attempts;
-
-    json_key(&gathering->out, "begin");
-    json_open(&gathering->out, '[');
-    for (uint32_t i = 0; i < attempts->count; i++) {
-        enum step_status status = attempts->items[i].status;
-
-        if (status == STEP_CANCELLED || (status == STEP_FAILED && !is_retried(attempts, i))) {
-            json_str(&gathering->out, gathering->plan->steps[attempts->items[i].plan].name);
-            gathering->begun++;
-        }
-    }
-    json_close(&gathering->out, ']');
-    json_key(&gathering->out, "joins");
-    json_open(&gathering->out, '[');
-    for (uint32_t i = 0; i < gathering->plan->count; i++)
-        if (gathering->memory->joins[i])
-            json_str(&gathering->out, gathering->plan->steps[i].name);
-    json_close(&gathering->out, ']');
-}
-
-static void print_results(struct gathering *gathering)
-{
-    json_key(&gathering->out, "results");
-    json_open(&gathering->out, '{');
-    for (uint32_t i = 0; i < gathering->plan->count; i++) {
-        uint32_t slot = gathering->plan->steps[i].result_slot;
-
-        if (slot == STEP_NONE || !gathering->memory->results[slot].data)
-            continue;
-        json_key_str(&gathering->out, gathering->plan->steps[i].name);
-        json_raw(&gathering->out, kept_view(&gathering->memory->results[slot]));
-    }
-    json_close(&gathering->out, '}');
-}
-
-/* The context goes on, and counts (C38). */
-static pawl_status print_context(struct gathering *gathering)
-{
-    str context = memory_context(gathering->memory);
-    struct node *object = NULL;
-    char count[24];
-    int64_t retries = 0;
-    pawl_status status = node_read_own(gathering->scope, context, &object);
-
-    if (status == PAWL_OK)
-        (void)node_to_i64(node_find_str(object, CONTEXT_RETRIES), &retries);
-    (void)snprintf(count, sizeof count, "%lld", (long long)retries + 1);
-    if (status == PAWL_OK)
-        status = context_put(gathering->scope, context, CONTEXT_RETRIES, str_of(count), &context);
-    json_key(&gathering->out, "context");
-    json_raw(&gathering->out, context);
-    return status;
-}
-
-static pawl_status print_given(struct gathering *gathering, str retry_of)
-{
-    pawl_status status;
-
-    json_open(&gathering->out, '{');
-    json_key(&gathering->out, "retry_of");
-    json_str(&gathering->out, retry_of);
-    if (gathering->plan->is_tree) {
-        print_names(gathering, "done", STEP_DONE);
-        print_names(gathering, "failed", STEP_FAILED);
-        print_arms(gathering);
-    } else {
-        print_begin(gathering);
-    }
-    print_results(gathering);
-    status = print_context(gathering);
-    json_close(&gathering->out, '}');
-    return status;
-}
-
-static pawl_status fail_nothing(struct scope *scope)
-{
-    return scope_fail(scope, PAWL_CONFLICT,
-                      "no step failed or was cancelled: there is nothing to run again");
-}
-
-/* Is something left to do? Told by the walk that the new one will take. */
-static pawl_status check_given(struct gathering *gathering, str given)
-{
-    struct node *document = NULL;
-    struct tree_redo *redo = NULL;
-    pawl_status status;
-
-    if (!gathering->plan->is_tree)
-        return gathering->begun > 0 ? PAWL_OK : fail_nothing(gathering->scope);
-    status = node_read_own(gathering->scope, given, &document);
-    if (status == PAWL_OK)
-        status = redo_read(gathering->scope, gathering->plan, document, &redo);
-    if (status == PAWL_OK && redo->outcomes[0] == REDO_DONE)
-        return fail_nothing(gathering->scope);
-    return status;
-}
-
-pawl_status flow_redrive(struct scope *scope, const void *state,
-                         const struct flow_attempts *attempts, str retry_of, str before, str *out)
-{
-    const struct flow_memory *memory = state;
-    struct gathering gathering = {
-        .scope = scope, .plan = memory->plan, .memory = memory, .attempts = attempts
-    };
-    struct node *document = NULL;
-    pawl_status status = PAWL_OK;
-    str given;
-
-    if (before.data)
-        status = node_read_own(scope, before, &document);
-    gathering.before = document;
-    gathering.outcomes = ARENA_ARRAY(&scope->arena, struct outcome, memory->plan->count + 1);
-    if (!gathering.outcomes || status != PAWL_OK)
-        return status == PAWL_OK ? scope_no_memory(scope) : status;
-    take_before(&gathering, "done", STEP_DONE);
-    take_before(&gathering, "failed", STEP_FAILED);
-    take_attempts(&gathering);
-    buf_init(&gathering.out, scope->arena.heap, LIMIT_TEXT);
-    status = print_given(&gathering, retry_of);
-    if (status == PAWL_OK && gathering.out.failed)
-        status = scope_fail(scope, PAWL_TOO_LARGE, "its results and its context are over %u bytes",
-                            LIMIT_TEXT);
-    given = status == PAWL_OK ? buf_keep(&gathering.out, &scope->arena) : STR_NONE;
-    buf_fini(&gathering.out);
-    if (status == PAWL_OK)
-        status = given.data ? check_given(&gathering, given) : scope_no_memory(scope);
-    if (status == PAWL_OK)
-        *out = given;
-    return status;
-}
 
 /* ---- Where it begins
  * ----------------------------------------------------------------------------- */
@@ -340,6 +104,28 @@ pawl_status redo_read(struct scope *scope, const struct plan *plan, const struct
     return PAWL_OK;
 }
 
+pawl_status redo_fail_nothing(struct scope *scope)
+{
+    return scope_fail(scope, PAWL_CONFLICT,
+                      "no step failed or was cancelled: there is nothing to run again");
+}
+
+static pawl_status take_keys(struct flow_memory *memory, const struct node *keys,
+                             struct scope *scope, struct arena *arena)
+{
+    for (const struct node *item = keys ? keys->first : NULL; item; item = item->next) {
+        struct given_key key = { STEP_NONE, STR_NONE };
+
+        if (item->count == 2 && item->first->kind == NODE_STRING &&
+            item->first->next->kind == NODE_STRING)
+            key = (struct given_key){ plan_find(memory->plan, item->first->text),
+                                      item->first->next->text };
+        if (key.plan != STEP_NONE && !memory_add_key(memory, &key, arena))
+            return scope_no_memory(scope);
+    }
+    return PAWL_OK;
+}
+
 pawl_status memory_begin(struct flow_memory *memory, const struct node *given, struct scope *scope,
                          struct arena *arena)
 {
@@ -355,6 +141,8 @@ pawl_status memory_begin(struct flow_memory *memory, const struct node *given, s
         memory->joins[step] = true;
         memory->join_count++;
     }
+    if (take_keys(memory, node_find(given, "keys"), scope, arena) != PAWL_OK)
+        return scope_no_memory(scope);
     return memory_take_results(memory, node_find(given, "results"), scope, arena);
 }
 
@@ -371,6 +159,37 @@ static void begin_graph(struct turn *turn, const struct node *given)
         if (step != STEP_NONE)
             begin_step(turn, step);
     }
+}
+
+/* Steps that are done, whose results choose again where to go on. */
+static void go_on_after(struct turn *turn, const struct node *given)
+{
+    const struct node *after = node_find(given, "after");
+
+    for (const struct node *item = after ? after->first : NULL; item; item = item->next) {
+        uint32_t step = item->count == 2 && item->first->kind == NODE_STRING
+                            ? plan_find(turn->plan, item->first->text)
+                            : STEP_NONE;
+
+        if (step != STEP_NONE && turn->status == PAWL_OK && !turn->is_finished)
+            flow_go_on(turn, step, item->first->next->raw);
+    }
+    if (after && after->first && turn->begun_count == 0 && !turn->is_finished &&
+        turn->status == PAWL_OK)
+        turn->status =
+            scope_fail(turn->scope, PAWL_CONFLICT,
+                       "the result of step '%.*s' leads nowhere by this definition either; name "
+                       "the step to begin at (from)",
+                       STR_ARG(after->first->first->text));
+}
+
+/* The instance that is run again, where readers find it. Starts that tell no keys are older. */
+static void note_redriven(struct turn *turn, const struct node *given)
+{
+    const struct node *id = node_find(given, "retry_of");
+
+    if (node_find(given, "keys") && id && id->kind == NODE_STRING)
+        turn_cause(turn, (struct effect){ .kind = EFFECT_REDRIVE, .name = id->text });
 }
 
 /* The memory has nothing yet: what was given is put into one of this decision's own, for the
@@ -392,10 +211,12 @@ void decide_restart(struct turn *turn)
         return;
     turn->memory = begun;
     turn_draft(turn, LIFE_T_START, NULL, turn->event->given);
+    note_redriven(turn, given);
     if (redo)
         flow_begin(turn, redo);
     else
         begin_graph(turn, given);
+    go_on_after(turn, given);
     if (turn->status == PAWL_OK && turn->begun_count == 0 && !turn->is_finished)
-        turn->status = fail_nothing(turn->scope);
+        turn->status = redo_fail_nothing(turn->scope);
 }

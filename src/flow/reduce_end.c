@@ -182,6 +182,26 @@ void flow_begin(struct turn *turn, const struct tree_redo *redo)
     end_tree(turn, tree_begin(&walk, 0));
 }
 
+void flow_go_on(struct turn *turn, uint32_t index, str result)
+{
+    const struct plan_step *step = &turn->plan->steps[index];
+    struct template_source source;
+
+    turn->fresh_slot = step->result_slot;
+    turn->fresh = result;
+    source = turn_source(turn);
+    turn->status = condition_choose(turn->scope, &source, step, result, &turn->branch);
+    if (turn->status != PAWL_OK)
+        return;
+    if (step->way == WAY_DONE)
+        finish(turn, result);
+    else if (step->way == WAY_BRANCH && turn->branch != STEP_NONE)
+        begin_step(turn, turn->branch);
+    for (uint32_t i = 0;
+         (step->way == WAY_NEXT || step->way == WAY_PARALLEL) && i < step->target_count; i++)
+        begin_step(turn, step->targets[i].step);
+}
+
 /* What the step brings, and where it leads: found before anything is drafted, since a condition
  * that cannot be told is the step's failure. */
 static pawl_status take_result(struct turn *turn, const struct plan_step *step, str result)

@@ -107,6 +107,7 @@ static void print_effect(const struct effect *effect, struct buf *out)
         break;
     case EFFECT_SNAPSHOT:
     case EFFECT_TAKE:
+    case EFFECT_REDRIVE:
         json_str(out, effect->name);
         break;
     }
@@ -243,18 +244,23 @@ static void take_lease(struct members *members, struct effect *effect)
         members->ok = false;
 }
 
+static void take_attempt(struct members *members, struct effect *effect)
+{
+    effect->ordinal = take_u32(members);
+    effect->plan = take_u32(members);
+    effect->attempt = 1;
+    effect->status = STEP_READY;
+    if (members->next) {
+        effect->attempt = take_u32(members);
+        effect->status = take_status(members);
+    }
+}
+
 static void take_rest(struct members *members, struct effect *effect)
 {
     switch (effect->kind) {
     case EFFECT_STEP:
-        effect->ordinal = take_u32(members);
-        effect->plan = take_u32(members);
-        effect->attempt = 1;
-        effect->status = STEP_READY;
-        if (members->next) {
-            effect->attempt = take_u32(members);
-            effect->status = take_status(members);
-        }
+        take_attempt(members, effect);
         break;
     case EFFECT_RUN:
         effect->ordinal = take_u32(members);
@@ -310,6 +316,7 @@ static void take_rest(struct members *members, struct effect *effect)
         break;
     case EFFECT_SNAPSHOT:
     case EFFECT_TAKE:
+    case EFFECT_REDRIVE:
         effect->name = take_text(members);
         break;
     }

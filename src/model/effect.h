@@ -22,6 +22,7 @@
  *   ["reduce","NAME",ARGS]   the host's NAME was done with ARGS in the same commit
  *   ["snapshot","HEX"]       after this entry a snapshot was kept, with this SHA-256
  *   ["plan",{...}]           a flow goes on by this plan (amend)
+ *   ["redrive","ID"]         the instance runs another one again, which has this id
  * Before them may stand ["trace","00-..."], the W3C traceparent of the request that caused the
  * entry. It is told and never looked at: no effect, and in no list of them.
  * Bodies are written in short, since these are most of what a flow records: ["step",...] without
@@ -50,7 +51,8 @@
     X(PLAN, "plan")                                                                                \
     X(CALL, "call")                                                                                \
     X(VERSION, "version")                                                                          \
-    X(REDUCE, "reduce")
+    X(REDUCE, "reduce")                                                                            \
+    X(REDRIVE, "redrive")
 
 enum effect_kind {
 #define X(name, word) EFFECT_##name,
@@ -79,7 +81,8 @@ struct effect {
     uint32_t ordinal;
     uint32_t plan, attempt;  /* STEP; VERSION: attempt is the number */
     enum step_status status; /* STEP: PENDING or READY */
-    str name; /* ARM, DISARM, AWAIT, LEAVE, TAKE, REDUCE; SNAPSHOT: its hash; SPAWN: the id */
+    str name; /* ARM, DISARM, AWAIT, LEAVE, TAKE, REDUCE; SNAPSHOT: its hash; SPAWN, REDRIVE: the
+                 id */
     int64_t due_at_ms;     /* ARM */
     bool wall;             /* ARM: due by the wall clock */
     str state;             /* STATE, PLAN: JSON; CALL, REDUCE: arguments; AWAIT: its value, JSON, or

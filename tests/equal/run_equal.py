@@ -107,7 +107,7 @@ class Cli:
         "signal.send": ("signal", ["instance_id", "name"], {"payload": "payload", "actor_ref": "actor", "idempotency_key": "key"}),
         "signal.broadcast": ("broadcast", ["name"], {"payload": "payload", "actor_ref": "actor"}),
         "instance.amend": ("amend", ["instance_id", "definition"], {"actor_ref": "actor", "idempotency_key": "key"}),
-        "instance.redrive": ("redrive", ["instance_id"], {"actor_ref": "actor", "idempotency_key": "key"}),
+        "instance.redrive": ("redrive", ["instance_id"], {"definition": "definition", "from": "from", "actor_ref": "actor", "idempotency_key": "key"}),
         "step.approve": ("approve", ["step_id"], {"actor_ref": "actor", "reason": "reason", "payload": "payload"}),
         "step.reject": ("reject", ["step_id"], {"actor_ref": "actor", "reason": "reason"}),
         "instance.get": ("show", ["instance_id"], {}),

@@ -1,4 +1,6 @@
 """A flow that failed is run again from where it failed, as a new instance (X7, C38; DESIGN section 5)."""
+import concurrent.futures
+
 from run_amend import amend, verify_twice
 from run_flows import actions, claim, complete, server, state, steps, yaml
 from web import harness
@@ -68,8 +70,8 @@ def test_it_can_fail_and_be_run_again_once_more_and_counts(shell):
 
 def test_what_was_not_failed_is_refused_and_named(shell):
     _, web = server(shell)
-    yaml(web, "chain", CHAIN)
-    instance = web.create(definition="chain")
+    yaml(web, "running", "steps: {a: {tool: busy, done: true}}")
+    instance = web.create(definition="running")
     path = "/v1/instances/%s/redrive" % instance
     web.refused("conflict", "POST", path)
     yaml(web, "quick", "do: [{action: log, payload: {message: x}}]")
@@ -81,12 +83,137 @@ def test_what_was_not_failed_is_refused_and_named(shell):
                "terminal_kinds": {"b": "failure"}, "transitions": [{"from_state": "a", "action": "go", "to_state": "b"}]})
     machine = web.create(definition="machine")
     web.refused("invalid-transition", "POST", "/v1/instances/%s/redrive" % machine)
-    yaml(web, "nowhere", "steps: {a: {tool: a, branch: [{if: 'result == 1', then: a}]}}")
-    lost = web.create(definition="nowhere")
-    [step] = [s for s in claim(web, "a", max=9) if s["instance_id"] == lost]
-    complete(web, step, 2)
-    assert web.get("/v1/instances/" + lost).json["error"] == "no-branch-matched"
-    web.refused("conflict", "POST", "/v1/instances/%s/redrive" % lost)
+    failed = failed_chain(web)
+    path = "/v1/instances/%s/redrive" % failed
+    assert "'x'" in web.refused("invalid-request", "POST", path, {"from": "x"}).json["detail"]
+    web.refused("not-known", "POST", path, {"definition": "nobody"})
+    assert "graph" in web.refused("invalid-request", "POST", path, {"definition": "quick"}).json["detail"]
+    yaml(web, "other", "steps: {z: {tool: z, done: true}}")
+    assert "'b'" in web.refused("invalid-request", "POST", path, {"definition": "other"}).json["detail"]
+    verify_twice(shell, web)
+
+
+def test_unfinished_steps_keep_their_idempotency_keys_over_every_redrive(shell):
+    child, web = server(shell)
+    yaml(web, "chain", CHAIN.replace("retry: {max: 1}", "retry: {max: 2, backoff: [1ms]}"))
+    first = web.create(definition="chain")
+    [a] = claim(web, "a")
+    complete(web, a, {"n": 5})
+    [b] = claim(web, "b")
+    web.expect(200, "POST", "/v1/steps/%s/fail" % b["step_id"], {"lease": b["lease"], "error": "x"})
+    [again] = claim(web, "b", wait="9s")
+    fail(web, again)
+    assert again["idempotency_key"] == b["idempotency_key"] == first + ".2"
+    second = redrive(web, first)
+    child.kill()
+    child.wait()
+    _, web = server(shell)
+    [b2] = claim(web, "b")
+    assert b2["instance_id"] == second and b2["idempotency_key"] == b["idempotency_key"], b2
+    web.expect(200, "POST", "/v1/steps/%s/fail" % b2["step_id"], {"lease": b2["lease"], "error": "x"})
+    [again] = claim(web, "b", wait="9s")
+    assert again["idempotency_key"] == b["idempotency_key"], "retries keep it too"
+    fail(web, again)
+    third = redrive(web, second)
+    [b3] = claim(web, "b")
+    assert b3["idempotency_key"] == b["idempotency_key"], b3
+    complete(web, b3, 1)
+    assert claim(web, "c")[0]["idempotency_key"] == third + ".2", "a step that never began has its own"
+    verify_twice(shell, web)
+
+
+def test_one_instance_is_redriven_once_at_a_time_and_names_its_successor(shell):
+    _, web = server(shell)
+    first = failed_chain(web)
+    path = "/v1/instances/%s/" % first
+    second = redrive(web, first)
+    refused = web.refused("conflict", "POST", path + "redrive")
+    assert second in refused.json["detail"], refused.json
+    assert web.get(path[:-1]).json["retried_as"] == second
+    assert web.get(path + "why").json == {"waiting_for": [], "retried_as": second}
+    assert "retried_as" not in web.get("/v1/instances/" + second).json
+    assert shell.json("sql", "SELECT retried_as FROM pawl_instances ORDER BY number")["rows"] == [[second], [None]]
+    fail(web, claim(web, "b")[0])
+    third = redrive(web, first)
+    assert web.get(path[:-1]).json["retried_as"] == third, "the last one counts"
+    assert third in web.refused("conflict", "POST", "/v1/instances/%s/redrive" % second).json["detail"]
+    complete(web, claim(web, "b")[0], 1)
+    complete(web, claim(web, "c")[0], 1)
+    assert "completed" in web.refused("conflict", "POST", path + "redrive").json["detail"]
+    verify_twice(shell, web)
+
+
+def test_racing_redrives_make_one_instance(shell):
+    _, web = server(shell)
+    path = "/v1/instances/%s/redrive" % failed_chain(web)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(lambda _: web.post(path), range(8)))
+    assert sorted(r.status for r in replies) == [201] + [409] * 7, [r.body for r in replies]
+    [made] = [r.json["instance_id"] for r in replies if r.status == 201]
+    assert all(made in r.json["detail"] for r in replies if r.status == 409), [r.body for r in replies]
+
+
+def test_a_repaired_definition_is_taken_with_the_results_there_are(shell):
+    _, web = server(shell)
+    first = failed_chain(web)
+    yaml(web, "chain", """steps:
+  start: {name: a, tool: a, augment: {seen: identity}, next: b}
+  b: {tool: b2, args: {from: "{{steps.a.result.n}}"}, next: c}
+  c: {tool: c, args: {all: "{{steps.a.result}}"}, done: true}
+""")
+    second = redrive(web, first, definition="chain")
+    got = web.get("/v1/instances/" + second).json
+    assert (got["version"], got["retry_of"]) == (2, first), got
+    [b] = claim(web, "b2")
+    assert b["args"] == {"from": 5} and b["idempotency_key"] == first + ".2", b
+    complete(web, b, 1)
+    assert claim(web, "c")[0]["args"] == {"all": {"n": 5}}
+    answer = web.get("/v1/instances/%s/steps" % second).json
+    assert answer["reused"] == [{"name": "a", "instance_id": first}], answer
+    verify_twice(shell, web)
+
+
+def test_it_begins_at_a_chosen_step(shell):
+    _, web = server(shell)
+    first = failed_chain(web)
+    second = redrive(web, first, **{"from": "c"})
+    assert [s["name"] for s in steps(web, second)] == ["c"]
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % second)
+    third = redrive(web, first, **{"from": "a"})
+    [a] = claim(web, "a")
+    assert a["idempotency_key"] == third + ".1", "what is done and run again on purpose has a new key"
+    complete(web, a, {"n": 6})
+    assert claim(web, "b")[0]["args"]["from"] == 6
+    yaml(web, "tree", TREE)
+    tree = web.create(definition="tree")
+    complete(web, claim(web, "one")[0], 11)
+    fail(web, claim(web, "shaky")[0])
+    fail(web, claim(web, "help")[0])
+    assert "rescue" in web.refused("invalid-request", "POST", "/v1/instances/%s/redrive" % tree, {"from": "help"}).json["detail"]
+    again = redrive(web, tree, **{"from": "bad"})
+    assert [s["name"] for s in steps(web, again)] == ["good", "bad"], "what the try was before counts as done"
+    for tool in ("good", "bad", "after", "last"):
+        complete(web, claim(web, tool)[0], 1)
+    assert state(web, again)[0] == "completed"
+    verify_twice(shell, web)
+
+
+def test_where_no_branch_matched_the_step_runs_again_or_chooses_by_the_repaired_definition(shell):
+    _, web = server(shell)
+    yaml(web, "ask", "steps: {a: {tool: ask, branch: [{if: 'result == 1', then: z}]}, z: {tool: z, done: true}}")
+    first = web.create(definition="ask")
+    complete(web, claim(web, "ask")[0], 2)
+    assert web.get("/v1/instances/" + first).json["error"] == "no-branch-matched"
+    second = redrive(web, first)
+    complete(web, claim(web, "ask")[0], 3)
+    assert state(web, second)[0] == "failed"
+    refused = web.refused("conflict", "POST", "/v1/instances/%s/redrive" % second, {"definition": "ask@1"})
+    assert "'a'" in refused.json["detail"], refused.json
+    yaml(web, "ask", "steps: {a: {tool: ask, branch: [{if: 'result == 3', then: z}]}, z: {tool: z, done: true}}")
+    third = redrive(web, second, definition="ask")
+    assert claim(web, "ask") == [] and [s["name"] for s in steps(web, third)] == ["z"]
+    complete(web, claim(web, "z")[0], 1)
+    assert state(web, third)[0] == "completed"
     verify_twice(shell, web)
 
 
@@ -169,14 +296,22 @@ def test_a_key_makes_one_new_instance(shell):
     _, web = server(shell)
     path, key = "/v1/instances/%s/redrive" % failed_chain(web), {"Idempotency-Key": "k"}
     first = web.expect(201, "POST", path, {}, key).json
-    assert web.expect(201, "POST", path, {}, key).json == first
+    assert web.expect(201, "POST", path, {}, key).json == first, "although its successor is under way"
 
 
 def test_the_command_line_redrives_too(shell):
     shell.write("bad.yaml", "name: bad\ndo: [{action: set, payload: {a: 1}}, {action: fail, payload: {error: no}}]")
     shell.pawl("run", "bad.yaml", expect=1)
-    assert len(shell.pawl("redrive", "@last").out.strip()) == 26
-    assert "retry of" in shell.pawl("show", "@last").out
+    first = shell.json("list")["instances"][0]["instance_id"]
+    second = shell.pawl("redrive", "@last").out.strip()
+    shown = shell.pawl("show", second).out
+    assert len(second) == 26 and "retry of" in shown, shown
+    assert "✔ do.0  set  in " + first[:10] in shown, "the step whose result it uses is done"
+    assert second in shell.pawl("show", first).out and second in shell.pawl("why", first).out
+    shell.pawl("cancel", second)
+    shell.write("bad.yaml", "name: bad\ndo: [{action: set, payload: {a: 1}}, {action: set, payload: {b: 2}}]")
+    shell.pawl("define", "bad.yaml")
+    assert len(shell.pawl("redrive", first, "--definition", "bad@2", "--from", "do.1").out.strip()) == 26
 
 
 if __name__ == "__main__":

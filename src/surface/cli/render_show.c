@@ -78,6 +78,7 @@ static void put_header(struct cli *cli, const struct node *instance)
     put_fact(cli, "correlation", member_str(instance, "correlation_id"));
     put_fact(cli, "labels", member_json(instance, "labels"));
     put_fact(cli, "retry of", member_str(instance, "retry_of"));
+    put_fact(cli, "retried as", member_str(instance, "retried_as"));
     put_fact(cli, "parent", member_str(instance, "parent_id"));
     put_moment(cli, "created", member_str(instance, "instantiated_at"),
                member_str(instance, "created_by"));

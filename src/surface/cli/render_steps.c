@@ -96,23 +96,37 @@ static int put_facts(struct cli *cli, const struct node *node, const struct step
     return columns + 2 + (int)strlen(took);
 }
 
+/* Of a redriven instance: the one before it that has the step's result; empty: none. */
+static str reused_from(const struct showing *showing, str name)
+{
+    const struct node *list = node_find(showing->steps, "reused");
+
+    for (const struct node *item = list ? list->first : NULL; item; item = item->next)
+        if (str_eq(member_str(item, "name"), name))
+            return member_str(item, "instance_id");
+    return STR("");
+}
+
 static void put_step(struct cli *cli, const struct showing *showing, const struct node *node,
                      int columns)
 {
     str name = member_str(node, "name");
     struct step_sum sum = sum_step(node_find(showing->steps, "steps"), name);
-    str status = sum.last ? member_str(sum.last, "status") : STR("");
-    const char *mark = sum.last ? status_mark(status) : "·";
+    str from = sum.last ? STR("") : reused_from(showing, name);
+    str status = sum.last ? member_str(sum.last, "status") : from.size > 0 ? STR("done") : STR("");
+    const char *mark = status.size > 0 ? status_mark(status) : "·";
 
     if (showing->spinner && str_is(status, "running"))
         mark = showing->spinner;
-    term_put(&cli->term, sum.last ? status_style(status) : DIM, "%s ", mark);
+    term_put(&cli->term, status.size > 0 ? status_style(status) : DIM, "%s ", mark);
     term_cell(&cli->term, sum.last ? PLAIN : DIM, name,
               cli->term.tty ? NAME_MAX_COLUMNS : TABLE_CELL_MAX, 0);
     columns += 2 + term_columns(name);
     columns += put_facts(cli, node, &sum);
     if (sum.last)
         put_outcome_of(cli, &sum, columns);
+    if (from.size > 0)
+        term_put(&cli->term, DIM, "  in %.10s", from.data);
 }
 
 /* Does another line follow at this depth before one that is less deep? */

@@ -174,6 +174,8 @@ void render_why(struct cli *cli, const struct node *answer)
 
     if (!list || list->count == 0)
         fputs("waits for nothing\n", cli->term.out);
+    if (member_str(answer, "retried_as").size > 0)
+        fprintf(cli->term.out, "run again as %.*s\n", STR_ARG(member_str(answer, "retried_as")));
     for (const struct node *item = list ? list->first : NULL; item; item = item->next) {
         char moment[MOMENT_SIZE], distance[MOMENT_SIZE];
         str kind = member_str(item, "kind");

@@ -54,6 +54,14 @@ static const struct cli_option signal_options[] = { OPTION_PAYLOAD, OPTION_ACTOR
 
 static const struct cli_option amend_options[] = { OPTION_ACTOR, OPTION_KEY, { 0 } };
 
+static const struct cli_option redrive_options[] = {
+    { "definition", "NAME[@V]", OPTION_TEXT, "definition", "run this one instead, with the flow's steps repaired" },
+    { "from", "STEP", OPTION_TEXT, "from", "begin at this step, not where it failed" },
+    OPTION_ACTOR,
+    OPTION_KEY,
+    { 0 },
+};
+
 static const struct cli_option approve_options[] = {
     { "reason", "TEXT", OPTION_TEXT, "reason", "why; kept word for word" },
     { "payload", "JSON", OPTION_JSON, "payload", "the step's result; @FILE reads a file" },
@@ -326,8 +334,8 @@ const struct verb verbs[] = {
       "pawl amend @last research\npawl amend @last research@3 --actor ann\n",
       "instance.amend", { "instance_id", "definition" }, .render = render_amended },
 
-    { "redrive", WORK, "ID", 1, 1, "run a failed flow again from where it failed", amend_options,
-      "pawl redrive @last\n", "instance.redrive", { "instance_id" }, .run = verb_start },
+    { "redrive", WORK, "ID", 1, 1, "run a failed flow again from where it failed", redrive_options,
+      "pawl redrive @last\npawl redrive @last --definition research@3 --from summarize\n", "instance.redrive", { "instance_id" }, .run = verb_start },
 
     { "alarm", WORK, "set|list|cancel [OPERATION|ID]", 1, 2, "do an operation later, once", alarm_options,
       "pawl alarm set instance.fire --after 5m --input '{\"instance_id\":\"0000...\",\"action\":\"pay\"}'\n"

@@ -1,0 +1,501 @@
+/* given.c - what an instance is given that runs another one again: made from the whole history of
+ * the first, and told by the payload of the new one's `start`.
+ *
+ *   {"retry_of":ID,"begin":[STEP],"after":[[STEP,RESULT]],"joins":[STEP],"done":[STEP],
+ *    "failed":[STEP],"arms":{STEP:N},"keys":[[STEP,KEY]],"results":{STEP:JSON},"context":{...}}
+ *
+ * Steps are told by their names, since the new one may run another definition. `begin`, `after` and
+ * `joins` are of graphs, `failed` and `arms` of trees. `after`: steps that are done and from which
+ * no branch led on; their results choose again. `keys`: the idempotency keys of steps that did not
+ * finish, for when they begin. */
+#include "base/node.h"
+#include "flow/flow_int.h"
+#include <stdio.h>
+
+#define CONTEXT_RETRIES STR("exec/retries")
+#define NO_ATTEMPT      UINT32_MAX
+
+struct outcome {
+    enum step_status status; /* of the step's last attempt; PENDING: there was none */
+    uint32_t arm;            /* of a select that is done */
+    uint32_t last;           /* the index of its last attempt; NO_ATTEMPT: none here */
+};
+
+struct gathering {
+    struct scope *scope;
+    const struct flow_redrive *args;
+    const struct plan *plan; /* that of the first instance ... */
+    const struct plan *next; /* ... and of the new one */
+    const struct flow_memory *memory;
+    const struct flow_attempts *attempts;
+    const struct node *before; /* what the first was given itself; NULL: nothing */
+    struct outcome *outcomes;  /* by step of `plan` */
+    uint32_t from;             /* a step of `next`; STEP_NONE: where it failed */
+    uint32_t begun;
+    pawl_status status;
+    struct buf out;
+};
+
+static str name_of(const struct gathering *gathering, uint32_t step)
+{
+    return gathering->plan->steps[step].name;
+}
+
+static bool is_unfinished(enum step_status status)
+{
+    return status == STEP_FAILED || status == STEP_CANCELLED;
+}
+
+/* ---- How steps ended ---------------------------------------------------------------------- */
+
+static uint32_t arm_in(struct scope *scope, str result)
+{
+    struct node *document = NULL;
+    int64_t arm = 0;
+
+    if (node_read_own(scope, result, &document) != PAWL_OK ||
+        !node_to_i64(node_find(document, "arm"), &arm) || arm < 0 || arm > UINT32_MAX)
+        return 0;
+    return (uint32_t)arm;
+}
+
+/* In the instances before this one. */
+static void take_before(struct gathering *gathering, const char *key, enum step_status status)
+{
+    const struct node *names = node_find(gathering->before, key);
+    const struct node *arms = node_find(gathering->before, "arms");
+    int64_t arm = 0;
+
+    for (const struct node *item = names ? names->first : NULL; item; item = item->next) {
+        uint32_t step = plan_find(gathering->plan, item->text);
+
+        if (step == STEP_NONE)
+            continue;
+        gathering->outcomes[step].status = status;
+        if (arms && node_to_i64(node_find_str(arms, item->text), &arm))
+            gathering->outcomes[step].arm = (uint32_t)arm;
+    }
+}
+
+static void take_attempts(struct gathering *gathering)
+{
+    for (uint32_t i = 0; i < gathering->attempts->count; i++) {
+        const struct flow_attempt *attempt = &gathering->attempts->items[i];
+        struct outcome *outcome = &gathering->outcomes[attempt->plan];
+
+        outcome->status = attempt->status;
+        outcome->last = i;
+        if (attempt->status == STEP_DONE &&
+            gathering->plan->steps[attempt->plan].kind == STEP_KIND_SELECT)
+            outcome->arm = arm_in(gathering->scope, attempt->result);
+    }
+}
+
+/* Did another attempt of the same step come after this one? */
+static bool is_retried(const struct flow_attempts *attempts, uint32_t index)
+{
+    const struct flow_attempt *failed = &attempts->items[index];
+
+    for (uint32_t i = index + 1; i < attempts->count; i++)
+        if (attempts->items[i].plan == failed->plan &&
+            attempts->items[i].attempt == failed->attempt + 1)
+            return true;
+    return false;
+}
+
+/* A done step with branches, of which none was taken. */
+static bool is_dead_end(const struct gathering *gathering, uint32_t step)
+{
+    const struct plan_step *declared = &gathering->plan->steps[step];
+    const struct outcome *outcome = &gathering->outcomes[step];
+
+    if (outcome->status != STEP_DONE || outcome->last == NO_ATTEMPT || declared->way != WAY_BRANCH)
+        return false;
+    for (uint32_t i = outcome->last + 1; i < gathering->attempts->count; i++) {
+        const struct flow_attempt *after = &gathering->attempts->items[i];
+
+        for (uint32_t j = 0; j < declared->target_count; j++)
+            if (after->begun_by == gathering->attempts->items[outcome->last].ordinal &&
+                declared->targets[j].step == after->plan)
+                return false;
+    }
+    return true;
+}
+
+/* ---- Keys ------------------------------------------------------------------------------------ */
+
+/* The first attempt of the round that `index` belongs to. */
+static uint32_t first_attempt(const struct flow_attempts *attempts, uint32_t index)
+{
+    uint32_t number = attempts->items[index].attempt;
+
+    for (uint32_t i = index; i-- > 0 && number > 1;)
+        if (attempts->items[i].plan == attempts->items[index].plan &&
+            attempts->items[i].attempt == number - 1) {
+            number--;
+            index = i;
+        }
+    return index;
+}
+
+/* The key that this instance was given for the beginning of a step, if it was given one. */
+static str given_key(const struct gathering *gathering, uint32_t first)
+{
+    const struct flow_attempt *attempt = &gathering->attempts->items[first];
+    const struct node *keys = node_find(gathering->before, "keys");
+    uint32_t skip = 0;
+
+    for (uint32_t i = 0; i < first; i++)
+        skip += gathering->attempts->items[i].plan == attempt->plan &&
+                gathering->attempts->items[i].attempt == 1;
+    for (const struct node *key = keys ? keys->first : NULL; key; key = key->next)
+        if (str_eq(key->first->text, name_of(gathering, attempt->plan)) && skip-- == 0)
+            return key->first->next->text;
+    return STR_NONE;
+}
+
+static void print_key(struct gathering *gathering, uint32_t index)
+{
+    uint32_t first = first_attempt(gathering->attempts, index);
+    const struct flow_attempt *attempt = &gathering->attempts->items[first];
+    str given = given_key(gathering, first);
+
+    if (plan_find(gathering->next, name_of(gathering, attempt->plan)) == STEP_NONE)
+        return;
+    json_open(&gathering->out, '[');
+    json_str(&gathering->out, name_of(gathering, attempt->plan));
+    if (given.data)
+        json_str(&gathering->out, given);
+    else
+        buf_fmt(&gathering->out, ",\"%.*s.%u\"", STR_ARG(gathering->args->retry_of),
+                attempt->ordinal);
+    json_close(&gathering->out, ']');
+}
+
+/* Of every attempt that ended without a result and was not followed by another. A step that is done
+ * and is run again on purpose gets a new key. */
+static void print_keys(struct gathering *gathering)
+{
+    const struct flow_attempts *attempts = gathering->attempts;
+
+    json_key(&gathering->out, "keys");
+    json_open(&gathering->out, '[');
+    for (uint32_t i = 0; i < attempts->count; i++)
+        if (is_unfinished(attempts->items[i].status) && !is_retried(attempts, i) &&
+            gathering->outcomes[attempts->items[i].plan].status != STEP_DONE)
+            print_key(gathering, i);
+    json_close(&gathering->out, ']');
+}
+
+/* ---- A graph: where it stood when it ended --------------------------------------------------- */
+
+static void print_begin(struct gathering *gathering, uint32_t step)
+{
+    str name = name_of(gathering, step);
+
+    gathering->begun++;
+    json_str(&gathering->out, name);
+    if (plan_find(gathering->next, name) == STEP_NONE && gathering->status == PAWL_OK)
+        gathering->status = scope_fail(gathering->scope, PAWL_INVALID_REQUEST,
+                                       "it ended at step '%.*s', which the definition does not "
+                                       "have: say from which step to begin (from)",
+                                       STR_ARG(name));
+}
+
+static void print_unfinished(struct gathering *gathering)
+{
+    const struct flow_attempts *attempts = gathering->attempts;
+
+    for (uint32_t i = 0; i < attempts->count; i++) {
+        enum step_status status = attempts->items[i].status;
+
+        if (status == STEP_CANCELLED || (status == STEP_FAILED && !is_retried(attempts, i)))
+            print_begin(gathering, attempts->items[i].plan);
+    }
+}
+
+/* Nothing failed, but no branch led on: by the same definition it would fail again, so the step is
+ * run again; by another one its result chooses again. */
+static void print_dead_ends(struct gathering *gathering)
+{
+    for (uint32_t i = 0; i < gathering->plan->count; i++)
+        if (!gathering->args->is_other && is_dead_end(gathering, i))
+            print_begin(gathering, i);
+    json_close(&gathering->out, ']');
+    json_key(&gathering->out, "after");
+    json_open(&gathering->out, '[');
+    for (uint32_t i = 0; gathering->args->is_other && i < gathering->plan->count; i++)
+        if (is_dead_end(gathering, i)) {
+            json_open(&gathering->out, '[');
+            print_begin(gathering, i);
+            json_raw(&gathering->out,
+                     gathering->attempts->items[gathering->outcomes[i].last].result);
+            json_close(&gathering->out, ']');
+        }
+}
+
+static void print_graph(struct gathering *gathering)
+{
+    json_key(&gathering->out, "begin");
+    json_open(&gathering->out, '[');
+    if (gathering->from != STEP_NONE) {
+        json_str(&gathering->out, gathering->next->steps[gathering->from].name);
+        gathering->begun++;
+    } else {
+        print_unfinished(gathering);
+    }
+    if (gathering->begun == 0)
+        print_dead_ends(gathering);
+    json_close(&gathering->out, ']');
+    json_key(&gathering->out, "joins");
+    json_open(&gathering->out, '[');
+    for (uint32_t i = 0; gathering->from == STEP_NONE && i < gathering->plan->count; i++)
+        if (gathering->memory->joins[i])
+            json_str(&gathering->out, name_of(gathering, i));
+    json_close(&gathering->out, ']');
+}
+
+/* ---- A tree --------------------------------------------------------------------------------------
+ */
+
+/* The step of the first plan that has the name of the new plan's step at `node`. */
+static struct outcome *outcome_at(const struct gathering *gathering, uint32_t node)
+{
+    uint32_t step = gathering->next->nodes[node].step;
+
+    step = plan_find(gathering->plan, gathering->next->steps[step].name);
+    return step == STEP_NONE ? NULL : &gathering->outcomes[step];
+}
+
+/* Everything below `node` counts as this. What the first plan does not have stays open. */
+static void set_below(struct gathering *gathering, uint32_t node, enum step_status status)
+{
+    const struct plan_node *of = &gathering->next->nodes[node];
+    struct outcome *outcome =
+        of->kind == PLAN_LEAF || of->kind == PLAN_ARMS ? outcome_at(gathering, node) : NULL;
+
+    if (outcome)
+        outcome->status = status;
+    for (uint32_t i = 0; i < of->child_count; i++)
+        set_below(gathering, of->children[i], status);
+}
+
+static pawl_status fail_rescue(const struct gathering *gathering)
+{
+    return scope_fail(gathering->scope, PAWL_INVALID_REQUEST,
+                      "from: step '%.*s' is part of a rescue, which begins only when something "
+                      "fails; name a step of its try",
+                      STR_ARG(gathering->args->from));
+}
+
+/* It begins at `from`: what a `do` or a try has before it counts as done, what follows is open.
+ * Branches beside it stay as they are. */
+static void begin_from(struct gathering *gathering)
+{
+    const struct plan *plan = gathering->next;
+    uint32_t at = plan->steps[gathering->from].node;
+    struct outcome *outcome = outcome_at(gathering, at);
+
+    if (outcome && outcome->status == STEP_DONE)
+        outcome->status = STEP_PENDING;
+    for (; plan->nodes[at].parent != NODE_NONE; at = plan->nodes[at].parent) {
+        const struct plan_node *parent = &plan->nodes[plan->nodes[at].parent];
+        uint32_t place = plan->nodes[at].place;
+
+        if (parent->kind == PLAN_TRY && place == TRY_RESCUE)
+            gathering->status = fail_rescue(gathering);
+        for (uint32_t i = 0; i < parent->child_count; i++)
+            if ((parent->kind == PLAN_DO || parent->kind == PLAN_TRY) && i != place)
+                set_below(gathering, parent->children[i], i < place ? STEP_DONE : STEP_PENDING);
+        outcome = parent->kind == PLAN_ARMS ? outcome_at(gathering, plan->nodes[at].parent) : NULL;
+        if (outcome) {
+            outcome->status = STEP_DONE;
+            outcome->arm = place;
+        }
+    }
+}
+
+static void print_names(struct gathering *gathering, const char *key, enum step_status status)
+{
+    json_key(&gathering->out, key);
+    json_open(&gathering->out, '[');
+    for (uint32_t i = 0; i < gathering->plan->count; i++)
+        if (gathering->outcomes[i].status == status)
+            json_str(&gathering->out, name_of(gathering, i));
+    json_close(&gathering->out, ']');
+}
+
+static void print_arms(struct gathering *gathering)
+{
+    json_key(&gathering->out, "arms");
+    json_open(&gathering->out, '{');
+    for (uint32_t i = 0; i < gathering->plan->count; i++)
+        if (gathering->plan->steps[i].kind == STEP_KIND_SELECT &&
+            gathering->outcomes[i].status == STEP_DONE) {
+            json_key_str(&gathering->out, name_of(gathering, i));
+            json_u64(&gathering->out, gathering->outcomes[i].arm);
+        }
+    json_close(&gathering->out, '}');
+}
+
+/* ---- Results and context ---------------------------------------------------------------------- */
+
+/* As the first instance kept it, or as its step brought it, if only the new one asks for it. */
+static str result_of(const struct gathering *gathering, str name)
+{
+    uint32_t step = plan_find(gathering->plan, name);
+    uint32_t slot = step == STEP_NONE ? STEP_NONE : gathering->plan->steps[step].result_slot;
+    str found = STR_NONE;
+
+    if (slot != STEP_NONE)
+        return kept_view(&gathering->memory->results[slot]);
+    for (uint32_t i = 0; step != STEP_NONE && i < gathering->attempts->count; i++)
+        if (gathering->attempts->items[i].plan == step &&
+            gathering->attempts->items[i].status == STEP_DONE)
+            found = gathering->attempts->items[i].result;
+    return found;
+}
+
+static void print_results(struct gathering *gathering)
+{
+    json_key(&gathering->out, "results");
+    json_open(&gathering->out, '{');
+    for (uint32_t i = 0; i < gathering->next->count; i++) {
+        str result = gathering->next->steps[i].result_slot == STEP_NONE
+                         ? STR_NONE
+                         : result_of(gathering, gathering->next->steps[i].name);
+
+        if (!result.data)
+            continue;
+        json_key_str(&gathering->out, gathering->next->steps[i].name);
+        json_raw(&gathering->out, result);
+    }
+    json_close(&gathering->out, '}');
+}
+
+/* The context goes on, and counts (C38). */
+static pawl_status print_context(struct gathering *gathering)
+{
+    str context = memory_context(gathering->memory);
+    struct node *object = NULL;
+    char count[24];
+    int64_t retries = 0;
+    pawl_status status = node_read_own(gathering->scope, context, &object);
+
+    if (status == PAWL_OK)
+        (void)node_to_i64(node_find_str(object, CONTEXT_RETRIES), &retries);
+    (void)snprintf(count, sizeof count, "%lld", (long long)retries + 1);
+    if (status == PAWL_OK)
+        status = context_put(gathering->scope, context, CONTEXT_RETRIES, str_of(count), &context);
+    json_key(&gathering->out, "context");
+    json_raw(&gathering->out, context);
+    return status;
+}
+
+/* ---- All of it ----------------------------------------------------------------------------------
+ */
+
+static pawl_status print_given(struct gathering *gathering)
+{
+    pawl_status status;
+
+    if (gathering->plan->is_tree && gathering->from != STEP_NONE)
+        begin_from(gathering);
+    json_open(&gathering->out, '{');
+    json_key(&gathering->out, "retry_of");
+    json_str(&gathering->out, gathering->args->retry_of);
+    if (!gathering->plan->is_tree)
+        print_graph(gathering);
+    print_names(gathering, "done", STEP_DONE);
+    if (gathering->plan->is_tree) {
+        print_names(gathering, "failed", STEP_FAILED);
+        print_arms(gathering);
+    }
+    print_keys(gathering);
+    print_results(gathering);
+    status = print_context(gathering);
+    json_close(&gathering->out, '}');
+    return gathering->status != PAWL_OK ? gathering->status : status;
+}
+
+/* Is something left to do? Told by the walk that the new one will take. */
+static pawl_status check_given(struct gathering *gathering, str given)
+{
+    struct node *document = NULL;
+    struct tree_redo *redo = NULL;
+    pawl_status status;
+
+    if (!gathering->plan->is_tree)
+        return gathering->begun > 0 ? PAWL_OK : redo_fail_nothing(gathering->scope);
+    status = node_read_own(gathering->scope, given, &document);
+    if (status == PAWL_OK)
+        status = redo_read(gathering->scope, gathering->next, document, &redo);
+    if (status == PAWL_OK && redo->outcomes[0] == REDO_DONE)
+        return redo_fail_nothing(gathering->scope);
+    return status;
+}
+
+static pawl_status find_from(struct gathering *gathering)
+{
+    str from = gathering->args->from;
+
+    gathering->from = from.data ? plan_find(gathering->next, from) : STEP_NONE;
+    if (gathering->plan->is_tree != gathering->next->is_tree)
+        return scope_fail(gathering->scope, PAWL_INVALID_REQUEST,
+                          "definition: expected a %s, as the first one ran, found a %s",
+                          gathering->plan->is_tree ? "tree" : "graph",
+                          gathering->next->is_tree ? "tree" : "graph");
+    if (from.data && gathering->from == STEP_NONE)
+        return scope_fail(gathering->scope, PAWL_INVALID_REQUEST,
+                          "from: expected the name of a step, found '%.*s'", STR_ARG(from));
+    return PAWL_OK;
+}
+
+static pawl_status gather(struct gathering *gathering)
+{
+    uint32_t count = gathering->plan->count;
+    struct node *document = NULL;
+    pawl_status status = find_from(gathering);
+
+    if (status == PAWL_OK && gathering->args->before.data)
+        status = node_read_own(gathering->scope, gathering->args->before, &document);
+    gathering->before = document;
+    gathering->outcomes = ARENA_ARRAY(&gathering->scope->arena, struct outcome, count + 1);
+    if (!gathering->outcomes || status != PAWL_OK)
+        return status == PAWL_OK ? scope_no_memory(gathering->scope) : status;
+    for (uint32_t i = 0; i < count; i++)
+        gathering->outcomes[i].last = NO_ATTEMPT;
+    take_before(gathering, "done", STEP_DONE);
+    take_before(gathering, "failed", STEP_FAILED);
+    take_attempts(gathering);
+    return PAWL_OK;
+}
+
+pawl_status flow_redrive(struct scope *scope, const struct flow_redrive *args, str *out)
+{
+    const struct flow_memory *memory = args->memory;
+    struct gathering gathering = { .scope = scope,
+                                   .args = args,
+                                   .plan = memory->plan,
+                                   .next = plan_of(args->definition),
+                                   .memory = memory,
+                                   .attempts = args->attempts };
+    pawl_status status = gather(&gathering);
+    str given = STR_NONE;
+
+    if (status != PAWL_OK)
+        return status;
+    buf_init(&gathering.out, scope->arena.heap, LIMIT_TEXT);
+    status = print_given(&gathering);
+    if (status == PAWL_OK && gathering.out.failed)
+        status = scope_fail(scope, PAWL_TOO_LARGE, "its results and its context are over %u bytes",
+                            LIMIT_TEXT);
+    if (status == PAWL_OK)
+        given = buf_keep(&gathering.out, &scope->arena);
+    buf_fini(&gathering.out);
+    if (status == PAWL_OK)
+        status = given.data ? check_given(&gathering, given) : scope_no_memory(scope);
+    if (status == PAWL_OK)
+        *out = given;
+    return status;
+}
