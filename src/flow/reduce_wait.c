@@ -5,6 +5,8 @@
 
 #define ERROR_CHILD_FAILED    STR("\"child-failed\"")
 #define ERROR_CHILD_CANCELLED STR("\"child-cancelled\"")
+#define ERROR_CHILD_BEGIN     STR("{\"reason\":\"child-failed\",\"error\":")
+#define CHILD_COMPILER        3 /* from this compiler on, the step's error holds the child's */
 
 /* ---- Timers and signals ------------------------------------------------------------------------
  */
@@ -129,15 +131,13 @@ void decide_signal(struct turn *turn)
 /* ---- Children ----------------------------------------------------------------------------------
  */
 
-static str child_note(struct turn *turn, str error)
+static str enclose(struct turn *turn, str begin, str error)
 {
     struct buf buf;
     str kept;
 
-    if (turn->event->outcome == TERMINAL_CANCEL)
-        return NOTE_CANCELLED;
     buf_init(&buf, turn->scope->arena.heap, 2 * (size_t)LIMIT_TEXT);
-    buf_str(&buf, NOTE_FAILED);
+    buf_str(&buf, begin);
     buf_str(&buf, error);
     buf_str(&buf, STR("}"));
     kept = buf_keep(&buf, &turn->scope->arena);
@@ -145,6 +145,24 @@ static str child_note(struct turn *turn, str error)
     if (!kept.data)
         turn->status = scope_no_memory(turn->scope);
     return kept;
+}
+
+static str child_note(struct turn *turn, str error)
+{
+    return turn->event->outcome == TERMINAL_CANCEL ? NOTE_CANCELLED
+                                                   : enclose(turn, NOTE_FAILED, error);
+}
+
+/* What the child failed with, for whoever rescues. That of a grandchild is passed on as it is: it
+ * grows with no generation. */
+static str child_error(struct turn *turn, str error)
+{
+    if (turn->event->outcome == TERMINAL_CANCEL)
+        return ERROR_CHILD_CANCELLED;
+    if (turn->compiler < CHILD_COMPILER || str_eq(error, RESULT_NULL) ||
+        error.size > LIMIT_TEXT - ERROR_CHILD_BEGIN.size - 1)
+        return ERROR_CHILD_FAILED;
+    return str_starts(error, ERROR_CHILD_BEGIN) ? error : enclose(turn, ERROR_CHILD_BEGIN, error);
 }
 
 /* A child that ends well ends the step that waits for it. Of one that does not there is a note,
@@ -161,8 +179,7 @@ void decide_child(struct turn *turn)
         step_succeed(turn, LIFE_T_CHILD, attempt, payload, 0);
     } else {
         turn_draft(turn, LIFE_T_CHILD, attempt, child_note(turn, payload));
-        step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_FAILED,
-                  outcome == TERMINAL_FAILURE ? ERROR_CHILD_FAILED : ERROR_CHILD_CANCELLED);
+        step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_FAILED, child_error(turn, payload));
     }
 }
 

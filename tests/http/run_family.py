@@ -94,7 +94,13 @@ output: {said: "{{context.said}}"}
 """)
     parent = web.create(definition="parent")
     settle(web)
-    assert web.get("/v1/instances/" + parent).json["result"] == {"said": "child-failed"}
+    cause = {"reason": "child-failed", "error": {"code": 3}}
+    assert web.get("/v1/instances/" + parent).json["result"] == {"said": cause}
+    yaml(web, "middle", "steps: {c: {spawn: {definition: kid}, done: true}}")
+    yaml(web, "top", "steps: {c: {spawn: {definition: middle}, done: true}}")
+    top = web.create(definition="top")
+    settle(web)
+    assert web.get("/v1/instances/" + top).json["error"] == cause, "a grandchild's is passed on as it is"
     entries = web.get("/v1/instances/%s/history?action=child" % parent).json["entries"]
     assert [e["payload"] for e in entries] == [{"status": "failed", "error": {"code": 3}}], entries
     assert web.post("/v1/verify").json["valid"]
