@@ -89,6 +89,14 @@ def test_a_live_view_is_drawn_over_and_leaves_the_terminal_clean(shell):
     assert seen.end() == 0 and "✔ shipped" in seen.text() and seen.bytes.endswith(CLEAN), seen.text()
 
 
+def test_a_watch_ends_with_its_terminal(shell):
+    seen = Terminal(shell, "watch", order(shell))
+    seen.wait_for("● new")
+    os.close(seen.fd)
+    ended = []
+    shell.wait_for(lambda: ended or ended.extend(pid for pid in [os.waitpid(seen.pid, os.WNOHANG)[0]] if pid) or ended)
+
+
 def test_the_live_list_shows_new_instances_and_what_happened(shell):
     child, address = shell.serve()
     id = order(shell)
@@ -98,6 +106,8 @@ def test_the_live_list_shows_new_instances_and_what_happened(shell):
     seen.wait_for("new → paid  pay  by ann")
     shell.pawl("fire", id, "ship", "--payload", json.dumps({"to": "a street of a long name " * 9}))
     seen.wait_for(r'shipped  ship  \{"to": "a .*…\n')
+    line = re.search(r'.*shipped  ship  \{"to.*', seen.text()).group(0)
+    assert len(line) <= 100, line
     seen.press("q")
     assert seen.end() == 0 and seen.bytes.endswith(CLEAN)
     shell.stop(child)

@@ -81,11 +81,14 @@ void watching_end(struct watching *watching)
     sigprocmask(SIG_SETMASK, &watching->usual, NULL);
 }
 
+/* A terminal that has hung up is always ready, so that ppoll() would never let a signal through. */
 static void read_keys(void)
 {
     char keys[64];
     ssize_t count = read(STDIN_FILENO, keys, sizeof keys);
 
+    if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN))
+        wants_stop = 1;
     for (ssize_t i = 0; i < count; i++)
         if (keys[i] == 'q' || keys[i] == 'Q' || keys[i] == 4) /* 4: Ctrl-D */
             wants_stop = 1;
@@ -102,7 +105,7 @@ bool watching_wait(struct watching *watching, int fd, int64_t wait_ms)
     if (ends[1].revents & POLLIN)
         read_keys();
     else if (ends[1].revents)
-        watching->has_keys = false; /* it was closed */
+        wants_stop = 1; /* it has hung up */
     return ends[0].revents != 0;
 }
 
