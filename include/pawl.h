@@ -365,6 +365,30 @@ PAWL_API pawl_status pawl_plan_restart(const char *job, const char *results, cha
                                        char **actions, pawl_error *error);
 PAWL_API void pawl_plan_free(char *text); /* NULL is allowed */
 
+/* ---- Graphs that somebody else runs ------------------------------------- */
+
+/* What the runner of a graph knows when a step is over. All texts are JSON; steps are given by their
+ * names, or by their keys under `steps`. */
+typedef struct pawl_next_args {
+    const char *step;    /* the step that is over; NULL: none yet, the flow begins */
+    const char *result;  /* what it came to; NULL: null */
+    const char *live;    /* ["b","c"]: steps under way beside it; NULL: none */
+    const char *joined;  /* ["end"]: steps at which others have arrived and wait; NULL: none */
+    const char *input;   /* the flow's input, an object; NULL: {} */
+    const char *context; /* what steps put there, an object; NULL: {} */
+    const char *results; /* {"a": 1}: what earlier steps came to, as far as templates and conditions
+                            name them; NULL: none */
+} pawl_next_args;
+
+/* Seed 001's next_steps: which steps of a graph (JSON or YAML) follow a step with its result. A pure
+ * function, without a store: the same that the engine runs. *next is
+ * {"status": pending, success or failure, "steps": [{name, kind, tool, args}], "joined": [...],
+ * "context": {...}, "result" or "error" at the end}: `joined` and `context` are for the next call.
+ * No step and status pending: others are waited for. A step that has failed is the runner's. Fails with
+ * INVALID_DEFINITION (where, and why), INVALID_REQUEST (an unknown step, no JSON), NO_MEMORY. */
+PAWL_API pawl_status pawl_next_steps(const char *flow, const pawl_next_args *args, char **next,
+                                     pawl_error *error); /* *next: to pawl_plan_free() */
+
 /* ---- Everything else, by name ------------------------------------------ */
 
 /* Call an operation of the table (docs/reference) by its name with a JSON object, which may

@@ -41,6 +41,9 @@ void api_modules_close(pawl *p);
 pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope,
                        struct kept *alarm);
 
+/* A copy for a caller without a pawl, to pawl_plan_free(); NULL: no memory. */
+char *api_text(str text);
+
 /* A call of pawl.h begins and ends: its scope, the host's panic hook, its error. */
 void api_enter(pawl *p, struct scope *scope);
 pawl_status api_leave(struct scope *scope, pawl_status status, pawl_error *error);

@@ -27,7 +27,7 @@ struct job {
 /* ---- In and out
  * ------------------------------------------------------------------------------------ */
 
-static char *hand_over(str text)
+char *api_text(str text)
 {
     char *out = text.data ? heap_new(&heap_libc, text.size + 1) : NULL;
 
@@ -343,7 +343,7 @@ pawl_status pawl_plan_make(const char *ast, char **job, pawl_error *error)
     scope.outer = panic_set(NULL);
     status = make(&made, ast, &text);
     if (status == PAWL_OK)
-        *job = hand_over(text);
+        *job = api_text(text);
     if (status == PAWL_OK && !*job)
         status = scope_no_memory(&scope);
     return api_leave(&scope, status, error);
@@ -383,8 +383,8 @@ pawl_status pawl_plan_restart(const char *job, const char *results, char **next,
     buf_init(&loaded.begun, &heap_libc, LIMIT_SCOPE);
     status = restart(&loaded, job, results, &next_text, &actions_text);
     if (status == PAWL_OK) {
-        *next = hand_over(next_text);
-        *actions = hand_over(actions_text);
+        *next = api_text(next_text);
+        *actions = api_text(actions_text);
         if (!*next || !*actions)
             status = scope_no_memory(&scope);
     }

@@ -6,7 +6,7 @@
 #include "expr/expr_int.h"
 
 static const char *const known_names[] = {
-    "result", "input", "context", "steps", "instance", "_ENV",
+    "result", "input", "context", "steps", "instance",
 #define X(name, function) #name,
     EXPR_FUNCTIONS(X)
 #undef X
@@ -211,7 +211,8 @@ bool expr_unknown_next(struct expr_unknown *unknown, str *out)
         bool is_global = token.kind == TOKEN_NAME && !is_member(before);
 
         before = unknown->before = token.text;
-        if (!is_global || is_one_of(token.text, known_names) || is_made(unknown, token.text))
+        if (!is_global || is_one_of(token.text, known_names) || is_made(unknown, token.text) ||
+            str_is(token.text, "_ENV"))
             continue;
         make(unknown, token.text); /* said once */
         *out = token.text;

@@ -125,6 +125,11 @@ static bool is_kind(const struct definition *definition, uint32_t plan_index, en
            plan_of(definition)->steps[plan_index].kind == kind;
 }
 
+const char *flow_step_kind(const struct definition *definition, uint32_t plan_index)
+{
+    return step_kind_name(plan_of(definition)->steps[plan_index].kind);
+}
+
 bool flow_step_is_gate(const struct definition *definition, uint32_t plan_index)
 {
     return is_kind(definition, plan_index, STEP_KIND_GATE);

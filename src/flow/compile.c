@@ -301,7 +301,9 @@ static const struct node *find_notation(struct compilation *compiler, const stru
 static void compile_document(struct compilation *compiler, const struct node *document)
 {
     const struct node *notation = find_notation(compiler, document);
+    const struct node *name = node_find(document, "name");
 
+    compiler->own_name = name && name->kind == NODE_STRING ? name->text : STR_NONE;
     if (!notation)
         return;
     for (enum key_place group = KEYS_DO; group <= KEYS_TRY; group++)

@@ -26,6 +26,7 @@ struct compilation {
     uint32_t count, capacity, first;
     struct buf tree; /* the nodes, as plan_tree.c reads them */
     const struct node *input; /* its schema, if it has one and that is valid; else NULL */
+    str own_name; /* as the document says; data NULL: it does not */
     const struct node *output;
     str output_text;
     uint32_t spawn_count;
@@ -90,6 +91,11 @@ void compile_leaf(struct compilation *compiler, const struct node *document);
 
 /* compile_check.c: what can be said only when all steps are known: names, ways on, templates. */
 void compile_check(struct compilation *compiler);
+
+/* compile_template.c: "; write {{input.l.1}}: ...": what to write instead of a template that no
+ * value can have a path for, or "". `template` is the text with its braces. */
+#define TEMPLATE_HINT_SIZE 160
+void compile_template_hint(str template, char out[TEMPLATE_HINT_SIZE]);
 
 /* compile_ways.c: unreachable steps, joins, cycles without a wait. */
 void compile_check_ways(struct compilation *compiler);

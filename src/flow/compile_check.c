@@ -105,25 +105,42 @@ static void check_input_path(struct compilation *compiler, str name, const struc
                       STR_ARG(name), STR_ARG(words_shown(part->text)));
 }
 
+/* A path may be any key, so that it is no error: but one like `l[1]` is hardly ever meant. */
+static void warn_template(struct compilation *compiler, str name, const struct node *node,
+                          const struct template_part *part, const char *hint)
+{
+    if (hint[0] != '\0')
+        compile_warning(compiler, node,
+                        "step '%.*s': %.*s is read as one key, and is \"\" where there is none%s",
+                        STR_ARG(name), STR_ARG(words_shown(part->text)), hint);
+}
+
 static void check_template(const struct check *check, uint32_t index, const struct node *node,
                            const struct template_part *part)
 {
     struct compilation *compiler = check->compiler;
     str name = step_name(compiler, index), text = words_shown(part->text);
+    char hint[TEMPLATE_HINT_SIZE] = "";
     str rest;
 
+    if (part->kind != TEMPLATE_TEXT)
+        compile_template_hint(part->text, hint);
     switch (part->kind) {
     case TEMPLATE_TEXT:
+        break;
     case TEMPLATE_CONTEXT:
+        warn_template(compiler, name, node, part, hint);
         break;
     case TEMPLATE_INPUT:
         check_input_path(compiler, name, node, part);
+        if (!compiler->input)
+            warn_template(compiler, name, node, part, hint);
         break;
     case TEMPLATE_UNKNOWN: /* "{{.Names}}" may be meant for the tool (B21) */
         compile_warning(compiler, node,
                         "step '%.*s': %.*s stays as it is: templates begin with input, context, "
-                        "steps or instance",
-                        STR_ARG(name), STR_ARG(text));
+                        "steps or instance%s",
+                        STR_ARG(name), STR_ARG(text), hint);
         break;
     case TEMPLATE_INSTANCE:
         if (!is_of_instance(part->path))
@@ -135,8 +152,10 @@ static void check_template(const struct check *check, uint32_t index, const stru
     case TEMPLATE_STEP:
         if (template_step(&check->plan, part->path, SIZE_MAX, &rest) == STEP_NONE)
             compile_error(compiler, node,
-                          "step '%.*s': %.*s names no result; write steps.NAME.result",
-                          STR_ARG(name), STR_ARG(text));
+                          "step '%.*s': %.*s names no result; write steps.NAME.result%s",
+                          STR_ARG(name), STR_ARG(text), hint);
+        else if (rest.data && (memchr(rest.data, '[', rest.size) || memchr(rest.data, '|', rest.size)))
+            warn_template(compiler, name, node, part, hint);
         break;
     }
 }
@@ -184,6 +203,38 @@ static void check_sleep(const struct check *check, uint32_t index)
                             STR_ARG(name), STR_ARG(words_shown(node->key)));
 }
 
+/* ---- A flow that spawns itself -------------------------------------------------------------- */
+
+/* NAME or NAME@VERSION of the flow itself? */
+static bool spawns_itself(const struct compilation *compiler, const struct plan_step *step)
+{
+    const struct node *definition =
+        step->kind == STEP_KIND_SPAWN ? node_find(step->args_node, "definition") : NULL;
+    str own = compiler->own_name;
+
+    return own.data && definition && str_starts(definition->text, own) &&
+           (definition->text.size == own.size || definition->text.data[own.size] == '@');
+}
+
+/* Without a step that waits before it, it would spawn as fast as the store can write. */
+static void check_spawn(struct compilation *compiler, uint32_t index)
+{
+    const struct plan_step *step = &compiler->steps[index].plan;
+
+    if (!spawns_itself(compiler, step))
+        return;
+    for (uint32_t i = 0; i < compiler->count; i++) {
+        const struct plan_step *other = &compiler->steps[i].plan;
+
+        if (other->kind != STEP_KIND_SPAWN && !step_is_taken(other))
+            return;
+    }
+    compile_warning(compiler, compiler->steps[index].node,
+                    "step '%.*s': it spawns the flow itself, and nothing waits: a cycle without a "
+                    "wait; add a sleep",
+                    STR_ARG(step_name(compiler, index)));
+}
+
 void compile_check(struct compilation *compiler)
 {
     struct check check = { .compiler = compiler };
@@ -200,6 +251,7 @@ void compile_check(struct compilation *compiler)
             check_templates(&check, i, plan->args_node);
         if (step_is_sleep(plan))
             check_sleep(&check, i);
+        check_spawn(compiler, i);
     }
     if (compiler->output)
         check_templates(&check, STEP_NONE, compiler->output);

@@ -3,6 +3,7 @@
 #include "expr/expr.h"
 #include "flow/compile.h"
 #include "model/words.h"
+#include <stdio.h>
 
 static str shown_name(const struct source_step *step)
 {
@@ -34,6 +35,78 @@ static void check_pattern(struct compilation *compiler, const struct source_step
                         STR_ARG(shown_name(step)));
 }
 
+/* Words of other languages, and what they are here. */
+static const char *other_word(str name)
+{
+    static const char *const words[][2] = {
+        { "null", "write nil" },          { "None", "write nil" },
+        { "undefined", "write nil" },     { "True", "write true" },
+        { "False", "write false" },       { "AND", "write and" },
+        { "OR", "write or" },             { "NOT", "write not" },
+        { "default", "for the last branch write if: \"true\"" },
+        { "otherwise", "for the last branch write if: \"true\"" },
+        { "always", "for the last branch write if: \"true\"" },
+    };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (str_is(name, words[i][0]))
+            return words[i][1];
+    return NULL;
+}
+
+/* "result, input, context": what an expression may name. */
+static void print_known(char *out, size_t size)
+{
+    size_t used = 0;
+
+    for (const char *const *name = expr_names(); *name && used < size; name++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", *name);
+}
+
+/* A global that nothing gives the expression is nil: a slip of the pen would be false in silence. */
+static void warn_unknown(struct compilation *compiler, const struct source_step *step,
+                         const struct node *condition, str name)
+{
+    const char *nearest = words_nearest(name, expr_names()), *other = other_word(name);
+    char hint[80] = "", known[120];
+
+    print_known(known, sizeof known);
+    if (other)
+        (void)snprintf(hint, sizeof hint, "%s; ", other);
+    else if (nearest)
+        (void)snprintf(hint, sizeof hint, "did you mean '%s'? ", nearest);
+    compile_warning(compiler, condition,
+                    "step '%.*s': the condition names '%.*s', which is always nil; %sknown "
+                    "are %s",
+                    STR_ARG(shown_name(step)), STR_ARG(words_shown(name)), hint, known);
+}
+
+static void check_globals(struct compilation *compiler, const struct source_step *step,
+                          const struct node *condition)
+{
+    struct expr_unknown unknown;
+    str name;
+
+    expr_unknown_begin(&unknown, condition->text);
+    while (expr_unknown_next(&unknown, &name))
+        warn_unknown(compiler, step, condition, name);
+}
+
+/* What other languages write and Lua does not; "": nothing of the kind. */
+static const char *lua_hint(str text)
+{
+    static const char *const words[][2] = {
+        { "&&", "; write 'and' for &&" }, { "||", "; write 'or' for ||" },
+        { "!=", "; write ~= for !=" },    { "!", "; write 'not' for !" },
+        { " = ", "; write == to compare" },
+    };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (memmem(text.data, text.size, words[i][0], strlen(words[i][0])))
+            return words[i][1];
+    return "";
+}
+
 static void check_condition(struct compilation *compiler, const struct source_step *step,
                             const struct node *condition)
 {
@@ -51,9 +124,11 @@ static void check_condition(struct compilation *compiler, const struct source_st
     if (status == PAWL_NO_MEMORY)
         compile_no_memory(compiler);
     else if (status != PAWL_OK)
-        compile_error(compiler, condition, "step '%.*s': '%.*s' is no expression: %s",
+        compile_error(compiler, condition, "step '%.*s': '%.*s' is no expression: %s%s",
                       STR_ARG(shown_name(step)), STR_ARG(words_shown(condition->text)),
-                      compiler->scope->error.message);
+                      compiler->scope->error.message, lua_hint(condition->text));
+    else
+        check_globals(compiler, step, condition);
 }
 
 static void check_branch(struct compilation *compiler, const struct source_step *step,

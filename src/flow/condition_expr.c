@@ -2,6 +2,7 @@
 #include "base/planted.h"
 #include "expr/expr.h"
 #include "flow/flow_int.h"
+#include "model/words.h"
 
 struct view {
     struct scope *scope;
@@ -62,6 +63,25 @@ pawl_status condition_holds(struct scope *scope, const struct template_source *s
     return PAWL_OK;
 }
 
+/* Which condition of which step cannot be told: "step 'check': condition 2, 'result > 3': attempt to
+ * ...". Older versions record the words alone (compiler 3). */
+static pawl_status name_condition(struct scope *scope, const struct plan_step *step, uint32_t index,
+                                  pawl_status status)
+{
+    static const char line[] = "condition:1: ", plain[] = "condition: ";
+    char words[sizeof scope->error.message];
+    const char *shown = words;
+
+    memcpy(words, scope->error.message, sizeof words);
+    if (strncmp(words, line, sizeof line - 1) == 0)
+        shown += sizeof line - 1;
+    else if (strncmp(words, plain, sizeof plain - 1) == 0)
+        shown += sizeof plain - 1;
+    return scope_fail(scope, status, "step '%.*s': condition %u, '%.*s': %s",
+                      STR_ARG(words_shown(step->name)), index + 1,
+                      STR_ARG(words_shown(step->targets[index].condition)), shown);
+}
+
 pawl_status condition_choose(struct scope *scope, const struct template_source *source,
                              const struct plan_step *step, str result, uint32_t *out)
 {
@@ -78,6 +98,8 @@ pawl_status condition_choose(struct scope *scope, const struct template_source *
         status = condition_holds(scope, source, &step->targets[i], value, &holds);
         if (status == PAWL_OK && holds)
             *out = step->targets[i].step;
+        if (status != PAWL_OK && status != PAWL_NO_MEMORY && source->names_conditions)
+            status = name_condition(scope, step, i, status);
     }
     return status;
 }

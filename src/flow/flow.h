@@ -62,6 +62,12 @@ bool flow_wants_result(const struct definition *definition, str name);
 /* Does anything in it look at what the instance is? Then its memory has to be introduced. */
 bool flow_asks_instance(const struct definition *definition);
 
+/* For whoever runs a graph without an engine: the running attempt `ordinal`, of whatever kind, is over
+ * with this result. What it begins, or the end. */
+pawl_status flow_after(const struct definition *definition, const struct standing *standing,
+                       uint32_t ordinal, str result, struct scope *scope, struct decision *out);
+const char *flow_step_kind(const struct definition *definition, uint32_t plan_index);
+
 /* For whoever runs a tree without an engine: nodes are numbered depth first from 0. UINT32_MAX: none. */
 uint32_t flow_step_node(const struct definition *definition, uint32_t plan_index);
 uint32_t flow_step_at(const struct definition *definition, uint32_t node);

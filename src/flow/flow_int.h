@@ -42,6 +42,7 @@ struct template_source {
     uint32_t fresh_slot;
     str fresh, context;
     str last_error; /* of the try around the step; data NULL: as the context says */
+    bool names_conditions; /* an error of a condition says which one it is (compiler 3) */
     bool is_nameless; /* the instance is being made, and does not know yet what it is called */
 };
 

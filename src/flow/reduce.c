@@ -82,6 +82,7 @@ struct template_source turn_source(const struct turn *turn)
                                      .fresh_slot = turn->fresh_slot,
                                      .fresh = turn->fresh,
                                      .context = turn->context,
+                                     .names_conditions = turn->compiler >= 3,
                                      .is_nameless = turn->event->kind == EVENT_START };
 }
 
@@ -277,6 +278,36 @@ static pawl_status run_turn(void (*handle)(struct turn *turn), const struct defi
         return turn.status;
     *out = turn.decision;
     return PAWL_OK;
+}
+
+/* A step of whatever kind has ended: a select's result says which arm. */
+static void decide_after(struct turn *turn)
+{
+    const struct attempt *attempt = expect(turn, STEP_RUNNING);
+    const struct plan_step *step;
+    uint32_t arm = 0;
+
+    if (!attempt)
+        return;
+    step = &turn->plan->steps[attempt->plan];
+    if (step->way == WAY_ARMS)
+        arm = memory_taken_arm(turn->event->payload, turn->scope);
+    if (step->way == WAY_ARMS && arm >= step->target_count)
+        turn->status = scope_fail(turn->scope, PAWL_INVALID_REQUEST,
+                                  "result: expected {\"arm\": 0 to %u}, found %u",
+                                  step->target_count - 1, arm);
+    else
+        step_succeed(turn, LIFE_T_STEP_COMPLETE, attempt, turn->event->payload, arm);
+}
+
+pawl_status flow_after(const struct definition *definition, const struct standing *standing,
+                       uint32_t ordinal, str result, struct scope *scope, struct decision *out)
+{
+    struct event event = {
+        .kind = EVENT_STEP_DONE, .ordinal = ordinal, .is_leased = true, .payload = result
+    };
+
+    return run_turn(decide_after, definition, standing, &event, scope, out);
 }
 
 static pawl_status refuse_start(const struct definition *definition,

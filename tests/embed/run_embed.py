@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """run_embed.py - programs of other people: they have pawl.h and a library, and nothing else."""
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -177,6 +178,13 @@ def test_a_tree_is_run_by_somebody_else():  # C8
     said = run(EXAMPLES / "plan.c", "shared")
     assert [line[:20] for line in said] == ['[{"node":1,"action":', '[{"node":5,"action":', '[{"node":8,"action":', "[]", "success",
                                             "results: node 99 is "], said
+
+
+def test_a_graph_is_run_by_somebody_else():  # B18
+    said = [json.loads(line) for line in run(EXAMPLES / "next.c", "shared")]
+    assert [[step["name"] for step in turn["steps"]] for turn in said] == [["start"], ["fan"], ["mail", "print"], [], ["end"], []], said
+    assert said[2]["steps"][0]["args"] == {"to": "ann"} and said[3]["joined"] == ["end"], said
+    assert [turn["status"] for turn in said] == 5 * ["pending"] + ["success"] and said[-1]["result"] == 2, said
 
 
 def test_the_page_about_embedding_names_every_program_and_shows_what_it_quotes():

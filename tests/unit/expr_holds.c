@@ -367,6 +367,44 @@ TEST(expr, steps_that_are_named_are_found_in_the_text)
     EXPECT_EQ(count, 4);
 }
 
+static void expect_unknown(const char *text, const char *wanted)
+{
+    struct expr_unknown unknown;
+    char found[200] = "";
+    str name;
+
+    expr_unknown_begin(&unknown, str_of(text));
+    while (expr_unknown_next(&unknown, &name)) {
+        size_t used = strlen(found);
+
+        (void)snprintf(found + used, sizeof found - used, "%s%.*s", used > 0 ? " " : "",
+                       STR_ARG(name));
+    }
+    EXPECT_TEXT(found, wanted);
+}
+
+TEST(expr, names_that_nothing_gives_it_are_found_in_the_text)
+{
+    expect_unknown("foo and result.foo > input.bar and foo", "foo");
+    expect_unknown("imput.x > 3 or reslt", "imput reslt");
+    expect_unknown("system('rm')", "system");
+    expect_unknown("result:upper() == 'foo bar' -- nor foo\nand bar", "bar");
+    expect_unknown("result == [==[ a ]] foo ]==] .. \"b\\\"foo\" .. c", "c");
+    expect_unknown("local a, b <const> = 1, 2 return a + b + d", "d");
+    expect_unknown("for i, v in ipairs(result) do if v > x then return i end end", "x");
+    expect_unknown("function (a, b) return a .. b .. c end", "c");
+    expect_unknown("local function f(a) return a end return f(1) == 0x1F and 1e-5 < 3.5", "");
+    expect_unknown("local t = {key = 1, ['k'] = 2} return t.key == t.k", "");
+    expect_unknown("#result..input.x == null", "null");
+    expect_unknown("goto done ::done:: return true", "");
+    expect_unknown("math.floor(result) == tonumber(string.sub('1', 1)) and type(steps) == _ENV", "");
+    expect_unknown("", "");
+    expect_unknown("'", "");
+    expect_unknown("[[", "");
+    expect_unknown("--[[", "");
+    expect_unknown("a\\", "a");
+}
+
 TEST(expr, every_lack_of_memory_is_told)
 {
     struct values values = { &t->scope, "[1,2]" };

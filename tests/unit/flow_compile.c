@@ -436,6 +436,43 @@ TEST(flow_compile, a_step_that_no_way_leads_to_and_a_cycle_without_a_wait_are_wa
         "step 'c': a cycle without a wait leads through it");
 }
 
+TEST(flow_compile, a_cycle_without_a_wait_is_valid_with_a_warning_in_every_form)
+{
+    expect_warning(&t->scope, "steps: {a: {tool: set, args: {}, next: b}, b: {tool: log, next: a}}",
+                   "cycle without a wait");
+    expect_warning(&t->scope,
+                   "steps: {a: {tool: set, branch: [{if: 'result.go', then: a}, {if: 'true', then: "
+                   "b}]}, b: {tool: set, done: true}}",
+                   "cycle without a wait");
+    expect_warning(&t->scope,
+                   "steps: {a: {tool: set, parallel: [b, c]}, b: {tool: set, join: a}, c: {tool: "
+                   "set, join: a}}",
+                   "cycle without a wait");
+    expect_warning(&t->scope, "name: me\ndo: [{spawn: {definition: me}}]", "spawns the flow itself");
+    expect_warning(&t->scope,
+                   "name: me\nsteps: {a: {tool: set, next: b}, b: {spawn: {definition: me@2}, done: "
+                   "true}}",
+                   "a cycle without a wait");
+    expect_warning(&t->scope, "name: me\nspawn: {definition: me}", "spawns the flow itself");
+}
+
+TEST(flow_compile, a_spawn_of_itself_behind_a_wait_and_of_another_are_no_findings)
+{
+    static const char *const texts[] = {
+        "name: me\ndo: [{wait: {timer: 1h}}, {spawn: {definition: me}}]",
+        "name: me\ndo: [{action: sleep, payload: {for: 1h}}, {spawn: {definition: me}}]",
+        "name: me\ndo: [{spawn: {definition: meet}}]",
+        "do: [{spawn: {definition: me}}]",
+    };
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct findings findings = { 0 };
+
+        (void)rig_compile(&t->scope, texts[i], &findings);
+        EXPECT_EQ(findings.count, 0);
+    }
+}
+
 TEST(flow_compile, a_cycle_with_a_sleep_in_it_is_no_finding)
 {
     struct findings findings = { 0 };

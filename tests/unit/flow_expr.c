@@ -123,6 +123,65 @@ TEST(flow_expr, what_does_not_compile_is_refused_with_line_and_column)
     expect_refused(t, "steps['b-d'].result > 1", "names steps.b-d");
 }
 
+TEST(flow_expr, a_condition_that_cannot_be_told_is_named_with_its_step)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, FLOW, "{\"limit\":3}");
+    rig_begin(&rig);
+    rig_run(&rig, 1, "{\"ok\":true}");
+    rig_run(&rig, 2, "1");
+    EXPECT_STR(rig.last_payload, "\"step 'check': condition 3, '#steps.check.result > 1': attempt to "
+                                 "get length of a number value (field 'result')\"");
+    rig_fini(&rig);
+    rig_init(&rig, &t->scope, FLOW, "{\"limit\":3}");
+    rig.definition->compiler = 2; /* its words are in old histories */
+    rig_begin(&rig);
+    rig_run(&rig, 1, "{\"ok\":true}");
+    rig_run(&rig, 2, "1");
+    EXPECT_STR(rig.last_payload,
+               "\"condition:1: attempt to get length of a number value (field 'result')\"");
+    rig_fini(&rig);
+}
+
+static void expect_warned(struct scope *scope, const char *condition, const char *words)
+{
+    struct findings findings = { 0 };
+    char text[300];
+
+    (void)snprintf(text, sizeof text,
+                   "steps: {a: {tool: x, branch: [{if: \"%s\", then: b}]}, b: {tool: x, done: true}}",
+                   condition);
+    (void)rig_compile(scope, text, &findings);
+    EXPECT_EQ(findings.count, words != NULL);
+    if (findings.count == 0 || !words)
+        return;
+    EXPECT(findings.items[0].is_warning && findings.items[0].column > 0);
+    EXPECT_HAS(findings.items[0].message, words);
+}
+
+TEST(flow_expr, a_global_that_is_always_nil_is_warned_of_with_a_hint)
+{
+    expect_warned(&t->scope, "imput.x > 3",
+                  "names 'imput', which is always nil; did you mean 'input'? known are result, input, "
+                  "context, steps, instance, type, tostring, tonumber, ipairs, pairs, string, math");
+    expect_warned(&t->scope, "default", "for the last branch write if: \"true\"");
+    expect_warned(&t->scope, "input.x ~= null", "write nil");
+    expect_warned(&t->scope, "zzz", "always nil; known are");
+    expect_warned(&t->scope, "local n = 1 return input.x > n", NULL);
+    expect_warned(&t->scope, "result.x > 3 and context.foo == 'bar'", NULL);
+    expect_warned(&t->scope, "result == foo", NULL); /* one of the six forms: a text */
+}
+
+TEST(flow_expr, operators_of_other_languages_are_refused_with_those_of_lua)
+{
+    expect_refused(t, "input.a && input.b", "write 'and' for &&");
+    expect_refused(t, "input.a || input.b", "write 'or' for ||");
+    expect_refused(t, "input.a != 3", "write ~= for !=");
+    expect_refused(t, "!input.a", "write 'not' for !");
+    expect_refused(t, "input.a = 3", "write == to compare");
+}
+
 TEST(flow_expr, a_quote_that_is_no_quoted_text_is_warned_of)
 {
     static const char *const texts[] = { "result == \\\"yes", "result != \\\"yes'",

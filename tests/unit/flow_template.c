@@ -2,6 +2,7 @@
 #include "base/limits.h"
 #include "flow_rig.h"
 #include "lib/fault.h"
+#include <stdio.h>
 
 /* The args of the second of two steps, the first of which had `result`. */
 static void expect_args(struct test *t, const char *args, const char *input, const char *result,
@@ -215,4 +216,47 @@ TEST(template, every_allocation_that_fails_is_no_memory_and_leaks_nothing)
         arena_fini(&arena);
         scope_fini(&scope);
     }
+}
+
+/* ---- What a template cannot be ---------------------------------------------------------------- */
+
+static void expect_hint(struct scope *scope, const char *template, const char *words)
+{
+    struct findings findings = { 0 };
+    char text[300];
+
+    (void)snprintf(text, sizeof text,
+                   "do: [{name: a, action: x, payload: {}}, {action: y, payload: {v: \"%s\"}}]",
+                   template);
+    (void)rig_compile(scope, text, &findings);
+    EXPECT_EQ(findings.count, words != NULL);
+    if (findings.count == 0 || !words)
+        return;
+    EXPECT(findings.items[0].is_warning && findings.items[0].column > 0);
+    EXPECT_HAS(findings.items[0].message, words);
+}
+
+TEST(flow_template, a_path_that_hardly_any_value_has_is_warned_of_with_a_hint)
+{
+    expect_hint(&t->scope, "{{input.l[1]}}", "write {{input.l.1}}: a path has dots");
+    expect_hint(&t->scope, "{{input.l['k'][0].x}}", "write {{input.l.k.0.x}}");
+    expect_hint(&t->scope, "{{steps.a.result.l[1]}}", "write {{steps.a.result.l.1}}");
+    expect_hint(&t->scope, "{{input[0]}}", "stays as it is");
+    expect_hint(&t->scope, "{{input.x|upper}}", "a template has no filters");
+    expect_hint(&t->scope, "{{a|b}}", "a template has no filters");
+    expect_hint(&t->scope, "{{input.n + 1}}", "a template does not calculate");
+    expect_hint(&t->scope, "{{context.a ?? 'x'}}", "a template does not calculate");
+    expect_hint(&t->scope, "{{inputs.n}}", "did you mean 'input'?");
+    expect_hint(&t->scope, "{{foo}}", "stays as it is");
+}
+
+TEST(flow_template, b21_odd_keys_and_unclosed_braces_stay_what_they_are)
+{
+    static const char *const texts[] = { "{{input.a-b}}",  "{{input.a b}}",
+                                         "{{input.a/b}}",  "{{context.exec/last-error}}",
+                                         "{{input.s",      "{{input.price (EUR)}}",
+                                         "{{input.l.0.x}}" };
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        expect_hint(&t->scope, texts[i], NULL);
 }

@@ -1,0 +1,379 @@
+/* next.c - what follows a step of a graph: pawl_next_steps() (B18).
+ *
+ * Pure: JSON in, JSON out, no store and no clock. What the caller knows (steps under way, joins that
+ * wait, the context, results) becomes the memory of an instance, and the reducer that runs flows
+ * decides once. */
+#include "api/api.h"
+#include "base/limits.h"
+#include "base/node_own.h"
+#include "flow/flow.h"
+
+#define ORDINAL 1 /* of the step that is over; those under way come behind it */
+
+struct next {
+    struct scope *scope;
+    const pawl_next_args *args;
+    const struct node *document;
+    struct definition *definition;
+    void *memory;
+    uint32_t state, step;
+    const struct node *live, *joined, *context, *results;
+    str input, result;
+    struct buf begun; /* steps */
+    str ended;        /* the payload of finish or fail */
+};
+
+/* ---- What the caller knows ---------------------------------------------------------------------- */
+
+static pawl_status fail_argument(const struct next *next, const char *name, const char *expected,
+                                 const struct node *found)
+{
+    return scope_fail(next->scope, PAWL_INVALID_REQUEST, "%s: expected %s, found %s", name, expected,
+                      node_kind_name(found->kind));
+}
+
+/* An argument as JSON of one kind; NULL is left as it is. */
+static pawl_status read_argument(struct next *next, const char *name, const char *text,
+                                 enum node_kind kind, const struct node **out)
+{
+    struct node *node = NULL;
+    pawl_status status = text ? node_read_json(next->scope, str_of(text), &node) : PAWL_OK;
+
+    if (status == PAWL_INVALID_REQUEST)
+        return scope_fail(next->scope, status, "%s: it is no JSON", name);
+    if (status == PAWL_OK && node && node->kind != kind)
+        return fail_argument(next, name, kind == NODE_ARRAY ? "a list of steps" : "an object", node);
+    *out = node;
+    return status;
+}
+
+static pawl_status read_arguments(struct next *next)
+{
+    const pawl_next_args *args = next->args;
+    const struct node *input = NULL;
+    struct node *result = NULL;
+    pawl_status status = read_argument(next, "live", args->live, NODE_ARRAY, &next->live);
+
+    if (status == PAWL_OK)
+        status = read_argument(next, "joined", args->joined, NODE_ARRAY, &next->joined);
+    if (status == PAWL_OK)
+        status = read_argument(next, "context", args->context, NODE_OBJECT, &next->context);
+    if (status == PAWL_OK)
+        status = read_argument(next, "results", args->results, NODE_OBJECT, &next->results);
+    if (status == PAWL_OK)
+        status = read_argument(next, "input", args->input, NODE_OBJECT, &input);
+    if (status == PAWL_OK && args->result &&
+        node_read_json(next->scope, str_of(args->result), &result) != PAWL_OK)
+        status = scope_fail(next->scope, PAWL_INVALID_REQUEST, "result: it is no JSON");
+    next->input = input ? input->raw : STR("{}");
+    next->result = result ? result->raw : STR("null");
+    return status;
+}
+
+/* A step by its key in the document, or else by its name. */
+static pawl_status find_step(const struct next *next, str text, uint32_t *out)
+{
+    const struct node *steps = node_find(next->document, "steps");
+    const struct node *step = node_find_str(steps ? steps : next->document, text);
+    const struct node *name = step ? node_find(step, "name") : NULL;
+    str wanted = name && name->kind == NODE_STRING ? name->text : text;
+
+    for (*out = 0; *out < flow_step_count(next->definition); ++*out)
+        if (str_eq(flow_step_name(next->definition, *out), wanted))
+            return PAWL_OK;
+    return scope_fail(next->scope, PAWL_INVALID_REQUEST, "step: the flow has no step '%.*s'",
+                      (int)(text.size < 80 ? text.size : 80), text.data);
+}
+
+/* ---- The memory that it makes -------------------------------------------------------------------
+ * In the form of a snapshot: flow/memory_text.c. */
+
+static void print_live(uint32_t step, uint32_t ordinal, struct buf *out)
+{
+    json_open(out, '[');
+    json_u64(out, step);
+    json_u64(out, ordinal);
+    json_u64(out, 1);
+    json_u64(out, ordinal);
+    json_text(out, "running");
+    json_bool(out, false);
+    json_close(out, ']');
+}
+
+static pawl_status print_all_live(const struct next *next, struct buf *out)
+{
+    uint32_t ordinal = ORDINAL, step = 0;
+    pawl_status status = PAWL_OK;
+
+    json_key(out, "live");
+    json_open(out, '[');
+    if (next->args->step)
+        print_live(next->step, ordinal, out);
+    for (const struct node *item = next->live ? next->live->first : NULL; item && !status;
+         item = item->next) {
+        status = item->kind == NODE_STRING ? find_step(next, item->text, &step)
+                                           : fail_argument(next, "live", "names of steps", item);
+        print_live(step, ++ordinal, out);
+    }
+    json_close(out, ']');
+    json_key(out, "ordinal");
+    json_u64(out, ordinal);
+    return status;
+}
+
+static pawl_status print_joined(const struct next *next, struct buf *out)
+{
+    pawl_status status = PAWL_OK;
+    uint32_t step = 0;
+
+    json_key(out, "joins");
+    json_open(out, '[');
+    for (const struct node *item = next->joined ? next->joined->first : NULL; item && !status;
+         item = item->next) {
+        status = item->kind == NODE_STRING ? find_step(next, item->text, &step)
+                                           : fail_argument(next, "joined", "names of steps", item);
+        json_u64(out, step);
+    }
+    json_close(out, ']');
+    return status;
+}
+
+static pawl_status print_results(const struct next *next, struct buf *out)
+{
+    pawl_status status = PAWL_OK;
+    uint32_t step = 0;
+
+    json_key(out, "results");
+    json_open(out, '[');
+    for (const struct node *item = next->results ? next->results->first : NULL; item && !status;
+         item = item->next) {
+        status = find_step(next, item->key, &step);
+        json_open(out, '[');
+        json_u64(out, step);
+        json_raw(out, item->raw);
+        json_close(out, ']');
+    }
+    json_close(out, ']');
+    return status;
+}
+
+static pawl_status print_memory(const struct next *next, struct buf *out)
+{
+    pawl_status status;
+
+    json_open(out, '{');
+    status = print_all_live(next, out);
+    if (status == PAWL_OK)
+        status = print_joined(next, out);
+    if (status == PAWL_OK)
+        status = print_results(next, out);
+    if (next->context) {
+        json_key(out, "context");
+        json_raw(out, next->context->raw);
+    }
+    json_close(out, '}');
+    return status;
+}
+
+static pawl_status load_memory(struct next *next)
+{
+    struct buf buf;
+    str text = STR_NONE;
+    pawl_status status;
+
+    buf_init(&buf, &heap_libc, LIMIT_SCOPE);
+    status = print_memory(next, &buf);
+    if (status == PAWL_OK)
+        text = buf_keep(&buf, &next->scope->arena);
+    buf_fini(&buf);
+    if (status != PAWL_OK || !text.data)
+        return status != PAWL_OK ? status : scope_no_memory(next->scope);
+    status = flow_behavior.memory_load(next->definition, text, next->input, next->scope,
+                                       &next->scope->arena, &next->memory);
+    next->state = next->args->step ? LIFE_RUNNING : LIFE_CREATED;
+    return status;
+}
+
+/* ---- Deciding ---------------------------------------------------------------------------------- */
+
+/* {"name":N,"kind":K,"tool":T,"args":{...}} */
+static pawl_status put_begun(struct next *next, const struct effect *effect)
+{
+    struct flow_call call;
+    pawl_status status =
+        flow_call(next->definition, next->memory, effect->ordinal, next->scope, &call);
+
+    if (status != PAWL_OK)
+        return status;
+    json_open(&next->begun, '{');
+    json_key(&next->begun, "name");
+    json_str(&next->begun, call.step);
+    json_key(&next->begun, "kind");
+    json_text(&next->begun, flow_step_kind(next->definition, effect->plan));
+    json_key(&next->begun, "tool");
+    if (call.tool.data)
+        json_str(&next->begun, call.tool);
+    else
+        json_raw(&next->begun, STR("null"));
+    json_key(&next->begun, "args");
+    json_raw(&next->begun, call.args);
+    json_close(&next->begun, '}');
+    return PAWL_OK;
+}
+
+static pawl_status fold(struct next *next, const struct draft *draft)
+{
+    struct entry_view entry = { .transition = draft->transition,
+                                .step = draft->step,
+                                .ordinal = draft->ordinal,
+                                .attempt = draft->attempt,
+                                .payload = draft->payload,
+                                .effects = &draft->effects };
+    pawl_status status =
+        flow_behavior.apply(next->definition, next->memory, &entry, next->scope, &next->scope->arena);
+
+    next->state = next->definition->transitions[draft->transition].to;
+    if (draft->transition == LIFE_T_FINISH || draft->transition == LIFE_T_FAIL)
+        next->ended = draft->payload;
+    for (uint32_t i = 0; status == PAWL_OK && i < draft->effects.count; i++)
+        if (draft->effects.items[i].kind == EFFECT_STEP)
+            status = put_begun(next, &draft->effects.items[i]);
+    return status;
+}
+
+static pawl_status decide(struct next *next)
+{
+    struct standing standing = { .state = next->state, .memory = next->memory };
+    struct decision decision = { 0 };
+    pawl_status status;
+
+    if (next->args->step)
+        status = flow_after(next->definition, &standing, ORDINAL, next->result, next->scope, &decision);
+    else
+        status = flow_behavior.decide(next->definition, &standing,
+                                      &(struct event){ .kind = EVENT_START }, next->scope, &decision);
+    json_open(&next->begun, '[');
+    for (uint32_t i = 0; status == PAWL_OK && i < decision.count; i++)
+        status = fold(next, &decision.drafts[i]);
+    json_close(&next->begun, ']');
+    return status;
+}
+
+/* ---- The answer -------------------------------------------------------------------------------- */
+
+/* The steps at which others wait now, by name, from the memory's own text. */
+static pawl_status put_joined(const struct next *next, struct buf *out)
+{
+    struct node *memory = NULL;
+    struct buf text;
+    pawl_status status;
+    int64_t step = 0;
+
+    buf_init(&text, &heap_libc, LIMIT_SCOPE);
+    flow_behavior.memory_print(next->definition, next->memory, &text);
+    status = text.failed ? scope_no_memory(next->scope)
+                         : node_read_own(next->scope, buf_keep(&text, &next->scope->arena), &memory);
+    buf_fini(&text);
+    if (status != PAWL_OK)
+        return status;
+    memory = node_find(memory, "joins");
+    json_key(out, "joined");
+    json_open(out, '[');
+    for (const struct node *item = memory ? memory->first : NULL; item; item = item->next)
+        if (node_to_i64(item, &step))
+            json_str(out, flow_step_name(next->definition, (uint32_t)step));
+    json_close(out, ']');
+    return PAWL_OK;
+}
+
+static void put_end(const struct next *next, struct buf *out)
+{
+    if (!next->ended.data)
+        return;
+    json_key(out, next->state == LIFE_COMPLETED ? "result" : "error");
+    json_raw(out, next->ended);
+}
+
+static const char *status_name(const struct next *next)
+{
+    if (next->state == LIFE_COMPLETED)
+        return "success";
+    return next->state == LIFE_FAILED ? "failure" : "pending";
+}
+
+static pawl_status print_answer(const struct next *next, str *out)
+{
+    struct buf buf;
+    pawl_status status;
+
+    buf_init(&buf, &heap_libc, LIMIT_SCOPE);
+    json_open(&buf, '{');
+    json_key(&buf, "status");
+    json_text(&buf, status_name(next));
+    json_key(&buf, "steps");
+    json_raw(&buf, next->state == LIFE_RUNNING ? buf_view(&next->begun) : STR("[]"));
+    status = put_joined(next, &buf);
+    json_key(&buf, "context");
+    json_raw(&buf, flow_context(next->memory));
+    put_end(next, &buf);
+    json_close(&buf, '}');
+    if (status == PAWL_OK)
+        *out = buf.failed || next->begun.failed ? STR_NONE : buf_keep(&buf, &next->scope->arena);
+    buf_fini(&buf);
+    return status != PAWL_OK || out->data ? status : scope_no_memory(next->scope);
+}
+
+/* ---- The call ---------------------------------------------------------------------------------- */
+
+static pawl_status compile(struct next *next, const char *flow)
+{
+    struct node *document = NULL;
+    pawl_status status = node_read(next->scope, str_of(flow), &document);
+
+    if (status == PAWL_OK)
+        status = flow_compile(next->scope, document, NULL, &next->definition);
+    next->document = document;
+    if (status == PAWL_OK && flow_step_count(next->definition) > 0 &&
+        flow_step_node(next->definition, 0) != UINT32_MAX)
+        return scope_fail(next->scope, PAWL_INVALID_DEFINITION,
+                          "expected a graph (`steps`), found a tree; use pawl_plan_make()");
+    return status;
+}
+
+static pawl_status find_next(struct next *next, const char *flow, str *out)
+{
+    pawl_status status = compile(next, flow);
+
+    if (status == PAWL_OK)
+        status = read_arguments(next);
+    if (status == PAWL_OK && next->args->step)
+        status = find_step(next, str_of(next->args->step), &next->step);
+    if (status == PAWL_OK)
+        status = load_memory(next);
+    if (status == PAWL_OK)
+        status = decide(next);
+    return status == PAWL_OK ? print_answer(next, out) : status;
+}
+
+pawl_status pawl_next_steps(const char *flow, const pawl_next_args *args, char **next,
+                            pawl_error *error)
+{
+    struct scope scope;
+    struct next found = { .scope = &scope, .args = args };
+    str text = STR_NONE;
+    pawl_status status = API_NEED(error, GIVEN(flow), GIVEN(args), GIVEN(next));
+
+    if (status != PAWL_OK)
+        return status;
+    *next = NULL;
+    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    scope.outer = panic_set(NULL);
+    buf_init(&found.begun, &heap_libc, LIMIT_SCOPE);
+    status = find_next(&found, flow, &text);
+    if (status == PAWL_OK)
+        *next = api_text(text);
+    if (status == PAWL_OK && !*next)
+        status = scope_no_memory(&scope);
+    buf_fini(&found.begun);
+    return api_leave(&scope, status, error);
+}
