@@ -162,9 +162,9 @@ static void expect_each_step_once(const char *id)
 TEST(ops_fault, a_turn_that_lacks_memory_loses_no_step)
 {
     static const char flow[] =
-        "{\"name\":\"saws\",\"text\":\"do:\\n- {action: saw, payload: {}, retry: {max: 9}}\\n"
-        "- {action: saw, payload: {}, retry: {max: 9}}\\n"
-        "- {action: saw, payload: {}, retry: {max: 9}}\\n\"}";
+        "{\"name\":\"saws\",\"text\":\"do:\\n- {action: saw, payload: {}, idempotent: true, retry: {max: 9}}\\n"
+        "- {action: saw, payload: {}, idempotent: true, retry: {max: 9}}\\n"
+        "- {action: saw, payload: {}, idempotent: true, retry: {max: 9}}\\n\"}";
     bool was_short = true;
     char out[256] = "";
 
