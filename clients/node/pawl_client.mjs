@@ -567,7 +567,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{condition: ("commit-failed"|"disk-full"|"storage-gone"|"second-name"|"went-back"|"clock-jumped"), what: string, since: Time}} HealthCondition */
 /** @typedef {string} Id */
 /** @typedef {string} IdPrefix */
-/** @typedef {{instance_id: Id, definition: Name|null, version: number|null, kind: Kind, current_state: string, status: Status, terminal_kind: TerminalKind|null, actions: Array<Action>, can_cancel: boolean, next_sequence_number: number, subject_ref: string|null, correlation_id: string|null, labels: Labels|null, parent_id: Id|null, retry_of?: Id, retried_as?: Id, pause?: Pause, created_by: string|null, instantiated_at: Time, updated_at: Time, input: any, instance_metadata: any, result: any, error: any}} Instance */
+/** @typedef {{instance_id: Id, definition: Name|null, version: number|null, kind: Kind, current_state: string, status: Status, terminal_kind: TerminalKind|null, actions: Array<Action>, can_cancel: boolean, next_sequence_number: number, subject_ref: string|null, correlation_id: string|null, labels: Labels|null, parent_id: Id|null, retry_of?: Id, retried_as?: Id, pause?: Pause, created_by: string|null, instantiated_at: Time, updated_at: Time, input: any, instance_metadata: any, result: any, error: any, transitions?: Array<Transition>}} Instance */
 /** @typedef {string} KeptId */
 /** @typedef {("machine"|"flow"|"code")} Kind */
 /** @typedef {Record<string, string>} Labels */
@@ -584,6 +584,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {("success"|"failure"|"cancel")} TerminalKind */
 /** @typedef {string} Time */
 /** @typedef {{token_id: KeptId, scopes: string, name: string|null, actor?: string, created_at: Time, expires_at: Time}} Token */
+/** @typedef {{from_state: string, action: string, to_state: string, guard?: string, requires_reason?: boolean, by: ("caller"|"engine")}} Transition */
 /** @typedef {string} TransitionId */
 /** @typedef {{kind: ("action"|"timer"|"signal"|"child"|"step"|"approval"|"pause"), name: string|null, until?: Time, tool?: string, status?: ("ready"|"running"), here?: boolean, step_id?: StepId, since?: Time, approval?: Approval, paused_at?: Time, actor_ref?: string|null, reason?: string|null, instance_id?: Id}} Waiting */
 
@@ -600,10 +601,10 @@ export class Pawl extends Calls {
 
     /** A definition with its text as supplied.
      * @param {string} name
-     * @param {{version?: number}} [more]
-     * @returns {Promise<{name: Name, version: number, kind: Kind, sha256: Hash, text: string}>} */
+     * @param {{version?: number, expanded?: boolean}} [more]
+     * @returns {Promise<{name: Name, version: number, kind: Kind, sha256: Hash, text: string, transitions?: Array<Transition>}>} */
     definitionGet(name, more = {}) {
-        return this._call("GET", "/v1/definitions/{name}", {name}, {version: more.version}, undefined, {});
+        return this._call("GET", "/v1/definitions/{name}", {name}, {version: more.version, expanded: more.expanded}, undefined, {});
     }
 
     /** A picture of a definition: text, Mermaid, Graphviz, SVG or JSON.
@@ -667,9 +668,10 @@ export class Pawl extends Calls {
 
     /** Everything about an instance, with what it can do now.
      * @param {string} instance_id
+     * @param {{expanded?: boolean}} [more]
      * @returns {Promise<Instance>} */
-    instanceGet(instance_id) {
-        return this._call("GET", "/v1/instances/{instance_id}", {instance_id}, {}, undefined, {});
+    instanceGet(instance_id, more = {}) {
+        return this._call("GET", "/v1/instances/{instance_id}", {instance_id}, {expanded: more.expanded}, undefined, {});
     }
 
     /** The present state.

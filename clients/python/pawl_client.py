@@ -681,6 +681,15 @@ class Definition(TypedDict):
     sha256: Hash
 
 
+class Transition(TypedDict):
+    from_state: str
+    action: str
+    to_state: str
+    guard: NotRequired[str]
+    requires_reason: NotRequired[bool]
+    by: Literal["caller", "engine"]
+
+
 class Action(TypedDict):
     action: str
     to_state: str
@@ -719,6 +728,7 @@ class Instance(TypedDict):
     instance_metadata: Any
     result: Any
     error: Any
+    transitions: NotRequired[list[Transition]]
 
 
 class Entry(TypedDict):
@@ -897,6 +907,7 @@ class DefinitionGetAnswer(TypedDict):
     kind: Kind
     sha256: Hash
     text: str
+    transitions: NotRequired[list[Transition]]
 
 
 class DefinitionListAnswer(TypedDict):
@@ -1141,9 +1152,9 @@ class Pawl(_Calls):
         answer: DefinitionPutAnswer = self._call("PUT", "/v1/definitions/{name}", {"name": name}, {}, text, media=media, key=idempotency_key, keyed=True)
         return answer
 
-    def definition_get(self, name: str, *, version: int | None = None) -> DefinitionGetAnswer:
+    def definition_get(self, name: str, *, version: int | None = None, expanded: bool | None = None) -> DefinitionGetAnswer:
         """A definition with its text as supplied."""
-        answer: DefinitionGetAnswer = self._call("GET", "/v1/definitions/{name}", {"name": name}, {"version": version}, None)
+        answer: DefinitionGetAnswer = self._call("GET", "/v1/definitions/{name}", {"name": name}, {"version": version, "expanded": expanded}, None)
         return answer
 
     def definition_graph(self, name: str, *, version: int | None = None, format: Literal["text", "mermaid", "dot", "svg", "json"] | None = None) -> Any:
@@ -1186,9 +1197,9 @@ class Pawl(_Calls):
         answer: InstanceCountsAnswer = self._call("GET", "/v1/instances/counts", {}, {"definition": definition}, None)
         return answer
 
-    def instance_get(self, instance_id: str) -> Instance:
+    def instance_get(self, instance_id: str, *, expanded: bool | None = None) -> Instance:
         """Everything about an instance, with what it can do now."""
-        answer: Instance = self._call("GET", "/v1/instances/{instance_id}", {"instance_id": instance_id}, {}, None)
+        answer: Instance = self._call("GET", "/v1/instances/{instance_id}", {"instance_id": instance_id}, {"expanded": expanded}, None)
         return answer
 
     def instance_current(self, instance_id: str) -> InstanceCurrentAnswer:

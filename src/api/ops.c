@@ -14,7 +14,17 @@ static const struct op_param definition_put_params[] = {
     END,
 };
 
+#define EXPANDED                                                                                   \
+    { "expanded", IN_QUERY, OP_BOOL, false, "true: with every transition, any `*` as the states it stands for" }
+
 static const struct op_param definition_get_params[] = {
+    { "name", IN_PATH, OP_STRING, true, "the definition" },
+    { "version", IN_QUERY, OP_INTEGER, false, "which version; without it the newest" },
+    EXPANDED,
+    END,
+};
+
+static const struct op_param definition_export_params[] = {
     { "name", IN_PATH, OP_STRING, true, "the definition" },
     { "version", IN_QUERY, OP_INTEGER, false, "which version; without it the newest" },
     END,
@@ -98,6 +108,8 @@ static const struct op_param cancel_many_params[] = {
 };
 
 static const struct op_param one_instance_params[] = { THE_INSTANCE, END };
+
+static const struct op_param instance_get_params[] = { THE_INSTANCE, EXPANDED, END };
 
 static const struct op_param instance_graph_params[] = { THE_INSTANCE, THE_FORMAT, END };
 
@@ -313,7 +325,7 @@ const struct op ops[] = {
       "A picture of a definition: text, Mermaid, Graphviz, SVG or JSON",
       definition_graph_params, op_definition_graph, "read" },
     { "definition.export", "GET", "/v1/export/{name}", OP_RAW_ANSWER, 200,
-      "A definition as a line of an export file", definition_get_params, op_definition_export, "admin" },
+      "A definition as a line of an export file", definition_export_params, op_definition_export, "admin" },
     { "definition.list", "GET", "/v1/definitions", OP_ANY_QUERY, 200,
       "The newest version of every definition", definition_list_params, op_definition_list, "read" },
     { "definition.check", "POST", "/v1/definitions/check", OP_TEXT_BODY, 200,
@@ -330,7 +342,7 @@ const struct op ops[] = {
       "How many instances are in each state and status", counts_params, op_instance_counts, "read" },
     { "instance.get", "GET", "/v1/instances/{instance_id}", OP_QUICK, 200,
       "Everything about an instance, with what it can do now",
-      one_instance_params, op_instance_get, "read" },
+      instance_get_params, op_instance_get, "read" },
     { "instance.current", "GET", "/v1/instances/{instance_id}/current", OP_QUICK, 200,
       "The present state", one_instance_params, op_instance_current, "read" },
     { "instance.fire", "POST", "/v1/instances/{instance_id}/fire", OP_WRITES | OP_KEY_IN_RECORD, 200,

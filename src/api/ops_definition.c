@@ -202,15 +202,23 @@ pawl_status definition_asked(const struct op_call *call, struct definition_row *
 
 pawl_status op_definition_get(struct op_call *call, struct buf *out)
 {
+    struct definition *definition = NULL;
     struct definition_row row;
+    bool is_expanded;
     pawl_status status = definition_asked(call, &row);
 
+    if (status == PAWL_OK)
+        status = query_flag(call, "expanded", &is_expanded);
+    if (status == PAWL_OK && is_expanded)
+        status = definition_load(call->scope, row.compiled, &definition);
     if (status != PAWL_OK)
         return status;
     json_open(out, '{');
     print_identity(row.name, row.version, row.kind, row.source_sha, out);
     json_key(out, "text");
     json_str(out, row.source);
+    if (definition)
+        print_transitions(definition, out);
     json_close(out, '}');
     return PAWL_OK;
 }

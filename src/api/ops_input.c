@@ -155,6 +155,18 @@ pawl_status query_time(const struct op_call *call, const char *name, bool *has, 
     return PAWL_OK;
 }
 
+pawl_status query_flag(const struct op_call *call, const char *name, bool *out)
+{
+    const struct node *node = node_find(call->input, name);
+    bool is_true = op_is_true(call, name) || (node && str_is(node->text, "true"));
+
+    *out = is_true;
+    if (!node || is_true || node->kind == NODE_BOOL || str_is(node->text, "false"))
+        return PAWL_OK;
+    return scope_fail(call->scope, PAWL_INVALID_QUERY, "'%s': expected true or false, found '%.*s'",
+                      name, STR_ARG(node->text));
+}
+
 pawl_status query_limit(const struct op_call *call, uint32_t *out)
 {
     uint64_t limit = 100;

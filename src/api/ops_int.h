@@ -29,6 +29,7 @@ pawl_status query_count(const struct op_call *call, const char *name, bool *has,
 pawl_status query_time(const struct op_call *call, const char *name, bool *has, int64_t *out);
 pawl_status query_limit(const struct op_call *call, uint32_t *out);
 bool query_time_of(str text, int64_t *out);
+pawl_status query_flag(const struct op_call *call, const char *name, bool *out); /* true, false */
 
 /* ---- Values that are checked last: a sentence about the first defect, or NULL ---- */
 
@@ -79,6 +80,8 @@ void print_fired(const struct fired *fired, struct buf *out);
 /* As instance.history prints it; with `instance_id` first where `with_id`. */
 void print_entry(str id, const struct entry *entry, bool with_id, struct buf *out);
 void print_instance(const struct instance_view *view, struct buf *out);
+/* The member `transitions`: the compiled table, with any `*` as the states it stands for. */
+void print_transitions(const struct definition *definition, struct buf *out);
 
 #define OP_BATCH_TYPE "application/x-ndjson"
 

@@ -88,9 +88,34 @@ static void print_pause(const struct pause_view *pause, struct buf *out)
     print_text(out, "reason", pause->reason);
 }
 
-void print_instance(const struct instance_view *view, struct buf *out)
+static void print_transition(const struct definition *definition,
+                             const struct transition *transition, struct buf *out)
 {
     json_open(out, '{');
+    print_text(out, "from_state", definition->states[transition->from].name);
+    print_text(out, "action", transition->action);
+    print_text(out, "to_state", definition->states[transition->to].name);
+    if (transition->guard.data)
+        print_text(out, "guard", transition->guard);
+    if (transition->requires_reason) {
+        json_key(out, "requires_reason");
+        json_bool(out, true);
+    }
+    print_text(out, "by", transition->by_engine ? STR("engine") : STR("caller"));
+    json_close(out, '}');
+}
+
+void print_transitions(const struct definition *definition, struct buf *out)
+{
+    json_key(out, "transitions");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < definition->transition_count; i++)
+        print_transition(definition, &definition->transitions[i], out);
+    json_close(out, ']');
+}
+
+static void print_members(const struct instance_view *view, struct buf *out)
+{
     print_text(out, "instance_id", str_of(view->id));
     print_definition(view, out);
     print_standing(view, out);
@@ -116,18 +141,32 @@ void print_instance(const struct instance_view *view, struct buf *out)
         print_pause(&view->pause, out);
         json_close(out, '}');
     }
+}
+
+void print_instance(const struct instance_view *view, struct buf *out)
+{
+    json_open(out, '{');
+    print_members(view, out);
     json_close(out, '}');
 }
 
 pawl_status op_instance_get(struct op_call *call, struct buf *out)
 {
     struct instance_view view;
+    bool is_expanded;
     pawl_status status =
         engine_get(op_engine(call), call->scope, op_text(call, "instance_id"), &view);
 
     if (status == PAWL_OK)
-        print_instance(&view, out);
-    return status;
+        status = query_flag(call, "expanded", &is_expanded);
+    if (status != PAWL_OK)
+        return status;
+    json_open(out, '{');
+    print_members(&view, out);
+    if (is_expanded)
+        print_transitions(view.definition, out);
+    json_close(out, '}');
+    return PAWL_OK;
 }
 
 pawl_status op_instance_current(struct op_call *call, struct buf *out)

@@ -187,6 +187,73 @@ def documented():
         yield part.split("\n")[0], [name for row in rows for name in re.findall(r"`(\w+)`", row.split(" | ")[0])]
 
 
+def work_of(path, query):
+    """How much SQLite does for a query, in hundreds of instructions; and its rows."""
+    db, count = sqlite3.connect("file:%s?mode=ro" % path, uri=True), [0]
+
+    def note():
+        count[0] += 1
+
+    db.set_progress_handler(note, 100)
+    rows = db.execute(query).fetchall()
+    db.close()
+    return count[0], rows
+
+
+def test_asking_for_ready_steps_costs_what_is_ready_and_not_what_has_ended(shell):
+    child, web = server(shell)
+    for name, last in (("over", {"tool": "set", "done": True}), ("waits", {"tool": "far", "done": True})):
+        steps = {"start": {"name": "start", "tool": "set", "next": "s0"}, "last": last}
+        steps.update({"s%d" % i: {"tool": "set", "next": "s%d" % (i + 1) if i < 19 else "last"} for i in range(20)})
+        web.expect(201, "PUT", "/v1/definitions/" + name, {"steps": steps})
+
+    def run(name, count):
+        ids = [web.create(definition=name) for _ in range(count)]
+        shell.wait_for(lambda: not web.get("/v1/steps?tool=set&limit=1").json["steps"])
+        return ids
+
+    poll = "SELECT id FROM workflow_steps WHERE status='ready' ORDER BY ready_at LIMIT 50"
+    waiting = run("waits", 2)
+    run("over", 2)
+    before, rows = work_of(shell.folder / "pawl.db", poll)
+    assert rows == [(number * 2**32 + 22,) for number in (1, 2)], rows
+    run("over", 40)
+    after, again = work_of(shell.folder / "pawl.db", poll)
+    assert again == rows and after < 2 * before, "with 880 more steps that have ended: %d, then %d" % (before, after)
+    of_one, rows = work_of(shell.folder / "pawl.db", "SELECT name, status FROM workflow_steps WHERE workflow_id = 1 ORDER BY id")
+    assert rows == [("start", "done")] + [("s%d" % i, "done") for i in range(20)] + [("last", "ready")], rows
+    counts = dict(sql(shell, "SELECT status, count(*) FROM workflow_steps GROUP BY status"))
+    assert counts == {"done": 42 * 22 + 2 * 21, "ready": 2}, counts
+    assert counts == dict(sql(shell, "SELECT status, count(*) FROM pawl_attempts GROUP BY status"))
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % waiting[0])
+    assert sql(shell, "SELECT status FROM workflow_steps WHERE id = %d" % (2**32 + 22)) == [("cancelled",)]
+    shell.stop(child)
+
+
+def test_expanded_transitions_are_data_and_inline_instances_join_their_declaration(shell):
+    child, web = server(shell)
+    wild = {"states": ["a", "b", "c", "no"], "initial_state": "a", "terminal_states": ["c", "no"], "terminal_kinds": {"c": "success", "no": "cancel"},
+            "transitions": [{"from_state": "a", "action": "go", "to_state": "b", "guard": "g"}, {"from_state": "b", "action": "go", "to_state": "c"},
+                            {"from_state": "*", "action": "drop", "to_state": "no", "requires_reason": True}]}
+    web.expect(201, "PUT", "/v1/definitions/wild", wild)
+    id = web.create(definition="wild")
+    web.expect(200, "POST", "/v1/instances/%s/fire" % id, {"action": "drop", "reason": "r"})
+    table = [{"from_state": "a", "action": "go", "to_state": "b", "guard": "g", "by": "caller"},
+             {"from_state": "b", "action": "go", "to_state": "c", "by": "caller"},
+             *({"from_state": state, "action": "drop", "to_state": "no", "requires_reason": True, "by": "caller"} for state in "ab")]
+    for path in ("/v1/definitions/wild", "/v1/instances/" + id):
+        assert "transitions" not in web.get(path).json
+        found = web.expect(200, "GET", path + "?expanded=true").json["transitions"]
+        assert sorted(map(str, found)) == sorted(map(str, table)), found
+        web.refused("invalid-query", "GET", path + "?expanded=yes")
+    triples = {(t["from_state"], t["action"], t["to_state"]) for t in table}
+    assert all((e["from_state"], e["action"], e["to_state"]) in triples for e in web.get("/v1/instances/%s/history" % id).json["entries"])
+    inline = web.create(declaration={"states": ["x", "y"], "initial_state": "x", "transitions": [{"from_state": "x", "action": "z", "to_state": "y"}]})
+    rows = sql(shell, "SELECT t.from_state, t.action, t.to_state FROM pawl_instances i JOIN pawl_transitions t USING (definition_id) WHERE i.id = '%s'" % inline)
+    assert rows == [("x", "z", "y")], rows
+    shell.stop(child)
+
+
 def test_the_page_lists_every_view_and_every_column(shell):
     child, _ = server(shell)
     views = dict(documented())
