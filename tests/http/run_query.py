@@ -210,6 +210,7 @@ def test_asking_for_ready_steps_costs_what_is_ready_and_not_what_has_ended(shell
     def run(name, count):
         ids = [web.create(definition=name) for _ in range(count)]
         shell.wait_for(lambda: not web.get("/v1/steps?tool=set&limit=1").json["steps"])
+        shell.wait_for(lambda: sql(shell, "SELECT (SELECT value FROM pawl_meta WHERE key = 'flushed') = max(pos) FROM pawl_log") == [(1,)])
         return ids
 
     poll = "SELECT id FROM workflow_steps WHERE status='ready' ORDER BY ready_at LIMIT 50"
