@@ -640,7 +640,7 @@ export class Pawl extends Calls {
 
     /** Create an instance of a definition or of an inline machine.
      * @param {{definition?: Reference, declaration?: Record<string, any>, input?: any, actor_ref?: string, subject_ref?: string, correlation_id?: string, labels?: Labels, instance_metadata?: any, instantiated_at?: Time, test?: boolean, idempotencyKey?: string}} [more]
-     * @returns {Promise<{instance_id: Id, current_state: string}>} */
+     * @returns {Promise<{instance_id: Id, current_state: string, warnings?: Array<Finding>}>} */
     instanceCreate(more = {}) {
         return this._call("POST", "/v1/instances", {}, {}, {definition: more.definition, declaration: more.declaration, input: more.input, actor_ref: more.actor_ref, subject_ref: more.subject_ref, correlation_id: more.correlation_id, labels: more.labels, instance_metadata: more.instance_metadata, instantiated_at: more.instantiated_at, test: more.test}, {key: more.idempotencyKey, keyed: true});
     }

@@ -924,6 +924,7 @@ class DefinitionCheckAnswer(TypedDict):
 class InstanceCreateAnswer(TypedDict):
     instance_id: Id
     current_state: str
+    warnings: NotRequired[list[Finding]]
 
 
 class InstanceListAnswer(TypedDict):

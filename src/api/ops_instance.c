@@ -4,7 +4,10 @@
  * fields first (ops_run.c), then what the store knows, and the values of actor_ref, reason
  * and the times last. */
 #include "api/ops_int.h"
+#include "flow/flow.h"
 #include "machine/machine.h"
+#include "model/words.h"
+#include <stdio.h>
 
 /* ---- create ---- */
 
@@ -83,14 +86,60 @@ static pawl_status refuse_create(const struct op_call *call, const struct create
     return status == PAWL_OK ? defect_status(call, defect) : status;
 }
 
-void print_created(const struct created *created, struct buf *out)
+static void put_created(const struct created *created, struct buf *out)
 {
     json_open(out, '{');
     json_key(out, "instance_id");
     json_text(out, created->id);
     json_key(out, "current_state");
     json_str(out, created->state);
+}
+
+void print_created(const struct created *created, struct buf *out)
+{
+    put_created(created, out);
     json_close(out, '}');
+}
+
+#define GAP_COUNT_MAX 20
+
+/* Without a schema an input may lack what templates read; it is hardly ever meant to. */
+static uint32_t find_gaps(const struct op_call *call, const struct created *created, str input,
+                          struct input_gap *out)
+{
+    const struct definition *definition = created->definition;
+    struct node *node;
+
+    if (!definition || definition->kind != KIND_FLOW || definition->input_schema ||
+        node_read_json(call->scope, input.data ? input : STR("{}"), &node) != PAWL_OK)
+        return 0;
+    return flow_input_gaps(definition, node, out, GAP_COUNT_MAX);
+}
+
+static void put_gaps(const struct input_gap *gaps, uint32_t count, struct buf *out)
+{
+    char message[512];
+
+    if (count == 0)
+        return;
+    json_key(out, "warnings");
+    json_open(out, '[');
+    for (uint32_t i = 0; i < count; i++) {
+        (void)snprintf(message, sizeof message,
+                       "the input has no '%.*s', which {{input.%.*s}} of '%.*s' reads: it is "
+                       "replaced by an empty text",
+                       STR_ARG(words_shown(gaps[i].path)), STR_ARG(words_shown(gaps[i].path)),
+                       STR_ARG(words_shown(gaps[i].step)));
+        json_open(out, '{');
+        json_key(out, "message");
+        json_text(out, message);
+        json_key(out, "line"); /* a path has no place of its own */
+        json_u64(out, 0);
+        json_key(out, "column");
+        json_u64(out, 0);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
 }
 
 pawl_status create_read(const struct op_call *call, struct create_args *out)
@@ -120,15 +169,19 @@ pawl_status create_read(const struct op_call *call, struct create_args *out)
 
 pawl_status op_instance_create(struct op_call *call, struct buf *out)
 {
+    struct input_gap gaps[GAP_COUNT_MAX];
     struct create_args args;
-    struct created created;
+    struct created created = { 0 };
     pawl_status status = create_read(call, &args);
 
     if (status == PAWL_OK)
         status = engine_create(op_engine(call), call->scope, &args, &created);
-    if (status == PAWL_OK)
-        print_created(&created, out);
-    return status;
+    if (status != PAWL_OK)
+        return status;
+    put_created(&created, out);
+    put_gaps(gaps, find_gaps(call, &created, args.input, gaps), out);
+    json_close(out, '}');
+    return PAWL_OK;
 }
 
 /* ---- fire ---- */

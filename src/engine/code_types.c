@@ -86,6 +86,14 @@ static const struct code_binding *find_unused(struct engine *engine, str name)
     return found;
 }
 
+bool code_is_put_when_used(struct engine *engine, str reference)
+{
+    const char *mark = memchr(reference.data, '@', reference.size);
+    str name = { reference.data, mark ? (size_t)(mark - reference.data) : reference.size };
+
+    return find_unused(engine, name) != NULL;
+}
+
 pawl_status code_put_when_used(struct engine *engine, struct scope *scope, str reference)
 {
     const char *mark = memchr(reference.data, '@', reference.size);

@@ -255,6 +255,7 @@ static pawl_status create_new(struct engine *engine, struct scope *scope,
 
     if (status)
         return status;
+    out->definition = args->declaration.data ? NULL : create.definition;
     if (create.definition->kind == KIND_MACHINE)
         return engine_submit(engine, &request);
     actor = actor_new(engine);

@@ -282,6 +282,8 @@ pawl_status engine_define(struct engine *engine, struct scope *scope, str name, 
     if (!status)
         status = resolve_name(scope, name, own_name, &resolved);
     if (!status)
+        status = references_check(engine, scope, resolved, findings);
+    if (!status)
         status = definition_row_make(engine, scope, text, definition, &define.row);
     if (status)
         return status;
@@ -448,9 +450,10 @@ pawl_status engine_check(struct engine *engine, struct scope *scope, str name, s
     str own_name, resolved;
     pawl_status status;
 
-    (void)engine;
     *out = (struct findings){ 0 };
     status = definition_compile(scope, text, false, out, &definition, &own_name);
+    if (!status && out->reference_count > 0 && references_are_known(engine, scope))
+        status = references_check(engine, scope, name.data ? name : own_name, out);
     if (!status && (name.data || own_name.data))
         status = resolve_name(scope, name, own_name, &resolved);
     if (status == PAWL_INVALID_DEFINITION) {

@@ -213,6 +213,7 @@ struct create_args {
 struct created {
     char id[ID_SIZE + 1];
     str state;
+    const struct definition *definition; /* what it runs; NULL: an inline machine */
 };
 pawl_status engine_create(struct engine *engine, struct scope *scope,
                           const struct create_args *args, struct created *out);

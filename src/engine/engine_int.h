@@ -131,6 +131,11 @@ void drain_fires(struct engine *engine, struct request *request, int64_t at_ms);
 void drain_create(struct engine *engine, struct request *request, int64_t at_ms);
 void drain_decision(struct engine *engine, struct request *request, int64_t at_ms);
 
+/* references.c: warns of definitions that a text named `name` refers to and that are not stored. */
+pawl_status references_check(struct engine *engine, struct scope *scope, str name,
+                             struct findings *findings);
+bool references_are_known(struct engine *engine, struct scope *scope);
+
 /* create.c, for family.c: which version, what START decides, the records, and afterwards. */
 pawl_status create_resolve(struct engine *engine, struct scope *scope,
                            const struct create_args *args, struct definition_row *row,
@@ -460,6 +465,7 @@ void clock_kept(struct engine *engine);
 
 /* code_types.c: the definition of a type that is recorded with its first instance; OK if `reference`
  * (NAME or NAME@VERSION) names none. */
+bool code_is_put_when_used(struct engine *engine, str reference);
 pawl_status code_put_when_used(struct engine *engine, struct scope *scope, str reference);
 
 /* timers.c */

@@ -214,6 +214,7 @@ pawl_status keys_created(struct engine *engine, struct scope *scope, const struc
         return status;
     id_print(head.instance, head.random, out->id);
     out->state = slot->definition->states[head.state].name;
+    out->definition = slot->definition;
     return PAWL_OK;
 }
 

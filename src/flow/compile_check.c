@@ -235,6 +235,23 @@ static void check_spawn(struct compilation *compiler, uint32_t index)
                     STR_ARG(step_name(compiler, index)));
 }
 
+/* A warning alone: the host of a plan, or a worker, may have a `log` of its own. */
+static void check_log(const struct check *check, uint32_t index)
+{
+    struct compilation *compiler = check->compiler;
+    const struct source_step *step = &compiler->steps[index];
+    const struct node *args = step->plan.args_node;
+
+    if (args && args->kind == NODE_STRING && has_template(args->text))
+        return;
+    if (!args || !node_find(args, "message"))
+        compile_warning(compiler, args ? args : step->node,
+                        "step '%.*s': the built-in log takes {message: TEXT}, and fails with %s",
+                        STR_ARG(step_name(compiler, index)),
+                        !args || args->kind == NODE_OBJECT ? "no message"
+                                                           : node_kind_name(args->kind));
+}
+
 void compile_check(struct compilation *compiler)
 {
     struct check check = { .compiler = compiler };
@@ -251,6 +268,8 @@ void compile_check(struct compilation *compiler)
             check_templates(&check, i, plan->args_node);
         if (step_is_sleep(plan))
             check_sleep(&check, i);
+        else if (plan->kind == STEP_KIND_TOOL && str_is(plan->tool, "log"))
+            check_log(&check, i);
         check_spawn(compiler, i);
     }
     if (compiler->output)

@@ -273,6 +273,14 @@ static void read_spawn(struct compilation *compiler, struct source_step *step,
     compile_step_keys(compiler, step, spawn, KEYS_SPAWN, "spawn.");
     step->plan.args_node = spawn;
     step->plan.args = print_known(compiler, spawn);
+    if (!has_template(definition->text))
+        findings_refer(compiler->findings, compiler->scope,
+                       &(struct reference){ .owner = "step",
+                                            .key = "spawn",
+                                            .of = step->plan.name,
+                                            .name = definition->text,
+                                            .line = definition->line,
+                                            .column = definition->column });
 }
 
 /* ---- Which of them ------------------------------------------------------------------------------

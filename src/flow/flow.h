@@ -59,6 +59,14 @@ str flow_step_name_now(const void *memory, uint32_t plan_index);
 /* Does anything in it ask for the result of this step? */
 bool flow_wants_result(const struct definition *definition, str name);
 
+/* The paths of the input that its templates read and `input` does not have, each once, with the first
+ * step that reads it; at most `max`. They are replaced by "". */
+struct input_gap {
+    str path, step;
+};
+uint32_t flow_input_gaps(const struct definition *definition, const struct node *input,
+                         struct input_gap *out, uint32_t max);
+
 /* Does anything in it look at what the instance is? Then its memory has to be introduced. */
 bool flow_asks_instance(const struct definition *definition);
 

@@ -54,3 +54,18 @@ void compiler_warn(struct compiler *compiler, const struct node *node, const cha
     va_end(args);
     add(compiler, node, message, true);
 }
+
+void findings_refer(struct findings *findings, struct scope *scope,
+                    const struct reference *reference)
+{
+    struct reference *items;
+
+    if (findings->reference_count == REFERENCE_COUNT_MAX)
+        return;
+    items = grow_array(&scope->arena, findings->references, findings->reference_count,
+                       &findings->reference_capacity, sizeof *items);
+    if (!items)
+        return;
+    findings->references = items;
+    items[findings->reference_count++] = *reference;
+}

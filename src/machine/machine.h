@@ -12,10 +12,25 @@ struct finding {
     uint32_t line, column;
     bool is_warning;
 };
+/* Another definition that a text names: the engine knows whether it is stored. */
+struct reference {
+    const char *owner, *key; /* "step", "spawn"; "action", "starts" */
+    str of;                  /* the step's or action's name */
+    str name;                /* "order" or "order@2" */
+    uint32_t line, column;
+};
+#define REFERENCE_COUNT_MAX 100u /* more are not looked at */
+
 struct findings {
     struct finding *items; /* in the scope's arena */
     uint32_t count, capacity;
+    struct reference *references; /* likewise */
+    uint32_t reference_count, reference_capacity;
 };
+
+/* Notes a reference, if it is not one too many. No memory shows in the arena. */
+void findings_refer(struct findings *findings, struct scope *scope,
+                    const struct reference *reference);
 
 /* Compile a document with `states`. Inline: kinds optional, no `*`, unknown keys ignored, and
  * the status is INVALID_DECLARATION; registered: each terminal state needs a kind, `*` is

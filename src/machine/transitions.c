@@ -128,6 +128,21 @@ static bool check_given(struct compiler *compiler, const struct node *given)
     return false;
 }
 
+static void note_reference(struct compiler *compiler, const struct node *transition,
+                           const struct node *definition)
+{
+    const struct node *action = node_find(transition, "action");
+
+    if (compiler->findings && !compiler->is_inline)
+        findings_refer(compiler->findings, compiler->scope,
+                       &(struct reference){ .owner = "action",
+                                            .key = "starts",
+                                            .of = action ? action->text : STR(""),
+                                            .name = definition->text,
+                                            .line = definition->line,
+                                            .column = definition->column });
+}
+
 static void read_starts(struct compiler *compiler, const struct node *transition, str *out)
 {
     const struct node *node = node_find(transition, "starts"), *given = node_find(node, "input");
@@ -143,6 +158,7 @@ static void read_starts(struct compiler *compiler, const struct node *transition
     compiler_check_keys(compiler, node, KEYS_STARTS, "starts.");
     if (!read_started(compiler, node) || !check_given(compiler, given))
         return;
+    note_reference(compiler, transition, node_find(node, "definition"));
     buf_init(&text, compiler->scope->arena.heap, LIMIT_TEXT);
     json_open(&text, '{');
     json_key(&text, "definition");

@@ -113,6 +113,31 @@ def test_a_definition_with_warnings_is_put_and_they_go_to_stderr(shell):
     assert [w["message"][:21] for w in shell.json("define", "odd.json")["warnings"]] == ["terminal state 'shipp"]
 
 
+GREET = """name: greet
+do:
+  - {name: hail, tool: set, args: {to: "{{input.who.name}}", again: "{{input.who.name}}", all: "{{input}}"}}
+output: {said: "{{input.words}}"}
+"""
+
+
+def test_start_and_run_warn_when_the_input_lacks_what_templates_read(shell):
+    shell.write("greet.yaml", GREET)
+    shell.pawl("define", "greet.yaml")
+    lacks = ("pawl: warning: the input has no 'who.name', which {{input.who.name}} of 'hail' reads: "
+             "it is replaced by an empty text\n"
+             "pawl: warning: the input has no 'words', which {{input.words}} of 'output' reads: "
+             "it is replaced by an empty text\n")
+    assert shell.pawl("start", "greet").err == lacks
+    assert shell.pawl("--store", "memory:", "run", "greet.yaml").err == lacks
+    assert shell.pawl("start", "greet", "--input", '{"who": {"name": null}, "words": ""}').err == ""
+    created = shell.json("start", "greet", "--input", '{"words": 1}')
+    assert [w["message"][:30] for w in created["warnings"]] == ["the input has no 'who.name', w"], created
+    assert "warnings" not in shell.json("start", "greet", "--input", '{"who": {"name": 1}, "words": 1}')
+    shell.write("typed.yaml", GREET.replace("greet", "typed") + "input: {properties: {who: {}, words: {}}}\n")
+    shell.pawl("define", "typed.yaml")
+    assert shell.pawl("start", "typed").err == "", "with a schema, what is optional may be missing"
+
+
 def test_json_gives_findings_as_data_without_pictures(shell):
     shell.write("bad.yaml", BAD)
     found = shell.json("check", "bad.yaml", expect=1)

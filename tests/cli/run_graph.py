@@ -55,6 +55,14 @@ def test_a_machine_is_drawn_with_every_state_and_transition_in_every_format(shel
     assert shell.pawl("graph", "claim.yaml").out == shell.pawl("graph", "claim.yaml", "--format", "text").out
 
 
+def test_a_file_without_a_name_is_drawn_under_the_files_own(shell):
+    shell.write("fan-in.yaml", FAN.replace("name: fan\n", ""))
+    assert shell.pawl("graph", "fan-in.yaml").out.startswith("fan-in"), shell.pawl("graph", "fan-in.yaml").out
+    shell.write("my file.yaml", FAN.replace("name: fan\n", ""))
+    assert shell.pawl("graph", "my file.yaml").out.startswith("my-file")
+    assert "'name: ...'" in shell.pawl("define", "fan-in.yaml", expect=1).err
+
+
 def test_the_picture_is_well_formed_and_no_two_boxes_overlap(shell):
     shell.write("claim.yaml", CLAIM)
     for path in ["claim.yaml", *map(str, sorted(EXAMPLES.glob("*.yaml")))]:

@@ -90,6 +90,26 @@ def test_an_input_is_held_against_its_schema_by_every_way_to_start(shell):
     assert "invalid-request: input.topic: expected a string, found a number" in found.err, found
 
 
+def test_a_definition_that_is_named_and_not_stored_is_told_when_it_is_put(shell):
+    web = Web(shell.serve()[1])
+    parent = "name: parent\ndo:\n  - {name: ask, spawn: {definition: reserch, input: {topic: pawls}}}\n"
+    assert check(web, parent, headers=YAML)["warnings"] == [], "a store without definitions cannot know"
+    [warning] = web.expect(201, "PUT", "/v1/definitions/parent", parent, YAML).json["warnings"]
+    assert warning == {"message": "step 'ask': 'spawn' names the definition 'reserch', which is not stored; "
+                                  "define it before an instance comes here", "line": 3, "column": 37}, warning
+    web.expect(201, "PUT", "/v1/definitions/research", RESEARCH, YAML)
+    for found in (check(web, parent, headers=YAML), web.expect(200, "PUT", "/v1/definitions/parent", parent, YAML).json):
+        assert "did you mean 'research'?" in found["warnings"][0]["message"], found
+    right = parent.replace("reserch", "research")
+    for name in ("research", "research@1", "parent", "{{input.which}}"):
+        found = check(web, right.replace("definition: research", "definition: '%s'" % name), headers=YAML)
+        assert not [w for w in found["warnings"] if "not stored" in w["message"]], found
+    [warning] = check(web, right.replace("definition: research", "definition: research@7"), headers=YAML)["warnings"]
+    assert "'research@7', which is not stored" in warning["message"], warning
+    [warning] = check(web, ORDER.replace("action: pay", "action: pay, starts: {definition: nobody}"), headers=YAML)["warnings"]
+    assert warning["message"].startswith("action 'pay': 'starts' names the definition 'nobody', which is not stored"), warning
+
+
 def test_an_inline_declaration_has_errors_but_no_warnings(shell):
     """D6 to D13 hold for it; what is odd about it is kept (D12)."""
     web = Web(shell.serve()[1])

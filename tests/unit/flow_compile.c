@@ -473,6 +473,21 @@ TEST(flow_compile, a_spawn_of_itself_behind_a_wait_and_of_another_are_no_finding
     }
 }
 
+TEST(flow_compile, a_log_without_a_message_is_a_warning)
+{
+    struct findings findings = { 0 };
+
+    expect_warning(&t->scope, "do: [{action: log, payload: a}]",
+                   "step 'do.0': the built-in log takes {message: TEXT}, and fails with a string");
+    expect_warning(&t->scope, "do: [{tool: log}]", "and fails with no message");
+    expect_warning(&t->scope, "do: [{tool: log, args: {text: a}}]", "and fails with no message");
+    rig_compile(&t->scope,
+                "do: [{tool: log, args: {message: a}}, {action: log, payload: '{{input}}'},"
+                " {tool: logs}]",
+                &findings);
+    EXPECT_EQ(findings.count, 0);
+}
+
 TEST(flow_compile, a_cycle_with_a_sleep_in_it_is_no_finding)
 {
     struct findings findings = { 0 };

@@ -246,6 +246,8 @@ struct put {
     struct node *answer;
     str text;
 };
+/* A file's name without folder and ending. NULL: no memory. */
+const char *file_stem(struct cli *cli, const char *path);
 pawl_status define_file(struct cli *cli, const char *path, const char *name, struct put *out);
 pawl_status define_text(struct cli *cli, str text, const char *path, const char *name,
                         struct put *out);
@@ -310,6 +312,8 @@ int verb_completion(struct cli *cli);
 /* ---- Renderings ---- */
 
 void render_fired(struct cli *cli, const struct node *answer);
+/* To stderr: what the input of a started flow lacks. */
+void put_start_warnings(const struct node *answer);
 void render_amended(struct cli *cli, const struct node *answer);
 void render_signalled(struct cli *cli, const struct node *answer);
 void render_current(struct cli *cli, const struct node *answer);

@@ -20,8 +20,7 @@ int verb_init(struct cli *cli)
     return EXIT_DONE;
 }
 
-/* A file's name without folder and ending: a name for a text that has none we could read. */
-static const char *stem_of(struct cli *cli, const char *path)
+const char *file_stem(struct cli *cli, const char *path)
 {
     char *copy = arena_text(&cli->scope.arena, str_of(path));
     char *base = copy ? basename(copy) : NULL;
@@ -39,7 +38,7 @@ static pawl_status find_name(struct cli *cli, str text, const char *path, const 
     const struct node *name;
 
     if (node_read(&cli->scope, text, &document) != PAWL_OK) {
-        *out = stem_of(cli, path);
+        *out = file_stem(cli, path);
         return *out ? PAWL_OK : scope_no_memory(&cli->scope);
     }
     name = node_find(document, "name");

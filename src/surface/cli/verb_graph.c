@@ -54,9 +54,39 @@ static int graph_named(struct cli *cli, const char *name)
     return ask(cli, "definition.graph", &input);
 }
 
+/* A name has letters, digits, dots, hyphens and underscores; each other byte becomes a hyphen. */
+static const char *name_from(struct cli *cli, const char *stem)
+{
+    char *name = stem ? arena_text(&cli->scope.arena, str_of(stem)) : NULL;
+
+    for (char *at = name; at && *at; at++)
+        if (!(*at >= 'a' && *at <= 'z') && !(*at >= 'A' && *at <= 'Z') &&
+            !(*at >= '0' && *at <= '9') && *at != '.' && *at != '_')
+            *at = '-';
+    return name;
+}
+
+/* A file without a `name` is drawn under its own; *out NULL: it has one. A text that cannot be read
+ * is refused when it is put. */
+static pawl_status name_of_file(struct cli *cli, const char *path, const char **out)
+{
+    struct node *document;
+    str text;
+    pawl_status status = file_read(&cli->scope, path, &text);
+
+    *out = NULL;
+    if (status != PAWL_OK)
+        return status;
+    if (node_read(&cli->scope, text, &document) != PAWL_OK || node_find(document, "name"))
+        return PAWL_OK;
+    *out = name_from(cli, file_stem(cli, path));
+    return *out ? PAWL_OK : scope_no_memory(&cli->scope);
+}
+
 /* A file needs no store: it is put into one that is forgotten. */
 static int graph_file(struct cli *cli, const char *path)
 {
+    const char *name;
     struct put put;
 
     if (!file_is_readable(path))
@@ -64,7 +94,9 @@ static int graph_file(struct cli *cli, const char *path)
     cli->store = "memory:";
     if (target_open(cli, USE_CREATE, NULL) != PAWL_OK)
         return report(cli, &cli->scope.error);
-    if (define_file(cli, path, NULL, &put) != PAWL_OK)
+    if (name_of_file(cli, path, &name) != PAWL_OK)
+        return report(cli, &cli->scope.error);
+    if (define_file(cli, path, name, &put) != PAWL_OK)
         return report_definition(cli, path, &put);
     return graph_named(cli, put.name);
 }

@@ -19,11 +19,28 @@ static void hint_started(struct cli *cli, str id)
                  cli->command, id.data);
 }
 
+void put_start_warnings(const struct node *answer)
+{
+    const struct node *warnings = node_find(answer, "warnings");
+    struct term errors;
+
+    fflush(stdout);
+    term_init(&errors, stderr);
+    for (const struct node *item = warnings ? warnings->first : NULL; item; item = item->next) {
+        term_put(&errors, PLAIN, "pawl: ");
+        term_put(&errors, WARN, "warning");
+        term_put(&errors, PLAIN, ": ");
+        term_cell(&errors, PLAIN, member_str(item, "message"), LIMIT_TEXT, 0);
+        fputc('\n', stderr);
+    }
+}
+
 static void render_started(struct cli *cli, const struct node *answer)
 {
     str id = member_str(answer, "instance_id");
 
     fprintf(cli->term.out, "%.*s\n", STR_ARG(id));
+    put_start_warnings(answer);
     hint_started(cli, id);
 }
 

@@ -126,6 +126,8 @@ static int run_here(struct cli *cli, struct running *running)
     id = member_str(created, "instance_id").data;
     last_note(cli, str_of(id));
     announce(cli, id, text);
+    if (!cli->json)
+        put_start_warnings(created);
     return live_follow(cli, &running->host, id, 0, running->trial);
 }
 
