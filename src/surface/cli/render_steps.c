@@ -107,13 +107,23 @@ static str reused_from(const struct showing *showing, str name)
     return STR("");
 }
 
+/* What came of a step whose attempts are not among those that were read: the picture knows. */
+static str marked_as(const struct node *node)
+{
+    str mark = member_str(node, "mark");
+
+    return str_is(mark, "done") || str_is(mark, "failed") ? mark : STR("");
+}
+
 static void put_step(struct cli *cli, const struct showing *showing, const struct node *node,
                      int columns)
 {
     str name = member_str(node, "name");
     struct step_sum sum = sum_step(node_find(showing->steps, "steps"), name);
     str from = sum.last ? STR("") : reused_from(showing, name);
-    str status = sum.last ? member_str(sum.last, "status") : from.size > 0 ? STR("done") : STR("");
+    str status = sum.last        ? member_str(sum.last, "status")
+                 : from.size > 0 ? STR("done")
+                                 : marked_as(node);
     const char *mark = status.size > 0 ? status_mark(status) : "·";
 
     if (showing->spinner && str_is(status, "running"))

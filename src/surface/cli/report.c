@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #define NAMES_MAX 8
+#define OUR_TYPE  "countdown" /* the code type that every binary brings */
 
 int exit_of(pawl_status status)
 {
@@ -74,26 +75,39 @@ static bool names_a_definition(const struct cli *cli)
            (strcmp(cli->verb->name, "start") == 0 || strcmp(cli->verb->name, "graph") == 0);
 }
 
+/* Names of definitions; with the code type that can be run before the store has it. */
+static void put_names(const struct node *one, bool with_ours)
+{
+    const char *before = "  there are: ";
+
+    for (int i = 0; one && i < NAMES_MAX; i++, one = one->next) {
+        str name = member_str(one, "name");
+
+        with_ours = with_ours && !str_is(name, OUR_TYPE);
+        fprintf(stderr, "%s%.*s", before, STR_ARG(name));
+        before = ", ";
+    }
+    if (with_ours || one)
+        fprintf(stderr, "%s%s", before, one ? "..." : OUR_TYPE);
+    if (with_ours || *before == ',')
+        fputc('\n', stderr);
+}
+
 void hint_definitions(struct cli *cli)
 {
     struct scope scope;
     struct node *answer = NULL;
-    const struct node *list, *one;
+    const struct node *list;
+    bool is_run = strcmp(cli->verb->name, "run") == 0;
 
     scope_init(&scope, &heap_libc, CLI_MEMORY_MAX);
     if ((cli->target.local || cli->target.remote) &&
         target_ask_id(cli, &scope, "definition.list", NULL, &answer, NULL) == PAWL_OK) {
         list = node_find(answer, "definitions");
-        one = list ? list->first : NULL;
-        for (int i = 0; one && i < NAMES_MAX; i++, one = one->next)
-            fprintf(stderr, "%s%.*s%s",
-                    i ? ", " : "  there are: ", STR_ARG(member_str(one, "name")),
-                    one->next && i + 1 < NAMES_MAX ? ""
-                    : one->next                    ? ", ...\n"
-                                                   : "\n");
+        put_names(list ? list->first : NULL, is_run);
     }
     fprintf(stderr, "  try: %s define FILE%s\n", cli->command,
-            strcmp(cli->verb->name, "run") == 0 ? "; code types come with --module FILE" : "");
+            is_run ? "; code types come with --module FILE" : "");
     scope_fini(&scope);
 }
 
