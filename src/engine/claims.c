@@ -288,6 +288,7 @@ static void send_all(struct engine *engine, const struct scope *scope, struct ma
         mails[i].own.trace = scope->trace;
         mails[i].scope = &mails[i].own;
         mails[i].claim = &claimed[i];
+        mails[i].may_ride = true;
         mails[i].event = (struct event){ .kind = EVENT_STEP_START,
                                          .ordinal = claimed[i].ordinal,
                                          .actor = claimed[i].worker };

@@ -313,11 +313,15 @@ void steps_start_ready(struct engine *engine); /* the first of the list; lock he
 bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal); /* lock held */
 void steps_note_ready(struct engine *engine, const struct actor *actor,
                       const struct decision *decision);
-pawl_status steps_check_served(struct engine *engine, const struct actor *actor, uint32_t ordinal,
-                               struct scope *scope); /* NOT_AWAITING: no such tool here */
-/* The call of a step that was claimed, before it is started; as ticket_charge(). */
+/* The job of a step that is to be started, in front of the others; none if its arguments are too
+ * large. NOT_AWAITING: its tool is not here, or not what was claimed; as ticket_charge(). Then it is
+ * decided, and the job is the mail's. */
 pawl_status steps_prepare(struct engine *engine, struct actor *actor, const struct mail *mail,
-                          struct scope *scope, struct job **out);
+                          struct scope *scope, struct job **jobs);
+void steps_hand_over(struct mail *mail, struct job *job, const struct decision *decision,
+                     uint32_t from);
+pawl_status steps_fail_started(struct actor *actor, struct scope *scope, const struct event *start,
+                               struct decision *decision);
 void steps_lose_ready(struct engine *engine);        /* lock held */
 bool steps_are_lost(const struct engine *engine);    /* it is time to look; lock held */
 bool steps_can_start(const struct engine *engine);   /* some are ready; lock held */

@@ -185,8 +185,8 @@ struct mail {
     bool is_poison;      /* it held its instance: tried again when that is resumed */
     bool holds_place;    /* STEP_START: counted in jobs_under_way until a job takes it over */
     int64_t retry_at_ms; /* by the monotonic clock: the store failed, try again then */
-    bool may_ride;       /* an answer of a worker's turn: decided with others of its instance */
-    enum step_status outcome; /* of such an answer: what the decision makes of its step */
+    bool may_ride;       /* a step begins or ends: decided with others of its instance */
+    enum step_status outcome; /* of an answer: what the decision makes of its step */
     struct mail_group *group; /* of mails that somebody waits for together; may be NULL */
     struct claimed *claim;    /* STEP_START: for a worker elsewhere */
 };

@@ -65,18 +65,19 @@ pawl_status actor_decide(struct engine *engine, struct actor *actor, const struc
 {
     const struct behavior *behavior = behavior_of(actor->definition->kind);
     const struct event wake = { .kind = EVENT_WAKE, .at_ms = event->at_ms };
-    uint32_t seen = out->count, seq = actor->seq;
+    uint32_t first = out->count, seen = first, seq = actor->seq;
     pawl_status status = actor_step(actor, event, scope, out);
     bool wakes;
 
     if (!status)
         status = bounds_event(engine, actor, event, seq, scope);
-
+    if (!status && event->kind == EVENT_STEP_START && !(*jobs && (*jobs)->ordinal == event->ordinal))
+        status = steps_fail_started(actor, scope, event, out);
     do { /* what has begun to wait may find its signal kept, and what follows that may begin */
         if (!status)
             status = steps_chain(engine, actor, scope, event, out, &seen, jobs);
-        wakes = !status && behavior->wakes && !actor->is_paused && out->count < CHAIN_DRAFTS &&
-                actor->seq < engine->options.max_entries && behavior->wakes(actor->memory);
+        wakes = !status && behavior->wakes && !actor->is_paused &&
+                out->count - first < CHAIN_DRAFTS && actor->seq < engine->options.max_entries && behavior->wakes(actor->memory);
         if (wakes)
             status = actor_step(actor, &wake, scope, out);
     } while (wakes && !status);

@@ -98,28 +98,67 @@ static void put_back(struct actor *actor, struct mail *mail)
         actor->last = mail;
 }
 
+static struct scope *scope_of(struct mail *mail)
+{
+    return mail->scope ? mail->scope : &mail->own;
+}
+
 /* The turn is over for those that rode along as well; or they have to be decided again. */
 static void finish_riders(struct engine *engine, struct turn *turn, pawl_status status)
 {
     while (turn->riders) {
         struct mail *mail = turn->riders;
-        struct scope *scope = turn->mail->scope ? turn->mail->scope : &turn->mail->own;
 
         turn->riders = mail->next;
         if (status)
-            mail->scope->error = scope->error;
+            scope_of(mail)->error = scope_of(turn->mail)->error;
         finish_mail(engine, mail, status ? status : mail->status);
     }
 }
 
-static void put_riders_back(struct actor *actor, struct turn *turn)
+/* Its job was dropped, and the place with it. */
+static void put_back_whole(struct engine *engine, struct actor *actor, struct mail *mail)
 {
+    if (mail->event.kind == EVENT_STEP_START && !mail->claim && !mail->holds_place) {
+        mail->holds_place = true;
+        engine->jobs_under_way++;
+    }
+    put_back(actor, mail);
+}
+
+/* Those that rode along may have filled the scope: what is in it of the mail itself is moved. */
+static void renew_scope(struct engine *engine, struct mail *mail)
+{
+    struct scope fresh;
+    str payload;
+
+    ASSERT(scope_of(mail) == &mail->own);
+    scope_init(&fresh, engine->heap, LIMIT_SCOPE);
+    fresh.trace = mail->own.trace;
+    payload = mail->is_owned ? arena_str(&fresh.arena, mail->event.payload) : mail->event.payload;
+    if (fresh.arena.failed) { /* no memory at all: it stays as it is, and is tried again */
+        scope_fini(&fresh);
+        return;
+    }
+    mail->event.payload = payload;
+    scope_fini(&mail->own);
+    mail->own = fresh;
+}
+
+/* All of the turn are decided again; `alone`: each by itself, so that one cannot fail the others. */
+static void put_all_back(struct engine *engine, struct turn *turn, bool alone)
+{
+    if (alone && turn->riders)
+        renew_scope(engine, turn->mail);
     while (turn->riders) {
         struct mail *mail = turn->riders;
 
         turn->riders = mail->next;
-        put_back(actor, mail);
+        mail->may_ride = mail->may_ride && !alone;
+        put_back_whole(engine, turn->actor, mail);
     }
+    turn->mail->may_ride = turn->mail->may_ride && !alone;
+    put_back_whole(engine, turn->actor, turn->mail);
 }
 
 /* After the commit, or its refusal. No lock is held. */
@@ -143,22 +182,14 @@ static void turn_over(struct engine *engine, struct request *request)
         steps_note_ready(engine, actor, &turn->decision);
         if (turn->mail->event.kind == EVENT_AMEND)
             claims_amended(engine, actor);
-        if (turn->mail->claim)
-            claim_hand_out(engine, actor->instance, turn->mail->claim, turn->jobs);
-        else
-            steps_act(engine, actor->instance, turn->jobs);
+        steps_act(engine, actor->instance, turn->jobs);
     }
     if (status && reduces_failed(request)) { /* decide again, to fail with its words */
-        struct scope *scope = turn->mail->scope ? turn->mail->scope : &turn->mail->own;
-
-        turn->mail->event.failure = reduces_error(engine, scope);
+        turn->mail->event.failure = reduces_error(engine, scope_of(turn->mail));
         request->is_stale = turn->mail->event.failure.data != NULL;
     }
     if (request->is_stale) { /* decided against an older entry: decide again */
-        turn->mail->holds_place = turn->mail->event.kind == EVENT_STEP_START && !turn->mail->claim;
-        engine->jobs_under_way += turn->mail->holds_place;
-        put_riders_back(actor, turn);
-        put_back(actor, turn->mail);
+        put_all_back(engine, turn, false);
     } else {
         finish_riders(engine, turn, status);
         finish_mail(engine, turn->mail, status);
@@ -168,14 +199,22 @@ static void turn_over(struct engine *engine, struct request *request)
     heap_free(engine->heap, turn, sizeof *turn);
 }
 
-/* The next answer of the same kind that waits for the same instance; NULL: none. */
+/* Code takes each of its turns by itself, but for the answers of one request. */
+static bool can_ride(const struct actor *actor, const struct mail *mail)
+{
+    return mail->may_ride &&
+           (!(mail->is_owned || mail->claim) || actor->definition->kind == KIND_FLOW);
+}
+
+/* The next one that waits for the same instance, if it may; NULL: none. */
 static struct mail *take_rider(struct engine *engine, const struct turn *turn, uint32_t count)
 {
     struct mail *mail = NULL;
 
     pthread_mutex_lock(&engine->lock);
-    if (turn->mail->may_ride && count < RIDERS_MAX && turn->decision.count < RIDERS_DRAFTS &&
-        turn->actor->first && turn->actor->first->may_ride)
+    if (can_ride(turn->actor, turn->mail) && count < RIDERS_MAX &&
+        turn->decision.count < RIDERS_DRAFTS && turn->actor->first &&
+        can_ride(turn->actor, turn->actor->first))
         mail = take_mail(turn->actor);
     pthread_mutex_unlock(&engine->lock);
     return mail;
@@ -196,10 +235,59 @@ static void note_outcome(struct mail *mail, const struct decision *decision, uin
 static bool is_clean_refusal(pawl_status status)
 {
     return status == PAWL_LEASE_LOST || status == PAWL_TERMINAL || status == PAWL_NOT_AWAITING ||
-           status == PAWL_NOT_KNOWN || status == PAWL_INVALID_REQUEST;
+           status == PAWL_NOT_KNOWN || status == PAWL_INVALID_REQUEST || status == PAWL_PAUSED ||
+           status == PAWL_OVERLOADED;
 }
 
-/* A worker's other answers for this instance, decided on top: one commit, each with its own end. */
+/* An event on top of what the turn holds. */
+static pawl_status decide_one(struct engine *engine, struct turn *turn, struct mail *mail,
+                              struct scope *scope)
+{
+    uint32_t before = turn->decision.count;
+    bool is_start = mail->event.kind == EVENT_STEP_START;
+    pawl_status status = PAWL_OK;
+
+    if (turn->actor->is_paused && pause_bars(mail->event.kind))
+        status = pause_refusal(scope);
+    if (!status && is_start)
+        status = steps_prepare(engine, turn->actor, mail, scope, &turn->jobs);
+    if (!status)
+        status =
+            actor_decide(engine, turn->actor, &mail->event, scope, &turn->decision, &turn->jobs);
+    if (status)
+        return status;
+    if (is_start)
+        steps_hand_over(mail, turn->jobs, &turn->decision, before);
+    note_outcome(mail, &turn->decision, before);
+    return PAWL_OK;
+}
+
+/* A start that was refused leaves no job behind. */
+static void drop_job_of(struct engine *engine, struct turn *turn, const struct mail *mail)
+{
+    struct job *job = turn->jobs;
+
+    if (mail->event.kind != EVENT_STEP_START || !job || job->ordinal != mail->event.ordinal)
+        return;
+    turn->jobs = job->next;
+    job_free(engine, job);
+}
+
+static void refuse_rider(struct engine *engine, struct turn *turn, struct mail *mail,
+                         struct scope *scope)
+{
+    drop_job_of(engine, turn, mail);
+    scope_of(mail)->error = scope->error;
+    scope->error = (pawl_error){ .status = PAWL_OK };
+    if (mail->status != PAWL_NOT_AWAITING || mail->event.kind != EVENT_STEP_START)
+        return;
+    pthread_mutex_lock(&engine->lock);
+    steps_leave_unserved(engine, turn->actor, mail->event.ordinal);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+/* Other steps of this instance that begin or end, decided on top: one commit, each with its own
+ * end. */
 static pawl_status ride_along(struct engine *engine, struct turn *turn, struct scope *scope)
 {
     struct mail *mail;
@@ -211,16 +299,15 @@ static pawl_status ride_along(struct engine *engine, struct turn *turn, struct s
         mail->next = turn->riders;
         turn->riders = mail;
         mail->event.at_ms = turn->mail->event.at_ms;
-        mail->status =
-            actor_decide(engine, turn->actor, &mail->event, scope, &turn->decision, &turn->jobs);
-        if (!mail->status) {
-            note_outcome(mail, &turn->decision, before);
+        mail->event.is_held = turn->actor->is_paused;
+        mail->status = mail->claim ? ticket_check(engine, scope, mail->claim) : PAWL_OK;
+        if (!mail->status)
+            mail->status = decide_one(engine, turn, mail, scope);
+        if (!mail->status)
             continue;
-        }
         if (!is_clean_refusal(mail->status) || turn->decision.count != before)
             return mail->status;
-        mail->scope->error = scope->error;
-        scope->error = (pawl_error){ .status = PAWL_OK };
+        refuse_rider(engine, turn, mail, scope);
     }
     return PAWL_OK;
 }
@@ -250,22 +337,13 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     if (!status)
         status = pause_look(engine, scope, actor->instance, &actor->is_paused);
     turn->decide.knew_pause = turn->mail->event.is_held = actor->is_paused;
-    if (!status && actor->is_paused && pause_bars(turn->mail->event.kind))
-        status = pause_refusal(scope);
-    if (!status && turn->mail->event.kind == EVENT_STEP_START && !turn->mail->claim)
-        status = steps_check_served(engine, actor, turn->mail->event.ordinal, scope);
-    if (!status && turn->mail->claim)
-        status = steps_prepare(engine, actor, turn->mail, scope, &turn->jobs);
     if (!status)
-        status = actor->memory ? actor_decide(engine, actor, &turn->mail->event, scope,
-                                              &turn->decision, &turn->jobs)
+        status = actor->memory ? decide_one(engine, turn, turn->mail, scope)
                                : poison_cancel(engine, actor, &turn->mail->event, scope,
                                                &turn->decision);
     if (status == PAWL_NO_CANCEL_TRANSITION && actor->is_paused)
         status = poison_free(engine, actor, &turn->mail->event, scope, &turn->decide.expected_pos,
                              &turn->decision);
-    if (!status)
-        note_outcome(turn->mail, &turn->decision, 0);
     if (poison_noted(actor, turn->mail, scope, status))
         turn->is_poison = turn->mail->is_poison = true;
     if (!status)
@@ -285,12 +363,6 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
         turn->decide.fired_at_ms = turn->mail->fire->fired_at_ms;
     turn->decide.definition = actor->definition;
     turn->decide.births = turn->births;
-    if (turn->jobs && turn->mail->holds_place) { /* the job has it now */
-        turn->mail->holds_place = false;
-        turn->jobs->holds_place = true;
-    }
-    if (!status && turn->mail->claim)
-        claim_tell(turn->mail->claim, &turn->decision, 0);
     if (!status)
         turn->decide.snapshot = snapshot_if_due(engine, actor, scope, &turn->decision);
     return status;
@@ -312,17 +384,14 @@ static void refuse(struct engine *engine, struct turn *turn, pawl_status status)
 
     steps_drop(engine, turn->jobs);
     family_over(engine, turn->births, true);
-    if (status == PAWL_NOT_AWAITING && turn->mail->event.kind == EVENT_STEP_START)
+    if (status == PAWL_NOT_AWAITING && turn->mail->event.kind == EVENT_STEP_START && !turn->riders)
         steps_leave_unserved(engine, actor, turn->mail->event.ordinal);
     if (turn->decision.count)
         actor->is_loaded = false; /* a part was folded already */
-    if (turn->is_poison && is_answer(turn)) {
-        put_riders_back(actor, turn);
-        put_back(actor, turn->mail);
-    } else {
-        finish_riders(engine, turn, status);
+    if ((turn->is_poison && is_answer(turn)) || turn->riders)
+        put_all_back(engine, turn, true);
+    else
         finish_mail(engine, turn->mail, status);
-    }
     end_turn(engine, actor);
     heap_free(engine->heap, turn, sizeof *turn);
 }
@@ -331,7 +400,7 @@ static void refuse(struct engine *engine, struct turn *turn, pawl_status status)
 static void take_turn(struct engine *engine, struct actor *actor, struct request **gathered)
 {
     struct mail *mail = take_mail(actor);
-    struct scope *scope = mail->scope ? mail->scope : &mail->own;
+    struct scope *scope = scope_of(mail);
     struct turn *turn = heap_new(engine->heap, sizeof *turn);
     pawl_status status;
 

@@ -157,6 +157,7 @@ static bool answer(struct engine *engine, struct job *job, const struct tool_res
                    "no memory to record a tool's answer; its timeout will");
         return false;
     }
+    mail->may_ride = true;
     mail->event = (struct event){
         .kind = result->failed ? EVENT_STEP_FAILED : EVENT_STEP_DONE,
         .ordinal = job->ordinal,

@@ -35,7 +35,7 @@ static pawl_status job_new(struct engine *engine, struct actor *actor, uint32_t 
 }
 
 /* Arguments that grew past the limit: the step fails for good, as if its tool had refused. */
-static pawl_status fail_started(struct actor *actor, struct scope *scope, const struct event *start,
+pawl_status steps_fail_started(struct actor *actor, struct scope *scope, const struct event *start,
                                 struct decision *decision)
 {
     struct event failed = { .kind = EVENT_STEP_FAILED,
@@ -99,14 +99,14 @@ static pawl_status start_one(struct engine *engine, struct actor *actor, struct 
                              struct job **jobs)
 {
     struct event start = { .kind = EVENT_STEP_START, .at_ms = cause->at_ms, .ordinal = ordinal };
-    struct job *job;
+    struct job *job = NULL;
     pawl_status status = job_new(engine, actor, ordinal, scope, &job);
 
     if (status == PAWL_NOT_AWAITING) /* it asks what it is called, and is being made: later */
         return PAWL_OK;
     if (status == PAWL_TOO_LARGE) {
         status = actor_step(actor, &start, scope, decision);
-        return status ? status : fail_started(actor, scope, &start, decision);
+        return status ? status : steps_fail_started(actor, scope, &start, decision);
     }
     if (status)
         return status;
@@ -141,13 +141,6 @@ pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope
 {
     pawl_status status = PAWL_OK;
 
-    if (event->kind == EVENT_STEP_START && *seen == 0) {
-        *seen = decision->count;
-        /* The place was taken when the step was picked from the ready list. */
-        if (!*jobs)
-            status = job_new(engine, actor, event->ordinal, scope, jobs);
-        return status == PAWL_TOO_LARGE ? fail_started(actor, scope, event, decision) : status;
-    }
     if (!engine->options.own || actor->is_paused)
         return PAWL_OK;
     for (uint32_t d; (d = *seen) < decision->count && !status; ++*seen)
@@ -167,7 +160,7 @@ void steps_drop(struct engine *engine, struct job *jobs)
         struct job *next = jobs->next;
 
         engine->jobs_under_way -= jobs->holds_place;
-        if (jobs->claim)
+        if (jobs->claim && !jobs->claim->ready)
             ticket_settle(engine, jobs->claim, false);
         job_free(engine, jobs);
         jobs = next;
@@ -255,7 +248,8 @@ static void give_job(struct engine *engine, struct job *job)
 
     job->claim = NULL;
     claim_hand_out(engine, job->instance, claim, job);
-    ticket_settle(engine, claim, true);
+    if (!claim->ready)
+        ticket_settle(engine, claim, true);
 }
 
 /* The first that was started first: a decision puts each job before those it started earlier. */
@@ -292,32 +286,52 @@ void steps_act(struct engine *engine, uint64_t instance, struct job *jobs)
     engine_ring(engine);
 }
 
-pawl_status steps_check_served(struct engine *engine, const struct actor *actor, uint32_t ordinal,
-                               struct scope *scope)
+/* Whoever took it from its queue can still run it: an amend may have given it another tool. */
+static pawl_status check_served(struct engine *engine, const struct actor *actor,
+                                struct claimed *claim, const struct flow_call *call,
+                                struct scope *scope)
 {
-    struct flow_call call;
-    pawl_status status;
-
-    status = work_call(actor->definition, actor->memory, ordinal, scope, &call);
-    if (status) /* over, or too large: deciding will say so */
-        return PAWL_OK;
-    if (!toolbox_serves(engine->toolbox, call.tool, actor->creator))
-        return scope_fail(scope, PAWL_NOT_AWAITING,
-                          "step '%.*s' waits for a tool '%.*s', which is not here",
-                          STR_ARG(call.step), STR_ARG(call.tool));
-    return PAWL_OK;
+    if (claim ? ticket_serves(claim, call->tool)
+              : toolbox_serves(engine->toolbox, call->tool, actor->creator))
+        return claim ? ticket_charge(engine, scope, claim, call->args.size) : PAWL_OK;
+    return scope_fail(scope, PAWL_NOT_AWAITING,
+                      "step '%.*s' waits for a tool '%.*s', which is not here",
+                      STR_ARG(call->step), STR_ARG(call->tool));
 }
 
 pawl_status steps_prepare(struct engine *engine, struct actor *actor, const struct mail *mail,
-                          struct scope *scope, struct job **out)
+                          struct scope *scope, struct job **jobs)
 {
-    pawl_status status = job_new(engine, actor, mail->event.ordinal, scope, out);
+    struct job *job = NULL;
+    pawl_status status = job_new(engine, actor, mail->event.ordinal, scope, &job);
 
-    if (!status && !ticket_serves(mail->claim, (*out)->call.tool))
-        return scope_fail(scope, PAWL_NOT_AWAITING, "the step is for another tool now");
-    if (!status)
-        return ticket_charge(engine, scope, mail->claim, (*out)->call.args.size);
-    return status == PAWL_NO_MEMORY ? status : PAWL_OK; /* over, or too large: deciding says so */
+    if (status == PAWL_NO_MEMORY)
+        return status;
+    if (status) { /* over, or too large: deciding says so */
+        scope->error = (pawl_error){ .status = PAWL_OK };
+        return PAWL_OK;
+    }
+    status = check_served(engine, actor, mail->claim, &job->call, scope);
+    if (status) {
+        job_free(engine, job);
+        return status;
+    }
+    job->next = *jobs;
+    *jobs = job;
+    return PAWL_OK;
+}
+
+/* The place that the mail was sent with is the job's from now on. */
+void steps_hand_over(struct mail *mail, struct job *job, const struct decision *decision,
+                     uint32_t from)
+{
+    if (mail->claim)
+        claim_tell(mail->claim, decision, from);
+    if (!job || job->ordinal != mail->event.ordinal)
+        return; /* it was too large */
+    job->claim = mail->claim;
+    job->holds_place = mail->holds_place;
+    mail->holds_place = false;
 }
 
 /* A ready step whose tool is not here: somebody may claim it, or register the tool. Lock held. */
@@ -339,7 +353,7 @@ void engine_tools_changed(struct engine *engine)
 static bool mail_start(struct engine *engine, const struct ready_step *ready, struct mail *mail)
 {
     mail->event = (struct event){ .kind = EVENT_STEP_START, .ordinal = ready->ordinal };
-    mail->holds_place = true;
+    mail->holds_place = mail->may_ride = true;
     (void)leases_make_room(engine, 1); /* without it the start says so in its place */
     engine->jobs_under_way++;
     if (engine_mail(engine, ready->instance, mail))

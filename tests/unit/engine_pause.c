@@ -206,7 +206,7 @@ WORLD_TEST(pause, a_repeated_pause_with_a_key_is_answered_as_the_first_time)
 
 /* ---- Poison ---- */
 
-#define BRANCHES 90 /* of a megabyte each: more than one decision may hold, when it is restored */
+#define BRANCHES 72 /* of a megabyte each: more than one decision may hold, when it is restored */
 
 static void answer_much(void *context, const pawl_tool_call *call, pawl_tool_answer *answer)
 {

@@ -1,0 +1,118 @@
+/* engine_width.c - what a wide flow costs, compared with narrow ones in the same run. */
+#include "base/buf.h"
+#include "engine_fixture.h"
+#include <stdio.h>
+#include <time.h>
+
+enum { NARROW = 500, TIMES = 10 };
+
+static void define_wide(struct world *world, int width, const char *action)
+{
+    struct buf text;
+
+    buf_init(&text, &heap_libc, 0);
+    buf_fmt(&text, "name: wide%d\ndopar:\n", width);
+    for (int i = 0; i < width; i++)
+        buf_fmt(&text, "  - {action: %s, payload: {a: 1}}\n", action);
+    world_define(world, buf_text(&text));
+    buf_fini(&text);
+}
+
+static void turn(struct world *world, struct buf *body)
+{
+    char *answer;
+
+    EXPECT_OK(pawl_call(world->p, "step.complete_many", buf_text(body), &answer, &world->error));
+    buf_clear(body);
+    buf_fmt(body, "{\"steps\":[");
+    for (const char *at = strstr(answer, "\"steps\":"); at && (at = strstr(at, "\"step_id\":\""));) {
+        const char *lease = strstr(at, "\"lease\":\"");
+
+        buf_fmt(body, "%s{\"step_id\":\"%.*s\",\"lease\":\"%.32s\"}",
+                body->data[body->size - 1] == '[' ? "" : ",", (int)strcspn(at + 11, "\""), at + 11,
+                lease + 9);
+        at = lease;
+    }
+    buf_fmt(body, "],\"claim\":{\"tools\":[\"saw\"],\"worker\":\"w/1\",\"max\":1000}}");
+    pawl_free(world->p, answer);
+}
+
+static void run_here(struct world *world, const char *id)
+{
+    (void)id;
+    world_advance(world, 1);
+}
+
+static void run_by_worker(struct world *world, const char *id)
+{
+    struct buf body;
+
+    (void)id;
+    buf_init(&body, &heap_libc, 0);
+    buf_fmt(&body, "{\"steps\":[],\"claim\":{\"tools\":[\"saw\"],\"worker\":\"w/1\",\"max\":1000}}");
+    do
+        turn(world, &body);
+    while (strstr(buf_text(&body), "step_id"));
+    buf_fini(&body);
+}
+
+static void cancel(struct world *world, const char *id)
+{
+    EXPECT_OK(pawl_cancel(world->p, id, NULL, "x", NULL, &world->error));
+}
+
+static double cpu_of(struct world *world, int times, int width,
+                     void (*run)(struct world *world, const char *id), const char *end)
+{
+    char name[16];
+    clock_t begun = clock();
+
+    snprintf(name, sizeof name, "wide%d", width);
+    for (int i = 0; i < times; i++) {
+        const char *id = world_create(world, name, "{}");
+
+        run(world, id);
+        world_expect_state(world, id, end);
+    }
+    return (double)(clock() - begun) / CLOCKS_PER_SEC;
+}
+
+static void compare(struct world *world, const char *action,
+                    void (*run)(struct world *world, const char *id), const char *end)
+{
+    double narrow, wide;
+
+    define_wide(world, NARROW, action);
+    define_wide(world, TIMES * NARROW, action);
+    narrow = cpu_of(world, TIMES, NARROW, run, end);
+    wide = cpu_of(world, 1, TIMES * NARROW, run, end);
+    printf("# ten of %d: %.2f s, one of %d: %.2f s\n", NARROW, narrow, TIMES * NARROW, wide);
+    EXPECT(wide < 3 * narrow + 0.3); /* much below what it took: minutes */
+}
+
+/* Slow: one kind of store is enough for each. */
+#define WIDTH_TEST(backend, name)                                                                  \
+    static void width_##name##_on(struct world *world);                                            \
+    TEST(width_##backend, name)                                                                    \
+    {                                                                                              \
+        struct world world;                                                                        \
+        world_begin(&world, #backend);                                                             \
+        width_##name##_on(&world);                                                                 \
+        world_end(&world);                                                                         \
+    }                                                                                              \
+    static void width_##name##_on(struct world *world)
+
+WIDTH_TEST(memory, a_dopar_that_the_engine_runs_costs_no_more_than_three_times_ten_of_a_tenth)
+{
+    compare(world, "set", run_here, "completed");
+}
+
+WIDTH_TEST(sqlite, a_dopar_that_a_worker_runs_costs_no_more_than_three_times_ten_of_a_tenth)
+{
+    compare(world, "saw", run_by_worker, "completed");
+}
+
+WIDTH_TEST(sqlite, cancelling_a_dopar_costs_no_more_than_three_times_ten_of_a_tenth)
+{
+    compare(world, "saw", cancel, "cancelled");
+}
