@@ -197,7 +197,7 @@ class Rich(Graph):
         elif letter in "elo":
             self.fail(ordinal, {"e": value, "l": "lost", "o": "timeout"}[letter], letter)
         elif letter in "xyz":
-            self.fail(ordinal, {"x": value, "y": "child-failed", "z": "child-cancelled"}[letter], None)
+            self.fail(ordinal, {"x": value, "y": {"reason": "child-failed", "error": value}, "z": "child-cancelled"}[letter], None)
         else:
             self.succeed(ordinal, value, 1)
 
@@ -347,10 +347,11 @@ def leaves_of(tree):
 
 
 class Tree:
+    """Each try has its own error: `errors` has what every leaf failed with, the rest follows from the tree (C27)."""
     def __init__(self, tree, signals):
         self.tree, self.leaves, self.signals = tree, leaves_of(tree), signals
         self.answered, self.live, self.last, self.state = (), (), 0, "running"
-        self.context, self.results, self.error, self.kept, self.sent = {}, {}, None, (), 0
+        self.context, self.results, self.errors, self.kept, self.sent = {}, {}, {}, (), 0
         self.turn(lambda: None)
 
     def args(self):
@@ -396,7 +397,7 @@ class Tree:
         elif letter in "dc":
             self.succeed(ordinal, value)
         else:
-            self.fail(ordinal, {"x": value, "y": "child-failed", "z": "child-cancelled"}[letter])
+            self.fail(ordinal, {"x": value, "y": {"reason": "child-failed", "error": value}, "z": "child-cancelled"}[letter])
 
     def settle(self, ordinal):
         leaf = dict(self.live)[ordinal]
@@ -410,8 +411,36 @@ class Tree:
         self.context = augmented(self.context, AUGMENTS[int(leaf[1:])], value)
 
     def fail(self, ordinal, error):
-        self.settle(ordinal)
-        self.error, self.context = error, {**self.context, "exec/last-error": error}  # C27
+        self.errors = {**self.errors, self.settle(ordinal): error}
+        self.context = {**self.context, "exec/last-error": error}
+
+    def failed(self, tree):
+        return trees_of.outcome(tree, self.answered) is False
+
+    def settled_at(self, tree):
+        return max(self.answered.index(leaf) for leaf in leaves_of(tree) if leaf in self.answered)
+
+    def error_of(self, tree):
+        """What failed it: the branch of a dopar that was the last to fail; a finally before a rescue before the forms."""
+        if isinstance(tree, str):
+            return self.errors[tree]
+        if tree[0] == "try":
+            return self.error_of(next(("do", part) for part in reversed(tree[1:]) if self.failed(("do", part))))
+        failed = [one for one in tree[1] if self.failed(one)]
+        return self.error_of(max(failed, key=self.settled_at) if tree[0] == "dopar" else failed[0])
+
+    def seen_by(self, leaf, tree):
+        """The error of the innermost try in whose rescue or finally the leaf is; () if there is none."""
+        if isinstance(tree, str):
+            return ()
+        for place, part in enumerate(tree[1:]):
+            for one in part:
+                if leaf not in leaves_of(one):
+                    continue
+                around = tree[1:1 + place] if tree[0] == "try" else ()
+                failed = [("do", before) for before in reversed(around) if self.failed(("do", before))]
+                return self.seen_by(leaf, one) or tuple(self.error_of(before) for before in failed[:1])
+        return ()
 
     def turn(self, happens):
         """Something happens, what follows begins, and what was kept for it is taken, until nothing more follows."""
@@ -436,12 +465,15 @@ class Tree:
             self.last += 1
             self.live += ((self.last, leaf),)
 
+    def world(self, leaf):
+        seen = {"exec/last-error": error for error in self.seen_by(leaf, self.tree)}
+        return {"input": {"q": 7}, "context": {**self.context, **seen}, "steps": self.results}
+
     def tell(self, before):
-        world = {"input": {"q": 7}, "context": self.context, "steps": self.results}
         new = [(ordinal, leaf) for ordinal, leaf in self.live if ordinal > before]
         said = ["spawn %d %s" % (ordinal, text({"n": 7})) for ordinal, leaf in new if leaf[0] in "CDK"]
-        said += {"completed": ["end 0 " + text(self.context)], "failed": ["end 0 " + text(self.error)]}.get(self.state, [])
-        said += ["call %d %s" % (ordinal, text(expand(self.args(), world))) for ordinal, leaf in new if leaf[0] in "SF"]
+        said += {"completed": ["end 0 " + text(self.context)], "failed": ["end 0 " + text(self.error_of(self.tree))] if self.state == "failed" else []}.get(self.state, [])
+        said += ["call %d %s" % (ordinal, text(expand(self.args(), self.world(leaf)))) for ordinal, leaf in new if leaf[0] in "SF"]
         self.said = ";".join(said)
 
 
