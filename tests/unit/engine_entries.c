@@ -11,11 +11,17 @@ struct seen {
     uint32_t count, created;
 };
 
+/* The text of an event does not end with a NUL. */
+static const char *find(str json, const char *words)
+{
+    return memmem(json.data, json.size, words, strlen(words));
+}
+
 /* "1:pay" for an entry; creations are looked at by a test of their own. */
 static pawl_status see(void *context, const struct log_event *event)
 {
     struct seen *seen = context;
-    const char *action = strstr(event->json.data, "\"action\":\"");
+    const char *action = find(event->json, "\"action\":\"");
     size_t used = strlen(seen->text);
 
     if (event->position <= seen->last)
@@ -23,7 +29,7 @@ static pawl_status see(void *context, const struct log_event *event)
     seen->last = event->position;
     if (strcmp(event->kind, EVENT_CREATED) == 0) {
         seen->created++;
-        return strstr(event->json.data, "\"initial_state\":\"") ? PAWL_OK : PAWL_CONFLICT;
+        return find(event->json, "\"initial_state\":\"") ? PAWL_OK : PAWL_CONFLICT;
     }
     action += 10;
     snprintf(seen->text + used, sizeof seen->text - used, "%s%llu:%.*s", used ? " " : "",
