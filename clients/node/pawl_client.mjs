@@ -866,7 +866,7 @@ export class Pawl extends Calls {
      * @param {string} instance_id
      * @param {string} name
      * @param {{payload?: any, actor_ref?: string, idempotencyKey?: string}} [more]
-     * @returns {Promise<{delivered: number}>} */
+     * @returns {Promise<{delivered: number, kept?: number}>} */
     signalSend(instance_id, name, more = {}) {
         return this._call("POST", "/v1/instances/{instance_id}/signals", {instance_id}, {}, {name, payload: more.payload, actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
     }
@@ -900,7 +900,7 @@ export class Pawl extends Calls {
      * @param {string} instance_id
      * @param {string} name
      * @param {{payload?: any, actor_ref?: string, idempotencyKey?: string}} [more]
-     * @returns {Promise<{delivered: number}>} */
+     * @returns {Promise<{delivered: number, kept?: number}>} */
     testSignal(instance_id, name, more = {}) {
         return this._call("POST", "/v1/test/instances/{instance_id}/signals", {instance_id}, {}, {name, payload: more.payload, actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
     }

@@ -1046,6 +1046,7 @@ class StepRejectAnswer(TypedDict):
 
 class SignalSendAnswer(TypedDict):
     delivered: int
+    kept: NotRequired[int]
 
 
 class SignalBroadcastAnswer(TypedDict):
@@ -1062,6 +1063,7 @@ class TestFireTimerAnswer(TypedDict):
 
 class TestSignalAnswer(TypedDict):
     delivered: int
+    kept: NotRequired[int]
 
 
 class AlarmSetAnswer(TypedDict):

@@ -12,15 +12,29 @@ static void print_count(struct buf *out, const char *key, uint64_t count)
     json_close(out, '}');
 }
 
+/* Those that took it; and those that keep it, if there are any. */
+static void print_signalled(uint64_t delivered, uint64_t kept, struct buf *out)
+{
+    json_open(out, '{');
+    json_key(out, "delivered");
+    json_u64(out, delivered);
+    if (kept > 0) {
+        json_key(out, "kept");
+        json_u64(out, kept);
+    }
+    json_close(out, '}');
+}
+
 pawl_status op_signal_send(struct op_call *call, struct buf *out)
 {
+    bool is_kept;
     pawl_status status =
         engine_signal(op_engine(call), call->scope, op_text(call, "instance_id"),
                       op_text(call, "name"), op_json(call, "payload"), op_ref(call, "actor_ref"),
-                      ref_defect(call, "actor_ref"), call->key);
+                      ref_defect(call, "actor_ref"), call->key, &is_kept);
 
     if (status == PAWL_OK)
-        print_count(out, "delivered", 1);
+        print_signalled(!is_kept, is_kept, out);
     return status;
 }
 

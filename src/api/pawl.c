@@ -210,6 +210,7 @@ pawl_status pawl_signal(pawl *p, const char *id, const char *name, const char *p
                         const char *actor_ref, pawl_error *error)
 {
     struct scope scope;
+    bool is_kept;
     pawl_status status = API_NEED(error, GIVEN(p), GIVEN(id), GIVEN(name));
 
     if (status)
@@ -221,7 +222,8 @@ pawl_status pawl_signal(pawl *p, const char *id, const char *name, const char *p
     if (!status)
         status =
             engine_signal(p->engine, &scope, str_of(id), str_of(name), supplied(payload),
-                          supplied(actor_ref), actor_defect(&scope, supplied(actor_ref)), NULL);
+                          supplied(actor_ref), actor_defect(&scope, supplied(actor_ref)), NULL,
+                          &is_kept);
     return api_leave(&scope, status, error);
 }
 

@@ -118,9 +118,12 @@ static pawl_status decide_wakeup(struct work *work)
                            .kind = is_timer ? PAWL_EVENT_TIMER : PAWL_EVENT_SIGNAL,
                            .name = work->event->name,
                            .payload = work->event->payload };
+    bool may_keep = !is_timer && !work->event->filter.data && is_buffered(work);
     pawl_status status;
 
-    if (!awaited && !is_timer && !work->event->filter.data && is_buffered(work))
+    if (!is_timer && work->event->is_held && !may_keep)
+        return scope_fail(work->scope, PAWL_PAUSED, PAUSED_WORDS);
+    if (may_keep && (!awaited || work->event->is_held))
         return keep_signal(work);
     if (!awaited || (is_timer && is_early(work)))
         return fail_not_awaiting(work);

@@ -294,9 +294,9 @@ pawl_status engine_cancel_many(struct engine *engine, struct scope *scope,
 /* To every instance that awaits it; with a filter, JSON, to those whose wait has that value. */
 pawl_status engine_broadcast(struct engine *engine, struct scope *scope, str name, str filter,
                              str payload, str actor, const uint8_t *key, uint32_t *out);
-/* late: as in struct event. */
+/* late: as in struct event. *is_kept: nothing takes it yet. */
 pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
-                          str actor, const char *late, const uint8_t *key);
+                          str actor, const char *late, const uint8_t *key, bool *is_kept);
 
 /* ---- Flows under way: amend.c ---- */
 

@@ -272,6 +272,9 @@ void actor_compact(struct actor *actor); /* what was folded away goes, now and t
 pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t instance,
                         const struct event *event, const struct fire_args *fire,
                         struct fired *out); /* fire and out may be NULL */
+/* The same for a signal; *is_kept: nothing takes it yet. */
+pawl_status mail_signal(struct engine *engine, struct scope *scope, uint64_t instance,
+                        const struct event *event, const uint8_t *key, bool *is_kept);
 pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_t instance,
                              const struct event *event, const struct fire_args *fire,
                              const uint8_t *key, struct fired *out);

@@ -187,6 +187,7 @@ struct mail {
     int64_t retry_at_ms; /* by the monotonic clock: the store failed, try again then */
     bool may_ride;       /* a step begins or ends: decided with others of its instance */
     enum step_status outcome; /* of an answer: what the decision makes of its step */
+    bool is_kept;             /* SIGNAL: nothing takes it yet */
     struct mail_group *group; /* of mails that somebody waits for together; may be NULL */
     struct claimed *claim;    /* STEP_START: for a worker elsewhere */
 };

@@ -224,6 +224,7 @@ static struct mail *take_rider(struct engine *engine, const struct turn *turn, u
 static void note_outcome(struct mail *mail, const struct decision *decision, uint32_t from)
 {
     mail->outcome = STEP_DONE;
+    mail->is_kept = from < decision->count && decision->drafts[from].keep.data;
     for (uint32_t i = from; i < decision->count; i++)
         if (decision->drafts[i].ordinal == mail->event.ordinal &&
             decision->drafts[i].transition == LIFE_T_STEP_FAIL)
@@ -552,11 +553,10 @@ pawl_status engine_send(struct engine *engine, struct scope *scope, uint64_t ins
     return engine_send_once(engine, scope, instance, event, fire, fire ? fire->key : NULL, out);
 }
 
-pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_t instance,
-                             const struct event *event, const struct fire_args *fire,
-                             const uint8_t *key, struct fired *out)
+/* Deliver, and wait for the answer. */
+static pawl_status send_mail(struct engine *engine, struct scope *scope, uint64_t instance,
+                             struct mail *mail)
 {
-    struct mail mail = { .event = *event, .scope = scope, .fire = fire, .out = out, .key = key };
     struct actor *actor;
 
     pthread_mutex_lock(&engine->lock);
@@ -565,13 +565,32 @@ pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_
         pthread_mutex_unlock(&engine->lock);
         return scope_no_memory(scope);
     }
-    mail_deliver(engine, actor, &mail);
-    while (!mail.is_done)
+    mail_deliver(engine, actor, mail);
+    while (!mail->is_done)
         if (!engine_pump(engine))
             pthread_cond_wait(&engine->changed, &engine->lock);
     engine_pass_news(engine);
     pthread_mutex_unlock(&engine->lock);
-    return mail.status;
+    return mail->status;
+}
+
+pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_t instance,
+                             const struct event *event, const struct fire_args *fire,
+                             const uint8_t *key, struct fired *out)
+{
+    struct mail mail = { .event = *event, .scope = scope, .fire = fire, .out = out, .key = key };
+
+    return send_mail(engine, scope, instance, &mail);
+}
+
+pawl_status mail_signal(struct engine *engine, struct scope *scope, uint64_t instance,
+                        const struct event *event, const uint8_t *key, bool *is_kept)
+{
+    struct mail mail = { .event = *event, .scope = scope, .key = key };
+    pawl_status status = send_mail(engine, scope, instance, &mail);
+
+    *is_kept = mail.is_kept;
+    return status;
 }
 
 /* Nobody waits for these, and their causes are still in the store. */

@@ -12,12 +12,13 @@
 
 pawl_status pause_refusal(struct scope *scope)
 {
-    return scope_fail(scope, PAWL_PAUSED, "the instance is paused; resume it first");
+    return scope_fail(scope, PAWL_PAUSED, PAUSED_WORDS);
 }
 
 bool pause_bars(enum event_kind kind)
 {
-    return kind == EVENT_SIGNAL || kind == EVENT_TIMER || kind == EVENT_STEP_START ||
+    /* A signal is decided: what the definition keeps is kept, anything else is refused. */
+    return kind == EVENT_TIMER || kind == EVENT_STEP_START ||
            kind == EVENT_APPROVE || kind == EVENT_REJECT || kind == EVENT_CHILD;
 }
 

@@ -65,8 +65,15 @@ pawl_status signal_kept_name(struct scope *scope, const struct record *record, s
 
 /* ---- to one ---- */
 
+/* Could the instance keep it? An amend may have changed that: then its plan in force decides. */
+static bool may_keep(const struct engine *engine, const struct definition *definition, str name)
+{
+    return definition->kind == KIND_CODE ||
+           (definition->kind == KIND_FLOW && (engine->has_amends || flow_keeps(definition, name)));
+}
+
 static pawl_status signal_new(struct engine *engine, struct scope *scope, str id,
-                              const struct event *event, const uint8_t *key)
+                              const struct event *event, const uint8_t *key, bool *is_kept)
 {
     struct definition_slot *slot;
     struct head head;
@@ -78,16 +85,16 @@ static pawl_status signal_new(struct engine *engine, struct scope *scope, str id
     if (slot->definition->states[head.state].terminal != TERMINAL_NOT)
         return scope_fail(scope, PAWL_TERMINAL, "the instance has ended in '%.*s'",
                           STR_ARG(slot->definition->states[head.state].name));
-    if (head.flags & HEAD_PAUSED)
+    if ((head.flags & HEAD_PAUSED) && !may_keep(engine, slot->definition, event->name))
         return pause_refusal(scope);
     if (slot->definition->kind == KIND_MACHINE)
         return scope_fail(scope, PAWL_NOT_AWAITING,
                           "a machine awaits no signals; fire one of its actions");
-    return engine_send_once(engine, scope, head.instance, event, NULL, key, NULL);
+    return mail_signal(engine, scope, head.instance, event, key, is_kept);
 }
 
 pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
-                          str actor, const char *late, const uint8_t *key)
+                          str actor, const char *late, const uint8_t *key, bool *is_kept)
 {
     struct event event = {
         .kind = EVENT_SIGNAL, .name = name, .payload = payload, .actor = actor, .late = late
@@ -98,8 +105,15 @@ pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, st
     if (!name.data || str_is_blank(name))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "name: expected the name of a signal, found nothing");
-    status = signal_new(engine, scope, id, &event, key);
-    return keys_explain(engine, scope, key, &status, &record) ? PAWL_OK : status;
+    *is_kept = false;
+    status = signal_new(engine, scope, id, &event, key, is_kept);
+    if (keys_explain(engine, scope, key, &status, &record))
+        status = PAWL_OK;
+    if (!status && key) /* as it was answered the first time */
+        status = keys_find(engine, scope, key, &record);
+    if (!status && key)
+        *is_kept = record.what == CONTROL_KEEP_SIGNAL;
+    return status;
 }
 
 /* ---- to all that await it ---- */

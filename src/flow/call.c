@@ -185,6 +185,11 @@ str flow_context(const void *memory)
     return memory_context(memory);
 }
 
+bool flow_keeps(const struct definition *definition, str signal)
+{
+    return plan_keeps(plan_of(definition), signal);
+}
+
 bool flow_asks_instance(const struct definition *definition)
 {
     return plan_of(definition)->asks_instance;

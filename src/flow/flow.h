@@ -67,6 +67,8 @@ struct input_gap {
 uint32_t flow_input_gaps(const struct definition *definition, const struct node *input,
                          struct input_gap *out, uint32_t max);
 
+/* Is a signal of this name kept until a step awaits it? */
+bool flow_keeps(const struct definition *definition, str signal);
 /* Does anything in it look at what the instance is? Then its memory has to be introduced. */
 bool flow_asks_instance(const struct definition *definition);
 

@@ -89,12 +89,14 @@ void decide_timer(struct turn *turn)
     }
 }
 
-/* Nobody awaits it yet. */
+/* Nobody awaits it yet, or the instance is paused. */
 static void keep_signal(struct turn *turn, str payload)
 {
     const struct event *event = turn->event;
 
-    if (!plan_keeps(turn->plan, event->name) || event->filter.data)
+    if (event->is_held && (!plan_keeps(turn->plan, event->name) || event->filter.data))
+        turn->status = scope_fail(turn->scope, PAWL_PAUSED, PAUSED_WORDS);
+    else if (!plan_keeps(turn->plan, event->name) || event->filter.data)
         turn->status =
             scope_fail(turn->scope, PAWL_NOT_AWAITING, "nothing waits for the signal '%.*s'",
                        STR_ARG(words_shown(event->name)));
@@ -115,7 +117,7 @@ void decide_signal(struct turn *turn)
     const struct event *event = turn->event;
     str payload = event->payload.data ? event->payload : RESULT_NULL;
 
-    for (uint32_t i = 0; i < memory->arm_count; i++) {
+    for (uint32_t i = 0; i < memory->arm_count && !event->is_held; i++) {
         uint32_t ordinal = memory->arms[i].ordinal;
 
         if (memory->arms[i].is_timer || !str_eq(memory->arms[i].name, event->name) ||

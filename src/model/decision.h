@@ -49,7 +49,8 @@ struct event {
     bool is_leased;     /* STEP_*: by whoever holds the lease, or the engine itself */
     bool is_worker_gone; /* STEP_TIMEOUT: the lease of a worker elsewhere ran out */
     bool is_forced;     /* TIMER: by hand, though it may not be due yet */
-    bool is_held;       /* STEP_*: the instance is paused; what came is recorded, and no turn is taken */
+    bool is_held;       /* the instance is paused. STEP_*: what came is recorded, and no turn is taken;
+                           SIGNAL: it is kept where the definition says so, else PAUSED */
     str filter;         /* SIGNAL: only for a wait with this value, JSON; data NULL: for any */
     enum terminal_kind outcome; /* CHILD: of the state it ended in */
     const char *late;   /* what is wrong with a value: refused, but for nothing else first; NULL: nothing */
@@ -130,6 +131,9 @@ struct behavior {
     bool (*event_of)(const struct definition *definition, const void *memory,
                      const struct entry_view *entry, uint32_t n, struct event *out);
 };
+
+/* What a caller is told whose event a paused instance does not take. */
+#define PAUSED_WORDS "the instance is paused; resume it first"
 
 /* Add a zeroed draft for `transition`; NULL if there is no memory. */
 struct draft *decision_add(struct scope *scope, struct decision *decision, uint32_t transition);

@@ -293,7 +293,7 @@ def test_a_kept_signal_is_consumed_once_and_in_order(shell):  # E16
 
     web.refused("not-awaiting", "POST", "/v1/instances/%s/signals" % one, {"name": "other"})
     for n in (1, 2, 3):
-        send("item", payload=n)
+        assert send("item", payload=n).json == {"delivered": 0, "kept": 1}
     assert actions(web, one) == ["start"], "a kept signal is no entry"
     assert web.post("/v1/verify").json["valid"]
     os.kill(child.pid, signal.SIGKILL)
@@ -320,7 +320,15 @@ steps:
     settle(web)
     assert actions(web, many).count("signal") == 40
     web.expect(200, "POST", "/v1/instances/%s/pause" % many, {})
-    web.refused("paused", "POST", path, {"name": "item"})
+    web.refused("paused", "POST", path, {"name": "other"})
+    for n in (40, 41):
+        assert web.expect(202, "POST", path, {"name": "item", "payload": n}).json == {"delivered": 0, "kept": 1}
+    assert actions(web, many).count("signal") == 40, "a paused instance takes nothing"
+    assert web.post("/v1/verify").json["valid"]
+    web.expect(200, "POST", "/v1/instances/%s/resume" % many, {})
+    settle(web)
+    taken = web.get("/v1/instances/%s/history?action=signal" % many).json["entries"]
+    assert [e["payload"] for e in taken[-2:]] == [40, 41] and len(taken) == 42, taken[-2:]
     assert web.post("/v1/verify").json["valid"]
 
 
@@ -329,8 +337,9 @@ def test_a_signal_with_a_key_is_kept_once(shell):
     yaml(web, "keeper", KEEPER)
     one = web.create(definition="keeper")
     for _ in range(3):
-        web.expect(202, "POST", "/v1/instances/%s/signals" % one, {"name": "item", "payload": 1},
-                   {"Idempotency-Key": "k"})
+        got = web.expect(202, "POST", "/v1/instances/%s/signals" % one, {"name": "item", "payload": 1},
+                         {"Idempotency-Key": "k"}).json
+        assert got == {"delivered": 0, "kept": 1}, "a repeated call is answered as before"
     web.expect(202, "POST", "/v1/instances/%s/signals" % one, {"name": "go"})
     settle(web)
     assert actions(web, one).count("signal") == 2, "go, and the one item"

@@ -147,7 +147,13 @@ void render_amended(struct cli *cli, const struct node *answer)
 
 void render_signalled(struct cli *cli, const struct node *answer)
 {
-    fprintf(cli->term.out, "delivered to %lld\n", (long long)member_int(answer, "delivered"));
+    long long kept = (long long)member_int(answer, "kept");
+    long long delivered = (long long)member_int(answer, "delivered");
+
+    if (delivered > 0 || kept == 0)
+        fprintf(cli->term.out, "delivered to %lld\n", delivered);
+    if (kept > 0)
+        fprintf(cli->term.out, "kept by %lld until it is awaited\n", kept);
 }
 
 /* Who paused it, and since when. */
