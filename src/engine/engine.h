@@ -538,7 +538,8 @@ struct waiting {
 pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struct waiting **out,
                        uint32_t *count);
 
-/* The tracked variables of a code instance as its last turn left them; data NULL: none. */
+/* The tracked variables of a code instance as its last turn left them, or the context of a flow;
+ * data NULL: none. */
 pawl_status engine_variables(struct engine *engine, struct scope *scope, str id, str *out);
 
 struct flow_attempts;

@@ -211,6 +211,9 @@ void actor_free(struct engine *engine, struct actor *actor);
 pawl_status actor_adopt(struct engine *engine, struct actor *actor); /* lock held */
 struct actor *actor_get(struct engine *engine, uint64_t instance); /* lock held; NULL: no memory */
 pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor);
+/* The context of a flow, running or ended, folded from its entries; lock not held. */
+pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t instance,
+                            str *out);
 void actors_load(struct engine *engine, struct actor *const *actors,
                  uint32_t count); /* those whose turn is ours; a hint: no failure is told */
 pawl_status head_row_now(struct engine *engine, struct scope *scope, uint64_t instance,

@@ -333,6 +333,8 @@ pawl_status engine_variables(struct engine *engine, struct scope *scope, str id,
     pawl_status status = engine_locate(engine, scope, id, &head, &slot);
 
     *out = STR_NONE;
+    if (!status && slot->definition->kind == KIND_FLOW)
+        return restore_context(engine, scope, head.instance, out);
     if (status || slot->definition->kind != KIND_CODE)
         return status;
     for (uint64_t pos = head.pos; pos && !out->data && !status; pos = record.prev) {

@@ -277,7 +277,7 @@ static pawl_status restore_standing(struct engine *engine, struct scope *scope, 
 }
 
 static pawl_status restore(struct engine *engine, struct scope *scope, struct actor *actor,
-                           struct past *past, uint32_t generation)
+                           struct past *past)
 {
     struct definition_slot *slot;
     pawl_status status = definitions_get(engine, scope, past->instance.definition, &slot);
@@ -290,6 +290,14 @@ static pawl_status restore(struct engine *engine, struct scope *scope, struct ac
         status = restore_memory(engine, scope, actor, past);
     if (!status)
         status = introduce(engine, scope, actor, &past->instance, slot);
+    return status;
+}
+
+static pawl_status restore_remembered(struct engine *engine, struct scope *scope,
+                                      struct actor *actor, struct past *past, uint32_t generation)
+{
+    pawl_status status = restore(engine, scope, actor, past);
+
     if (!status)
         learn_head(engine, past, generation);
     return status;
@@ -324,12 +332,45 @@ pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor 
     ask_for(engine, actor->instance, &past, &query);
     status = store_pasts(engine->store, &work, &query, 1);
     if (!status)
-        status = restore(engine, &work, actor, &past, generation);
+        status = restore_remembered(engine, &work, actor, &past, generation);
     note_load(actor, &work, generation, status);
     if (status)
         scope->error = work.error;
     scope_fini(&work);
     return status;
+}
+
+/* An actor of a reader's own, which no event reaches: what it says is as old as its entries, and the
+ * heads, which only turns keep in step with commits, do not learn of it. */
+static pawl_status actor_read(struct engine *engine, struct scope *scope, struct actor *actor)
+{
+    struct past_query query;
+    struct past past;
+    struct scope work;
+    pawl_status status;
+
+    scope_init(&work, engine->heap, LIMIT_SCOPE);
+    ask_for(engine, actor->instance, &past, &query);
+    status = store_pasts(engine->store, &work, &query, 1);
+    if (!status)
+        status = restore(engine, &work, actor, &past);
+    if (status)
+        scope->error = work.error;
+    scope_fini(&work);
+    return status;
+}
+
+pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t instance, str *out)
+{
+    struct actor actor = { .instance = instance };
+    pawl_status status;
+
+    arena_init(&actor.arena, engine->heap, LIMIT_SCOPE);
+    status = actor_read(engine, scope, &actor);
+    if (!status)
+        *out = arena_str(&scope->arena, flow_context(actor.memory));
+    arena_fini(&actor.arena);
+    return scope->arena.failed ? scope_no_memory(scope) : status;
 }
 
 /* Actors whose turn is ours, with one look at the store. What cannot be restored here is looked at
@@ -354,6 +395,6 @@ void actors_load(struct engine *engine, struct actor *const *actors, uint32_t co
     store_pasts(engine->store, &work, queries, wanted);
     for (uint32_t i = 0; i < wanted && queries[i].is_read; i++)
         note_load(asked[i], &work, generation,
-                  restore(engine, &work, asked[i], &pasts[i], generation));
+                  restore_remembered(engine, &work, asked[i], &pasts[i], generation));
     scope_fini(&work);
 }

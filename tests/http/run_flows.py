@@ -293,6 +293,22 @@ def test_a_tree_is_rescued_and_its_context_is_its_result(shell):  # C6, C15, C25
     assert names == ["try.0", "try.1.dopar.0", "try.1.dopar.1", "rescue.0", "finally.0"], names
 
 
+def test_the_context_of_a_tree_is_read_while_it_runs_and_after_it_failed(shell):
+    _, web = server(shell)
+    yaml(web, "two", """
+do:
+  - {action: set, payload: {id: 7}, augment: {repo.id: id}}
+  - {name: hold, action: far, payload: {}}
+""")
+    instance = web.create(definition="two")
+    context = lambda: web.get("/v1/instances/%s/variables" % instance).json["variables"]
+    (step,) = claim(web, "far", wait="10s")
+    assert state(web, instance)[0] == "running" and context() == {"repo": {"id": 7}}
+    web.expect(200, "POST", "/v1/steps/%s/fail" % step["step_id"], {"error": "broken", "lease": step["lease"]})
+    assert state(web, instance)[0] == "failed" and context() == {"repo": {"id": 7}, "exec/last-error": "broken"}
+    assert '  context     {"repo":{"id":7}' in shell.pawl("--store", "http://" + web.host, "show", instance).out
+
+
 def test_a_thousand_branches_join_once(shell):  # B14, B15
     _, web = server(shell)
     names = ["b%d" % n for n in range(1000)]

@@ -335,10 +335,23 @@ static pawl_status read_rest(struct cli *cli, struct showing *showing)
         status = read_steps(cli, id, &showing->steps);
     if (status == PAWL_OK && is_flow)
         status = read_graph(cli, id, &showing->graph);
-    if (status == PAWL_OK && is_code)
+    if (status == PAWL_OK && (is_flow || is_code))
         status =
             target_ask_id(cli, &cli->scope, "instance.variables", id, &showing->variables, NULL);
     return status;
+}
+
+/* Variables of code, or a flow's context; that of a tree that completed is its result. */
+static void put_variables(struct cli *cli, const struct showing *showing)
+{
+    bool is_code = str_is(member_str(showing->instance, "kind"), "code");
+    bool is_result = str_is(member_str(showing->instance, "status"), "completed");
+    str variables = showing->variables ? member_json(showing->variables, "variables") : STR_NONE;
+
+    if (is_code)
+        put_fact(cli, "variables", variables);
+    else if (!is_result && !str_is(variables, "{}") && !str_is(variables, "null"))
+        put_fact(cli, "context", variables);
 }
 
 static void put_body(struct cli *cli, const struct showing *showing)
@@ -377,8 +390,7 @@ pawl_status view_draw(struct cli *cli, const char *id, int rows, uint32_t frame,
     put_standing(cli, showing.instance);
     fputc('\n', cli->term.out);
     put_body(cli, &showing);
-    if (showing.variables)
-        put_fact(cli, "variables", member_json(showing.variables, "variables"));
+    put_variables(cli, &showing);
     if (has_ended(showing.instance))
         fputc('\n', cli->term.out);
     put_outcome(cli, showing.instance);
@@ -403,8 +415,7 @@ int verb_show(struct cli *cli)
     if (read_rest(cli, &showing) != PAWL_OK)
         return report(cli, &cli->scope.error);
     put_header(cli, showing.instance);
-    if (showing.variables)
-        put_fact(cli, "variables", member_json(showing.variables, "variables"));
+    put_variables(cli, &showing);
     put_outcome(cli, showing.instance);
     fputc('\n', cli->term.out);
     put_body(cli, &showing);
