@@ -428,6 +428,8 @@ def open_file(path):
             raise
         db.close()
         db = connect("immutable=1")
+    except sqlite3.DatabaseError:
+        pass  # no database: what is asked next says so
     return db
 
 
