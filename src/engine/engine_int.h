@@ -354,6 +354,9 @@ void lease_drop(struct engine *engine, uint64_t instance, uint32_t ordinal);
 bool lease_is_held(struct engine *engine, uint64_t instance, uint32_t ordinal, str token);
 bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, str token,
                   int64_t by_ms, int64_t *out_expires_at_ms);
+/* The reason of a timeout: whose lease ran out. Other events are left alone. Lock not held. */
+pawl_status lease_explain(struct engine *engine, struct scope *scope, uint64_t instance,
+                          struct event *event);
 int64_t leases_left_ms(struct engine *engine);
 void leases_expire(struct engine *engine);
 void leases_fini(struct engine *engine);

@@ -10,6 +10,7 @@
  * that is under way, one that falls back must not keep what a dead worker held. Only in a store
  * with the test clock it is that one. What is told to people is a time by the wall clock. */
 #include "engine/engine_int.h"
+#include "model/words.h"
 
 #define LEASES_FIRST 64u
 
@@ -141,6 +142,50 @@ bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, st
     }
     pthread_mutex_unlock(&engine->lock);
     return held;
+}
+
+/* ---- Leases that ran out ---- */
+
+#define RECORDS_MAX 4096 /* looked at for the worker: other branches may have gone on for long */
+
+/* The actor of the entry that started the step; data NULL: not found. */
+static pawl_status find_worker(struct engine *engine, struct scope *scope, uint64_t instance,
+                               uint32_t ordinal, str *out)
+{
+    struct record record = { 0 };
+    struct head_row head;
+    pawl_status status = head_row_now(engine, scope, instance, &head);
+
+    *out = STR_NONE;
+    record.prev = status ? 0 : head.pos;
+    for (uint32_t i = 0; i < RECORDS_MAX && record.prev && !status; i++) {
+        status = store_record(engine->store, scope, record.prev, &record);
+        if (!status && record.what == LIFE_T_STEP_START && record.ordinal == ordinal)
+            return value_text(engine, scope, record.actor, out);
+    }
+    return status;
+}
+
+pawl_status lease_explain(struct engine *engine, struct scope *scope, uint64_t instance,
+                          struct event *event)
+{
+    struct buf words;
+    str worker;
+    pawl_status status;
+
+    if (event->kind != EVENT_STEP_TIMEOUT || !event->is_leased)
+        return PAWL_OK;
+    event->reason = STR("the step's time in this process ran out");
+    if (!event->is_worker_gone)
+        return PAWL_OK;
+    status = find_worker(engine, scope, instance, event->ordinal, &worker);
+    if (status)
+        return status;
+    buf_init(&words, scope->arena.heap, 0);
+    buf_fmt(&words, "the lease of the worker%s%.*s ran out", worker.data ? " " : "",
+            STR_ARG(words_shown(worker)));
+    event->reason = buf_take(&words, &scope->arena);
+    return event->reason.data ? PAWL_OK : scope_no_memory(scope);
 }
 
 static bool post_timeout(struct engine *engine, const struct lease *lease)

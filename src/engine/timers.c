@@ -40,6 +40,12 @@ void timers_note(struct engine *engine, const struct batch *batch)
         engine_changed(engine);
 }
 
+/* What an entry that a timer's end makes says of it; data NULL: its name says it. */
+static str reason_of(str timer)
+{
+    return str_is(timer, "~timeout") ? STR("the step's own timeout ran out") : STR_NONE;
+}
+
 static struct mail *mail_of(struct engine *engine, const struct live_timer *timer,
                             struct mail_group *group)
 {
@@ -53,6 +59,7 @@ static struct mail *mail_of(struct engine *engine, const struct live_timer *time
                                   .ordinal = timer->ordinal,
                                   .due_at_ms = timer->due_at_ms - timer->shift_ms,
                                   .name = arena_str(&mail->own.arena, timer->name),
+                                  .reason = reason_of(timer->name),
                                   .actor = STR("pawl/timer") };
     if (mail->event.name.data)
         return mail;
@@ -415,6 +422,7 @@ static pawl_status fire_timer_new(struct engine *engine, struct scope *scope, st
                                .ordinal = live.timers[i].ordinal,
                                .name = live.timers[i].name,
                                .is_forced = true,
+                               .reason = reason_of(live.timers[i].name),
                                .actor = STR("pawl/timer") };
 
         if (str_eq(live.timers[i].name, name))

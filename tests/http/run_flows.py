@@ -309,6 +309,24 @@ do:
     assert '  context     {"repo":{"id":7}' in shell.pawl("--store", "http://" + web.host, "show", instance).out
 
 
+def test_a_timeout_says_which_time_ran_out_and_whose(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "slow", """
+steps:
+  a: {tool: far, args: {}, timeout: 10m, retry: {max: 2, backoff: [1s]}, done: true}
+""")
+    instance = web.create(definition="slow")
+    (step,) = claim(web, "far", wait="10s", lease="5s")
+    web.expect(200, "POST", "/v1/test/advance", {"by": "6s"})
+    reasons = lambda: [e.get("reason") for e in web.get("/v1/instances/%s/history" % instance).json["entries"] if e["action"] == "step.timeout"]
+    shell.wait_for(lambda: len(reasons()) == 1)
+    web.expect(200, "POST", "/v1/test/advance", {"by": "2s"})
+    (step,) = claim(web, "far", wait="10s", lease="1h")
+    web.expect(200, "POST", "/v1/test/advance", {"by": "11m"})
+    shell.wait_for(lambda: len(reasons()) == 2)
+    assert reasons() == ["the lease of the worker w1 ran out", "the step's own timeout ran out"], reasons()
+
+
 def test_a_thousand_branches_join_once(shell):  # B14, B15
     _, web = server(shell)
     names = ["b%d" % n for n in range(1000)]
