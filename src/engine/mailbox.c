@@ -240,10 +240,23 @@ static bool is_clean_refusal(pawl_status status)
            status == PAWL_OVERLOADED;
 }
 
+/* A start that was refused leaves no job behind: its own, not one that another start of the same
+ * step has in this turn. */
+static void drop_prepared(struct engine *engine, struct turn *turn, const struct job *had)
+{
+    struct job *job = turn->jobs;
+
+    if (!job || job == had || job->next != had)
+        return;
+    turn->jobs = job->next;
+    job_free(engine, job);
+}
+
 /* An event on top of what the turn holds. */
 static pawl_status decide_one(struct engine *engine, struct turn *turn, struct mail *mail,
                               struct scope *scope)
 {
+    const struct job *had = turn->jobs;
     uint32_t before = turn->decision.count;
     bool is_start = mail->event.kind == EVENT_STEP_START;
     pawl_status status = PAWL_OK;
@@ -257,6 +270,8 @@ static pawl_status decide_one(struct engine *engine, struct turn *turn, struct m
     if (!status)
         status =
             actor_decide(engine, turn->actor, &mail->event, scope, &turn->decision, &turn->jobs);
+    if (status && is_start)
+        drop_prepared(engine, turn, had);
     if (status)
         return status;
     if (is_start)
@@ -265,21 +280,9 @@ static pawl_status decide_one(struct engine *engine, struct turn *turn, struct m
     return PAWL_OK;
 }
 
-/* A start that was refused leaves no job behind. */
-static void drop_job_of(struct engine *engine, struct turn *turn, const struct mail *mail)
-{
-    struct job *job = turn->jobs;
-
-    if (mail->event.kind != EVENT_STEP_START || !job || job->ordinal != mail->event.ordinal)
-        return;
-    turn->jobs = job->next;
-    job_free(engine, job);
-}
-
 static void refuse_rider(struct engine *engine, struct turn *turn, struct mail *mail,
                          struct scope *scope)
 {
-    drop_job_of(engine, turn, mail);
     scope_of(mail)->error = scope->error;
     scope->error = (pawl_error){ .status = PAWL_OK };
     if (mail->status != PAWL_NOT_AWAITING || mail->event.kind != EVENT_STEP_START)
