@@ -163,8 +163,9 @@ pawl_status query_flag(const struct op_call *call, const char *name, bool *out)
     *out = is_true;
     if (!node || is_true || node->kind == NODE_BOOL || str_is(node->text, "false"))
         return PAWL_OK;
-    return scope_fail(call->scope, PAWL_INVALID_QUERY, "'%s': expected true or false, found '%.*s'",
-                      name, STR_ARG(node->text));
+    return scope_fail(call->scope,
+                      call->op->flags & OP_ANY_QUERY ? PAWL_INVALID_QUERY : PAWL_INVALID_REQUEST,
+                      "'%s': expected true or false, found '%.*s'", name, STR_ARG(node->text));
 }
 
 pawl_status query_limit(const struct op_call *call, uint32_t *out)

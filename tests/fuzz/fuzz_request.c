@@ -124,7 +124,8 @@ static void ask_until_answered(struct MHD_Daemon *daemon, struct MHD_Connection 
 
 static void require_events(str text)
 {
-    static const char *const begins[] = { "id: ", "event: entry", "data: ", ":" };
+    static const char *const begins[] = { "id: ", "event: entry", "event: created", "data: ",
+                                          ":" };
 
     /* Nothing, where the reader's buffers were too small for a comment. */
     REQUIRE(text.size == 0 ||
