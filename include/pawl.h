@@ -365,7 +365,7 @@ PAWL_API pawl_status pawl_plan_restart(const char *job, const char *results, cha
                                        char **actions, pawl_error *error);
 PAWL_API void pawl_plan_free(char *text); /* NULL is allowed */
 
-/* ---- Graphs that somebody else runs ------------------------------------- */
+/* ---- Graphs that the caller runs ------------------------------------- */
 
 /* What the runner of a graph knows when a step is over. All texts are JSON; steps are given by their
  * names, or by their keys under `steps`. */

@@ -415,7 +415,7 @@ class Chain:
 
 def open_file(path):
     """The database, only to read it. SQLite wants to make files beside one in WAL mode; where it may not, the file
-    is read without locks (immutable), if no -wal with entries is beside it: then nobody has it open."""
+    is read without locks (immutable), if no -wal with entries is beside it: then no process has it open."""
     def connect(how):
         return sqlite3.connect(f"file:{urllib.parse.quote(path)}?{how}", uri=True, isolation_level=None, timeout=30)
 

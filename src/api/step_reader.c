@@ -34,7 +34,7 @@ struct step_reader {
     uint32_t made; /* the last ordinal whose entry was folded */
     /* Steps that have not begun when their instance is amended go by the other plan. */
     bool is_amended;
-    struct step_reader *latest; /* whose memory is folded to the end; NULL: nobody has asked */
+    struct step_reader *latest; /* whose memory is folded to the end; NULL: not asked yet */
     uint32_t amended_at;        /* in that one: the last ordinal before the last amend */
     struct moved *moved;        /* likewise: begun after an amend and made before it */
 };

@@ -344,7 +344,7 @@ static uint32_t take_some(struct engine *engine, const struct claim_args *args, 
     return count;
 }
 
-/* Cancelled or ended meanwhile: nobody's any more; paused: found again when it is resumed; amended:
+/* Cancelled or ended meanwhile: it is dropped; paused: found again when it is resumed; amended:
  * it waits in another queue. */
 static bool is_gone(pawl_status status)
 {
@@ -352,7 +352,7 @@ static bool is_gone(pawl_status status)
            status == PAWL_PAUSED || status == PAWL_NOT_AWAITING;
 }
 
-/* It was not started: back into its queue, nobody's any more, or found again later because it met
+/* It was not started: back into its queue, dropped, or found again later because it met
  * a failing store (recover_ready). */
 static void let_go(struct engine *engine, struct claimed *claimed, pawl_status *worst)
 {

@@ -527,7 +527,7 @@ struct waiting {
     int64_t until_ms;
     struct pause_view pause; /* kind pause; the name is its reason */
     uint32_t ordinal;        /* of the step, if it is one; else 0 */
-    str tool;                /* kind step: what it calls; data NULL: somebody outside ends it */
+    str tool;                /* kind step: what it calls; data NULL: a call from outside ends it */
     enum step_status step_status; /* of such a step */
     bool is_here;            /* this process has the tool */
     int64_t since_ms;        /* kind approval: when the gate was reached; 0: not recorded */

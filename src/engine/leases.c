@@ -6,7 +6,7 @@
  * process that died is lost (recover.c). A lease whose attempt is over does no harm: its answer
  * and its end are refused by the reducer, so that nobody has to look for it when a step ends.
  *
- * They are counted by a clock that nobody sets: a wall clock that jumps ahead must not fail all
+ * They are counted by a clock that no one can set: a wall clock that jumps ahead must not fail all
  * that is under way, one that falls back must not keep what a dead worker held. Only in a store
  * with the test clock it is that one. What is told to people is a time by the wall clock. */
 #include "engine/engine_int.h"

@@ -286,7 +286,7 @@ void steps_act(struct engine *engine, uint64_t instance, struct job *jobs)
     engine_ring(engine);
 }
 
-/* Whoever took it from its queue can still run it: an amend may have given it another tool. */
+/* The claim that took it from its queue can still run it: an amend may have given it another tool. */
 static pawl_status check_served(struct engine *engine, const struct actor *actor,
                                 struct claimed *claim, const struct flow_call *call,
                                 struct scope *scope)

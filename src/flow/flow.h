@@ -40,7 +40,7 @@ uint32_t flow_step_count(const struct definition *definition);
 bool flow_has_step(const struct definition *definition, str name);
 bool flow_step_is_gate(const struct definition *definition, uint32_t plan_index);
 #define GATE_COMPILER 3 /* from this compiler on, an entry says that a gate waits */
-/* Who may decide a gate, and how many have to: {"by":[NAME],"count":N}; `by` null: anybody. */
+/* Who may decide a gate, and how many have to: {"by":[NAME],"count":N}; `by` null: any actor. */
 void flow_print_approval(const struct definition *definition, uint32_t plan_index, struct buf *out);
 bool flow_step_is_spawn(const struct definition *definition, uint32_t plan_index);
 /* From where a flow may be cancelled; NOT_FROM: not while a live step bars it. After an amend, pass
@@ -72,7 +72,7 @@ bool flow_keeps(const struct definition *definition, str signal);
 /* Does anything in it look at what the instance is? Then its memory has to be introduced. */
 bool flow_asks_instance(const struct definition *definition);
 
-/* For whoever runs a graph without an engine: the running attempt `ordinal`, of whatever kind, is over
+/* For a caller that runs a graph without an engine: the running attempt `ordinal`, of whatever kind, is over
  * with this result. What it begins, or the end. */
 pawl_status flow_after(const struct definition *definition, const struct standing *standing,
                        uint32_t ordinal, str result, struct scope *scope, struct decision *out);

@@ -4,7 +4,7 @@
  *   {"retry_of":ID,"begin":[STEP],"after":[[STEP,RESULT]],"joins":[STEP],"done":[STEP],
  *    "failed":[STEP],"arms":{STEP:N},"keys":[[STEP,KEY]],"results":{STEP:JSON},"context":{...}}
  *
- * Steps are told by their names, since the new one may run another definition. `begin`, `after` and
+ * Steps are found by their names, since the new one may run another definition. `begin`, `after` and
  * `joins` are of graphs, `failed` and `arms` of trees. `after`: steps that are done and from which
  * no branch led on; their results choose again. `keys`: the idempotency keys of steps that did not
  * finish, for when they begin. */

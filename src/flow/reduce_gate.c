@@ -42,7 +42,7 @@ static bool is_repeated(const struct flow_memory *memory, uint32_t index)
     return false;
 }
 
-/* data NULL: anybody may decide it, and one is enough. */
+/* data NULL: any actor may decide it, and one is enough. */
 static str print_approval(struct turn *turn, const struct plan_step *step)
 {
     struct buf buf;

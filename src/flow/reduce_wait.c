@@ -89,7 +89,7 @@ void decide_timer(struct turn *turn)
     }
 }
 
-/* Nobody awaits it yet, or the instance is paused. */
+/* Nothing awaits it yet, or the instance is paused. */
 static void keep_signal(struct turn *turn, str payload)
 {
     const struct event *event = turn->event;
@@ -155,7 +155,7 @@ static str child_note(struct turn *turn, str error)
                                                    : enclose(turn, NOTE_FAILED, error);
 }
 
-/* What the child failed with, for whoever rescues. That of a grandchild is passed on as it is: it
+/* What the child failed with, for the rescue. That of a grandchild is passed on as it is: it
  * grows with no generation. */
 static str child_error(struct turn *turn, str error)
 {

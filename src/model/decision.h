@@ -132,7 +132,7 @@ struct behavior {
                      const struct entry_view *entry, uint32_t n, struct event *out);
 };
 
-/* What a caller is told whose event a paused instance does not take. */
+/* The answer to a caller whose event a paused instance does not take. */
 #define PAUSED_WORDS "the instance is paused; resume it first"
 
 /* Add a zeroed draft for `transition`; NULL if there is no memory. */

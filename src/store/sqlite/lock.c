@@ -149,7 +149,7 @@ pawl_status sidecar_announce(struct sidecar *sidecar, struct scope *scope, const
     return PAWL_OK;
 }
 
-/* The file is made anew each time: one that is there may belong to another user, or be open. */
+/* The file is created again each time: one that is there may belong to another user, or be open. */
 static bool write_secret(const char *path, const char *secret)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
