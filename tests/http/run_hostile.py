@@ -23,7 +23,8 @@ GARBAGE = {  # bodies that are no JSON, or none that is allowed
     "the same key in two spellings": b'{"actor_ref":"a","\\u0061ctor_ref":"b"}', "depth 65": b'{"payload":' + b"[" * 64 + b"]" * 64 + b"}",
     "depth 100,000": b"[" * 100000, "a list": b"[]", "a string": b'"x"', "a number": b"5", "true": b"true", "null beside text": b"null x", "blanks": b" \n",
 }
-TIMES = ("created_after", "created_before", "ended_after", "ended_before", "fired_after", "fired_before")
+TIMES = ("created_after", "created_before", "ended_after", "ended_before", "fired_after", "fired_before",
+         "fired_at")
 ODD_IDS = {"%20": "invalid-request", "%E2%80%83": "invalid-request", "%00": "invalid-request", "%ff": "invalid-request", "%zz": "invalid-request", "%": "invalid-request",
            "..": None, "%2e%2e%2fetc%2fpasswd": None, "a" * 3000: None, "'%20or%201=1--": None, "%25s%25n": None, "%3Cscript%3E": None, "%F0%9F%98%80": None}
 WRONG = {"string": (5, 1.5, True, [], {}, ["x"]), "integer": ("5", 1.5, True, [], {}, 1e300, 2 ** 63, -2 ** 70), "bool": ("true", 1, 0, [], {}),
