@@ -354,9 +354,9 @@ void lease_drop(struct engine *engine, uint64_t instance, uint32_t ordinal);
 bool lease_is_held(struct engine *engine, uint64_t instance, uint32_t ordinal, str token);
 bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, str token,
                   int64_t by_ms, int64_t *out_expires_at_ms);
-/* The reason of a timeout: whose lease ran out. Other events are left alone. Lock not held. */
-pawl_status lease_explain(struct engine *engine, struct scope *scope, uint64_t instance,
-                          struct event *event);
+/* Give a timeout its reason: whose lease ran out. Other events are left alone. Lock not held. */
+void lease_explain(struct engine *engine, struct scope *scope, uint64_t instance,
+                   struct event *event);
 int64_t leases_left_ms(struct engine *engine);
 void leases_expire(struct engine *engine);
 void leases_fini(struct engine *engine);
@@ -549,6 +549,11 @@ pawl_status definition_find_registered(struct engine *engine, struct scope *scop
 
 /* read.c */
 bool head_is_cached(struct engine *engine, uint64_t number, struct head *out, bool *trust_rows);
+/* From the record at `pos` back through an instance's records, some thousands at most, until `see`
+ * returns true. It keeps no text of a record. */
+typedef bool (*record_sight)(void *context, const struct record *record);
+pawl_status records_look_back(struct engine *engine, struct scope *scope, uint64_t pos,
+                              record_sight see, void *context);
 pawl_status value_text(struct engine *engine, struct scope *scope, uint64_t id, str *out);
 pawl_status engine_locate(struct engine *engine, struct scope *scope, str id, struct head *out,
                           struct definition_slot **slot);

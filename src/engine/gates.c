@@ -1,8 +1,6 @@
 /* gates.c - what is known of a gate that waits: since when, until when, and for whom. */
 #include "engine/engine_int.h"
 
-#define RECORDS_MAX 4096 /* looked at for `since`: other branches may go on for long */
-
 static const struct live_step *gate_of(const struct definition *definition, const struct live *live,
                                        const struct waiting *waiting)
 {
@@ -36,36 +34,28 @@ static void read_until(struct engine *engine, const struct live *live, struct wa
         }
 }
 
-static uint32_t note_since(const struct record *record, struct waiting *waiting, uint32_t count)
+struct gates {
+    struct waiting *waiting;
+    uint32_t count, left; /* so many gates are not found yet */
+};
+
+static bool note_since(void *context, const struct record *record)
 {
-    for (uint32_t i = 0; i < count; i++)
-        if (waiting[i].approval.data && waiting[i].ordinal == record->ordinal) {
-            waiting[i].since_ms = record->at_ms;
-            return 1;
+    struct gates *gates = context;
+
+    for (uint32_t i = 0; i < gates->count && record->what == LIFE_T_GATE_WAIT; i++)
+        if (gates->waiting[i].approval.data && gates->waiting[i].ordinal == record->ordinal) {
+            gates->waiting[i].since_ms = record->at_ms;
+            gates->left--;
         }
-    return 0;
-}
-
-/* From the last record back to the entries in which the gates began to wait. */
-static pawl_status read_since(struct engine *engine, struct scope *scope, const struct head *head,
-                              struct waiting *waiting, uint32_t count, uint32_t gate_count)
-{
-    struct record record = { .prev = head->pos };
-    pawl_status status = PAWL_OK;
-
-    for (uint32_t i = 0; i < RECORDS_MAX && gate_count && record.prev && !status; i++) {
-        status = store_record(engine->store, scope, record.prev, &record);
-        if (!status && record.what == LIFE_T_GATE_WAIT)
-            gate_count -= note_since(&record, waiting, count);
-    }
-    return status;
+    return gates->left == 0;
 }
 
 pawl_status why_gates(struct engine *engine, struct scope *scope, const struct head *head,
                       const struct definition *definition, const struct live *live,
                       struct waiting *waiting, uint32_t count)
 {
-    uint32_t gate_count = 0;
+    struct gates gates = { waiting, count, 0 };
     pawl_status status = PAWL_OK;
 
     for (uint32_t i = 0; i < count && !status; i++) {
@@ -75,9 +65,9 @@ pawl_status why_gates(struct engine *engine, struct scope *scope, const struct h
             continue;
         status = read_approval(scope, definition, gate->plan, &waiting[i].approval);
         read_until(engine, live, &waiting[i]);
-        gate_count++;
+        gates.left++;
     }
-    if (!status && definition->compiler >= GATE_COMPILER)
-        status = read_since(engine, scope, head, waiting, count, gate_count);
-    return status;
+    if (status || gates.left == 0 || definition->compiler < GATE_COMPILER)
+        return status;
+    return records_look_back(engine, scope, head->pos, note_since, &gates);
 }

@@ -11,6 +11,7 @@
  * with the test clock it is that one. What is told to people is a time by the wall clock. */
 #include "engine/engine_int.h"
 #include "model/words.h"
+#include <stdio.h>
 
 #define LEASES_FIRST 64u
 
@@ -146,46 +147,60 @@ bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, st
 
 /* ---- Leases that ran out ---- */
 
-#define RECORDS_MAX 4096 /* looked at for the worker: other branches may have gone on for long */
+struct start {
+    uint32_t ordinal;
+    uint64_t actor; /* the value; 0: not found */
+};
 
-/* The actor of the entry that started the step; data NULL: not found. */
-static pawl_status find_worker(struct engine *engine, struct scope *scope, uint64_t instance,
-                               uint32_t ordinal, str *out)
+static bool is_start(void *context, const struct record *record)
 {
-    struct record record = { 0 };
-    struct head_row head;
-    pawl_status status = head_row_now(engine, scope, instance, &head);
+    struct start *start = context;
+    bool is_found = record->what == LIFE_T_STEP_START && record->ordinal == start->ordinal;
 
-    *out = STR_NONE;
-    record.prev = status ? 0 : head.pos;
-    for (uint32_t i = 0; i < RECORDS_MAX && record.prev && !status; i++) {
-        status = store_record(engine->store, scope, record.prev, &record);
-        if (!status && record.what == LIFE_T_STEP_START && record.ordinal == ordinal)
-            return value_text(engine, scope, record.actor, out);
-    }
-    return status;
+    if (is_found)
+        start->actor = record->actor;
+    return is_found;
 }
 
-pawl_status lease_explain(struct engine *engine, struct scope *scope, uint64_t instance,
-                          struct event *event)
+/* The actor of the entry that started the step; data NULL: not found. */
+static str find_worker(struct engine *engine, struct scope *scope, uint64_t instance,
+                       uint32_t ordinal)
 {
-    struct buf words;
-    str worker;
-    pawl_status status;
+    struct start start = { .ordinal = ordinal };
+    struct head_row head;
+    str worker = STR_NONE;
+    pawl_status status = head_row_now(engine, scope, instance, &head);
+
+    if (!status)
+        status = records_look_back(engine, scope, head.pos, is_start, &start);
+    if (!status)
+        status = value_text(engine, scope, start.actor, &worker);
+    return status ? STR_NONE : worker;
+}
+
+/* In a scope of its own: a name that cannot be found must not hold up the timeout. */
+void lease_explain(struct engine *engine, struct scope *scope, uint64_t instance,
+                   struct event *event)
+{
+    char words[WORDS_SIZE_MAX + 64];
+    struct scope look;
+    str worker, reason;
 
     if (event->kind != EVENT_STEP_TIMEOUT || !event->is_leased)
-        return PAWL_OK;
-    event->reason = STR("the step's time in this process ran out");
+        return;
+    event->reason = event->is_worker_gone ? STR("the lease of the worker ran out")
+                                          : STR("the step's time in this process ran out");
     if (!event->is_worker_gone)
-        return PAWL_OK;
-    status = find_worker(engine, scope, instance, event->ordinal, &worker);
-    if (status)
-        return status;
-    buf_init(&words, scope->arena.heap, 0);
-    buf_fmt(&words, "the lease of the worker%s%.*s ran out", worker.data ? " " : "",
-            STR_ARG(words_shown(worker)));
-    event->reason = buf_take(&words, &scope->arena);
-    return event->reason.data ? PAWL_OK : scope_no_memory(scope);
+        return;
+    scope_init(&look, engine->heap, LIMIT_SCOPE);
+    worker = find_worker(engine, &look, instance, event->ordinal);
+    if (worker.data) {
+        (void)snprintf(words, sizeof words, "the lease of the worker %.*s ran out",
+                       STR_ARG(words_shown(worker)));
+        reason = arena_str(&scope->arena, str_of(words));
+        event->reason = reason.data ? reason : event->reason;
+    }
+    scope_fini(&look);
 }
 
 static bool post_timeout(struct engine *engine, const struct lease *lease)

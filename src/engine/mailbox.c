@@ -265,8 +265,7 @@ static pawl_status decide_one(struct engine *engine, struct turn *turn, struct m
         status = pause_refusal(scope);
     if (!status && is_start)
         status = steps_prepare(engine, turn->actor, mail, scope, &turn->jobs);
-    if (!status)
-        status = lease_explain(engine, scope, turn->actor->instance, &mail->event);
+    lease_explain(engine, scope, turn->actor->instance, &mail->event);
     if (!status)
         status =
             actor_decide(engine, turn->actor, &mail->event, scope, &turn->decision, &turn->jobs);

@@ -100,6 +100,29 @@ pawl_status engine_declaration(struct engine *engine, struct scope *scope, str i
     return status;
 }
 
+#define LOOK_BACK_MAX 4096 /* records: other branches may have gone on for long */
+
+pawl_status records_look_back(struct engine *engine, struct scope *scope, uint64_t pos,
+                              record_sight see, void *context)
+{
+    struct scope one; /* a record may hold a megabyte, and only one is wanted at a time */
+    pawl_status status = PAWL_OK;
+
+    scope_init(&one, engine->heap, LIMIT_SCOPE);
+    for (uint32_t i = 0; i < LOOK_BACK_MAX && pos && !status; i++) {
+        struct record record;
+
+        scope_clear(&one);
+        status = store_record(engine->store, &one, pos, &record);
+        if (status)
+            scope->error = one.error;
+        else
+            pos = see(context, &record) ? 0 : record.prev;
+    }
+    scope_fini(&one);
+    return status;
+}
+
 /* The bytes of a value; data NULL: there is none, or it was erased. */
 pawl_status value_text(struct engine *engine, struct scope *scope, uint64_t id, str *out)
 {

@@ -357,8 +357,12 @@ static void fail_forbidden(struct call *call)
 {
     str creator = str_of(call->given->created_by);
 
-    call_refuse(call, "forbidden: '%s' is not for '%.*s' to have called", call->given->tool,
-                STR_ARG(creator.data ? words_shown(creator) : STR("nobody")));
+    if (creator.data)
+        call_refuse(call, "forbidden: '%s' is not for '%.*s': tools.%s.for names who may use it",
+                    call->given->tool, STR_ARG(words_shown(creator)), call->given->tool);
+    else
+        call_refuse(call, "forbidden: '%s' is for named creators, and this instance has none",
+                    call->given->tool);
 }
 
 static void call_told(struct call *call, const struct tool_reply *reply)

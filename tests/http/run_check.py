@@ -106,8 +106,8 @@ def test_a_definition_that_is_named_and_not_stored_is_told_when_it_is_put(shell)
         assert not [w for w in found["warnings"] if "not stored" in w["message"]], found
     [warning] = check(web, right.replace("definition: research", "definition: research@7"), headers=YAML)["warnings"]
     assert "'research@7', which is not stored" in warning["message"], warning
-    [warning] = check(web, ORDER.replace("action: pay", "action: pay, starts: {definition: nobody}"), headers=YAML)["warnings"]
-    assert warning["message"].startswith("action 'pay': 'starts' names the definition 'nobody', which is not stored"), warning
+    [warning] = check(web, ORDER.replace("action: pay", "action: pay, starts: {definition: absent}"), headers=YAML)["warnings"]
+    assert warning["message"].startswith("action 'pay': 'starts' names the definition 'absent', which is not stored"), warning
 
 
 def test_an_inline_declaration_has_errors_but_no_warnings(shell):

@@ -86,7 +86,7 @@ def test_what_was_not_failed_is_refused_and_named(shell):
     failed = failed_chain(web)
     path = "/v1/instances/%s/redrive" % failed
     assert "'x'" in web.refused("invalid-request", "POST", path, {"from": "x"}).json["detail"]
-    web.refused("not-known", "POST", path, {"definition": "nobody"})
+    web.refused("not-known", "POST", path, {"definition": "absent"})
     assert "graph" in web.refused("invalid-request", "POST", path, {"definition": "quick"}).json["detail"]
     yaml(web, "other", "steps: {z: {tool: z, done: true}}")
     assert "'b'" in web.refused("invalid-request", "POST", path, {"definition": "other"}).json["detail"]

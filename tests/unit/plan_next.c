@@ -115,8 +115,8 @@ TEST(plan_next, a_select_goes_on_with_the_arm_of_its_result)
 
 TEST(plan_next, what_makes_no_sense_is_named)
 {
-    expect_refused(FLOW, (pawl_next_args){ .step = "nobody" }, PAWL_INVALID_REQUEST,
-                   "has no step 'nobody'");
+    expect_refused(FLOW, (pawl_next_args){ .step = "absent" }, PAWL_INVALID_REQUEST,
+                   "has no step 'absent'");
     expect_refused(FLOW, (pawl_next_args){ .step = "a", .live = "[\"z\"]" }, PAWL_INVALID_REQUEST,
                    "has no step 'z'");
     expect_refused(FLOW, (pawl_next_args){ .step = "a", .live = "[1]" }, PAWL_INVALID_REQUEST,

@@ -133,8 +133,8 @@ pawl_status readonly_check(const struct sqlite_store *store, struct scope *scope
         info.st_mtim.tv_nsec == store->read_mtime.tv_nsec && size_beside(store->path, "-wal") <= 0)
         return PAWL_OK;
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                      "%s has been opened for writing while it was read as a file that nobody "
-                      "writes: run this again",
+                      "%s has been opened for writing while it was read as a file without "
+                      "writers: run this again",
                       store->path);
 }
 
