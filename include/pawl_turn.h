@@ -151,6 +151,22 @@ PAWL_API const char *pawl_turn_quote(pawl_turn *turn, const char *text);
  * to `size` and ends in NUL. */
 PAWL_API size_t pawl_wire_name(const char *name, char *out, size_t size);
 
+/* The other way: the timer or signal of a type that has this wire name, as the type declares it.
+ * start_patrol -> "StartPatrol"; NULL: the type has none. */
+PAWL_API const char *pawl_timer_from_name(const pawl_code_type *type, const char *wire_name);
+PAWL_API const char *pawl_signal_from_name(const pawl_code_type *type, const char *wire_name);
+
+/* A signal as it is sent, as the event that a handler gets: its kind, the wire name, the payload and, in
+ * `value`, the payload read and checked. `got` is a struct of the type's `payload_size` bytes (struct
+ * NAME_got of PAWL_CODE), which `value` points to; the name and the payload are the caller's. NULL as
+ * payload: null; NULL as `got`: the payload is only checked to be JSON.
+ * Fails with NOT_KNOWN (the type has no such signal), INVALID_REQUEST (the payload is not as declared:
+ * what was expected, found, and where) and NO_MEMORY; *out is unchanged then. */
+PAWL_API pawl_status pawl_signal_from_name_and_payload(const pawl_code_type *type,
+                                                       const char *wire_name,
+                                                       const char *payload_json, void *got,
+                                                       pawl_event *out, pawl_error *error);
+
 /* What <pawl_code.h> is made of: see there. Indices are those of the type's lists. */
 PAWL_API unsigned pawl_seq_at(const pawl_turn *turn);
 PAWL_API void pawl_seq_arm(pawl_turn *turn, unsigned label);

@@ -214,6 +214,13 @@ const char *var_type_name(pawl_var_type type); /* "int64", ...; NULL if it is no
 size_t var_type_size(pawl_var_type type);      /* 0: it has no size of its own */
 bool vars_is_end(const pawl_var *var);
 
+/* ---- payload.c ---- */
+
+/* Fill the member of `value` that the type's `payloads` have for the event's name; nothing if they have
+ * none. INVALID_REQUEST: the payload is not as declared. */
+pawl_status payload_read(struct scope *scope, const pawl_code_type *type, const pawl_event *event,
+                         void *value);
+
 /* ---- number.c: JSON numbers, whatever the host's locale ---- */
 
 bool number_read_double(str text, double *out);

@@ -15,48 +15,16 @@ struct run {
     str phase;
 };
 
-static const pawl_var *find_payload(const pawl_code_type *type, const char *name)
-{
-    char wire[LIMIT_NAME + 1];
-
-    for (const pawl_var *var = type->payloads; name && var && !vars_is_end(var); var++) {
-        (void)pawl_wire_name(var->name, wire, sizeof wire);
-        if (strcmp(var->name, name) == 0 || strcmp(wire, name) == 0)
-            return var;
-    }
-    return NULL;
-}
-
-static pawl_status fail_payload(struct run *run, const struct var_place *place)
-{
-    const pawl_var *var = place->bad_var;
-
-    return scope_fail(
-        run->scope, PAWL_INVALID_REQUEST,
-        "the payload of '%s': expected %s%s%s for '%s', found %s%s%.*s", run->event.name,
-        var->max > 0 ? "a list of " : "", var_type_name(var->type),
-        var_type_size(var->type) == 0 && var->type != PAWL_VAR_STRUCT ? " that fits its size" : "",
-        var->name, node_kind_name(place->bad_node->kind),
-        place->bad_node->kind == NODE_NUMBER ? ": " : "",
-        (int)(place->bad_node->kind == NODE_NUMBER ? place->bad_node->text.size : 0),
-        place->bad_node->text.data ? place->bad_node->text.data : "");
-}
-
 /* An answer that is not what the type expects cannot be refused: it fails the instance. */
 static pawl_status read_payload(struct run *run)
 {
-    const pawl_var *var = find_payload(run->type, run->event.name);
-    struct var_place place = { .scope = run->scope, .vars = var, .base = run->value };
-    struct node *node;
+    pawl_event_kind kind = run->event.kind;
     pawl_status status;
 
-    if (!var || run->event.kind == PAWL_EVENT_CALL_FAILED ||
-        run->event.kind == PAWL_EVENT_CHILD_FAILED || run->event.kind == PAWL_EVENT_TIMER)
+    if (kind != PAWL_EVENT_SIGNAL && kind != PAWL_EVENT_CALL && kind != PAWL_EVENT_CHILD)
         return PAWL_OK;
-    status = node_read_json(run->scope, str_of(run->event.payload), &node);
-    if (status == PAWL_OK && !var_load(&place, var, node))
-        status = fail_payload(run, &place);
-    if (status == PAWL_INVALID_REQUEST && run->event.kind != PAWL_EVENT_SIGNAL) {
+    status = payload_read(run->scope, run->type, &run->event, run->value);
+    if (status == PAWL_INVALID_REQUEST && kind != PAWL_EVENT_SIGNAL) {
         turn_problem(&run->turn, "%s", run->scope->error.message);
         return PAWL_OK;
     }

@@ -30,6 +30,19 @@ static void refused(pawl_status status, const char *call, const char *what)
     EXPECT_TEXT(error.message, words);
 }
 
+TEST(api_null, a_signal_from_outside_says_what_is_missing)
+{
+    const pawl_code_type type = { .name = "t" };
+    pawl_event event;
+
+    refused(pawl_signal_from_name_and_payload(NULL, "x", NULL, NULL, &event, &error),
+            "pawl_signal_from_name_and_payload", "type");
+    refused(pawl_signal_from_name_and_payload(&type, NULL, NULL, NULL, &event, &error),
+            "pawl_signal_from_name_and_payload", "wire_name");
+    refused(pawl_signal_from_name_and_payload(&type, "x", NULL, NULL, NULL, &error),
+            "pawl_signal_from_name_and_payload", "out");
+}
+
 TEST(api_null, instances_say_what_is_missing)
 {
     const pawl_create_args create = { .declaration = declaration };
