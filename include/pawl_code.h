@@ -38,6 +38,7 @@
  *   has(await, NAME)                      a place where it waits. The name is what is stored, so that
  *                                         code above it may change under waiting instances
  *   has(version, NUMBER), has(migrate, FUNCTION)
+ *   has(renamed, OLD, NEW)                the variable NEW was called OLD: it keeps the stored value
  * A KIND is int8_t to int64_t, uint8_t to uint64_t, float, double, bool, or with more to say:
  *   text, NAME, SIZE                      a char array with its NUL
  *   json, NAME, SIZE                      the same, holding any JSON; "" is null
@@ -239,6 +240,7 @@
         static const char *const buffered[] = { LIST(PAWL_BUFFERED_) NULL };                       \
         static const char *const phases[] = { LIST(PAWL_AWAIT_) NULL };                            \
         static const pawl_var vars[] = { LIST(PAWL_ROW_) PAWL_NO_ROW_ };                           \
+        static const pawl_rename renamed[] = { LIST(PAWL_RENAMED_) { NULL, NULL } };               \
         static const pawl_var payloads[] = { LIST(PAWL_GOT_ROW_) PAWL_NO_ROW_ };                   \
         static const pawl_var results[] = { LIST(PAWL_RESULT_ROW_) PAWL_NO_ROW_ };                 \
         static const pawl_code_type type = {                                                       \
@@ -258,6 +260,7 @@
             .payload_size = sizeof(pawl_got_),                                                     \
             .result = sizeof(pawl_result_) > sizeof(bool) ? results : NULL,                        \
             .handle = type_##_handle_,                                                             \
+            .renamed = renamed,                                                                    \
         };                                                                                         \
                                                                                                    \
         return &type;                                                                              \

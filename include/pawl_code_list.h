@@ -28,6 +28,7 @@
 #define PAWL_MEMBER_await PAWL_NOTHING_
 #define PAWL_MEMBER_version PAWL_NOTHING_
 #define PAWL_MEMBER_migrate PAWL_NOTHING_
+#define PAWL_MEMBER_renamed PAWL_NOTHING_
 
 #define PAWL_ROW_(what, ...) PAWL_VARS_##what(__VA_ARGS__, 0, 0)
 #define PAWL_VARS_var(kind, ...) PAWL_ROW_##kind(pawl_self_, false, __VA_ARGS__)
@@ -42,6 +43,7 @@
 #define PAWL_VARS_await PAWL_NOTHING_
 #define PAWL_VARS_version PAWL_NOTHING_
 #define PAWL_VARS_migrate PAWL_NOTHING_
+#define PAWL_VARS_renamed PAWL_NOTHING_
 
 #define PAWL_FIRST_(what, ...) PAWL_FIRST_##what(__VA_ARGS__, 0, 0)
 #define PAWL_FIRST_var(kind, ...) PAWL_INIT_##kind(__VA_ARGS__)
@@ -56,6 +58,7 @@
 #define PAWL_FIRST_await PAWL_NOTHING_
 #define PAWL_FIRST_version PAWL_NOTHING_
 #define PAWL_FIRST_migrate PAWL_NOTHING_
+#define PAWL_FIRST_renamed PAWL_NOTHING_
 
 #define PAWL_GOT_(what, ...) PAWL_GOT_##what(__VA_ARGS__, 0, 0)
 #define PAWL_GOT_signal(name, kind, ...) PAWL_DECL_##kind(name, __VA_ARGS__)
@@ -70,6 +73,7 @@
 #define PAWL_GOT_await PAWL_NOTHING_
 #define PAWL_GOT_version PAWL_NOTHING_
 #define PAWL_GOT_migrate PAWL_NOTHING_
+#define PAWL_GOT_renamed PAWL_NOTHING_
 
 #define PAWL_GOT_ROW_(what, ...) PAWL_GOT_ROW_##what(__VA_ARGS__, 0, 0)
 #define PAWL_GOT_ROW_signal(name, kind, ...) PAWL_ROW_##kind(pawl_got_, false, name, __VA_ARGS__)
@@ -84,6 +88,7 @@
 #define PAWL_GOT_ROW_await PAWL_NOTHING_
 #define PAWL_GOT_ROW_version PAWL_NOTHING_
 #define PAWL_GOT_ROW_migrate PAWL_NOTHING_
+#define PAWL_GOT_ROW_renamed PAWL_NOTHING_
 
 #define PAWL_RESULT_(what, ...) PAWL_RESULT_##what(__VA_ARGS__, 0, 0)
 #define PAWL_RESULT_result(kind, ...) PAWL_DECL_##kind(__VA_ARGS__)
@@ -100,6 +105,7 @@
 #define PAWL_RESULT_await PAWL_NOTHING_
 #define PAWL_RESULT_version PAWL_NOTHING_
 #define PAWL_RESULT_migrate PAWL_NOTHING_
+#define PAWL_RESULT_renamed PAWL_NOTHING_
 #define PAWL_RESULT_ROW_var PAWL_NOTHING_
 #define PAWL_RESULT_ROW_input PAWL_NOTHING_
 #define PAWL_RESULT_ROW_timer PAWL_NOTHING_
@@ -111,6 +117,7 @@
 #define PAWL_RESULT_ROW_await PAWL_NOTHING_
 #define PAWL_RESULT_ROW_version PAWL_NOTHING_
 #define PAWL_RESULT_ROW_migrate PAWL_NOTHING_
+#define PAWL_RESULT_ROW_renamed PAWL_NOTHING_
 
 #define PAWL_TYPE_(what, ...) PAWL_TYPE_##what(__VA_ARGS__, 0, 0)
 #define PAWL_TYPE_version(number, ...) .version = (number),
@@ -125,6 +132,23 @@
 #define PAWL_TYPE_buffered PAWL_NOTHING_
 #define PAWL_TYPE_child PAWL_NOTHING_
 #define PAWL_TYPE_await PAWL_NOTHING_
+#define PAWL_TYPE_renamed PAWL_NOTHING_
+
+/* Old names of variables, and what they are called now. */
+#define PAWL_RENAMED_(what, ...) PAWL_RENAMED_##what(__VA_ARGS__, 0, 0)
+#define PAWL_RENAMED_renamed(from, to, ...) { #from, #to },
+#define PAWL_RENAMED_var PAWL_NOTHING_
+#define PAWL_RENAMED_input PAWL_NOTHING_
+#define PAWL_RENAMED_result PAWL_NOTHING_
+#define PAWL_RENAMED_timer PAWL_NOTHING_
+#define PAWL_RENAMED_signal PAWL_NOTHING_
+#define PAWL_RENAMED_call PAWL_NOTHING_
+#define PAWL_RENAMED_external PAWL_NOTHING_
+#define PAWL_RENAMED_child PAWL_NOTHING_
+#define PAWL_RENAMED_buffered PAWL_NOTHING_
+#define PAWL_RENAMED_await PAWL_NOTHING_
+#define PAWL_RENAMED_version PAWL_NOTHING_
+#define PAWL_RENAMED_migrate PAWL_NOTHING_
 
 /* Names as texts, and as enumerators. */
 #define PAWL_TIMER_(what, ...) PAWL_TIMER_##what(__VA_ARGS__, 0, 0)
@@ -160,7 +184,9 @@
 #define PAWL_TIMER_version PAWL_NOTHING_
 #define PAWL_NAME_TIMER_version PAWL_NOTHING_
 #define PAWL_TIMER_migrate PAWL_NOTHING_
+#define PAWL_TIMER_renamed PAWL_NOTHING_
 #define PAWL_NAME_TIMER_migrate PAWL_NOTHING_
+#define PAWL_NAME_TIMER_renamed PAWL_NOTHING_
 #define PAWL_SIGNAL_var PAWL_NOTHING_
 #define PAWL_NAME_SIGNAL_var PAWL_NOTHING_
 #define PAWL_SIGNAL_input PAWL_NOTHING_
@@ -184,7 +210,9 @@
 #define PAWL_SIGNAL_version PAWL_NOTHING_
 #define PAWL_NAME_SIGNAL_version PAWL_NOTHING_
 #define PAWL_SIGNAL_migrate PAWL_NOTHING_
+#define PAWL_SIGNAL_renamed PAWL_NOTHING_
 #define PAWL_NAME_SIGNAL_migrate PAWL_NOTHING_
+#define PAWL_NAME_SIGNAL_renamed PAWL_NOTHING_
 #define PAWL_CALL_var PAWL_NOTHING_
 #define PAWL_NAME_CALL_var PAWL_NOTHING_
 #define PAWL_CALL_input PAWL_NOTHING_
@@ -208,7 +236,9 @@
 #define PAWL_CALL_version PAWL_NOTHING_
 #define PAWL_NAME_CALL_version PAWL_NOTHING_
 #define PAWL_CALL_migrate PAWL_NOTHING_
+#define PAWL_CALL_renamed PAWL_NOTHING_
 #define PAWL_NAME_CALL_migrate PAWL_NOTHING_
+#define PAWL_NAME_CALL_renamed PAWL_NOTHING_
 #define PAWL_EXTERNAL_var PAWL_NOTHING_
 #define PAWL_NAME_EXTERNAL_var PAWL_NOTHING_
 #define PAWL_EXTERNAL_input PAWL_NOTHING_
@@ -232,7 +262,9 @@
 #define PAWL_EXTERNAL_version PAWL_NOTHING_
 #define PAWL_NAME_EXTERNAL_version PAWL_NOTHING_
 #define PAWL_EXTERNAL_migrate PAWL_NOTHING_
+#define PAWL_EXTERNAL_renamed PAWL_NOTHING_
 #define PAWL_NAME_EXTERNAL_migrate PAWL_NOTHING_
+#define PAWL_NAME_EXTERNAL_renamed PAWL_NOTHING_
 #define PAWL_AWAIT_var PAWL_NOTHING_
 #define PAWL_NAME_AWAIT_var PAWL_NOTHING_
 #define PAWL_AWAIT_input PAWL_NOTHING_
@@ -256,7 +288,9 @@
 #define PAWL_AWAIT_version PAWL_NOTHING_
 #define PAWL_NAME_AWAIT_version PAWL_NOTHING_
 #define PAWL_AWAIT_migrate PAWL_NOTHING_
+#define PAWL_AWAIT_renamed PAWL_NOTHING_
 #define PAWL_NAME_AWAIT_migrate PAWL_NOTHING_
+#define PAWL_NAME_AWAIT_renamed PAWL_NOTHING_
 
 #define PAWL_CHILD_(what, ...) PAWL_CHILD_##what(__VA_ARGS__, 0, 0)
 #define PAWL_BUFFERED_(what, ...) PAWL_BUFFERED_##what(__VA_ARGS__, 0, 0)
@@ -295,8 +329,11 @@
 #define PAWL_NAME_CHILD_version PAWL_NOTHING_
 #define PAWL_BUFFERED_version PAWL_NOTHING_
 #define PAWL_CHILD_migrate PAWL_NOTHING_
+#define PAWL_CHILD_renamed PAWL_NOTHING_
 #define PAWL_NAME_CHILD_migrate PAWL_NOTHING_
+#define PAWL_NAME_CHILD_renamed PAWL_NOTHING_
 #define PAWL_BUFFERED_migrate PAWL_NOTHING_
+#define PAWL_BUFFERED_renamed PAWL_NOTHING_
 
 /* Kinds: a member of a struct, its row, its first value. 0 is no kind: nothing is carried. */
 #define PAWL_DECL_0 PAWL_NOTHING_

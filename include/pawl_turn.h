@@ -64,6 +64,11 @@ typedef struct pawl_var {
 #define PAWL_VAR(struct_name, field, kind)                                                         \
     { #field, kind, offsetof(struct_name, field), sizeof(((struct_name *)0)->field), 0, 0, NULL, false }
 
+/* A variable that has another name now. */
+typedef struct pawl_rename {
+    const char *from, *to;
+} pawl_rename;
+
 /* Names of timers and signals may be written like C's enumerators, StartPatrol; outside they are
  * called start_patrol. */
 typedef struct pawl_code_type {
@@ -88,10 +93,12 @@ typedef struct pawl_code_type {
      * them (`initial` at the start) and is stored again after the call. */
     void (*handle)(void *context, pawl_turn *turn, void *state, const pawl_event *event);
     /* The stored state was written by version `from`: make it one of this version. `state` holds the
-     * variables that have kept name and type, `stored` is all of it as JSON; return the phase to go on
+     * variables that have kept their kind, `stored` is all of it as JSON; return the phase to go on
      * from, or NULL for the stored one. The change is an entry of its own. May be NULL. */
     const char *(*migrate)(void *context, uint32_t from, const char *stored, void *state);
     void *context;
+    const pawl_rename *renamed;   /* variables that an older build stored by another name, ending in a
+                                     zero row; NULL: none */
 } pawl_code_type;
 
 /* Register a code type; it can then be created like any definition.

@@ -10,7 +10,7 @@ static pawl_status bind_types(pawl *p, struct scope *scope, struct module *modul
     for (uint32_t i = 0; i < module_type_count(module) && status == PAWL_OK; i++) {
         const struct module_type *type = module_type_at(module, i);
 
-        status = engine_code_bind(p->engine, &type->binding, type->source, scope);
+        status = engine_code_bind(p->engine, &type->binding, scope);
     }
     return status;
 }

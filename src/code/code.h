@@ -18,6 +18,8 @@ struct turn_request {
     int64_t at_ms;
     str state;             /* JSON as stored; data NULL: the first turn */
     uint32_t from_version; /* of that state, if the type is to migrate it; 0: it is not */
+    str declared; /* the registration that the state was written by, as printed; data NULL: it is
+                     the one that takes the turn */
 };
 
 enum turn_end { TURN_WAITS, TURN_COMPLETES, TURN_FAILS };
@@ -42,6 +44,7 @@ struct code_binding {
     pawl_status (*run)(const struct code_binding *binding, const struct turn_request *request,
                        struct scope *scope, struct turn_answer *out);
     void *context; /* of `run` */
+    str source;    /* the registration as printed; data NULL: not known */
     bool is_put_when_used; /* its definition is recorded with its first instance, not before */
 };
 
@@ -53,7 +56,7 @@ pawl_status code_run(const struct code_binding *binding, const struct turn_reque
 
 /* The canonical print of a registration: the source of its definition. JSON:
  * {"code":NAME,"version":V,"timers":[...],"signals":[...],"vars":[{"name":N,"type":"int64"}]}, then
- * calls, externals, children, buffered, phases, payloads and result, where there are any. */
+ * calls, externals, children, buffered, phases, payloads, result and renamed, where there are any. */
 pawl_status code_source(struct scope *scope, const pawl_code_type *type, str *out);
 
 /* A copy of a registration that lives as long as the arena, with the names as they are called

@@ -194,12 +194,34 @@ bool var_load(struct var_place *place, const pawl_var *var, const struct node *n
 pawl_status state_read(struct scope *scope, const pawl_code_type *type, str text,
                        const struct node **out);
 
-/* Fill `state`, which holds the first values, from `stored` (NULL: leave it). Fields it
- * does not have stay, fields the type does not have are passed over. NOT_KNOWN if a value does not
- * fit the variable or the phase is not the type's: this program cannot run the instance, another
- * build might. */
-pawl_status state_load(struct scope *scope, const pawl_code_type *type, const struct node *stored,
+/* What a state is filled from. */
+struct stored {
+    const struct node *object;   /* NULL: nothing was stored */
+    const struct node *declared; /* the variables of the build that wrote it, as its registration
+                                    has them; NULL: those of the type */
+};
+
+/* The stored value of a variable, by its name or one that it had. NULL: none. */
+const struct node *stored_value(const pawl_code_type *type, const struct stored *stored,
+                                const pawl_var *var);
+
+/* Fill `state`, which holds the first values. Fields that were not stored stay, fields the type does
+ * not have are passed over. NOT_KNOWN if a variable was of another kind, a value does not fit it or
+ * the phase is not the type's: this program cannot run the instance, another build might. */
+pawl_status state_load(struct scope *scope, const pawl_code_type *type, const struct stored *stored,
                        void *state, str *phase);
+
+/* ---- declared.c: the variables of another build ---- */
+
+/* The variables of a registration as it was printed; text without data: NULL. */
+pawl_status declared_read(struct scope *scope, str text, const struct node **out);
+
+/* What was declared of the variable before, by its name or one that it had; NULL: nothing. */
+const struct node *declared_find(const pawl_code_type *type, const struct node *declared,
+                                 const pawl_var *var);
+
+/* Was it of the same kind: integer, floating, bool, text, JSON or struct, alone or in a list? */
+bool declared_is_alike(const struct node *before, const pawl_var *var);
 
 /* Its subscriptions, from "subscriptions" of the stored state: one row a signal of the type. */
 pawl_status state_subscriptions(struct scope *scope, const pawl_code_type *type,

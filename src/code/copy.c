@@ -39,6 +39,21 @@ static const pawl_var *copy_vars(struct arena *arena, const pawl_var *vars)
     return vars ? copy : NULL;
 }
 
+static const pawl_rename *copy_renamed(struct arena *arena, const pawl_rename *rows)
+{
+    size_t count = 0;
+    pawl_rename *copy;
+
+    while (rows && rows[count].from && count <= LIMIT_DECLARED)
+        count++;
+    copy = ARENA_ARRAY(arena, pawl_rename, count + 1);
+    for (size_t i = 0; copy && i < count; i++) {
+        copy[i].from = arena_text(arena, str_of(rows[i].from));
+        copy[i].to = rows[i].to ? arena_text(arena, str_of(rows[i].to)) : NULL;
+    }
+    return rows ? copy : NULL;
+}
+
 const pawl_code_type *code_copy(struct arena *arena, const pawl_code_type *type)
 {
     pawl_code_type *copy = arena_copy(arena, type, sizeof *type);
@@ -56,6 +71,7 @@ const pawl_code_type *code_copy(struct arena *arena, const pawl_code_type *type)
     copy->vars = copy_vars(arena, type->vars);
     copy->payloads = copy_vars(arena, type->payloads);
     copy->result = copy_vars(arena, type->result);
+    copy->renamed = copy_renamed(arena, type->renamed);
     if (type->initial && type->state_size <= LIMIT_TEXT)
         copy->initial = arena_copy(arena, type->initial, type->state_size);
     return arena->failed ? NULL : copy;

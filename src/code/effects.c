@@ -172,6 +172,8 @@ static pawl_status run_handler(struct work *work, const struct code_binding *bin
 
     if (cause->kind == PAWL_EVENT_START)
         request.from_version = 0;
+    else if (work->memory->version == 0 && !str_eq(work->definition->plan_text, binding->source))
+        request.declared = work->definition->plan_text;
     work->before = request.state;
     status = binding->run(binding, &request, work->scope, &work->answer);
     return status == PAWL_OK ? add_migration(work, to) : status;

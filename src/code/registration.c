@@ -55,6 +55,22 @@ static void print_more_vars(const char *key, const pawl_var *var, struct buf *ou
         print_vars(key, var, out);
 }
 
+/* "renamed":[[OLD,NEW],...], where there are any. */
+static void print_renamed(const pawl_rename *row, struct buf *out)
+{
+    if (!row || !row->from)
+        return;
+    json_key(out, "renamed");
+    json_open(out, '[');
+    for (; row->from; row++) {
+        json_open(out, '[');
+        json_text(out, row->from);
+        json_text(out, row->to);
+        json_close(out, ']');
+    }
+    json_close(out, ']');
+}
+
 pawl_status code_source(struct scope *scope, const pawl_code_type *type, str *out)
 {
     struct buf buf;
@@ -76,6 +92,7 @@ pawl_status code_source(struct scope *scope, const pawl_code_type *type, str *ou
     print_more_names("phases", type->phases, &buf);
     print_more_vars("payloads", type->payloads, &buf);
     print_more_vars("result", type->result, &buf);
+    print_renamed(type->renamed, &buf);
     json_close(&buf, '}');
     source = buf_keep(&buf, &scope->arena);
     buf_fini(&buf);
@@ -197,6 +214,50 @@ static pawl_status check_vars(const struct layout *layout)
     return status;
 }
 
+static bool has_var(const pawl_code_type *type, const char *name)
+{
+    const pawl_var *var = type->vars;
+
+    while (var && !vars_is_end(var) && strcmp(var->name, name) != 0)
+        var++;
+    return var && !vars_is_end(var);
+}
+
+static pawl_status check_rename(struct scope *scope, const pawl_code_type *type, uint32_t index)
+{
+    const pawl_rename *row = &type->renamed[index];
+
+    if (!row->to || !has_var(type, row->to))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "renamed '%s' to '%s': expected a variable of the list, found none of that "
+                          "name",
+                          row->from, row->to ? row->to : "");
+    if (has_var(type, row->from))
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "renamed '%s' to '%s': '%s' is a variable; take one of the lines away",
+                          row->from, row->to, row->from);
+    for (uint32_t before = 0; before < index; before++)
+        if (strcmp(type->renamed[before].from, row->from) == 0)
+            return scope_fail(scope, PAWL_INVALID_REQUEST,
+                              "renamed '%s' to '%s': it is renamed to '%s' already; keep one",
+                              row->from, row->to, type->renamed[before].to);
+    return PAWL_OK;
+}
+
+static pawl_status check_renamed(struct scope *scope, const pawl_code_type *type)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; status == PAWL_OK && type->renamed && type->renamed[i].from; i++)
+        status = i == LIMIT_DECLARED
+                     ? scope_fail(scope, PAWL_INVALID_REQUEST,
+                                  "a code type has at most %u renamed variables; end the list with "
+                                  "a zero row",
+                                  LIMIT_DECLARED)
+                     : check_rename(scope, type, i);
+    return status;
+}
+
 /* The stored state has the phase under this name. */
 static pawl_status check_phase_name(struct scope *scope, const pawl_code_type *type)
 {
@@ -275,6 +336,8 @@ static pawl_status check_type(struct scope *scope, const pawl_code_type *type)
             &(struct layout){ scope, type->payloads, type->payload_size, "payload_size", 0 });
     if (status == PAWL_OK)
         status = check_vars(&(struct layout){ scope, type->result, SIZE_MAX, "its struct", 0 });
+    if (status == PAWL_OK)
+        status = check_renamed(scope, type);
     return status;
 }
 

@@ -11,7 +11,7 @@ struct run {
     pawl_event event;
     struct pawl_turn turn;
     void *state, *value;
-    const struct node *stored; /* the state, read; NULL: the first turn */
+    struct stored stored; /* the state, read */
     str phase;
 };
 
@@ -50,17 +50,19 @@ static bool is_migrating(const struct run *run)
     return run->request->from_version > 0 && run->type->migrate;
 }
 
-/* Variables that changed their type stay as they begin: that is what the hook is for. */
+/* Variables that changed their kind, or do not fit, stay as they begin: that is what the hook is
+ * for. */
 static void load_kept(struct run *run)
 {
-    const struct node *phase = run->stored ? node_find(run->stored, "phase") : NULL;
+    const struct node *phase = node_find(run->stored.object, "phase");
 
-    for (const pawl_var *var = run->type->vars; run->stored && var && !vars_is_end(var); var++) {
+    for (const pawl_var *var = run->type->vars; var && !vars_is_end(var); var++) {
         struct var_place place = { .scope = run->scope, .vars = var, .base = run->state };
-        const struct node *node = node_find(run->stored, var->name);
+        const struct node *value = stored_value(run->type, &run->stored, var);
+        const struct node *before = declared_find(run->type, run->stored.declared, var);
 
-        if (node && node->kind != NODE_NULL)
-            (void)var_load(&place, var, node);
+        if (value && (!before || declared_is_alike(before, var)))
+            (void)var_load(&place, var, value);
     }
     run->phase = phase && phase->kind == NODE_STRING ? phase->text : STR_NONE;
 }
@@ -109,7 +111,7 @@ static pawl_status load(struct run *run)
     if (request->kind == PAWL_EVENT_START)
         return read_input(run);
     return is_migrating(run) ? migrate(run)
-                             : state_load(run->scope, type, run->stored, run->state, &run->phase);
+                             : state_load(run->scope, type, &run->stored, run->state, &run->phase);
 }
 
 pawl_status code_run(const struct code_binding *binding, const struct turn_request *request,
@@ -122,9 +124,12 @@ pawl_status code_run(const struct code_binding *binding, const struct turn_reque
     run.turn = (struct pawl_turn){
         .scope = scope, .type = binding->type, .event = &run.event, .answer = &answer
     };
-    status = state_read(scope, binding->type, request->state, &run.stored);
+    status = state_read(scope, binding->type, request->state, &run.stored.object);
     if (status == PAWL_OK)
-        status = state_subscriptions(scope, binding->type, run.stored, &run.turn.subscriptions);
+        status = declared_read(scope, request->declared, &run.stored.declared);
+    if (status == PAWL_OK)
+        status =
+            state_subscriptions(scope, binding->type, run.stored.object, &run.turn.subscriptions);
     if (status == PAWL_OK)
         status = load(&run);
     if (status == PAWL_OK)

@@ -2,7 +2,9 @@
  *
  * By name, so that a later build may add, drop and reorder variables. */
 #include "code/code_int.h"
+#include "model/words.h"
 #include <math.h>
+#include <stdio.h>
 
 /* clang-format off */
 const char *var_type_name(pawl_var_type type)
@@ -191,19 +193,45 @@ bool vars_load(struct var_place *place, const struct node *object, bool inputs_o
     return true;
 }
 
+#define CANNOT_HOLD "code type '%s' in this program cannot hold the stored state: variable '%s' "
+#define WAY_OUT                                                                                    \
+    "; run it with a build whose variable is as it was, or raise the version and migrate"
+
+/* A number is shown, of others how large they are. */
+static void words_for(const struct node *found, char *out, size_t size)
+{
+    if (found->kind == NODE_NUMBER)
+        (void)snprintf(out, size, ": %.*s", STR_ARG(words_shown(found->text)));
+    else if (found->kind == NODE_STRING)
+        (void)snprintf(out, size, " of %zu bytes", found->text.size);
+    else if (found->kind == NODE_ARRAY)
+        (void)snprintf(out, size, " of %u", found->count);
+    else
+        out[0] = '\0';
+}
+
 static pawl_status fail_var(struct scope *scope, const pawl_code_type *type,
                             const struct var_place *place)
 {
     const pawl_var *var = place->bad_var;
+    char found[120];
 
-    return scope_fail(scope, PAWL_NOT_KNOWN,
-                      "code type '%s' in this program cannot hold the stored state: variable '%s' "
-                      "is %s of %zu bytes%s, found %s of %zu; run it with a build whose variable "
-                      "is as it was, or raise the version and migrate",
+    words_for(place->bad_node, found, sizeof found);
+    return scope_fail(scope, PAWL_NOT_KNOWN, CANNOT_HOLD "is %s of %zu bytes%s, found %s%s" WAY_OUT,
                       type->name, var->name, var_type_name(var->type), var->size,
                       var->max > 0 ? " each, in a list" : "", node_kind_name(place->bad_node->kind),
-                      place->bad_node->text.data ? place->bad_node->text.size
-                                                 : (size_t)place->bad_node->count);
+                      found);
+}
+
+static pawl_status fail_kind(struct scope *scope, const pawl_code_type *type, const pawl_var *var,
+                             const struct node *before)
+{
+    const struct node *word = node_find(before, "type");
+
+    return scope_fail(scope, PAWL_NOT_KNOWN, CANNOT_HOLD "was %s%.*s and is %s%s" WAY_OUT,
+                      type->name, var->name, node_find(before, "max") ? "a list of " : "",
+                      STR_ARG(word ? word->text : STR("something else")),
+                      var->max > 0 ? "a list of " : "", var_type_name(var->type));
 }
 
 static pawl_status find_phase(struct scope *scope, const pawl_code_type *type,
@@ -261,15 +289,33 @@ pawl_status state_read(struct scope *scope, const pawl_code_type *type, str text
     return PAWL_OK;
 }
 
-pawl_status state_load(struct scope *scope, const pawl_code_type *type, const struct node *stored,
+const struct node *stored_value(const pawl_code_type *type, const struct stored *stored,
+                                const pawl_var *var)
+{
+    const struct node *found = node_find(stored->object, var->name);
+
+    for (const pawl_rename *row = type->renamed; !found && row && row->from; row++)
+        if (strcmp(row->to, var->name) == 0)
+            found = node_find(stored->object, row->from);
+    return found && found->kind != NODE_NULL ? found : NULL;
+}
+
+pawl_status state_load(struct scope *scope, const pawl_code_type *type, const struct stored *stored,
                        void *state, str *phase)
 {
     struct var_place place = { .scope = scope, .vars = type->vars, .base = state };
 
     *phase = STR_NONE;
-    if (!stored)
+    if (!stored->object)
         return PAWL_OK;
-    if (!vars_load(&place, stored, false))
-        return fail_var(scope, type, &place);
-    return find_phase(scope, type, stored, phase);
+    for (const pawl_var *var = type->vars; var && !vars_is_end(var); var++) {
+        const struct node *value = stored_value(type, stored, var);
+        const struct node *before = declared_find(type, stored->declared, var);
+
+        if (value && !var_load(&place, var, value))
+            return fail_var(scope, type, &place);
+        if (value && before && !declared_is_alike(before, var))
+            return fail_kind(scope, type, var, before);
+    }
+    return find_phase(scope, type, stored->object, phase);
 }

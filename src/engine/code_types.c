@@ -15,9 +15,11 @@ static const struct code_binding *copy_binding(struct arena *arena,
 {
     struct code_binding *copy = arena_copy(arena, binding, sizeof *binding);
 
-    if (copy)
+    if (copy) {
         copy->type = code_copy(arena, binding->type);
-    return copy && copy->type ? copy : NULL;
+        copy->source = arena_str(arena, binding->source);
+    }
+    return copy && copy->type && copy->source.data ? copy : NULL;
 }
 
 static pawl_status keep_binding(struct engine *engine, struct scope *scope,
@@ -58,14 +60,13 @@ static pawl_status put_definition(struct engine *engine, struct scope *scope,
 }
 
 static pawl_status make_row(struct engine *engine, struct scope *scope,
-                            const struct code_binding *binding, str source,
-                            struct definition_row *out)
+                            const struct code_binding *binding, struct definition_row *out)
 {
     struct definition *definition;
     pawl_status status = code_compile(scope, binding, &definition);
 
-    if (!status && source.data) /* it knows more about itself than its names */
-        definition->plan_text = source;
+    if (!status && binding->source.data) /* it knows more about itself than its names */
+        definition->plan_text = binding->source;
     if (!status)
         status = definition_row_make(engine, scope, definition->plan_text, definition, out);
     if (!status)
@@ -104,11 +105,11 @@ pawl_status code_put_when_used(struct engine *engine, struct scope *scope, str r
 
     if (!binding)
         return PAWL_OK;
-    status = make_row(engine, scope, binding, STR_NONE, &define.row);
+    status = make_row(engine, scope, binding, &define.row);
     return status ? status : put_definition(engine, scope, &define);
 }
 
-pawl_status engine_code_bind(struct engine *engine, const struct code_binding *binding, str source,
+pawl_status engine_code_bind(struct engine *engine, const struct code_binding *binding,
                              struct scope *scope)
 {
     struct define_request define = { 0 };
@@ -118,7 +119,9 @@ pawl_status engine_code_bind(struct engine *engine, const struct code_binding *b
     wired.type = code_copy(&scope->arena, binding->type);
     if (!wired.type)
         return scope_no_memory(scope);
-    status = make_row(engine, scope, &wired, source, &define.row);
+    status = make_row(engine, scope, &wired, &define.row);
+    if (!status && !wired.source.data)
+        status = code_source(scope, wired.type, &wired.source);
     if (!status)
         status = keep_binding(engine, scope, &wired);
     return status || binding->is_put_when_used ? status : put_definition(engine, scope, &define);
@@ -140,7 +143,7 @@ pawl_status engine_code_register(struct engine *engine, const pawl_code_type *ty
 {
     struct code_binding binding = { .type = type, .run = code_run };
 
-    return engine_code_bind(engine, &binding, STR_NONE, scope);
+    return engine_code_bind(engine, &binding, scope);
 }
 
 pawl_status engine_code_offer(struct engine *engine, const pawl_code_type *type,
@@ -148,5 +151,5 @@ pawl_status engine_code_offer(struct engine *engine, const pawl_code_type *type,
 {
     struct code_binding binding = { .type = type, .run = code_run, .is_put_when_used = true };
 
-    return engine_code_bind(engine, &binding, STR_NONE, scope);
+    return engine_code_bind(engine, &binding, scope);
 }

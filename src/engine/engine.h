@@ -162,10 +162,10 @@ pawl_status engine_code_register(struct engine *engine, const pawl_code_type *ty
 pawl_status engine_code_offer(struct engine *engine, const pawl_code_type *type,
                               struct scope *scope);
 
-/* A handler that may be elsewhere takes the turns of the type it names; copied. `source`: how it
- * printed itself, where the binding knows only its names; data NULL: it is printed here. */
+/* A handler that may be elsewhere takes the turns of the type it names; copied. A binding that knows
+ * only the names of its type has the source; of others it is printed here. */
 struct code_binding;
-pawl_status engine_code_bind(struct engine *engine, const struct code_binding *binding, str source,
+pawl_status engine_code_bind(struct engine *engine, const struct code_binding *binding,
                              struct scope *scope);
 bool engine_has_code(struct engine *engine, str name); /* a handler was registered here */
 

@@ -321,7 +321,7 @@ static pawl_status read_type(struct module *module, const struct node *source,
     type->buffered = names_of(&module->kept, source, "buffered");
     type->phases = names_of(&module->kept, source, "phases");
     type->handle = elsewhere;
-    *out = (struct module_type){ { type, run_turn, module }, source->raw };
+    *out = (struct module_type){ { .type = type, .run = run_turn, .context = module, .source = source->raw } };
     return module->kept.arena.failed ? scope_no_memory(&module->kept) : PAWL_OK;
 }
 

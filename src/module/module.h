@@ -12,10 +12,9 @@
 
 struct module;
 
-/* One type of a module, to be bound. */
+/* One type of a module, to be bound; its source is what it printed in its process. */
 struct module_type {
     struct code_binding binding;
-    str source; /* as it printed itself there */
 };
 
 struct module_options {

@@ -32,6 +32,7 @@ void wire_print_request(const char *type, const struct turn_request *request, st
     print_str(out, "child", request->child_id);
     print_raw(out, "payload", request->payload);
     print_raw(out, "state", request->state);
+    print_raw(out, "declared", request->declared);
     json_close(out, '}');
 }
 
@@ -71,7 +72,8 @@ bool wire_read_request(const struct node *root, struct turn_request *out)
                                   .name = text_of(root, "name"),
                                   .child_id = text_of(root, "child"),
                                   .payload = raw_of(root, "payload"),
-                                  .state = raw_of(root, "state") };
+                                  .state = raw_of(root, "state"),
+                                  .declared = raw_of(root, "declared") };
     return true;
 }
 
