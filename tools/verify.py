@@ -248,6 +248,9 @@ def optional_bytes(value, name):
     return None if value is None else bytes_in(value, name)
 
 
+# The steps of a registration of code, in the order of their indexes.
+STEP_LISTS = (("call", "calls"), ("external", "externals"), ("child", "children"))
+
 # ---- Definitions ------------------------------------------------------------------------------
 
 
@@ -281,6 +284,8 @@ class Definition:
                  int(t.get("requires_reason", False)), int(t.get("by") == "engine"))
                 for t in text["transitions"]]
             self.initial = text["initial"]
+            plan = text.get("plan") if self.kind == "code" else {}
+            self.steps = [[word, step] for word, key in STEP_LISTS for step in plan.get(key, [])]
             self.deadlines = [(d["state"], d["after"], self.transitions[d["transition"]][1])
                               for d in text.get("deadlines", [])]
             self.check(text, compiler)
@@ -334,6 +339,7 @@ class Chain:
         self.state = definition.initial if definition else 0
         self.hash = NO_HASH
         self.steps, self.timers, self.waits, self.children = {}, {}, {}, {}
+        self.code_steps = None    # of code, after an amend that brought a registration
         self.kept = []            # signals that nothing has taken yet
         self.paused = None        # the position of the pause in force
         self.snapshot = None      # (seq, hash) that the last entry to speak of one told
@@ -889,12 +895,31 @@ class Store:
         if requires_reason and record["reason"] == 0:
             raise Bad("the transition requires a reason, and the entry has none")
         self.check_deadlines(chain, record, body)
-        if chain.definition.kind == "flow" and what == AMEND:
+        if what == AMEND and (chain.definition.kind == "flow" or self.check_steps(chain, body)):
             self.kept[what, chain.id.encode()] = (0, record["pos"], 0, None)
         if chain.definition.kind == "flow" and what == START:
             for effect in json.loads(body) if body else []:
                 if isinstance(effect, list) and effect[0] == "redrive":
                     self.kept[START, effect[1].encode()] = (0, record["pos"], 0, None)
+
+    @staticmethod
+    def check_steps(chain, body):
+        """Code that goes on by another registration keeps its steps in their places. False: it has none."""
+        plans = [e for e in (json.loads(body) if body else []) if isinstance(e, list) and e[:1] == ["plan"]]
+        if chain.definition.kind != "code" or not plans:
+            return False
+        try:
+            _, registration, steps = plans[0]
+            if registration["code"].encode() != chain.definition.name:
+                raise Bad("an amend goes on by the registration of another code type")
+            before = chain.code_steps if chain.code_steps is not None else chain.definition.steps
+            words = [word for word, _ in STEP_LISTS]
+            if steps[:len(before)] != before or not all(word in words for word, name in steps):
+                raise Bad("an amend's steps do not keep those before it in their places")
+        except (ValueError, TypeError, KeyError) as error:
+            raise Bad(f"an amend's plan can't be read: {error}") from error
+        chain.code_steps = steps
+        return True
 
     @staticmethod
     def check_deadlines(chain, record, body):

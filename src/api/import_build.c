@@ -156,6 +156,19 @@ static pawl_status note_redrive(struct building *b, struct carried_instance *ins
     return status;
 }
 
+/* Code is also amended without a plan. */
+static pawl_status note_amend(struct building *b, struct carried_instance *instance,
+                              const struct record *record)
+{
+    struct effect_list effects = { 0 };
+    pawl_status status = effects_read(b->scope, record->body, &effects);
+
+    for (uint32_t i = 0; i < effects.count && status == PAWL_OK; i++)
+        if (effects.items[i].kind == EFFECT_PLAN)
+            instance->amended = record->pos;
+    return status;
+}
+
 static pawl_status step_on(struct building *b, struct carried_instance *instance,
                            const struct record *record)
 {
@@ -172,8 +185,8 @@ static pawl_status step_on(struct building *b, struct carried_instance *instance
     instance->seq = record->seq;
     if (record->what >= 0 && record->seq % SKIP_EVERY == 0)
         instance->skip = record->pos;
-    if (record->what == LIFE_T_AMEND && definition->kind == KIND_FLOW)
-        instance->amended = record->pos;
+    if (record->what == LIFE_T_AMEND && definition->kind != KIND_MACHINE)
+        return note_amend(b, instance, record);
     return record->what == LIFE_T_START && definition->kind == KIND_FLOW
                ? note_redrive(b, instance, record)
                : PAWL_OK;

@@ -396,9 +396,7 @@ static pawl_status read_attempt(struct step_reader *reader, struct step_view *ou
         return status;
     out->tool = given.tool;
     out->args = given.args;
-    out->name = definition_of(reader)->kind == KIND_FLOW
-                    ? flow_step_name_now(reader->memory, out->attempt->plan)
-                    : work_step_name(definition_of(reader), out->attempt->plan);
+    out->name = work_step_name_now(definition_of(reader), reader->memory, out->attempt->plan);
     status = read_outcome(reader, out);
     return status == PAWL_OK ? read_gate(reader, out) : status;
 }

@@ -82,7 +82,16 @@ pawl_status code_call(const struct definition *definition, const void *memory, u
                       struct scope *scope, struct code_call *out); /* LEASE_LOST: it is over */
 str code_tool_of(const struct definition *definition, const void *memory, uint32_t ordinal);
 str code_step_name(const struct definition *definition, uint32_t plan_index);
+str code_step_name_now(const struct definition *definition, const void *memory, uint32_t plan_index);
 bool code_step_is_external(const struct definition *definition, uint32_t plan_index);
 bool code_step_is_spawn(const struct definition *definition, uint32_t plan_index);
+uint32_t code_step_count(const struct definition *definition);
+
+/* ---- An instance that goes on by another registration ---- */
+
+bool code_has_plan(const struct effect_list *effects);
+/* The definition as it is in force after the amend with these effects, the last that has a plan. */
+pawl_status code_amended(struct scope *scope, const struct definition *definition,
+                         const struct effect_list *effects, struct definition **out);
 
 #endif

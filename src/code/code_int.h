@@ -10,11 +10,19 @@
 
 /* ---- plan.c: a definition's plan, as its registration was printed ---- */
 
-struct code_plan {
+enum code_step_kind { CODE_CALL, CODE_EXTERNAL, CODE_CHILD };
+
+struct code_step {
     str name;
+    enum code_step_kind kind;
+};
+
+struct code_plan {
+    str name, source; /* source: the registration as printed */
     uint32_t version; /* of the type; what new instances begin with */
-    str *steps;       /* calls, then externals, then children */
-    uint32_t call_count, external_end, step_count;
+    struct code_step *steps; /* calls, then externals, then children; then those of later
+                                registrations that the instance goes on by */
+    uint32_t step_count;
     str *buffered; /* signals that are kept */
     uint32_t buffered_count;
     const struct code_binding *_Atomic binding; /* may come while others look; NULL: none yet */
@@ -26,6 +34,23 @@ static inline const struct code_plan *plan_of(const struct definition *definitio
 {
     return definition->plan;
 }
+
+/* "buffered" of a registration. */
+pawl_status plan_read_buffered(struct scope *scope, const struct node *registration,
+                               struct code_plan *plan);
+
+/* ---- code_amend.c: an instance goes on by another registration ---- */
+
+bool plan_has(const struct code_plan *plan, enum code_step_kind kind, str name, uint32_t *index);
+
+/* The steps of `before` where they were, and behind them what the type has besides. */
+pawl_status plan_extend(struct scope *scope, const struct code_plan *before,
+                        const pawl_code_type *type, struct code_plan *out);
+void plan_print_steps(const struct code_plan *plan, struct buf *out);
+
+/* The plan that an amend's effect brings, in the arena. STORAGE_FAILURE: it moves a step. */
+pawl_status plan_amended(struct scope *scope, const struct code_plan *before,
+                         const struct effect *effect, struct arena *arena, struct code_plan **out);
 
 /* ---- memory.c: what an instance remembers between turns ---- */
 
@@ -79,7 +104,14 @@ struct code_memory {
     struct code_owed owed; /* while TIMER_TURN is armed */
     uint32_t ordinals;     /* of attempts so far */
     uint32_t version;      /* of the type that wrote the state; 0: the definition's own */
+    const struct code_plan *plan; /* in force since an amend; NULL: the definition's */
 };
+
+static inline const struct code_plan *plan_in_force(const struct definition *definition,
+                                                    const struct code_memory *memory)
+{
+    return memory->plan ? memory->plan : plan_of(definition);
+}
 
 void *code_memory_new(const struct definition *definition, str input, struct arena *arena);
 pawl_status code_memory_apply(const struct definition *definition, void *memory,
@@ -91,6 +123,8 @@ pawl_status code_memory_load(const struct definition *definition, str text, str 
                              struct scope *scope, struct arena *arena, void **out);
 
 str code_memory_state(const struct code_memory *memory); /* data NULL: none yet */
+bool code_memory_spawns(const struct definition *definition, const struct code_memory *memory,
+                        uint32_t plan_index);
 bool code_memory_has_timer(const struct code_memory *memory, str name);
 bool code_memory_has_signal(const struct code_memory *memory, str name, str filter);
 pawl_status code_memory_keep(void *memory, str name, str payload, struct scope *scope,
@@ -147,6 +181,7 @@ struct work {
     struct scope *scope;
     struct turn_answer answer;
     str before; /* the state that the turn began with */
+    const struct code_plan *plan; /* what its amend brings; NULL: none */
     struct decision decision;
 };
 
@@ -161,6 +196,19 @@ struct cause {
 };
 
 pawl_status code_add(struct work *work, struct effect_list *effects, struct effect effect);
+
+/* renew.c: the build that takes the turn, and the registration that the instance went by. */
+
+/* What was registered when the state was written; data NULL: what is registered now, or unknown. */
+str code_declared(const struct work *work, const struct code_binding *binding);
+
+/* The plan that the turn's steps go by, and the kind of what the turn calls. */
+const struct code_plan *code_work_plan(const struct work *work);
+enum code_step_kind code_called_kind(const struct work *work);
+
+/* amend, before the entry of the event: the state as this version has it if it was migrated, and the
+ * registration if it is migrated or calls what the one before does not have. */
+pawl_status code_add_amend(struct work *work, const struct code_binding *binding, uint32_t version);
 
 /* One turn of the handler, recorded as its cause says. */
 pawl_status code_take_turn(struct work *work, const struct cause *cause);

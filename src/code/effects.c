@@ -60,10 +60,9 @@ static pawl_status add_waits(struct work *work, struct effect_list *effects,
     return status;
 }
 
-/* The plan is the instance's own: what a later build declares is not in it. */
 static pawl_status add_call(struct work *work, struct effect_list *effects)
 {
-    const struct code_plan *plan = plan_of(work->definition);
+    const struct code_plan *plan = code_work_plan(work);
     struct effect step = { .kind = EFFECT_STEP,
                            .ordinal = work->memory->ordinals + 1,
                            .attempt = 1 };
@@ -71,15 +70,12 @@ static pawl_status add_call(struct work *work, struct effect_list *effects)
 
     if (!work->answer.call.data)
         return PAWL_OK;
-    step.plan = work->answer.is_spawn ? plan->external_end : 0;
-    while (step.plan < plan->step_count && !str_eq(plan->steps[step.plan], work->answer.call))
-        step.plan++;
-    if (step.plan == plan->step_count)
+    if (!plan_has(plan, code_called_kind(work), work->answer.call, &step.plan))
         return scope_fail(work->scope, PAWL_NOT_KNOWN,
                           "the instance was created by a version of code type '%.*s' that does not "
                           "declare '%.*s'; its events wait for a build that does without",
                           STR_ARG(plan->name), STR_ARG(work->answer.call));
-    step.status = step.plan < plan->call_count ? STEP_READY : STEP_PENDING;
+    step.status = plan->steps[step.plan].kind == CODE_CALL ? STEP_READY : STEP_PENDING;
     status = code_add(work, effects, step);
     if (status == PAWL_OK && work->answer.is_spawn)
         return code_add(work, effects,
@@ -137,26 +133,6 @@ static uint32_t type_version(const struct code_binding *binding)
     return binding->type->version > 0 ? binding->type->version : 1;
 }
 
-/* amend: the state as the new version has it, before it handles anything. */
-static pawl_status add_migration(struct work *work, uint32_t version)
-{
-    struct draft *draft;
-    pawl_status status;
-
-    if (!work->answer.migrated.data)
-        return PAWL_OK;
-    draft = decision_add(work->scope, &work->decision, LIFE_T_AMEND);
-    if (!draft)
-        return scope_no_memory(work->scope);
-    work->before = work->answer.migrated;
-    status = code_add(work, &draft->effects,
-                      (struct effect){ .kind = EFFECT_STATE, .state = work->answer.migrated });
-    return status == PAWL_OK
-               ? code_add(work, &draft->effects,
-                          (struct effect){ .kind = EFFECT_VERSION, .attempt = version })
-               : status;
-}
-
 static pawl_status run_handler(struct work *work, const struct code_binding *binding,
                                const struct cause *cause)
 {
@@ -172,11 +148,11 @@ static pawl_status run_handler(struct work *work, const struct code_binding *bin
 
     if (cause->kind == PAWL_EVENT_START)
         request.from_version = 0;
-    else if (work->memory->version == 0 && !str_eq(work->definition->plan_text, binding->source))
-        request.declared = work->definition->plan_text;
+    else
+        request.declared = code_declared(work, binding);
     work->before = request.state;
     status = binding->run(binding, &request, work->scope, &work->answer);
-    return status == PAWL_OK ? add_migration(work, to) : status;
+    return status == PAWL_OK ? code_add_amend(work, binding, to) : status;
 }
 
 static struct draft *draft_of(struct work *work, const struct cause *cause)

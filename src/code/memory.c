@@ -203,6 +203,18 @@ static void set_attempt(struct code_memory *memory, const struct effect *effect)
         call->status = effect->kind == EFFECT_RUN ? STEP_RUNNING : STEP_READY;
 }
 
+static pawl_status amend(const struct definition *definition, struct code_memory *memory,
+                         const struct effect *effect, struct scope *scope, struct arena *arena)
+{
+    struct code_plan *plan = NULL;
+    pawl_status status =
+        plan_amended(scope, plan_in_force(definition, memory), effect, arena, &plan);
+
+    if (status == PAWL_OK)
+        memory->plan = plan;
+    return status;
+}
+
 static pawl_status apply_effect(const struct definition *definition, struct code_memory *memory,
                                 const struct effect *effect, struct scope *scope,
                                 struct arena *arena)
@@ -219,9 +231,10 @@ static pawl_status apply_effect(const struct definition *definition, struct code
     case EFFECT_STATE:
         ok = set_text(&memory->state, effect->state, arena);
         break;
+    case EFFECT_PLAN:
+        return amend(definition, memory, effect, scope, arena);
     case EFFECT_REDUCE:
     case EFFECT_SNAPSHOT:
-    case EFFECT_PLAN:
     case EFFECT_REDRIVE:
         break;
     case EFFECT_DISARM:
@@ -231,7 +244,7 @@ static pawl_status apply_effect(const struct definition *definition, struct code
         leave(memory, effect->name);
         break;
     case EFFECT_STEP:
-        if (effect->ordinal == 0 || effect->plan >= plan_of(definition)->step_count)
+        if (effect->ordinal == 0 || effect->plan >= plan_in_force(definition, memory)->step_count)
             return scope_fail(scope, PAWL_STORAGE_FAILURE,
                               "an entry of a code instance begins a call that its type does not "
                               "have; look closer with 'pawl verify'");
@@ -381,6 +394,18 @@ static void print_kept(const struct code_memory *memory, struct buf *out)
     json_close(out, ']');
 }
 
+/* "plan":[REGISTRATION,STEPS], after an amend that brought one. */
+static void print_plan(const struct code_memory *memory, struct buf *out)
+{
+    if (!memory->plan)
+        return;
+    json_key(out, "plan");
+    json_open(out, '[');
+    json_raw(out, memory->plan->source);
+    plan_print_steps(memory->plan, out);
+    json_close(out, ']');
+}
+
 void code_memory_print(const struct definition *definition, const void *memory, struct buf *out)
 {
     const struct code_memory *mine = memory;
@@ -406,6 +431,7 @@ void code_memory_print(const struct definition *definition, const void *memory, 
     print_kept(mine, out);
     print_call(mine, out);
     print_owed(mine, out);
+    print_plan(mine, out);
     if (mine->version > 0) {
         json_key(out, "version");
         json_u64(out, mine->version);

@@ -93,6 +93,22 @@ static pawl_status add_version(struct scope *scope, const struct node *node,
     return effect_add(scope, effects, effect);
 }
 
+/* As print_plan() wrote it; before what goes by it. */
+static pawl_status add_plan(struct scope *scope, const struct node *list,
+                            struct effect_list *effects, bool *ok)
+{
+    if (!list)
+        return PAWL_OK;
+    if (list->kind != NODE_ARRAY || list->count != 2) {
+        *ok = false;
+        return PAWL_OK;
+    }
+    return effect_add(scope, effects,
+                      (struct effect){ .kind = EFFECT_PLAN,
+                                       .state = list->first->raw,
+                                       .input = list->first->next->raw });
+}
+
 static pawl_status read_snapshot(struct scope *scope, const struct node *root,
                                  struct loading *loading, bool *ok)
 {
@@ -104,6 +120,8 @@ static pawl_status read_snapshot(struct scope *scope, const struct node *root,
         *ok = false;
         return status;
     }
+    if (status == PAWL_OK)
+        status = add_plan(scope, node_find(root, "plan"), effects, ok);
     for (const struct node *node = timers->first; node && status == PAWL_OK; node = node->next)
         status = add_timer(scope, node, effects, ok);
     for (const struct node *node = signals->first; node && status == PAWL_OK; node = node->next)
@@ -144,7 +162,7 @@ static pawl_status load_owed(const struct definition *definition, const struct n
     if (!list && !code_memory_has_timer(memory, TIMER_TURN))
         return PAWL_OK;
     if (!list || list->kind != NODE_ARRAY || list->count != 3 || !read_u32(list->first, &plan) ||
-        !read_u32(list->first->next, &has_failed) || plan >= plan_of(definition)->step_count) {
+        !read_u32(list->first->next, &has_failed) || plan >= plan_in_force(definition, memory)->step_count) {
         *ok = false;
         return PAWL_OK;
     }

@@ -1,9 +1,11 @@
 /* plan.c - what a registration printed, read back; and the handler that is bound to it. */
 #include "code/code_int.h"
 
-static pawl_status read_steps(struct scope *scope, const struct node *names, struct code_plan *plan)
+static pawl_status read_steps(struct scope *scope, const struct node *names,
+                              enum code_step_kind kind, struct code_plan *plan)
 {
-    str *steps = ARENA_ARRAY(&scope->arena, str, plan->step_count + (names ? names->count : 0));
+    struct code_step *steps =
+        ARENA_ARRAY(&scope->arena, struct code_step, plan->step_count + (names ? names->count : 0));
 
     if (!steps)
         return scope_no_memory(scope);
@@ -11,13 +13,15 @@ static pawl_status read_steps(struct scope *scope, const struct node *names, str
         memcpy(steps, plan->steps, sizeof *steps * plan->step_count);
     plan->steps = steps;
     for (const struct node *name = names ? names->first : NULL; name; name = name->next)
-        steps[plan->step_count++] = name->text;
+        steps[plan->step_count++] = (struct code_step){ name->text, kind };
     return PAWL_OK;
 }
 
-static pawl_status read_buffered(struct scope *scope, const struct node *names,
-                                 struct code_plan *plan)
+pawl_status plan_read_buffered(struct scope *scope, const struct node *registration,
+                               struct code_plan *plan)
 {
+    const struct node *names = node_find(registration, "buffered");
+
     plan->buffered = ARENA_ARRAY(&scope->arena, str, names ? names->count + 1u : 1u);
     if (!plan->buffered)
         return scope_no_memory(scope);
@@ -48,18 +52,18 @@ pawl_status code_prepare(struct definition *definition, struct scope *scope)
                           "verify'");
     plan->name = name->text;
     plan->version = (uint32_t)number;
-    status = read_steps(scope, node_find(root, "calls"), plan);
-    plan->call_count = plan->step_count;
+    plan->source = definition->plan_text;
+    status = read_steps(scope, node_find(root, "calls"), CODE_CALL, plan);
     if (status == PAWL_OK)
-        status = read_steps(scope, node_find(root, "externals"), plan);
-    plan->external_end = plan->step_count;
+        status = read_steps(scope, node_find(root, "externals"), CODE_EXTERNAL, plan);
     if (status == PAWL_OK)
-        status = read_steps(scope, node_find(root, "children"), plan);
+        status = read_steps(scope, node_find(root, "children"), CODE_CHILD, plan);
     if (status == PAWL_OK)
-        status = read_buffered(scope, node_find(root, "buffered"), plan);
+        status = plan_read_buffered(scope, root, plan);
     if (status == PAWL_OK) {
         definition->plan = plan;
-        definition->may_spawn = plan->step_count > plan->external_end;
+        definition->may_spawn =
+            plan->step_count > 0 && plan->steps[plan->step_count - 1].kind == CODE_CHILD;
     }
     return status;
 }
@@ -71,26 +75,46 @@ void code_bind(struct definition *definition, const struct code_binding *binding
     plan->binding = binding;
 }
 
+/* The index may come from the rows of a damaged store. */
+static str step_name(const struct code_plan *plan, uint32_t index)
+{
+    return index < plan->step_count ? plan->steps[index].name : STR("?");
+}
+
+static bool is_step(const struct code_plan *plan, uint32_t index, enum code_step_kind kind)
+{
+    return index < plan->step_count && plan->steps[index].kind == kind;
+}
+
 str code_step_name(const struct definition *definition, uint32_t plan_index)
 {
-    const struct code_plan *plan = plan_of(definition);
-
-    /* The index may come from the rows of a damaged store. */
-    return plan_index < plan->step_count ? plan->steps[plan_index] : STR("?");
+    return step_name(plan_of(definition), plan_index);
 }
 
 bool code_step_is_external(const struct definition *definition, uint32_t plan_index)
 {
-    const struct code_plan *plan = plan_of(definition);
-
-    return plan_index >= plan->call_count && plan_index < plan->external_end;
+    return is_step(plan_of(definition), plan_index, CODE_EXTERNAL);
 }
 
 bool code_step_is_spawn(const struct definition *definition, uint32_t plan_index)
 {
-    const struct code_plan *plan = plan_of(definition);
+    return is_step(plan_of(definition), plan_index, CODE_CHILD);
+}
 
-    return plan_index >= plan->external_end && plan_index < plan->step_count;
+uint32_t code_step_count(const struct definition *definition)
+{
+    return plan_of(definition)->step_count;
+}
+
+str code_step_name_now(const struct definition *definition, const void *memory, uint32_t plan_index)
+{
+    return step_name(plan_in_force(definition, memory), plan_index);
+}
+
+bool code_memory_spawns(const struct definition *definition, const struct code_memory *memory,
+                        uint32_t plan_index)
+{
+    return is_step(plan_in_force(definition, memory), plan_index, CODE_CHILD);
 }
 
 static const struct code_attempt *find_call(const void *memory, uint32_t ordinal)
@@ -104,8 +128,8 @@ str code_tool_of(const struct definition *definition, const void *memory, uint32
 {
     const struct code_attempt *call = find_call(memory, ordinal);
 
-    return call && call->plan < plan_of(definition)->call_count
-               ? code_step_name(definition, call->plan)
+    return call && is_step(plan_in_force(definition, memory), call->plan, CODE_CALL)
+               ? code_step_name_now(definition, memory, call->plan)
                : STR_NONE;
 }
 
@@ -121,7 +145,7 @@ pawl_status code_call(const struct definition *definition, const void *memory, u
     args = arena_str(&scope->arena, (str){ mine->args.data, mine->args.size });
     if (mine->args.data && !args.data)
         return scope_no_memory(scope);
-    *out = (struct code_call){ .name = code_step_name(definition, call->plan),
+    *out = (struct code_call){ .name = code_step_name_now(definition, mine, call->plan),
                                .args = args,
                                .attempt = call->attempt,
                                .first_ordinal = call->first_ordinal };

@@ -64,7 +64,7 @@ static bool is_early(const struct work *work)
 
 static bool is_buffered(const struct work *work)
 {
-    const struct code_plan *plan = plan_of(work->definition);
+    const struct code_plan *plan = plan_in_force(work->definition, work->memory);
 
     for (uint32_t i = 0; i < plan->buffered_count; i++)
         if (str_eq(plan->buffered[i], work->event->name))
@@ -98,7 +98,7 @@ static pawl_status decide_owed(struct work *work)
     return code_take_turn(
         work, &(struct cause){ .transition = LIFE_T_TIMER,
                                .kind = owed->has_failed ? PAWL_EVENT_CALL_FAILED : PAWL_EVENT_CALL,
-                               .name = code_step_name(work->definition, owed->plan),
+                               .name = code_step_name_now(work->definition, work->memory, owed->plan),
                                .payload = { owed->payload.data, owed->payload.size },
                                .recorded = STR("{\"timer\":\"~turn\"}") });
 }
@@ -209,7 +209,7 @@ static pawl_status decide_call_end(struct work *work)
 {
     struct cause cause = { .transition = LIFE_T_STEP_COMPLETE,
                            .kind = PAWL_EVENT_CALL,
-                           .name = code_step_name(work->definition, work->memory->call.plan),
+                           .name = code_step_name_now(work->definition, work->memory, work->memory->call.plan),
                            .payload = work->event->payload,
                            .attempt = &work->memory->call };
     pawl_status status = check_call(work);
@@ -263,14 +263,14 @@ static pawl_status decide_child(struct work *work)
     enum terminal_kind outcome = work->event->outcome;
     struct cause cause = { .transition = LIFE_T_CHILD,
                            .kind = PAWL_EVENT_CHILD,
-                           .name = code_step_name(work->definition, call->plan),
+                           .name = code_step_name_now(work->definition, work->memory, call->plan),
                            .payload = work->event->payload,
                            .child_id = work->event->name,
                            .attempt = call };
     pawl_status status = PAWL_OK;
 
     if (call->ordinal == 0 || call->ordinal != work->event->ordinal ||
-        !code_step_is_spawn(work->definition, call->plan))
+        !code_memory_spawns(work->definition, work->memory, call->plan))
         return scope_fail(work->scope, PAWL_NOT_AWAITING, "nothing waits for this child");
     if (!cause.payload.data)
         cause.payload = STR("null");

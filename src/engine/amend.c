@@ -1,8 +1,9 @@
-/* amend.c - a flow under way goes on by another definition (B42, X2).
+/* amend.c - a flow under way goes on by another definition (B42, X2), code by another registration.
  *
  * The entry says all: its payload which definition, its effect which plan. A row in `kept`, under
  * the instance's id, tells readers where the last such entry is. */
 #include "base/node_own.h"
+#include "code/code.h"
 #include "engine/engine_int.h"
 #include "model/rights.h"
 
@@ -39,12 +40,26 @@ static pawl_status last_amend(struct engine *engine, struct scope *scope, const 
     return status == PAWL_NOT_KNOWN ? PAWL_OK : status;
 }
 
-/* Plans build on those before them: from the first amend to the one at `pos`. */
-static pawl_status fold_amends(struct engine *engine, struct scope *scope, uint64_t pos,
-                               const struct definition **definition)
+/* The plan of one amend, on top of the definition as it was in force. */
+static pawl_status apply_amend(struct scope *scope, str body, const struct definition **definition)
 {
     struct effect_list effects = { 0 };
     struct definition *amended = NULL;
+    pawl_status status = effects_read(scope, body, &effects);
+
+    if (!status)
+        status = (*definition)->kind == KIND_CODE
+                     ? code_amended(scope, *definition, &effects, &amended)
+                     : flow_amended(scope, *definition, &effects, &amended);
+    if (!status)
+        *definition = amended;
+    return status;
+}
+
+/* Plans of flows build on those before them: from the first amend to the one at `pos`. */
+static pawl_status fold_amends(struct engine *engine, struct scope *scope, uint64_t pos,
+                               const struct definition **definition)
+{
     struct record record;
     uint64_t before;
     pawl_status status = store_record(engine->store, scope, pos, &record);
@@ -59,13 +74,17 @@ static pawl_status fold_amends(struct engine *engine, struct scope *scope, uint6
     }
     if (!status && before)
         status = fold_amends(engine, scope, before, definition);
-    if (!status)
-        status = effects_read(scope, record.body, &effects);
-    if (!status)
-        status = flow_amended(scope, *definition, &effects, &amended);
-    if (!status)
-        *definition = amended;
-    return status;
+    return status ? status : apply_amend(scope, record.body, definition);
+}
+
+/* A plan of code is whole: the last amend says all. */
+static pawl_status read_code(struct engine *engine, struct scope *scope, uint64_t pos,
+                             const struct definition **definition)
+{
+    struct record record;
+    pawl_status status = store_record(engine->store, scope, pos, &record);
+
+    return status ? status : apply_amend(scope, record.body, definition);
 }
 
 pawl_status amended_definition(struct engine *engine, struct scope *scope, const struct head *head,
@@ -74,9 +93,12 @@ pawl_status amended_definition(struct engine *engine, struct scope *scope, const
     uint64_t pos = 0;
     pawl_status status = PAWL_OK;
 
-    if ((*definition)->kind == KIND_FLOW)
+    if ((*definition)->kind != KIND_MACHINE)
         status = last_amend(engine, scope, head, &pos);
-    return status || !pos ? status : fold_amends(engine, scope, pos, definition);
+    if (status || !pos)
+        return status;
+    return (*definition)->kind == KIND_CODE ? read_code(engine, scope, pos, definition)
+                                            : fold_amends(engine, scope, pos, definition);
 }
 
 /* The body of the record at `pos`, which this batch holds. */
@@ -84,16 +106,9 @@ static pawl_status amend_by_batch(struct engine *engine, struct scope *scope, ui
                                   const struct definition **definition)
 {
     const struct record *record = &engine->batch.records[pos - engine->tip.pos - 1];
-    struct effect_list effects = { 0 };
-    struct definition *amended = NULL;
-    pawl_status status = effects_read(scope, record->body, &effects);
 
     ASSERT(record->pos == pos);
-    if (!status)
-        status = flow_amended(scope, *definition, &effects, &amended);
-    if (!status)
-        *definition = amended;
-    return status;
+    return apply_amend(scope, record->body, definition);
 }
 
 pawl_status amended_in_drain(struct engine *engine, struct scope *scope, const struct head *head,
@@ -131,7 +146,8 @@ static pawl_status read_name(struct scope *scope, str payload, str *name, uint32
     return PAWL_OK;
 }
 
-/* The payload of the last amend; data NULL: there was none, or it was erased. */
+/* The payload of the last amend; data NULL: there was none, or it was erased. Amends of code have
+ * none, and say nothing of rights or names. */
 static pawl_status last_payload(struct engine *engine, struct scope *scope, const struct head *head,
                                 bool *is_amended, str *out)
 {
@@ -144,7 +160,8 @@ static pawl_status last_payload(struct engine *engine, struct scope *scope, cons
     if (!*is_amended)
         return status;
     status = store_record(engine->store, scope, pos, &record);
-    return status ? status : value_text(engine, scope, record.payload, out);
+    *is_amended = !status && record.payload != 0;
+    return status || !*is_amended ? status : value_text(engine, scope, record.payload, out);
 }
 
 pawl_status amended_name(struct engine *engine, struct scope *scope, const struct head *head,

@@ -2,6 +2,7 @@
  *
  * Deciding happened before (mailbox.c, create.c); here the seq it was made against is compared,
  * and its entries, what they cause and the children they want go into the batch together. */
+#include "code/code.h"
 #include "engine/engine_int.h"
 
 /* A timer runs from the time its entry is stamped with, not from when it was decided a moment
@@ -23,6 +24,14 @@ static bool ends(const struct definition *definition, const struct decision *dec
                TERMINAL_NOT;
 }
 
+/* Does the instance go on by another plan? Code may also be amended without. */
+static bool is_amend(const struct definition *definition, const struct draft *draft)
+{
+    return draft->transition == LIFE_T_AMEND &&
+           (definition->kind == KIND_FLOW ||
+            (definition->kind == KIND_CODE && code_has_plan(&draft->effects)));
+}
+
 /* Entries of a decision and what they cause; a key rides in the last. A failure in the middle
  * fails the whole batch. */
 pawl_status decision_record(struct engine *engine, struct scope *scope, struct head *head,
@@ -39,8 +48,7 @@ pawl_status decision_record(struct engine *engine, struct scope *scope, struct h
         status = draft->keep.data ? batch_keep_signal(engine, scope, head, draft, at_ms, its_key)
                                   : batch_entry(engine, scope, head, definition, draft, at_ms,
                                                 fired_at_ms, its_key);
-        if (!status && !draft->keep.data && definition->kind == KIND_FLOW &&
-            draft->transition == LIFE_T_AMEND)
+        if (!status && !draft->keep.data && is_amend(definition, draft))
             status = amend_note(engine, scope, head);
         if (!status && !draft->keep.data && definition->kind == KIND_FLOW &&
             draft->transition == LIFE_T_START)

@@ -178,6 +178,9 @@ pawl_status work_call(const struct definition *definition, const void *memory, u
                       struct scope *scope, struct flow_call *out); /* LEASE_LOST: it is over */
 str work_tool_of(const struct definition *definition, const void *memory, uint32_t ordinal);
 str work_step_name(const struct definition *definition, uint32_t plan_index);
+/* By the plan that the memory goes by, which an amend may have brought. */
+str work_step_name_now(const struct definition *definition, const void *memory, uint32_t plan_index);
+uint32_t work_step_count(const struct definition *definition);
 str work_step_tool(const struct definition *definition, uint32_t plan_index); /* NULL: none */
 /* What a leaf without a name calls, to be shown beside its path; data NULL: it has a name, or calls
  * nothing. */

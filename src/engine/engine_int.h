@@ -156,11 +156,11 @@ pawl_status decision_record(struct engine *engine, struct scope *scope, struct h
                             int64_t decided_at_ms, int64_t at_ms, int64_t fired_at_ms,
                             const uint8_t *key);
 
-/* An amended flow goes on by a plan that its definition does not know. */
+/* An amended instance goes on by a plan that its definition does not know. */
 static inline bool family_is_possible(const struct engine *engine,
                                       const struct definition *definition)
 {
-    return definition->may_spawn || (definition->kind == KIND_FLOW && engine->has_amends);
+    return definition->may_spawn || (definition->kind != KIND_MACHINE && engine->has_amends);
 }
 
 /* Did we fail, and not what was asked for? */

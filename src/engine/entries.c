@@ -142,7 +142,7 @@ static pawl_status tell_entry(struct following *following, const struct record *
     struct entry entry;
     pawl_status status = meet(following, record->instance);
 
-    if (!status && record->step && record->step > flow_step_count(following->definition))
+    if (!status && record->step && record->step > work_step_count(following->definition))
         status = amended_definition(following->engine, following->scope, &following->head,
                                     &following->definition);
     if (!status)

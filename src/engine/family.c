@@ -182,6 +182,15 @@ static pawl_status conceive_of(struct conception *conception, struct birth *pare
     return status;
 }
 
+/* The engine learns of an amend when it is recorded. */
+static bool amends(const struct decision *decision)
+{
+    for (uint32_t i = 0; i < decision->count; i++)
+        if (decision->drafts[i].transition == LIFE_T_AMEND && !decision->drafts[i].keep.data)
+            return true;
+    return false;
+}
+
 pawl_status family_conceive(struct engine *engine, struct scope *scope, struct actor *actor,
                             const str *rights, int64_t at_ms, struct decision *decision,
                             struct birth **births)
@@ -195,7 +204,7 @@ pawl_status family_conceive(struct engine *engine, struct scope *scope, struct a
     pawl_status status;
 
     *births = NULL;
-    if (!family_is_possible(engine, actor->definition))
+    if (!family_is_possible(engine, actor->definition) && !amends(decision))
         return PAWL_OK;
     status = conceive_of(&conception, NULL, actor, decision);
     for (struct birth *birth = *births; birth && !status; birth = birth->next)

@@ -231,7 +231,7 @@ static pawl_status read_next(struct history_reader *reader, struct entry *out, b
     reader->next++;
     if (!status)
         status = read_record(reader, pos);
-    if (!status && record->step && record->step > flow_step_count(reader->definition)) /* amended */
+    if (!status && record->step && record->step > work_step_count(reader->definition)) /* amended */
         status = amended_definition(engine, &reader->kept, &reader->head, &reader->definition);
     if (!status)
         status = entry_open(engine, &reader->scratch, reader->definition, record, &reader->texts,

@@ -41,6 +41,18 @@ str work_step_name(const struct definition *definition, uint32_t plan_index)
                                          : flow_step_name(definition, plan_index);
 }
 
+str work_step_name_now(const struct definition *definition, const void *memory, uint32_t plan_index)
+{
+    return definition->kind == KIND_CODE ? code_step_name_now(definition, memory, plan_index)
+                                         : flow_step_name_now(memory, plan_index);
+}
+
+uint32_t work_step_count(const struct definition *definition)
+{
+    return definition->kind == KIND_CODE ? code_step_count(definition)
+                                         : flow_step_count(definition);
+}
+
 str work_step_tool(const struct definition *definition, uint32_t plan_index)
 {
     return definition->kind == KIND_CODE ? code_step_name(definition, plan_index)

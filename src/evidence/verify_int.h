@@ -245,6 +245,10 @@ void verify_drop_kept(struct verify *v);
 /* verify_amend.c: a flow goes on by another definition. */
 pawl_status verify_amend(struct verify *v, const struct chain *chain, const struct record *record);
 
+/* verify_code.c: a code instance goes on by another registration. */
+pawl_status verify_amend_code(struct verify *v, const struct chain *chain,
+                              const struct record *record);
+
 /* verify_live.c */
 pawl_status verify_put_fact(struct verify *v, struct chain *chain, struct live_fact fact);
 pawl_status verify_fold(struct verify *v, struct chain *chain, str body);

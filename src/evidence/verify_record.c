@@ -366,6 +366,9 @@ pawl_status verify_record(struct verify *v, const struct record *record)
     if (status == PAWL_OK && record->what == LIFE_T_AMEND &&
         v->rules[chain->rules].kind == KIND_FLOW)
         status = verify_amend(v, chain, record);
+    if (status == PAWL_OK && record->what == LIFE_T_AMEND &&
+        v->rules[chain->rules].kind == KIND_CODE)
+        status = verify_amend_code(v, chain, record);
     if (status == PAWL_OK && record->what == LIFE_T_START &&
         v->rules[chain->rules].kind == KIND_FLOW)
         status = verify_note_redrive(v, record);

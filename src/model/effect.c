@@ -93,6 +93,8 @@ static void print_effect(const struct effect *effect, struct buf *out)
     case EFFECT_STATE:
     case EFFECT_PLAN:
         json_raw(out, effect->state);
+        if (effect->input.data)
+            json_raw(out, effect->input);
         break;
     case EFFECT_CALL:
         json_u64(out, effect->ordinal);
@@ -236,6 +238,13 @@ static str take_any(struct members *members)
     return node->raw;
 }
 
+static str take_list(struct members *members)
+{
+    const struct node *list = take(members, NODE_ARRAY);
+
+    return list ? list->raw : STR_NONE;
+}
+
 static void take_lease(struct members *members, struct effect *effect)
 {
     effect->lease_ms = take_i64(members);
@@ -301,6 +310,8 @@ static void take_rest(struct members *members, struct effect *effect)
         const struct node *state = take(members, NODE_OBJECT);
 
         effect->state = state ? state->raw : STR_NONE;
+        if (effect->kind == EFFECT_PLAN && members->next)
+            effect->input = take_list(members);
         break;
     }
     case EFFECT_CALL:

@@ -21,7 +21,9 @@
  *   ["version",N]            the state is now one of version N of the code type
  *   ["reduce","NAME",ARGS]   the host's NAME was done with ARGS in the same commit
  *   ["snapshot","HEX"]       after this entry a snapshot was kept, with this SHA-256
- *   ["plan",{...}]           a flow goes on by this plan (amend)
+ *   ["plan",{...}]           a flow goes on by this plan (amend);
+ *                            ["plan",{...},[[WORD,NAME],...]]: a code instance by this registration,
+ *                            and its steps by index: "call", "external" or "child", and the name
  *   ["redrive","ID"]         the instance runs another one again, which has this id
  * Before them may stand ["trace","00-..."], the W3C traceparent of the request that caused the
  * entry. It is told and never looked at: no effect, and in no list of them.
@@ -87,7 +89,8 @@ struct effect {
     bool wall;             /* ARM: due by the wall clock */
     str state;             /* STATE, PLAN: JSON; CALL, REDUCE: arguments; AWAIT: its value, JSON, or
                               none; LEAVE: the value it had, which is not printed */
-    str definition, input; /* SPAWN: what is created; told by its own create record */
+    str definition, input; /* SPAWN: what is created; told by its own create record. PLAN of code:
+                              input is its list of steps, JSON */
     uint64_t child;        /* SPAWN: its number, as the id has it */
     bool is_abandoned;     /* SPAWN: it outlives its parent */
     str lease;             /* RUN: the hash of the token of a worker elsewhere; data NULL: none */

@@ -255,3 +255,152 @@ TEST(change, a_variable_of_another_kind_is_refused_whatever_its_value)
 
     refuse_all(types, words, 6);
 }
+
+/* ---- Calls, externals, children --------------------------------------------------------------- */
+
+/* Asks once, and then waits for Go. */
+#define ASKING(has)                                                                                \
+    has(external, approve, bool)                                                                   \
+    has(signal, Go, uint32_t)                                                                      \
+    has(var, uint32_t, n)                                                                          \
+    has(await, asking)                                                                             \
+    has(await, first)
+
+PAWL_CODE_AS(asking, "changing", ASKING)
+{
+    PAWL_BEGIN(ASKING);
+    PAWL_EXTERNAL(asking, approve, "\"old\"");
+    PAWL_SIGNAL(first, Go);
+    PAWL_END;
+}
+
+/* A hotfix: after Go it asks for more, calls a tool and spawns a child. */
+#define CALLING(has)                                                                               \
+    has(call, charge, uint32_t)                                                                    \
+    has(external, sign, bool)                                                                      \
+    has(external, approve, bool)                                                                   \
+    has(child, helping)                                                                            \
+    has(signal, Go, uint32_t)                                                                      \
+    has(signal, Later, uint32_t)                                                                   \
+    has(buffered, Later)                                                                           \
+    has(var, uint32_t, n)                                                                          \
+    has(result, uint32_t, n)                                                                       \
+    has(await, asking)                                                                             \
+    has(await, first)                                                                              \
+    has(await, charging)                                                                           \
+    has(await, signing)                                                                            \
+    has(await, helped)                                                                             \
+    has(await, last)
+
+PAWL_CODE_AS(calling, "changing", CALLING)
+{
+    PAWL_BEGIN(CALLING);
+    PAWL_EXTERNAL(asking, approve, "\"new\"");
+    PAWL_SIGNAL(first, Go);
+    PAWL_CALL(charging, charge, "[1]");
+    self->n += got->charge;
+    PAWL_EXTERNAL(signing, sign, "\"new\"");
+    PAWL_SPAWN(helped, helping, "{}");
+    PAWL_SIGNAL(last, Later);
+    self->n += got->Later;
+    result->n = self->n;
+    PAWL_END;
+}
+
+#define HELPING(has) has(signal, Done) has(result, uint32_t, n) has(await, working)
+
+PAWL_CODE(helping, HELPING)
+{
+    PAWL_BEGIN(HELPING);
+    PAWL_SIGNAL(working, Done);
+    result->n = 5;
+    PAWL_END;
+}
+
+static void charge_tool(void *context, const pawl_tool_call *call, pawl_tool_answer *answer)
+{
+    (void)context;
+    (void)call;
+    pawl_answer_result(answer, "7");
+}
+
+/* The hotfix, with its tool; what is ready is run at once. */
+static void build_calling(struct era *era, const pawl_code_type *type)
+{
+    build(era, type);
+    pawl_kit_register(&era->kit, helping());
+    PAWL_EXPECT_OK(&era->kit,
+                   pawl_tool_register(era->kit.p, "charge", charge_tool, NULL, &era->kit.error));
+    pawl_kit_advance(&era->kit, 0);
+}
+
+/* The instance that was created last. */
+static void find_child(struct era *era, char out[27])
+{
+    char *list;
+
+    PAWL_EXPECT_OK(&era->kit,
+                   pawl_call(era->kit.p, "instance.list", "{\"limit\":1}", &list, &era->kit.error));
+    memcpy(out, strstr(list, "\"instance_id\":\"") + strlen("\"instance_id\":\""), 26);
+    out[26] = '\0';
+    pawl_free(era->kit.p, list);
+}
+
+static void answer_ok(struct era *era, const char *result)
+{
+    PAWL_EXPECT_OK(&era->kit, pawl_kit_answer(&era->kit, era->id, result, NULL));
+}
+
+TEST(change, a_call_an_external_and_a_child_more_reach_instances_under_way)
+{
+    struct era era;
+    char child[27];
+
+    begin(&era, asking());
+    answer_ok(&era, "true");
+    build_calling(&era, calling());
+    signal_ok(&era, "go", "1");
+    pawl_kit_advance(&era.kit, 0);
+    EXPECT_HAS(pawl_kit_ask(&era.kit, "instance.why", era.id), "\"sign\"");
+    build_calling(&era, calling()); /* what the entry brought is there for the next process */
+    EXPECT_HAS(pawl_kit_ask(&era.kit, "instance.steps", era.id), "\"charge\"");
+    answer_ok(&era, "true");
+    find_child(&era, child);
+    signal_ok(&era, "later", "2"); /* kept, and taken in the commit that awaits it */
+    PAWL_EXPECT_OK(&era.kit, pawl_kit_signal(&era.kit, child, "done", NULL));
+    pawl_kit_advance(&era.kit, 0);
+    PAWL_EXPECT_RESULT(&era.kit, era.id, "{\"n\":9}");
+    PAWL_EXPECT_HISTORY(&era.kit, era.id,
+                        "start step.complete:approve amend signal:go step.start:charge "
+                        "step.complete:charge step.complete:sign child:helping signal:later finish");
+    end(&era);
+}
+
+TEST(change, what_was_called_before_keeps_its_name_and_its_answer)
+{
+    struct era era;
+
+    begin(&era, asking());
+    build_calling(&era, calling()); /* `approve` is the third of its steps here, and was the first */
+    EXPECT_HAS(pawl_kit_ask(&era.kit, "instance.why", era.id), "\"approve\"");
+    answer_ok(&era, "true");
+    signal_ok(&era, "go", "1");
+    pawl_kit_advance(&era.kit, 0);
+    PAWL_EXPECT_HISTORY(&era.kit, era.id,
+                        "start step.complete:approve amend signal:go step.start:charge "
+                        "step.complete:charge");
+    end(&era);
+}
+
+TEST(change, a_signal_that_is_buffered_now_is_kept_once_the_instance_goes_by_the_new_list)
+{
+    struct era era;
+
+    begin(&era, asking());
+    answer_ok(&era, "true");
+    build_calling(&era, calling());
+    PAWL_EXPECT_STATUS(&era.kit, pawl_kit_signal(&era.kit, era.id, "later", "2"), PAWL_NOT_AWAITING);
+    signal_ok(&era, "go", "1");
+    signal_ok(&era, "later", "2");
+    end(&era);
+}

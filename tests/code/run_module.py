@@ -278,6 +278,27 @@ def test_an_answer_whose_turn_ends_its_process_is_kept_and_handled_at_resume(she
     shell.stop(child)
 
 
+def test_a_newer_module_calls_what_the_older_one_did_not_have(shell):
+    """The store is valid by both verifiers, and so is a copy of it by export and import."""
+    child, address = shell.serve("--module", module(shell, HERE / "renewed.c", "-DBUILD=1"))
+    id = Web(address).create(definition="renewed")
+    shell.stop(child)
+    child, address = shell.serve("--module", module(shell, HERE / "renewed.c", "-DBUILD=2"))
+    web = Web(address)
+    web.expect(202, "POST", "/v1/instances/%s/signals" % id, {"name": "go"})
+    assert reason(web, id)["name"] == "sign", reason(web, id)
+    shell.stop(child)
+    shell.pawl("export", "--output", "all.ndjson")
+    shell.pawl("--store", "sqlite:copy.db", "init")
+    shell.pawl("--store", "sqlite:copy.db", "import", "all.ndjson")
+    for store in ("pawl.db", "copy.db"):
+        shell.pawl("--store", "sqlite:" + store, "verify")
+        tool = [sys.executable, str(ROOT / "tools/verify.py"), str(shell.folder / store)]
+        done = subprocess.run(tool, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "sign" in shell.pawl("--store", "sqlite:" + store, "why", id).out
+
+
 def test_a_turn_that_takes_long_holds_up_its_own_instance_alone(shell):
     child, address = shell.serve("--test", "--module", bad(shell), "--module-time", "60000")
     web = Web(address)

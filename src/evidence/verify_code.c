@@ -1,0 +1,147 @@
+/* verify_code.c - an amend of a code instance may bring another registration: it must be of the same
+ * name, and every step that the instance had keeps its index, because entries name steps by index. */
+#include "base/node_own.h"
+#include "evidence/verify_int.h"
+
+struct steps {
+    struct named {
+        str word, name;
+    } *items;
+    uint32_t count;
+};
+
+static const struct effect *plan_in(const struct effect_list *effects)
+{
+    for (uint32_t i = 0; i < effects->count; i++)
+        if (effects->items[i].kind == EFFECT_PLAN)
+            return &effects->items[i];
+    return NULL;
+}
+
+static bool is_word(str word)
+{
+    return str_is(word, "call") || str_is(word, "external") || str_is(word, "child");
+}
+
+/* [[WORD,NAME],...]; NO_MEMORY, or STORAGE_FAILURE: it is none. */
+static pawl_status read_list(struct verify *v, str text, struct steps *out)
+{
+    struct node *list = NULL;
+    pawl_status status = text.data ? node_read_own(&v->scope, text, &list) : PAWL_STORAGE_FAILURE;
+
+    if (status != PAWL_OK || list->kind != NODE_ARRAY)
+        return status == PAWL_NO_MEMORY ? status : PAWL_STORAGE_FAILURE;
+    *out = (struct steps){ ARENA_ARRAY(&v->scope.arena, struct named, list->count + 1u), 0 };
+    if (!out->items)
+        return scope_no_memory(&v->scope);
+    for (const struct node *node = list->first; node; node = node->next) {
+        const struct node *word = node_at(node, 0), *name = node_at(node, 1);
+
+        if (node->kind != NODE_ARRAY || node->count != 2 || word->kind != NODE_STRING ||
+            !is_word(word->text) || name->kind != NODE_STRING)
+            return PAWL_STORAGE_FAILURE;
+        out->items[out->count++] = (struct named){ word->text, name->text };
+    }
+    return PAWL_OK;
+}
+
+static bool add_names(struct verify *v, const struct node *names, const char *word,
+                      struct steps *out)
+{
+    struct named *items = ARENA_ARRAY(&v->scope.arena, struct named,
+                                      out->count + (names ? names->count : 0) + 1u);
+
+    if (!items)
+        return false;
+    if (out->count > 0)
+        memcpy(items, out->items, sizeof *items * out->count);
+    out->items = items;
+    for (const struct node *name = names ? names->first : NULL; name; name = name->next)
+        items[out->count++] = (struct named){ str_of(word), name->text };
+    return true;
+}
+
+/* Of the registration that it was created with. */
+static pawl_status declared_steps(struct verify *v, uint32_t id, struct steps *out)
+{
+    struct definition_row row;
+    struct definition *definition = NULL;
+    struct node *plan = NULL;
+    pawl_status status = store_definition(v->store, &v->scope, id, &row);
+
+    if (status == PAWL_OK)
+        status = definition_load(&v->scope, row.compiled, &definition);
+    if (status == PAWL_OK)
+        status = node_read_own(&v->scope, definition->plan_text, &plan);
+    if (status != PAWL_OK)
+        return status;
+    *out = (struct steps){ 0 };
+    return add_names(v, node_find(plan, "calls"), "call", out) &&
+                   add_names(v, node_find(plan, "externals"), "external", out) &&
+                   add_names(v, node_find(plan, "children"), "child", out)
+               ? PAWL_OK
+               : scope_no_memory(&v->scope);
+}
+
+/* What the instance went by before the record. */
+static pawl_status steps_before(struct verify *v, const struct chain *chain,
+                                const struct record *record, struct steps *out)
+{
+    struct record earlier;
+
+    for (uint64_t pos = record->prev; pos; pos = earlier.prev) {
+        struct effect_list effects = { 0 };
+        pawl_status status = store_record(v->store, &v->scope, pos, &earlier);
+
+        if (status == PAWL_OK && earlier.what == LIFE_T_AMEND)
+            status = effects_read(&v->scope, earlier.body, &effects);
+        if (status != PAWL_OK)
+            return status;
+        if (plan_in(&effects))
+            return read_list(v, plan_in(&effects)->input, out);
+    }
+    return declared_steps(v, v->rules[chain->rules].id, out);
+}
+
+static bool begins_with(const struct steps *steps, const struct steps *before)
+{
+    if (steps->count < before->count)
+        return false;
+    for (uint32_t i = 0; i < before->count; i++)
+        if (!str_eq(steps->items[i].word, before->items[i].word) ||
+            !str_eq(steps->items[i].name, before->items[i].name))
+            return false;
+    return true;
+}
+
+static bool is_of(struct verify *v, str registration, str name)
+{
+    struct node *root = NULL;
+    const struct node *code;
+
+    if (node_read_own(&v->scope, registration, &root) != PAWL_OK)
+        return false;
+    code = node_find(root, "code");
+    return code && code->kind == NODE_STRING && str_eq(code->text, name);
+}
+
+pawl_status verify_amend_code(struct verify *v, const struct chain *chain,
+                              const struct record *record)
+{
+    struct effect_list effects = { 0 };
+    const struct effect *plan;
+    struct steps steps = { 0 }, before = { 0 };
+    pawl_status status = effects_read(&v->scope, record->body, &effects);
+
+    plan = status == PAWL_OK ? plan_in(&effects) : NULL;
+    if (!plan)
+        return status;
+    if (!is_of(v, plan->state, v->rules[chain->rules].name))
+        return verify_bad(v, "an amend goes on by the registration of another code type");
+    status = read_list(v, plan->input, &steps);
+    if (status == PAWL_OK)
+        status = steps_before(v, chain, record, &before);
+    if (status == PAWL_STORAGE_FAILURE || (status == PAWL_OK && !begins_with(&steps, &before)))
+        return verify_bad(v, "an amend's steps do not keep those before it in their places");
+    return status == PAWL_OK ? verify_note_amend(v, chain, record) : status;
+}
