@@ -9,15 +9,16 @@
 
 /* ---- How a list is read: one macro for each use, one line for each word -- */
 
-#define PAWL_NO_ROW_ { NULL, PAWL_VAR_INT64, 0, 0, 0, 0, NULL, false }
+#define PAWL_NO_ROW_ { NULL, PAWL_VAR_INT64, 0, 0, 0, 0, NULL, false, false }
 #define PAWL_NOTHING_(...)
 
 #define PAWL_PART_MEMBER_(kind, ...) PAWL_DECL_##kind(__VA_ARGS__, 0, 0)
-#define PAWL_PART_ROW_(kind, ...) PAWL_ROW_##kind(pawl_self_, false, __VA_ARGS__, 0, 0)
+#define PAWL_PART_ROW_(kind, ...) PAWL_ROW_##kind(pawl_self_, plain_, __VA_ARGS__, 0, 0)
 
 #define PAWL_MEMBER_(what, ...) PAWL_MEMBER_##what(__VA_ARGS__, 0, 0)
 #define PAWL_MEMBER_var(kind, ...) PAWL_DECL_##kind(__VA_ARGS__)
 #define PAWL_MEMBER_input(kind, ...) PAWL_DECL_##kind(__VA_ARGS__)
+#define PAWL_MEMBER_required(kind, ...) PAWL_DECL_##kind(__VA_ARGS__)
 #define PAWL_MEMBER_result PAWL_NOTHING_
 #define PAWL_MEMBER_timer PAWL_NOTHING_
 #define PAWL_MEMBER_signal PAWL_NOTHING_
@@ -31,8 +32,9 @@
 #define PAWL_MEMBER_renamed PAWL_NOTHING_
 
 #define PAWL_ROW_(what, ...) PAWL_VARS_##what(__VA_ARGS__, 0, 0)
-#define PAWL_VARS_var(kind, ...) PAWL_ROW_##kind(pawl_self_, false, __VA_ARGS__)
-#define PAWL_VARS_input(kind, ...) PAWL_ROW_##kind(pawl_self_, true, __VA_ARGS__)
+#define PAWL_VARS_var(kind, ...) PAWL_ROW_##kind(pawl_self_, plain_, __VA_ARGS__)
+#define PAWL_VARS_input(kind, ...) PAWL_ROW_##kind(pawl_self_, input_, __VA_ARGS__)
+#define PAWL_VARS_required(kind, ...) PAWL_ROW_##kind(pawl_self_, required_, __VA_ARGS__)
 #define PAWL_VARS_result PAWL_NOTHING_
 #define PAWL_VARS_timer PAWL_NOTHING_
 #define PAWL_VARS_signal PAWL_NOTHING_
@@ -48,6 +50,7 @@
 #define PAWL_FIRST_(what, ...) PAWL_FIRST_##what(__VA_ARGS__, 0, 0)
 #define PAWL_FIRST_var(kind, ...) PAWL_INIT_##kind(__VA_ARGS__)
 #define PAWL_FIRST_input(kind, ...) PAWL_INIT_##kind(__VA_ARGS__)
+#define PAWL_FIRST_required(kind, ...) PAWL_INIT_##kind(__VA_ARGS__)
 #define PAWL_FIRST_result PAWL_NOTHING_
 #define PAWL_FIRST_timer PAWL_NOTHING_
 #define PAWL_FIRST_signal PAWL_NOTHING_
@@ -66,6 +69,7 @@
 #define PAWL_GOT_external(name, kind, ...) PAWL_DECL_##kind(name, __VA_ARGS__)
 #define PAWL_GOT_var PAWL_NOTHING_
 #define PAWL_GOT_input PAWL_NOTHING_
+#define PAWL_GOT_required PAWL_NOTHING_
 #define PAWL_GOT_result PAWL_NOTHING_
 #define PAWL_GOT_timer PAWL_NOTHING_
 #define PAWL_GOT_buffered PAWL_NOTHING_
@@ -76,15 +80,16 @@
 #define PAWL_GOT_renamed PAWL_NOTHING_
 
 #define PAWL_GOT_ROW_(what, ...) PAWL_GOT_ROW_##what(__VA_ARGS__, 0, 0)
-#define PAWL_GOT_ROW_signal(name, kind, ...) PAWL_ROW_##kind(pawl_got_, false, name, __VA_ARGS__)
-#define PAWL_GOT_ROW_call(name, kind, ...) PAWL_ROW_##kind(pawl_got_, false, name, __VA_ARGS__)
-#define PAWL_GOT_ROW_external(name, kind, ...) PAWL_ROW_##kind(pawl_got_, false, name, __VA_ARGS__)
+#define PAWL_GOT_ROW_signal(name, kind, ...) PAWL_ROW_##kind(pawl_got_, plain_, name, __VA_ARGS__)
+#define PAWL_GOT_ROW_call(name, kind, ...) PAWL_ROW_##kind(pawl_got_, plain_, name, __VA_ARGS__)
+#define PAWL_GOT_ROW_external(name, kind, ...) PAWL_ROW_##kind(pawl_got_, plain_, name, __VA_ARGS__)
 #define PAWL_GOT_ROW_var PAWL_NOTHING_
 #define PAWL_GOT_ROW_input PAWL_NOTHING_
+#define PAWL_GOT_ROW_required PAWL_NOTHING_
 #define PAWL_GOT_ROW_result PAWL_NOTHING_
 #define PAWL_GOT_ROW_timer PAWL_NOTHING_
 #define PAWL_GOT_ROW_buffered PAWL_NOTHING_
-#define PAWL_GOT_ROW_child(name, kind, ...) PAWL_ROW_##kind(pawl_got_, false, name, __VA_ARGS__)
+#define PAWL_GOT_ROW_child(name, kind, ...) PAWL_ROW_##kind(pawl_got_, plain_, name, __VA_ARGS__)
 #define PAWL_GOT_ROW_await PAWL_NOTHING_
 #define PAWL_GOT_ROW_version PAWL_NOTHING_
 #define PAWL_GOT_ROW_migrate PAWL_NOTHING_
@@ -93,9 +98,10 @@
 #define PAWL_RESULT_(what, ...) PAWL_RESULT_##what(__VA_ARGS__, 0, 0)
 #define PAWL_RESULT_result(kind, ...) PAWL_DECL_##kind(__VA_ARGS__)
 #define PAWL_RESULT_ROW_(what, ...) PAWL_RESULT_ROW_##what(__VA_ARGS__, 0, 0)
-#define PAWL_RESULT_ROW_result(kind, ...) PAWL_ROW_##kind(pawl_result_, false, __VA_ARGS__)
+#define PAWL_RESULT_ROW_result(kind, ...) PAWL_ROW_##kind(pawl_result_, plain_, __VA_ARGS__)
 #define PAWL_RESULT_var PAWL_NOTHING_
 #define PAWL_RESULT_input PAWL_NOTHING_
+#define PAWL_RESULT_required PAWL_NOTHING_
 #define PAWL_RESULT_timer PAWL_NOTHING_
 #define PAWL_RESULT_signal PAWL_NOTHING_
 #define PAWL_RESULT_call PAWL_NOTHING_
@@ -108,6 +114,7 @@
 #define PAWL_RESULT_renamed PAWL_NOTHING_
 #define PAWL_RESULT_ROW_var PAWL_NOTHING_
 #define PAWL_RESULT_ROW_input PAWL_NOTHING_
+#define PAWL_RESULT_ROW_required PAWL_NOTHING_
 #define PAWL_RESULT_ROW_timer PAWL_NOTHING_
 #define PAWL_RESULT_ROW_signal PAWL_NOTHING_
 #define PAWL_RESULT_ROW_call PAWL_NOTHING_
@@ -124,6 +131,7 @@
 #define PAWL_TYPE_migrate(function, ...) .migrate = (function),
 #define PAWL_TYPE_var PAWL_NOTHING_
 #define PAWL_TYPE_input PAWL_NOTHING_
+#define PAWL_TYPE_required PAWL_NOTHING_
 #define PAWL_TYPE_result PAWL_NOTHING_
 #define PAWL_TYPE_timer PAWL_NOTHING_
 #define PAWL_TYPE_signal PAWL_NOTHING_
@@ -139,6 +147,7 @@
 #define PAWL_RENAMED_renamed(from, to, ...) { #from, #to },
 #define PAWL_RENAMED_var PAWL_NOTHING_
 #define PAWL_RENAMED_input PAWL_NOTHING_
+#define PAWL_RENAMED_required PAWL_NOTHING_
 #define PAWL_RENAMED_result PAWL_NOTHING_
 #define PAWL_RENAMED_timer PAWL_NOTHING_
 #define PAWL_RENAMED_signal PAWL_NOTHING_
@@ -164,7 +173,9 @@
 #define PAWL_TIMER_var PAWL_NOTHING_
 #define PAWL_NAME_TIMER_var PAWL_NOTHING_
 #define PAWL_TIMER_input PAWL_NOTHING_
+#define PAWL_TIMER_required PAWL_NOTHING_
 #define PAWL_NAME_TIMER_input PAWL_NOTHING_
+#define PAWL_NAME_TIMER_required PAWL_NOTHING_
 #define PAWL_TIMER_result PAWL_NOTHING_
 #define PAWL_NAME_TIMER_result PAWL_NOTHING_
 #define PAWL_TIMER_timer(name, ...) #name,
@@ -190,7 +201,9 @@
 #define PAWL_SIGNAL_var PAWL_NOTHING_
 #define PAWL_NAME_SIGNAL_var PAWL_NOTHING_
 #define PAWL_SIGNAL_input PAWL_NOTHING_
+#define PAWL_SIGNAL_required PAWL_NOTHING_
 #define PAWL_NAME_SIGNAL_input PAWL_NOTHING_
+#define PAWL_NAME_SIGNAL_required PAWL_NOTHING_
 #define PAWL_SIGNAL_result PAWL_NOTHING_
 #define PAWL_NAME_SIGNAL_result PAWL_NOTHING_
 #define PAWL_SIGNAL_timer PAWL_NOTHING_
@@ -216,7 +229,9 @@
 #define PAWL_CALL_var PAWL_NOTHING_
 #define PAWL_NAME_CALL_var PAWL_NOTHING_
 #define PAWL_CALL_input PAWL_NOTHING_
+#define PAWL_CALL_required PAWL_NOTHING_
 #define PAWL_NAME_CALL_input PAWL_NOTHING_
+#define PAWL_NAME_CALL_required PAWL_NOTHING_
 #define PAWL_CALL_result PAWL_NOTHING_
 #define PAWL_NAME_CALL_result PAWL_NOTHING_
 #define PAWL_CALL_timer PAWL_NOTHING_
@@ -242,7 +257,9 @@
 #define PAWL_EXTERNAL_var PAWL_NOTHING_
 #define PAWL_NAME_EXTERNAL_var PAWL_NOTHING_
 #define PAWL_EXTERNAL_input PAWL_NOTHING_
+#define PAWL_EXTERNAL_required PAWL_NOTHING_
 #define PAWL_NAME_EXTERNAL_input PAWL_NOTHING_
+#define PAWL_NAME_EXTERNAL_required PAWL_NOTHING_
 #define PAWL_EXTERNAL_result PAWL_NOTHING_
 #define PAWL_NAME_EXTERNAL_result PAWL_NOTHING_
 #define PAWL_EXTERNAL_timer PAWL_NOTHING_
@@ -268,7 +285,9 @@
 #define PAWL_AWAIT_var PAWL_NOTHING_
 #define PAWL_NAME_AWAIT_var PAWL_NOTHING_
 #define PAWL_AWAIT_input PAWL_NOTHING_
+#define PAWL_AWAIT_required PAWL_NOTHING_
 #define PAWL_NAME_AWAIT_input PAWL_NOTHING_
+#define PAWL_NAME_AWAIT_required PAWL_NOTHING_
 #define PAWL_AWAIT_result PAWL_NOTHING_
 #define PAWL_NAME_AWAIT_result PAWL_NOTHING_
 #define PAWL_AWAIT_timer PAWL_NOTHING_
@@ -299,8 +318,11 @@
 #define PAWL_NAME_CHILD_var PAWL_NOTHING_
 #define PAWL_BUFFERED_var PAWL_NOTHING_
 #define PAWL_CHILD_input PAWL_NOTHING_
+#define PAWL_CHILD_required PAWL_NOTHING_
 #define PAWL_NAME_CHILD_input PAWL_NOTHING_
+#define PAWL_NAME_CHILD_required PAWL_NOTHING_
 #define PAWL_BUFFERED_input PAWL_NOTHING_
+#define PAWL_BUFFERED_required PAWL_NOTHING_
 #define PAWL_CHILD_result PAWL_NOTHING_
 #define PAWL_NAME_CHILD_result PAWL_NOTHING_
 #define PAWL_BUFFERED_result PAWL_NOTHING_
@@ -335,93 +357,101 @@
 #define PAWL_BUFFERED_migrate PAWL_NOTHING_
 #define PAWL_BUFFERED_renamed PAWL_NOTHING_
 
+/* How a row is used: is it an input, is it required? */
+#define PAWL_USE_plain_ false, false
+#define PAWL_USE_input_ true, false
+#define PAWL_USE_member_ false, true
+#define PAWL_USE_required_ true, true
+
 /* Kinds: a member of a struct, its row, its first value. 0 is no kind: nothing is carried. */
 #define PAWL_DECL_0 PAWL_NOTHING_
 #define PAWL_ROW_0 PAWL_NOTHING_
-#define PAWL_ONE_(base, input, name, type, kind) \
-    { #name, PAWL_VAR_##kind, offsetof(base, name), sizeof(type), 0, 0, NULL, input },
-#define PAWL_MANY_(base, input, name, type, kind, max) \
-    { #name, kind, offsetof(base, name), sizeof(type), max, offsetof(base, name##_count), NULL, input },
+#define PAWL_DECL_required(kind, ...) PAWL_DECL_##kind(__VA_ARGS__)
+#define PAWL_ROW_required(base, use, kind, ...) PAWL_ROW_##kind(base, member_, __VA_ARGS__)
+#define PAWL_ONE_(base, use, name, type, kind) \
+    { #name, PAWL_VAR_##kind, offsetof(base, name), sizeof(type), 0, 0, NULL, PAWL_USE_##use },
+#define PAWL_MANY_(base, use, name, type, kind, max) \
+    { #name, kind, offsetof(base, name), sizeof(type), max, offsetof(base, name##_count), NULL, PAWL_USE_##use },
 #define PAWL_VALUE_(name, first, ...) .name = (first),
 #define PAWL_DECL_int8_t(name, ...) int8_t name;
-#define PAWL_ROW_int8_t(base, input, name, ...) PAWL_ONE_(base, input, name, int8_t, INT8)
+#define PAWL_ROW_int8_t(base, use, name, ...) PAWL_ONE_(base, use, name, int8_t, INT8)
 #define PAWL_INIT_int8_t(...) PAWL_VALUE_(__VA_ARGS__)
 #define PAWL_VAR_OF_int8_t PAWL_VAR_INT8
 #define PAWL_DECL_int16_t(name, ...) int16_t name;
-#define PAWL_ROW_int16_t(base, input, name, ...) PAWL_ONE_(base, input, name, int16_t, INT16)
+#define PAWL_ROW_int16_t(base, use, name, ...) PAWL_ONE_(base, use, name, int16_t, INT16)
 #define PAWL_INIT_int16_t(...) PAWL_VALUE_(__VA_ARGS__)
 #define PAWL_VAR_OF_int16_t PAWL_VAR_INT16
 #define PAWL_DECL_int32_t(name, ...) int32_t name;
-#define PAWL_ROW_int32_t(base, input, name, ...) PAWL_ONE_(base, input, name, int32_t, INT32)
+#define PAWL_ROW_int32_t(base, use, name, ...) PAWL_ONE_(base, use, name, int32_t, INT32)
 #define PAWL_INIT_int32_t(...) PAWL_VALUE_(__VA_ARGS__)
 #define PAWL_VAR_OF_int32_t PAWL_VAR_INT32
 #define PAWL_DECL_int64_t(name, ...) int64_t name;
-#define PAWL_ROW_int64_t(base, input, name, ...) PAWL_ONE_(base, input, name, int64_t, INT64)
+#define PAWL_ROW_int64_t(base, use, name, ...) PAWL_ONE_(base, use, name, int64_t, INT64)
 #define PAWL_INIT_int64_t(...) PAWL_VALUE_(__VA_ARGS__)
 #define PAWL_VAR_OF_int64_t PAWL_VAR_INT64
 #define PAWL_DECL_uint8_t(name, ...) uint8_t name;
-#define PAWL_ROW_uint8_t(base, input, name, ...) PAWL_ONE_(base, input, name, uint8_t, UINT8)
+#define PAWL_ROW_uint8_t(base, use, name, ...) PAWL_ONE_(base, use, name, uint8_t, UINT8)
 #define PAWL_INIT_uint8_t(...) PAWL_VALUE_(__VA_ARGS__)
 #define PAWL_VAR_OF_uint8_t PAWL_VAR_UINT8
 #define PAWL_DECL_uint16_t(name, ...) uint16_t name;
-#define PAWL_ROW_uint16_t(base, input, name, ...) PAWL_ONE_(base, input, name, uint16_t, UINT16)
+#define PAWL_ROW_uint16_t(base, use, name, ...) PAWL_ONE_(base, use, name, uint16_t, UINT16)
 #define PAWL_INIT_uint16_t(...) PAWL_VALUE_(__VA_ARGS__)
 #define PAWL_VAR_OF_uint16_t PAWL_VAR_UINT16
 #define PAWL_DECL_uint32_t(name, ...) uint32_t name;
-#define PAWL_ROW_uint32_t(base, input, name, ...) PAWL_ONE_(base, input, name, uint32_t, UINT32)
+#define PAWL_ROW_uint32_t(base, use, name, ...) PAWL_ONE_(base, use, name, uint32_t, UINT32)
 #define PAWL_INIT_uint32_t(...) PAWL_VALUE_(__VA_ARGS__)
 #define PAWL_VAR_OF_uint32_t PAWL_VAR_UINT32
 #define PAWL_DECL_uint64_t(name, ...) uint64_t name;
-#define PAWL_ROW_uint64_t(base, input, name, ...) PAWL_ONE_(base, input, name, uint64_t, UINT64)
+#define PAWL_ROW_uint64_t(base, use, name, ...) PAWL_ONE_(base, use, name, uint64_t, UINT64)
 #define PAWL_INIT_uint64_t(...) PAWL_VALUE_(__VA_ARGS__)
 #define PAWL_VAR_OF_uint64_t PAWL_VAR_UINT64
 #define PAWL_DECL_float(name, ...) float name;
-#define PAWL_ROW_float(base, input, name, ...) PAWL_ONE_(base, input, name, float, FLOAT)
+#define PAWL_ROW_float(base, use, name, ...) PAWL_ONE_(base, use, name, float, FLOAT)
 #define PAWL_INIT_float(...) PAWL_VALUE_(__VA_ARGS__)
 #define PAWL_VAR_OF_float PAWL_VAR_FLOAT
 #define PAWL_DECL_double(name, ...) double name;
-#define PAWL_ROW_double(base, input, name, ...) PAWL_ONE_(base, input, name, double, DOUBLE)
+#define PAWL_ROW_double(base, use, name, ...) PAWL_ONE_(base, use, name, double, DOUBLE)
 #define PAWL_INIT_double(...) PAWL_VALUE_(__VA_ARGS__)
 #define PAWL_VAR_OF_double PAWL_VAR_DOUBLE
 #define PAWL_DECL_bool(name, ...) bool name;
-#define PAWL_ROW_bool(base, input, name, ...) PAWL_ONE_(base, input, name, bool, BOOL)
+#define PAWL_ROW_bool(base, use, name, ...) PAWL_ONE_(base, use, name, bool, BOOL)
 #define PAWL_INIT_bool(...) PAWL_VALUE_(__VA_ARGS__)
 #define PAWL_VAR_OF_bool PAWL_VAR_BOOL
 #define PAWL_DECL__Bool(name, ...) bool name;
-#define PAWL_ROW__Bool(base, input, name, ...) PAWL_ONE_(base, input, name, bool, BOOL)
+#define PAWL_ROW__Bool(base, use, name, ...) PAWL_ONE_(base, use, name, bool, BOOL)
 #define PAWL_INIT__Bool(...) PAWL_VALUE_(__VA_ARGS__)
 #define PAWL_VAR_OF__Bool PAWL_VAR_BOOL
 #define PAWL_DECL_text(name, size, ...) char name[size];
-#define PAWL_ROW_text(base, input, name, size, ...) \
-    { #name, PAWL_VAR_TEXT, offsetof(base, name), (size), 0, 0, NULL, input },
+#define PAWL_ROW_text(base, use, name, size, ...) \
+    { #name, PAWL_VAR_TEXT, offsetof(base, name), (size), 0, 0, NULL, PAWL_USE_##use },
 #define PAWL_INIT_text(name, size, ...) PAWL_BRACED_(name, __VA_ARGS__)
 #define PAWL_BRACED_(name, first, ...) .name = { first },
 #define PAWL_DECL_json(name, size, ...) char name[size];
-#define PAWL_ROW_json(base, input, name, size, ...) \
-    { #name, PAWL_VAR_JSON, offsetof(base, name), (size), 0, 0, NULL, input },
+#define PAWL_ROW_json(base, use, name, size, ...) \
+    { #name, PAWL_VAR_JSON, offsetof(base, name), (size), 0, 0, NULL, PAWL_USE_##use },
 #define PAWL_INIT_json(name, size, ...) PAWL_BRACED_(name, __VA_ARGS__)
 #define PAWL_DECL_list(name, kind, max, ...) \
     kind name[max]; \
     uint32_t name##_count;
-#define PAWL_ROW_list(base, input, name, kind, max, ...) \
-    PAWL_MANY_(base, input, name, kind, PAWL_VAR_OF_##kind, max)
+#define PAWL_ROW_list(base, use, name, kind, max, ...) \
+    PAWL_MANY_(base, use, name, kind, PAWL_VAR_OF_##kind, max)
 #define PAWL_INIT_list PAWL_NOTHING_
 #define PAWL_DECL_texts(name, size, max, ...) \
     char name[max][size]; \
     uint32_t name##_count;
-#define PAWL_ROW_texts(base, input, name, size, max, ...) \
-    { #name, PAWL_VAR_TEXT, offsetof(base, name), (size), max, offsetof(base, name##_count), NULL, input },
+#define PAWL_ROW_texts(base, use, name, size, max, ...) \
+    { #name, PAWL_VAR_TEXT, offsetof(base, name), (size), max, offsetof(base, name##_count), NULL, PAWL_USE_##use },
 #define PAWL_INIT_texts PAWL_NOTHING_
 #define PAWL_DECL_part(name, type, ...) struct type name;
-#define PAWL_ROW_part(base, input, name, type, ...) \
-    { #name, PAWL_VAR_STRUCT, offsetof(base, name), sizeof(struct type), 0, 0, type##_fields_, input },
+#define PAWL_ROW_part(base, use, name, type, ...) \
+    { #name, PAWL_VAR_STRUCT, offsetof(base, name), sizeof(struct type), 0, 0, type##_fields_, PAWL_USE_##use },
 #define PAWL_INIT_part PAWL_NOTHING_
 #define PAWL_DECL_parts(name, type, max, ...) \
     struct type name[max]; \
     uint32_t name##_count;
-#define PAWL_ROW_parts(base, input, name, type, max, ...) \
+#define PAWL_ROW_parts(base, use, name, type, max, ...) \
     { #name, PAWL_VAR_STRUCT, offsetof(base, name), sizeof(struct type), max, \
-      offsetof(base, name##_count), type##_fields_, input },
+      offsetof(base, name##_count), type##_fields_, PAWL_USE_##use },
 #define PAWL_INIT_parts PAWL_NOTHING_
 
 #endif
