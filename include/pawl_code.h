@@ -28,7 +28,6 @@
  * The list says all that the type has, once:
  *   has(var, KIND, NAME[, FIRST VALUE])   a variable that lives across awaits: self->NAME
  *   has(input, KIND, NAME[, DEFAULT])     likewise, read from the input's member NAME at the start
- *   has(required, KIND, NAME)             an input that the start may not lack
  *   has(result, KIND, NAME)               what it completes with: result->NAME
  *   has(timer, NAME)
  *   has(signal, NAME[, KIND])             its payload: got->NAME
@@ -48,14 +47,20 @@
  *   part, NAME, STRUCT                    a struct made by PAWL_STRUCT(STRUCT, LIST)
  *   parts, NAME, STRUCT, MAX              an array of those, and NAME_count
  *
- * What is stored is `self`. Other locals hold only until the next await. An await stands anywhere in
- * loops and branches, but not inside a switch of your own. A name that the list does not have does not
- * compile; an await that stands twice is a duplicate case; one that stands nowhere is a -Wswitch warning. */
+ * What is stored is `self`. Other locals hold only until the next await, and the compiler refuses one that
+ * would have to live longer, where it can tell. The arguments of an await are evaluated once, when it begins
+ * to wait. An await may be anywhere in the function. What else the compiler refuses, and with which words:
+ * docs/durable-code.md. */
 #ifndef PAWL_CODE_H
 #define PAWL_CODE_H
 
 #include <pawl.h>
+#include <pawl_code_here.h>
 #include <pawl_code_list.h>
+
+#if defined(__GNUC__)
+#pragma GCC system_header /* so that a mistake is shown where the author made it, not in here */
+#endif
 
 #define PAWL_MS(n) ((int64_t)(n))
 #define PAWL_SECS(n) ((int64_t)(n) * 1000)
@@ -80,13 +85,19 @@
     enum pawl_await_ { pawl_await_begin_, LIST(PAWL_NAME_AWAIT_) };                                \
     (void)self, (void)got, (void)result;                                                           \
     switch ((enum pawl_await_)pawl_seq_at(turn)) {                                                 \
-    case pawl_await_begin_:
+    case pawl_await_begin_:                                                                        \
+        break;                                                                                     \
+        LIST(PAWL_GO_TO_)                                                                          \
+    default:                                                                                       \
+        return;                                                                                    \
+    }                                                                                              \
+    {
 
 /* The end of the code: completed, with what `result` holds. */
 #define PAWL_END                                                                                   \
     pawl_seq_done(turn);                                                                           \
     }                                                                                              \
-    (void)0
+    PAWL_EASY_ (void)0
 
 /* Complete here and now. */
 #define PAWL_DONE                                                                                  \
@@ -105,90 +116,114 @@
 /* Do something in the same transaction as this turn (pawl_reduce_register()); does not wait. */
 #define PAWL_REDUCE(name, args) pawl_turn_reduce(turn, #name, (args))
 
-/* PAWL_SELECT(place) { arms } PAWL_AWAIT; : the first of the arms, and only that one. An arm may break
- * out of the loop around the select, or continue it. */
-#define PAWL_SELECT(label)                                                                         \
-    pawl_seq_arm(turn, pawl_await_##label##_);                                                     \
-    goto pawl_select_##label##_;                                                                   \
-    case pawl_await_##label##_:                                                                    \
-    pawl_seq_wake(turn);                                                                           \
-    pawl_select_##label##_:
-#define PAWL_ON_TIMER(timer, after_ms)                                                             \
-    if (pawl_seq_timer(turn, (unsigned)pawl_timer_##timer##_, (after_ms)))
-#define PAWL_ON_SIGNAL(signal) if (pawl_seq_signal(turn, (unsigned)pawl_signal_##signal##_))
-#define PAWL_ON_CALL(call, args) if (pawl_seq_call(turn, (unsigned)pawl_call_##call##_, (args)))
-#define PAWL_ON_EXTERNAL(external, args)                                                           \
-    if (pawl_seq_external(turn, (unsigned)pawl_external_##external##_, (args)))
-#define PAWL_AWAIT                                                                                 \
-    if (pawl_seq_over(turn))                                                                       \
-    return
+/* PAWL_SELECT(place) { arms } PAWL_AWAIT; : the first of the arms, and only that one (both are in
+ * pawl_code_here.h). An arm may break out of the loop around the select, or continue it. An arm with a
+ * condition is in braces: if (self->is_short) { PAWL_ON_TIMER(Short, PAWL_SECS(1)) break; } */
+#define PAWL_SELECT_AT_(label)                                                                     \
+    enum { PAWL_ON_outside_of_a_PAWL_SELECT_ };                                                    \
+    PAWL_PLACE_(label)
 
-#define PAWL_ALONE_(label, arm)                                                                    \
+/* The code comes to a place, or wakes there. */
+#define PAWL_PLACE_(label)                                                                         \
     pawl_seq_arm(turn, pawl_await_##label##_);                                                     \
-    (void)(arm);                                                                                   \
-    (void)pawl_seq_over(turn);                                                                     \
-    return;                                                                                        \
-    case pawl_await_##label##_:                                                                    \
-    pawl_seq_wake(turn);                                                                           \
-    (void)(arm);                                                                                   \
-    if (pawl_seq_over(turn))                                                                       \
-    return
+    if (0) {                                                                                       \
+        pawl_place_##label##_:                                                                     \
+        pawl_seq_wake(turn);                                                                       \
+    }
+
+/* An arm, whose arguments are evaluated when it is armed, and not again when it wakes. */
+#define PAWL_ON_TIMER(timer, after_ms)                                                             \
+    PAWL_ONCE_(timer_##timer)                                                                      \
+    if (pawl_seq_timer(turn, PAWL_ARM_(pawl_timer_##timer##_), PAWL_ARMED_WITH_(after_ms, 0)))
+#define PAWL_ON_SIGNAL(signal)                                                                     \
+    PAWL_ONCE_(signal_##signal)                                                                    \
+    if (pawl_seq_signal(turn, PAWL_ARM_(pawl_signal_##signal##_)))
+#define PAWL_ON_CALL(call, args)                                                                   \
+    PAWL_ONCE_(calls_externals_or_children)                                                        \
+    if (pawl_seq_call(turn, PAWL_ARM_(pawl_call_##call##_), PAWL_ARMED_WITH_(args, NULL)))
+#define PAWL_ON_EXTERNAL(external, args)                                                           \
+    PAWL_ONCE_(calls_externals_or_children)                                                        \
+    if (pawl_seq_external(turn, PAWL_ARM_(pawl_external_##external##_), PAWL_ARMED_WITH_(args, NULL)))
+#define PAWL_ON_CHILD(child, input)                                                                \
+    PAWL_ONCE_(calls_externals_or_children)                                                        \
+    if (pawl_seq_spawn(turn, PAWL_ARM_(pawl_child_##child##_), PAWL_ARMED_WITH_(input, NULL), false))
+
+#define PAWL_ARM_(index) ((unsigned)(index) + (unsigned)PAWL_ON_outside_of_a_PAWL_SELECT_)
+#define PAWL_ARMED_WITH_(value, none) pawl_seq_is_arming(turn) ? (value) : (none)
+#ifdef __cplusplus
+#define PAWL_ONCE_(what) /* a declaration would be all that an `if` in front of it guards */
+#else
+#define PAWL_ONCE_(what) enum { two_arms_of_one_select_for_##what };
+#endif
 
 /* Wait for one thing alone. */
+#define PAWL_ALONE_(label, arming, waking)                                                         \
+    pawl_seq_arm(turn, pawl_await_##label##_);                                                     \
+    (void)(arming);                                                                                \
+    (void)pawl_seq_over(turn);                                                                     \
+    return;                                                                                        \
+    pawl_place_##label##_:                                                                         \
+    pawl_seq_wake(turn);                                                                           \
+    (void)(waking);                                                                                \
+    if (pawl_seq_over(turn))                                                                       \
+    return
 #define PAWL_TIMER(label, timer, after_ms)                                                         \
     do {                                                                                           \
-        PAWL_ALONE_(label, pawl_seq_timer(turn, (unsigned)pawl_timer_##timer##_, (after_ms)));     \
+        PAWL_ALONE_(label, pawl_seq_timer(turn, (unsigned)pawl_timer_##timer##_, (after_ms)),      \
+                    pawl_seq_timer(turn, (unsigned)pawl_timer_##timer##_, 0));                     \
     } while (0)
 #define PAWL_SIGNAL(label, signal)                                                                 \
     do {                                                                                           \
-        PAWL_ALONE_(label, pawl_seq_signal(turn, (unsigned)pawl_signal_##signal##_));              \
+        PAWL_ALONE_(label, pawl_seq_signal(turn, (unsigned)pawl_signal_##signal##_),               \
+                    pawl_seq_signal(turn, (unsigned)pawl_signal_##signal##_));                     \
     } while (0)
 
 /* Call a tool with `args` (JSON) and wait for its result. If it fails, the instance fails with its
  * error; PAWL_TRY_CALL goes on, and PAWL_ERROR is the error as JSON then, else NULL. */
 #define PAWL_TRY_CALL(label, call, args)                                                           \
     do {                                                                                           \
-        PAWL_ALONE_(label, pawl_seq_call(turn, (unsigned)pawl_call_##call##_, (args)));            \
+        PAWL_ALONE_(label, pawl_seq_call(turn, (unsigned)pawl_call_##call##_, (args)),             \
+                    pawl_seq_call(turn, (unsigned)pawl_call_##call##_, NULL));                     \
     } while (0)
 #define PAWL_CALL(label, call, args)                                                               \
     do {                                                                                           \
-        PAWL_ALONE_(label, pawl_seq_call(turn, (unsigned)pawl_call_##call##_, (args)));            \
-        if (pawl_seq_failed(turn))                                                                 \
-            return;                                                                                \
+        PAWL_TRY_CALL(label, call, args);                                                          \
+        PAWL_FAIL_WITH_IT_;                                                                        \
     } while (0)
 #define PAWL_TRY_EXTERNAL(label, external, args)                                                   \
     do {                                                                                           \
         PAWL_ALONE_(label,                                                                         \
-                    pawl_seq_external(turn, (unsigned)pawl_external_##external##_, (args)));       \
+                    pawl_seq_external(turn, (unsigned)pawl_external_##external##_, (args)),        \
+                    pawl_seq_external(turn, (unsigned)pawl_external_##external##_, NULL));         \
     } while (0)
 #define PAWL_EXTERNAL(label, external, args)                                                       \
     do {                                                                                           \
-        PAWL_ALONE_(label,                                                                         \
-                    pawl_seq_external(turn, (unsigned)pawl_external_##external##_, (args)));       \
-        if (pawl_seq_failed(turn))                                                                 \
-            return;                                                                                \
+        PAWL_TRY_EXTERNAL(label, external, args);                                                  \
+        PAWL_FAIL_WITH_IT_;                                                                        \
     } while (0)
+
 /* Spawn a child with `input` (JSON) and wait for its result. If it fails or is cancelled, so does this
- * one, with its error; PAWL_TRY_SPAWN goes on, with PAWL_ERROR. */
-#define PAWL_TRY_SPAWN(label, child, input)                                                        \
-    do {                                                                                           \
-        PAWL_ALONE_(label, pawl_seq_spawn(turn, (unsigned)pawl_child_##child##_, (input), false)); \
-    } while (0)
+ * one, with its error; PAWL_TRY_SPAWN goes on, with PAWL_ERROR. PAWL_SPAWN_ABANDON: one that goes on
+ * by itself if this one ends while it waits for it. */
+#define PAWL_TRY_SPAWN(label, child, input) PAWL_SPAWN_AS_(label, child, input, false)
 #define PAWL_SPAWN(label, child, input)                                                            \
     do {                                                                                           \
-        PAWL_ALONE_(label, pawl_seq_spawn(turn, (unsigned)pawl_child_##child##_, (input), false)); \
-        if (pawl_seq_failed(turn))                                                                 \
-            return;                                                                                \
+        PAWL_SPAWN_AS_(label, child, input, false);                                                \
+        PAWL_FAIL_WITH_IT_;                                                                        \
     } while (0)
-/* One that goes on by itself if this one ends while it waits for it. */
 #define PAWL_SPAWN_ABANDON(label, child, input)                                                    \
     do {                                                                                           \
-        PAWL_ALONE_(label, pawl_seq_spawn(turn, (unsigned)pawl_child_##child##_, (input), true));  \
-        if (pawl_seq_failed(turn))                                                                 \
-            return;                                                                                \
+        PAWL_SPAWN_AS_(label, child, input, true);                                                 \
+        PAWL_FAIL_WITH_IT_;                                                                        \
     } while (0)
-#define PAWL_ON_CHILD(child, input)                                                                \
-    if (pawl_seq_spawn(turn, (unsigned)pawl_child_##child##_, (input), false))
+#define PAWL_SPAWN_AS_(label, child, input, abandon)                                               \
+    do {                                                                                           \
+        PAWL_ALONE_(label, pawl_seq_spawn(turn, (unsigned)pawl_child_##child##_, (input), abandon), \
+                    pawl_seq_spawn(turn, (unsigned)pawl_child_##child##_, NULL, abandon));         \
+    } while (0)
+#define PAWL_FAIL_WITH_IT_                                                                         \
+    if (pawl_seq_failed(turn))                                                                     \
+    return
 
 /* A broadcast of the signal reaches this instance only with this value (JSON) as its filter, or
  * without one; does not wait. */
@@ -196,12 +231,51 @@
     pawl_seq_subscribe(turn, (unsigned)pawl_signal_##signal##_, (value))
 #define PAWL_ERROR pawl_seq_error(turn)
 
+/* ---- What the compiler is asked to refuse -------------------------------- */
+
+/* From the head of the code to PAWL_END a local that would have to live across an await is an error, where
+ * the compiler can tell; to C++ it is one anyway. -Wshadow would mind a select inside of a select. (gcc 12
+ * has a slip: asked for this once, it gives the notes of -Wjump-misses-init, without the warning, to
+ * functions below that jump over an initialization.) */
+#if defined(__clang__)
+#define PAWL_STRICT_                                                                               \
+    _Pragma("clang diagnostic push") _Pragma("clang diagnostic error \"-Wuninitialized\"")         \
+    _Pragma("clang diagnostic error \"-Wsometimes-uninitialized\"")                                \
+    _Pragma("clang diagnostic ignored \"-Wshadow\"")
+#define PAWL_EASY_ _Pragma("clang diagnostic pop")
+#elif defined(__GNUC__)
+#define PAWL_STRICT_                                                                               \
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic error \"-Wuninitialized\"")             \
+    _Pragma("GCC diagnostic error \"-Wmaybe-uninitialized\"")                                      \
+    _Pragma("GCC diagnostic ignored \"-Wshadow\"") PAWL_NO_JUMPS_
+#define PAWL_EASY_ _Pragma("GCC diagnostic pop")
+#else
+#define PAWL_STRICT_
+#define PAWL_EASY_
+#endif
+
+/* Where a line of the list has lost its backslash, the lines below it are text between functions, and what
+ * gcc drops to go on from there ends with the next semicolon: this type. Without it the head of the code is
+ * no head, so that gcc says so and passes over the code, which lacks half of its names. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus)
+#define PAWL_NO_JUMPS_ _Pragma("GCC diagnostic error \"-Wjump-misses-init\"")
+#define PAWL_LIST_IS_WHOLE_(type_)                                                                 \
+    __attribute__((unused)) typedef pawl_turn PAWL_TURN_OF_(type_);
+#define PAWL_TURN_OF_(type_) type_##_if_no_backslash_is_missing_
+#else
+#define PAWL_NO_JUMPS_
+#define PAWL_LIST_IS_WHOLE_(type_)
+#define PAWL_TURN_OF_(type_) pawl_turn
+#endif
+
 /* ---- What the list becomes ---------------------------------------------- */
 
 /* A type: the structs, the tables, and the head of the function that follows. `name()` is the
  * registration, for pawl_code_register() and PAWL_MODULE(). */
 #define PAWL_CODE(type_, LIST) PAWL_CODE_AS(type_, #type_, LIST)
 #define PAWL_CODE_AS(type_, text, LIST)                                                            \
+    PAWL_LIST_IS_WHOLE_(type_)                                                                     \
+    LIST(PAWL_WORDS_)                                                                              \
     struct type_ {                                                                                 \
         bool pawl_none_;                                                                           \
         LIST(PAWL_MEMBER_)                                                                         \
@@ -214,8 +288,8 @@
         bool pawl_none_;                                                                           \
         LIST(PAWL_RESULT_)                                                                         \
     };                                                                                             \
-    static void type_##_code_(pawl_turn *turn, struct type_ *self, const struct type_##_got *got,  \
-                             struct type_##_result *result);                                       \
+    static void type_##_code_(PAWL_TURN_OF_(type_) *turn, struct type_ *self,                      \
+                              const struct type_##_got *got, struct type_##_result *result);                                       \
     static void type_##_handle_(void *context, pawl_turn *turn, void *state,                       \
                                const pawl_event *event)                                            \
     {                                                                                              \
@@ -265,12 +339,12 @@
         };                                                                                         \
                                                                                                    \
         return &type;                                                                              \
+        PAWL_STRICT_                                                                               \
     }                                                                                              \
-    static void type_##_code_(pawl_turn *turn, struct type_ *self, const struct type_##_got *got,  \
-                             struct type_##_result *result)
+    static void type_##_code_(PAWL_TURN_OF_(type_) *turn, struct type_ *self,                      \
+                              const struct type_##_got *got, struct type_##_result *result)
 
-/* A struct that may be a part of others: `has(KIND, NAME...)` in its list, or `has(required, KIND, NAME...)` for a
- * member that what is sent may not lack. */
+/* A struct that may be a part of others: `has(KIND, NAME...)` in its list. */
 #define PAWL_STRUCT(name, LIST)                                                                    \
     struct name {                                                                                  \
         LIST(PAWL_PART_MEMBER_)                                                                    \

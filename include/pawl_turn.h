@@ -59,11 +59,10 @@ typedef struct pawl_var {
     size_t count_offset;   /* ... of which a uint32_t there says how many count */
     const struct pawl_var *(*fields)(void); /* STRUCT: its members, ending in a zero row */
     bool is_input;         /* read from the input's member of this name at the start */
-    bool is_required;      /* an input, or a member of a struct that is sent, may not lack it */
 } pawl_var;
 
 #define PAWL_VAR(struct_name, field, kind)                                                         \
-    { #field, kind, offsetof(struct_name, field), sizeof(((struct_name *)0)->field), 0, 0, NULL, false, false }
+    { #field, kind, offsetof(struct_name, field), sizeof(((struct_name *)0)->field), 0, 0, NULL, false }
 
 /* A variable that has another name now. */
 typedef struct pawl_rename {
@@ -179,6 +178,7 @@ PAWL_API pawl_status pawl_signal_from_name_and_payload(const pawl_code_type *typ
 PAWL_API unsigned pawl_seq_at(const pawl_turn *turn);
 PAWL_API void pawl_seq_arm(pawl_turn *turn, unsigned label);
 PAWL_API void pawl_seq_wake(pawl_turn *turn);
+PAWL_API bool pawl_seq_is_arming(const pawl_turn *turn);
 PAWL_API bool pawl_seq_timer(pawl_turn *turn, unsigned timer, int64_t after_ms);
 PAWL_API bool pawl_seq_signal(pawl_turn *turn, unsigned signal);
 PAWL_API bool pawl_seq_call(pawl_turn *turn, unsigned call, const char *args_json);

@@ -21,6 +21,12 @@ void pawl_seq_wake(pawl_turn *turn)
     turn->is_waking = true;
 }
 
+/* Only then are an arm's arguments evaluated. */
+bool pawl_seq_is_arming(const pawl_turn *turn)
+{
+    return !turn->is_waking;
+}
+
 static bool is_mine(pawl_turn *turn, bool is_kind, const char *name)
 {
     if (!turn->is_waking || turn->is_taken || !is_kind || strcmp(name, turn->event->name) != 0)
@@ -29,10 +35,22 @@ static bool is_mine(pawl_turn *turn, bool is_kind, const char *name)
     return true;
 }
 
+/* Only the arms of one place are armed in a turn, so this is another arm for the same timer. The macros
+ * refuse that in C, but not in C++ and not in braces of its own. */
+static void refuse_armed(pawl_turn *turn, const char *timer)
+{
+    for (uint32_t i = 0; i < turn->answer->timers.count; i++)
+        if (str_is(turn->answer->timers.items[i].name, timer))
+            turn_problem(turn, "two arms of the select at '%s' wait for the timer '%s'; keep one",
+                         turn->type->phases[turn->label - 1], timer);
+}
+
 bool pawl_seq_timer(pawl_turn *turn, unsigned timer, int64_t after_ms)
 {
-    if (!turn->is_waking)
+    if (!turn->is_waking) {
+        refuse_armed(turn, turn->type->timers[timer]);
         say_timer(turn, timer, after_ms);
+    }
     return is_mine(turn, turn->event->kind == PAWL_EVENT_TIMER, turn->type->timers[timer]);
 }
 
