@@ -28,6 +28,7 @@
  * The list says all that the type has, once:
  *   has(var, KIND, NAME[, FIRST VALUE])   a variable that lives across awaits: self->NAME
  *   has(input, KIND, NAME[, DEFAULT])     likewise, read from the input's member NAME at the start
+ *   has(required, KIND, NAME)             an input that the start may not lack
  *   has(result, KIND, NAME)               what it completes with: result->NAME
  *   has(timer, NAME)
  *   has(signal, NAME[, KIND])             its payload: got->NAME
@@ -344,7 +345,8 @@
     static void type_##_code_(PAWL_TURN_OF_(type_) *turn, struct type_ *self,                      \
                               const struct type_##_got *got, struct type_##_result *result)
 
-/* A struct that may be a part of others: `has(KIND, NAME...)` in its list. */
+/* A struct that may be a part of others: `has(KIND, NAME...)` in its list, or `has(required, KIND, NAME...)` for a
+ * member that what is sent may not lack. */
 #define PAWL_STRUCT(name, LIST)                                                                    \
     struct name {                                                                                  \
         LIST(PAWL_PART_MEMBER_)                                                                    \

@@ -31,10 +31,11 @@
 #define PAWL_WORDS_(what, ...) PAWL_PICK_WORD_(PAWL_WORD_##what)(#what)
 #define PAWL_PICK_WORD_(...) PAWL_SECOND_(__VA_ARGS__, PAWL_WRONG_WORD_, 0)
 #define PAWL_WRONG_WORD_(word)                                                                     \
-    PAWL_REFUSE_UNLESS_(0, "has(" word ", ...): expected var, input, result, timer, signal, call, " \
-                           "external, child, buffered, await, version, migrate or renamed")
+    PAWL_REFUSE_UNLESS_(0, "has(" word ", ...): expected var, input, required, result, timer, " \
+                           "signal, call, external, child, buffered, await, version, migrate or renamed")
 #define PAWL_WORD_var , PAWL_NOTHING_
 #define PAWL_WORD_input , PAWL_NOTHING_
+#define PAWL_WORD_required , PAWL_NOTHING_
 #define PAWL_WORD_result , PAWL_NOTHING_
 #define PAWL_WORD_timer , PAWL_NOTHING_
 #define PAWL_WORD_signal , PAWL_NOTHING_
@@ -49,22 +50,33 @@
 
 /* ---- Uses: members of structs, their rows, their first values ----------- */
 
-#define PAWL_PART_MEMBER_(...) PAWL_DECL_(__VA_ARGS__, 0, 0)
-#define PAWL_PART_ROW_(...) PAWL_VAR_ROW_(pawl_self_, false, __VA_ARGS__, 0, 0)
+/* A member of a PAWL_STRUCT has no word, but may be required. */
+#define PAWL_PART_MEMBER_(kind, ...) PAWL_PICK_PART_(PAWL_PART_##kind)(kind, __VA_ARGS__, 0, 0)
+#define PAWL_PICK_PART_(...) PAWL_SECOND_(__VA_ARGS__, PAWL_DECL_, 0)
+#define PAWL_PART_required , PAWL_REQUIRED_PART_
+#define PAWL_REQUIRED_PART_(word, ...) PAWL_DECL_(__VA_ARGS__)
+#define PAWL_PART_ROW_(kind, ...) PAWL_PICK_PART_ROW_(PAWL_PART_ROW_##kind)(kind, __VA_ARGS__, 0, 0)
+#define PAWL_PICK_PART_ROW_(...) PAWL_SECOND_(__VA_ARGS__, PAWL_OWN_ROW_, 0)
+#define PAWL_PART_ROW_required , PAWL_REQUIRED_PART_ROW_
+#define PAWL_REQUIRED_PART_ROW_(word, ...) PAWL_VAR_ROW_(pawl_self_, member_, __VA_ARGS__)
 
 #define PAWL_MEMBER_(what, ...) PAWL_PICK_(PAWL_MEMBER_##what)(__VA_ARGS__, 0, 0)
 #define PAWL_MEMBER_var , PAWL_DECL_
 #define PAWL_MEMBER_input , PAWL_DECL_
+#define PAWL_MEMBER_required , PAWL_DECL_
 
 #define PAWL_ROW_(what, ...) PAWL_PICK_(PAWL_ROW_##what)(__VA_ARGS__, 0, 0)
 #define PAWL_ROW_var , PAWL_OWN_ROW_
 #define PAWL_ROW_input , PAWL_INPUT_ROW_
-#define PAWL_OWN_ROW_(...) PAWL_VAR_ROW_(pawl_self_, false, __VA_ARGS__)
-#define PAWL_INPUT_ROW_(...) PAWL_VAR_ROW_(pawl_self_, true, __VA_ARGS__)
+#define PAWL_ROW_required , PAWL_REQUIRED_ROW_
+#define PAWL_OWN_ROW_(...) PAWL_VAR_ROW_(pawl_self_, plain_, __VA_ARGS__)
+#define PAWL_INPUT_ROW_(...) PAWL_VAR_ROW_(pawl_self_, input_, __VA_ARGS__)
+#define PAWL_REQUIRED_ROW_(...) PAWL_VAR_ROW_(pawl_self_, required_, __VA_ARGS__)
 
 #define PAWL_FIRST_(what, ...) PAWL_PICK_(PAWL_FIRST_##what)(__VA_ARGS__, 0, 0)
 #define PAWL_FIRST_var , PAWL_INIT_
 #define PAWL_FIRST_input , PAWL_INIT_
+#define PAWL_FIRST_required , PAWL_INIT_
 
 #define PAWL_GOT_(what, ...) PAWL_PICK_(PAWL_GOT_##what)(__VA_ARGS__, 0, 0)
 #define PAWL_GOT_signal , PAWL_PAYLOAD_
@@ -78,13 +90,13 @@
 #define PAWL_GOT_ROW_call , PAWL_PAYLOAD_ROW_
 #define PAWL_GOT_ROW_external , PAWL_PAYLOAD_ROW_
 #define PAWL_GOT_ROW_child , PAWL_PAYLOAD_ROW_
-#define PAWL_PAYLOAD_ROW_(name, kind, ...) PAWL_VAR_ROW_(pawl_got_, false, kind, name, __VA_ARGS__)
+#define PAWL_PAYLOAD_ROW_(name, kind, ...) PAWL_VAR_ROW_(pawl_got_, plain_, kind, name, __VA_ARGS__)
 
 #define PAWL_RESULT_(what, ...) PAWL_PICK_(PAWL_RESULT_##what)(__VA_ARGS__, 0, 0)
 #define PAWL_RESULT_result , PAWL_DECL_
 #define PAWL_RESULT_ROW_(what, ...) PAWL_PICK_(PAWL_RESULT_ROW_##what)(__VA_ARGS__, 0, 0)
 #define PAWL_RESULT_ROW_result , PAWL_OF_RESULT_
-#define PAWL_OF_RESULT_(...) PAWL_VAR_ROW_(pawl_result_, false, __VA_ARGS__)
+#define PAWL_OF_RESULT_(...) PAWL_VAR_ROW_(pawl_result_, plain_, __VA_ARGS__)
 
 #define PAWL_TYPE_(what, ...) PAWL_PICK_(PAWL_TYPE_##what)(__VA_ARGS__, 0, 0)
 #define PAWL_TYPE_version , PAWL_VERSION_IS_
@@ -197,31 +209,35 @@
     uint32_t name##_count;                                                                         \
     PAWL_REFUSE_UNLESS_((max) > 0, #kind ", " #name ", " form ": expected a MAX of 1 or more")
 
-/* Its row. */
-#define PAWL_NO_ROW_ { NULL, PAWL_VAR_INT64, 0, 0, 0, 0, NULL, false }
-#define PAWL_VAR_ROW_(base, input, kind, ...)                                                      \
-    PAWL_BY_KIND_(PAWL_ROW_OF_, PAWL_KIND_##kind)(base, input, kind, __VA_ARGS__)
+/* Its row, by its use: is it an input, is it required? */
+#define PAWL_USE_plain_ false, false
+#define PAWL_USE_input_ true, false
+#define PAWL_USE_member_ false, true
+#define PAWL_USE_required_ true, true
+#define PAWL_NO_ROW_ { NULL, PAWL_VAR_INT64, 0, 0, 0, 0, NULL, false, false }
+#define PAWL_VAR_ROW_(base, use, kind, ...)                                                      \
+    PAWL_BY_KIND_(PAWL_ROW_OF_, PAWL_KIND_##kind)(base, use, kind, __VA_ARGS__)
 #define PAWL_ROW_OF_none_(...)
 #define PAWL_ROW_OF_wrong_(...)
-#define PAWL_ONE_ROW_(base, input, name, type, fields)                                             \
-    { #name, type, offsetof(base, name), sizeof(((base *)0)->name), 0, 0, fields, input },
-#define PAWL_MANY_ROW_(base, input, name, type, max, fields)                                       \
+#define PAWL_ONE_ROW_(base, use, name, type, fields)                                             \
+    { #name, type, offsetof(base, name), sizeof(((base *)0)->name), 0, 0, fields, PAWL_USE_##use },
+#define PAWL_MANY_ROW_(base, use, name, type, max, fields)                                       \
     { #name, type, offsetof(base, name), sizeof(((base *)0)->name[0]), max,                        \
-      offsetof(base, name##_count), fields, input },
-#define PAWL_ROW_OF_number_(base, input, kind, name, ...)                                          \
-    PAWL_ONE_ROW_(base, input, name, PAWL_NUMBER_(PAWL_KIND_##kind), NULL)
-#define PAWL_ROW_OF_text_(base, input, kind, name, ...)                                            \
-    PAWL_ONE_ROW_(base, input, name, PAWL_VAR_TEXT, NULL)
-#define PAWL_ROW_OF_json_(base, input, kind, name, ...)                                            \
-    PAWL_ONE_ROW_(base, input, name, PAWL_VAR_JSON, NULL)
-#define PAWL_ROW_OF_list_(base, input, kind, name, of, max, ...)                                   \
-    PAWL_MANY_ROW_(base, input, name, (pawl_var_type)PAWL_NUMBER_(PAWL_KIND_##of), max, NULL)
-#define PAWL_ROW_OF_texts_(base, input, kind, name, size, max, ...)                                \
-    PAWL_MANY_ROW_(base, input, name, PAWL_VAR_TEXT, max, NULL)
-#define PAWL_ROW_OF_part_(base, input, kind, name, type, ...)                                      \
-    PAWL_ONE_ROW_(base, input, name, PAWL_VAR_STRUCT, type##_fields_)
-#define PAWL_ROW_OF_parts_(base, input, kind, name, type, max, ...)                                \
-    PAWL_MANY_ROW_(base, input, name, PAWL_VAR_STRUCT, max, type##_fields_)
+      offsetof(base, name##_count), fields, PAWL_USE_##use },
+#define PAWL_ROW_OF_number_(base, use, kind, name, ...)                                          \
+    PAWL_ONE_ROW_(base, use, name, PAWL_NUMBER_(PAWL_KIND_##kind), NULL)
+#define PAWL_ROW_OF_text_(base, use, kind, name, ...)                                            \
+    PAWL_ONE_ROW_(base, use, name, PAWL_VAR_TEXT, NULL)
+#define PAWL_ROW_OF_json_(base, use, kind, name, ...)                                            \
+    PAWL_ONE_ROW_(base, use, name, PAWL_VAR_JSON, NULL)
+#define PAWL_ROW_OF_list_(base, use, kind, name, of, max, ...)                                   \
+    PAWL_MANY_ROW_(base, use, name, (pawl_var_type)PAWL_NUMBER_(PAWL_KIND_##of), max, NULL)
+#define PAWL_ROW_OF_texts_(base, use, kind, name, size, max, ...)                                \
+    PAWL_MANY_ROW_(base, use, name, PAWL_VAR_TEXT, max, NULL)
+#define PAWL_ROW_OF_part_(base, use, kind, name, type, ...)                                      \
+    PAWL_ONE_ROW_(base, use, name, PAWL_VAR_STRUCT, type##_fields_)
+#define PAWL_ROW_OF_parts_(base, use, kind, name, type, max, ...)                                \
+    PAWL_MANY_ROW_(base, use, name, PAWL_VAR_STRUCT, max, type##_fields_)
 
 /* Its first value. */
 #define PAWL_INIT_(kind, ...) PAWL_BY_KIND_(PAWL_INIT_, PAWL_KIND_##kind)(kind, __VA_ARGS__)

@@ -59,10 +59,11 @@ typedef struct pawl_var {
     size_t count_offset;   /* ... of which a uint32_t there says how many count */
     const struct pawl_var *(*fields)(void); /* STRUCT: its members, ending in a zero row */
     bool is_input;         /* read from the input's member of this name at the start */
+    bool is_required;      /* an input, or a member of a struct that is sent, may not lack it */
 } pawl_var;
 
 #define PAWL_VAR(struct_name, field, kind)                                                         \
-    { #field, kind, offsetof(struct_name, field), sizeof(((struct_name *)0)->field), 0, 0, NULL, false }
+    { #field, kind, offsetof(struct_name, field), sizeof(((struct_name *)0)->field), 0, 0, NULL, false, false }
 
 /* A variable that has another name now. */
 typedef struct pawl_rename {

@@ -121,6 +121,20 @@ static pawl_status print_all_live(const struct next *next, struct buf *out)
     return status;
 }
 
+static pawl_status find_joined(const struct next *next, const struct node *item, uint32_t *out)
+{
+    pawl_status status = item->kind == NODE_STRING
+                             ? find_step(next, item->text, out)
+                             : fail_argument(next, "joined", "names of steps", item);
+
+    if (status != PAWL_OK || flow_step_is_joined(next->definition, *out))
+        return status;
+    return scope_fail(next->scope, PAWL_INVALID_REQUEST,
+                      "joined: expected steps that others join, found '%.*s', which no step of "
+                      "the flow joins",
+                      (int)(item->text.size < 80 ? item->text.size : 80), item->text.data);
+}
+
 static pawl_status print_joined(const struct next *next, struct buf *out)
 {
     pawl_status status = PAWL_OK;
@@ -130,8 +144,7 @@ static pawl_status print_joined(const struct next *next, struct buf *out)
     json_open(out, '[');
     for (const struct node *item = next->joined ? next->joined->first : NULL; item && !status;
          item = item->next) {
-        status = item->kind == NODE_STRING ? find_step(next, item->text, &step)
-                                           : fail_argument(next, "joined", "names of steps", item);
+        status = find_joined(next, item, &step);
         json_u64(out, step);
     }
     json_close(out, ']');

@@ -20,6 +20,8 @@ struct turn_request {
     uint32_t from_version; /* of that state, if the type is to migrate it; 0: it is not */
     str declared; /* the registration that the state was written by, as printed; data NULL: it is
                      the one that takes the turn */
+    bool is_strict;        /* START, SIGNAL: members that the type does not declare are refused */
+    bool is_check;         /* SIGNAL: no turn is taken; does the payload fit? */
 };
 
 enum turn_end { TURN_WAITS, TURN_COMPLETES, TURN_FAILS };

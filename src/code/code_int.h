@@ -7,6 +7,7 @@
 
 #define LIMIT_DECLARED 1024u /* timers, signals or variables of one type */
 #define LIMIT_PARTS    8u    /* structs inside structs */
+#define STRICT_COMPILER 3    /* from this compiler on, what is sent has no members that are unknown */
 
 /* ---- plan.c: a definition's plan, as its registration was printed ---- */
 
@@ -193,6 +194,7 @@ struct cause {
     str child_id;      /* for the handler as well; data NULL: none */
     str recorded;      /* payload of the entry */
     const struct code_attempt *attempt;
+    bool is_kept;      /* SIGNAL: its sender is gone */
 };
 
 pawl_status code_add(struct work *work, struct effect_list *effects, struct effect effect);
@@ -224,17 +226,29 @@ pawl_status code_take_kept(struct work *work);
 
 /* ---- state.c, state_print.c: variables, struct <-> JSON ---- */
 
-/* Where variables are read to or printed from, and what to call them in words. */
+/* What is read, and so how strictly: members that the type requires or does not declare. */
+enum var_shape {
+    SHAPE_STORED, /* by another build, perhaps: neither matters */
+    SHAPE_ANSWER, /* of a tool or child, which change by themselves: none that is required may be missing */
+    SHAPE_SENT,   /* by a caller, who can be told: nor may it have one that is unknown */
+};
+
+#define VAR_PATH_SIZE 200
+
+/* Where variables are read to or printed from, and what did not fit. */
 struct var_place {
     struct scope *scope;
     const pawl_var *vars;
     void *base;
-    const char *bad; /* out: the variable that did not fit, and ... */
-    const pawl_var *bad_var;
-    const struct node *bad_node; /* ... what was found */
+    enum var_shape shape;
+    const pawl_var *bad_var;     /* out: the variable that did not fit; NULL: a member is unknown ... */
+    const pawl_var *bad_vars;    /* ... in the struct of these, ... */
+    bool bad_is_input;           /* ... of which only the inputs count */
+    const struct node *bad_node; /* what was found; NULL: nothing */
+    char path[VAR_PATH_SIZE];    /* where, from here: "lines[1].sku" */
 };
 
-/* Fill from an object. Members it does not have stay, others are passed over. False: `bad`. */
+/* Fill from an object. Members it does not have stay. False: it does not fit; see `bad_var`. */
 bool vars_load(struct var_place *place, const struct node *object, bool inputs_only);
 bool var_load(struct var_place *place, const pawl_var *var, const struct node *node);
 
@@ -289,7 +303,11 @@ bool vars_is_end(const pawl_var *var);
 /* Fill the member of `value` that the type's `payloads` have for the event's name; nothing if they have
  * none. INVALID_REQUEST: the payload is not as declared. */
 pawl_status payload_read(struct scope *scope, const pawl_code_type *type, const pawl_event *event,
-                         void *value);
+                         enum var_shape shape, void *value);
+
+/* Fill the inputs of `state` from the payload of the start. INVALID_REQUEST likewise. */
+pawl_status input_read(struct scope *scope, const pawl_code_type *type, str input,
+                       enum var_shape shape, void *state);
 
 /* ---- number.c: JSON numbers, whatever the host's locale ---- */
 

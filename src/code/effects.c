@@ -146,6 +146,8 @@ static pawl_status run_handler(struct work *work, const struct code_binding *bin
                                     .from_version = from != to ? from : 0 };
     pawl_status status;
 
+    request.is_strict = work->definition->compiler >= STRICT_COMPILER && !cause->is_kept &&
+                        (cause->kind == PAWL_EVENT_START || cause->kind == PAWL_EVENT_SIGNAL);
     if (cause->kind == PAWL_EVENT_START)
         request.from_version = 0;
     else

@@ -57,7 +57,7 @@ static pawl_status read_signal(struct scope *scope, const pawl_code_type *type,
     if (status != PAWL_OK || !got)
         return status;
     memset(got, 0, type->payload_size);
-    return payload_read(scope, type, event, got);
+    return payload_read(scope, type, event, SHAPE_SENT, got);
 }
 
 pawl_status pawl_signal_from_name_and_payload(const pawl_code_type *type, const char *wire_name,

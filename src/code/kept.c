@@ -62,7 +62,7 @@ pawl_status code_take_kept(struct work *work)
         struct code_memory *memory = NULL;
         const struct code_kept *kept;
         struct event event = { .kind = EVENT_SIGNAL, .at_ms = work->event->at_ms };
-        struct cause cause = { .transition = LIFE_T_SIGNAL, .kind = PAWL_EVENT_SIGNAL };
+        struct cause cause = { .transition = LIFE_T_SIGNAL, .kind = PAWL_EVENT_SIGNAL, .is_kept = true };
         uint32_t first = work->decision.count;
 
         status = fold_ahead(work, &memory);

@@ -72,11 +72,34 @@ static bool is_buffered(const struct work *work)
     return false;
 }
 
-/* No entry: it waits for somebody to await it. Whether its payload fits is seen then. */
+/* Does the payload fit? Its sender can still be told. A program that cannot ask the handler keeps it. */
+static pawl_status check_kept(struct work *work, str payload)
+{
+    const struct code_binding *binding = plan_of(work->definition)->binding;
+    struct turn_request request = { .kind = PAWL_EVENT_SIGNAL,
+                                    .name = work->event->name,
+                                    .payload = payload,
+                                    .at_ms = work->event->at_ms,
+                                    .is_strict = work->definition->compiler >= STRICT_COMPILER,
+                                    .is_check = true };
+    pawl_status status =
+        binding ? binding->run(binding, &request, work->scope, &work->answer) : PAWL_OK;
+
+    if (status == PAWL_INVALID_REQUEST || status == PAWL_NO_MEMORY)
+        return status;
+    work->scope->error = (pawl_error){ .status = PAWL_OK };
+    return PAWL_OK;
+}
+
+/* No entry: it waits until the code awaits it. */
 static pawl_status keep_signal(struct work *work)
 {
+    str payload = work->event->payload.data ? work->event->payload : STR("null");
+    pawl_status status = check_kept(work, payload);
     struct draft *draft;
 
+    if (status != PAWL_OK)
+        return status;
     if (work->memory->kept_count == LIMIT_KEPT_SIGNALS)
         return scope_fail(work->scope, PAWL_OVERLOADED,
                           "%u signals are kept already and nothing takes them",
@@ -85,7 +108,7 @@ static pawl_status keep_signal(struct work *work)
     if (!draft)
         return scope_no_memory(work->scope);
     draft->keep = work->event->name;
-    draft->payload = work->event->payload.data ? work->event->payload : STR("null");
+    draft->payload = payload;
     draft->actor = work->event->actor;
     return PAWL_OK;
 }

@@ -44,6 +44,10 @@ static void print_vars(const char *key, const pawl_var *var, struct buf *out)
             json_key(out, "input");
             json_bool(out, true);
         }
+        if (var->is_required) {
+            json_key(out, "required");
+            json_bool(out, true);
+        }
         json_close(out, '}');
     }
     json_close(out, ']');

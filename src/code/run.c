@@ -15,6 +15,11 @@ struct run {
     str phase;
 };
 
+static enum var_shape shape_of(const struct turn_request *request)
+{
+    return request->is_strict ? SHAPE_SENT : SHAPE_ANSWER;
+}
+
 /* An answer that is not what the type expects cannot be refused: it fails the instance. */
 static pawl_status read_payload(struct run *run)
 {
@@ -23,26 +28,12 @@ static pawl_status read_payload(struct run *run)
 
     if (kind != PAWL_EVENT_SIGNAL && kind != PAWL_EVENT_CALL && kind != PAWL_EVENT_CHILD)
         return PAWL_OK;
-    status = payload_read(run->scope, run->type, &run->event, run->value);
+    status = payload_read(run->scope, run->type, &run->event, shape_of(run->request), run->value);
     if (status == PAWL_INVALID_REQUEST && kind != PAWL_EVENT_SIGNAL) {
         turn_problem(&run->turn, "%s", run->scope->error.message);
         return PAWL_OK;
     }
     return status;
-}
-
-static pawl_status read_input(struct run *run)
-{
-    struct var_place place = { .scope = run->scope, .vars = run->type->vars, .base = run->state };
-    struct node *node;
-    pawl_status status = node_read_json(run->scope, str_of(run->event.payload), &node);
-
-    if (status != PAWL_OK || vars_load(&place, node, true))
-        return status;
-    return scope_fail(run->scope, PAWL_INVALID_REQUEST, "input: expected %s%s for '%s', found %s",
-                      place.bad_var->max > 0 ? "a list of " : "",
-                      var_type_name(place.bad_var->type), place.bad_var->name,
-                      node_kind_name(place.bad_node->kind));
 }
 
 static bool is_migrating(const struct run *run)
@@ -109,9 +100,24 @@ static pawl_status load(struct run *run)
     if (type->initial && !(request->state.data && PLANTED(DEFAULTS_ZERO)))
         memcpy(run->state, type->initial, type->state_size);
     if (request->kind == PAWL_EVENT_START)
-        return read_input(run);
+        return input_read(run->scope, type, str_of(run->event.payload), shape_of(request),
+                          run->state);
     return is_migrating(run) ? migrate(run)
                              : state_load(run->scope, type, &run->stored, run->state, &run->phase);
+}
+
+/* No turn: does the payload fit? */
+static pawl_status check(const pawl_code_type *type, const struct turn_request *request,
+                         struct scope *scope)
+{
+    struct arena *arena = &scope->arena;
+    void *value = arena_alloc(arena, type->payload_size + 1);
+    pawl_event event = { .kind = request->kind,
+                         .name = arena_text(arena, request->name),
+                         .payload = arena_text(arena, request->payload) };
+
+    return arena->failed ? scope_no_memory(scope)
+                         : payload_read(scope, type, &event, shape_of(request), value);
 }
 
 pawl_status code_run(const struct code_binding *binding, const struct turn_request *request,
@@ -124,6 +130,10 @@ pawl_status code_run(const struct code_binding *binding, const struct turn_reque
     run.turn = (struct pawl_turn){
         .scope = scope, .type = binding->type, .event = &run.event, .answer = &answer
     };
+    if (request->is_check) {
+        *out = answer;
+        return check(binding->type, request, scope);
+    }
     status = state_read(scope, binding->type, request->state, &run.stored.object);
     if (status == PAWL_OK)
         status = declared_read(scope, request->declared, &run.stored.declared);

@@ -111,17 +111,40 @@ static bool load_chars(str text, size_t size, char *place)
     return true;
 }
 
+/* The path grows from its end: each level puts itself in front. */
+static void path_put_name(struct var_place *place, const char *name)
+{
+    char rest[VAR_PATH_SIZE];
+
+    memcpy(rest, place->path, sizeof rest);
+    (void)snprintf(place->path, sizeof place->path, "%.80s%s%.100s", name,
+                   rest[0] && rest[0] != '[' ? "." : "", rest);
+}
+
+static void path_put_index(struct var_place *place, uint32_t index)
+{
+    char rest[VAR_PATH_SIZE];
+
+    memcpy(rest, place->path, sizeof rest);
+    (void)snprintf(place->path, sizeof place->path, "[%u]%s%.150s", index,
+                   rest[0] && rest[0] != '[' ? "." : "", rest);
+}
+
 static bool load_struct(struct var_place *place, const pawl_var *var, const struct node *node,
                         void *at)
 {
-    struct var_place inner = { .scope = place->scope, .vars = var->fields(), .base = at };
+    struct var_place inner = {
+        .scope = place->scope, .vars = var->fields(), .base = at, .shape = place->shape
+    };
 
     if (node->kind != NODE_OBJECT)
         return false;
     if (vars_load(&inner, node, false))
         return true;
     place->bad_var = inner.bad_var;
+    place->bad_vars = inner.bad_vars;
     place->bad_node = inner.bad_node;
+    memcpy(place->path, inner.path, sizeof place->path);
     return false;
 }
 
@@ -162,9 +185,11 @@ static bool load_list(struct var_place *place, const pawl_var *var, const struct
     if (node->kind != NODE_ARRAY || node->count > var->max)
         return false;
     memset(at, 0, var->size * var->max); /* no element of the one before shines through */
-    for (const struct node *item = node->first; item; item = item->next)
-        if (!load_one(place, var, item, at + var->size * count++))
+    for (const struct node *item = node->first; item; item = item->next, count++)
+        if (!load_one(place, var, item, at + var->size * count)) {
+            path_put_index(place, count);
             return false;
+        }
     memcpy((char *)place->base + var->count_offset, &count, sizeof count);
     return true;
 }
@@ -174,20 +199,65 @@ bool var_load(struct var_place *place, const pawl_var *var, const struct node *n
     if (var->max > 0 ? load_list(place, var, node)
                      : load_one(place, var, node, (char *)place->base + var->offset))
         return true;
-    if (!place->bad_var) {
+    if (!place->bad_var && !place->bad_vars) {
         place->bad_var = var;
         place->bad_node = node;
     }
+    path_put_name(place, var->name);
     return false;
+}
+
+/* What a machine adds to the input of what its transition starts. */
+static bool is_added(const struct node *member, bool inputs_only)
+{
+    return inputs_only && str_is(member->key, "event");
+}
+
+static bool is_declared(const pawl_var *var, str name, bool inputs_only)
+{
+    for (; var && !vars_is_end(var); var++)
+        if ((var->is_input || !inputs_only) && str_is(name, var->name))
+            return true;
+    return false;
+}
+
+static bool has_unknown(struct var_place *place, const struct node *object, bool inputs_only)
+{
+    for (const struct node *member = object->first; member; member = member->next)
+        if (!is_declared(place->vars, member->key, inputs_only) && !is_added(member, inputs_only)) {
+            place->bad_vars = place->vars;
+            place->bad_is_input = inputs_only;
+            place->bad_node = member;
+            (void)snprintf(place->path, sizeof place->path, "%.*s",
+                           STR_ARG(words_shown(member->key)));
+            return true;
+        }
+    return false;
+}
+
+/* Null is no value, but of a variable that holds any JSON. */
+static bool is_missing(struct var_place *place, const pawl_var *var, const struct node *node)
+{
+    if (place->shape == SHAPE_STORED || !var->is_required ||
+        (node && var->type == PAWL_VAR_JSON && var->max == 0))
+        return false;
+    place->bad_var = var;
+    place->bad_node = node;
+    path_put_name(place, var->name);
+    return true;
 }
 
 bool vars_load(struct var_place *place, const struct node *object, bool inputs_only)
 {
+    if (place->shape == SHAPE_SENT && has_unknown(place, object, inputs_only))
+        return false;
     for (const pawl_var *var = place->vars; var && !vars_is_end(var); var++) {
         const struct node *node = node_find(object, var->name);
 
-        if (node && node->kind != NODE_NULL && (var->is_input || !inputs_only) &&
-            !var_load(place, var, node))
+        if (!var->is_input && inputs_only)
+            continue;
+        if (node && node->kind != NODE_NULL ? !var_load(place, var, node)
+                                            : is_missing(place, var, node))
             return false;
     }
     return true;

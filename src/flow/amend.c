@@ -305,12 +305,16 @@ static bool move_results(struct flow_memory *memory, const struct plan *merged, 
     return results != NULL;
 }
 
+/* Where no step joins any more, no branch waits. */
 static bool move_joins(struct flow_memory *memory, const struct plan *merged, struct arena *arena)
 {
     bool *joins = ARENA_ARRAY(arena, bool, merged->is_tree ? 1 : merged->count);
 
-    if (joins && !merged->is_tree)
-        memcpy(joins, memory->joins, memory->plan->count * sizeof *joins);
+    memory->join_count = 0;
+    for (uint32_t i = 0; joins && !merged->is_tree && i < memory->plan->count; i++) {
+        joins[i] = memory->joins[i] && plan_is_joined(merged, i);
+        memory->join_count += joins[i];
+    }
     memory->joins = joins;
     return joins != NULL;
 }

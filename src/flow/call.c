@@ -130,6 +130,11 @@ const char *flow_step_kind(const struct definition *definition, uint32_t plan_in
     return step_kind_name(plan_of(definition)->steps[plan_index].kind);
 }
 
+bool flow_step_is_joined(const struct definition *definition, uint32_t plan_index)
+{
+    return plan_is_joined(plan_of(definition), plan_index);
+}
+
 bool flow_step_is_gate(const struct definition *definition, uint32_t plan_index)
 {
     return is_kind(definition, plan_index, STEP_KIND_GATE);

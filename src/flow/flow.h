@@ -77,6 +77,7 @@ bool flow_asks_instance(const struct definition *definition);
 pawl_status flow_after(const struct definition *definition, const struct standing *standing,
                        uint32_t ordinal, str result, struct scope *scope, struct decision *out);
 const char *flow_step_kind(const struct definition *definition, uint32_t plan_index);
+bool flow_step_is_joined(const struct definition *definition, uint32_t plan_index);
 
 /* For whoever runs a tree without an engine: nodes are numbered depth first from 0. UINT32_MAX: none. */
 uint32_t flow_step_node(const struct definition *definition, uint32_t plan_index);

@@ -288,6 +288,8 @@ static bool load_join(const struct loading *loading, const struct node *row)
 
     if (loading->plan->is_tree || !load_u32(row, loading->plan->count - 1, &index))
         return false;
+    if (!plan_is_joined(loading->plan, index) || loading->memory->joins[index])
+        return true;
     loading->memory->joins[index] = true;
     loading->memory->join_count++;
     return true;

@@ -146,6 +146,7 @@ bool plan_load_tree(struct scope *scope, const struct node *tree, struct plan *p
 /* plan_join.c: fill `reach`. NO_MEMORY. */
 pawl_status plan_find_reach(struct scope *scope, struct plan *plan);
 bool plan_can_reach(const struct plan *plan, uint32_t join, uint32_t step);
+bool plan_is_joined(const struct plan *plan, uint32_t step); /* does some step join at this one? */
 
 /* plan_name.c: sort `names` and find in them; plan_find() answers STEP_NONE if there is none. */
 void plan_sort_names(struct plan_name *names, uint32_t count);

@@ -19,6 +19,11 @@ static void set_bit(uint8_t *bits, uint32_t index)
     bits[index / 8] |= (uint8_t)(1u << index % 8);
 }
 
+bool plan_is_joined(const struct plan *plan, uint32_t step)
+{
+    return !plan->is_tree && step < plan->count && plan->reach[step];
+}
+
 bool plan_can_reach(const struct plan *plan, uint32_t join, uint32_t step)
 {
     return has_bit(plan->reach[join], step);

@@ -136,7 +136,7 @@ pawl_status memory_begin(struct flow_memory *memory, const struct node *given, s
     for (const struct node *item = joins ? joins->first : NULL; item; item = item->next) {
         uint32_t step = item->kind == NODE_STRING ? plan_find(memory->plan, item->text) : STEP_NONE;
 
-        if (step == STEP_NONE || memory->plan->is_tree || memory->joins[step])
+        if (!plan_is_joined(memory->plan, step) || memory->joins[step])
             continue;
         memory->joins[step] = true;
         memory->join_count++;

@@ -17,6 +17,14 @@ static void print_str(struct buf *out, const char *key, str text)
     json_str(out, text);
 }
 
+static void print_flag(struct buf *out, const char *key, bool is_set)
+{
+    if (!is_set)
+        return;
+    json_key(out, key);
+    json_bool(out, true);
+}
+
 void wire_print_request(const char *type, const struct turn_request *request, struct buf *out)
 {
     json_open(out, '{');
@@ -28,6 +36,8 @@ void wire_print_request(const char *type, const struct turn_request *request, st
     json_i64(out, request->at_ms);
     json_key(out, "from");
     json_u64(out, request->from_version);
+    print_flag(out, "strict", request->is_strict);
+    print_flag(out, "check", request->is_check);
     print_str(out, "name", request->name);
     print_str(out, "child", request->child_id);
     print_raw(out, "payload", request->payload);
@@ -50,6 +60,13 @@ static str text_of(const struct node *root, const char *key)
     return node && node->kind == NODE_STRING ? node->text : STR_NONE;
 }
 
+static bool flag_of(const struct node *root, const char *key)
+{
+    const struct node *node = node_find(root, key);
+
+    return node && node->kind == NODE_BOOL && node->truth;
+}
+
 static bool number_of(const struct node *root, const char *key, int64_t least, int64_t most,
                       int64_t *out)
 {
@@ -69,6 +86,8 @@ bool wire_read_request(const struct node *root, struct turn_request *out)
     *out = (struct turn_request){ .kind = (pawl_event_kind)kind,
                                   .at_ms = at_ms,
                                   .from_version = (uint32_t)from,
+                                  .is_strict = flag_of(root, "strict"),
+                                  .is_check = flag_of(root, "check"),
                                   .name = text_of(root, "name"),
                                   .child_id = text_of(root, "child"),
                                   .payload = raw_of(root, "payload"),

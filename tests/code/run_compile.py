@@ -145,7 +145,7 @@ WRONG = {
          "text, who, SIZE: expected a size of 2 bytes or more", "text, who, SIZE: expected a size"),
     "a word that is none":
         (listed("has(var, uint32_t, n)", "has(variable, uint32_t, n)"),
-         "has(variable, ...): expected var, input, result, timer, ", "has(variable, ...): expected var, "),
+         "has(variable, ...): expected var, input, required, ", "has(variable, ...): expected var, "),
     "a timer's word that is none":
         (listed("has(timer, Tick)", "has(tiemr, Tick)"), "has(tiemr, ...): expected var, ", "has(tiemr, ...): expected"),
 }

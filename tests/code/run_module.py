@@ -50,6 +50,8 @@ def test_a_module_runs_its_code_in_a_child_and_lives_through_restarts(shell):
     id = web.create(definition="buff", input={"duration_secs": 60}, subject_ref="42", correlation_id="spell")
     web.expect(202, "POST", "/v1/instances/%s/signals" % id, {"name": "stack", "payload": 4})
     web.refused("invalid-request", "POST", "/v1/instances/%s/signals" % id, {"name": "stack", "payload": -4})
+    said = web.refused("invalid-request", "POST", "/v1/instances", {"definition": "buff", "input": {"duration": 60}})
+    assert "found the member 'duration'" in said.json["detail"], said.json
     shell.stop(child)
     child, address = shell.serve("--test", "--module", flows)
     web = Web(address)

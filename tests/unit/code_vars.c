@@ -229,7 +229,41 @@ TEST(code_vars, the_input_fills_its_variables_and_is_refused_where_it_does_not_f
                                           .payload = STR("{\"first\":-1}") },
                    &answer),
               PAWL_INVALID_REQUEST);
-    EXPECT_TEXT(t->scope.error.message, "input: expected uint32 for 'first', found a number");
+    EXPECT_TEXT(t->scope.error.message, "input: expected uint32 for 'first', found a number: -1");
+}
+
+/* Versions that a store had before the rule keep accepting what they accepted. */
+TEST(code_vars, a_version_of_an_older_compiler_takes_members_that_are_unknown)
+{
+    struct code_binding binding = { .type = wired(t), .run = code_run };
+    const struct event event = { EVENT_START, .at_ms = 1, .payload = STR("{\"frist\":1}") };
+    struct standing standing = { .state = LIFE_CREATED };
+    struct definition *definition;
+    struct decision decision = { 0 };
+
+    script = NULL;
+    EXPECT_OK(code_compile(&t->scope, &binding, &definition));
+    EXPECT_EQ(code_behavior.decide(definition, &standing, &event, &t->scope, &decision),
+              PAWL_INVALID_REQUEST);
+    EXPECT_HAS(t->scope.error.message, "found the member 'frist'; did you mean 'first'?");
+    definition->compiler = 2;
+    EXPECT_OK(code_behavior.decide(definition, &standing, &event, &t->scope, &decision));
+}
+
+TEST(code_vars, only_a_strict_turn_refuses_members_that_are_unknown)
+{
+    struct turn_request request = { .kind = PAWL_EVENT_SIGNAL,
+                                    .name = STR("set_spot"),
+                                    .payload = STR("{\"x\":4,\"z\":1}") };
+    struct turn_answer answer;
+
+    script = NULL;
+    EXPECT_OK(turn(t, "{\"phase\":\"here\"}", request, &answer));
+    EXPECT_HAS(answer.state.data, "\"home\":{\"x\":4,");
+    request.is_strict = true;
+    EXPECT_EQ(turn(t, "{\"phase\":\"here\"}", request, &answer), PAWL_INVALID_REQUEST);
+    EXPECT_TEXT(t->scope.error.message,
+                "the payload of 'set_spot': expected one of x, tag, found the member 'z'");
 }
 
 /* E8: a single value, none, or a struct. */

@@ -201,3 +201,23 @@ TEST(flow_amend, whether_it_may_be_cancelled_is_what_the_new_plan_says)
     EXPECT_OK(rig_do(&rig, (struct event){ .kind = EVENT_CANCEL }));
     rig_fini(&rig);
 }
+
+TEST(flow_amend, a_branch_that_waited_at_a_join_is_over_if_no_step_joins_there_any_more)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope,
+             "steps: {s: {tool: x, parallel: [a, b]}, a: {tool: x, join: end}, b: {tool: x, join: "
+             "end}, end: {tool: x, done: true}}",
+             NULL);
+    rig_begin(&rig);
+    rig_run(&rig, 1, "1");
+    rig_run(&rig, 2, "1");
+    EXPECT_OK(amend(&rig, "steps: {s: {tool: x, parallel: [a, b]}, a: {tool: x, done: true}, b: "
+                          "{tool: x, next: end}, end: {tool: x, done: true}}"));
+    rig_run(&rig, 3, "1");
+    rig_run(&rig, 4, "1");
+    EXPECT_EQ(rig.attempts.count, 4);
+    EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    rig_fini(&rig);
+}

@@ -430,3 +430,26 @@ TEST(flow_graph, ways_that_make_no_sense_are_refused_or_warned_of_with_words)
         t->scope.error = (pawl_error){ 0 };
     }
 }
+
+/* ---- Running again ------------------------------------------------------------------------------ */
+
+#define NO_JOIN                                                                                    \
+    "steps: {s: {tool: x, parallel: [a, b]}, a: {tool: x, next: end}, b: {tool: x, done: true}, "  \
+    "end: {tool: x, next: b}}"
+
+/* What the first instance waited at is no join in the definition that its successor runs. */
+TEST(flow_graph, a_redrive_forgets_the_join_of_a_step_that_nothing_joins_any_more)
+{
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, NO_JOIN, NULL);
+    EXPECT_OK(rig_do(&rig, (struct event){ .kind = EVENT_START,
+                                           .given = STR("{\"retry_of\":\"x\",\"begin\":[\"a\"],"
+                                                        "\"joins\":[\"end\"],\"keys\":[]}") }));
+    rig_run(&rig, 1, "1");
+    rig_run(&rig, 2, "1");
+    rig_run(&rig, 3, "1");
+    EXPECT_EQ(rig.attempts.count, 3);
+    EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    rig_fini(&rig);
+}

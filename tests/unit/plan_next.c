@@ -123,6 +123,8 @@ TEST(plan_next, what_makes_no_sense_is_named)
                    "live: expected names of steps");
     expect_refused(FLOW, (pawl_next_args){ .step = "a", .joined = "{}" }, PAWL_INVALID_REQUEST,
                    "joined: expected a list of steps");
+    expect_refused(FLOW, (pawl_next_args){ .step = "b", .joined = "[\"b\"]" }, PAWL_INVALID_REQUEST,
+                   "joined: expected steps that others join, found 'b'");
     expect_refused(FLOW, (pawl_next_args){ .step = "a", .input = "[]" }, PAWL_INVALID_REQUEST,
                    "input: expected an object");
     expect_refused(FLOW, (pawl_next_args){ .step = "a", .result = "yes" }, PAWL_INVALID_REQUEST,
