@@ -10,6 +10,7 @@
  * for after the commit. */
 #include "engine/engine_int.h"
 #include "model/words.h"
+#include <stdio.h>
 
 /* So many turns of workers may go before a step that waits: theirs cost no commit of their own, but
  * a flow that goes round would hold the others up for ever (B32). */
@@ -23,6 +24,21 @@ static struct tool_queue *find_queue(const struct engine *engine, str tool)
         if (str_eq(engine->queues[i].tool, tool))
             return &engine->queues[i];
     return NULL;
+}
+
+static bool claims_have(const struct engine *engine, str tool)
+{
+    const struct tool_queue *queue = find_queue(engine, tool);
+
+    return queue && queue->first;
+}
+
+bool claims_wait(const struct engine *engine, const struct claim_args *args)
+{
+    for (uint32_t i = 0; i < args->tool_count; i++)
+        if (claims_have(engine, args->tools[i]))
+            return true;
+    return false;
 }
 
 /* Queues are few, one for each tool that is not here, and stay until the end. */
@@ -222,6 +238,7 @@ void claim_hand_out(struct engine *engine, uint64_t instance, struct claimed *cl
                            .length_ms = claim->lease_ms };
 
     memcpy(lease.hash, claim->lease, sizeof lease.hash);
+    (void)snprintf(lease.worker, sizeof lease.worker, "%.*s", STR_ARG(words_shown(claim->worker)));
     lease_add(engine, &lease);
     claim->instance = instance;
     claim->expires_at_ms = clock_read(engine).wall_ms + claim->lease_ms;
@@ -361,6 +378,7 @@ static void let_go(struct engine *engine, struct claimed *claimed, pawl_status *
     if (claimed->stays_ready) {
         put_back(engine, claimed->ready);
         claimed->ready = NULL;
+        claims_release(engine); /* its tool may have been registered meanwhile */
     } else if (!is_gone(claimed->status)) {
         engine->ready_lost = true;
         *worst = claimed->status;
@@ -388,12 +406,22 @@ static bool keep_started(struct engine *engine, struct claimed *claimed, uint32_
     return is_full;
 }
 
-/* Started together, so that they share their commits. */
-pawl_status claim_now(struct engine *engine, struct scope *scope, const struct claim_args *args,
-                      struct ticket *ticket, struct claimed *out, uint32_t *count)
+static bool has_ready(struct engine *engine, const struct claim_args *args)
 {
-    struct mail *mails = ARENA_ARRAY(&scope->arena, struct mail, args->max);
-    pawl_status status = mails ? PAWL_OK : scope_no_memory(scope);
+    bool has;
+
+    pthread_mutex_lock(&engine->lock);
+    has = claims_wait(engine, args);
+    pthread_mutex_unlock(&engine->lock);
+    return has;
+}
+
+/* Started together, so that they share their commits. */
+static pawl_status start_all(struct engine *engine, struct scope *scope,
+                             const struct claim_args *args, struct ticket *ticket,
+                             struct mail *mails, struct claimed *out, uint32_t *count)
+{
+    pawl_status status = PAWL_OK;
     bool is_full = false;
 
     while (*count < args->max && !status && !is_full) {
@@ -410,22 +438,24 @@ pawl_status claim_now(struct engine *engine, struct scope *scope, const struct c
         send_all(engine, scope, mails, more, taken);
         is_full = keep_started(engine, more, taken, count, &status);
     }
+    return status;
+}
+
+/* A claim that waits comes here whenever it is called, so its scope is asked for nothing. */
+pawl_status claim_now(struct engine *engine, struct scope *scope, const struct claim_args *args,
+                      struct ticket *ticket, struct claimed *out, uint32_t *count)
+{
+    size_t size = args->max * sizeof(struct mail);
+    struct mail *mails;
+    pawl_status status;
+
+    if (!has_ready(engine, args))
+        return PAWL_OK;
+    mails = heap_new(engine->heap, size);
+    status = mails ? start_all(engine, scope, args, ticket, mails, out, count)
+                   : scope_no_memory(scope);
+    heap_free(engine->heap, mails, size);
     return *count > 0 ? PAWL_OK : status;
-}
-
-static bool claims_have(const struct engine *engine, str tool)
-{
-    const struct tool_queue *queue = find_queue(engine, tool);
-
-    return queue && queue->first;
-}
-
-bool claims_wait(const struct engine *engine, const struct claim_args *args)
-{
-    for (uint32_t i = 0; i < args->tool_count; i++)
-        if (claims_have(engine, args->tools[i]))
-            return true;
-    return false;
 }
 
 bool claims_insist(struct engine *engine, const struct claim_args *args)

@@ -319,11 +319,11 @@ void steps_start_ready(struct engine *engine); /* the first of the list; lock he
 bool steps_add_ready(struct engine *engine, uint64_t instance, uint32_t ordinal); /* lock held */
 void steps_note_ready(struct engine *engine, const struct actor *actor,
                       const struct decision *decision);
-/* The job of a step that is to be started, in front of the others; none if its arguments are too
- * large. NOT_AWAITING: its tool is not here, or not what was claimed; as ticket_charge(). Then it is
- * decided, and the job is the mail's. */
+/* The job of a step that is to be started, in front of the others; *out is left alone if its
+ * arguments are too large. NOT_AWAITING: its tool is not here, or not what was claimed; as
+ * ticket_charge(). Then it is decided, and the job is the mail's. */
 pawl_status steps_prepare(struct engine *engine, struct actor *actor, const struct mail *mail,
-                          struct scope *scope, struct job **jobs);
+                          struct scope *scope, struct job **jobs, struct job **out);
 void steps_hand_over(struct mail *mail, struct job *job, const struct decision *decision,
                      uint32_t from);
 pawl_status steps_fail_started(struct actor *actor, struct scope *scope, const struct event *start,
@@ -355,7 +355,7 @@ bool lease_is_held(struct engine *engine, uint64_t instance, uint32_t ordinal, s
 bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, str token,
                   int64_t by_ms, int64_t *out_expires_at_ms);
 /* Give a timeout its reason: whose lease ran out. Other events are left alone. Lock not held. */
-void lease_explain(struct engine *engine, struct scope *scope, uint64_t instance,
+void lease_explain(struct engine *engine, struct scope *scope, const struct actor *actor,
                    struct event *event);
 int64_t leases_left_ms(struct engine *engine);
 void leases_expire(struct engine *engine);

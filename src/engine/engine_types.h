@@ -15,6 +15,7 @@
 #include "engine/heads.h"
 #include "engine/workers.h"
 #include "flow/flow.h"
+#include "model/words.h"
 #include "tool/tool.h"
 #include <pthread.h>
 
@@ -253,6 +254,7 @@ struct lease {
     uint32_t ordinal;
     int64_t length_ms, expires_at_ms; /* by the leases' clock */
     char hash[LEASE_HASH_SIZE + 1]; /* of its token; empty: it runs in this process */
+    char worker[WORDS_SIZE_MAX + 1]; /* whose it is, as a message shows it; empty: not known */
 };
 
 /* Ready steps whose tool is not here (claims.c). */

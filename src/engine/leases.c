@@ -178,29 +178,43 @@ static str find_worker(struct engine *engine, struct scope *scope, uint64_t inst
     return status ? STR_NONE : worker;
 }
 
-/* In a scope of its own: a name that cannot be found must not hold up the timeout. */
-void lease_explain(struct engine *engine, struct scope *scope, uint64_t instance,
-                   struct event *event)
+/* STR_NONE: no memory. */
+static str name_worker(struct arena *arena, str worker)
 {
     char words[WORDS_SIZE_MAX + 64];
+
+    (void)snprintf(words, sizeof words, "the lease of the worker %.*s ran out",
+                   STR_ARG(words_shown(worker)));
+    return arena_str(arena, str_of(words));
+}
+
+/* The worker is not known after a restart: history is asked, in a scope of its own, because a name
+ * that cannot be found must not hold up the timeout. */
+static str reason_from_history(struct engine *engine, struct scope *scope, uint64_t instance,
+                               uint32_t ordinal)
+{
     struct scope look;
     str worker, reason;
 
-    if (event->kind != EVENT_STEP_TIMEOUT || !event->is_leased)
-        return;
-    event->reason = event->is_worker_gone ? STR("the lease of the worker ran out")
-                                          : STR("the step's time in this process ran out");
-    if (!event->is_worker_gone)
-        return;
     scope_init(&look, engine->heap, LIMIT_SCOPE);
-    worker = find_worker(engine, &look, instance, event->ordinal);
-    if (worker.data) {
-        (void)snprintf(words, sizeof words, "the lease of the worker %.*s ran out",
-                       STR_ARG(words_shown(worker)));
-        reason = arena_str(&scope->arena, str_of(words));
-        event->reason = reason.data ? reason : event->reason;
-    }
+    worker = find_worker(engine, &look, instance, ordinal);
+    reason = worker.data ? name_worker(&scope->arena, worker) : STR_NONE;
     scope_fini(&look);
+    return reason;
+}
+
+/* A step that is over needs no explanation: deciding refuses its timeout. */
+void lease_explain(struct engine *engine, struct scope *scope, const struct actor *actor,
+                   struct event *event)
+{
+    if (event->kind != EVENT_STEP_TIMEOUT || !event->is_leased || event->reason.data)
+        return;
+    if (event->is_worker_gone && actor->memory &&
+        work_tool_of(actor->definition, actor->memory, event->ordinal).data)
+        event->reason = reason_from_history(engine, scope, actor->instance, event->ordinal);
+    if (!event->reason.data)
+        event->reason = event->is_worker_gone ? STR("the lease of the worker ran out")
+                                              : STR("the step's time in this process ran out");
 }
 
 static bool post_timeout(struct engine *engine, const struct lease *lease)
@@ -214,6 +228,8 @@ static bool post_timeout(struct engine *engine, const struct lease *lease)
                                   .is_leased = true,
                                   .is_worker_gone = lease->hash[0] != 0,
                                   .actor = STR("pawl/timer") };
+    if (lease->worker[0])
+        mail->event.reason = name_worker(&mail->own.arena, str_of(lease->worker));
     if (engine_mail(engine, lease->instance, mail))
         return true;
     mail_free(engine, mail);

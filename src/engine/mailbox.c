@@ -242,21 +242,19 @@ static bool is_clean_refusal(pawl_status status)
 
 /* A start that was refused leaves no job behind: its own, not one that another start of the same
  * step has in this turn. */
-static void drop_prepared(struct engine *engine, struct turn *turn, const struct job *had)
+static void drop_prepared(struct engine *engine, struct turn *turn, struct job *prepared)
 {
-    struct job *job = turn->jobs;
-
-    if (!job || job == had || job->next != had)
+    if (!prepared || turn->jobs != prepared)
         return;
-    turn->jobs = job->next;
-    job_free(engine, job);
+    turn->jobs = prepared->next;
+    job_free(engine, prepared);
 }
 
 /* An event on top of what the turn holds. */
 static pawl_status decide_one(struct engine *engine, struct turn *turn, struct mail *mail,
                               struct scope *scope)
 {
-    const struct job *had = turn->jobs;
+    struct job *prepared = NULL; /* what the decision makes ready goes before it */
     uint32_t before = turn->decision.count;
     bool is_start = mail->event.kind == EVENT_STEP_START;
     pawl_status status = PAWL_OK;
@@ -264,17 +262,17 @@ static pawl_status decide_one(struct engine *engine, struct turn *turn, struct m
     if (turn->actor->is_paused && pause_bars(mail->event.kind))
         status = pause_refusal(scope);
     if (!status && is_start)
-        status = steps_prepare(engine, turn->actor, mail, scope, &turn->jobs);
-    lease_explain(engine, scope, turn->actor->instance, &mail->event);
+        status = steps_prepare(engine, turn->actor, mail, scope, &turn->jobs, &prepared);
+    lease_explain(engine, scope, turn->actor, &mail->event);
     if (!status)
         status =
             actor_decide(engine, turn->actor, &mail->event, scope, &turn->decision, &turn->jobs);
     if (status && is_start)
-        drop_prepared(engine, turn, had);
+        drop_prepared(engine, turn, prepared);
     if (status)
         return status;
     if (is_start)
-        steps_hand_over(mail, turn->jobs, &turn->decision, before);
+        steps_hand_over(mail, prepared, &turn->decision, before);
     note_outcome(mail, &turn->decision, before);
     return PAWL_OK;
 }

@@ -300,7 +300,7 @@ static pawl_status check_served(struct engine *engine, const struct actor *actor
 }
 
 pawl_status steps_prepare(struct engine *engine, struct actor *actor, const struct mail *mail,
-                          struct scope *scope, struct job **jobs)
+                          struct scope *scope, struct job **jobs, struct job **out)
 {
     struct job *job = NULL;
     pawl_status status = job_new(engine, actor, mail->event.ordinal, scope, &job);
@@ -317,7 +317,7 @@ pawl_status steps_prepare(struct engine *engine, struct actor *actor, const stru
         return status;
     }
     job->next = *jobs;
-    *jobs = job;
+    *jobs = *out = job;
     return PAWL_OK;
 }
 
@@ -327,7 +327,7 @@ void steps_hand_over(struct mail *mail, struct job *job, const struct decision *
 {
     if (mail->claim)
         claim_tell(mail->claim, decision, from);
-    if (!job || job->ordinal != mail->event.ordinal)
+    if (!job)
         return; /* it was too large */
     job->claim = mail->claim;
     job->holds_place = mail->holds_place;

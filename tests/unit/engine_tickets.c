@@ -36,9 +36,8 @@ static bool take(struct world *world, struct claimant *waiting)
     return is_parked;
 }
 
-/* One that finds nothing, and waits. */
-static void wait_for(struct world *world, struct claimant *out, const str *tools, uint32_t count,
-                     uint32_t max)
+static void open_claim(struct world *world, struct claimant *out, const str *tools, uint32_t count,
+                       uint32_t max)
 {
     struct claim_waiter waiter = { .wake = wake, .is_there = is_there, .context = out };
 
@@ -49,6 +48,13 @@ static void wait_for(struct world *world, struct claimant *out, const str *tools
                                         .wait_ms = 60000 } };
     scope_init(&out->scope, &heap_libc, LIMIT_SCOPE);
     EXPECT_OK(engine_claim_open(world->p->engine, &out->scope, &out->args, &waiter, &out->ticket));
+}
+
+/* One that finds nothing, and waits. */
+static void wait_for(struct world *world, struct claimant *out, const str *tools, uint32_t count,
+                     uint32_t max)
+{
+    open_claim(world, out, tools, count, max);
     EXPECT(take(world, out));
 }
 
@@ -249,6 +255,86 @@ WORLD_TEST(claims, a_client_that_has_gone_before_a_step_is_started_leaves_it_rea
     EXPECT_EQ(ticket_check(engine, &gone.scope, &claimed), PAWL_OVERLOADED);
     EXPECT(claimed.stays_ready);
     stop_waiting(world, &gone);
+}
+
+WORLD_TEST(tickets, one_that_is_called_a_thousand_times_for_nothing_needs_no_memory_for_it)
+{
+    struct claimant waiting;
+
+    wait_for(world, &waiting, only_saw, 1, 1000);
+    for (int i = 0; i < 1000; i++)
+        EXPECT(take(world, &waiting));
+    stop_waiting(world, &waiting);
+}
+
+/* ---- A start that has another step begin beside it ---- */
+
+/* What `near` does is begun by a signal that was kept while the instance was paused. */
+#define BESIDE                                                                                     \
+    "name: beside\nsignals: {go: {buffer: true}}\nsteps:\n"                                        \
+    "  start: {tool: set, args: {}, parallel: [far, wait]}\n"                                      \
+    "  far: {tool: saw, args: {}, retry: {max: 1}, join: end}\n"                                   \
+    "  wait: {wait: {signal: go}, next: near}\n"                                                   \
+    "  near: {tool: near, args: {}, join: end}\n"                                                  \
+    "  end: {tool: set, args: {}, done: true}\n"
+
+static void run_near(void *context, const pawl_tool_call *call, pawl_tool_answer *answer)
+{
+    (void)context;
+    (void)call;
+    pawl_answer_result(answer, "1");
+}
+
+struct early {
+    struct world *world;
+    struct claimant waiting;
+    bool has_come;
+};
+
+/* The worker claims as soon as the instance is resumed, before it has seen the kept signal. */
+static void claim_early(void *context, enum env_point point)
+{
+    struct early *early = context;
+    bool is_parked;
+
+    if (point != POINT_AFTER_ACK || early->has_come)
+        return;
+    early->has_come = true;
+    EXPECT_OK(engine_claim_take(early->world->p->engine, &early->waiting.scope,
+                                early->waiting.ticket, false, &early->waiting.claimed,
+                                &early->waiting.count, &is_parked));
+}
+
+static void hold(struct world *world, const char *id, bool resume)
+{
+    struct pause_args args = { .id = str_of(id), .actor = STR("ann"), .resume = resume };
+    enum instance_status status;
+    struct scope scope;
+
+    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    EXPECT_OK(engine_pause(world->p->engine, &scope, &args, &status));
+    scope_fini(&scope);
+}
+
+WORLD_TEST(claims, a_step_whose_start_lets_a_kept_signal_through_is_the_workers)
+{
+    struct early early = { .world = world };
+    const char *id;
+
+    EXPECT_OK(pawl_tool_register(world->p, "near", run_near, NULL, &world->error));
+    world_define(world, BESIDE);
+    id = world_create(world, "beside", "{}");
+    world_advance(world, 1);
+    hold(world, id, false);
+    EXPECT_OK(pawl_signal(world->p, id, "go", NULL, NULL, &world->error));
+    open_claim(world, &early.waiting, only_saw, 1, 1);
+    env_sim_on_point(world->env, claim_early, &early);
+    hold(world, id, true);
+    env_sim_on_point(world->env, NULL, NULL);
+    EXPECT_EQ(early.waiting.count, 1);
+    world_advance(world, 1);
+    world_expect_state(world, id, "running");
+    stop_waiting(world, &early.waiting);
 }
 
 WIDE_TEST(tickets, memory, those_that_wait_are_given_what_fits_their_answers)
