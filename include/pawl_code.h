@@ -151,10 +151,17 @@
 
 #define PAWL_ARM_(index) ((unsigned)(index) + (unsigned)PAWL_ON_outside_of_a_PAWL_SELECT_)
 #define PAWL_ARMED_WITH_(value, none) pawl_seq_is_arming(turn) ? (value) : (none)
+/* A declaration, so that a second one in the same select is an error, and one without braces after an
+ * `if` as well; but to C++ that one is all that the `if` guards. */
 #ifdef __cplusplus
-#define PAWL_ONCE_(what) /* a declaration would be all that an `if` in front of it guards */
+#define PAWL_ONCE_(what)
 #else
-#define PAWL_ONCE_(what) enum { two_arms_of_one_select_for_##what };
+#define PAWL_ONCE_(what) pawl_arm_with_a_condition_needs_braces two_arms_of_one_select_for_##what;
+typedef char pawl_arm_with_a_condition_needs_braces
+#if defined(__GNUC__)
+    __attribute__((unused))
+#endif
+    ;
 #endif
 
 /* Wait for one thing alone. */

@@ -123,7 +123,7 @@ WRONG = {
          "'two_arms_of_one_select_for_calls_externals_or_children'"),
     "an arm with a condition and no braces":
         (code(select("if (self->n) PAWL_ON_TIMER(Tick, 5) self->n++;", "PAWL_ON_SIGNAL(Go) self->n--;")),
-         "expected expression before 'enum'", "expected expression"),
+         "expected expression before 'pawl_arm_with_a_condition_needs_braces'", "expected expression"),
     "a break of a select outside of a loop":
         (code(select("PAWL_ON_SIGNAL(Go) break;")), "break statement not within loop or switch",
          "'break' statement not in loop or switch statement"),
@@ -267,7 +267,7 @@ def test_the_examples_and_the_modules_of_the_tests_compile_without_a_warning():
     jobs = {("g++", files[0]): (run, ["g++", "-x", "c++", "-std=c++17", "-Wall", "-Werror", "-fsyntax-only", "-I",
                                       str(ROOT / "include"), str(ROOT / files[0])])}
     for compiler in COMPILERS:
-        for how in (["-std=c11", "-O2"], ["-std=gnu11", "-O0"], ["-std=c17", "-O1"]):
+        for how in (["-std=c11", "-O2"], ["-std=gnu11", "-fsyntax-only"]):
             for file in files:
                 jobs[compiler, file, how[0]] = (run, [compiler, *how, *STRICT, "-S", "-o", os.devnull, "-I",
                                                       str(ROOT / "include"), str(ROOT / file)])
