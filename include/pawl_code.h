@@ -186,8 +186,9 @@ typedef char pawl_arm_with_a_condition_needs_braces
                     pawl_seq_signal(turn, (unsigned)pawl_signal_##signal##_));                     \
     } while (0)
 
-/* Call a tool with `args` (JSON) and wait for its result. If it fails, the instance fails with its
- * error; PAWL_TRY_CALL goes on, and PAWL_ERROR is the error as JSON then, else NULL. */
+/* Call a tool with `args` (JSON) and wait for its result. If it fails, or its result is not of the KIND
+ * in the list, the instance fails with its error; PAWL_TRY_CALL goes on, and PAWL_ERROR is the error as
+ * JSON then, else NULL. */
 #define PAWL_TRY_CALL(label, call, args)                                                           \
     do {                                                                                           \
         PAWL_ALONE_(label, pawl_seq_call(turn, (unsigned)pawl_call_##call##_, (args)),             \

@@ -20,9 +20,9 @@ typedef enum pawl_event_kind {
     PAWL_EVENT_TIMER,
     PAWL_EVENT_SIGNAL,
     PAWL_EVENT_CALL,        /* a call has its result */
-    PAWL_EVENT_CALL_FAILED, /* or its error */
+    PAWL_EVENT_CALL_FAILED, /* or its error, also if the result is not as `payloads` says */
     PAWL_EVENT_CHILD,       /* a child has completed */
-    PAWL_EVENT_CHILD_FAILED /* or failed, or was cancelled */
+    PAWL_EVENT_CHILD_FAILED /* or failed, or was cancelled, or its result is not as `payloads` says */
 } pawl_event_kind;
 
 typedef struct pawl_event {
@@ -118,8 +118,8 @@ PAWL_API pawl_status pawl_reduce_register(pawl *p, const char *name, pawl_reduce
                                           void *context, pawl_error *error);
 
 /* Say what happens next: wait for any of the armed timers and awaited signals, the call or the child
- * (the first wins, the others are disarmed with it), or end. A turn that does
- * neither has failed. Timers are armed afresh by each turn, for at least a millisecond. */
+ * (the first wins, the others are disarmed with it), or end. A turn that does neither, or asks for what
+ * its type does not declare, pauses its instance; resume gives the event to it again. Timers are armed afresh by each turn, for at least a millisecond. */
 PAWL_API void pawl_turn_timer(pawl_turn *turn, const char *name, int64_t after_ms);
 PAWL_API void pawl_turn_signal(pawl_turn *turn, const char *name);
 PAWL_API void pawl_turn_call(pawl_turn *turn, const char *name, const char *args_json);

@@ -24,7 +24,8 @@ struct turn_request {
     bool is_check;         /* SIGNAL: no turn is taken; does the payload fit? */
 };
 
-enum turn_end { TURN_WAITS, TURN_COMPLETES, TURN_FAILS };
+/* HOLDS: the turn cannot stand, by a mistake of its author. Nothing of it counts but the problem. */
+enum turn_end { TURN_WAITS, TURN_COMPLETES, TURN_FAILS, TURN_HOLDS };
 
 struct turn_answer {
     enum turn_end end;
@@ -36,6 +37,9 @@ struct turn_answer {
     bool is_spawn, is_abandoned;        /* `call` is a child's definition, `args` its input */
     str subscriptions;                  /* JSON object: signal -> value; data NULL: none */
     struct effect_list reduces;         /* REDUCE: done with the commit */
+    str problem; /* HOLDS: what is wrong, in words */
+    str misfit;  /* why the answer that the turn is for counts as an error: it is not as the type
+                    declares it; data NULL: it is, or it was none */
 };
 
 /* A handler, here or elsewhere. `run` fails with NOT_KNOWN if it cannot hold the stored state,

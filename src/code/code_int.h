@@ -2,6 +2,7 @@
 #ifndef PAWL_CODE_CODE_INT_H
 #define PAWL_CODE_CODE_INT_H
 
+#include "base/ids.h"
 #include "base/node.h"
 #include "code/code.h"
 
@@ -80,14 +81,14 @@ struct code_text {
     size_t size, capacity;
 };
 
-/* An answer that came while the instance was held: its entry spends all that was waited for and arms a
- * timer of this name, due at once, which cannot fire before resume. Its turn is that timer's. */
+/* An event whose turn is owed: an answer that came while the instance was held, or any event whose turn
+ * was a mistake of its author. Its entry spends all that was waited for and arms a timer of this name,
+ * due at once, which cannot fire before resume. Its turn is that timer's. */
 #define TIMER_TURN STR("~turn")
 
 struct code_owed {
-    uint32_t plan;            /* of the call that was answered */
-    bool has_failed;
-    struct code_text payload; /* its result or its error */
+    pawl_event_kind kind;
+    struct code_text name, payload; /* of the event */
 };
 
 /* Lives in one arena and is changed in place: an instance of many turns must not grow it. */
@@ -102,6 +103,8 @@ struct code_memory {
     uint32_t name_count, name_capacity;
     struct code_attempt call;
     struct code_text args; /* of the call */
+    char child[ID_SIZE + 1]; /* the id of the instance that it spawned last; "": none that is known */
+    str input;               /* of the instance, in the arena of its owner; for a start that is owed */
     struct code_owed owed; /* while TIMER_TURN is armed */
     uint32_t ordinals;     /* of attempts so far */
     uint32_t version;      /* of the type that wrote the state; 0: the definition's own */
@@ -130,8 +133,8 @@ bool code_memory_has_timer(const struct code_memory *memory, str name);
 bool code_memory_has_signal(const struct code_memory *memory, str name, str filter);
 pawl_status code_memory_keep(void *memory, str name, str payload, struct scope *scope,
                              struct arena *arena);
-/* It owes a turn for an answer to the call `plan`; TIMER_TURN says how long. False: no memory. */
-bool code_memory_owe(struct code_memory *memory, uint32_t plan, bool has_failed, str payload,
+/* It owes a turn for this event; TIMER_TURN says how long. False: no memory. */
+bool code_memory_owe(struct code_memory *memory, pawl_event_kind kind, str name, str payload,
                      struct arena *arena);
 /* The oldest kept signal that is awaited; NULL: none. */
 const struct code_kept *code_memory_kept(const struct code_memory *memory);
@@ -153,7 +156,7 @@ struct pawl_turn {
     pawl_status status;              /* NO_MEMORY and NOT_KNOWN stick */
 };
 
-/* The handler asked for something impossible: its turn has failed. The first one counts. */
+/* The handler asked for something impossible: its turn cannot stand. The first one counts. */
 void turn_problem(struct pawl_turn *turn, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -195,6 +198,7 @@ struct cause {
     str recorded;      /* payload of the entry */
     const struct code_attempt *attempt;
     bool is_kept;      /* SIGNAL: its sender is gone */
+    bool is_owed;      /* the event itself is recorded already */
 };
 
 pawl_status code_add(struct work *work, struct effect_list *effects, struct effect effect);
@@ -215,8 +219,9 @@ pawl_status code_add_amend(struct work *work, const struct code_binding *binding
 /* One turn of the handler, recorded as its cause says. */
 pawl_status code_take_turn(struct work *work, const struct cause *cause);
 
-/* No turn: the answer is recorded, and the turn that it is worth is owed. */
-pawl_status code_owe_turn(struct work *work, const struct cause *cause);
+/* No turn: the event is recorded, and the turn that it is worth is owed. reason: why, where it is the
+ * author's mistake; data NULL: the instance is held. */
+pawl_status code_owe_turn(struct work *work, const struct cause *cause, str reason);
 
 /* The payload of a timer's or signal's entry. */
 pawl_status code_print_payload(struct work *work, str *out);

@@ -146,7 +146,7 @@ static pawl_status run_handler(struct work *work, const struct code_binding *bin
                                     .from_version = from != to ? from : 0 };
     pawl_status status;
 
-    request.is_strict = work->definition->compiler >= STRICT_COMPILER && !cause->is_kept &&
+    request.is_strict = work->definition->compiler >= STRICT_COMPILER && !cause->is_kept && !cause->is_owed &&
                         (cause->kind == PAWL_EVENT_START || cause->kind == PAWL_EVENT_SIGNAL);
     if (cause->kind == PAWL_EVENT_START)
         request.from_version = 0;
@@ -173,6 +173,35 @@ static struct draft *draft_of(struct work *work, const struct cause *cause)
     return draft;
 }
 
+/* What `pawl show`, `why`, `list` and the history print. */
+static str hold_words(struct work *work)
+{
+    struct buf buf;
+    str words;
+
+    buf_init(&buf, work->scope->arena.heap, LIMIT_TEXT);
+    buf_fmt(&buf, "the code of '%.*s' cannot go on: %.*s; correct it, then resume",
+            STR_ARG(words_shown(plan_of(work->definition)->name)), STR_ARG(work->answer.problem));
+    words = buf_keep(&buf, &work->scope->arena);
+    buf_fini(&buf);
+    return words;
+}
+
+/* The turn cannot stand, by a mistake of its author. The event is recorded with the reason, its turn is
+ * owed, and the instance is paused, all in one commit. Where the turn was owed already, only the pause
+ * is new. */
+static pawl_status hold_turn(struct work *work, const struct cause *cause)
+{
+    str words = hold_words(work);
+
+    if (!words.data)
+        return scope_no_memory(work->scope);
+    if (cause->is_owed)
+        return scope_fail(work->scope, PAWL_PAUSED, "%.*s", STR_ARG(words));
+    work->decision.hold = words;
+    return code_owe_turn(work, cause, words);
+}
+
 /* One turn, recorded as its cause says. */
 pawl_status code_take_turn(struct work *work, const struct cause *cause)
 {
@@ -188,18 +217,23 @@ pawl_status code_take_turn(struct work *work, const struct cause *cause)
     }
     if (status != PAWL_OK)
         return status;
+    if (work->answer.end == TURN_HOLDS)
+        return hold_turn(work, cause);
     draft = draft_of(work, cause);
     if (!draft)
         return scope_no_memory(work->scope);
+    draft->reason = work->answer.misfit;
     status = add_effects(work, &draft->effects);
     return status == PAWL_OK ? add_end(work) : status;
 }
 
-pawl_status code_owe_turn(struct work *work, const struct cause *cause)
+pawl_status code_owe_turn(struct work *work, const struct cause *cause, str reason)
 {
     struct draft *draft = draft_of(work, cause);
     pawl_status status = draft ? add_spent(work, &draft->effects) : scope_no_memory(work->scope);
 
+    if (status == PAWL_OK)
+        draft->reason = reason;
     return status == PAWL_OK ? code_add(work, &draft->effects,
                                         (struct effect){ .kind = EFFECT_ARM,
                                                          .name = TIMER_TURN,

@@ -3,8 +3,8 @@
 #include "base/limits.h"
 #include "code/code_int.h"
 
-/* The memory as it will be after what was decided so far. */
-static pawl_status fold_ahead(struct work *work, struct code_memory **out)
+/* The memory as it will be after what was decided so far; it knows the first `known` drafts already. */
+static pawl_status fold_ahead(struct work *work, uint32_t known, struct code_memory **out)
 {
     struct arena *arena = &work->scope->arena;
     struct buf buf;
@@ -18,8 +18,8 @@ static pawl_status fold_ahead(struct work *work, struct code_memory **out)
     buf_fini(&buf);
     if (!text.data)
         return scope_no_memory(work->scope);
-    status = code_memory_load(work->definition, text, STR_NONE, work->scope, arena, &memory);
-    for (uint32_t i = 0; i < work->decision.count && status == PAWL_OK; i++) {
+    status = code_memory_load(work->definition, text, work->memory->input, work->scope, arena, &memory);
+    for (uint32_t i = known; i < work->decision.count && status == PAWL_OK; i++) {
         const struct draft *draft = &work->decision.drafts[i];
         struct entry_view entry = { .transition = draft->transition, .effects = &draft->effects };
 
@@ -40,35 +40,45 @@ static bool waits_for_kept(const struct work *work)
     return false;
 }
 
-static str error_words(const struct work *work)
+/* Its sender was answered long ago: a kept signal that does not fit its arm is passed over, with an entry
+ * that says why. The instance waits on, as it did. */
+static pawl_status pass_over(struct work *work, const struct cause *cause,
+                             const struct turn_answer *waits)
 {
-    struct buf buf;
-    str kept;
+    struct draft *draft = decision_add(work->scope, &work->decision, cause->transition);
+    str words = arena_str(&work->scope->arena, str_of(work->scope->error.message));
 
-    buf_init(&buf, work->scope->arena.heap, LIMIT_TEXT);
-    json_text(&buf, work->scope->error.message);
-    kept = buf_keep(&buf, &work->scope->arena);
-    buf_fini(&buf);
-    return kept;
+    if (!draft || !words.data)
+        return scope_no_memory(work->scope);
+    draft->payload = cause->recorded;
+    draft->reason = words;
+    work->answer = *waits;
+    work->scope->error = (pawl_error){ .status = PAWL_OK };
+    return PAWL_OK;
 }
 
 /* Signals that were kept for what the turn has just begun to await: a turn more for each, in order,
- * in the same commit. What does not fit its arm is spent, and fails the instance with the words. */
+ * in the same commit. */
 pawl_status code_take_kept(struct work *work)
 {
     pawl_status status = PAWL_OK;
+    uint32_t known = 0;
 
     while (status == PAWL_OK && waits_for_kept(work)) {
+        const struct turn_answer waits = work->answer;
         struct code_memory *memory = NULL;
         const struct code_kept *kept;
         struct event event = { .kind = EVENT_SIGNAL, .at_ms = work->event->at_ms };
         struct cause cause = { .transition = LIFE_T_SIGNAL, .kind = PAWL_EVENT_SIGNAL, .is_kept = true };
         uint32_t first = work->decision.count;
 
-        status = fold_ahead(work, &memory);
+        status = fold_ahead(work, known, &memory);
         if (status != PAWL_OK)
             return status;
+        known = first;
         kept = code_memory_kept(memory);
+        if (!kept) /* the last one was taken by the turn before */
+            return PAWL_OK;
         event.name = cause.name = kept->name;
         event.payload = cause.payload = kept->payload;
         work->memory = memory;
@@ -77,11 +87,9 @@ pawl_status code_take_kept(struct work *work)
         status = code_print_payload(work, &cause.recorded);
         if (status == PAWL_OK)
             status = code_take_turn(work, &cause);
-        if (status == PAWL_INVALID_REQUEST) { /* nobody is there to be told */
-            event.failure = error_words(work);
+        if (status == PAWL_INVALID_REQUEST) {
             work->decision.count = first;
-            status =
-                event.failure.data ? code_take_turn(work, &cause) : scope_no_memory(work->scope);
+            status = pass_over(work, &cause, &waits);
         }
         if (status == PAWL_OK)
             status = code_add(work, &work->decision.drafts[first].effects,

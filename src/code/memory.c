@@ -1,14 +1,18 @@
 /* memory.c - what a code instance remembers: its state, what it has armed, what it awaits.
  *
  * Only entries change it. They carry the resulting state, so no handler runs here. */
+#include "base/node.h"
 #include "code/code_int.h"
 #include "model/grow.h"
 
 void *code_memory_new(const struct definition *definition, str input, struct arena *arena)
 {
+    struct code_memory *memory = ARENA_NEW(arena, struct code_memory);
+
     (void)definition;
-    (void)input; /* the start event brings it */
-    return ARENA_NEW(arena, struct code_memory);
+    if (memory)
+        memory->input = input;
+    return memory;
 }
 
 str code_memory_state(const struct code_memory *memory)
@@ -162,7 +166,7 @@ static void leave(struct code_memory *memory, str name)
 static bool set_text(struct code_text *text, str value, struct arena *arena)
 {
     if (!text->data || value.size > text->capacity) {
-        size_t capacity = value.size * 2;
+        size_t capacity = value.size * 2 + 1;
         char *bigger = arena_alloc(arena, capacity);
 
         if (!bigger)
@@ -188,6 +192,7 @@ static void begin_attempt(struct code_memory *memory, const struct effect *effec
                                           .status = effect->status };
     if (effect->attempt <= 1)
         memory->args.data = NULL;
+    memory->child[0] = '\0';
     memory->ordinals = effect->ordinal > memory->ordinals ? effect->ordinal : memory->ordinals;
 }
 
@@ -213,6 +218,15 @@ static pawl_status amend(const struct definition *definition, struct code_memory
     if (status == PAWL_OK)
         memory->plan = plan;
     return status;
+}
+
+/* A draft does not know the id yet: code_memory_restamp() brings it. */
+static void note_child(struct code_memory *memory, const struct effect *effect)
+{
+    if (effect->name.size != ID_SIZE)
+        return;
+    memcpy(memory->child, effect->name.data, ID_SIZE);
+    memory->child[ID_SIZE] = '\0';
 }
 
 static pawl_status apply_effect(const struct definition *definition, struct code_memory *memory,
@@ -261,7 +275,8 @@ static pawl_status apply_effect(const struct definition *definition, struct code
     case EFFECT_VERSION:
         memory->version = effect->attempt;
         break;
-    case EFFECT_SPAWN: /* the attempt waits; who it is for is in the store */
+    case EFFECT_SPAWN:
+        note_child(memory, effect);
         break;
     case EFFECT_TAKE:
         if (!take_kept(memory, effect->name))
@@ -273,20 +288,72 @@ static pawl_status apply_effect(const struct definition *definition, struct code
     return ok ? PAWL_OK : scope_no_memory(scope);
 }
 
-bool code_memory_owe(struct code_memory *memory, uint32_t plan, bool has_failed, str payload,
+bool code_memory_owe(struct code_memory *memory, pawl_event_kind kind, str name, str payload,
                      struct arena *arena)
 {
-    memory->owed.plan = plan;
-    memory->owed.has_failed = has_failed;
-    return set_text(&memory->owed.payload, payload.data ? payload : STR("null"), arena);
+    memory->owed.kind = kind;
+    return set_text(&memory->owed.name, name, arena) &&
+           set_text(&memory->owed.payload, payload.data ? payload : STR("null"), arena);
 }
 
-/* The entry that arms TIMER_TURN is the answer. */
-static bool keep_owed(struct code_memory *memory, const struct entry_view *entry,
-                      struct arena *arena)
+static pawl_event_kind owed_kind(const struct definition *definition,
+                                 const struct code_memory *memory, const struct entry_view *entry)
 {
-    return code_memory_owe(memory, entry->step > 0 ? entry->step - 1 : 0,
-                           entry->transition != LIFE_T_STEP_COMPLETE, entry->payload, arena);
+    switch (entry->transition) {
+    case LIFE_T_START:
+        return PAWL_EVENT_START;
+    case LIFE_T_TIMER:
+        return PAWL_EVENT_TIMER;
+    case LIFE_T_SIGNAL:
+        return PAWL_EVENT_SIGNAL;
+    case LIFE_T_STEP_COMPLETE:
+        return PAWL_EVENT_CALL;
+    case LIFE_T_CHILD:
+        return PAWL_EVENT_CHILD;
+    default:
+        return entry->step > 0 && code_memory_spawns(definition, memory, entry->step - 1)
+                   ? PAWL_EVENT_CHILD_FAILED
+                   : PAWL_EVENT_CALL_FAILED;
+    }
+}
+
+/* {"timer":NAME} or {"signal":NAME,"payload":VALUE}, as code_print_payload() wrote it. */
+static pawl_status read_wakeup(struct scope *scope, const struct entry_view *entry, str *name,
+                               str *payload)
+{
+    const char *key = entry->transition == LIFE_T_TIMER ? "timer" : "signal";
+    struct node *root = NULL;
+    const struct node *found = NULL, *value = NULL;
+    pawl_status status = entry->payload.data ? node_read_json(scope, entry->payload, &root)
+                                             : PAWL_STORAGE_FAILURE;
+
+    if (status == PAWL_NO_MEMORY)
+        return status;
+    found = status == PAWL_OK ? node_find(root, key) : NULL;
+    value = found ? node_find(root, "payload") : NULL;
+    *name = found && found->kind == NODE_STRING ? found->text : STR("?"); /* it was erased */
+    *payload = value ? value->raw : STR_NONE;
+    return PAWL_OK;
+}
+
+/* The entry that arms TIMER_TURN is the event. */
+static pawl_status keep_owed(const struct definition *definition, struct code_memory *memory,
+                             const struct entry_view *entry, struct scope *scope,
+                             struct arena *arena)
+{
+    pawl_event_kind kind = owed_kind(definition, memory, entry);
+    str name = STR(""), payload = entry->payload;
+    pawl_status status = PAWL_OK;
+
+    if (kind == PAWL_EVENT_START)
+        payload = memory->input;
+    else if (kind == PAWL_EVENT_TIMER || kind == PAWL_EVENT_SIGNAL)
+        status = read_wakeup(scope, entry, &name, &payload);
+    else
+        name = code_step_name_now(definition, memory, entry->step > 0 ? entry->step - 1 : 0);
+    if (status == PAWL_OK && !code_memory_owe(memory, kind, name, payload, arena))
+        status = scope_no_memory(scope);
+    return status;
 }
 
 static bool is_last(const struct definition *definition, const struct entry_view *entry)
@@ -312,11 +379,11 @@ pawl_status code_memory_apply(const struct definition *definition, void *memory,
         pawl_status status =
             apply_effect(definition, mine, &entry->effects->items[i], scope, arena);
 
+        if (status == PAWL_OK && entry->effects->items[i].kind == EFFECT_ARM &&
+            str_eq(entry->effects->items[i].name, TIMER_TURN))
+            status = keep_owed(definition, mine, entry, scope, arena);
         if (status != PAWL_OK)
             return status;
-        if (entry->effects->items[i].kind == EFFECT_ARM &&
-            str_eq(entry->effects->items[i].name, TIMER_TURN) && !keep_owed(mine, entry, arena))
-            return scope_no_memory(scope);
     }
     if (is_last(definition, entry))
         mine->timer_count = mine->signal_count = mine->call.ordinal = 0;
@@ -327,14 +394,18 @@ void code_memory_restamp(void *memory, const struct effect_list *effects)
 {
     struct code_memory *mine = memory;
 
-    for (uint32_t i = 0; i < effects->count; i++)
+    for (uint32_t i = 0; i < effects->count; i++) {
+        if (effects->items[i].kind == EFFECT_SPAWN)
+            note_child(mine, &effects->items[i]);
         for (uint32_t at = 0; at < mine->timer_count; at++)
             if (effects->items[i].kind == EFFECT_ARM &&
                 str_eq(effects->items[i].name, mine->timers[at].name))
                 mine->timers[at].due_at_ms = effects->items[i].due_at_ms;
+    }
 }
 
-/* "call":[ORDINALS,ORD,PLAN,ATTEMPT,FIRST,STATUS,ARGS], if it ever called anything. */
+/* "call":[ORDINALS,ORD,PLAN,ATTEMPT,FIRST,STATUS,ARGS], if it ever called anything; and CHILD, the
+ * id, if that is known. */
 static void print_call(const struct code_memory *memory, struct buf *out)
 {
     const struct code_attempt *call = &memory->call;
@@ -350,18 +421,20 @@ static void print_call(const struct code_memory *memory, struct buf *out)
     json_u64(out, call->first_ordinal);
     json_u64(out, call->status);
     json_raw(out, (str){ memory->args.data, memory->args.size });
+    if (memory->child[0])
+        json_text(out, memory->child);
     json_close(out, ']');
 }
 
-/* "owed":[PLAN,FAILED,PAYLOAD], while there is one. */
+/* "owed":[KIND,NAME,PAYLOAD], while there is one. */
 static void print_owed(const struct code_memory *memory, struct buf *out)
 {
     if (!code_memory_has_timer(memory, TIMER_TURN))
         return;
     json_key(out, "owed");
     json_open(out, '[');
-    json_u64(out, memory->owed.plan);
-    json_u64(out, memory->owed.has_failed);
+    json_u64(out, memory->owed.kind);
+    json_str(out, (str){ memory->owed.name.data, memory->owed.name.size });
     json_raw(out, (str){ memory->owed.payload.data, memory->owed.payload.size });
     json_close(out, ']');
 }

@@ -6,6 +6,7 @@ struct loading {
     struct effect_list effects;
     uint32_t ordinals;
     struct code_attempt call;
+    str child;
 };
 
 /* A snapshot holds what effects once set, so it is read as a list of effects. */
@@ -68,7 +69,7 @@ static pawl_status add_call(struct scope *scope, const struct node *list, struct
 
     if (!list)
         return PAWL_OK;
-    *ok = *ok && list->kind == NODE_ARRAY && list->count == 7;
+    *ok = *ok && list->kind == NODE_ARRAY && (list->count == 7 || list->count == 8);
     for (uint32_t i = 0; i < 6 && *ok; i++, node = node->next)
         *ok = read_u32(node, &numbers[i]);
     if (!*ok || numbers[5] > STEP_RUNNING) {
@@ -78,6 +79,7 @@ static pawl_status add_call(struct scope *scope, const struct node *list, struct
     loading->ordinals = numbers[0];
     loading->call = (struct code_attempt){ numbers[1], numbers[2], numbers[3], numbers[4],
                                            (enum step_status)numbers[5] };
+    loading->child = node->next ? node->next->text : STR_NONE;
     return effect_add(scope, &loading->effects,
                       (struct effect){ .kind = EFFECT_CALL, .state = node->raw });
 }
@@ -151,22 +153,54 @@ static pawl_status load_kept(struct scope *scope, const struct node *root, struc
     return status;
 }
 
-/* As print_owed() wrote it. A memory that owes a turn knows for what. */
+/* [PLAN,FAILED,PAYLOAD], as programs wrote it that only ever owed a turn for an answer. */
+static bool read_old_owed(const struct code_plan *steps, const struct node *list,
+                          pawl_event_kind *kind, str *name)
+{
+    uint32_t plan = 0, has_failed = 0;
+
+    if (!read_u32(list->first, &plan) || !read_u32(list->first->next, &has_failed) ||
+        plan >= steps->step_count)
+        return false;
+    *kind = has_failed ? PAWL_EVENT_CALL_FAILED : PAWL_EVENT_CALL;
+    *name = steps->steps[plan].name;
+    return true;
+}
+
+/* [KIND,NAME,PAYLOAD], as print_owed() wrote it. */
+static bool read_owed(const struct code_plan *steps, const struct node *list,
+                      pawl_event_kind *kind, str *name)
+{
+    uint32_t number = 0;
+
+    if (list->kind != NODE_ARRAY || list->count != 3)
+        return false;
+    if (list->first->next->kind != NODE_STRING)
+        return read_old_owed(steps, list, kind, name);
+    *name = list->first->next->text;
+    if (!read_u32(list->first, &number) || number < PAWL_EVENT_START ||
+        number > PAWL_EVENT_CHILD_FAILED)
+        return false;
+    *kind = (pawl_event_kind)number;
+    return true;
+}
+
+/* A memory that owes a turn knows for what. */
 static pawl_status load_owed(const struct definition *definition, const struct node *root,
                              struct scope *scope, struct arena *arena, struct code_memory *memory,
                              bool *ok)
 {
     const struct node *list = node_find(root, "owed");
-    uint32_t plan = 0, has_failed = 0;
+    pawl_event_kind kind;
+    str name;
 
     if (!list && !code_memory_has_timer(memory, TIMER_TURN))
         return PAWL_OK;
-    if (!list || list->kind != NODE_ARRAY || list->count != 3 || !read_u32(list->first, &plan) ||
-        !read_u32(list->first->next, &has_failed) || plan >= plan_in_force(definition, memory)->step_count) {
+    if (!list || !read_owed(plan_in_force(definition, memory), list, &kind, &name)) {
         *ok = false;
         return PAWL_OK;
     }
-    return code_memory_owe(memory, plan, has_failed > 0, node_at(list, 2)->raw, arena)
+    return code_memory_owe(memory, kind, name, node_at(list, 2)->raw, arena)
                ? PAWL_OK
                : scope_no_memory(scope);
 }
@@ -182,7 +216,7 @@ pawl_status code_memory_load(const struct definition *definition, str text, str 
                              struct scope *scope, struct arena *arena, void **out)
 {
     struct code_memory *memory = code_memory_new(definition, input, arena);
-    struct loading loading = { { 0 }, 0, { 0 } };
+    struct loading loading = { .ordinals = 0 };
     struct entry_view view = { .transition = LIFE_T_START, .effects = &loading.effects };
     struct node *root;
     bool ok = true;
@@ -208,6 +242,8 @@ pawl_status code_memory_load(const struct definition *definition, str text, str 
         return status;
     memory->call = loading.call;
     memory->ordinals = loading.ordinals;
+    if (loading.child.size == ID_SIZE)
+        memcpy(memory->child, loading.child.data, ID_SIZE); /* a new memory is all zeros */
     *out = memory;
     return PAWL_OK;
 }

@@ -113,17 +113,31 @@ static pawl_status keep_signal(struct work *work)
     return PAWL_OK;
 }
 
-/* The turn for an answer that came while the instance was held. */
+/* The turn for an event that is recorded already. It cannot be refused any more: where its payload does
+ * not fit this build, the instance is held as for any mistake. */
 static pawl_status decide_owed(struct work *work)
 {
     const struct code_owed *owed = &work->memory->owed;
+    bool is_child = owed->kind == PAWL_EVENT_CHILD || owed->kind == PAWL_EVENT_CHILD_FAILED;
+    struct cause cause = { .transition = LIFE_T_TIMER,
+                           .kind = owed->kind,
+                           .name = { owed->name.data, owed->name.size },
+                           .payload = { owed->payload.data, owed->payload.size },
+                           .recorded = STR("{\"timer\":\"~turn\"}"),
+                           .is_owed = true };
+    pawl_error words;
+    pawl_status status;
 
-    return code_take_turn(
-        work, &(struct cause){ .transition = LIFE_T_TIMER,
-                               .kind = owed->has_failed ? PAWL_EVENT_CALL_FAILED : PAWL_EVENT_CALL,
-                               .name = code_step_name_now(work->definition, work->memory, owed->plan),
-                               .payload = { owed->payload.data, owed->payload.size },
-                               .recorded = STR("{\"timer\":\"~turn\"}") });
+    if (is_child && work->memory->child[0])
+        cause.child_id = str_of(work->memory->child);
+    if (owed->kind == PAWL_EVENT_START)
+        cause.name = STR_NONE;
+    status = code_take_turn(work, &cause);
+    words = work->scope->error;
+    return status == PAWL_INVALID_REQUEST
+               ? scope_fail(work->scope, PAWL_PAUSED, "%.400s; correct the code, then resume",
+                            words.message)
+               : status;
 }
 
 static bool owes_turn(const struct work *work)
@@ -252,7 +266,7 @@ static pawl_status decide_call_end(struct work *work)
     if (!cause.payload.data)
         cause.payload = STR("null");
     cause.recorded = cause.payload;
-    return work->event->is_held && !PLANTED(TURN_WHILE_HELD) ? code_owe_turn(work, &cause)
+    return work->event->is_held && !PLANTED(TURN_WHILE_HELD) ? code_owe_turn(work, &cause, STR_NONE)
                                                              : code_take_turn(work, &cause);
 }
 

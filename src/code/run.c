@@ -20,7 +20,22 @@ static enum var_shape shape_of(const struct turn_request *request)
     return request->is_strict ? SHAPE_SENT : SHAPE_ANSWER;
 }
 
-/* An answer that is not what the type expects cannot be refused: it fails the instance. */
+/* The answer is recorded, so it cannot be refused: one that is not as the type declares it is an error of
+ * its call. */
+static pawl_status take_misfit(struct run *run)
+{
+    struct turn_answer *answer = run->turn.answer;
+    struct arena *arena = &run->scope->arena;
+
+    answer->misfit = arena_str(arena, str_of(run->scope->error.message));
+    run->scope->error = (pawl_error){ .status = PAWL_OK };
+    run->event.kind =
+        run->event.kind == PAWL_EVENT_CHILD ? PAWL_EVENT_CHILD_FAILED : PAWL_EVENT_CALL_FAILED;
+    run->event.payload = pawl_turn_quote(&run->turn, answer->misfit.data);
+    memset(run->value, 0, run->type->payload_size);
+    return arena->failed ? scope_no_memory(run->scope) : PAWL_OK;
+}
+
 static pawl_status read_payload(struct run *run)
 {
     pawl_event_kind kind = run->event.kind;
@@ -29,11 +44,7 @@ static pawl_status read_payload(struct run *run)
     if (kind != PAWL_EVENT_SIGNAL && kind != PAWL_EVENT_CALL && kind != PAWL_EVENT_CHILD)
         return PAWL_OK;
     status = payload_read(run->scope, run->type, &run->event, shape_of(run->request), run->value);
-    if (status == PAWL_INVALID_REQUEST && kind != PAWL_EVENT_SIGNAL) {
-        turn_problem(&run->turn, "%s", run->scope->error.message);
-        return PAWL_OK;
-    }
-    return status;
+    return status == PAWL_INVALID_REQUEST && kind != PAWL_EVENT_SIGNAL ? take_misfit(run) : status;
 }
 
 static bool is_migrating(const struct run *run)
@@ -150,8 +161,7 @@ pawl_status code_run(const struct code_binding *binding, const struct turn_reque
     run.turn.phase = str_of(run.event.phase);
     if (run.phase.data && !run.event.phase)
         return scope_no_memory(scope);
-    if (!run.turn.problem.data)
-        run.type->handle(run.type->context, &run.turn, run.state, &run.event);
+    run.type->handle(run.type->context, &run.turn, run.state, &run.event);
     vars_print(&run.turn, run.type->vars, run.state, run.turn.phase, &answer.state);
     status = turn_settle(&run.turn);
     if (status == PAWL_OK)

@@ -320,27 +320,14 @@ const char *pawl_turn_quote(pawl_turn *turn, const char *text)
     return quoted ? quoted : "null";
 }
 
-/* A JSON string of the words is the error that the instance failed with. */
-static pawl_status fail_by_problem(struct pawl_turn *turn)
-{
-    struct buf buf;
-
-    buf_init(&buf, turn->scope->arena.heap, LIMIT_TEXT);
-    json_str(&buf, turn->problem);
-    turn->answer->end = TURN_FAILS;
-    turn->answer->value = buf_keep(&buf, &turn->scope->arena);
-    buf_fini(&buf);
-    return turn->answer->value.data ? PAWL_OK : scope_no_memory(turn->scope);
-}
-
 pawl_status turn_settle(struct pawl_turn *turn)
 {
-    const struct turn_answer *answer = turn->answer;
+    struct turn_answer *answer = turn->answer;
 
     if (answer->end == TURN_WAITS && answer->timers.count == 0 && answer->signals.count == 0 &&
         !answer->call.data)
         turn_problem(turn, "the handler neither waited nor ended");
-    if (turn->status != PAWL_OK)
-        return turn->status;
-    return turn->problem.data ? fail_by_problem(turn) : PAWL_OK;
+    if (turn->status == PAWL_OK && turn->problem.data)
+        *answer = (struct turn_answer){ .end = TURN_HOLDS, .problem = turn->problem };
+    return turn->status;
 }

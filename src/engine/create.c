@@ -129,6 +129,7 @@ void create_over(struct engine *engine, const struct create_request *create, str
     } else {
         actor_restamp(actor, create->decision);
         steps_note_ready(engine, actor, create->decision);
+        pause_told(engine, create->decision);
         steps_act(engine, create->number, jobs);
     }
     if (is_refused || map_get(&engine->actor_map, actor->instance) != MAP_NONE ||
@@ -505,7 +506,7 @@ pawl_status create_record(struct engine *engine, struct scope *scope, struct cre
                                 .test = args->test };
     struct creation_values values;
     struct head *head;
-    pawl_status status = batch_reserve(engine, scope, decision->count + 2,
+    pawl_status status = batch_reserve(engine, scope, decision->count + 3,
                                        live_room(decision) + create->definition->deadline_count);
 
     if (!status && args->declaration.data)

@@ -39,10 +39,11 @@ pawl_status decision_record(struct engine *engine, struct scope *scope, struct h
                             int64_t decided_at_ms, int64_t at_ms, int64_t fired_at_ms,
                             const uint8_t *key)
 {
+    pawl_status status;
+
     for (uint32_t i = 0; i < decision->count; i++) {
         const struct draft *draft = &decision->drafts[i];
         const uint8_t *its_key = i + 1 == decision->count ? key : NULL;
-        pawl_status status;
 
         count_from(draft, decided_at_ms, at_ms);
         status = draft->keep.data ? batch_keep_signal(engine, scope, head, draft, at_ms, its_key)
@@ -58,7 +59,10 @@ pawl_status decision_record(struct engine *engine, struct scope *scope, struct h
         if (!draft->keep.data)
             live_from_draft(engine, head, definition, draft, ends(definition, decision));
     }
-    return PAWL_OK;
+    if (!decision->hold.data)
+        return PAWL_OK;
+    status = pause_with_entry(engine, scope, head, decision->hold, at_ms);
+    return status ? batch_spoil(engine, scope, status) : PAWL_OK;
 }
 
 /* Is its key new? If not it is answered, or decided again when the commit is over. */
@@ -87,7 +91,7 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
     int64_t fired_at_ms = decide->fired_at_ms;
     struct head *head;
     pawl_status status =
-        batch_reserve(engine, request->scope, decide->decision->count, live_room(decide->decision));
+        batch_reserve(engine, request->scope, decide->decision->count + 1, live_room(decide->decision));
 
     if (!status)
         status = batch_head(engine, request->scope, decide->instance, &head);

@@ -307,6 +307,11 @@ pawl_status pause_poisoned(struct engine *engine, struct scope *scope, const str
  * scope's error as the reason. Returns PAUSED with the same message. */
 pawl_status pause_at_bound(struct engine *engine, struct scope *scope, struct head *head,
                            int64_t at_ms);
+/* In the drain, likewise: pauses it behind the entry of an event whose turn is owed. */
+pawl_status pause_with_entry(struct engine *engine, struct scope *scope, struct head *head,
+                             str reason, int64_t at_ms);
+/* After the commit: it is logged, if the decision paused its instance. */
+void pause_told(struct engine *engine, const struct decision *decision);
 pawl_status pause_refusal(struct scope *scope);
 
 /* steps.c */

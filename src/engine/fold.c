@@ -41,6 +41,7 @@ static pawl_status append_drafts(struct scope *scope, struct decision *all,
             return scope_no_memory(scope);
         *draft = more->drafts[i];
     }
+    all->hold = more->hold;
     return PAWL_OK;
 }
 

@@ -3,7 +3,7 @@
 
 uint32_t live_room(const struct decision *decision)
 {
-    uint32_t room = 1;
+    uint32_t room = decision->hold.data ? 2 : 1;
 
     for (uint32_t i = 0; i < decision->count; i++)
         room += decision->drafts[i].effects.count + 1;

@@ -180,6 +180,7 @@ static void turn_over(struct engine *engine, struct request *request)
         }
         actor_restamp(actor, &turn->decision);
         steps_note_ready(engine, actor, &turn->decision);
+        pause_told(engine, &turn->decision);
         if (turn->mail->event.kind == EVENT_AMEND)
             claims_amended(engine, actor);
         steps_act(engine, actor->instance, turn->jobs);
@@ -366,7 +367,8 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
         turn->decide.fired_at_ms = turn->mail->fire->fired_at_ms;
     turn->decide.definition = actor->definition;
     turn->decide.births = turn->births;
-    if (!status)
+    /* Code remembers the id of its child, which has none before the drain. */
+    if (!status && !(turn->births && actor->definition->kind == KIND_CODE))
         turn->decide.snapshot = snapshot_if_due(engine, actor, scope, &turn->decision);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "base/node.h"
 #include "engine/engine_int.h"
 #include "model/fire.h"
+#include <stdio.h>
 
 #define LIMIT_ACTOR STR("pawl/limit") /* pauses an instance that is at a bound */
 
@@ -131,15 +132,37 @@ static pawl_status add_record(struct engine *engine, struct scope *scope, struct
     return PAWL_OK;
 }
 
-static pawl_status add_limit(struct engine *engine, struct scope *scope, struct head *head,
-                             str reason, int64_t at_ms)
+static pawl_status add_own(struct engine *engine, struct scope *scope, struct head *head, str actor,
+                           str reason, int64_t at_ms)
 {
-    struct pause_args args = { .actor = LIMIT_ACTOR, .reason = reason };
+    struct pause_args args = { .actor = actor, .reason = reason };
     str body = print_status(engine, scope, STATUS_PAUSED);
 
     if (!reason.data || !body.data)
         return scope_no_memory(scope);
     return add_record(engine, scope, head, &args, at_ms, body);
+}
+
+static pawl_status add_limit(struct engine *engine, struct scope *scope, struct head *head,
+                             str reason, int64_t at_ms)
+{
+    return add_own(engine, scope, head, LIMIT_ACTOR, reason, at_ms);
+}
+
+pawl_status pause_with_entry(struct engine *engine, struct scope *scope, struct head *head,
+                             str reason, int64_t at_ms)
+{
+    return add_own(engine, scope, head, str_of(POISON_ACTOR), reason, at_ms);
+}
+
+void pause_told(struct engine *engine, const struct decision *decision)
+{
+    char words[512];
+
+    if (!decision->hold.data)
+        return;
+    (void)snprintf(words, sizeof words, "%.*s", STR_ARG(decision->hold));
+    engine_log(engine, PAWL_LOG_ERROR, "instance.poisoned", words);
 }
 
 /* Copies the scope's error: later calls overwrite it, and the record borrows its reason until the

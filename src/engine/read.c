@@ -412,6 +412,12 @@ static void why_tool(struct engine *engine, const struct definition *definition,
 }
 
 /* Times are shown by the wall clock. */
+/* A step's own timeout; and the turn that a paused instance owes, for which nothing but resume counts. */
+static bool is_internal(const struct live *live, const struct live_timer *timer)
+{
+    return str_is(timer->name, "~timeout") || (live->paused_pos && str_is(timer->name, "~turn"));
+}
+
 static void why_live(struct engine *engine, const struct definition *definition,
                      const struct live *live, struct waiting *out, uint32_t *count)
 {
@@ -429,7 +435,7 @@ static void why_live(struct engine *engine, const struct definition *definition,
         why_tool(engine, definition, &live->steps[i], &out[(*count)++]);
     }
     for (uint32_t i = 0; i < live->timer_count; i++)
-        if (!str_is(live->timers[i].name, "~timeout"))
+        if (!is_internal(live, &live->timers[i]))
             out[(*count)++] =
                 (struct waiting){ .kind = "timer",
                                   .has_until = true,

@@ -69,6 +69,8 @@ struct draft {
 struct decision {
     struct draft *drafts; /* in the scope's arena */
     uint32_t count;
+    str hold; /* why the instance is paused with its last entry, in the same commit; data NULL: it is
+                 not */
 };
 
 /* An entry as apply() sees it: a draft just made, or a record read back. */

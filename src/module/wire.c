@@ -119,6 +119,8 @@ void wire_print_answer(const struct turn_answer *answer, struct buf *out)
     print_raw(out, "args", answer->args);
     json_key(out, "spawn");
     json_u64(out, answer->is_spawn + (answer->is_spawn && answer->is_abandoned));
+    print_str(out, "problem", answer->problem);
+    print_str(out, "misfit", answer->misfit);
     json_close(out, '}');
 }
 
@@ -161,13 +163,15 @@ pawl_status wire_read_answer(struct scope *scope, str text, struct turn_answer *
         return status == PAWL_NO_MEMORY ? status : fail_garbled(scope);
     if (number_of(root, "status", 1, PAWL_NO_MEMORY, &number))
         return scope_fail(scope, (pawl_status)number, "%.*s", STR_ARG(text_of(root, "message")));
-    ok = number_of(root, "end", TURN_WAITS, TURN_FAILS, &number);
+    ok = number_of(root, "end", TURN_WAITS, TURN_HOLDS, &number);
     answer.end = ok ? (enum turn_end)number : TURN_FAILS;
     answer.value = raw_of(root, "value");
     answer.state = raw_of(root, "state");
     answer.migrated = raw_of(root, "migrated");
     answer.call = text_of(root, "call");
     answer.args = raw_of(root, "args");
+    answer.problem = text_of(root, "problem");
+    answer.misfit = text_of(root, "misfit");
     ok = ok && number_of(root, "spawn", 0, 2, &number);
     answer.is_spawn = ok && number > 0;
     answer.is_abandoned = ok && number == 2;

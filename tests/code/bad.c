@@ -78,6 +78,24 @@ PAWL_CODE(asker, ASKER)
     PAWL_END;
 }
 
+#define SLIP(has) has(timer, Tick) has(signal, Go) has(var, int64_t, n) has(result, int64_t, n) has(await, here)
+
+/* Not healed, it prints its result as no JSON is. */
+PAWL_CODE(slip, SLIP)
+{
+    PAWL_BEGIN(SLIP);
+    PAWL_SELECT(here) {
+        PAWL_ON_TIMER(Tick, PAWL_SECS(1)) self->n = 1;
+        PAWL_ON_SIGNAL(Go) self->n = 2;
+    } PAWL_AWAIT;
+    if (!getenv("PAWL_TEST_HEALED")) {
+        pawl_turn_complete(turn, "{oops");
+        return;
+    }
+    result->n = self->n;
+    PAWL_END;
+}
+
 #ifdef OLD
 const pawl_module *pawl_module_open(void)
 {
@@ -87,5 +105,5 @@ const pawl_module *pawl_module_open(void)
     return &module;
 }
 #else
-PAWL_MODULE(bad, asker);
+PAWL_MODULE(bad, asker, slip);
 #endif

@@ -146,14 +146,16 @@ TEST(code_pause, of_an_answer_and_a_timer_the_one_that_came_first_is_handled)
     end(&desk);
 }
 
-TEST(code_pause, an_answer_that_is_not_as_declared_fails_the_instance_at_resume)
+TEST(code_pause, an_answer_that_is_not_as_declared_is_an_error_of_its_call_at_resume)
 {
     struct desk desk;
 
     begin(&desk, "asking");
     answer_held(&desk, "\"many\"", NULL, false);
     resume_it(&desk);
-    PAWL_EXPECT_HISTORY(&desk.kit, desk.id, "start step.complete:ask timer:~turn fail");
+    PAWL_EXPECT_HISTORY(&desk.kit, desk.id, "start step.complete:ask timer:~turn");
+    EXPECT_HAS(pawl_kit_member(&desk.kit, "instance.variables", desk.id, "heard"),
+               "the payload of 'ask': expected");
     end(&desk);
 }
 

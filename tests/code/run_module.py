@@ -12,6 +12,7 @@ import threading
 HERE = pathlib.Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE.parent / "http"), str(HERE.parent / "house")]
+from sse import Stream  # noqa: E402
 from web import Web, harness  # noqa: E402
 from sentences import BUILD, build_compiler  # noqa: E402
 
@@ -259,6 +260,33 @@ def test_a_poisoned_instance_goes_on_with_a_module_that_was_set_right(shell):
     web.expect(202, "POST", "/v1/instances/%s/signals" % id, {"name": "crash"})
     assert web.get("/v1/instances/" + id).json["status"] == "completed"
     shell.stop(child)
+
+
+def test_a_mistake_pauses_its_instance_with_the_reason_and_resume_retries_it_with_a_module_that_was_set_right(shell):
+    words = "the code of 'slip' cannot go on: the handler's result is not JSON"
+    child, address = shell.serve("--test", "--module", bad(shell))
+    web = Web(address)
+    one, two = (web.create(definition="slip") for _ in range(2))
+    web.expect(202, "POST", "/v1/instances/%s/signals" % one, {"name": "go"})
+    web.expect(200, "POST", "/v1/test/advance", {"by": "1s"})
+    for id in (one, two):
+        expect_held(web, id, words)
+        assert words in web.get("/v1/instances/" + id).json["pause"]["reason"]
+        assert words in web.get("/v1/instances/%s/history" % id).json["entries"][1]["reason"]
+        assert [item["kind"] for item in web.get("/v1/instances/%s/why" % id).json["waiting_for"]] == ["pause"]
+    for verb in (["show", one], ["list"], ["history", one]):
+        assert words in shell.pawl(*verb).out, verb
+    events = [event.entry for event in Stream(web, "/v1/events?from=start").open().events(4)]
+    assert sum(words in (event.get("reason") or "") for event in events) == 2, events
+    shell.stop(child)
+    found = shell.pawl("resume", one, "--module", bad(shell), expect=1)
+    assert "paused: " + words in found.err and "go on: pawl resume" in found.err, found
+    found = shell.pawl("run", "slip", "--module", bad(shell), expect=1)
+    assert "paused: " + words in found.err, found
+    for id, n in ((one, 2), (two, 1)):
+        shell.pawl("resume", id, "--module", bad(shell), env={"PAWL_TEST_HEALED": "1"})
+        assert shell.json("show", id)["result"] == {"n": n}
+    assert shell.json("verify")["valid"]
 
 
 def test_an_answer_whose_turn_ends_its_process_is_kept_and_handled_at_resume(shell):

@@ -81,7 +81,9 @@ static inline pawl_status apply(struct fixture *f)
 {
     for (uint32_t i = 0; i < f->decision.count; i++) {
         const struct draft *draft = &f->decision.drafts[i];
-        struct entry_view view = { .transition = draft->transition, .effects = &draft->effects };
+        struct entry_view view = { .transition = draft->transition,
+                                   .payload = draft->payload,
+                                   .effects = &draft->effects };
         pawl_status status =
             code_behavior.apply(f->definition, f->memory, &view, f->scope, &f->scope->arena);
 

@@ -209,24 +209,22 @@ static void divide_by_zero(pawl_turn *turn, void *state, const pawl_event *event
     wait_for_all(turn, state, event);
 }
 
-TEST(code_turn, a_turn_that_cannot_stand_fails_the_instance_in_words)
+TEST(code_turn, a_turn_that_cannot_stand_holds_the_instance_in_words_and_is_owed)
 {
     static const struct {
         void (*act)(pawl_turn *turn, void *state, const pawl_event *event);
-        const char *error;
+        const char *problem;
     } rows[] = {
-        { do_nothing, "\"the handler neither waited nor ended\"" },
-        { arm_undeclared,
-          "\"the handler armed the timer 'to\\\"ck', which its type does not declare\"" },
-        { arm_null, "\"the handler armed the timer '', which its type does not declare\"" },
-        { await_undeclared,
-          "\"the handler awaited the signal 'tick', which its type does not declare\"" },
-        { complete_badly, "\"the handler's result is not JSON: line 1, column 2: " },
-        { fail_badly, "\"the handler's error is not JSON: line 1, column 1: " },
-        { complete_hugely, "\"the handler's result has 1048577 bytes" },
-        { forget_nul, "\"the variable 'name' does not end in NUL within its 8 bytes\"" },
-        { write_latin1, "\"the variable 'name' is not UTF-8\"" },
-        { divide_by_zero, "\"the variable 'price' is not a finite number\"" },
+        { do_nothing, "the handler neither waited nor ended;" },
+        { arm_undeclared, "the handler armed the timer 'to\"ck', which its type does not declare;" },
+        { arm_null, "the handler armed the timer '', which its type does not declare;" },
+        { await_undeclared, "the handler awaited the signal 'tick', which its type does not declare" },
+        { complete_badly, "the handler's result is not JSON: line 1, column 2: " },
+        { fail_badly, "the handler's error is not JSON: line 1, column 1: " },
+        { complete_hugely, "the handler's result has 1048577 bytes" },
+        { forget_nul, "the variable 'name' does not end in NUL within its 8 bytes;" },
+        { write_latin1, "the variable 'name' is not UTF-8;" },
+        { divide_by_zero, "the variable 'price' is not a finite number;" },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -234,11 +232,39 @@ TEST(code_turn, a_turn_that_cannot_stand_fails_the_instance_in_words)
 
         begin(&f, &t->scope);
         act(&f, start, rows[i].act);
-        EXPECT_EQ(f.decision.count, 2);
-        EXPECT_EQ(f.decision.drafts[1].transition, LIFE_T_FAIL);
-        EXPECT_HAS(f.decision.drafts[1].payload.data, rows[i].error);
-        EXPECT_EQ(f.standing.state, LIFE_FAILED);
+        EXPECT_EQ(f.decision.count, 1);
+        EXPECT_HAS(f.decision.hold.data, rows[i].problem);
+        EXPECT_HAS(f.decision.hold.data, "the code of 'shop/cart' cannot go on: ");
+        EXPECT_STR(f.decision.drafts[0].reason, f.decision.hold.data);
+        EXPECT_STR(effects_of(&f, 0), "[[\"arm\",\"~turn\",1000,0]]");
+        EXPECT_EQ(f.standing.state, LIFE_RUNNING);
+        EXPECT_EQ(decide(&f, (struct event){ EVENT_WAKE, .at_ms = 2000 }), PAWL_PAUSED);
+        EXPECT_HAS(t->scope.error.message, rows[i].problem);
+        act(&f, (struct event){ EVENT_WAKE, .at_ms = 2000 }, complete);
+        EXPECT_EQ(f.script.kind, PAWL_EVENT_START);
+        EXPECT_EQ(f.standing.state, LIFE_COMPLETED);
     }
+}
+
+TEST(code_turn, the_event_of_a_turn_that_is_owed_is_given_again_as_it_came)
+{
+    struct fixture f;
+
+    begin(&f, &t->scope);
+    act(&f, start, wait_for_all);
+    act(&f, (struct event){ EVENT_SIGNAL, .name = STR("pay"), .payload = STR("{\"eur\":  4.10}") },
+        do_nothing);
+    EXPECT_STR(f.decision.drafts[0].payload, "{\"signal\":\"pay\",\"payload\":{\"eur\":  4.10}}");
+    EXPECT_HAS(memory_of(&f).data, "\"owed\":[3,\"pay\",{\"eur\":  4.10}]");
+    act(&f, (struct event){ EVENT_TIMER, .name = STR("~turn"), .at_ms = 2000 }, wait_for_all);
+    EXPECT_EQ(f.script.kind, PAWL_EVENT_SIGNAL);
+    EXPECT_TEXT(f.script.name, "pay");
+    EXPECT_TEXT(f.script.payload, "{\"eur\":  4.10}");
+    act(&f, (struct event){ EVENT_TIMER, .name = STR("tick"), .at_ms = 3000 }, do_nothing);
+    EXPECT_HAS(memory_of(&f).data, "\"owed\":[2,\"tick\",null]");
+    act(&f, (struct event){ EVENT_WAKE, .at_ms = 4000 }, complete);
+    EXPECT_EQ(f.script.kind, PAWL_EVENT_TIMER);
+    EXPECT_TEXT(f.script.name, "tick");
 }
 
 static void arm_oddly(pawl_turn *turn, void *state, const pawl_event *event)

@@ -301,18 +301,18 @@ static void write_bad_json(struct all *self, const struct all_got *got)
     memcpy(self->any, "{oops", 6);
 }
 
-TEST(code_vars, what_cannot_be_stored_fails_the_instance_in_words)
+TEST(code_vars, what_cannot_be_stored_holds_the_instance_in_words)
 {
     struct turn_answer answer;
 
     script = overfill;
     EXPECT_OK(turn(t, NULL, (struct turn_request){ .kind = PAWL_EVENT_START }, &answer));
-    EXPECT_EQ(answer.end, TURN_FAILS);
-    EXPECT_STR(answer.value, "\"the variable 'few' has room for 3, and its count is 4\"");
+    EXPECT_EQ(answer.end, TURN_HOLDS);
+    EXPECT_STR(answer.problem, "the variable 'few' has room for 3, and its count is 4");
     EXPECT(!answer.state.data);
     script = write_bad_json;
     EXPECT_OK(turn(t, NULL, (struct turn_request){ .kind = PAWL_EVENT_START }, &answer));
-    EXPECT_HAS(answer.value.data, "\"the variable 'any' is not JSON: line 1, column 2: ");
+    EXPECT_HAS(answer.problem.data, "the variable 'any' is not JSON: line 1, column 2: ");
 }
 
 /* E20 */

@@ -304,6 +304,25 @@ static bool is_without_tools(struct live *live, int *code)
     return true;
 }
 
+/* ---- What pawl itself has paused ---- */
+
+static bool is_held_by_pawl(const struct node *instance)
+{
+    return str_starts(member_str(node_find(instance, "pause"), "actor_ref"), STR("pawl/"));
+}
+
+/* Nothing happens before the cause that the reason names is corrected. */
+static int leave_held(struct live *live, const struct node *instance, str text)
+{
+    clear_line(live);
+    if (live->cli->json)
+        print_json(live->cli, text);
+    fflush(live->cli->term.out);
+    fprintf(stderr, "  paused: %.*s\n",
+            STR_ARG(member_str(node_find(instance, "pause"), "reason")));
+    return leave(live);
+}
+
 static int look(struct live *live, bool *over)
 {
     struct node *instance, *why = NULL;
@@ -326,6 +345,8 @@ static int look(struct live *live, bool *over)
     draw_actions(live, instance);
     if (!live->trial && waits_for_people(instance, why))
         return leave_to_people(live, instance, text);
+    if (!live->trial && is_held_by_pawl(instance))
+        return leave_held(live, instance, text);
     draw_line(live, instance, why);
     fflush(live->cli->term.out);
     *over = false;

@@ -329,11 +329,24 @@ void put_list(struct cli *cli, const struct node *answer)
                                                       1u << LIST_UPDATED });
 }
 
+/* Why the paused ones among them are. */
+static void put_reasons(struct cli *cli, const struct node *rows)
+{
+    for (const struct node *row = rows ? rows->first : NULL; row; row = row->next) {
+        str reason = member_str(node_find(row, "pause"), "reason");
+        str id = short_id(&cli->term, member_str(row, "instance_id"));
+
+        if (reason.size > 0)
+            term_put(&cli->term, DIM, "%.*s is paused: %.*s\n", STR_ARG(id), STR_ARG(reason));
+    }
+}
+
 void render_list(struct cli *cli, const struct node *answer)
 {
     str next = member_str(answer, "next");
 
     put_list(cli, answer);
+    put_reasons(cli, node_find(answer, "instances"));
     if (next.size > 0)
         term_put(&cli->term, DIM, "more: %s list --after %.*s\n", cli->command, STR_ARG(next));
 }
