@@ -326,7 +326,8 @@ pawl_status turn_settle(struct pawl_turn *turn)
 
     if (answer->end == TURN_WAITS && answer->timers.count == 0 && answer->signals.count == 0 &&
         !answer->call.data)
-        turn_problem(turn, "the handler neither waited nor ended");
+        turn_problem(turn, "the handler neither waited nor ended; code leaves by PAWL_DONE or "
+                           "PAWL_FAIL, not by a plain return");
     if (turn->status == PAWL_OK && turn->problem.data)
         *answer = (struct turn_answer){ .end = TURN_HOLDS, .problem = turn->problem };
     return turn->status;

@@ -13,7 +13,7 @@ static const char *greeted;
 
 static const char *const mistake_words[MISTAKE_COUNT] = {
     [BAD_JSON] = "the handler's error is not JSON",
-    [NEITHER] = "the handler neither waited nor ended",
+    [NEITHER] = "the handler neither waited nor ended; code leaves by PAWL_DONE or PAWL_FAIL",
     [TEXT_WITHOUT_NUL] = "the variable 'heard' does not end in NUL within its 16 bytes",
     [NOT_A_NUMBER] = "the variable 'share' is not a finite number",
 };

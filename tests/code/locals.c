@@ -188,14 +188,14 @@ TEST(code_locals, an_arm_in_braces_may_have_a_condition)
     pawl_kit_close(&kit);
 }
 
-TEST(code_locals, two_arms_for_one_timer_that_the_compiler_cannot_see_are_named)
+TEST(code_locals, two_arms_for_one_timer_that_the_compiler_cannot_see_pause_the_instance)
 {
     pawl_kit kit;
     const char *id;
 
     open_with(&kit, guarded());
     id = pawl_kit_start(&kit, "guarded", "{\"is_short\":true,\"is_twice\":true}");
-    EXPECT_HAS(pawl_kit_member(&kit, "instance.get", id, "error"),
+    EXPECT_HAS(pawl_kit_member(&kit, "instance.get", id, "pause"),
                "two arms of the select at 'waiting' wait for the timer 'tick'; keep one");
     pawl_kit_close(&kit);
 }
