@@ -458,7 +458,7 @@ static pawl_status gather(struct gathering *gathering)
     pawl_status status = find_from(gathering);
 
     if (status == PAWL_OK && gathering->args->before.data)
-        status = node_read_own(gathering->scope, gathering->args->before, &document);
+        status = given_read(gathering->scope, gathering->args->before, &document);
     gathering->before = document;
     gathering->outcomes = ARENA_ARRAY(&gathering->scope->arena, struct outcome, count + 1);
     if (!gathering->outcomes || status != PAWL_OK)

@@ -473,7 +473,7 @@ static pawl_status fold_given(const struct fold *fold, struct tree_walk *walk)
 {
     struct tree_redo *redo = NULL;
     struct node *given = NULL;
-    pawl_status status = node_read_own(fold->scope, fold->entry->payload, &given);
+    pawl_status status = given_read(fold->scope, fold->entry->payload, &given);
 
     if (status == PAWL_OK)
         status = memory_begin(fold->memory, given, fold->scope, fold->arena);

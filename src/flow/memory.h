@@ -198,7 +198,8 @@ pawl_status flow_memory_load(const struct definition *definition, str text, str 
 
 bool flow_introduce(void *memory, const struct identity *identity, struct arena *arena);
 struct flow_memory *memory_of_plan(const struct plan *plan, str input, struct arena *arena);
-/* redrive.c: what an instance is given that runs another one again. */
+/* redrive.c: what an instance is given that runs another one again. STORAGE_FAILURE: another form. */
+pawl_status given_read(struct scope *scope, str text, struct node **out);
 pawl_status memory_begin(struct flow_memory *memory, const struct node *given, struct scope *scope,
                          struct arena *arena);
 

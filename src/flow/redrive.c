@@ -6,8 +6,66 @@
 #include "base/node.h"
 #include "flow/flow_int.h"
 
-/* ---- Where it begins
- * ----------------------------------------------------------------------------- */
+/* ---- Its form ------------------------------------------------------------------------------- */
+
+static bool is_name(const struct node *item)
+{
+    return item->kind == NODE_STRING;
+}
+
+/* [STEP,RESULT] */
+static bool is_result(const struct node *item)
+{
+    return item->kind == NODE_ARRAY && item->count == 2 && item->first->kind == NODE_STRING;
+}
+
+/* [STEP,KEY] */
+static bool is_key(const struct node *item)
+{
+    return is_result(item) && item->first->next->kind == NODE_STRING;
+}
+
+static const struct given_member {
+    const char *name;
+    enum node_kind kind;
+    bool (*is_item)(const struct node *item); /* NULL: any */
+} given_members[] = {
+    { "begin", NODE_ARRAY, is_name },  { "after", NODE_ARRAY, is_result },
+    { "joins", NODE_ARRAY, is_name },  { "done", NODE_ARRAY, is_name },
+    { "failed", NODE_ARRAY, is_name }, { "arms", NODE_OBJECT, NULL },
+    { "keys", NODE_ARRAY, is_key },    { "results", NODE_OBJECT, NULL },
+    { "context", NODE_OBJECT, NULL },
+};
+
+static bool has_form(const struct node *found, const struct given_member *member)
+{
+    bool is_right = !found || found->kind == member->kind;
+
+    for (const struct node *item = found && member->is_item && is_right ? found->first : NULL;
+         item && is_right; item = item->next)
+        is_right = member->is_item(item);
+    return is_right;
+}
+
+static pawl_status fail_given(struct scope *scope, const char *member)
+{
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "the payload of a `start` that runs another instance again cannot be read "
+                      "(`%s` has another form); verify the store",
+                      member);
+}
+
+pawl_status given_read(struct scope *scope, str text, struct node **out)
+{
+    pawl_status status = node_read_own(scope, text, out);
+
+    for (size_t i = 0; status == PAWL_OK && i < sizeof given_members / sizeof *given_members; i++)
+        if (!has_form(node_find(*out, given_members[i].name), &given_members[i]))
+            return fail_given(scope, given_members[i].name);
+    return status;
+}
+
+/* ---- Where it begins ------------------------------------------------------------------------ */
 
 static enum redo_outcome of_body(const struct plan *plan, const struct plan_node *node,
                                  const uint8_t *outcomes)
@@ -64,7 +122,7 @@ static void mark(const struct plan *plan, const struct node *names, enum redo_ou
                  struct tree_redo *redo)
 {
     for (const struct node *item = names ? names->first : NULL; item; item = item->next) {
-        uint32_t step = item->kind == NODE_STRING ? plan_find(plan, item->text) : STEP_NONE;
+        uint32_t step = plan_find(plan, item->text);
 
         if (step != STEP_NONE && plan->steps[step].node != NODE_NONE)
             redo->outcomes[plan->steps[step].node] = (uint8_t)outcome;
@@ -114,12 +172,9 @@ static pawl_status take_keys(struct flow_memory *memory, const struct node *keys
                              struct scope *scope, struct arena *arena)
 {
     for (const struct node *item = keys ? keys->first : NULL; item; item = item->next) {
-        struct given_key key = { STEP_NONE, STR_NONE };
+        struct given_key key = { plan_find(memory->plan, item->first->text),
+                                 item->first->next->text };
 
-        if (item->count == 2 && item->first->kind == NODE_STRING &&
-            item->first->next->kind == NODE_STRING)
-            key = (struct given_key){ plan_find(memory->plan, item->first->text),
-                                      item->first->next->text };
         if (key.plan != STEP_NONE && !memory_add_key(memory, &key, arena))
             return scope_no_memory(scope);
     }
@@ -134,7 +189,7 @@ pawl_status memory_begin(struct flow_memory *memory, const struct node *given, s
     if (context && !memory_keep(&memory->context, context->raw, arena))
         return scope_no_memory(scope);
     for (const struct node *item = joins ? joins->first : NULL; item; item = item->next) {
-        uint32_t step = item->kind == NODE_STRING ? plan_find(memory->plan, item->text) : STEP_NONE;
+        uint32_t step = plan_find(memory->plan, item->text);
 
         if (!plan_is_joined(memory->plan, step) || memory->joins[step])
             continue;
@@ -154,7 +209,7 @@ static void begin_graph(struct turn *turn, const struct node *given)
     const struct node *begin = node_find(given, "begin");
 
     for (const struct node *item = begin ? begin->first : NULL; item; item = item->next) {
-        uint32_t step = item->kind == NODE_STRING ? plan_find(turn->plan, item->text) : STEP_NONE;
+        uint32_t step = plan_find(turn->plan, item->text);
 
         if (step != STEP_NONE)
             begin_step(turn, step);
@@ -167,9 +222,7 @@ static void go_on_after(struct turn *turn, const struct node *given)
     const struct node *after = node_find(given, "after");
 
     for (const struct node *item = after ? after->first : NULL; item; item = item->next) {
-        uint32_t step = item->count == 2 && item->first->kind == NODE_STRING
-                            ? plan_find(turn->plan, item->first->text)
-                            : STEP_NONE;
+        uint32_t step = plan_find(turn->plan, item->first->text);
 
         if (step != STEP_NONE && turn->status == PAWL_OK && !turn->is_finished)
             flow_go_on(turn, step, item->first->next->raw);
@@ -201,7 +254,7 @@ void decide_restart(struct turn *turn)
     struct tree_redo *redo = NULL;
     struct node *given = NULL;
 
-    turn->status = begun ? node_read_own(turn->scope, turn->event->given, &given)
+    turn->status = begun ? given_read(turn->scope, turn->event->given, &given)
                          : scope_no_memory(turn->scope);
     if (turn->status == PAWL_OK)
         turn->status = memory_begin(begun, given, turn->scope, arena);

@@ -453,3 +453,42 @@ TEST(flow_graph, a_redrive_forgets_the_join_of_a_step_that_nothing_joins_any_mor
     EXPECT_EQ(rig.state, LIFE_COMPLETED);
     rig_fini(&rig);
 }
+
+/* A forged or damaged store: verify decides the events of a history again, and a redrive of a redrive
+ * reads what the first was given. */
+TEST(flow_graph, what_a_redrive_gives_is_refused_by_name_if_it_has_another_form)
+{
+    static const char *const bad[][2] = {
+        { "{\"after\":[1]}", "(`after` has another form)" },
+        { "{\"after\":[[\"a\"]]}", "(`after` has another form)" },
+        { "{\"after\":[[1,2]]}", "(`after` has another form)" },
+        { "{\"keys\":[1]}", "(`keys` has another form)" },
+        { "{\"keys\":[[\"a\",1]]}", "(`keys` has another form)" },
+        { "{\"keys\":{\"a\":[\"a\",\"b\"]}}", "(`keys` has another form)" },
+        { "{\"done\":[1]}", "(`done` has another form)" },
+        { "{\"failed\":[null]}", "(`failed` has another form)" },
+        { "{\"begin\":\"a\"}", "(`begin` has another form)" },
+        { "{\"joins\":[[]]}", "(`joins` has another form)" },
+        { "{\"arms\":[1]}", "(`arms` has another form)" },
+        { "{\"results\":[1]}", "(`results` has another form)" },
+        { "{\"context\":1}", "(`context` has another form)" },
+    };
+    struct rig rig;
+
+    rig_init(&rig, &t->scope, NO_JOIN, NULL);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct flow_redrive args = { .definition = rig.definition,
+                                     .memory = rig.memory,
+                                     .attempts = &rig.attempts,
+                                     .retry_of = STR("x"),
+                                     .before = str_of(bad[i][0]) };
+        str given;
+
+        EXPECT_EQ(rig_do(&rig, (struct event){ .kind = EVENT_START, .given = str_of(bad[i][0]) }),
+                  PAWL_STORAGE_FAILURE);
+        EXPECT_HAS(rig.scope->error.message, bad[i][1]);
+        EXPECT_EQ(flow_redrive(rig.scope, &args, &given), PAWL_STORAGE_FAILURE);
+        EXPECT_HAS(rig.scope->error.message, bad[i][1]);
+    }
+    rig_fini(&rig);
+}

@@ -128,7 +128,14 @@ def forget_the_end(f):
     return pos - 1
 
 
-FORGERIES = [change_end, name_an_actor, skip_a_step, count_attempts_wrongly, wake_early, sleep_less, lose_an_effect,
+def run_again_after_nothing(f):
+    """A start of a redrive that no engine writes."""
+    pos, _ = f.find(FLOW, "start")
+    f.set(pos, payload=f.value('{"retry_of":"x","keys":[],"after":[1]}'))
+    return pos
+
+
+FORGERIES = [run_again_after_nothing, change_end, name_an_actor, skip_a_step, count_attempts_wrongly, wake_early, sleep_less, lose_an_effect,
              complete_another_attempt, forget_the_end]
 
 
