@@ -33,6 +33,9 @@
  *   has(timer, NAME)
  *   has(signal, NAME[, KIND])             its payload: got->NAME
  *   has(call, NAME[, KIND])               a tool it calls; the result: got->NAME
+ *   has(retry, CALL, MAX[, FIRST_MS[, LONGEST_MS]])  a call that fails is tried again, MAX times in all;
+ *                                         the delay doubles from the first to the longest
+ *   has(no_retry, CALL, ERROR)            but not after this error
  *   has(external, NAME[, KIND])           what somebody answers with step.complete: got->NAME
  *   has(child, NAME[, KIND])              a definition it spawns; the child's result: got->NAME
  *   has(buffered, NAME)                   a signal that is kept while nothing awaits it
@@ -81,6 +84,7 @@
     enum pawl_timer_ { LIST(PAWL_NAME_TIMER_) pawl_timer_count_ };                                 \
     enum pawl_signal_ { LIST(PAWL_NAME_SIGNAL_) pawl_signal_count_ };                              \
     enum pawl_call_ { LIST(PAWL_NAME_CALL_) pawl_call_count_ };                                    \
+    enum pawl_retry_ { LIST(PAWL_NAME_RETRY_) pawl_retry_count_ };                                 \
     enum pawl_external_ { LIST(PAWL_NAME_EXTERNAL_) pawl_external_count_ };                        \
     enum pawl_child_ { LIST(PAWL_NAME_CHILD_) pawl_child_count_ };                                 \
     enum pawl_await_ { pawl_await_begin_, LIST(PAWL_NAME_AWAIT_) };                                \
@@ -142,6 +146,10 @@
 #define PAWL_ON_CALL(call, args)                                                                   \
     PAWL_ONCE_(calls_externals_or_children)                                                        \
     if (pawl_seq_call(turn, PAWL_ARM_(pawl_call_##call##_), PAWL_ARMED_WITH_(args, NULL)))
+#define PAWL_ON_CALL_KEYED(call, key, args)                                                        \
+    PAWL_ONCE_(calls_externals_or_children)                                                        \
+    if (pawl_seq_call_keyed(turn, PAWL_ARM_(pawl_call_##call##_), PAWL_ARMED_WITH_(key, NULL),     \
+                            PAWL_ARMED_WITH_(args, NULL)))
 #define PAWL_ON_EXTERNAL(external, args)                                                           \
     PAWL_ONCE_(calls_externals_or_children)                                                        \
     if (pawl_seq_external(turn, PAWL_ARM_(pawl_external_##external##_), PAWL_ARMED_WITH_(args, NULL)))
@@ -186,9 +194,9 @@ typedef char pawl_arm_with_a_condition_needs_braces
                     pawl_seq_signal(turn, (unsigned)pawl_signal_##signal##_));                     \
     } while (0)
 
-/* Call a tool with `args` (JSON) and wait for its result. If it fails, or its result is not of the KIND
- * in the list, the instance fails with its error; PAWL_TRY_CALL goes on, and PAWL_ERROR is the error as
- * JSON then, else NULL. */
+/* Call a tool with `args` (JSON) and wait for its result. If it fails and has no attempts left
+ * (has(retry, ...)), or its result is not of the KIND in the list, the instance fails with its error;
+ * PAWL_TRY_CALL goes on, and PAWL_ERROR is the error as JSON then, else NULL. */
 #define PAWL_TRY_CALL(label, call, args)                                                           \
     do {                                                                                           \
         PAWL_ALONE_(label, pawl_seq_call(turn, (unsigned)pawl_call_##call##_, (args)),             \
@@ -197,6 +205,19 @@ typedef char pawl_arm_with_a_condition_needs_braces
 #define PAWL_CALL(label, call, args)                                                               \
     do {                                                                                           \
         PAWL_TRY_CALL(label, call, args);                                                          \
+        PAWL_FAIL_WITH_IT_;                                                                        \
+    } while (0)
+/* With a key of one's own, for a loop that calls again by itself: all calls of this instance with the same
+ * key are one to the tool, which is given INSTANCE:KEY as the idempotency key. */
+#define PAWL_TRY_CALL_KEYED(label, call, key, args)                                                \
+    do {                                                                                           \
+        PAWL_ALONE_(label,                                                                         \
+                    pawl_seq_call_keyed(turn, (unsigned)pawl_call_##call##_, (key), (args)),       \
+                    pawl_seq_call(turn, (unsigned)pawl_call_##call##_, NULL));                     \
+    } while (0)
+#define PAWL_CALL_KEYED(label, call, key, args)                                                    \
+    do {                                                                                           \
+        PAWL_TRY_CALL_KEYED(label, call, key, args);                                               \
         PAWL_FAIL_WITH_IT_;                                                                        \
     } while (0)
 #define PAWL_TRY_EXTERNAL(label, external, args)                                                   \
@@ -324,6 +345,8 @@ typedef char pawl_arm_with_a_condition_needs_braces
         static const char *const buffered[] = { LIST(PAWL_BUFFERED_) NULL };                       \
         static const char *const phases[] = { LIST(PAWL_AWAIT_) NULL };                            \
         static const pawl_var vars[] = { LIST(PAWL_ROW_) PAWL_NO_ROW_ };                           \
+        static const pawl_retry retries[] = { LIST(PAWL_RETRY_) { NULL, 0, 0, 0 } };               \
+        static const pawl_no_retry no_retries[] = { LIST(PAWL_NO_RETRY_) { NULL, NULL } };         \
         static const pawl_rename renamed[] = { LIST(PAWL_RENAMED_) { NULL, NULL } };               \
         static const pawl_var payloads[] = { LIST(PAWL_GOT_ROW_) PAWL_NO_ROW_ };                   \
         static const pawl_var results[] = { LIST(PAWL_RESULT_ROW_) PAWL_NO_ROW_ };                 \
@@ -345,6 +368,8 @@ typedef char pawl_arm_with_a_condition_needs_braces
             .result = sizeof(pawl_result_) > sizeof(bool) ? results : NULL,                        \
             .handle = type_##_handle_,                                                             \
             .renamed = renamed,                                                                    \
+            .retries = retries,                                                                    \
+            .no_retries = no_retries,                                                              \
         };                                                                                         \
                                                                                                    \
         return &type;                                                                              \

@@ -32,7 +32,8 @@
 #define PAWL_PICK_WORD_(...) PAWL_SECOND_(__VA_ARGS__, PAWL_WRONG_WORD_, 0)
 #define PAWL_WRONG_WORD_(word)                                                                     \
     PAWL_REFUSE_UNLESS_(0, "has(" word ", ...): expected var, input, required, result, timer, " \
-                           "signal, call, external, child, buffered, await, version, migrate or renamed")
+                           "signal, call, retry, no_retry, external, child, buffered, await, version, "  \
+                           "migrate or renamed")
 #define PAWL_WORD_var , PAWL_NOTHING_
 #define PAWL_WORD_input , PAWL_NOTHING_
 #define PAWL_WORD_required , PAWL_NOTHING_
@@ -40,6 +41,8 @@
 #define PAWL_WORD_timer , PAWL_NOTHING_
 #define PAWL_WORD_signal , PAWL_NOTHING_
 #define PAWL_WORD_call , PAWL_NOTHING_
+#define PAWL_WORD_retry , PAWL_NOTHING_
+#define PAWL_WORD_no_retry , PAWL_NOTHING_
 #define PAWL_WORD_external , PAWL_NOTHING_
 #define PAWL_WORD_child , PAWL_NOTHING_
 #define PAWL_WORD_buffered , PAWL_NOTHING_
@@ -109,6 +112,15 @@
 #define PAWL_RENAMED_renamed , PAWL_OLD_AND_NEW_
 #define PAWL_OLD_AND_NEW_(from, to, ...) { #from, #to },
 
+/* How calls are tried again, and the errors that are not. */
+#define PAWL_RETRY_(what, ...) PAWL_PICK_(PAWL_RETRY_##what)(__VA_ARGS__, 0, 0)
+#define PAWL_RETRY_retry , PAWL_POLICY_
+#define PAWL_POLICY_(name, max, ...) PAWL_POLICY_ROW_(#name, max, __VA_ARGS__, 0)
+#define PAWL_POLICY_ROW_(name, max, first_ms, longest_ms, ...) { name, (max), (first_ms), (longest_ms) },
+#define PAWL_NO_RETRY_(what, ...) PAWL_PICK_(PAWL_NO_RETRY_##what)(__VA_ARGS__, 0, 0)
+#define PAWL_NO_RETRY_no_retry , PAWL_FINAL_ERROR_
+#define PAWL_FINAL_ERROR_(name, error, ...) { #name, (error) },
+
 /* ---- Uses: names, as texts and as enumerators --------------------------- */
 
 #define PAWL_NAME_(name, ...) #name,
@@ -136,6 +148,9 @@
 #define PAWL_NAME_CALL_(what, ...) PAWL_PICK_(PAWL_NAME_CALL_##what)(__VA_ARGS__, 0, 0)
 #define PAWL_NAME_CALL_call , PAWL_CALL_NUMBER_
 #define PAWL_CALL_NUMBER_(name, ...) pawl_call_##name##_,
+#define PAWL_NAME_RETRY_(what, ...) PAWL_PICK_(PAWL_NAME_RETRY_##what)(__VA_ARGS__, 0, 0)
+#define PAWL_NAME_RETRY_retry , PAWL_RETRY_NUMBER_
+#define PAWL_RETRY_NUMBER_(name, ...) pawl_retry_##name##_ = pawl_call_##name##_,
 #define PAWL_NAME_EXTERNAL_(what, ...) PAWL_PICK_(PAWL_NAME_EXTERNAL_##what)(__VA_ARGS__, 0, 0)
 #define PAWL_NAME_EXTERNAL_external , PAWL_EXTERNAL_NUMBER_
 #define PAWL_EXTERNAL_NUMBER_(name, ...) pawl_external_##name##_,

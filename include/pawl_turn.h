@@ -65,6 +65,20 @@ typedef struct pawl_var {
 #define PAWL_VAR(struct_name, field, kind)                                                         \
     { #field, kind, offsetof(struct_name, field), sizeof(((struct_name *)0)->field), 0, 0, NULL, false, false }
 
+/* How a call is tried again when it has failed. */
+typedef struct pawl_retry {
+    const char *call;             /* one of the type's calls */
+    uint32_t max_attempts;        /* 1..1000; the first and those that were lost count too */
+    int64_t first_ms, longest_ms; /* the delay before the second attempt; it doubles from one to the next,
+                                     up to the longest (0: without end). Both 0: 30 s, 2 min, then 5 min */
+} pawl_retry;
+
+/* An error after which a call is not tried again: a text, or an object whose `code`, `reason` or `error`
+ * is that text. */
+typedef struct pawl_no_retry {
+    const char *call, *error;
+} pawl_no_retry;
+
 /* A variable that has another name now. */
 typedef struct pawl_rename {
     const char *from, *to;
@@ -100,6 +114,8 @@ typedef struct pawl_code_type {
     void *context;
     const pawl_rename *renamed;   /* variables that an older build stored by another name, ending in a
                                      zero row; NULL: none */
+    const pawl_retry *retries;       /* ending in a zero row; NULL: a failed call is the handler's */
+    const pawl_no_retry *no_retries; /* likewise */
 } pawl_code_type;
 
 /* Register a code type; it can then be created like any definition.
@@ -123,6 +139,10 @@ PAWL_API pawl_status pawl_reduce_register(pawl *p, const char *name, pawl_reduce
 PAWL_API void pawl_turn_timer(pawl_turn *turn, const char *name, int64_t after_ms);
 PAWL_API void pawl_turn_signal(pawl_turn *turn, const char *name);
 PAWL_API void pawl_turn_call(pawl_turn *turn, const char *name, const char *args_json);
+/* The same with a key of its own: calls of one instance that have the same key have one idempotency key,
+ * INSTANCE:KEY. Without one, each call has its own, which all its attempts share. 1..80 bytes. */
+PAWL_API void pawl_turn_call_keyed(pawl_turn *turn, const char *name, const char *key,
+                                   const char *args_json);
 /* Create an instance of a definition that the type declares in `children`, in this very commit, and wait
  * for its end. It is cancelled with this one's end, unless it is to be abandoned. */
 PAWL_API void pawl_turn_spawn(pawl_turn *turn, const char *definition, const char *input_json,
@@ -183,6 +203,8 @@ PAWL_API bool pawl_seq_is_arming(const pawl_turn *turn);
 PAWL_API bool pawl_seq_timer(pawl_turn *turn, unsigned timer, int64_t after_ms);
 PAWL_API bool pawl_seq_signal(pawl_turn *turn, unsigned signal);
 PAWL_API bool pawl_seq_call(pawl_turn *turn, unsigned call, const char *args_json);
+PAWL_API bool pawl_seq_call_keyed(pawl_turn *turn, unsigned call, const char *key,
+                                  const char *args_json);
 PAWL_API bool pawl_seq_external(pawl_turn *turn, unsigned external, const char *args_json);
 PAWL_API bool pawl_seq_spawn(pawl_turn *turn, unsigned child, const char *input_json, bool abandon);
 PAWL_API void pawl_seq_subscribe(pawl_turn *turn, unsigned signal, const char *value_json);

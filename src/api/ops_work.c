@@ -81,6 +81,8 @@ static pawl_status read_claim(const struct op_call *call, const struct node *obj
 
 static void print_claimed(const struct claimed *claimed, struct buf *out)
 {
+    char key[WORK_KEY_SIZE];
+
     json_open(out, '{');
     json_key(out, "step_id");
     buf_fmt(out, "\"%s.%u\"", claimed->id, claimed->ordinal);
@@ -96,11 +98,9 @@ static void print_claimed(const struct claimed *claimed, struct buf *out)
     json_raw(out, claimed->call.args);
     json_key(out, "attempt");
     json_u64(out, claimed->call.attempt);
+    work_key(&claimed->call, claimed->id, key);
     json_key(out, "idempotency_key");
-    if (claimed->call.key.data)
-        json_str(out, claimed->call.key);
-    else
-        buf_fmt(out, "\"%s.%u\"", claimed->id, claimed->call.first_ordinal);
+    json_text(out, key);
     json_key(out, "lease_expires_at");
     json_time(out, claimed->expires_at_ms);
     if (claimed->trace.data) {

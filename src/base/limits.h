@@ -15,6 +15,7 @@
 #define LIMIT_ENTRIES 10000000u          /* of one instance, by default */
 #define LIMIT_LIVE_STEPS 100000u         /* of one instance at once, by default */
 #define LIMIT_ATTEMPTS 1000              /* retry.max */
+#define LIMIT_CALL_KEY 80                /* of a call of code that has a key of its own */
 #define LIMIT_BATCH 10000                /* fires in one batch call, lines of a batch */
 #define LIMIT_BATCH_TEXT (16u << 20)     /* the body of a batch; each of its lines LIMIT_TEXT */
 #define LIMIT_DRAIN 4096                 /* decisions in one commit */

@@ -34,6 +34,7 @@ struct turn_answer {
     str migrated; /* JSON after migrating, before the turn; data NULL: it was not */
     struct effect_list timers, signals; /* ARM and AWAIT */
     str call, args;                     /* what is called, and its JSON; data NULL: nothing */
+    str key;                            /* of the call, its own; data NULL: none */
     bool is_spawn, is_abandoned;        /* `call` is a child's definition, `args` its input */
     str subscriptions;                  /* JSON object: signal -> value; data NULL: none */
     struct effect_list reduces;         /* REDUCE: done with the commit */
@@ -62,7 +63,7 @@ pawl_status code_run(const struct code_binding *binding, const struct turn_reque
 
 /* The canonical print of a registration: the source of its definition. JSON:
  * {"code":NAME,"version":V,"timers":[...],"signals":[...],"vars":[{"name":N,"type":"int64"}]}, then
- * calls, externals, children, buffered, phases, payloads, result and renamed, where there are any. */
+ * calls, externals, children, buffered, phases, payloads, result, renamed and retries, where there are any. */
 pawl_status code_source(struct scope *scope, const pawl_code_type *type, str *out);
 
 /* A copy of a registration that lives as long as the arena, with the names as they are called
@@ -82,6 +83,7 @@ void code_bind(struct definition *definition, const struct code_binding *binding
 
 struct code_call {
     str name, args;
+    str key; /* its own; data NULL: none */
     uint32_t attempt, first_ordinal;
 };
 pawl_status code_call(const struct definition *definition, const void *memory, uint32_t ordinal,

@@ -86,6 +86,9 @@ struct code_text {
  * due at once, which cannot fire before resume. Its turn is that timer's. */
 #define TIMER_TURN STR("~turn")
 
+/* Of the attempt that waits for its time, and of that ordinal; all others are the instance's. */
+#define TIMER_AGAIN STR("~retry")
+
 struct code_owed {
     pawl_event_kind kind;
     struct code_text name, payload; /* of the event */
@@ -103,6 +106,7 @@ struct code_memory {
     uint32_t name_count, name_capacity;
     struct code_attempt call;
     struct code_text args; /* of the call */
+    struct code_text key;  /* likewise, its own; size 0: none */
     char child[ID_SIZE + 1]; /* the id of the instance that it spawned last; "": none that is known */
     str input;               /* of the instance, in the arena of its owner; for a start that is owed */
     struct code_owed owed; /* while TIMER_TURN is armed */
@@ -166,7 +170,8 @@ pawl_status turn_settle(struct pawl_turn *turn);
 /* By the index in the type's list. */
 void say_timer(struct pawl_turn *turn, unsigned timer, int64_t after_ms);
 void say_signal(struct pawl_turn *turn, unsigned signal);
-void say_call(struct pawl_turn *turn, const char *declared, const char *args_json);
+int64_t turn_due_after(int64_t at_ms, int64_t after_ms); /* at least a millisecond */
+void say_call(struct pawl_turn *turn, const char *declared, const char *key, const char *args_json);
 void say_spawn(struct pawl_turn *turn, const char *declared, const char *input_json, bool abandon);
 void say_subscribe(struct pawl_turn *turn, const char *declared, const char *value_json);
 void say_end(struct pawl_turn *turn, enum turn_end how, const char *what, const char *json);
@@ -218,6 +223,21 @@ pawl_status code_add_amend(struct work *work, const struct code_binding *binding
 
 /* One turn of the handler, recorded as its cause says. */
 pawl_status code_take_turn(struct work *work, const struct cause *cause);
+
+/* ---- call_retry.c: a call that failed is tried again ---- */
+
+void retries_print(const pawl_code_type *type, struct buf *out); /* nothing where there are none */
+pawl_status retries_check(struct scope *scope, const pawl_code_type *type);
+
+/* Is the call that failed tried again by its type's policy, and when? */
+pawl_status code_retry_due(struct work *work, const struct cause *cause, bool *is_due,
+                           int64_t *due_at_ms);
+/* No turn: the failure is recorded, and another attempt waits for its time. */
+pawl_status code_try_again(struct work *work, const struct cause *cause, int64_t due_at_ms);
+pawl_status code_retry_now(struct work *work); /* its time has come */
+
+/* reduce.c: a draft of the attempt that is live, without effects; NULL: no memory. */
+struct draft *code_draft_attempt(struct work *work, uint32_t transition);
 
 /* No turn: the event is recorded, and the turn that it is worth is owed. reason: why, where it is the
  * author's mistake; data NULL: the instance is held. */

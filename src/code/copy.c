@@ -54,6 +54,36 @@ static const pawl_rename *copy_renamed(struct arena *arena, const pawl_rename *r
     return rows ? copy : NULL;
 }
 
+static const pawl_retry *copy_retries(struct arena *arena, const pawl_retry *rows)
+{
+    size_t count = 0;
+    pawl_retry *copy;
+
+    while (rows && rows[count].call && count <= LIMIT_DECLARED)
+        count++;
+    copy = ARENA_ARRAY(arena, pawl_retry, count + 1);
+    for (size_t i = 0; copy && i < count; i++) {
+        copy[i] = rows[i];
+        copy[i].call = arena_text(arena, str_of(rows[i].call));
+    }
+    return rows ? copy : NULL;
+}
+
+static const pawl_no_retry *copy_no_retries(struct arena *arena, const pawl_no_retry *rows)
+{
+    size_t count = 0;
+    pawl_no_retry *copy;
+
+    while (rows && rows[count].call && count <= LIMIT_DECLARED)
+        count++;
+    copy = ARENA_ARRAY(arena, pawl_no_retry, count + 1);
+    for (size_t i = 0; copy && i < count; i++) {
+        copy[i].call = arena_text(arena, str_of(rows[i].call));
+        copy[i].error = rows[i].error ? arena_text(arena, str_of(rows[i].error)) : NULL;
+    }
+    return rows ? copy : NULL;
+}
+
 const pawl_code_type *code_copy(struct arena *arena, const pawl_code_type *type)
 {
     pawl_code_type *copy = arena_copy(arena, type, sizeof *type);
@@ -72,6 +102,8 @@ const pawl_code_type *code_copy(struct arena *arena, const pawl_code_type *type)
     copy->payloads = copy_vars(arena, type->payloads);
     copy->result = copy_vars(arena, type->result);
     copy->renamed = copy_renamed(arena, type->renamed);
+    copy->retries = copy_retries(arena, type->retries);
+    copy->no_retries = copy_no_retries(arena, type->no_retries);
     if (type->initial && type->state_size <= LIMIT_TEXT)
         copy->initial = arena_copy(arena, type->initial, type->state_size);
     return arena->failed ? NULL : copy;

@@ -20,6 +20,11 @@ pawl_status code_add(struct work *work, struct effect_list *effects, struct effe
     return effect_add(work->scope, effects, effect);
 }
 
+static uint32_t timer_ordinal(const struct code_memory *memory, uint32_t index)
+{
+    return str_eq(memory->timers[index].name, TIMER_AGAIN) ? memory->call.ordinal : 0;
+}
+
 /* The first of several waits wins and takes the others with it (E11, E12). */
 static pawl_status add_spent(struct work *work, struct effect_list *effects)
 {
@@ -33,7 +38,9 @@ static pawl_status add_spent(struct work *work, struct effect_list *effects)
                          .kind = EFFECT_END, .ordinal = memory->call.ordinal, .is_bare = true });
     for (uint32_t i = 0; i < memory->timer_count && status == PAWL_OK && !PLANTED(LOSERS_STAY); i++)
         status = code_add(work, effects,
-                          (struct effect){ .kind = EFFECT_DISARM, .name = memory->timers[i].name });
+                          (struct effect){ .kind = EFFECT_DISARM,
+                                           .name = memory->timers[i].name,
+                                           .ordinal = timer_ordinal(memory, i) });
     for (uint32_t i = 0; i < memory->signal_count && status == PAWL_OK; i++)
         status = code_add(work, effects,
                           (struct effect){ .kind = EFFECT_LEAVE,
@@ -89,6 +96,7 @@ static pawl_status add_call(struct work *work, struct effect_list *effects)
         status = code_add(work, effects,
                           (struct effect){ .kind = EFFECT_CALL,
                                            .ordinal = step.ordinal,
+                                           .name = work->answer.key,
                                            .state = work->answer.args });
     return status;
 }

@@ -190,8 +190,10 @@ static void begin_attempt(struct code_memory *memory, const struct effect *effec
                                           .attempt = effect->attempt,
                                           .first_ordinal = first ? first : effect->ordinal,
                                           .status = effect->status };
-    if (effect->attempt <= 1)
+    if (effect->attempt <= 1) {
         memory->args.data = NULL;
+        memory->key.size = 0;
+    }
     memory->child[0] = '\0';
     memory->ordinals = effect->ordinal > memory->ordinals ? effect->ordinal : memory->ordinals;
 }
@@ -265,7 +267,8 @@ static pawl_status apply_effect(const struct definition *definition, struct code
         begin_attempt(memory, effect);
         break;
     case EFFECT_CALL:
-        ok = set_text(&memory->args, effect->state, arena);
+        ok = set_text(&memory->args, effect->state, arena) &&
+             set_text(&memory->key, effect->name, arena);
         break;
     case EFFECT_READY:
     case EFFECT_RUN:
@@ -426,6 +429,15 @@ static void print_call(const struct code_memory *memory, struct buf *out)
     json_close(out, ']');
 }
 
+/* "key":KEY, if the call has one of its own. */
+static void print_key(const struct code_memory *memory, struct buf *out)
+{
+    if (memory->key.size == 0)
+        return;
+    json_key(out, "key");
+    json_str(out, (str){ memory->key.data, memory->key.size });
+}
+
 /* "owed":[KIND,NAME,PAYLOAD], while there is one. */
 static void print_owed(const struct code_memory *memory, struct buf *out)
 {
@@ -503,6 +515,7 @@ void code_memory_print(const struct definition *definition, const void *memory, 
     json_close(out, ']');
     print_kept(mine, out);
     print_call(mine, out);
+    print_key(mine, out);
     print_owed(mine, out);
     print_plan(mine, out);
     if (mine->version > 0) {

@@ -61,9 +61,10 @@ static bool read_u32(const struct node *node, uint32_t *out)
 }
 
 /* As print_call() wrote it; what the effects could not tell is set when they are folded. */
-static pawl_status add_call(struct scope *scope, const struct node *list, struct loading *loading,
+static pawl_status add_call(struct scope *scope, const struct node *root, struct loading *loading,
                             bool *ok)
 {
+    const struct node *list = node_find(root, "call"), *key = node_find(root, "key");
     uint32_t numbers[6] = { 0 };
     const struct node *node = list ? list->first : NULL;
 
@@ -81,7 +82,9 @@ static pawl_status add_call(struct scope *scope, const struct node *list, struct
                                            (enum step_status)numbers[5] };
     loading->child = node->next ? node->next->text : STR_NONE;
     return effect_add(scope, &loading->effects,
-                      (struct effect){ .kind = EFFECT_CALL, .state = node->raw });
+                      (struct effect){ .kind = EFFECT_CALL,
+                                       .state = node->raw,
+                                       .name = key ? key->text : STR_NONE });
 }
 
 static pawl_status add_version(struct scope *scope, const struct node *node,
@@ -129,7 +132,7 @@ static pawl_status read_snapshot(struct scope *scope, const struct node *root,
     for (const struct node *node = signals->first; node && status == PAWL_OK; node = node->next)
         status = add_signal(scope, node, effects, ok);
     if (status == PAWL_OK)
-        status = add_call(scope, node_find(root, "call"), loading, ok);
+        status = add_call(scope, root, loading, ok);
     if (status == PAWL_OK)
         status = add_version(scope, node_find(root, "version"), effects, ok);
     return status;

@@ -166,6 +166,8 @@ static pawl_status decide_wakeup(struct work *work)
         return fail_not_awaiting(work);
     if (is_timer && str_eq(work->event->name, TIMER_TURN))
         return decide_owed(work);
+    if (is_timer && str_eq(work->event->name, TIMER_AGAIN))
+        return code_retry_now(work);
     status = code_print_payload(work, &cause.recorded);
     return status == PAWL_OK ? code_take_turn(work, &cause) : status;
 }
@@ -173,7 +175,7 @@ static pawl_status decide_wakeup(struct work *work)
 /* ---- Calls ------------------------------------------------------------------------------ */
 
 /* A draft of an attempt that needs no turn: it is started, or it is tried again. */
-static struct draft *draft_attempt(struct work *work, uint32_t transition)
+struct draft *code_draft_attempt(struct work *work, uint32_t transition)
 {
     const struct code_attempt *call = &work->memory->call;
     struct draft *draft = decision_add(work->scope, &work->decision, transition);
@@ -195,7 +197,7 @@ static pawl_status decide_call_start(struct work *work)
     if (call->ordinal != work->event->ordinal || call->status != STEP_READY)
         return scope_fail(work->scope, PAWL_LEASE_LOST, "attempt %u is not ready",
                           work->event->ordinal);
-    draft = draft_attempt(work, LIFE_T_STEP_START);
+    draft = code_draft_attempt(work, LIFE_T_STEP_START);
     if (!draft)
         return scope_no_memory(work->scope);
     return code_add(work, &draft->effects,
@@ -206,7 +208,7 @@ static pawl_status decide_call_start(struct work *work)
 static pawl_status decide_call_lost(struct work *work)
 {
     const struct code_attempt *call = &work->memory->call;
-    struct draft *draft = draft_attempt(work, LIFE_T_STEP_FAIL);
+    struct draft *draft = code_draft_attempt(work, LIFE_T_STEP_FAIL);
     pawl_status status;
 
     if (!draft)
@@ -230,8 +232,8 @@ static pawl_status check_call(struct work *work)
 
     if (call->ordinal == 0 || call->ordinal != work->event->ordinal)
         return scope_fail(work->scope, PAWL_LEASE_LOST, "attempt %u is over", work->event->ordinal);
-    if (call->status == STEP_PENDING) /* external: ended from where it waits */
-        return PAWL_OK;
+    if (call->status == STEP_PENDING && !code_memory_has_timer(work->memory, TIMER_AGAIN))
+        return PAWL_OK; /* external: ended from where it waits */
     if (call->status != STEP_RUNNING)
         return scope_fail(work->scope, PAWL_LEASE_LOST, "attempt %u is not being worked on",
                           call->ordinal);
@@ -250,6 +252,8 @@ static pawl_status decide_call_end(struct work *work)
                            .payload = work->event->payload,
                            .attempt = &work->memory->call };
     pawl_status status = check_call(work);
+    int64_t due_at_ms;
+    bool is_again;
 
     if (status != PAWL_OK)
         return status;
@@ -266,6 +270,9 @@ static pawl_status decide_call_end(struct work *work)
     if (!cause.payload.data)
         cause.payload = STR("null");
     cause.recorded = cause.payload;
+    status = code_retry_due(work, &cause, &is_again, &due_at_ms);
+    if (status != PAWL_OK || is_again)
+        return status == PAWL_OK ? code_try_again(work, &cause, due_at_ms) : status;
     return work->event->is_held && !PLANTED(TURN_WHILE_HELD) ? code_owe_turn(work, &cause, STR_NONE)
                                                              : code_take_turn(work, &cause);
 }
@@ -275,7 +282,7 @@ static pawl_status decide_call_end(struct work *work)
 /* Of one that did not end well there is a note, with what it said, before the step fails. */
 static pawl_status note_child(struct work *work, str error)
 {
-    struct draft *draft = draft_attempt(work, LIFE_T_CHILD);
+    struct draft *draft = code_draft_attempt(work, LIFE_T_CHILD);
     struct buf buf;
 
     if (!draft)

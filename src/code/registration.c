@@ -97,6 +97,7 @@ pawl_status code_source(struct scope *scope, const pawl_code_type *type, str *ou
     print_more_vars("payloads", type->payloads, &buf);
     print_more_vars("result", type->result, &buf);
     print_renamed(type->renamed, &buf);
+    retries_print(type, &buf);
     json_close(&buf, '}');
     source = buf_keep(&buf, &scope->arena);
     buf_fini(&buf);
@@ -342,6 +343,8 @@ static pawl_status check_type(struct scope *scope, const pawl_code_type *type)
         status = check_vars(&(struct layout){ scope, type->result, SIZE_MAX, "its struct", 0 });
     if (status == PAWL_OK)
         status = check_renamed(scope, type);
+    if (status == PAWL_OK)
+        status = retries_check(scope, type);
     return status;
 }
 

@@ -68,15 +68,20 @@ static bool is_answer(const pawl_turn *turn)
 
 bool pawl_seq_call(pawl_turn *turn, unsigned call, const char *args_json)
 {
+    return pawl_seq_call_keyed(turn, call, NULL, args_json);
+}
+
+bool pawl_seq_call_keyed(pawl_turn *turn, unsigned call, const char *key, const char *args_json)
+{
     if (!turn->is_waking)
-        say_call(turn, turn->type->calls[call], args_json);
+        say_call(turn, turn->type->calls[call], key, args_json);
     return is_mine(turn, is_answer(turn), turn->type->calls[call]);
 }
 
 bool pawl_seq_external(pawl_turn *turn, unsigned external, const char *args_json)
 {
     if (!turn->is_waking)
-        say_call(turn, turn->type->externals[external], args_json);
+        say_call(turn, turn->type->externals[external], NULL, args_json);
     return is_mine(turn, is_answer(turn), turn->type->externals[external]);
 }
 

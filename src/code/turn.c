@@ -28,7 +28,7 @@ static struct effect *find_effect(const struct effect_list *list, str name)
     return NULL;
 }
 
-static int64_t due_after(int64_t at_ms, int64_t after_ms)
+int64_t turn_due_after(int64_t at_ms, int64_t after_ms)
 {
     if (after_ms < 1)
         after_ms = 1; /* or a handler could keep one instant going for ever */
@@ -50,7 +50,7 @@ void say_timer(struct pawl_turn *turn, unsigned timer, int64_t after_ms)
     add(turn, &turn->answer->timers,
         (struct effect){ .kind = EFFECT_ARM,
                          .name = str_of(turn->type->timers[timer]),
-                         .due_at_ms = due_after(turn->event->at_ms, after_ms) });
+                         .due_at_ms = turn_due_after(turn->event->at_ms, after_ms) });
 }
 
 void say_signal(struct pawl_turn *turn, unsigned signal)
@@ -123,20 +123,37 @@ static str keep(struct pawl_turn *turn, str text)
     return kept;
 }
 
-void say_call(struct pawl_turn *turn, const char *declared, const char *args_json)
+/* It becomes part of a header and of an environment: printable ASCII without blanks. */
+static bool is_key(const char *key)
+{
+    size_t size = strlen(key);
+
+    for (size_t i = 0; i < size; i++)
+        if (key[i] < '!' || key[i] > '~')
+            return false;
+    return size > 0 && size <= LIMIT_CALL_KEY;
+}
+
+void say_call(struct pawl_turn *turn, const char *declared, const char *key, const char *args_json)
 {
     str args = str_of(args_json ? args_json : "null");
 
     if (turn->answer->call.data && !str_is(turn->answer->call, declared))
         turn_problem(turn, "the handler called two things in one turn; it may wait for one");
     check_json(turn, "arguments", args);
+    if (key && !is_key(key))
+        turn_problem(turn,
+                     "the key of a call: expected 1..%d printable ASCII characters without blanks, "
+                     "found '%.80s'",
+                     LIMIT_CALL_KEY, key);
     turn->answer->call = str_of(declared);
     turn->answer->args = keep(turn, args);
+    turn->answer->key = key ? keep(turn, str_of(key)) : STR_NONE;
 }
 
 void say_spawn(struct pawl_turn *turn, const char *declared, const char *input_json, bool abandon)
 {
-    say_call(turn, declared, input_json ? input_json : "{}");
+    say_call(turn, declared, NULL, input_json ? input_json : "{}");
     turn->answer->is_spawn = true;
     turn->answer->is_abandoned = abandon;
 }
@@ -201,6 +218,11 @@ void pawl_turn_subscribe(pawl_turn *turn, const char *signal, const char *value_
 
 void pawl_turn_call(pawl_turn *turn, const char *name, const char *args_json)
 {
+    pawl_turn_call_keyed(turn, name, NULL, args_json);
+}
+
+void pawl_turn_call_keyed(pawl_turn *turn, const char *name, const char *key, const char *args_json)
+{
     unsigned call, external;
 
     if (!turn)
@@ -208,9 +230,9 @@ void pawl_turn_call(pawl_turn *turn, const char *name, const char *args_json)
     call = names_find(turn->type->calls, name);
     external = names_find(turn->type->externals, name);
     if (call < names_count(turn->type->calls))
-        say_call(turn, turn->type->calls[call], args_json);
+        say_call(turn, turn->type->calls[call], key, args_json);
     else if (external < names_count(turn->type->externals))
-        say_call(turn, turn->type->externals[external], args_json);
+        say_call(turn, turn->type->externals[external], key, args_json);
     else
         turn_problem(turn, "the handler called '%.80s', which its type does not declare",
                      name ? name : "");

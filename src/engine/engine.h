@@ -25,6 +25,8 @@
 #define PAWL_ENGINE_ENGINE_H
 
 #include "base/figures.h"
+#include "base/ids.h"
+#include "base/limits.h"
 #include "base/scope.h"
 #include "evidence/evidence.h"
 #include "flow/flow.h"
@@ -176,6 +178,9 @@ pawl_status engine_reduce_register(struct engine *engine, struct scope *scope, s
 
 pawl_status work_call(const struct definition *definition, const void *memory, uint32_t ordinal,
                       struct scope *scope, struct flow_call *out); /* LEASE_LOST: it is over */
+/* Its idempotency key, which all attempts of a step or call share. */
+#define WORK_KEY_SIZE (ID_SIZE + LIMIT_CALL_KEY + 2)
+void work_key(const struct flow_call *call, const char *id, char out[WORK_KEY_SIZE]);
 str work_tool_of(const struct definition *definition, const void *memory, uint32_t ordinal);
 str work_step_name(const struct definition *definition, uint32_t plan_index);
 /* By the plan that the memory goes by, which an amend may have brought. */

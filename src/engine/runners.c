@@ -174,8 +174,7 @@ static bool answer(struct engine *engine, struct job *job, const struct tool_res
 /* Call the tool. No lock is held. */
 static void call_tool(struct engine *engine, struct job *job, struct tool_result *result)
 {
-    char key[ID_SIZE + 16];
-    str given = job->call.key;
+    char key[WORK_KEY_SIZE];
     pawl_tool_call call = { .instance_id = job->id,
                             .idempotency_key = key,
                             .created_by = job->creator,
@@ -183,10 +182,7 @@ static void call_tool(struct engine *engine, struct job *job, struct tool_result
                             .attempt = job->call.attempt };
 
     engine_id_of(engine, &job->scope, job->instance, job->id);
-    if (given.data)
-        snprintf(key, sizeof key, "%.*s", STR_ARG(given));
-    else
-        snprintf(key, sizeof key, "%s.%u", job->id, job->call.first_ordinal);
+    work_key(&job->call, job->id, key);
     call.tool = arena_text(&job->scope.arena, job->call.tool);
     call.args = arena_text(&job->scope.arena, job->call.args);
     call.step = arena_text(&job->scope.arena, job->call.step);

@@ -2,6 +2,7 @@
  */
 #include "code/code.h"
 #include "engine/engine_int.h"
+#include <stdio.h>
 
 #define CALL_WATCHDOG_MS 120000 /* of a call of code, which says nothing itself */
 
@@ -18,8 +19,19 @@ static pawl_status call_of_code(const struct definition *definition, const void 
                                .args = call.args,
                                .attempt = call.attempt,
                                .first_ordinal = call.first_ordinal,
+                               .own_key = call.key,
                                .timeout_ms = CALL_WATCHDOG_MS };
     return PAWL_OK;
+}
+
+void work_key(const struct flow_call *call, const char *id, char out[WORK_KEY_SIZE])
+{
+    if (call->key.data)
+        (void)snprintf(out, WORK_KEY_SIZE, "%.*s", STR_ARG(call->key));
+    else if (call->own_key.data)
+        (void)snprintf(out, WORK_KEY_SIZE, "%s:%.*s", id, STR_ARG(call->own_key));
+    else
+        (void)snprintf(out, WORK_KEY_SIZE, "%s.%u", id, call->first_ordinal);
 }
 
 pawl_status work_call(const struct definition *definition, const void *memory, uint32_t ordinal,

@@ -21,7 +21,8 @@ struct flow_call {
     str tool;                        /* data NULL: none */
     str args;                        /* JSON, templates replaced */
     uint32_t attempt, first_ordinal; /* of the step's first attempt: its idempotency key is ID.N ... */
-    str key;                         /* ... unless it was given this one; data NULL: it was not */
+    str key;                         /* ... unless it was given this one; data NULL: it was not ... */
+    str own_key;                     /* ... or has one of its own, which makes it ID:KEY; data NULL */
     int64_t timeout_ms;              /* how long a runner may take */
     bool is_timed;                   /* the step has a timer of its own for that */
 };

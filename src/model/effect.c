@@ -99,6 +99,8 @@ static void print_effect(const struct effect *effect, struct buf *out)
     case EFFECT_CALL:
         json_u64(out, effect->ordinal);
         json_raw(out, effect->state);
+        if (effect->name.data)
+            json_str(out, effect->name);
         break;
     case EFFECT_VERSION:
         json_u64(out, effect->attempt);
@@ -317,6 +319,8 @@ static void take_rest(struct members *members, struct effect *effect)
     case EFFECT_CALL:
         effect->ordinal = take_u32(members);
         effect->state = take_any(members);
+        if (members->next)
+            effect->name = take_text(members);
         break;
     case EFFECT_VERSION:
         effect->attempt = take_u32(members);

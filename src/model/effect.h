@@ -17,7 +17,8 @@
  *                            ["spawn",ORD,"ID","abandon"]: it outlives this one
  *   ["take","NAME"]          the oldest kept signal of this name is spent
  *   ["state",{...}]          the new state of a code instance
- *   ["call",ORD,ARGS]        what the code instance's attempt ORD is given: any JSON
+ *   ["call",ORD,ARGS]        what the code instance's attempt ORD is given: any JSON;
+ *                            ["call",ORD,ARGS,"KEY"]: its idempotency key is ID:KEY
  *   ["version",N]            the state is now one of version N of the code type
  *   ["reduce","NAME",ARGS]   the host's NAME was done with ARGS in the same commit
  *   ["snapshot","HEX"]       after this entry a snapshot was kept, with this SHA-256
@@ -84,7 +85,7 @@ struct effect {
     uint32_t plan, attempt;  /* STEP; VERSION: attempt is the number */
     enum step_status status; /* STEP: PENDING or READY */
     str name; /* ARM, DISARM, AWAIT, LEAVE, TAKE, REDUCE; SNAPSHOT: its hash; SPAWN, REDRIVE: the
-                 id */
+                 id; CALL: its key, or none */
     int64_t due_at_ms;     /* ARM */
     bool wall;             /* ARM: due by the wall clock */
     str state;             /* STATE, PLAN: JSON; CALL, REDUCE: arguments; AWAIT: its value, JSON, or

@@ -117,6 +117,7 @@ void wire_print_answer(const struct turn_answer *answer, struct buf *out)
     print_waits(answer, out);
     print_str(out, "call", answer->call);
     print_raw(out, "args", answer->args);
+    print_str(out, "key", answer->key);
     json_key(out, "spawn");
     json_u64(out, answer->is_spawn + (answer->is_spawn && answer->is_abandoned));
     print_str(out, "problem", answer->problem);
@@ -170,6 +171,7 @@ pawl_status wire_read_answer(struct scope *scope, str text, struct turn_answer *
     answer.migrated = raw_of(root, "migrated");
     answer.call = text_of(root, "call");
     answer.args = raw_of(root, "args");
+    answer.key = text_of(root, "key");
     answer.problem = text_of(root, "problem");
     answer.misfit = text_of(root, "misfit");
     ok = ok && number_of(root, "spawn", 0, 2, &number);
