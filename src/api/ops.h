@@ -68,6 +68,12 @@ struct op_pieces {
 };
 #define OP_PIECE ((size_t)64 << 10)
 
+/* The steps that an answer gives to a worker; they live in the scope. */
+struct op_given {
+    const struct claimed *steps;
+    uint32_t count;
+};
+
 struct op_call {
     pawl *p;
     struct scope *scope;
@@ -80,6 +86,7 @@ struct op_call {
     struct op_principal who;
     const struct op_waiter *waiter; /* NULL: it waits where it is called */
     struct op_wait *wait;           /* out: it goes on later; NULL: it does not */
+    struct op_given given;          /* out */
     struct op_pieces *pieces; /* out: the answer; the handler has put nothing into its buffer */
     bool takes_pieces;        /* the caller reads on by itself what is longer than one piece */
 };
@@ -123,6 +130,7 @@ struct op_answer {
     struct op_stream stream;
     struct op_wait *wait; /* it is not over; NULL: it is */
     struct op_pieces *pieces; /* the rest of the answer, the caller's to close; NULL: none */
+    struct op_given given;
 };
 
 /* Run an operation: merge, check, handle. On OK the answer is in `out`. */
@@ -141,6 +149,9 @@ pawl_status op_call_pieces(pawl *p, const char *operation, str input_json, struc
  * it goes on by itself, with is_over. Everything that was handed over must live until then. */
 int64_t op_wait_left_ms(const struct op_wait *wait);
 pawl_status op_go_on(struct op_wait *wait, bool is_over, struct buf *out, struct op_answer *answer);
+
+/* The answer could not be sent: the steps that it gives are ready again, and no attempt is spent. */
+void op_not_sent(pawl *p, const struct op_given *given);
 
 /* UNAUTHENTICATED: no such token, or no longer. */
 pawl_status op_authenticate(pawl *p, struct scope *scope, str bearer, struct op_principal *out);

@@ -212,11 +212,13 @@ pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *
         status = take_pieces(call, out);
     if (status == PAWL_NO_MEMORY && !writes && scope->arena.used > scope->arena.limit / 2)
         status = too_large(scope, scope->arena.limit);
-    if (status == PAWL_OK && out->failed && !call->wait) /* what waits is told at its end */
+    if (status == PAWL_OK && out->failed && !call->wait) { /* what waits is told at its end */
+        op_not_sent(call->p, &call->given);
         status = answer_lost(scope, call->op);
+    }
     if (status == PAWL_OK)
         *answer = (struct op_answer){ call->http_status, call->content_type, call->stream,
-                                      call->wait, call->pieces };
+                                      call->wait, call->pieces, call->given };
     return status;
 }
 

@@ -148,15 +148,16 @@ static pawl_status open_claim(struct op_call *call, const struct claim_args *arg
 }
 
 /* By the caller's own thread. */
-static pawl_status wait_for_claim(const struct op_call *call, struct ticket *ticket,
-                                  struct buf *out)
+static pawl_status wait_for_claim(struct op_call *call, struct ticket *ticket, struct buf *out)
 {
     struct claimed *claimed;
     uint32_t count;
     pawl_status status = engine_claim_wait(op_engine(call), call->scope, ticket, &claimed, &count);
 
-    if (status == PAWL_OK)
+    if (status == PAWL_OK) {
         print_all_claimed(op_engine(call), claimed, count, out);
+        call->given = (struct op_given){ claimed, count };
+    }
     return status;
 }
 
@@ -174,6 +175,7 @@ static pawl_status claim(struct op_call *call, struct ticket *ticket, struct buf
         (struct op_answer){ .http_status = call->http_status, .content_type = call->content_type };
     status = op_go_on(wait, false, out, &answer);
     call->wait = answer.wait;
+    call->given = answer.given;
     return status;
 }
 
@@ -191,7 +193,17 @@ pawl_status op_go_on(struct op_wait *wait, bool is_over, struct buf *out, struct
     if (status != PAWL_OK || is_parked)
         return status;
     print_all_claimed(wait->p->engine, claimed, count, out);
-    return out->failed ? scope_no_memory(wait->scope) : PAWL_OK;
+    answer->given = (struct op_given){ claimed, count };
+    if (!out->failed)
+        return PAWL_OK;
+    op_not_sent(wait->p, &answer->given);
+    return scope_no_memory(wait->scope);
+}
+
+void op_not_sent(pawl *p, const struct op_given *given)
+{
+    if (given->count > 0)
+        engine_claim_return(p->engine, given->steps, given->count);
 }
 
 int64_t op_wait_left_ms(const struct op_wait *wait)

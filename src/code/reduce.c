@@ -257,7 +257,7 @@ static pawl_status decide_call_end(struct work *work)
 
     if (status != PAWL_OK)
         return status;
-    if (work->event->kind == EVENT_STEP_LOST)
+    if (work->event->kind == EVENT_STEP_LOST || work->event->kind == EVENT_STEP_RETURNED)
         return decide_call_lost(work);
     if (work->event->kind != EVENT_STEP_DONE)
         cause.kind = PAWL_EVENT_CALL_FAILED;
@@ -344,6 +344,7 @@ static pawl_status decide_open(struct work *work)
     case EVENT_STEP_DONE:
     case EVENT_STEP_FAILED:
     case EVENT_STEP_LOST:
+    case EVENT_STEP_RETURNED:
     case EVENT_STEP_TIMEOUT:
         return decide_call_end(work);
     case EVENT_CHILD:
@@ -365,7 +366,7 @@ static pawl_status decide_open(struct work *work)
 static bool is_answer(enum event_kind kind)
 {
     return kind == EVENT_STEP_START || kind == EVENT_STEP_DONE || kind == EVENT_STEP_FAILED ||
-           kind == EVENT_STEP_LOST || kind == EVENT_STEP_TIMEOUT;
+           kind == EVENT_STEP_LOST || kind == EVENT_STEP_RETURNED || kind == EVENT_STEP_TIMEOUT;
 }
 
 /* What it had called is over with it: whoever worked on that hears so, as of any lease. */

@@ -256,6 +256,34 @@ void engine_claim_told(struct engine *engine, struct claimed *claimed, uint32_t 
     pthread_mutex_unlock(&engine->lock);
 }
 
+static bool post_return(struct engine *engine, const struct claimed *claimed)
+{
+    struct mail *mail = mail_new(engine);
+
+    if (!mail)
+        return false;
+    mail->event = (struct event){ .kind = EVENT_STEP_RETURNED,
+                                  .ordinal = claimed->ordinal,
+                                  .is_leased = true,
+                                  .actor = STR("pawl/server"),
+                                  .reason = STR("the answer to the claim could not be sent") };
+    if (engine_mail(engine, claimed->instance, mail))
+        return true;
+    mail_free(engine, mail);
+    return false;
+}
+
+/* Without memory it is lost as that of a worker that died. */
+void engine_claim_return(struct engine *engine, const struct claimed *claimed, uint32_t count)
+{
+    pthread_mutex_lock(&engine->lock);
+    for (uint32_t i = 0; i < count; i++)
+        if (lease_is_given(engine, &claimed[i]) && post_return(engine, &claimed[i]))
+            lease_drop(engine, claimed[i].instance, claimed[i].ordinal);
+    engine_ring(engine);
+    pthread_mutex_unlock(&engine->lock);
+}
+
 static pawl_status name_it(struct engine *engine, struct claimed *claim)
 {
     struct head head;

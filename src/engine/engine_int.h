@@ -355,6 +355,8 @@ void job_free(struct engine *engine, struct job *job);
 bool leases_make_room(struct engine *engine, uint32_t more);
 void lease_add(struct engine *engine, const struct lease *lease);
 bool lease_is_watched(struct engine *engine, uint64_t instance, uint32_t ordinal);
+/* Is the step still held by the lease that the claim gave? Lock held. */
+bool lease_is_given(struct engine *engine, const struct claimed *claimed);
 void lease_drop(struct engine *engine, uint64_t instance, uint32_t ordinal);
 bool lease_is_held(struct engine *engine, uint64_t instance, uint32_t ordinal, str token);
 bool lease_extend(struct engine *engine, uint64_t instance, uint32_t ordinal, str token,

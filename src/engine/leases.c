@@ -83,6 +83,13 @@ bool lease_is_watched(struct engine *engine, uint64_t instance, uint32_t ordinal
     return find(engine, instance, ordinal) != NULL;
 }
 
+bool lease_is_given(struct engine *engine, const struct claimed *claimed)
+{
+    const struct lease *lease = find(engine, claimed->instance, claimed->ordinal);
+
+    return lease && memcmp(lease->hash, claimed->lease, sizeof lease->hash) == 0;
+}
+
 /* Lock held. */
 void lease_drop(struct engine *engine, uint64_t instance, uint32_t ordinal)
 {

@@ -380,7 +380,7 @@ static bool is_answer(const struct turn *turn)
     enum event_kind kind = turn->mail->event.kind;
 
     return kind == EVENT_STEP_DONE || kind == EVENT_STEP_FAILED || kind == EVENT_STEP_TIMEOUT ||
-           kind == EVENT_STEP_LOST;
+           kind == EVENT_STEP_LOST || kind == EVENT_STEP_RETURNED;
 }
 
 static void refuse(struct engine *engine, struct turn *turn, pawl_status status)

@@ -53,6 +53,9 @@ pawl_status engine_claim_take(struct engine *engine, struct scope *scope, struct
                               bool *is_parked);
 /* The answer is written: frees what was kept of the steps. */
 void engine_claim_told(struct engine *engine, struct claimed *claimed, uint32_t count);
+/* The answer could not be sent: those that are still the claim's are ready again, and no attempt of
+ * theirs is spent. */
+void engine_claim_return(struct engine *engine, const struct claimed *claimed, uint32_t count);
 /* From now on none waits: whoever does is called, and takes what there is. */
 void engine_claims_end(struct engine *engine);
 int64_t engine_claim_left_ms(struct engine *engine, const struct ticket *ticket);

@@ -158,9 +158,12 @@ static pawl_status fold_ready(struct verify *v, struct chain *chain, uint32_t or
     struct live_fact *found;
     pawl_status status = find_step(v, chain, ordinal, &found);
 
-    if (status == PAWL_OK)
-        found->step.status = STEP_READY;
-    return status;
+    if (status != PAWL_OK)
+        return status;
+    free_text(v, &found->step.lease); /* of a worker that could not be sent it */
+    found->step.status = STEP_READY;
+    found->step.lease_ms = 0;
+    return PAWL_OK;
 }
 
 static pawl_status fold_run(struct verify *v, struct chain *chain, const struct effect *effect)

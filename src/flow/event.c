@@ -95,6 +95,14 @@ static bool timeout_event(uint32_t n, struct event *out)
     return n < 2;
 }
 
+/* Its backoff is over, or its worker could not be sent it. */
+static bool retry_event(uint32_t n, struct event *out)
+{
+    out->kind = n == 0 ? EVENT_TIMER : EVENT_STEP_RETURNED;
+    out->name = TIMER_RETRY;
+    return n < 2;
+}
+
 /* An approval that brings no result of its own says "approved". */
 static bool approve_event(uint32_t n, struct event *out)
 {
@@ -110,12 +118,6 @@ static bool one(struct event *out, enum event_kind kind)
     return true;
 }
 
-static bool timer_event(struct event *out, str name)
-{
-    out->name = name;
-    return one(out, EVENT_TIMER);
-}
-
 static bool first_event(const struct plan *plan, const struct flow_memory *memory,
                         const struct entry_view *entry, struct event *out)
 {
@@ -127,8 +129,6 @@ static bool first_event(const struct plan *plan, const struct flow_memory *memor
         return one(out, EVENT_STEP_START);
     case LIFE_T_STEP_COMPLETE:
         return one(out, EVENT_STEP_DONE);
-    case LIFE_T_STEP_RETRY:
-        return timer_event(out, TIMER_RETRY);
     case LIFE_T_TIMER:
         return one(out, EVENT_TIMER) && arm_event(plan, memory, entry, false, out);
     case LIFE_T_GATE_REJECT:
@@ -142,6 +142,7 @@ static bool first_event(const struct plan *plan, const struct flow_memory *memor
         return one(out, EVENT_AMEND);
     case LIFE_T_STEP_FAIL:
     case LIFE_T_STEP_TIMEOUT:
+    case LIFE_T_STEP_RETRY:
     case LIFE_T_GATE_APPROVE:
     case LIFE_T_CHILD:
     case LIFE_T_FINISH:
@@ -168,6 +169,8 @@ bool flow_event_of(const struct definition *definition, const void *memory,
         return fail_event(entry, n, out);
     if (entry->transition == LIFE_T_STEP_TIMEOUT)
         return timeout_event(n, out);
+    if (entry->transition == LIFE_T_STEP_RETRY)
+        return retry_event(n, out);
     if (entry->transition == LIFE_T_GATE_APPROVE)
         return approve_event(n, out);
     (void)definition;

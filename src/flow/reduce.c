@@ -202,6 +202,21 @@ static bool is_lost(const struct turn *turn, const struct attempt *attempt)
            retry_is_due(step, attempt->attempt, RETRY_TIMEOUT);
 }
 
+/* No worker has it, so nothing was tried: the same attempt is ready again, with its key. */
+static void decide_returned(struct turn *turn)
+{
+    const struct attempt *attempt = expect(turn, STEP_RUNNING);
+
+    if (!attempt)
+        return;
+    turn_draft(turn, LIFE_T_STEP_RETRY, attempt, STR_NONE);
+    if (turn->plan->steps[attempt->plan].timeout_ms > 0)
+        turn_cause(turn, (struct effect){ .kind = EFFECT_DISARM,
+                                          .ordinal = attempt->ordinal,
+                                          .name = TIMER_TIMEOUT });
+    turn_cause(turn, (struct effect){ .kind = EFFECT_READY, .ordinal = attempt->ordinal });
+}
+
 static void decide_step_end(struct turn *turn)
 {
     const struct attempt *attempt = expect_running(turn);
@@ -342,6 +357,8 @@ static void (*handler_of(enum event_kind kind))(struct turn *turn)
     case EVENT_STEP_TIMEOUT:
     case EVENT_STEP_LOST:
         return decide_step_end;
+    case EVENT_STEP_RETURNED:
+        return decide_returned;
     case EVENT_STEP_SPOILED:
         return decide_spoiled;
     case EVENT_AMEND:

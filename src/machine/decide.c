@@ -62,6 +62,7 @@ static pawl_status decide_event(const struct definition *definition,
     case EVENT_STEP_DONE:
     case EVENT_STEP_FAILED:
     case EVENT_STEP_LOST:
+    case EVENT_STEP_RETURNED:
     case EVENT_STEP_SPOILED:
     case EVENT_STEP_TIMEOUT:
     case EVENT_APPROVE:

@@ -97,6 +97,22 @@ def test_the_commit_that_makes_a_step_ready_starts_it_for_a_claim_that_waits(she
     assert commits(shell)[1:] == [["step.complete", "step.start"]], commits(shell)
 
 
+def test_steps_whose_client_closes_in_the_middle_of_the_answer_are_ready_again_and_cost_no_attempt(shell):
+    web = server(shell)
+    web.expect(201, "PUT", "/v1/definitions/heavy", {"name": "heavy", "steps": {
+        "start": {"tool": "lift", "args": {"x": "{{input.x}}"}, "retry": {"max": 1}, "done": True}}})
+    made = [web.create(definition="heavy", input={"x": "y" * 500_000}) for _ in range(12)]
+    line = Raw(web)
+    claim(line, "0s", tool="lift", max=12)
+    line.socket.recv(1000)  # the answer has begun; 6 MB are more than the kernel takes over
+    line.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    line.socket.close()
+    got = []
+    shell.wait_for(lambda: len(got) == 12 or got.extend(web.expect(200, "POST", "/v1/steps/claim", {
+        "tools": ["lift"], "worker": "w/2", "max": 12}).json["steps"]))
+    assert {step["instance_id"] for step in got} == set(made) and {step["attempt"] for step in got} == {1}
+
+
 def test_what_was_claimed_by_waiting_is_the_workers_alone(shell):
     """B31, B34"""
     web = server(shell)

@@ -267,6 +267,41 @@ WORLD_TEST(tickets, one_that_is_called_a_thousand_times_for_nothing_needs_no_mem
     stop_waiting(world, &waiting);
 }
 
+#define TIMED                                                                                      \
+    "name: timed\nsteps:\n"                                                                       \
+    "  start: {tool: saw, args: {}, timeout: 1m, retry: {max: 1}, done: true}\n"
+
+WORLD_TEST(claims, a_step_whose_answer_could_not_be_sent_is_ready_again_and_costs_no_attempt)
+{
+    struct claimant gone, there;
+    const char *id;
+
+    world_define(world, TIMED);
+    id = world_create(world, "timed", "{}");
+    open_claim(world, &gone, only_saw, 1, 1);
+    EXPECT(!take(world, &gone));
+    EXPECT_EQ(gone.count, 1);
+    engine_claim_return(world->p->engine, gone.claimed, gone.count);
+    engine_claim_return(world->p->engine, gone.claimed, gone.count); /* once is enough */
+    world_advance(world, 1);
+    EXPECT_TEXT(world_actions(world, id), "start step.start step.retry");
+    world_expect_valid(world);
+    open_claim(world, &there, only_saw, 1, 1);
+    EXPECT(!take(world, &there));
+    EXPECT_EQ(there.count, 1);
+    EXPECT_EQ(there.claimed[0].ordinal, gone.claimed[0].ordinal);
+    EXPECT_EQ(there.claimed[0].call.attempt, 1);
+    EXPECT(!lease_is_held(world->p->engine, there.claimed[0].instance, 1,
+                          str_of(gone.claimed[0].token)));
+    stop_waiting(world, &gone);
+    stop_waiting(world, &there);
+    world_advance(world, 59000);
+    world_expect_state(world, id, "running");
+    world_advance(world, 2000);
+    world_expect_state(world, id, "failed");
+    world_expect_valid(world);
+}
+
 /* ---- A start that has another step begin beside it ---- */
 
 /* What `near` does is begun by a signal that was kept while the instance was paused. */

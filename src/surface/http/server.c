@@ -74,11 +74,12 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     struct http_server *server = context;
     struct request *request = *kept;
 
-    (void)code;
     visit_allow(connection, VISIT_IDLE_S);
     if (!request)
         return;
     *kept = NULL;
+    if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK && request->result.given.count > 0)
+        op_not_sent(request->p, &request->result.given);
     stream_end(request->stream);
     request_close_pieces(request);
     if (request->is_shared_stream)
