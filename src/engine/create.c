@@ -218,7 +218,9 @@ pawl_status create_resolve(struct engine *engine, struct scope *scope,
 
     if (args->declaration.data)
         return find_inline(engine, scope, args->declaration, row, definition);
-    status = definition_find_registered(engine, scope, args->definition, row);
+    status = code_put_when_used(engine, scope, args->definition);
+    if (!status)
+        status = definition_find_registered(engine, scope, args->definition, row);
     if (!status)
         status = definitions_get(engine, scope, row->id, &slot);
     if (status)
@@ -232,16 +234,13 @@ static pawl_status create_check(struct engine *engine, struct scope *scope,
                                 const struct create_args *args, struct definition_row *row,
                                 struct definition **definition)
 {
-    pawl_status status = PAWL_OK;
+    pawl_status status;
 
     if (!args->definition.data == !args->declaration.data)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "expected exactly one of definition and declaration, found %s",
                           args->definition.data ? "both" : "neither");
-    if (args->definition.data)
-        status = code_put_when_used(engine, scope, args->definition);
-    if (!status)
-        status = create_resolve(engine, scope, args, row, definition);
+    status = create_resolve(engine, scope, args, row, definition);
     return status ? status : check_values(engine, scope, args);
 }
 
@@ -285,8 +284,34 @@ struct creating {
     struct actor *actor; /* NULL: a machine, or it is rejected */
     struct decision decision;
     struct job *jobs;
-    bool is_alone; /* code may have reduces, which stand alone in their commits */
+    bool is_alone; /* it has reduces, or may have: those are alone in their commits */
 };
+
+/* Decided or rejected, committed or not: what its actor and its children become. */
+static void creating_over(struct engine *engine, struct creating *one, bool is_refused)
+{
+    if (!one->actor)
+        return;
+    pthread_mutex_lock(&engine->lock);
+    create_over(engine, &one->create, one->actor, one->jobs, is_refused);
+    family_over(engine, one->create.births, is_refused);
+    pthread_mutex_unlock(&engine->lock);
+    one->actor = NULL;
+}
+
+/* Decide its start. If that or a child has a reduce, it is decided again, alone. */
+static pawl_status creating_decide(struct engine *engine, struct creating *one)
+{
+    pawl_status status = decide_start(engine, &one->scope, &one->create, one->actor, STR_NONE,
+                                      &one->decision, &one->jobs);
+
+    if (!status)
+        status = reduces_of(engine, &one->scope, &one->decision, one->create.births, &one->request);
+    one->is_alone = !status && one->request.reduce_count > 0;
+    if (one->is_alone)
+        creating_over(engine, one, true);
+    return status;
+}
 
 static pawl_status creating_begin(struct engine *engine, struct creating *one,
                                   struct batch_create *of)
@@ -304,22 +329,7 @@ static pawl_status creating_begin(struct engine *engine, struct creating *one,
     if (one->is_alone)
         return PAWL_OK;
     one->actor = actor_new(engine);
-    return one->actor ? decide_start(engine, &one->scope, &one->create, one->actor, STR_NONE,
-                                     &one->decision, &one->jobs)
-                      : scope_no_memory(&one->scope);
-}
-
-/* Decided or rejected, committed or not: what its actor and its children become. */
-static void creating_over(struct engine *engine, struct creating *one, pawl_status status)
-{
-    bool is_refused = status || one->create.is_repeat;
-
-    if (!one->actor)
-        return;
-    pthread_mutex_lock(&engine->lock);
-    create_over(engine, &one->create, one->actor, one->jobs, is_refused);
-    family_over(engine, one->create.births, is_refused);
-    pthread_mutex_unlock(&engine->lock);
+    return one->actor ? creating_decide(engine, one) : scope_no_memory(&one->scope);
 }
 
 static void creating_end(struct engine *engine, struct scope *scope, struct creating *one,
@@ -358,7 +368,7 @@ pawl_status engine_create_batch(struct engine *engine, struct scope *scope,
     for (size_t i = 0; i < count; i++) {
         if (!creates[i].status && !all[i].is_alone)
             creates[i].status = all[i].request.status;
-        creating_over(engine, &all[i], creates[i].status);
+        creating_over(engine, &all[i], creates[i].status || all[i].create.is_repeat);
     }
     for (size_t i = 0; i < count; i++)
         creating_end(engine, scope, &all[i], &creates[i]);

@@ -3,6 +3,7 @@
 #include "engine/engine_int.h"
 #include "engine_fixture.h"
 #include <sqlite3.h>
+#include <pawl_turn.h>
 #include <stdio.h>
 
 static void expect_get(struct world *world, const char *id, const char *part)
@@ -244,5 +245,77 @@ TEST(code_sqlite, a_handler_that_never_rests_keeps_neither_close_nor_run_due_fro
     EXPECT_OK(pawl_code_register(world.p, &restless, &world.error));
     pawl_close(world.p);
     world.p = NULL;
+    world_end(&world);
+}
+
+/* ---- Children of code -------------------------------------------------------------------------- */
+
+static void complete_at_once(void *context, pawl_turn *turn, void *state, const pawl_event *event)
+{
+    (void)context;
+    (void)state;
+    (void)event;
+    pawl_turn_complete(turn, "7");
+}
+
+/* A flow whose first entry creates it, and one that comes to it later. */
+WORLD_TEST(code, a_type_that_is_put_when_it_is_used_is_put_by_a_spawn_too)
+{
+    const pawl_code_type offered = { .name = "offered", .handle = complete_at_once };
+    struct scope scope;
+    const char *id;
+
+    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    EXPECT_OK(engine_code_offer(world->p->engine, &offered, &scope));
+    scope_fini(&scope);
+    world_define(world, "name: later\ndo: [{wait: {signal: go}}, {spawn: {definition: offered}}]\n");
+    id = world_create(world, "later", "{}");
+    EXPECT_OK(pawl_signal(world->p, id, "go", NULL, NULL, &world->error));
+    world_advance(world, 1);
+    world_expect_state(world, id, "completed");
+    world_define(world, "name: at-once\ndo: [{spawn: {definition: offered}}]\n");
+    id = world_create(world, "at-once", "{}");
+    world_advance(world, 1);
+    world_expect_state(world, id, "completed");
+    world_expect_valid(world);
+}
+
+static bool count_reduce(void *context, struct sqlite3 *db, const char *args, char *words,
+                         size_t size)
+{
+    (void)db;
+    (void)args;
+    (void)words;
+    (void)size;
+    ++*(int *)context;
+    return true;
+}
+
+static void reduce_and_complete(void *context, pawl_turn *turn, void *state, const pawl_event *event)
+{
+    pawl_turn_reduce(turn, "count", "1");
+    complete_at_once(context, turn, state, event);
+}
+
+TEST(code_sqlite, the_reduce_of_a_child_runs_when_its_parent_is_created_in_a_batch)
+{
+    const pawl_code_type kid = { .name = "kid", .handle = reduce_and_complete };
+    static const char batch[] =
+        "{\"text\":\"{\\\"operation\\\":\\\"instance.create\\\",\\\"input\\\":"
+        "{\\\"definition\\\":\\\"parent\\\"}}\\n{\\\"operation\\\":"
+        "\\\"instance.create\\\",\\\"input\\\":{\\\"definition\\\":\\\"parent\\\"}}\\n\"}";
+    struct world world;
+    int count = 0;
+    char *out;
+
+    world_begin(&world, "sqlite");
+    EXPECT_OK(pawl_code_register(world.p, &kid, &world.error));
+    EXPECT_OK(pawl_reduce_register(world.p, "count", count_reduce, &count, &world.error));
+    world_define(&world, "name: parent\ndo: [{spawn: {definition: kid}}]\n");
+    EXPECT_OK(pawl_call(world.p, "batch", batch, &out, &world.error));
+    EXPECT_HAS(out, "\"status\":201");
+    pawl_free(world.p, out);
+    EXPECT_EQ(count, 2);
+    world_expect_valid(&world);
     world_end(&world);
 }
