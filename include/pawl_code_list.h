@@ -189,14 +189,18 @@
 #define PAWL_KIND_part , part_
 #define PAWL_KIND_parts , parts_
 
+#define PAWL_NAMED_0 , nameless_, /* the zero that is added to a line that has no name */
 #define PAWL_BY_KIND_(use, ...) PAWL_BY_FORM_(use, __VA_ARGS__, wrong_, 0)
 #define PAWL_BY_FORM_(use, first, form, ...) use##form
 #define PAWL_NUMBER_(...) PAWL_THIRD_(__VA_ARGS__, 0, 0, 0) /* 0: it is none */
 #define PAWL_THIRD_(first, second, third, ...) third
 
 /* A member of a struct. */
-#define PAWL_DECL_(kind, ...) PAWL_BY_KIND_(PAWL_DECL_, PAWL_KIND_##kind)(kind, __VA_ARGS__)
+#define PAWL_DECL_(kind, name, ...)                                                                \
+    PAWL_BY_KIND_(PAWL_DECL_, PAWL_NAMED_##name PAWL_KIND_##kind)(kind, name, __VA_ARGS__)
 #define PAWL_DECL_none_(...)
+#define PAWL_DECL_nameless_(kind, ...)                                                             \
+    PAWL_REFUSE_UNLESS_(0, "has(..., " #kind "): expected the kind and the name of a variable")
 #define PAWL_DECL_wrong_(kind, name, ...)                                                          \
     int64_t name;                                                                                  \
     PAWL_REFUSE_UNLESS_(0, #name ": expected the kind int8_t to int64_t, uint8_t to uint64_t, "    \
@@ -230,9 +234,10 @@
 #define PAWL_USE_member_ false, true
 #define PAWL_USE_required_ true, true
 #define PAWL_NO_ROW_ { NULL, PAWL_VAR_INT64, 0, 0, 0, 0, NULL, false, false }
-#define PAWL_VAR_ROW_(base, use, kind, ...)                                                      \
-    PAWL_BY_KIND_(PAWL_ROW_OF_, PAWL_KIND_##kind)(base, use, kind, __VA_ARGS__)
+#define PAWL_VAR_ROW_(base, use, kind, name, ...)                                                  \
+    PAWL_BY_KIND_(PAWL_ROW_OF_, PAWL_NAMED_##name PAWL_KIND_##kind)(base, use, kind, name, __VA_ARGS__)
 #define PAWL_ROW_OF_none_(...)
+#define PAWL_ROW_OF_nameless_(...)
 #define PAWL_ROW_OF_wrong_(...)
 #define PAWL_ONE_ROW_(base, use, name, type, fields)                                             \
     { #name, type, offsetof(base, name), sizeof(((base *)0)->name), 0, 0, fields, PAWL_USE_##use },
@@ -255,8 +260,10 @@
     PAWL_MANY_ROW_(base, use, name, PAWL_VAR_STRUCT, max, type##_fields_)
 
 /* Its first value. */
-#define PAWL_INIT_(kind, ...) PAWL_BY_KIND_(PAWL_INIT_, PAWL_KIND_##kind)(kind, __VA_ARGS__)
+#define PAWL_INIT_(kind, name, ...)                                                                \
+    PAWL_BY_KIND_(PAWL_INIT_, PAWL_NAMED_##name PAWL_KIND_##kind)(kind, name, __VA_ARGS__)
 #define PAWL_INIT_none_(...)
+#define PAWL_INIT_nameless_(...)
 #define PAWL_INIT_wrong_(...)
 #define PAWL_INIT_number_(kind, name, first, ...) .name = (first),
 #define PAWL_INIT_text_(kind, name, size, first, ...) .name = { first },

@@ -137,6 +137,9 @@ WRONG = {
         (listed("has(signal, Go, uint32_t)", "has(signal, Go, size_t)"), ", found size_t", ", found size_t"),
     "the kind of a result, a pointer":
         (listed("has(result, uint32_t, total)", "has(result, char *, total)"), ", found char *", ", found char *"),
+    "a variable without a name":
+        (listed("has(var, uint32_t, n)", "has(var, uint32_t)"),
+         "has(..., uint32_t): expected the kind and the name of a variable", "expected the kind and the name"),
     "a list of what is no number":
         (listed("has(input, text, who, 32)", "has(var, list, xs, int, 3)"),
          "list, xs, KIND, MAX: expected the KIND of a number or bool, found int", "or bool, found int"),
