@@ -7,6 +7,7 @@
  * combat changes: pawl sql 'select * from damage'. */
 #include "auction.h"
 #include "buff.h"
+#include "checkout.h"
 #include "combat.h"
 #include "conditional.h"
 #include "countdown.h"
@@ -21,7 +22,7 @@
 #include <pawl_main.h>
 
 PAWL_MODULE(buff, counter, conditional, counting_down, auction, trade, damage, production, combat, patrol,
-            quest, respawn, day_night);
+            quest, respawn, day_night, checkout);
 
 #ifdef PROGRAM
 #include <sqlite3.h>

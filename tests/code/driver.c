@@ -5,6 +5,7 @@
  *   C DEFINITION INPUT      S KEY NAME PAYLOAD      U SECONDS (since the creation)      A RESULT */
 #include "auction.h"
 #include "buff.h"
+#include "checkout.h"
 #include "combat.h"
 #include "conditional.h"
 #include "countdown.h"
@@ -35,11 +36,23 @@ static void compute(void *context, const pawl_tool_call *call, pawl_tool_answer 
     pawl_answer_result(answer, "40");
 }
 
+/* Down at first; who was called is written down. */
+static void charge(void *context, const pawl_tool_call *call, pawl_tool_answer *answer)
+{
+    FILE *file = fopen("calls.txt", "a");
+
+    (void)context;
+    fprintf(file, "%s %s %u\n", call->tool, call->idempotency_key, call->attempt);
+    fclose(file);
+    if (call->attempt < 3)
+        pawl_answer_error(answer, "\"down\"");
+}
+
 static void open_all(pawl_kit *kit, const char *names)
 {
     const pawl_code_type *const types[] = { buff(),  counter(), conditional(), counting_down(),
                                             auction(), trade(), damage(),      production(),
-                                            combat(), patrol(), quest() };
+                                            combat(), patrol(), quest(),       checkout() };
 
     pawl_kit_open(kit, "sqlite:play.db");
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
@@ -49,6 +62,8 @@ static void open_all(pawl_kit *kit, const char *names)
                                              &kit->error));
     PAWL_EXPECT_OK(kit, pawl_tool_register(kit->p, "compute_damage", compute, NULL, &kit->error));
     PAWL_EXPECT_OK(kit, pawl_tool_register(kit->p, "log_death", compute, NULL, &kit->error));
+    PAWL_EXPECT_OK(kit, pawl_tool_register(kit->p, "charge_card", charge, NULL, &kit->error));
+    PAWL_EXPECT_OK(kit, pawl_tool_register(kit->p, "send_goods", compute, NULL, &kit->error));
 }
 
 static int64_t begun_at(pawl_kit *kit, const char *id)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Each example is killed at every commit, continued in a new process, and ends with the same history (E1, E7, E27)."""
 import concurrent.futures
+import functools
 import os
 import pathlib
 import random
@@ -32,6 +33,7 @@ GAMES = {
 }
 # A tool that ran when its process died has failed with "lost", and is called once more.
 LOST = re.compile(r"step\.start:(\w+) step\.fail:\1 ")
+FOLDER = tempfile.TemporaryDirectory(prefix="pawl-driver-")
 LONG = bool(os.environ.get("PAWL_TEST_LONG"))
 POINTS = ("before-commit", "after-commit", "after-ack") if LONG else ("after-commit",)
 
@@ -73,14 +75,36 @@ def kill_everywhere(driver, name):
     return deaths
 
 
-def test_every_example_killed_at_every_commit_ends_the_same(shell):
-    driver = shell.folder / "driver"
+@functools.lru_cache(None)
+def compiled():
+    driver = pathlib.Path(FOLDER.name) / "driver"
     subprocess.run([*build_compiler(), "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-g", "-I", harness.ROOT / "include", "-I",
                     harness.ROOT / "examples/code", HERE / "driver.c", "-o", driver, "-L", BUILD, "-lpawl", "-lsqlite3"],
                    check=True)
+    return driver
+
+
+def test_every_example_killed_at_every_commit_ends_the_same(shell):
+    driver = compiled()
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
         deaths = dict(zip(GAMES, pool.map(lambda name: kill_everywhere(driver, name), GAMES)))
     assert all(count >= (3 if LONG else 1) for count in deaths.values()), deaths
+
+
+def test_a_call_that_is_killed_in_or_between_attempts_keeps_its_key(shell):
+    """X8: killed between attempts, or in one, a call is the same call to its tool: one key, and another attempt."""
+    driver, deaths = compiled(), 0
+    for number in range(1, 12, 1 if LONG else 2):
+        with tempfile.TemporaryDirectory(prefix="pawl-deaths-") as folder:
+            game = 'C checkout {"cents":5}\nU 1\nU 60\n'
+            deaths += play(driver, folder, game, "after-commit:%d" % number) is None
+            found = play(driver, folder, game)
+            calls = [line.split() for line in (pathlib.Path(folder) / "calls.txt").read_text().splitlines()]
+            assert '{"sent":true,"problem":""}' in found, found
+            assert len({key for _, key, _ in calls}) == 1, calls
+            attempts = [int(attempt) for _, _, attempt in calls]
+            assert attempts == sorted(set(attempts)) and attempts[-1] >= 3, attempts
+    assert deaths >= 3, deaths
 
 
 if __name__ == "__main__":

@@ -121,6 +121,12 @@ def test_a_type_of_a_module_is_run_by_its_name_and_tried_out_by_a_clock_of_its_o
     assert tried("damage", "--stub", "compute_damage=7", "--stub", "log_death=null")["result"] == {"hits": 15}
     trade = ("trade", "--input", '{"buyer": 1, "seller": 2}', "--signal", "accept=1", "--signal", "accept@1m=2")
     assert tried(*trade, "--complete", "transfer_goods@3d=77")["result"] == {"receipt": 77}
+    pay = ("checkout", "--input", '{"cents": 5}', "--stub", "send_goods=null")
+    assert tried(*pay, "--stub", "charge_card=null")["result"] == {"sent": True, "problem": ""}
+    said = shell.pawl("run", *pay, "--stub", "charge_card=fail:down", "--module", flows, "--test", expect=1)
+    assert said.out.count("step.retry") == 4, said.out  # five attempts, by the policy of the module
+    said = shell.pawl("run", *pay, "--stub", "charge_card=fail:card-declined", "--module", flows, "--test", expect=1)
+    assert "step.retry" not in said.out, said.out
     assert tried("trade", expect=1)["error"] == "nobody moved for five minutes"
     assert "say: --complete transfer_goods=JSON" in shell.pawl("run", *trade, "--module", flows, "--test", expect=1).err
     assert not (shell.folder / "pawl.db").exists()

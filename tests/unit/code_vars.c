@@ -266,6 +266,27 @@ TEST(code_vars, only_a_strict_turn_refuses_members_that_are_unknown)
                 "the payload of 'set_spot': expected one of x, tag, found the member 'z'");
 }
 
+/* A signal that was kept was accepted then: what it has too much does not matter any more. */
+TEST(code_vars, a_signal_that_was_kept_may_have_members_that_are_unknown)
+{
+    struct code_binding binding = { .type = wired(t), .run = code_run };
+    struct standing standing = { .state = LIFE_CREATED };
+    struct event event = { EVENT_START, .at_ms = 1, .payload = STR("{}") };
+    struct definition *definition;
+    struct decision decision = { 0 };
+    void *memory;
+
+    script = NULL;
+    EXPECT_OK(code_compile(&t->scope, &binding, &definition));
+    standing.memory = memory = code_behavior.memory_new(definition, STR_NONE, &t->scope.arena);
+    EXPECT_OK(code_behavior.keep(memory, STR("set_spot"), STR("{\"x\":4,\"z\":1}"), &t->scope,
+                                 &t->scope.arena));
+    EXPECT_OK(code_behavior.decide(definition, &standing, &event, &t->scope, &decision));
+    EXPECT_EQ(decision.count, 2); /* the start, and the kept signal */
+    EXPECT_EQ(decision.drafts[1].transition, LIFE_T_SIGNAL);
+    EXPECT(!decision.drafts[1].reason.data); /* it was not passed over */
+}
+
 /* E8: a single value, none, or a struct. */
 TEST(code_vars, a_payload_is_decoded_for_its_arm_and_refused_where_it_does_not_fit)
 {
