@@ -897,7 +897,7 @@ class Store:
         self.check_deadlines(chain, record, body)
         if what == AMEND and (chain.definition.kind == "flow" or self.check_steps(chain, body)):
             self.kept[what, chain.id.encode()] = (0, record["pos"], 0, None)
-        if chain.definition.kind == "flow" and what == START:
+        if chain.definition.kind != "machine" and what == START:
             for effect in json.loads(body) if body else []:
                 if isinstance(effect, list) and effect[0] == "redrive":
                     self.kept[START, effect[1].encode()] = (0, record["pos"], 0, None)

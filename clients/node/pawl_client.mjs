@@ -775,7 +775,7 @@ export class Pawl extends Calls {
         return this._call("POST", "/v1/instances/{instance_id}/amend", {instance_id}, {}, {definition, actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
     }
 
-    /** Run a failed or cancelled flow again from where it failed, as a new instance.
+    /** Run a failed or cancelled flow again from where it failed, code from its beginning, as a new instance.
      * @param {string} instance_id
      * @param {{definition?: Reference, from?: string, actor_ref?: string, idempotencyKey?: string}} [more]
      * @returns {Promise<{instance_id: Id, current_state: string}>} */

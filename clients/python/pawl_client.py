@@ -1271,7 +1271,7 @@ class Pawl(_Calls):
         return answer
 
     def instance_redrive(self, instance_id: str, *, definition: Reference | None = None, from_: str | None = None, actor_ref: str | None = None, idempotency_key: str | None = None) -> InstanceRedriveAnswer:
-        """Run a failed or cancelled flow again from where it failed, as a new instance."""
+        """Run a failed or cancelled flow again from where it failed, code from its beginning, as a new instance."""
         answer: InstanceRedriveAnswer = self._call("POST", "/v1/instances/{instance_id}/redrive", {"instance_id": instance_id}, {}, {"definition": definition, "from": from_, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
         return answer
 

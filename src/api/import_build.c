@@ -139,7 +139,7 @@ static pawl_status check_hash(struct building *b, struct carried_instance *insta
 
 /* ---- One record after the other ---- */
 
-/* The start of a flow may say whom it runs again. */
+/* A start may say which instance it runs again. */
 static pawl_status note_redrive(struct building *b, struct carried_instance *instance,
                                 const struct record *record)
 {
@@ -187,7 +187,7 @@ static pawl_status step_on(struct building *b, struct carried_instance *instance
         instance->skip = record->pos;
     if (record->what == LIFE_T_AMEND && definition->kind != KIND_MACHINE)
         return note_amend(b, instance, record);
-    return record->what == LIFE_T_START && definition->kind == KIND_FLOW
+    return record->what == LIFE_T_START && definition->kind != KIND_MACHINE
                ? note_redrive(b, instance, record)
                : PAWL_OK;
 }

@@ -94,8 +94,8 @@ static const struct op_param amend_params[] = {
 
 static const struct op_param redrive_params[] = {
     THE_INSTANCE,
-    { "definition", IN_BODY, OP_STRING, false, "what it runs: name (newest version) or name@version; by default what the first one ran" },
-    { "from", IN_BODY, OP_STRING, false, "the step to begin at; by default where the first one ended" },
+    { "definition", IN_BODY, OP_STRING, false, "what it runs: name (newest version) or name@version; by default what the first one ran, of code the newest version" },
+    { "from", IN_BODY, OP_STRING, false, "of a flow: the step to begin at; by default where the first one ended" },
     THE_ACTOR,
     END,
 };
@@ -377,7 +377,7 @@ const struct op ops[] = {
       200, "A flow under way goes on by another definition from its next step", amend_params,
       op_instance_amend, "write" },
     { "instance.redrive", "POST", "/v1/instances/{instance_id}/redrive", OP_WRITES | OP_KEY_IN_RECORD,
-      201, "Run a failed or cancelled flow again from where it failed, as a new instance",
+      201, "Run a failed or cancelled flow again from where it failed, code from its beginning, as a new instance",
       redrive_params, op_instance_redrive, "write" },
     { "instance.cancel_many", "POST", "/v1/cancel", OP_WRITES, 200,
       "Cancel every instance with a correlation id; those that cannot be are counted as refused",

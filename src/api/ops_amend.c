@@ -61,7 +61,7 @@ static pawl_status amend_once(struct op_call *call, struct amend_args *args, str
     args->seq = 0;
     args->results = STR_NONE;
     if (status == PAWL_OK && view.kind == KIND_FLOW &&
-        engine_find_flow(op_engine(call), call->scope, args->definition, &row, &next) == PAWL_OK) {
+        engine_find_kind(op_engine(call), call->scope, args->definition, KIND_FLOW, &row, &next) == PAWL_OK) {
         status = engine_steps(op_engine(call), call->scope, args->instance, &attempts, &now);
         if (status == PAWL_OK)
             status = gather(call, now, next, &attempts, &args->results);

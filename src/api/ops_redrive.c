@@ -1,5 +1,5 @@
-/* ops_redrive.c - instance.redrive: a flow that failed is run again from where it failed, as a new
- * instance that knows of the first (X7, C38). */
+/* ops_redrive.c - instance.redrive: a flow that failed is run again from where it failed, code from its
+ * beginning, as a new instance that knows of the first (X7, C38). */
 #include "api/ops_int.h"
 #include "base/limits.h"
 #include "flow/flow.h"
@@ -7,10 +7,9 @@
 
 static pawl_status check_ended(const struct op_call *call, const struct instance_view *view)
 {
-    if (view->kind != KIND_FLOW)
+    if (view->kind == KIND_MACHINE)
         return scope_fail(call->scope, PAWL_INVALID_TRANSITION,
-                          "only a flow can be run again from where it failed; this is a %s",
-                          definition_kind_name(view->kind));
+                          "only a flow or code can be run again; this is a machine");
     if (view->status == STATUS_COMPLETED)
         return scope_fail(call->scope, PAWL_TERMINAL, "it has completed: nothing in it failed");
     if (view->status != STATUS_FAILED && view->status != STATUS_CANCELLED)
@@ -74,7 +73,26 @@ static pawl_status read_given(const struct op_call *call, const struct instance_
     return flow_redrive(call->scope, &args, out);
 }
 
-/* The definition that it runs: the one asked for, else that of the first. */
+/* Code leaves nothing behind but its input: what it called and did meanwhile is not known by a name, so
+ * it begins at its beginning. */
+static pawl_status give_code(const struct op_call *call, const struct instance_view *view, str *out)
+{
+    struct buf buf;
+
+    if (op_text(call, "from").data)
+        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
+                          "from: code is run again from its beginning; leave it out");
+    buf_init(&buf, call->scope->arena.heap, 0);
+    json_open(&buf, '{');
+    json_key(&buf, "retry_of");
+    json_text(&buf, view->id);
+    json_close(&buf, '}');
+    *out = buf_take(&buf, &call->scope->arena);
+    return out->data ? PAWL_OK : scope_no_memory(call->scope);
+}
+
+/* The definition that it runs: the one asked for, else that of the first; of code the newest, since the
+ * turns are those of the present build anyway. */
 static pawl_status find_definition(const struct op_call *call, const struct instance_view *view,
                                    str *name, const struct definition **out)
 {
@@ -82,13 +100,15 @@ static pawl_status find_definition(const struct op_call *call, const struct inst
     struct buf buf;
 
     *name = op_text(call, "definition");
-    if (!name->data) {
+    if (!name->data && view->kind == KIND_CODE) {
+        *name = view->definition_name;
+    } else if (!name->data) {
         buf_init(&buf, call->scope->arena.heap, 0);
         buf_fmt(&buf, "%.*s@%u", STR_ARG(view->definition_name), view->version);
         *name = buf_keep(&buf, &call->scope->arena);
         buf_fini(&buf);
     }
-    return name->data ? engine_find_flow(op_engine(call), call->scope, *name, &row, out)
+    return name->data ? engine_find_kind(op_engine(call), call->scope, *name, view->kind, &row, out)
                       : scope_no_memory(call->scope);
 }
 
@@ -259,7 +279,8 @@ static pawl_status redrive(const struct op_call *call, struct created *created)
     if (status == PAWL_OK)
         status = find_definition(call, &view, &args.definition, &next);
     if (status == PAWL_OK)
-        status = read_given(call, &view, next, &args.given);
+        status = view.kind == KIND_CODE ? give_code(call, &view, &args.given)
+                                        : read_given(call, &view, next, &args.given);
     if (status == PAWL_OK)
         status = check_once(call, &view, &args);
     if (status == PAWL_OK)

@@ -165,11 +165,24 @@ static pawl_status run_handler(struct work *work, const struct code_binding *bin
     return status == PAWL_OK ? code_add_amend(work, binding, to) : status;
 }
 
+/* {"retry_of":ID}: the instance runs another one again, from its beginning. */
+static bool add_redrive(struct work *work, struct draft *draft)
+{
+    struct node *root = NULL;
+    const struct node *id = NULL;
+
+    if (node_read_json(work->scope, work->event->given, &root) == PAWL_OK)
+        id = node_find(root, "retry_of");
+    return id && id->kind == NODE_STRING &&
+           code_add(work, &draft->effects,
+                    (struct effect){ .kind = EFFECT_REDRIVE, .name = id->text }) == PAWL_OK;
+}
+
 static struct draft *draft_of(struct work *work, const struct cause *cause)
 {
     struct draft *draft = decision_add(work->scope, &work->decision, cause->transition);
 
-    if (!draft)
+    if (!draft || (work->event->given.data && !add_redrive(work, draft)))
         return NULL;
     draft->payload = cause->recorded;
     draft->actor = work->event->actor;

@@ -13,7 +13,8 @@ static pawl_status decide_start(struct work *work)
         return scope_fail(work->scope, PAWL_NOT_AWAITING, "the instance has already started");
     return code_take_turn(work, &(struct cause){ .transition = LIFE_T_START,
                                                  .kind = PAWL_EVENT_START,
-                                                 .payload = work->event->payload });
+                                                 .payload = work->event->payload,
+                                                 .recorded = work->event->given });
 }
 
 static void list_names(const struct work *work, struct buf *out)

@@ -232,17 +232,19 @@ static str print_payload(struct engine *engine, struct scope *scope,
     return buf_take(&buf, &scope->arena);
 }
 
-pawl_status engine_find_flow(struct engine *engine, struct scope *scope, str text,
-                             struct definition_row *row, const struct definition **out)
+pawl_status engine_find_kind(struct engine *engine, struct scope *scope, str text,
+                             enum definition_kind kind, struct definition_row *row,
+                             const struct definition **out)
 {
     struct definition_slot *slot;
     pawl_status status = definition_find_registered(engine, scope, text, row);
 
     if (!status)
         status = definitions_get(engine, scope, row->id, &slot);
-    if (!status && slot->definition->kind != KIND_FLOW)
+    if (!status && slot->definition->kind != kind)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
-                          "definition: expected a flow, found the %s '%.*s'",
+                          "definition: expected %s%s, found the %s '%.*s'",
+                          kind == KIND_CODE ? "" : "a ", definition_kind_name(kind),
                           definition_kind_name(slot->definition->kind), STR_ARG(text));
     if (!status)
         *out = slot->definition;
@@ -278,7 +280,8 @@ static pawl_status amend_new(struct engine *engine, struct scope *scope,
     if (!status)
         status = check_instance(scope, slot->definition, head.state);
     if (!status)
-        status = engine_find_flow(engine, scope, args->definition, &row, &definition);
+        status =
+            engine_find_kind(engine, scope, args->definition, KIND_FLOW, &row, &definition);
     if (!status)
         status = meet_earlier(engine, scope, &head, args->rights, &rights);
     if (status)

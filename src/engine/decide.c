@@ -51,7 +51,7 @@ pawl_status decision_record(struct engine *engine, struct scope *scope, struct h
                                                 fired_at_ms, its_key);
         if (!status && !draft->keep.data && is_amend(definition, draft))
             status = amend_note(engine, scope, head);
-        if (!status && !draft->keep.data && definition->kind == KIND_FLOW &&
+        if (!status && !draft->keep.data && definition->kind != KIND_MACHINE &&
             draft->transition == LIFE_T_START)
             status = redrive_note(engine, scope, head, draft);
         if (status)

@@ -326,9 +326,11 @@ struct amended {
  * CONFLICT: names the live step that has no place in it. */
 pawl_status engine_amend(struct engine *engine, struct scope *scope, const struct amend_args *args,
                          struct amended *out);
-/* A registered flow by name or name@version, and its row. */
-pawl_status engine_find_flow(struct engine *engine, struct scope *scope, str text,
-                             struct definition_row *row, const struct definition **out);
+/* A registered definition of this kind by name or name@version, and its row. INVALID_REQUEST: it is of
+ * another kind. */
+pawl_status engine_find_kind(struct engine *engine, struct scope *scope, str text,
+                             enum definition_kind kind, struct definition_row *row,
+                             const struct definition **out);
 
 /* ---- Idempotency keys ---- */
 

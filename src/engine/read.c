@@ -256,7 +256,7 @@ static pawl_status read_fixed(struct engine *engine, struct scope *scope, uint64
     out->labels = row.labels;
     out->instantiated_at_ms = row.instantiated_at_ms;
     out->test = row.test;
-    return out->kind == KIND_FLOW ? read_retry_of(engine, scope, &row, out) : PAWL_OK;
+    return out->kind != KIND_MACHINE ? read_retry_of(engine, scope, &row, out) : PAWL_OK;
 }
 
 /* Head and live rows of one moment: read again if the instance moved in between. */
@@ -334,7 +334,7 @@ pawl_status engine_get(struct engine *engine, struct scope *scope, str id,
     if (!status && out->status == STATUS_PAUSED && !out->pause.at_ms)
         out->status = status_of(slot->definition, head.state, false, &live);
     if (!status && (out->status == STATUS_FAILED || out->status == STATUS_CANCELLED) &&
-        out->kind == KIND_FLOW)
+        out->kind != KIND_MACHINE)
         status = read_successor(engine, scope, out);
     if (!status && out->kind == KIND_FLOW)
         status = amended_name(engine, scope, &head, &out->definition_name, &out->version);

@@ -370,7 +370,7 @@ pawl_status verify_record(struct verify *v, const struct record *record)
         v->rules[chain->rules].kind == KIND_CODE)
         status = verify_amend_code(v, chain, record);
     if (status == PAWL_OK && record->what == LIFE_T_START &&
-        v->rules[chain->rules].kind == KIND_FLOW)
+        v->rules[chain->rules].kind != KIND_MACHINE)
         status = verify_note_redrive(v, record);
     if (status == PAWL_OK)
         status = apply(v, chain, record);

@@ -386,6 +386,61 @@ TEST(forgive, every_mistake_of_an_author_pauses_the_instance_and_resume_retries_
     end(&desk);
 }
 
+static const char *redrive(struct desk *desk, const char *id, char out[27])
+{
+    const char *text = pawl_kit_member(&desk->kit, "instance.redrive", id, "instance_id");
+
+    EXPECT_EQ(strlen(text), 28);
+    memcpy(out, text + 1, 26);
+    out[26] = '\0';
+    return out;
+}
+
+TEST(forgive, code_that_failed_is_run_again_from_its_beginning_as_a_new_instance)
+{
+    static const char asked[] = "{\"instance_id\":\"%s\",\"%s\":\"frail\"}";
+    pawl_create_args args = { .definition = "greeting",
+                              .input = "{\"name\":\"a\\\"n\"}",
+                              .subject_ref = "S-1",
+                              .correlation_id = "C-1" };
+    struct desk desk;
+    char second[27], third[27], input[96], *out;
+    const char *id;
+
+    begin(&desk);
+    id = pawl_kit_create(&desk.kit, &args);
+    snprintf(input, sizeof input, asked, id, "definition");
+    PAWL_EXPECT_STATUS(&desk.kit,
+                       pawl_call(desk.kit.p, "instance.redrive", input, &out, &desk.kit.error),
+                       PAWL_CONFLICT);
+    PAWL_EXPECT_OK(&desk.kit, pawl_kit_answer(&desk.kit, id, NULL, "\"no\""));
+    PAWL_EXPECT_STATE(&desk.kit, id, "failed");
+    snprintf(input, sizeof input, asked, id, "from");
+    PAWL_EXPECT_STATUS(&desk.kit,
+                       pawl_call(desk.kit.p, "instance.redrive", input, &out, &desk.kit.error),
+                       PAWL_INVALID_REQUEST);
+    redrive(&desk, id, second);
+    EXPECT_HAS(pawl_kit_member(&desk.kit, "instance.get", second, "retry_of"), id);
+    EXPECT_HAS(pawl_kit_member(&desk.kit, "instance.get", id, "retried_as"), second);
+    PAWL_EXPECT_HISTORY(&desk.kit, id, "start step.fail:greet fail");
+    EXPECT_HAS(pawl_kit_ask(&desk.kit, "instance.get", second), "\"subject_ref\":\"S-1\"");
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id);
+    PAWL_EXPECT_STATUS(&desk.kit,
+                       pawl_call(desk.kit.p, "instance.redrive", input, &out, &desk.kit.error),
+                       PAWL_CONFLICT); /* its successor is under way */
+    PAWL_EXPECT_OK(&desk.kit, pawl_cancel(desk.kit.p, second, NULL, NULL, NULL, &desk.kit.error));
+    pawl_kit_restart(&desk.kit);
+    mistake = BAD_JSON; /* a start that is owed says whom it follows, too */
+    redrive(&desk, second, third);
+    EXPECT_HAS(pawl_kit_member(&desk.kit, "instance.get", third, "retry_of"), second);
+    expect_paused(&desk, third, "the handler's arguments is not JSON");
+    mistake = NO_MISTAKE;
+    resume_it(&desk, third);
+    PAWL_EXPECT_OK(&desk.kit, pawl_kit_answer(&desk.kit, third, "1", NULL));
+    PAWL_EXPECT_RESULT(&desk.kit, third, "{\"name\":\"a\\\"n\"}");
+    end(&desk);
+}
+
 TEST(forgive, what_a_paused_turn_is_owed_for_survives_a_snapshot)
 {
     static char large[5000];

@@ -177,7 +177,14 @@ def test_what_code_has_asked_for_is_answered_from_the_command_line(shell):
     shell.pawl("complete", id + ".1", "--result", "77")
     assert shell.json("show", id)["result"] == {"receipt": 77}
     assert "running" in shell.pawl("show", id, "--timeline").out
+    id = shell.pawl("start", "trade", "--input", '{"buyer": 1, "seller": 2}').out.strip()
+    shell.pawl("signal", id, "decline", "--payload", "2")
+    again = shell.pawl("redrive", id).out.strip()
+    assert shell.json("show", again)["retry_of"] == id and shell.json("show", id)["retried_as"] == again
+    shell.pawl("signal", again, "accept", "--payload", "1")
     shell.stop(child)
+    assert shell.json("verify")["valid"]
+    subprocess.run([sys.executable, ROOT / "tools/verify.py", shell.folder / "pawl.db"], check=True, stdout=subprocess.DEVNULL)
 
 
 def test_every_store_of_a_server_has_the_module(shell):

@@ -334,7 +334,7 @@ const struct verb verbs[] = {
       "pawl amend @last research\npawl amend @last research@3 --actor ann\n",
       "instance.amend", { "instance_id", "definition" }, .render = render_amended },
 
-    { "redrive", WORK, "ID", 1, 1, "run a failed flow again from where it failed", redrive_options,
+    { "redrive", WORK, "ID", 1, 1, "run a failed flow again from where it failed, code from its beginning", redrive_options,
       "pawl redrive @last\npawl redrive @last --definition research@3 --from summarize\n", "instance.redrive", { "instance_id" }, .run = verb_start },
 
     { "alarm", WORK, "set|list|cancel [OPERATION|ID]", 1, 2, "do an operation later, once", alarm_options,
