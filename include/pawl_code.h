@@ -255,10 +255,14 @@ typedef char pawl_arm_with_a_condition_needs_braces
     if (pawl_seq_failed(turn))                                                                     \
     return
 
-/* A broadcast of the signal reaches this instance only with this value (JSON) as its filter, or
- * without one; does not wait. */
+/* From now on a broadcast of the signal reaches this instance with this value (JSON) as its filter, or
+ * without a filter; does not wait. Said again with another value: with either. NULL takes all of them
+ * back, PAWL_UNSUBSCRIBE one. While it does not await the signal it is reached only if the signal is
+ * `buffered`. */
 #define PAWL_SUBSCRIBE(signal, value)                                                              \
     pawl_seq_subscribe(turn, (unsigned)pawl_signal_##signal##_, (value))
+#define PAWL_UNSUBSCRIBE(signal, value)                                                            \
+    pawl_seq_unsubscribe(turn, (unsigned)pawl_signal_##signal##_, (value))
 #define PAWL_ERROR pawl_seq_error(turn)
 
 /* ---- What the compiler is asked to refuse -------------------------------- */

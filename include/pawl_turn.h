@@ -147,9 +147,11 @@ PAWL_API void pawl_turn_call_keyed(pawl_turn *turn, const char *name, const char
  * for its end. It is cancelled with this one's end, unless it is to be abandoned. */
 PAWL_API void pawl_turn_spawn(pawl_turn *turn, const char *definition, const char *input_json,
                               bool abandon);
-/* From now on a broadcast of the signal reaches this instance only with this value as its filter, or
- * without one. The last value counts; does not wait. NULL takes it back. */
+/* From now on a broadcast of the signal reaches this instance with this value as its filter, with one
+ * of the others that it has subscribed to, or without a filter. At most 256 values of a signal; does
+ * not wait. NULL takes all of them back, pawl_turn_unsubscribe() one (or with NULL all). */
 PAWL_API void pawl_turn_subscribe(pawl_turn *turn, const char *signal, const char *value_json);
+PAWL_API void pawl_turn_unsubscribe(pawl_turn *turn, const char *signal, const char *value_json);
 PAWL_API void pawl_turn_complete(pawl_turn *turn, const char *result_json);
 PAWL_API void pawl_turn_fail(pawl_turn *turn, const char *error_json);
 
@@ -208,6 +210,7 @@ PAWL_API bool pawl_seq_call_keyed(pawl_turn *turn, unsigned call, const char *ke
 PAWL_API bool pawl_seq_external(pawl_turn *turn, unsigned external, const char *args_json);
 PAWL_API bool pawl_seq_spawn(pawl_turn *turn, unsigned child, const char *input_json, bool abandon);
 PAWL_API void pawl_seq_subscribe(pawl_turn *turn, unsigned signal, const char *value_json);
+PAWL_API void pawl_seq_unsubscribe(pawl_turn *turn, unsigned signal, const char *value_json);
 PAWL_API bool pawl_seq_over(pawl_turn *turn);
 PAWL_API const char *pawl_seq_error(const pawl_turn *turn);
 PAWL_API bool pawl_seq_failed(pawl_turn *turn);

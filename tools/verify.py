@@ -24,7 +24,7 @@ import urllib.parse
 
 APPLICATION_ID = 0x7061776C
 # Numbers of migrations; user_version is that of the last one.
-TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, FAMILY, SEED, TRACE, SHORT, TREE, SEED_AGAIN, ENDS, CODE, FIRING, CREATED, CLOCKS, REDRIVES, DECLARED, POLL = range(1, 22)
+TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, FAMILY, SEED, TRACE, SHORT, TREE, SEED_AGAIN, ENDS, CODE, FIRING, CREATED, CLOCKS, REDRIVES, DECLARED, POLL, INTEREST = range(1, 23)
 SKIP_EVERY = 64
 NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -90,6 +90,8 @@ SCHEMAS = {
         "a54dcb9eb9b7ebc400970c712835127e4e7ef3752d6478d9f770c44cd5592950"),
     21: ("2ab17181ba23ae89c38e1acc8b77245f3d68955da0e665e528aef3bcbab0dffc",
         "a54dcb9eb9b7ebc400970c712835127e4e7ef3752d6478d9f770c44cd5592950"),
+    22: ("644b68d67028d269d6ccbcaa52be9a29b9aa3d8ec4cd51e3d758d42cca5cb729",
+        "482b8ece9ff966c62199ea788a7e0b7dcc60e71b6d7ae27d7a9da73a40bb260f"),
 }
 NEWEST = max(SCHEMAS)
 
@@ -1205,7 +1207,13 @@ class Store:
         column = "value" if self.schema >= FAMILY else "NULL"
         for inst, ordinal, name, value in self.db.execute(
                 f"SELECT inst, ord, name, {column} FROM pawl_wait"):
+            if ordinal == 0 and name.startswith(b"~"):
+                raise Bad("a wait row that should be an interest row", number=inst)
             waits.setdefault(inst, {})[small(ordinal), name] = optional_bytes(value, "a wait's value")
+        for inst, name in [] if self.schema < INTEREST else self.db.execute("SELECT inst, name FROM pawl_interest"):
+            if not name.startswith(b"~"):
+                raise Bad("an interest row does not begin with ~", number=inst)
+            waits.setdefault(inst, {})[0, name] = None
         for inst, ordinal, child, abandon, ended in [] if self.schema < FAMILY else self.db.execute(
                 "SELECT inst, ord, child, abandon, ended FROM pawl_child"):
             found = self.chains.get(child)

@@ -1051,6 +1051,8 @@ class SignalSendAnswer(TypedDict):
 
 class SignalBroadcastAnswer(TypedDict):
     delivered: int
+    kept: NotRequired[int]
+    full: NotRequired[int]
 
 
 class TestAdvanceAnswer(TypedDict):
@@ -1331,7 +1333,7 @@ class Pawl(_Calls):
         return answer
 
     def signal_broadcast(self, name: str, *, filter: Any | None = None, payload: Any | None = None, actor_ref: str | None = None, idempotency_key: str | None = None) -> SignalBroadcastAnswer:
-        """Send a signal to every instance that awaits it."""
+        """Send a signal to every instance that awaits or keeps it."""
         answer: SignalBroadcastAnswer = self._call("POST", "/v1/signals", {}, {}, {"name": name, "filter": filter, "payload": payload, "actor_ref": actor_ref}, key=idempotency_key, keyed=True)
         return answer
 

@@ -406,7 +406,7 @@ const struct op ops[] = {
     { "signal.send", "POST", "/v1/instances/{instance_id}/signals", OP_WRITES | OP_KEY_IN_RECORD, 202,
       "Send a signal to an instance that awaits it", signal_params, op_signal_send, "write" },
     { "signal.broadcast", "POST", "/v1/signals", OP_WRITES, 202,
-      "Send a signal to every instance that awaits it", broadcast_params, op_signal_broadcast, "write" },
+      "Send a signal to every instance that awaits or keeps it", broadcast_params, op_signal_broadcast, "write" },
     { "test.advance", "POST", "/v1/test/advance", OP_WRITES, 200,
       "Move the test clock; answers when nothing more is due", advance_params, op_test_advance, "test" },
     { "test.fire_timer", "POST", "/v1/test/instances/{instance_id}/timers/{name}/fire", OP_WRITES | OP_KEY_IN_RECORD,

@@ -12,16 +12,22 @@ static void print_count(struct buf *out, const char *key, uint64_t count)
     json_close(out, '}');
 }
 
-/* Those that took it; and those that keep it, if there are any. */
-static void print_signalled(uint64_t delivered, uint64_t kept, struct buf *out)
+static void print_if_any(struct buf *out, const char *key, uint64_t count)
+{
+    if (count == 0)
+        return;
+    json_key(out, key);
+    json_u64(out, count);
+}
+
+/* Those that took it; and those that keep it, or have no room to, if there are any. */
+static void print_signalled(const struct broadcast *reached, struct buf *out)
 {
     json_open(out, '{');
     json_key(out, "delivered");
-    json_u64(out, delivered);
-    if (kept > 0) {
-        json_key(out, "kept");
-        json_u64(out, kept);
-    }
+    json_u64(out, reached->delivered);
+    print_if_any(out, "kept", reached->kept);
+    print_if_any(out, "full", reached->full);
     json_close(out, '}');
 }
 
@@ -34,7 +40,7 @@ pawl_status op_signal_send(struct op_call *call, struct buf *out)
                       ref_defect(call, "actor_ref"), call->key, &is_kept);
 
     if (status == PAWL_OK)
-        print_signalled(!is_kept, is_kept, out);
+        print_signalled(&(struct broadcast){ .delivered = !is_kept, .kept = is_kept }, out);
     return status;
 }
 
@@ -62,16 +68,16 @@ static pawl_status filter_of(const struct op_call *call, str *out)
 pawl_status op_signal_broadcast(struct op_call *call, struct buf *out)
 {
     const char *defect = ref_defect(call, "actor_ref");
-    uint32_t delivered = 0;
+    struct broadcast reached;
     str filter;
     pawl_status status = defect ? defect_status(call, defect) : filter_of(call, &filter);
 
     if (status == PAWL_OK)
         status = engine_broadcast(op_engine(call), call->scope, op_text(call, "name"), filter,
                                   op_json(call, "payload"), op_ref(call, "actor_ref"), call->key,
-                                  &delivered);
+                                  &reached);
     if (status == PAWL_OK)
-        print_count(out, "delivered", delivered);
+        print_signalled(&reached, out);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #define LIMIT_NAME 128                   /* definition, tool, store and key names */
 #define LIMIT_SPAWNS       2500u         /* steps of one flow that spawn: what one commit can hold */
 #define LIMIT_KEPT_SIGNALS 1000u         /* of one instance, that nothing has taken yet */
+#define LIMIT_SUBSCRIPTIONS 256u         /* values of one signal, of one instance */
 #define LIMIT_ACTION 1024                /* state names, actions, refs: bytes */
 #define LIMIT_STATES 4096
 #define LIMIT_TRANSITIONS 65536

@@ -36,7 +36,7 @@ struct turn_answer {
     str call, args;                     /* what is called, and its JSON; data NULL: nothing */
     str key;                            /* of the call, its own; data NULL: none */
     bool is_spawn, is_abandoned;        /* `call` is a child's definition, `args` its input */
-    str subscriptions;                  /* JSON object: signal -> value; data NULL: none */
+    struct effect_list subscriptions;   /* AWAIT: a signal and a value of it each */
     struct effect_list reduces;         /* REDUCE: done with the commit */
     str problem; /* HOLDS: what is wrong, in words */
     str misfit;  /* why the answer that the turn is for counts as an error: it is not as the type

@@ -65,6 +65,12 @@ struct code_wait {
     str name, value; /* value: what a broadcast's filter must be; data NULL: none */
 };
 
+/* What an instance has subscribed to of one signal: JSON without white space, each value once. */
+struct code_values {
+    str *items;
+    uint32_t count, capacity;
+};
+
 struct code_kept {
     str name, payload;
 };
@@ -98,7 +104,7 @@ struct code_owed {
 struct code_memory {
     struct code_text state;    /* JSON of the tracked variables; NULL before the first turn */
     struct code_timer *timers; /* in the order they were armed */
-    struct code_wait *signals; /* in the order they were awaited */
+    struct code_wait *signals; /* in the order they were awaited; with rows of model/interest.h */
     struct code_kept *kept;    /* signals that nothing awaited, oldest first */
     uint32_t kept_count, kept_capacity;
     uint32_t timer_count, timer_capacity, signal_count, signal_capacity;
@@ -135,6 +141,7 @@ bool code_memory_spawns(const struct definition *definition, const struct code_m
                         uint32_t plan_index);
 bool code_memory_has_timer(const struct code_memory *memory, str name);
 bool code_memory_has_signal(const struct code_memory *memory, str name, str filter);
+bool code_memory_subscribes(const struct code_memory *memory, str name, str value);
 pawl_status code_memory_keep(void *memory, str name, str payload, struct scope *scope,
                              struct arena *arena);
 /* It owes a turn for this event; TIMER_TURN says how long. False: no memory. */
@@ -151,7 +158,7 @@ struct pawl_turn {
     const pawl_event *event;
     struct turn_answer *answer;
     str phase;                       /* where it waits; data NULL: nowhere by name */
-    struct code_wait *subscriptions; /* in the order of the type's signals */
+    struct code_values *subscriptions; /* in the order of the type's signals */
     unsigned label;                  /* sequence.c: of the place that is being armed, from 1 */
     bool is_waking;                  /* the arms look for the event; else they are armed */
     bool is_taken;                   /* an arm has had it */
@@ -164,6 +171,9 @@ struct pawl_turn {
 void turn_problem(struct pawl_turn *turn, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* What is wrong with a JSON text is the turn's problem. */
+void turn_check_json(struct pawl_turn *turn, const char *what, str json);
+
 /* Settle how the turn ends, once the handler has returned. Fails with NO_MEMORY. */
 pawl_status turn_settle(struct pawl_turn *turn);
 
@@ -173,14 +183,26 @@ void say_signal(struct pawl_turn *turn, unsigned signal);
 int64_t turn_due_after(int64_t at_ms, int64_t after_ms); /* at least a millisecond */
 void say_call(struct pawl_turn *turn, const char *declared, const char *key, const char *args_json);
 void say_spawn(struct pawl_turn *turn, const char *declared, const char *input_json, bool abandon);
-void say_subscribe(struct pawl_turn *turn, const char *declared, const char *value_json);
 void say_end(struct pawl_turn *turn, enum turn_end how, const char *what, const char *json);
 
 unsigned names_count(const char *const *names);
 unsigned names_find(const char *const *names,
                     const char *name); /* wire names count too; or count */
 
-/* ---- effects.c, kept.c, reduce.c: a decision in the making ---- */
+/* ---- subscriptions.c: values of signals that an instance asks for ---- */
+
+void say_subscribe(struct pawl_turn *turn, unsigned signal, const char *value_json);
+void say_unsubscribe(struct pawl_turn *turn, unsigned signal, const char *value_json);
+
+/* From the stored state and into it: one row a signal of the type. */
+pawl_status subscriptions_read(struct scope *scope, const pawl_code_type *type,
+                               const struct node *stored, struct code_values **out);
+void subscriptions_print(const struct pawl_turn *turn, struct buf *out);
+
+/* The turn's answer names all of them; each awaited signal has its first. */
+void turn_tell_subscriptions(struct pawl_turn *turn);
+
+/* ---- effects.c, interests.c, kept.c, reduce.c: a decision in the making ---- */
 
 struct work {
     const struct definition *definition;
@@ -246,6 +268,12 @@ pawl_status code_owe_turn(struct work *work, const struct cause *cause, str reas
 /* The payload of a timer's or signal's entry. */
 pawl_status code_print_payload(struct work *work, str *out);
 
+/* Does the declaration say that the signal is kept? */
+bool plan_keeps_signal(const struct code_plan *plan, str signal);
+
+/* The rows by which broadcasts find it (model/interest.h), as far as the turn changes them. */
+pawl_status code_add_interests(struct work *work, struct effect_list *effects);
+
 /* Turns for the kept signals that the last turn began to await. */
 pawl_status code_take_kept(struct work *work);
 
@@ -309,10 +337,6 @@ const struct node *declared_find(const pawl_code_type *type, const struct node *
 
 /* Was it of the same kind: integer, floating, bool, text, JSON or struct, alone or in a list? */
 bool declared_is_alike(const struct node *before, const pawl_var *var);
-
-/* Its subscriptions, from "subscriptions" of the stored state: one row a signal of the type. */
-pawl_status state_subscriptions(struct scope *scope, const pawl_code_type *type,
-                                const struct node *stored, struct code_wait **out);
 
 /* Print variables; what cannot be printed is the turn's problem, and *out stays. A phase with data
  * comes first. */

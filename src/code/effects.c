@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/planted.h"
 #include "code/code_int.h"
+#include "model/interest.h"
 #include "model/words.h"
 
 static pawl_status fail_no_handler(const struct work *work)
@@ -42,10 +43,11 @@ static pawl_status add_spent(struct work *work, struct effect_list *effects)
                                            .name = memory->timers[i].name,
                                            .ordinal = timer_ordinal(memory, i) });
     for (uint32_t i = 0; i < memory->signal_count && status == PAWL_OK; i++)
-        status = code_add(work, effects,
-                          (struct effect){ .kind = EFFECT_LEAVE,
-                                           .name = memory->signals[i].name,
-                                           .state = memory->signals[i].value });
+        if (!interest_is(memory->signals[i].name))
+            status = code_add(work, effects,
+                              (struct effect){ .kind = EFFECT_LEAVE,
+                                               .name = memory->signals[i].name,
+                                               .state = memory->signals[i].value });
     return status;
 }
 
@@ -114,6 +116,8 @@ static pawl_status add_effects(struct work *work, struct effect_list *effects)
     status = add_waits(work, effects, &work->answer.timers);
     if (status == PAWL_OK)
         status = add_waits(work, effects, &work->answer.signals);
+    if (status == PAWL_OK)
+        status = code_add_interests(work, effects);
     return status == PAWL_OK ? add_call(work, effects) : status;
 }
 

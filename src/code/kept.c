@@ -33,7 +33,7 @@ static pawl_status fold_ahead(struct work *work, uint32_t known, struct code_mem
 /* Is one of the signals that the turn began to await kept? */
 static bool waits_for_kept(const struct work *work)
 {
-    for (uint32_t i = 0; i < work->memory->kept_count && work->answer.end == TURN_WAITS; i++)
+    for (uint32_t i = 0; i < work->memory->kept_count; i++)
         for (uint32_t s = 0; s < work->answer.signals.count; s++)
             if (str_eq(work->memory->kept[i].name, work->answer.signals.items[s].name))
                 return true;
@@ -57,18 +57,21 @@ static pawl_status pass_over(struct work *work, const struct cause *cause,
     return PAWL_OK;
 }
 
-/* Signals that were kept for what the turn has just begun to await: a turn more for each, in order,
- * in the same commit. */
+/* Signals that were kept for what the turn has just begun to await, or for what was awaited during a
+ * pause: a turn more for each, in order, in the same commit. */
 pawl_status code_take_kept(struct work *work)
 {
+    bool is_resumed = work->event->kind == EVENT_WAKE;
+    int64_t at_ms = work->event->at_ms;
     pawl_status status = PAWL_OK;
     uint32_t known = 0;
 
-    while (status == PAWL_OK && waits_for_kept(work)) {
+    while (status == PAWL_OK && work->answer.end == TURN_WAITS &&
+           (is_resumed || waits_for_kept(work))) {
         const struct turn_answer waits = work->answer;
         struct code_memory *memory = NULL;
         const struct code_kept *kept;
-        struct event event = { .kind = EVENT_SIGNAL, .at_ms = work->event->at_ms };
+        struct event event = { .kind = EVENT_SIGNAL, .at_ms = at_ms };
         struct cause cause = { .transition = LIFE_T_SIGNAL, .kind = PAWL_EVENT_SIGNAL, .is_kept = true };
         uint32_t first = work->decision.count;
 

@@ -4,6 +4,7 @@
 #include "base/node.h"
 #include "code/code_int.h"
 #include "model/grow.h"
+#include "model/interest.h"
 
 void *code_memory_new(const struct definition *definition, str input, struct arena *arena)
 {
@@ -43,11 +44,19 @@ bool code_memory_has_timer(const struct code_memory *memory, str name)
     return find_timer(memory, name) < memory->timer_count;
 }
 
+bool code_memory_subscribes(const struct code_memory *memory, str name, str value)
+{
+    for (uint32_t i = 0; i < memory->signal_count; i++)
+        if (interest_fits(memory->signals[i].name, name, value) ||
+            (str_eq(memory->signals[i].name, name) && str_eq(memory->signals[i].value, value)))
+            return true;
+    return false;
+}
+
 bool code_memory_has_signal(const struct code_memory *memory, str name, str filter)
 {
-    uint32_t at = find_signal(memory, name);
-
-    return at < memory->signal_count && (!filter.data || str_eq(memory->signals[at].value, filter));
+    return !interest_is(name) && find_signal(memory, name) < memory->signal_count &&
+           (!filter.data || code_memory_subscribes(memory, name, filter));
 }
 
 pawl_status code_memory_keep(void *memory, str name, str payload, struct scope *scope,

@@ -3,6 +3,7 @@
 #include "base/planted.h"
 #include "code/code_int.h"
 #include "model/fire.h"
+#include "model/interest.h"
 #include "model/words.h"
 
 static const struct code_memory nothing_yet;
@@ -27,6 +28,8 @@ static void list_names(const struct work *work, struct buf *out)
         comma = ", ";
     }
     for (uint32_t i = 0; work->event->kind == EVENT_SIGNAL && i < memory->signal_count; i++) {
+        if (interest_is(memory->signals[i].name))
+            continue;
         buf_fmt(out, "%s%.*s", comma, STR_ARG(memory->signals[i].name));
         comma = ", ";
     }
@@ -60,16 +63,6 @@ static bool is_early(const struct work *work)
             return work->memory->timers[i].due_at_ms > work->event->at_ms &&
                    work->memory->timers[i].due_at_ms != work->event->due_at_ms &&
                    !work->event->is_forced && !PLANTED(TIMER_TWICE);
-    return false;
-}
-
-static bool is_buffered(const struct work *work)
-{
-    const struct code_plan *plan = plan_in_force(work->definition, work->memory);
-
-    for (uint32_t i = 0; i < plan->buffered_count; i++)
-        if (str_eq(plan->buffered[i], work->event->name))
-            return true;
     return false;
 }
 
@@ -146,6 +139,15 @@ static bool owes_turn(const struct work *work)
     return code_memory_has_timer(work->memory, TIMER_TURN);
 }
 
+/* What came while the instance was held: an answer, or signals that were kept though they were awaited
+ * (code_take_kept() takes those). */
+static pawl_status decide_resumed(struct work *work)
+{
+    if (owes_turn(work))
+        return decide_owed(work);
+    return code_memory_kept(work->memory) ? PAWL_OK : fail_not_awaiting(work);
+}
+
 static pawl_status decide_wakeup(struct work *work)
 {
     bool is_timer = work->event->kind == EVENT_TIMER;
@@ -156,7 +158,10 @@ static pawl_status decide_wakeup(struct work *work)
                            .kind = is_timer ? PAWL_EVENT_TIMER : PAWL_EVENT_SIGNAL,
                            .name = work->event->name,
                            .payload = work->event->payload };
-    bool may_keep = !is_timer && !work->event->filter.data && is_buffered(work);
+    const struct code_plan *plan = plan_in_force(work->definition, work->memory);
+    bool may_keep = !is_timer && plan_keeps_signal(plan, work->event->name) &&
+                    (!work->event->filter.data ||
+                     code_memory_subscribes(work->memory, work->event->name, work->event->filter));
     pawl_status status;
 
     if (!is_timer && work->event->is_held && !may_keep)
@@ -350,8 +355,8 @@ static pawl_status decide_open(struct work *work)
         return decide_call_end(work);
     case EVENT_CHILD:
         return decide_child(work);
-    case EVENT_WAKE: /* resumed */
-        return owes_turn(work) ? decide_owed(work) : fail_not_awaiting(work);
+    case EVENT_WAKE:
+        return decide_resumed(work);
     case EVENT_UNKNOWN:
     case EVENT_FIRE:
     case EVENT_CANCEL:

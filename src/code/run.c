@@ -150,7 +150,7 @@ pawl_status code_run(const struct code_binding *binding, const struct turn_reque
         status = declared_read(scope, request->declared, &run.stored.declared);
     if (status == PAWL_OK)
         status =
-            state_subscriptions(scope, binding->type, run.stored.object, &run.turn.subscriptions);
+            subscriptions_read(scope, binding->type, run.stored.object, &run.turn.subscriptions);
     if (status == PAWL_OK)
         status = load(&run);
     if (status == PAWL_OK)

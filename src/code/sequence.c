@@ -97,7 +97,12 @@ bool pawl_seq_spawn(pawl_turn *turn, unsigned child, const char *input_json, boo
 
 void pawl_seq_subscribe(pawl_turn *turn, unsigned signal, const char *value_json)
 {
-    say_subscribe(turn, turn->type->signals[signal], value_json);
+    say_subscribe(turn, signal, value_json);
+}
+
+void pawl_seq_unsubscribe(pawl_turn *turn, unsigned signal, const char *value_json)
+{
+    say_unsubscribe(turn, signal, value_json);
 }
 
 /* True: the code has to return. It waits here now, or no arm would have the event: a build whose

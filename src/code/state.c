@@ -321,27 +321,6 @@ static pawl_status find_phase(struct scope *scope, const pawl_code_type *type,
                       STR_ARG(phase->text), type->name);
 }
 
-pawl_status state_subscriptions(struct scope *scope, const pawl_code_type *type,
-                                const struct node *stored, struct code_wait **out)
-{
-    const struct node *values = stored ? node_find(stored, "subscriptions") : NULL;
-    unsigned count = names_count(type->signals);
-
-    *out = ARENA_ARRAY(&scope->arena, struct code_wait, count + 1);
-    if (!*out)
-        return scope_no_memory(scope);
-    for (unsigned i = 0; i < count; i++) {
-        const struct node *value = node_find(values, type->signals[i]);
-
-        /* A copy: the stored text is the instance's memory, which changes under the answer. */
-        (*out)[i] = (struct code_wait){
-            str_of(type->signals[i]),
-            value ? arena_str(&scope->arena, value->raw) : STR_NONE,
-        };
-    }
-    return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
-}
-
 pawl_status state_read(struct scope *scope, const pawl_code_type *type, str text,
                        const struct node **out)
 {

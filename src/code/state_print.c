@@ -144,27 +144,6 @@ static void print_vars(struct pawl_turn *turn, const pawl_var *vars, const char 
     }
 }
 
-/* "subscriptions":{SIGNAL:VALUE}, where there are any. */
-static void print_subscriptions(const struct pawl_turn *turn, struct buf *out)
-{
-    unsigned count = names_count(turn->type->signals);
-    bool has_any = false;
-
-    for (unsigned i = 0; i < count; i++) {
-        if (!turn->subscriptions || !turn->subscriptions[i].value.data)
-            continue;
-        if (!has_any) {
-            json_key(out, "subscriptions");
-            json_open(out, '{');
-        }
-        has_any = true;
-        json_key(out, turn->type->signals[i]);
-        json_raw(out, turn->subscriptions[i].value);
-    }
-    if (has_any)
-        json_close(out, '}');
-}
-
 void vars_print(struct pawl_turn *turn, const pawl_var *vars, const void *base, str phase, str *out)
 {
     struct buf buf;
@@ -175,7 +154,7 @@ void vars_print(struct pawl_turn *turn, const pawl_var *vars, const void *base, 
     if (phase.data && !PLANTED(PLACE_LOST)) {
         json_key(&buf, "phase");
         json_str(&buf, phase);
-        print_subscriptions(turn, &buf);
+        subscriptions_print(turn, &buf);
     }
     print_vars(turn, vars, base, &buf);
     json_close(&buf, '}');

@@ -57,8 +57,7 @@ void say_signal(struct pawl_turn *turn, unsigned signal)
 {
     add(turn, &turn->answer->signals,
         (struct effect){ .kind = EFFECT_AWAIT,
-                         .name = str_of(turn->type->signals[signal]),
-                         .state = turn->subscriptions[signal].value });
+                         .name = str_of(turn->type->signals[signal]) });
 }
 
 int64_t pawl_turn_now(const pawl_turn *turn)
@@ -93,8 +92,7 @@ void pawl_turn_signal(pawl_turn *turn, const char *name)
                      name ? name : "");
 }
 
-/* What is wrong with a JSON text is the turn's problem. */
-static void check_json(struct pawl_turn *turn, const char *what, str json)
+void turn_check_json(struct pawl_turn *turn, const char *what, str json)
 {
     struct scope reading;
     struct node *node;
@@ -140,7 +138,7 @@ void say_call(struct pawl_turn *turn, const char *declared, const char *key, con
 
     if (turn->answer->call.data && !str_is(turn->answer->call, declared))
         turn_problem(turn, "the handler called two things in one turn; it may wait for one");
-    check_json(turn, "arguments", args);
+    turn_check_json(turn, "arguments", args);
     if (key && !is_key(key))
         turn_problem(turn,
                      "the key of a call: expected 1..%d printable ASCII characters without blanks, "
@@ -169,51 +167,6 @@ void pawl_turn_spawn(pawl_turn *turn, const char *definition, const char *input_
     else
         turn_problem(turn, "the handler spawned '%.80s', which its type does not declare",
                      definition ? definition : "");
-}
-
-/* As it is compared: without white space. */
-static str compact(struct pawl_turn *turn, str json)
-{
-    struct node *node;
-    struct buf buf;
-    str kept;
-
-    if (node_read_json(turn->scope, json, &node) != PAWL_OK)
-        return STR_NONE;
-    buf_init(&buf, turn->scope->arena.heap, LIMIT_SCOPE);
-    node_print(node, &buf);
-    kept = buf_keep(&buf, &turn->scope->arena);
-    buf_fini(&buf);
-    return kept;
-}
-
-void say_subscribe(struct pawl_turn *turn, const char *declared, const char *value_json)
-{
-    unsigned signal = names_find(turn->type->signals, declared);
-    struct code_wait *subscription = &turn->subscriptions[signal];
-
-    if (value_json)
-        check_json(turn, "subscription", str_of(value_json));
-    if (turn->problem.data || turn->status != PAWL_OK)
-        return;
-    *subscription = (struct code_wait){ str_of(declared), STR_NONE };
-    if (value_json)
-        subscription->value = compact(turn, str_of(value_json));
-    if (value_json && !subscription->value.data)
-        turn->status = scope_no_memory(turn->scope);
-}
-
-void pawl_turn_subscribe(pawl_turn *turn, const char *signal, const char *value_json)
-{
-    unsigned at = turn ? names_find(turn->type->signals, signal) : 0;
-
-    if (!turn)
-        return;
-    if (at < names_count(turn->type->signals))
-        say_subscribe(turn, turn->type->signals[at], value_json);
-    else
-        turn_problem(turn, "the handler subscribed to '%.80s', which its type does not declare",
-                     signal ? signal : "");
 }
 
 void pawl_turn_call(pawl_turn *turn, const char *name, const char *args_json)
@@ -249,7 +202,7 @@ void pawl_turn_reduce(pawl_turn *turn, const char *name, const char *args_json)
         turn_problem(turn, "the handler asked for a reduce without a name");
         return;
     }
-    check_json(turn, "arguments", args);
+    turn_check_json(turn, "arguments", args);
     effect.name = keep(turn, str_of(name));
     effect.state = keep(turn, args);
     if (turn->status == PAWL_OK)
@@ -273,7 +226,7 @@ void say_end(struct pawl_turn *turn, enum turn_end how, const char *what, const 
 {
     str value = str_of(json ? json : "null");
 
-    check_json(turn, what, value);
+    turn_check_json(turn, what, value);
     turn->answer->end = how;
     turn->answer->value = keep(turn, value);
 }
@@ -350,6 +303,7 @@ pawl_status turn_settle(struct pawl_turn *turn)
         !answer->call.data)
         turn_problem(turn, "the handler neither waited nor ended; code leaves by PAWL_DONE or "
                            "PAWL_FAIL, not by a plain return");
+    turn_tell_subscriptions(turn);
     if (turn->status == PAWL_OK && turn->problem.data)
         *answer = (struct turn_answer){ .end = TURN_HOLDS, .problem = turn->problem };
     return turn->status;

@@ -77,6 +77,7 @@ static pawl_status decision_key(struct engine *engine, struct request *request, 
     if (status)
         return status;
     decide->is_repeat = use == KEY_REPEAT;
+    decide->was_kept = decide->is_repeat && record.what == CONTROL_KEEP_SIGNAL;
     request->is_stale = use == KEY_PENDING;
     if (request->is_stale)
         return scope_fail(request->scope, PAWL_CONFLICT, "another call has this key just now");

@@ -299,9 +299,14 @@ struct cancelled {
 };
 pawl_status engine_cancel_many(struct engine *engine, struct scope *scope,
                                const struct cancel_args *args, struct cancelled *out);
-/* To every instance that awaits it; with a filter, JSON, to those whose wait has that value. */
+/* To every instance that awaits it or keeps it; with a filter, JSON, to those whose wait or
+ * subscription has that value. A failure of the store fails the call; what was reached stays so. */
+struct broadcast {
+    uint64_t delivered, kept;
+    uint64_t full; /* they would keep it, and keep LIMIT_KEPT_SIGNALS already */
+};
 pawl_status engine_broadcast(struct engine *engine, struct scope *scope, str name, str filter,
-                             str payload, str actor, const uint8_t *key, uint32_t *out);
+                             str payload, str actor, const uint8_t *key, struct broadcast *out);
 /* late: as in struct event. *is_kept: nothing takes it yet. */
 pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, str name, str payload,
                           str actor, const char *late, const uint8_t *key, bool *is_kept);

@@ -66,6 +66,7 @@ struct decision_request {
     struct fired *out;   /* of the last draft; may be NULL */
     const uint8_t *key;  /* NULL: none */
     bool is_repeat;      /* out: its key was used for this very call: nothing was recorded */
+    bool was_kept;       /* out: of a repeat: its signal was kept */
     bool knew_pause;     /* it was decided in the knowledge that the instance is paused */
 };
 
@@ -195,6 +196,9 @@ struct mail {
 
 struct mail_group {
     uint32_t left, refused;
+    uint32_t kept;    /* signals: of those that were not refused */
+    uint32_t full;    /* signals: of the refused, because the instance keeps no more */
+    pawl_error error; /* the store's first failure, if there was one */
 };
 
 struct actor {

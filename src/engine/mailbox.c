@@ -42,6 +42,21 @@ static bool set_aside(struct engine *engine, struct mail *mail, pawl_status stat
     return true;
 }
 
+static void tell_group(struct mail_group *group, const struct mail *mail, pawl_status status)
+{
+    bool is_failure = status == PAWL_STORAGE_FAILURE || status == PAWL_OUTCOME_UNKNOWN ||
+                      status == PAWL_NO_MEMORY;
+
+    group->left--;
+    group->refused += status != PAWL_OK;
+    group->kept += !status && mail->is_kept;
+    group->full += status == PAWL_OVERLOADED;
+    if (!is_failure || group->error.status)
+        return;
+    group->error = mail->own.error;
+    group->error.status = status;
+}
+
 static void finish_mail(struct engine *engine, struct mail *mail, pawl_status status)
 {
     if (set_aside(engine, mail, status))
@@ -49,7 +64,7 @@ static void finish_mail(struct engine *engine, struct mail *mail, pawl_status st
     mail->status = status;
     mail->is_done = true;
     if (mail->group)
-        mail->group->left--;
+        tell_group(mail->group, mail, status);
     if (mail->holds_place)
         engine->jobs_under_way--;
     if (!mail->is_owned)
@@ -59,8 +74,6 @@ static void finish_mail(struct engine *engine, struct mail *mail, pawl_status st
     if (status && status != PAWL_LEASE_LOST && status != PAWL_TERMINAL && status != PAWL_PAUSED &&
         status != PAWL_NOT_KNOWN && mail->event.kind != EVENT_WAKE)
         engine_log(engine, PAWL_LOG_WARN, "event.refused", mail->own.error.message);
-    if (mail->group && status)
-        mail->group->refused++;
     mail_free(engine, mail);
 }
 
@@ -170,6 +183,8 @@ static void turn_over(struct engine *engine, struct request *request)
 
     pthread_mutex_lock(&engine->lock);
     family_over(engine, turn->births, status || turn->decide.is_repeat);
+    if (turn->decide.is_repeat)
+        turn->mail->is_kept = turn->decide.was_kept;
     if (status || turn->decide.is_repeat) {
         actor->is_loaded = false;
         steps_drop(engine, turn->jobs);

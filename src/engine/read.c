@@ -5,6 +5,7 @@
  * batch and reach the cache after the commit. */
 #include "base/node.h"
 #include "engine/engine_int.h"
+#include "model/interest.h"
 
 static const char *const status_names[] = {
     [STATUS_RUNNING] = "running", [STATUS_SUSPENDED] = "suspended",
@@ -443,7 +444,8 @@ static void why_live(struct engine *engine, const struct definition *definition,
                                   .until_ms = live->timers[i].due_at_ms -
                                               (live->timers[i].wall ? 0 : ahead_ms) };
     for (uint32_t i = 0; i < live->wait_count; i++)
-        out[(*count)++] = (struct waiting){ .kind = "signal", .name = live->waits[i].name };
+        if (live->waits[i].ordinal > 0 || !interest_is(live->waits[i].name))
+            out[(*count)++] = (struct waiting){ .kind = "signal", .name = live->waits[i].name };
 }
 
 /* Held, and by whom; the words of whoever did it, if there are any. */

@@ -1,9 +1,10 @@
-/* signals.c - a signal finds whoever awaits it: one instance, or all that do.
+/* signals.c - a signal reaches what awaits it: in one instance, or in all.
  *
- * Where a definition says so, one that nobody awaits is kept: a control record of the instance's
+ * Where a definition says so, one that nothing awaits is kept: a control record of the instance's
  * chain, no entry, until a wait takes it. */
 #include "base/node.h"
 #include "engine/engine_int.h"
+#include "model/interest.h"
 
 #define BROADCAST_AT_ONCE 256u
 
@@ -116,9 +117,9 @@ pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, st
     return status;
 }
 
-/* ---- to all that await it ---- */
+/* ---- to all that await it or keep it ---- */
 
-/* A part of the key for each, so that who has heard it does not hear it again. */
+/* A part of the key for each, so that an instance that has had it does not get it again. */
 static pawl_status share_key(struct scope *scope, const uint8_t *key, const uint64_t *numbers,
                              uint32_t count, const uint8_t **out)
 {
@@ -134,18 +135,13 @@ static pawl_status share_key(struct scope *scope, const uint8_t *key, const uint
     return PAWL_OK;
 }
 
-/* Sent to a page of instances at once; each decides by itself whether it still awaits it. */
-static pawl_status broadcast_page(struct engine *engine, const uint64_t *numbers, uint32_t count,
-                                  const struct event *event, const uint8_t *key,
-                                  struct scope *scope, uint32_t *delivered)
+/* How many were sent: fewer than `count` if there was no memory. */
+static uint32_t send_page(struct engine *engine, const uint64_t *numbers, uint32_t count,
+                          const struct event *event, const uint8_t *keys, struct scope *scope,
+                          struct mail_group *group)
 {
-    struct mail_group group = { 0 };
     uint32_t sent = 0;
-    const uint8_t *keys = NULL;
-    pawl_status status = share_key(scope, key, numbers, count, &keys);
 
-    if (status)
-        return status;
     pthread_mutex_lock(&engine->lock);
     for (; sent < count; sent++) {
         struct mail *mail = mail_new(engine);
@@ -155,51 +151,86 @@ static pawl_status broadcast_page(struct engine *engine, const uint64_t *numbers
         mail->event = *event;
         mail->own.trace = scope->trace;
         mail->key = keys ? keys + (size_t)sent * KEY_SIZE : NULL;
-        mail->group = &group;
-        group.left++;
+        mail->group = group;
+        group->left++;
         if (engine_mail(engine, numbers[sent], mail))
             continue;
-        group.left--;
+        group->left--;
         mail_free(engine, mail);
         break;
     }
-    while (group.left)
+    while (group->left)
         if (!engine_pump(engine))
             pthread_cond_wait(&engine->changed, &engine->lock);
     pthread_mutex_unlock(&engine->lock);
-    *delivered += sent - group.refused;
-    return sent == count ? PAWL_OK : scope_no_memory(scope);
+    return sent;
+}
+
+/* Sent to a page of instances at once. Each decides by itself whether it awaits it, or keeps it. */
+static pawl_status broadcast_page(struct engine *engine, const uint64_t *numbers, uint32_t count,
+                                  const struct event *event, const uint8_t *key,
+                                  struct scope *scope, struct broadcast *out)
+{
+    struct mail_group group = { 0 };
+    uint32_t sent;
+    const uint8_t *keys = NULL;
+    pawl_status status = share_key(scope, key, numbers, count, &keys);
+
+    if (status)
+        return status;
+    sent = send_page(engine, numbers, count, event, keys, scope, &group);
+    out->delivered += sent - group.refused - group.kept;
+    out->kept += group.kept;
+    out->full += group.full;
+    if (sent < count)
+        return scope_no_memory(scope);
+    scope->error = group.error;
+    return group.error.status;
+}
+
+/* Page by page, in the order of their numbers: each instance is asked once, also if it begins to
+ * await the signal meanwhile. */
+static pawl_status broadcast_all(struct engine *engine, struct scope *page,
+                                 struct wait_query *query, const struct event *event,
+                                 const uint8_t *key, struct broadcast *out)
+{
+    uint64_t *numbers;
+    uint32_t count;
+    pawl_status status;
+
+    do {
+        scope_clear(page);
+        status = store_waiting(engine->store, page, query, &numbers, &count);
+        if (!status && count > 0) {
+            query->after = numbers[count - 1];
+            status = broadcast_page(engine, numbers, count, event, key, page, out);
+        }
+    } while (!status && count == BROADCAST_AT_ONCE);
+    return status;
 }
 
 pawl_status engine_broadcast(struct engine *engine, struct scope *scope, str name, str filter,
-                             str payload, str actor, const uint8_t *key, uint32_t *out)
+                             str payload, str actor, const uint8_t *key, struct broadcast *out)
 {
     struct event event = {
         .kind = EVENT_SIGNAL, .name = name, .payload = payload, .actor = actor, .filter = filter
     };
+    struct wait_query query = { .name = name, .filter = filter, .limit = BROADCAST_AT_ONCE };
     struct scope page;
-    uint64_t *numbers, after = 0;
-    uint32_t count, delivered = 0;
     pawl_status status;
 
+    *out = (struct broadcast){ 0 };
     if (!name.data || str_is_blank(name))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "name: expected the name of a signal, found nothing");
+    query.also = interest_name(&scope->arena, name, filter);
+    if (!query.also.data)
+        return scope_no_memory(scope);
     scope_init(&page, engine->heap, LIMIT_SCOPE);
     page.trace = scope->trace;
-    do {
-        scope_clear(&page);
-        status = store_waiting(engine->store, &page, name, filter, after, BROADCAST_AT_ONCE,
-                               &numbers, &count);
-        if (!status && count > 0) {
-            after = numbers[count - 1];
-            status = broadcast_page(engine, numbers, count, &event, key, &page, &delivered);
-        }
-    } while (!status && count == BROADCAST_AT_ONCE);
+    status = broadcast_all(engine, &page, &query, &event, key, out);
     if (status)
         scope->error = page.error;
-    else
-        *out = delivered;
     scope_fini(&page);
     return status;
 }

@@ -176,6 +176,12 @@ static const char *const stray_queries[] = {
     " WHERE " IS_NOBODY("inst") " LIMIT 1",
     "SELECT inst, 'a wait row belongs to no instance' FROM pawl_wait"
     " WHERE " IS_NOBODY("inst") " LIMIT 1",
+    "SELECT inst, 'an interest row belongs to no instance' FROM pawl_interest"
+    " WHERE " IS_NOBODY("inst") " LIMIT 1",
+    "SELECT inst, 'an interest row does not begin with ~' FROM pawl_interest"
+    " WHERE substr(name, 1, 1) IS NOT '~' LIMIT 1",
+    "SELECT inst, 'a wait row that should be an interest row' FROM pawl_wait"
+    " WHERE ord = 0 AND substr(name, 1, 1) = '~' LIMIT 1",
     "SELECT inst, 'a child row belongs to no instance, or to one of another parent' FROM pawl_child"
     " LEFT JOIN pawl_instance ON number = child WHERE parent IS NOT inst OR " IS_NOT_32_BIT("ord")
     " OR " IS_NOT_BETWEEN("abandon", "0", "1") " OR " IS_NOT_BETWEEN("ended", "0", "1") " LIMIT 1",

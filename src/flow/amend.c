@@ -83,6 +83,8 @@ static bool place_all(struct merge *merge)
     merged->first = merged->is_tree ? 0 : merge->places[merge->new->first];
     merged->output = merge->new->output;
     merged->cancel = merge->new->cancel;
+    merged->buffered = merge->new->buffered;
+    merged->buffered_count = merge->new->buffered_count;
     if (merged->is_tree)
         print_node(merge, 0);
     merged->tree = merged->is_tree ? buf_keep(&merge->tree, arena) : STR_NONE;
@@ -278,6 +280,8 @@ void decide_amend(struct turn *turn)
         check_groups(turn, merged);
     turn_draft(turn, LIFE_T_AMEND, NULL, turn->event->payload);
     turn_cause(turn, (struct effect){ .kind = EFFECT_PLAN, .state = turn->event->given });
+    if (turn->status == PAWL_OK)
+        turn_keep_signals(turn, turn->plan, merged);
 }
 
 /* ---- Folding --------------------------------------------------------------------------------- */

@@ -147,6 +147,9 @@ void decide_timer(struct turn *turn);
 void decide_signal(struct turn *turn);
 void decide_child(struct turn *turn);
 void decide_wake(struct turn *turn);
+/* The rows by which broadcasts find a flow that keeps their signals, on the last draft; `before`: the
+ * plan that it went by, NULL: it begins. */
+void turn_keep_signals(struct turn *turn, const struct plan *before, const struct plan *plan);
 bool flow_wakes(const void *memory);
 
 /* cancel.c: the two events that cancel a flow. */

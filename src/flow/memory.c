@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "flow/flow_int.h"
 #include "model/grow.h"
+#include "model/interest.h"
 
 #define KEPT_CAPACITY_MIN 64
 
@@ -333,6 +334,12 @@ static pawl_status fold_live(struct fold *fold, const struct effect *effect)
     return fail_damaged(fold, "an effect that flows do not have");
 }
 
+/* A row by which broadcasts find the flow: the store's alone. */
+static bool is_interest(const struct effect *effect)
+{
+    return effect->kind == EFFECT_AWAIT && effect->ordinal == 0 && interest_is(effect->name);
+}
+
 static pawl_status fold_effects(struct fold *fold)
 {
     uint32_t count = fold->entry->effects ? fold->entry->effects->count : 0;
@@ -346,7 +353,8 @@ static pawl_status fold_effects(struct fold *fold)
         else if (effect->kind == EFFECT_TAKE)
             drop_signal(fold->memory,
                         effect->name);            /* whoever reads entries alone has not seen it */
-        else if (effect->kind != EFFECT_SNAPSHOT && effect->kind != EFFECT_REDRIVE)
+        else if (effect->kind != EFFECT_SNAPSHOT && effect->kind != EFFECT_REDRIVE &&
+                 !is_interest(effect))
             status = fold_live(fold, effect);
     }
     return status;

@@ -264,6 +264,7 @@ void decide_restart(struct turn *turn)
         return;
     turn->memory = begun;
     turn_draft(turn, LIFE_T_START, NULL, turn->event->given);
+    turn_keep_signals(turn, NULL, turn->plan);
     note_redriven(turn, given);
     if (redo)
         flow_begin(turn, redo);

@@ -157,6 +157,7 @@ static void decide_start(struct turn *turn)
         return;
     }
     turn_draft(turn, LIFE_T_START, NULL, STR_NONE);
+    turn_keep_signals(turn, NULL, turn->plan);
     flow_begin(turn, NULL);
 }
 

@@ -1,12 +1,14 @@
 /* reduce_wait.c - what steps wait for: timers, signals, children. */
 #include "base/node.h"
 #include "flow/flow_int.h"
+#include "model/interest.h"
 #include "model/words.h"
 
 #define ERROR_CHILD_FAILED    STR("\"child-failed\"")
 #define ERROR_CHILD_CANCELLED STR("\"child-cancelled\"")
 #define ERROR_CHILD_BEGIN     STR("{\"reason\":\"child-failed\",\"error\":")
 #define CHILD_COMPILER        3 /* from this compiler on, the step's error holds the child's */
+#define BROADCAST_COMPILER    3 /* from this compiler on, a flow keeps broadcasts */
 
 /* ---- Timers and signals ------------------------------------------------------------------------
  */
@@ -187,6 +189,26 @@ void decide_child(struct turn *turn)
 
 /* ---- Kept signals ------------------------------------------------------------------------------
  */
+
+static void note_interest(struct turn *turn, enum effect_kind kind, str signal)
+{
+    str name = interest_name(&turn->scope->arena, signal, STR_NONE);
+
+    if (!name.data)
+        turn->status = scope_no_memory(turn->scope);
+    turn_cause(turn, (struct effect){ .kind = kind, .name = name });
+}
+
+void turn_keep_signals(struct turn *turn, const struct plan *before, const struct plan *plan)
+{
+    if (turn->compiler < BROADCAST_COMPILER)
+        return;
+    for (uint32_t i = 0; before && i < before->buffered_count; i++)
+        if (!plan_keeps(plan, before->buffered[i]))
+            note_interest(turn, EFFECT_LEAVE, before->buffered[i]);
+    for (uint32_t i = 0; i < plan->buffered_count; i++)
+        note_interest(turn, EFFECT_AWAIT, plan->buffered[i]);
+}
 
 /* The first wait, by age, whose signal was kept, and the oldest such signal. */
 static const struct live_arm *find_kept(const struct flow_memory *memory,

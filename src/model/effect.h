@@ -13,6 +13,7 @@
  *   ["await","NAME",ORD]     a signal is awaited; ["await","NAME",ORD,VALUE]: VALUE, any JSON, is
  *                            what a broadcast's filter is compared with
  *   ["leave","NAME",ORD]     it is no longer
+ *   ["await","~NAME",0]      nothing is awaited: the signal is kept (model/interest.h), until "leave"
  *   ["spawn",ORD,"ID"]       an instance was created, which the row waits for;
  *                            ["spawn",ORD,"ID","abandon"]: it outlives this one
  *   ["take","NAME"]          the oldest kept signal of this name is spent

@@ -104,6 +104,8 @@ static void print_waits(const struct turn_answer *answer, struct buf *out)
     effects_print(&answer->signals, out);
     json_key(out, "reduces");
     effects_print(&answer->reduces, out);
+    json_key(out, "subscriptions");
+    effects_print(&answer->subscriptions, out);
 }
 
 void wire_print_answer(const struct turn_answer *answer, struct buf *out)
@@ -182,6 +184,8 @@ pawl_status wire_read_answer(struct scope *scope, str text, struct turn_answer *
         status = read_effects(scope, root, "signals", EFFECT_AWAIT, &answer.signals);
     if (status == PAWL_OK)
         status = read_effects(scope, root, "reduces", EFFECT_REDUCE, &answer.reduces);
+    if (status == PAWL_OK)
+        status = read_effects(scope, root, "subscriptions", EFFECT_AWAIT, &answer.subscriptions);
     if (status == PAWL_OK && !ok)
         status = fail_garbled(scope);
     if (status == PAWL_OK)

@@ -314,15 +314,16 @@ pawl_status store_children(struct store *store, struct scope *scope,
     return status;
 }
 
-pawl_status store_waiting(struct store *store, struct scope *scope, str name, str filter,
-                          uint64_t after, uint32_t limit, uint64_t **out, uint32_t *count)
+pawl_status store_waiting(struct store *store, struct scope *scope, const struct wait_query *query,
+                          uint64_t **out, uint32_t *count)
 {
     pawl_status status;
 
-    ASSERT(out && count && name.data && limit > 0);
-    status = store->ops->waiting(store, scope, name, filter, after, limit, out, count);
+    ASSERT(out && count && query->name.data && query->limit > 0);
+    status = store->ops->waiting(store, scope, query, out, count);
     for (uint32_t i = 0; status == PAWL_OK && i < *count; i++)
-        status = expect(scope, status, is_number((*out)[i]) && (*out)[i] > after, "an instance");
+        status = expect(scope, status, is_number((*out)[i]) && (*out)[i] > query->after,
+                        "an instance");
     return status;
 }
 

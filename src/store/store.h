@@ -89,6 +89,14 @@ struct child_query {
     uint32_t limit;
 };
 
+/* Which instances are asked for: those that await `name`, with a filter by a wait of that value; and
+ * those that have a row called `also` (data NULL: none), whatever its value. */
+struct wait_query {
+    str name, filter, also;
+    uint64_t after; /* numbers above this one */
+    uint32_t limit;
+};
+
 struct snapshot_row {
     uint64_t instance, seq;
     str text;
@@ -324,9 +332,9 @@ struct store_ops {
     pawl_status (*children)(struct store *store, struct scope *scope,
                             const struct child_query *query, struct live_child **out,
                             uint32_t *count);
-    /* Numbers of instances > after that await this signal; with a filter, by a wait of that value. */
-    pawl_status (*waiting)(struct store *store, struct scope *scope, str name, str filter,
-                           uint64_t after, uint32_t limit, uint64_t **out, uint32_t *count);
+    /* Their numbers, in order, each once. */
+    pawl_status (*waiting)(struct store *store, struct scope *scope,
+                           const struct wait_query *query, uint64_t **out, uint32_t *count);
     pawl_status (*snapshot)(struct store *store, struct scope *scope, uint64_t instance,
                             struct snapshot_row *out); /* NOT_KNOWN */
     /* What head(), instance(), snapshot(), record() and value() say of instances, at one go; a
@@ -428,8 +436,8 @@ pawl_status store_busy(struct store *store, struct scope *scope, uint64_t after,
                        uint32_t limit, uint64_t **out, uint32_t *count);
 pawl_status store_children(struct store *store, struct scope *scope, const struct child_query *query,
                            struct live_child **out, uint32_t *count);
-pawl_status store_waiting(struct store *store, struct scope *scope, str name, str filter,
-                          uint64_t after, uint32_t limit, uint64_t **out, uint32_t *count);
+pawl_status store_waiting(struct store *store, struct scope *scope, const struct wait_query *query,
+                          uint64_t **out, uint32_t *count);
 pawl_status store_snapshot(struct store *store, struct scope *scope, uint64_t instance,
                            struct snapshot_row *out);
 pawl_status store_pasts(struct store *store, struct scope *scope, struct past_query *queries,

@@ -9,6 +9,7 @@ LIVE = {
     "pawl_step": "inst, ord, plan, attempt, status, lease, lease_ms",
     "pawl_timer": "inst, ord, name, due, test",
     "pawl_wait": "inst, ord, name, value",
+    "pawl_interest": "inst, name",
     "pawl_child": "child, inst, ord, abandon, ended",
     "pawl_pause": "inst, pos",
     "pawl_kept": "what, id, due, pos",
@@ -48,6 +49,9 @@ def fill(shell):
     shell.pawl("start", "countdown", "--input", '{"from": 3, "every": "1h"}')
     shell.pawl("start", "countdown", "--input", '{"from": 3, "every": "1h"}', "--test")
     family(shell)
+    (shell.folder / "keeper.yaml").write_text("name: keeper\nsignals: {item: {buffer: true}}\nsteps: {a: {wait: {signal: go}, done: true}}\n")
+    shell.pawl("define", "keeper.yaml")
+    shell.pawl("start", "keeper")
     shell.pawl("token", "create", "--scope", "read")
     shell.pawl("alarm", "set", "instance.fire", "--after", "5d", "--input", '{"instance_id": "x", "action": "pay"}')
 

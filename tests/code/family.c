@@ -244,3 +244,37 @@ TEST(code_family, a_buffered_signal_waits_for_whoever_awaits_it)
     PAWL_EXPECT_STATE(&field.kit, id, "running");
     end(&field);
 }
+
+/* E14, E16: found while hunting, whether the world says it to one quest, to those that asked or to all. */
+TEST(code_family, a_quest_cannot_hang_on_an_item_that_was_found_while_it_hunted)
+{
+    static const char *const found[] = {
+        "{\"name\":\"item_collected\",\"filter\":5,\"payload\":5}",
+        "{\"name\":\"item_collected\",\"payload\":5}",
+    };
+    struct field field;
+    const char *id, *other;
+
+    begin(&field);
+    for (int i = 0; i < 2; i++) {
+        id = pawl_kit_start(&field.kit, "quest", "{\"item\":5}");
+        broadcast(&field, "{\"name\":\"item_collected\",\"filter\":7,\"payload\":7}",
+                  "{\"delivered\":0}");
+        broadcast(&field, found[i], "{\"delivered\":0,\"kept\":1}");
+        EXPECT_HAS(pawl_kit_ask(&field.kit, "instance.why", id),
+                   "{\"waiting_for\":[{\"kind\":\"signal\",\"name\":\"enemy_killed\"}]}");
+        PAWL_EXPECT_HISTORY(&field.kit, id, "start");
+        pawl_kit_restart(&field.kit);
+        open_again(&field);
+        for (int kill = 0; kill < 2; kill++)
+            broadcast(&field, "{\"name\":\"enemy_killed\",\"filter\":\"wolf\",\"payload\":\"wolf\"}",
+                      "{\"delivered\":1}");
+        PAWL_EXPECT_HISTORY(&field.kit, id,
+                            "start signal:enemy_killed signal:enemy_killed signal:item_collected finish");
+        PAWL_EXPECT_RESULT(&field.kit, id, "{\"completed\":true}");
+    }
+    other = pawl_kit_start(&field.kit, "quest", "{\"item\":6}");
+    broadcast(&field, found[0], "{\"delivered\":0}");
+    PAWL_EXPECT_HISTORY(&field.kit, other, "start");
+    end(&field);
+}

@@ -306,6 +306,57 @@ def test_a_kept_signal_is_consumed_once_and_in_order(shell):  # E16
     assert web.post("/v1/verify").json["valid"]
 
 
+def test_a_broadcast_is_kept_by_those_that_keep_its_signal(shell):  # E14, E15, E16
+    child, web = server(shell, "--test")
+    yaml(web, "keeper", KEEPER)
+    yaml(web, "deaf", "steps: {start: {wait: {signal: go}, next: a}, a: {wait: {signal: item}, done: true}}")
+    ended, one, paused, waiting = (web.create(definition="keeper") for _ in range(4))
+    deaf = web.create(definition="deaf")
+    web.expect(200, "POST", "/v1/instances/%s/cancel" % ended, {})
+    web.expect(202, "POST", "/v1/instances/%s/signals" % waiting, {"name": "go"})
+    web.expect(200, "POST", "/v1/instances/%s/pause" % paused, {})
+    assert web.get("/v1/instances/%s/why" % one).json["waiting_for"] == [{"kind": "signal", "name": "go"}]
+
+    def broadcast(key=None, **body):
+        headers = {"Idempotency-Key": key} if key else {}
+        return web.expect(202, "POST", "/v1/signals", {"name": "item", **body}, headers).json
+
+    assert broadcast("k1", payload=1) == {"delivered": 1, "kept": 2}, "waiting takes it; deaf and ended do not"
+    assert broadcast("k1", payload=1) == {"delivered": 1, "kept": 2}, "the repeat is answered, and nothing is kept twice"
+    assert actions(web, one) == ["start"] == actions(web, deaf)
+    assert broadcast(filter="north") == {"delivered": 0}, "no wait of theirs has this value"
+    said = shell.pawl("--store", "http://" + web.host, "broadcast", "item", "--payload", "2").out
+    assert said == "delivered to 1\nkept by 2 until it is awaited\n", said
+    settle(web)
+    assert web.get("/v1/instances/" + waiting).json["result"] == {"got": [1, 2]}
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    _, web = server(shell, "--test")
+    web.expect(200, "POST", "/v1/instances/%s/resume" % paused, {})
+    assert web.expect(202, "POST", "/v1/signals", {"name": "go"}).json == {"delivered": 3}
+    settle(web)
+    for instance in (one, paused):
+        assert web.get("/v1/instances/" + instance).json["result"] == {"got": [1, 2]}
+    assert web.get("/v1/instances/%s/why" % deaf).json["waiting_for"] == [{"kind": "signal", "name": "item"}]
+    assert web.expect(202, "POST", "/v1/signals", {"name": "item"}).json == {"delivered": 1}
+    assert web.post("/v1/verify").json["valid"]
+
+
+def test_an_amended_flow_keeps_what_its_new_definition_keeps(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "keeper", KEEPER)
+    yaml(web, "other", KEEPER.replace("item: {buffer", "late: {buffer").replace("b: {wait: {signal: item}", "b: {wait: {signal: late}"))
+    one = web.create(definition="keeper")
+    assert web.expect(202, "POST", "/v1/signals", {"name": "item", "payload": 1}).json == {"delivered": 0, "kept": 1}
+    web.expect(200, "POST", "/v1/instances/%s/amend" % one, {"definition": "other"})
+    assert web.expect(202, "POST", "/v1/signals", {"name": "item"}).json == {"delivered": 0}, "the new one keeps no item"
+    assert web.expect(202, "POST", "/v1/signals", {"name": "late", "payload": 2}).json == {"delivered": 0, "kept": 1}
+    web.expect(202, "POST", "/v1/instances/%s/signals" % one, {"name": "go"})
+    settle(web)
+    assert web.get("/v1/instances/" + one).json["result"] == {"got": [1, 2]}
+    assert web.post("/v1/verify").json["valid"]
+
+
 def test_kept_signals_survive_snapshots_and_are_bounded(shell):
     _, web = server(shell, "--test")
     yaml(web, "many", """signals: {item: {buffer: true}}

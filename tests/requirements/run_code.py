@@ -39,6 +39,10 @@ def test_every_operation_of_the_seed_has_its_own(shell):
     assert web.expect(202, "POST", "/v1/signals", {"name": "enemy_killed", "filter": "rat", "payload": "rat"}).json == {"delivered": 0}
     assert web.expect(202, "POST", "/v1/signals", {"name": "enemy_killed", "filter": "wolf", "payload": "wolf"}).json == {"delivered": 1}
     web.refused("not-awaiting", "POST", "/v1/instances/%s/signals" % quest, {"name": "enemy_killed", "payload": "x"})
+    early = web.create(definition="quest", input={"enemy": "bear", "kills": 1, "item": 5})
+    assert web.expect(202, "POST", "/v1/signals", {"name": "item_collected", "filter": 5, "payload": 5}).json == {"delivered": 0, "kept": 1}
+    assert web.expect(202, "POST", "/v1/signals", {"name": "enemy_killed", "filter": "bear", "payload": "bear"}).json == {"delivered": 1}
+    assert web.get("/v1/instances/" + early).json["result"] == {"completed": True}, "found while it hunted"
     trade = web.create(definition="trade", input={"buyer": 1, "seller": 1})
     web.expect(202, "POST", "/v1/instances/%s/signals" % trade, {"name": "accept", "payload": 1})
     step = web.get("/v1/instances/%s/steps" % trade).json["steps"][-1]

@@ -68,11 +68,26 @@ STORE_TEST(a_child_row_goes_with_the_step_that_waits_and_with_its_parent_not_wit
     EXPECT_EQ(children(s, (struct child_query){ .parent = 2 }, &found), 0);
 }
 
+/* Their numbers as a text: "1 3 ". */
+static const char *waiting(struct stand *s, struct wait_query query)
+{
+    static char text[64];
+    uint64_t *numbers;
+    uint32_t count;
+    size_t size = 0;
+
+    query.limit = query.limit ? query.limit : 10;
+    EXPECT_OK(store_waiting(s->store, s->scope, &query, &numbers, &count));
+    text[0] = '\0';
+    for (uint32_t i = 0; i < count; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size, "%d ", (int)numbers[i]);
+    return text;
+}
+
 STORE_TEST(who_awaits_a_signal_is_found_by_its_name_and_value)
 {
     static const str values[] = { STR_INIT("1"), STR_INIT("\"a\""), STR_INIT("1") };
-    uint64_t *numbers;
-    uint32_t count;
+    struct wait_query go = { .name = STR("go") };
     struct change c;
 
     put_orders(s, 4);
@@ -86,12 +101,40 @@ STORE_TEST(who_awaits_a_signal_is_found_by_its_name_and_value)
                                                .value = i < 3 ? values[i] : STR_NONE });
     add_live(&c, (struct live_change){ .kind = LIVE_WAIT_PUT, .instance = 4, .name = STR("no") });
     EXPECT_OK(change_commit(&c));
-    EXPECT_OK(store_waiting(s->store, s->scope, STR("go"), STR_NONE, 0, 10, &numbers, &count));
-    EXPECT(count == 4 && numbers[0] == 1 && numbers[3] == 4);
-    EXPECT_OK(store_waiting(s->store, s->scope, STR("go"), STR_NONE, 1, 2, &numbers, &count));
-    EXPECT(count == 2 && numbers[0] == 2 && numbers[1] == 3);
-    EXPECT_OK(store_waiting(s->store, s->scope, STR("go"), STR("1"), 0, 10, &numbers, &count));
-    EXPECT(count == 2 && numbers[0] == 1 && numbers[1] == 3);
-    EXPECT_OK(store_waiting(s->store, s->scope, STR("go"), STR("2"), 0, 10, &numbers, &count));
-    EXPECT_EQ(count, 0);
+    EXPECT_TEXT(waiting(s, go), "1 2 3 4 ");
+    go.after = 1;
+    go.limit = 2;
+    EXPECT_TEXT(waiting(s, go), "2 3 ");
+    EXPECT_TEXT(waiting(s, (struct wait_query){ .name = STR("go"), .filter = STR("1") }), "1 3 ");
+    EXPECT_TEXT(waiting(s, (struct wait_query){ .name = STR("go"), .filter = STR("2") }), "");
+}
+
+STORE_TEST(who_awaits_a_signal_and_who_keeps_it_are_found_together_each_once)
+{
+    struct wait_query go = { .name = STR("go"), .also = STR("~go") };
+    struct change c;
+
+    put_orders(s, 6);
+    c = change_begin(s);
+    for (uint32_t i = 1; i <= 6; i++) {
+        if (i % 2 == 1)
+            add_live(&c, (struct live_change){ .kind = LIVE_WAIT_PUT,
+                                               .instance = i,
+                                               .ordinal = i,
+                                               .name = STR("go"),
+                                               .value = STR("1") });
+        if (i % 3 != 1)
+            add_live(&c, (struct live_change){
+                             .kind = LIVE_WAIT_PUT, .instance = i, .name = STR("~go") });
+    }
+    EXPECT_OK(change_commit(&c));
+    EXPECT_TEXT(waiting(s, go), "1 2 3 5 6 ");
+    go.after = 2;
+    go.limit = 2;
+    EXPECT_TEXT(waiting(s, go), "3 5 ");
+    go.filter = STR("2");
+    EXPECT_TEXT(waiting(s, go), "3 5 ");
+    go.filter = STR("1");
+    go.after = 0;
+    EXPECT_TEXT(waiting(s, go), "1 2 ");
 }

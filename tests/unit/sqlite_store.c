@@ -118,6 +118,7 @@ SQLITE_TEST(an_older_schema_is_migrated)
         " DROP TABLE pawl_label; DROP INDEX pawl_instance_definition;"
         "ALTER TABLE pawl_step DROP COLUMN lease; ALTER TABLE pawl_step DROP COLUMN lease_ms;"
         "DROP TABLE pawl_key; DROP TABLE pawl_pause; DROP TABLE pawl_kept; DROP TABLE pawl_child;"
+        "DROP TABLE pawl_interest;"
         "DROP INDEX pawl_wait_name; DROP INDEX pawl_wait_value;"
         "ALTER TABLE pawl_wait DROP COLUMN value;"
         "DROP INDEX pawl_timer_due; DROP INDEX pawl_timer_wall;"

@@ -36,6 +36,7 @@ META_COVERED = ("format", "store_id")
 KEYS = {"pawl_meta": ["key"], "pawl_state": ["definition", "idx"],
         "pawl_transition": ["definition", "idx"], "pawl_step": ["inst", "ord"],
         "pawl_timer": ["inst", "ord", "name"], "pawl_label": ["key", "value", "inst"], "pawl_wait": ["inst", "ord", "name"],
+        "pawl_interest": ["inst", "name"],
         "pawl_kept": ["what", "id"]}
 UNKEYED = {"pawl_log": "pos", "pawl_value": "id", "pawl_source": "id", "pawl_definition": "id",
            "pawl_instance": "number", "pawl_head": "inst", "pawl_snapshot": "inst",
@@ -214,6 +215,8 @@ def wider_damage(trial):
            "INSERT INTO pawl_instance (number, random, definition)"
            " SELECT max(number) + 1, zeroblob(10), 1 FROM pawl_instance")
     change(trial, "a stray live row", "INSERT INTO pawl_wait VALUES (1, 9, 'nobody', NULL)")
+    change(trial, "a stray interest", "INSERT INTO pawl_interest VALUES (1, '~nothing')")
+    change(trial, "an interest among the waits", "INSERT INTO pawl_wait VALUES (1, 0, '~nothing', NULL)")
     change(trial, "a stray step of nobody", "INSERT INTO pawl_step VALUES (99999, 1, 1, 1, 1, NULL, NULL)")
     change(trial, "flushed too far", "UPDATE pawl_meta SET value = 1 << 40 WHERE key = 'flushed'")
     change(trial, "a source of nobody",

@@ -97,6 +97,7 @@ SHAPES = {
     "pawl_child": "abandon, ended",
     "pawl_definition": "kind, name IS NULL",
     "pawl_head": "inst = 0",
+    "pawl_interest": "instr(name, '=') > 0",
     "pawl_instance": "(SELECT kind FROM pawl_definition d WHERE d.id = definition), test",
     "pawl_kept": "what, CASE what WHEN -11 THEN id END, firing IS NULL, wall",
     "pawl_log": "CASE WHEN what < 0 THEN what ELSE (SELECT kind FROM pawl_instance JOIN pawl_definition d ON d.id ="

@@ -292,7 +292,7 @@ def flows(w, parent):
     w.record(0, TOKEN, body={"id": "t2", "due": T0 + 9000, "more": {"hash": "00"}})
     w.live("pawl_kept", TOKEN, "t2", T0 + 9000, w.pos, None)
     w.record(busy, STEP_START, body=[["run", 2], ["await", "go \u00fc", 0], ["await", "x", 2],
-                                     ["leave", "x", 2],
+                                     ["leave", "x", 2], ["await", "~go \u00fc", 0],
                                      ["snapshot", hashlib.sha256(b"{}").hexdigest()]], step=2, ordinal=2, attempt=1)
     w.commit()
     w.live("pawl_step", busy, 2, 1, 1, 2, None, None)
@@ -300,6 +300,7 @@ def flows(w, parent):
     w.live("pawl_timer", busy, 0, "deadline", due, 1)
     w.live("pawl_timer", busy, 3, "retry", due + 2, 1)
     w.live("pawl_wait", busy, 0, "go \u00fc", None)
+    w.live("pawl_interest", busy, "~go \u00fc")
     w.live("pawl_snapshot", busy, 4, "{}")
 
 

@@ -62,23 +62,35 @@ pawl_status memory_children(struct store *store, struct scope *scope,
     return status;
 }
 
-pawl_status memory_waiting(struct store *store, struct scope *scope, str name, str filter,
-                           uint64_t after, uint32_t limit, uint64_t **out, uint32_t *count)
+/* The first instance behind `after` that has such a row; 0: none. */
+static uint64_t next_waiting(struct disk *disk, str name, str filter, uint64_t after)
+{
+    const struct row first = { .name = name, .instance = after + 1 };
+    const struct row *row = name.data ? tree_seek(&disk->waits, &first, false) : NULL;
+
+    while (row && str_eq(row->name, name) && filter.data && !str_eq(row->text, filter))
+        row = tree_seek(&disk->waits, row, true);
+    return row && str_eq(row->name, name) ? row->instance : 0;
+}
+
+pawl_status memory_waiting(struct store *store, struct scope *scope, const struct wait_query *query,
+                           uint64_t **out, uint32_t *count)
 {
     struct disk *disk = disk_lock(store);
-    const struct row first = { .name = name, .instance = after + 1 };
-    const struct row *row = tree_seek(&disk->waits, &first, false);
-    uint64_t *numbers = NULL, last = 0;
+    uint64_t *numbers = NULL, last = query->after;
     uint32_t found = 0, capacity = 0;
     bool added = true;
     pawl_status status;
 
-    for (; row && added && found < limit && str_eq(row->name, name);
-         row = tree_seek(&disk->waits, row, true))
-        if (row->instance != last && (!filter.data || str_eq(row->text, filter))) {
-            last = row->instance;
-            added = add_number(&numbers, &found, &capacity, last, &scope->arena);
-        }
+    while (added && found < query->limit) {
+        uint64_t one = next_waiting(disk, query->name, query->filter, last);
+        uint64_t other = next_waiting(disk, query->also, STR_NONE, last);
+
+        last = one && (!other || one < other) ? one : other;
+        if (!last)
+            break;
+        added = add_number(&numbers, &found, &capacity, last, &scope->arena);
+    }
     status = read_end(disk, scope, true, NULL, 0);
     if (status == PAWL_OK)
         *out = numbers, *count = found;

@@ -418,8 +418,8 @@ bool list_children(const struct disk *disk, const struct child_query *query, str
 pawl_status memory_children(struct store *store, struct scope *scope,
                             const struct child_query *query, struct live_child **out,
                             uint32_t *count);
-pawl_status memory_waiting(struct store *store, struct scope *scope, str name, str filter,
-                           uint64_t after, uint32_t limit, uint64_t **out, uint32_t *count);
+pawl_status memory_waiting(struct store *store, struct scope *scope, const struct wait_query *query,
+                           uint64_t **out, uint32_t *count);
 pawl_status memory_busy(struct store *store, struct scope *scope, uint64_t after, bool pending,
                         uint32_t limit, uint64_t **out, uint32_t *count);
 pawl_status memory_snapshot(struct store *store, struct scope *scope, uint64_t instance,

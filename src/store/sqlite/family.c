@@ -11,10 +11,13 @@ static const char select_child[] = CHILDREN("child = ?1");
 static const char select_children[] = CHILDREN("inst = ?2");
 static const char select_ended[] = CHILDREN("ended = 1");
 
-static const char select_waiting[] = "SELECT DISTINCT inst FROM pawl_wait WHERE name = ?1"
-                                     " AND inst > ?2 ORDER BY inst LIMIT ?3";
-static const char select_waiting_value[] = "SELECT DISTINCT inst FROM pawl_wait WHERE name = ?1"
-                                           " AND value = ?4 AND inst > ?2 ORDER BY inst LIMIT ?3";
+/* A range each of two indexes, merged: a page costs what it returns. */
+#define WAITING(by_value)                                                                          \
+    "SELECT inst FROM pawl_wait WHERE name = ?1" by_value " AND inst > ?2"                         \
+    " UNION SELECT inst FROM pawl_interest WHERE name = ?5 AND inst > ?2 ORDER BY inst LIMIT ?3"
+
+static const char select_waiting[] = WAITING("");
+static const char select_waiting_value[] = WAITING(" AND value = ?4");
 
 static pawl_status children_statement(struct sqlite_store *store, struct scope *scope,
                                       const struct child_query *query, sqlite3_stmt **out)
@@ -62,39 +65,41 @@ pawl_status sqlite_children(struct store *base, struct scope *scope,
     return status;
 }
 
-static pawl_status read_waiting(struct sqlite_store *store, struct scope *scope, str name,
-                                str filter, uint64_t after, uint32_t limit, uint64_t **out,
-                                uint32_t *count)
+static pawl_status read_waiting(struct sqlite_store *store, struct scope *scope,
+                                const struct wait_query *query, uint64_t **out, uint32_t *count)
 {
     void *rows = NULL;
     sqlite3_stmt *statement;
-    pawl_status status = filter.data ? statement_get(&store->reader, scope, STATEMENT_WAITING_VALUE,
-                                                     select_waiting_value, &statement)
-                                     : statement_get(&store->reader, scope, STATEMENT_WAITING,
-                                                     select_waiting, &statement);
+    pawl_status status = query->filter.data
+                             ? statement_get(&store->reader, scope, STATEMENT_WAITING_VALUE,
+                                             select_waiting_value, &statement)
+                             : statement_get(&store->reader, scope, STATEMENT_WAITING,
+                                             select_waiting, &statement);
 
     if (status != PAWL_OK)
         return status;
-    bind_text(statement, 1, name);
-    bind_u64(statement, 2, after);
-    bind_u64(statement, 3, limit);
-    if (filter.data)
-        bind_text(statement, 4, filter);
-    status = read_rows(scope, statement, read_number, sizeof **out, limit, &rows, count);
+    bind_text(statement, 1, query->name);
+    bind_u64(statement, 2, query->after);
+    bind_u64(statement, 3, query->limit);
+    if (query->filter.data)
+        bind_text(statement, 4, query->filter);
+    if (query->also.data)
+        bind_text(statement, 5, query->also);
+    status = read_rows(scope, statement, read_number, sizeof **out, query->limit, &rows, count);
     if (status == PAWL_OK)
         *out = rows;
     return status;
 }
 
-pawl_status sqlite_waiting(struct store *base, struct scope *scope, str name, str filter,
-                           uint64_t after, uint32_t limit, uint64_t **out, uint32_t *count)
+pawl_status sqlite_waiting(struct store *base, struct scope *scope, const struct wait_query *query,
+                           uint64_t **out, uint32_t *count)
 {
     struct sqlite_store *store = sqlite_store_of(base);
     pawl_status status = reader_enter(store, scope);
 
     if (status != PAWL_OK)
         return status;
-    status = read_waiting(store, scope, name, filter, after, limit, out, count);
+    status = read_waiting(store, scope, query, out, count);
     reader_leave(store);
     return status;
 }

@@ -60,7 +60,8 @@ static const char select_steps[] = "SELECT ord, plan, attempt, status, lease, le
 static const char select_timers[] =
     "SELECT inst, ord, name, due, wall, shift FROM pawl_timer WHERE inst = ?1 ORDER BY ord, name";
 static const char select_waits[] =
-    "SELECT ord, name, value FROM pawl_wait WHERE inst = ?1 ORDER BY ord, name";
+    "SELECT ord, name, value FROM pawl_wait WHERE inst = ?1"
+    " UNION ALL SELECT 0, name, NULL FROM pawl_interest WHERE inst = ?1 ORDER BY 1, 2";
 
 static const char select_children_of[] =
     "SELECT child, inst, ord, abandon, ended FROM pawl_child WHERE inst = ?1 ORDER BY ord";

@@ -4,6 +4,7 @@
 
 static const char throw_away[] =
     "DELETE FROM pawl_head; DELETE FROM pawl_step; DELETE FROM pawl_timer; DELETE FROM pawl_wait;"
+    "DELETE FROM pawl_interest;"
     "DELETE FROM pawl_child; DELETE FROM pawl_pause; DELETE FROM pawl_kept; DELETE FROM pawl_key";
 static const char drop_snapshot[] = "DELETE FROM pawl_snapshot WHERE inst = ?1";
 

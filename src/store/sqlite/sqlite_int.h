@@ -36,6 +36,7 @@ enum statement {
     STATEMENT_PUT_STEP, STATEMENT_DELETE_STEP, STATEMENT_CLEAR_STEPS, STATEMENT_PUT_TIMER,
     STATEMENT_DELETE_TIMER, STATEMENT_CLEAR_TIMERS, STATEMENT_PUT_WAIT, STATEMENT_DELETE_WAIT,
     STATEMENT_CLEAR_WAITS, STATEMENT_CLEAR_STEP_TIMERS, STATEMENT_CLEAR_STEP_WAITS,
+    STATEMENT_PUT_INTEREST, STATEMENT_DELETE_INTEREST, STATEMENT_CLEAR_INTERESTS,
     STATEMENT_HEAD, STATEMENT_HEAD_TAIL, STATEMENT_HEAD_STATE, STATEMENT_HEAD_INITIAL,
     STATEMENT_INSTANCE, STATEMENT_RECORD, STATEMENT_SCAN, STATEMENT_VALUE, STATEMENT_FIND_VALUE,
     STATEMENT_SNAPSHOT,
@@ -361,8 +362,8 @@ pawl_status sqlite_alarms(struct store *store, struct scope *scope, bool wall, u
 pawl_status sqlite_children(struct store *base, struct scope *scope,
                             const struct child_query *query, struct live_child **out,
                             uint32_t *count);
-pawl_status sqlite_waiting(struct store *base, struct scope *scope, str name, str filter,
-                           uint64_t after, uint32_t limit, uint64_t **out, uint32_t *count);
+pawl_status sqlite_waiting(struct store *base, struct scope *scope, const struct wait_query *query,
+                           uint64_t **out, uint32_t *count);
 pawl_status sqlite_busy(struct store *store, struct scope *scope, uint64_t after, bool pending,
                         uint32_t limit, uint64_t **out, uint32_t *count);
 pawl_status sqlite_snapshot(struct store *store, struct scope *scope, uint64_t instance,

@@ -1,6 +1,7 @@
 /* write_live.c - live rows: steps, timers, waits and children, changed in the order the commit
  * says. */
 #include "base/assert.h"
+#include "model/interest.h"
 #include "sqlite_int.h"
 
 static const char put_step[] =
@@ -28,6 +29,10 @@ static const char delete_timer[] =
     "DELETE FROM pawl_timer WHERE inst = ?1 AND ord = ?2 AND name = ?3";
 static const char delete_wait[] =
     "DELETE FROM pawl_wait WHERE inst = ?1 AND ord = ?2 AND name = ?3";
+
+/* Rows of model/interest.h are in a table of their own. */
+static const char put_interest[] = "INSERT OR IGNORE INTO pawl_interest (inst, name) VALUES (?1, ?3)";
+static const char delete_interest[] = "DELETE FROM pawl_interest WHERE inst = ?1 AND name = ?3";
 
 static const char put_pause[] = "INSERT OR REPLACE INTO pawl_pause (inst, pos) VALUES (?1, ?2)";
 static const char delete_pause[] = "DELETE FROM pawl_pause WHERE inst = ?1";
@@ -102,9 +107,21 @@ static pawl_status run_row(struct connection *writer, struct scope *scope, enum 
     bind_u64(statement, 2, change->ordinal);
     if (change->name.data)
         bind_text(statement, 3, change->name);
-    if (change->kind == LIVE_WAIT_PUT)
+    if (id == STATEMENT_PUT_WAIT)
         bind_text(statement, 4, change->value);
     return statement_run(statement, scope);
+}
+
+static pawl_status run_wait(struct connection *writer, struct scope *scope,
+                            const struct live_change *change)
+{
+    bool put = change->kind == LIVE_WAIT_PUT;
+
+    if (change->ordinal == 0 && interest_is(change->name))
+        return run_row(writer, scope, put ? STATEMENT_PUT_INTEREST : STATEMENT_DELETE_INTEREST,
+                       put ? put_interest : delete_interest, change);
+    return run_row(writer, scope, put ? STATEMENT_PUT_WAIT : STATEMENT_DELETE_WAIT,
+                   put ? put_wait : delete_wait, change);
 }
 
 static pawl_status put_one_child(struct connection *writer, struct scope *scope,
@@ -159,6 +176,7 @@ static pawl_status clear(struct connection *writer, struct scope *scope, uint64_
         { ROWS_STEPS, STATEMENT_CLEAR_STEPS, "DELETE FROM pawl_step WHERE inst = ?1" },
         { ROWS_TIMERS, STATEMENT_CLEAR_TIMERS, "DELETE FROM pawl_timer WHERE inst = ?1" },
         { ROWS_WAITS, STATEMENT_CLEAR_WAITS, "DELETE FROM pawl_wait WHERE inst = ?1" },
+        { ROWS_WAITS, STATEMENT_CLEAR_INTERESTS, "DELETE FROM pawl_interest WHERE inst = ?1" },
         { ROWS_CHILDREN, STATEMENT_CLEAR_CHILDREN, "DELETE FROM pawl_child WHERE inst = ?1" },
         { ROWS_PAUSE, STATEMENT_CLEAR_PAUSE, delete_pause },
     };
@@ -191,9 +209,8 @@ static pawl_status write_change(struct connection *writer, struct scope *scope,
     case LIVE_TIMER_DELETE:
         return run_row(writer, scope, STATEMENT_DELETE_TIMER, delete_timer, change);
     case LIVE_WAIT_PUT:
-        return run_row(writer, scope, STATEMENT_PUT_WAIT, put_wait, change);
     case LIVE_WAIT_DELETE:
-        return run_row(writer, scope, STATEMENT_DELETE_WAIT, delete_wait, change);
+        return run_wait(writer, scope, change);
     case LIVE_PAUSE_PUT:
     case LIVE_PAUSE_DELETE:
         return run_pause(writer, scope, change);

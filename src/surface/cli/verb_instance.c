@@ -148,12 +148,17 @@ void render_amended(struct cli *cli, const struct node *answer)
 void render_signalled(struct cli *cli, const struct node *answer)
 {
     long long kept = (long long)member_int(answer, "kept");
+    long long full = (long long)member_int(answer, "full");
     long long delivered = (long long)member_int(answer, "delivered");
 
     if (delivered > 0 || kept == 0)
         fprintf(cli->term.out, "delivered to %lld\n", delivered);
     if (kept > 0)
         fprintf(cli->term.out, "kept by %lld until it is awaited\n", kept);
+    if (full > 0)
+        fprintf(cli->term.out,
+                "not kept by %lld: each keeps %u signals already that nothing takes\n", full,
+                LIMIT_KEPT_SIGNALS);
 }
 
 /* Who paused it, and since when. */

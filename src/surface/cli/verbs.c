@@ -306,7 +306,7 @@ const struct verb verbs[] = {
     { "signal", WORK, "ID NAME", 2, 2, "send a signal to a flow or code instance", signal_options,
       "pawl signal @last add --payload 5\npawl signal @last stop\n",
       "signal.send", { "instance_id", "name" }, .render = render_signalled },
-    { "broadcast", WORK, "NAME", 1, 1, "send a signal to every instance that awaits it", broadcast_options,
+    { "broadcast", WORK, "NAME", 1, 1, "send a signal to every instance that awaits or keeps it", broadcast_options,
       "pawl broadcast day-over\npawl broadcast kill --filter '\"wolf\"' --payload 1\n",
       "signal.broadcast", { "name" }, .render = render_signalled },
     { "approve", WORK, "STEP_ID", 1, 1, "approve a gate of a flow; an ID, if one gate of it waits", approve_options,

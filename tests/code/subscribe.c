@@ -1,0 +1,266 @@
+/* subscribe.c - several values of one signal, and broadcasts that are kept for a later wait. */
+#include "lib/test.h"
+#include <pawl_code.h>
+#include <pawl_test.h>
+#include <unistd.h>
+
+/* Sees things of two colours while it is awake, and reads its letters afterwards. */
+#define WATCHER(has)                                                                               \
+    has(var, uint32_t, looks)                                                                      \
+    has(var, uint32_t, read)                                                                       \
+    has(var, text, last, 32, "")                                                                   \
+    has(signal, Seen, text, 32)                                                                    \
+    has(signal, Letter, text, 32)                                                                  \
+    has(signal, Narrow)                                                                            \
+    has(signal, Sleep)                                                                             \
+    has(buffered, Letter)                                                                          \
+    has(await, awake)                                                                              \
+    has(await, reading)
+
+PAWL_CODE(watcher, WATCHER)
+{
+    PAWL_BEGIN(WATCHER);
+    PAWL_SUBSCRIBE(Seen, "\"red\"");
+    PAWL_SUBSCRIBE(Seen, "[1, 2]");
+    PAWL_SUBSCRIBE(Seen, "[1,2]");
+    PAWL_SUBSCRIBE(Letter, "1");
+    PAWL_SUBSCRIBE(Letter, "2");
+    for (;;) {
+        PAWL_SELECT(awake) {
+            PAWL_ON_SIGNAL(Seen) self->looks++;
+            PAWL_ON_SIGNAL(Narrow) {
+                PAWL_UNSUBSCRIBE(Seen, "\"red\"");
+                PAWL_UNSUBSCRIBE(Seen, "\"blue\"");
+                PAWL_SUBSCRIBE(Letter, NULL);
+                PAWL_SUBSCRIBE(Letter, "3");
+            }
+            PAWL_ON_SIGNAL(Sleep) break;
+        } PAWL_AWAIT;
+    }
+    while (self->read < 2) {
+        PAWL_SIGNAL(reading, Letter);
+        self->read++;
+        memcpy(self->last, got->Letter, sizeof self->last);
+    }
+    PAWL_END;
+}
+
+/* Reads what has come between `begin` and `stop`. */
+#define READER(has)                                                                                \
+    has(var, uint32_t, digits)                                                                     \
+    has(signal, Letter, uint32_t)                                                                  \
+    has(signal, Begin)                                                                             \
+    has(signal, Stop)                                                                              \
+    has(buffered, Letter)                                                                          \
+    has(await, resting)                                                                            \
+    has(await, busy)
+
+PAWL_CODE(reader, READER)
+{
+    PAWL_BEGIN(READER);
+    for (;;) {
+        PAWL_SIGNAL(resting, Begin);
+        for (;;) {
+            PAWL_SELECT(busy) {
+                PAWL_ON_SIGNAL(Letter) self->digits = self->digits * 10 + got->Letter;
+                PAWL_ON_SIGNAL(Stop) break;
+            } PAWL_AWAIT;
+        }
+    }
+    PAWL_END;
+}
+
+/* Subscribes to one value more with each signal. */
+#define GREEDY(has)                                                                                \
+    has(var, uint32_t, count)                                                                      \
+    has(signal, More)                                                                              \
+    has(await, asking)
+
+PAWL_CODE(greedy, GREEDY)
+{
+    PAWL_BEGIN(GREEDY);
+    for (;;) {
+        for (unsigned n = 0; n < 128; n++) {
+            self->count++;
+            PAWL_SUBSCRIBE(More, pawl_turn_text(turn, "%u", (unsigned)self->count));
+        }
+        PAWL_SIGNAL(asking, More);
+    }
+    PAWL_END;
+}
+
+struct ground {
+    pawl_kit kit;
+    char folder[32], url[64];
+};
+
+static void begin(struct ground *ground)
+{
+    memset(ground, 0, sizeof *ground);
+    memcpy(ground->folder, "/tmp/pawl-subscr-XXXXXX", 24);
+    EXPECT(mkdtemp(ground->folder) != NULL);
+    snprintf(ground->url, sizeof ground->url, "sqlite:%s/game.db", ground->folder);
+    pawl_kit_open(&ground->kit, ground->url);
+    pawl_kit_register(&ground->kit, watcher());
+    pawl_kit_register(&ground->kit, greedy());
+    pawl_kit_register(&ground->kit, reader());
+}
+
+static void end(struct ground *ground)
+{
+    char *out, command[96];
+
+    PAWL_EXPECT_OK(&ground->kit,
+                   pawl_call(ground->kit.p, "store.verify", NULL, &out, &ground->kit.error));
+    EXPECT_HAS(out, "\"valid\":true");
+    pawl_free(ground->kit.p, out);
+    pawl_kit_close(&ground->kit);
+    snprintf(command, sizeof command, "rm -r %s", ground->folder);
+    EXPECT(system(command) == 0);
+}
+
+static void call(struct ground *ground, const char *operation, const char *input, const char *answer)
+{
+    char *out;
+
+    PAWL_EXPECT_OK(&ground->kit,
+                   pawl_call(ground->kit.p, operation, input, &out, &ground->kit.error));
+    EXPECT_TEXT(out, answer);
+    pawl_free(ground->kit.p, out);
+}
+
+static void broadcast(struct ground *ground, const char *name, const char *filter,
+                      const char *answer)
+{
+    char input[256];
+
+    snprintf(input, sizeof input, "{\"name\":\"%s\",\"filter\":%s,\"payload\":%s}", name, filter,
+             filter[0] == '"' ? filter : "\"x\"");
+    call(ground, "signal.broadcast", input, answer);
+}
+
+TEST(code_subscribe, each_value_that_was_subscribed_to_is_matched_and_no_other)
+{
+    struct ground ground;
+    const char *id;
+
+    begin(&ground);
+    id = pawl_kit_start(&ground.kit, "watcher", NULL);
+    PAWL_EXPECT_VARIABLE(&ground.kit, id, "subscriptions", "{\"seen\":\"red\",\"letter\":1}");
+    PAWL_EXPECT_VARIABLE(&ground.kit, id, "more-subscriptions", "{\"seen\":[[1,2]],\"letter\":[2]}");
+    broadcast(&ground, "seen", "\"red\"", "{\"delivered\":1}");
+    broadcast(&ground, "seen", "[1, 2]", "{\"delivered\":1}");
+    pawl_kit_restart(&ground.kit);
+    broadcast(&ground, "seen", "[1,2]", "{\"delivered\":1}");
+    broadcast(&ground, "seen", "1", "{\"delivered\":0}");
+    broadcast(&ground, "seen", "\"blue\"", "{\"delivered\":0}");
+    broadcast(&ground, "seen", "null", "{\"delivered\":1}");
+    PAWL_EXPECT_VARIABLE(&ground.kit, id, "looks", "4");
+    end(&ground);
+}
+
+TEST(code_subscribe, a_value_that_was_taken_back_is_not_matched)
+{
+    struct ground ground;
+    const char *id;
+
+    begin(&ground);
+    id = pawl_kit_start(&ground.kit, "watcher", NULL);
+    PAWL_EXPECT_OK(&ground.kit, pawl_kit_signal(&ground.kit, id, "narrow", NULL));
+    PAWL_EXPECT_VARIABLE(&ground.kit, id, "subscriptions", "{\"seen\":[1,2],\"letter\":3}");
+    broadcast(&ground, "seen", "\"red\"", "{\"delivered\":0}");
+    broadcast(&ground, "seen", "[1,2]", "{\"delivered\":1}");
+    broadcast(&ground, "letter", "1", "{\"delivered\":0}");
+    broadcast(&ground, "letter", "2", "{\"delivered\":0}");
+    broadcast(&ground, "letter", "3", "{\"delivered\":0,\"kept\":1}");
+    end(&ground);
+}
+
+/* A signal that is not buffered reaches only what awaits it: those are not asked. */
+TEST(code_subscribe, a_broadcast_of_a_buffered_signal_is_kept_by_its_subscribers_until_they_await_it)
+{
+    struct ground ground;
+    const char *id;
+
+    begin(&ground);
+    id = pawl_kit_start(&ground.kit, "watcher", NULL);
+    broadcast(&ground, "letter", "2", "{\"delivered\":0,\"kept\":1}");
+    broadcast(&ground, "letter", "3", "{\"delivered\":0}");
+    call(&ground, "signal.broadcast", "{\"name\":\"letter\",\"payload\":\"last\"}",
+         "{\"delivered\":0,\"kept\":1}");
+    pawl_kit_restart(&ground.kit);
+    PAWL_EXPECT_OK(&ground.kit, pawl_kit_signal(&ground.kit, id, "sleep", NULL));
+    PAWL_EXPECT_HISTORY(&ground.kit, id, "start signal:sleep signal:letter signal:letter finish");
+    PAWL_EXPECT_VARIABLE(&ground.kit, id, "last", "\"last\"");
+    call(&ground, "signal.broadcast", "{\"name\":\"letter\"}", "{\"delivered\":0}");
+    id = pawl_kit_start(&ground.kit, "watcher", NULL);
+    PAWL_EXPECT_OK(&ground.kit, pawl_kit_signal(&ground.kit, id, "sleep", NULL));
+    broadcast(&ground, "seen", "\"red\"", "{\"delivered\":0}");
+    broadcast(&ground, "letter", "2", "{\"delivered\":1}");
+    end(&ground);
+}
+
+TEST(code_subscribe, a_paused_subscriber_keeps_a_broadcast_and_takes_it_when_it_is_resumed)
+{
+    struct ground ground;
+    const char *id;
+    char input[64];
+
+    begin(&ground);
+    id = pawl_kit_start(&ground.kit, "watcher", NULL);
+    PAWL_EXPECT_OK(&ground.kit, pawl_kit_signal(&ground.kit, id, "sleep", NULL));
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id);
+    call(&ground, "instance.pause", input, "{\"status\":\"paused\"}");
+    broadcast(&ground, "letter", "1", "{\"delivered\":0,\"kept\":1}");
+    broadcast(&ground, "seen", "\"red\"", "{\"delivered\":0}");
+    PAWL_EXPECT_VARIABLE(&ground.kit, id, "read", "0");
+    call(&ground, "instance.resume", input, "{\"status\":\"suspended\"}");
+    PAWL_EXPECT_VARIABLE(&ground.kit, id, "read", "1");
+    end(&ground);
+}
+
+/* Spent one by one, however many there are: the last of them leaves it waiting for another. */
+TEST(code_subscribe, kept_signals_are_taken_in_order_and_the_next_one_is_awaited)
+{
+    struct ground ground;
+    const char *id;
+
+    begin(&ground);
+    id = pawl_kit_start(&ground.kit, "reader", NULL);
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < round; i++)
+            PAWL_EXPECT_OK(&ground.kit, pawl_kit_signal(&ground.kit, id, "letter", i ? "2" : "1"));
+        PAWL_EXPECT_OK(&ground.kit, pawl_kit_signal(&ground.kit, id, "begin", NULL));
+        PAWL_EXPECT_OK(&ground.kit, pawl_kit_signal(&ground.kit, id, "stop", NULL));
+    }
+    PAWL_EXPECT_VARIABLE(&ground.kit, id, "digits", "112122");
+    end(&ground);
+}
+
+TEST(code_subscribe, an_instance_that_keeps_a_thousand_signals_is_counted_as_full)
+{
+    struct ground ground;
+    const char *id;
+
+    begin(&ground);
+    id = pawl_kit_start(&ground.kit, "watcher", NULL);
+    for (int i = 0; i < 1000; i++)
+        PAWL_EXPECT_OK(&ground.kit, pawl_kit_signal(&ground.kit, id, "letter", "\"x\""));
+    (void)pawl_kit_start(&ground.kit, "watcher", NULL);
+    broadcast(&ground, "letter", "1", "{\"delivered\":0,\"kept\":1,\"full\":1}");
+    end(&ground);
+}
+
+TEST(code_subscribe, more_than_256_values_of_a_signal_pause_the_instance_with_the_reason)
+{
+    struct ground ground;
+    const char *id;
+
+    begin(&ground);
+    id = pawl_kit_start(&ground.kit, "greedy", NULL);
+    broadcast(&ground, "more", "128", "{\"delivered\":1}");
+    broadcast(&ground, "more", "256", "{\"delivered\":1}");
+    EXPECT_HAS(pawl_kit_ask(&ground.kit, "instance.why", id),
+               "more than 256 values of the signal 'more'");
+    end(&ground);
+}
