@@ -75,6 +75,41 @@ WATCH_TEST(nothing_is_acknowledged_into_a_wal_that_was_truncated)
     expect_stopped(s, "-wal file was truncated");
 }
 
+/* What a check finds if another program runs `sql` after the index was read and before the files are
+ * looked at, or after that. */
+static const char *look_while(struct stand *s, const char *sql, bool before_files)
+{
+    struct sqlite_store *store = sqlite_store_of(s->store);
+    struct wal_index index = unchanged_index(store);
+    struct stat found[WATCHED_COUNT];
+    const char *what;
+
+    if (before_files)
+        run_sql(file_of(s, "store.db"), sql);
+    EXPECT(stat(file_of(s, "store.db"), &found[0]) == 0);
+    EXPECT(stat(file_of(s, "store.db-wal"), &found[1]) == 0);
+    EXPECT(stat(file_of(s, "store.db-shm"), &found[2]) == 0);
+    if (!before_files)
+        run_sql(file_of(s, "store.db"), sql);
+    return unchanged_check(store, &index, found, &what);
+}
+
+WATCH_TEST(a_wal_that_grows_or_begins_again_while_it_is_looked_at_was_not_truncated)
+{
+    static const char *const works[] = {
+        "CREATE TABLE IF NOT EXISTS host(a); INSERT INTO host VALUES (zeroblob(90000))",
+        "PRAGMA wal_checkpoint(TRUNCATE)",
+        "INSERT INTO host VALUES (zeroblob(90000)); PRAGMA wal_checkpoint(TRUNCATE)",
+        "DELETE FROM host; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)",
+    };
+
+    put_orders(s, 3);
+    for (size_t i = 0; i < 2 * sizeof works / sizeof *works; i++) {
+        EXPECT(!look_while(s, works[i / 2], i % 2));
+        EXPECT_OK(write_one(s));
+    }
+}
+
 WATCH_TEST(a_wal_that_lost_its_last_byte_is_noticed)
 {
     struct stat info;

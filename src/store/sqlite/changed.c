@@ -54,7 +54,7 @@ static uint32_t page_size_of(const volatile uint32_t *index)
     return halves[1] == 1 ? 65536 : halves[1];
 }
 
-static struct wal_index read_index(const struct sqlite_store *store)
+struct wal_index unchanged_index(const struct sqlite_store *store)
 {
     const volatile uint32_t *index = store->watched[2].inode ? map_index(store->writer.db) : NULL;
 
@@ -99,7 +99,7 @@ static void note(struct sqlite_store *store, const struct wal_index *before,
 
 void unchanged_note(struct sqlite_store *store)
 {
-    struct wal_index before = read_index(store);
+    struct wal_index before = unchanged_index(store);
     struct stat found;
 
     if (store->watched[0].inode && stat(store->path, &found) == 0)
@@ -129,7 +129,7 @@ static bool is_database_changed(const struct sqlite_store *store, const struct w
     if ((then->tv_sec == now->tv_sec && then->tv_nsec == now->tv_nsec) ||
         has_moved(&store->unchanged.index, index) || is_moving(store, index))
         return false;
-    later = read_index(store); /* it may have ended while we looked */
+    later = unchanged_index(store); /* it may have ended while we looked */
     return !has_moved(&store->unchanged.index, &later);
 }
 
@@ -245,26 +245,30 @@ static bool has_second_wal(const struct sqlite_store *store)
 
 /* ---- All of it ---- */
 
-const char *unchanged_check(struct sqlite_store *store, const struct stat found[WATCHED_COUNT],
-                            const char **what)
+/* Other processes commit and checkpoint meanwhile. The -wal only grows until a checkpoint has moved all
+ * of it: it has at least the frames that it had before. A size that was found while a checkpoint moved
+ * something tells nothing; the next check looks again. */
+const char *unchanged_check(struct sqlite_store *store, const struct wal_index *before,
+                            const struct stat found[WATCHED_COUNT], const char **what)
 {
-    struct wal_index index = read_index(store);
+    struct wal_index after = unchanged_index(store);
+    bool is_at_rest = !has_moved(before, &after);
 
     *what = "-wal";
-    if (index.page_size == 0 || !store->watched[0].inode || !store->watched[1].inode)
+    if (before->page_size == 0 || !store->watched[0].inode || !store->watched[1].inode)
         return NULL;
-    if (is_wal_short(&index, &found[1]))
+    if (is_at_rest && is_wal_short(before, &found[1]))
         return "was truncated";
     *what = "database";
-    if (is_database_short(store, &index, &found[0]))
+    if (is_at_rest && is_database_short(store, before, &found[0]))
         return "was truncated";
-    if (is_database_changed(store, &index, &found[0]))
+    if (is_database_changed(store, before, &found[0]))
         return "was changed by another program, not through the store's -wal file,";
     if (found[0].st_nlink > 1 && store->own && has_second_owner(store))
         return "was also owned by a second process under another name";
     if (found[0].st_nlink > 1 && has_second_wal(store))
         return "was changed by another program under another name";
-    if (has_moved(&store->unchanged.index, &index) || found[0].st_size != store->unchanged.size)
+    if (has_moved(&store->unchanged.index, &after) || found[0].st_size != store->unchanged.size)
         unchanged_note(store);
     return NULL;
 }

@@ -81,13 +81,15 @@ const char *watch_words(const struct sqlite_store *store)
 pawl_status watch_check(struct sqlite_store *store, struct scope *scope)
 {
     struct stat found[WATCHED_COUNT] = { 0 };
+    struct wal_index before;
     const char *how = NULL, *what;
 
     if (store->is_attached)
         return PAWL_OK;
+    before = unchanged_index(store);
     what = find_gone(store, found, &how);
     if (!what)
-        how = unchanged_check(store, found, &what);
+        how = unchanged_check(store, &before, found, &what);
     if (!how || !what)
         return PAWL_OK;
     mark_gone(store, what, how);
