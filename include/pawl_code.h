@@ -268,14 +268,16 @@ typedef char pawl_arm_with_a_condition_needs_braces
 /* ---- What the compiler is asked to refuse -------------------------------- */
 
 /* From the head of the code to PAWL_END a local that would have to live across an await is an error, where
- * the compiler can tell; to C++ it is one anyway. -Wshadow would mind a select inside of a select. (gcc 12
- * has a slip: asked for this once, it gives the notes of -Wjump-misses-init, without the warning, to
- * functions below that jump over an initialization.) */
+ * the compiler can tell; to C++ it is one anyway. -Wshadow would mind a select inside of a select, and
+ * -Wdeclaration-after-statement what PAWL_ONCE_ declares. (gcc 12 has a slip: asked for this once, it gives
+ * the notes of -Wjump-misses-init, without the warning, to functions below that jump over an
+ * initialization.) */
 #if defined(__clang__)
 #define PAWL_STRICT_                                                                               \
     _Pragma("clang diagnostic push") _Pragma("clang diagnostic error \"-Wuninitialized\"")         \
     _Pragma("clang diagnostic error \"-Wsometimes-uninitialized\"")                                \
-    _Pragma("clang diagnostic ignored \"-Wshadow\"")
+    _Pragma("clang diagnostic ignored \"-Wshadow\"")                                               \
+    _Pragma("clang diagnostic ignored \"-Wdeclaration-after-statement\"")
 #define PAWL_EASY_ _Pragma("clang diagnostic pop")
 #elif defined(__GNUC__)
 #define PAWL_STRICT_                                                                               \
@@ -292,7 +294,9 @@ typedef char pawl_arm_with_a_condition_needs_braces
  * gcc drops to go on from there ends with the next semicolon: this type. Without it the head of the code is
  * no head, so that gcc says so and passes over the code, which lacks half of its names. */
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus)
-#define PAWL_NO_JUMPS_ _Pragma("GCC diagnostic error \"-Wjump-misses-init\"")
+#define PAWL_NO_JUMPS_                                                                             \
+    _Pragma("GCC diagnostic error \"-Wjump-misses-init\"")                                         \
+    _Pragma("GCC diagnostic ignored \"-Wdeclaration-after-statement\"")
 #define PAWL_LIST_IS_WHOLE_(type_)                                                                 \
     __attribute__((unused)) typedef pawl_turn PAWL_TURN_OF_(type_);
 #define PAWL_TURN_OF_(type_) type_##_if_no_backslash_is_missing_

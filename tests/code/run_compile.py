@@ -165,6 +165,10 @@ RIGHT = {
         code("    switch (self->n) {\n    case 0:\n" + ONE + "        break;\n    default:\n" + TWO + "    }\n"),
     "an arm with a condition, in braces":
         code(select("if (self->n) {", "PAWL_ON_TIMER(Tick, 5) self->n++;", "}", "PAWL_ON_SIGNAL(Go) self->n--;")),
+    "a select inside of a select":
+        code(select("PAWL_ON_TIMER(Tick, 5) {}",
+                    "PAWL_ON_SIGNAL(Go) {", "PAWL_SELECT(one) {", "PAWL_ON_TIMER(Tick, 5) {}", "PAWL_ON_SIGNAL(Go) {}",
+                    "} PAWL_AWAIT;", "}").replace(ONE, "")),
     "a select as the only statement of an if":
         code(ONE + "    if (self->n)\n" + select("PAWL_ON_SIGNAL(Go) self->n--;").replace(ONE, "")),
     "a select whose await has no semicolon":
@@ -258,7 +262,7 @@ def run_cpp(text):
 
 
 def test_right_code_compiles_without_a_warning():
-    flags = [*STRICT, "-Wshadow", "-O1", "-S", "-o", os.devnull, "-I", str(ROOT / "include")]
+    flags = [*STRICT, "-Wshadow", "-Wdeclaration-after-statement", "-O1", "-S", "-o", os.devnull, "-I", str(ROOT / "include")]
     answers = all_of({(compiler, name): (compile_text, compiler, text, *flags)
                       for compiler in COMPILERS for name, text in RIGHT.items()})
     for key, (status, said) in answers.items():
