@@ -6,8 +6,9 @@
 #include "base/node.h"
 #include "engine/engine_int.h"
 
-/* In one decision, and what they may need of the scope: flows that spawn themselves come to an
- * end, with enough left to say so. */
+/* In one decision, and what they may need of the scope beside what was in it before: flows that
+ * spawn themselves come to an end, with enough left to say so. What LIMIT_SPAWN_INPUT lets a flow
+ * begin fits. */
 #define CHILDREN_AT_ONCE 10000u
 #define CHILDREN_BYTES   (LIMIT_SCOPE / 4)
 
@@ -39,6 +40,7 @@ struct conception {
     int64_t at_ms;
     struct birth **first, *last;
     uint32_t count;
+    size_t used; /* of the scope, before the first of them */
     str rights; /* what the deciding instance may create, once it was read */
     bool knows_rights;
 };
@@ -70,6 +72,11 @@ static void give_up(struct conception *conception, struct birth *birth)
         actor_free(engine, birth->actor);
 }
 
+static bool has_outgrown(const struct conception *conception)
+{
+    return conception->scope->arena.used - conception->used > CHILDREN_BYTES;
+}
+
 /* `rights`: what the parent may create. The child starts with them. */
 static pawl_status conceive_one(struct conception *conception, const struct actor *parent,
                                 str rights, struct birth *birth)
@@ -77,7 +84,7 @@ static pawl_status conceive_one(struct conception *conception, const struct acto
     const struct effect *effect = effect_of(birth);
     pawl_status status;
 
-    if (conception->count == CHILDREN_AT_ONCE || conception->scope->arena.used > CHILDREN_BYTES)
+    if (conception->count == CHILDREN_AT_ONCE || has_outgrown(conception))
         return scope_fail(conception->scope, PAWL_TOO_LARGE,
                           "too many children in one decision: %u", conception->count);
     birth->args = (struct create_args){ .definition = effect->definition,
@@ -199,6 +206,7 @@ pawl_status family_conceive(struct engine *engine, struct scope *scope, struct a
                                      .scope = scope,
                                      .at_ms = at_ms,
                                      .first = births,
+                                     .used = scope->arena.used,
                                      .rights = rights ? *rights : STR_NONE,
                                      .knows_rights = rights != NULL };
     pawl_status status;

@@ -8,6 +8,8 @@
 #include "model/grow.h"
 #include "model/words.h"
 
+#define SPAWN_COMPILER 3 /* from this compiler on, children that begin together have a bound */
+
 static str shown_json(const struct node *node)
 {
     return node && node->raw.data ? words_shown(node->raw) : STR("nothing");
@@ -127,6 +129,21 @@ static pawl_status begin_child(struct turn *turn, uint32_t ordinal, const struct
     return turn->status;
 }
 
+/* What they ask for is one commit's to hold. Asked before the arguments of a step are there and
+ * again with them, so that many that are too many need no memory. */
+static pawl_status check_spawn(struct turn *turn, const struct plan_step *step, size_t size)
+{
+    if (step->kind != STEP_KIND_SPAWN || turn->compiler < SPAWN_COMPILER)
+        return PAWL_OK;
+    turn->spawn_size += size;
+    if (turn->spawn_size <= LIMIT_SPAWN_INPUT)
+        return PAWL_OK;
+    return scope_fail(turn->scope, PAWL_TOO_LARGE,
+                      "the inputs of children that begin together: expected at most %zu bytes, "
+                      "found %zu with this one",
+                      LIMIT_SPAWN_INPUT, turn->spawn_size);
+}
+
 static pawl_status begin_waiting(struct turn *turn, const struct plan_step *step,
                                  struct begun *begun)
 {
@@ -138,7 +155,11 @@ static pawl_status begin_waiting(struct turn *turn, const struct plan_step *step
 
     if (step->kind == STEP_KIND_GATE || step->kind == STEP_KIND_EXTERNAL)
         return PAWL_OK;
-    status = template_expand(&source, step, turn->scope, &text);
+    status = check_spawn(turn, step, 0);
+    if (status == PAWL_OK)
+        status = template_expand(&source, step, turn->scope, &text);
+    if (status == PAWL_OK)
+        status = check_spawn(turn, step, text.size);
     if (status == PAWL_OK)
         status = node_read_own(turn->scope, text, &args);
     if (status != PAWL_OK)

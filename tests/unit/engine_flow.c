@@ -293,3 +293,51 @@ WORLD_TEST(flow, a_child_whose_input_is_refused_has_failed_and_its_parent_knows_
     world_advance(world, 1000);
     expect_member(world, id, "\"current_state\":\"completed\"");
 }
+
+/* A dopar of children that all get its input. */
+static const char *spawn_many(struct world *world, int count, size_t size)
+{
+    struct buf text, input;
+    const char *id;
+
+    buf_init(&text, &heap_libc, 0);
+    buf_init(&input, &heap_libc, 0);
+    buf_fmt(&text, "name: many%d\ndopar:\n", count);
+    for (int i = 0; i < count; i++)
+        buf_fmt(&text, "  - {spawn: {definition: child, input: '{{input}}'}}\n");
+    world_define(world, "name: child\ndo: [{action: set, payload: {}}]\n");
+    world_define(world, buf_text(&text));
+    buf_byte(&input, '"');
+    for (size_t i = 0; i < size; i++)
+        buf_byte(&input, 'x');
+    buf_byte(&input, '"');
+    snprintf(text.data, text.size, "many%d", count);
+    id = world_create(world, text.data, buf_text(&input));
+    buf_fini(&input);
+    buf_fini(&text);
+    world_advance(world, 1000);
+    return id;
+}
+
+TEST(flow_memory, children_whose_inputs_are_eight_megabytes_together_begin_together)
+{
+    struct world world;
+
+    world_begin(&world, "memory");
+    expect_member(&world, spawn_many(&world, 9, 900000), "\"current_state\":\"completed\"");
+    expect_member(&world, spawn_many(&world, 400, 20000), "\"current_state\":\"completed\"");
+    world_end(&world);
+}
+
+TEST(flow_memory, children_whose_inputs_are_more_together_fail_by_name)
+{
+    struct world world;
+    const char *id;
+
+    world_begin(&world, "memory");
+    id = spawn_many(&world, 100, 900000);
+    expect_member(&world, id, "\"current_state\":\"failed\"");
+    expect_member(&world, id, "expected at most 8388608 bytes, found 9");
+    world_expect_valid(&world);
+    world_end(&world);
+}
