@@ -49,6 +49,11 @@ struct template_source {
 /* The step's args with templates replaced. TOO_LARGE, NO_MEMORY. */
 pawl_status template_expand(const struct template_source *source, const struct plan_step *step,
                             struct scope *scope, str *out);
+/* A part of them, likewise. */
+pawl_status template_expand_node(const struct template_source *source, const struct node *node,
+                                 struct scope *scope, str *out);
+/* Does it ask for nothing but the input? */
+bool template_is_of_input(const struct node *node);
 /* The plan's `output`, likewise. */
 pawl_status template_expand_output(const struct template_source *source, struct scope *scope,
                                    str *out);
@@ -147,11 +152,16 @@ str turn_quoted(struct turn *turn, str message); /* as a JSON string */
 void decide_timer(struct turn *turn);
 void decide_signal(struct turn *turn);
 void decide_child(struct turn *turn);
+void take_arm(struct turn *turn, enum lifecycle_transition transition,
+              const struct attempt *attempt, uint32_t arm, str payload);
+
+/* reduce_keep.c: signals that nothing awaits yet. */
+void keep_signal(struct turn *turn, str payload);
 void decide_wake(struct turn *turn);
+bool flow_wakes(const void *memory);
 /* The rows by which broadcasts find a flow that keeps their signals, on the last draft; `before`: the
  * plan that it went by, NULL: it begins. */
 void turn_keep_signals(struct turn *turn, const struct plan *before, const struct plan *plan);
-bool flow_wakes(const void *memory);
 
 /* cancel.c: the two events that cancel a flow. */
 pawl_status cancel_decide(const struct definition *definition, const struct standing *standing,

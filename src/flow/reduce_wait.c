@@ -1,14 +1,12 @@
 /* reduce_wait.c - what steps wait for: timers, signals, children. */
 #include "base/node.h"
 #include "flow/flow_int.h"
-#include "model/interest.h"
 #include "model/words.h"
 
 #define ERROR_CHILD_FAILED    STR("\"child-failed\"")
 #define ERROR_CHILD_CANCELLED STR("\"child-cancelled\"")
 #define ERROR_CHILD_BEGIN     STR("{\"reason\":\"child-failed\",\"error\":")
 #define CHILD_COMPILER        3 /* from this compiler on, the step's error holds the child's */
-#define BROADCAST_COMPILER    3 /* from this compiler on, a flow keeps broadcasts */
 
 /* ---- Timers and signals ------------------------------------------------------------------------
  */
@@ -35,8 +33,8 @@ static str arm_result(struct turn *turn, const struct plan_step *step, uint32_t 
     return kept;
 }
 
-static void take_arm(struct turn *turn, enum lifecycle_transition transition,
-                     const struct attempt *attempt, uint32_t arm, str payload)
+void take_arm(struct turn *turn, enum lifecycle_transition transition,
+              const struct attempt *attempt, uint32_t arm, str payload)
 {
     const struct plan_step *step = &turn->plan->steps[attempt->plan];
     str result = arm_result(turn, step, arm, payload);
@@ -89,27 +87,6 @@ void decide_timer(struct turn *turn)
         turn_draft(turn, LIFE_T_STEP_RETRY, live, STR_NONE);
         begin_again(turn, live);
     }
-}
-
-/* Nothing awaits it yet, or the instance is paused. */
-static void keep_signal(struct turn *turn, str payload)
-{
-    const struct event *event = turn->event;
-
-    if (event->is_held && (!plan_keeps(turn->plan, event->name) || event->filter.data))
-        turn->status = scope_fail(turn->scope, PAWL_PAUSED, PAUSED_WORDS);
-    else if (!plan_keeps(turn->plan, event->name) || event->filter.data)
-        turn->status =
-            scope_fail(turn->scope, PAWL_NOT_AWAITING, "nothing waits for the signal '%.*s'",
-                       STR_ARG(words_shown(event->name)));
-    else if (turn->memory->signal_count == LIMIT_KEPT_SIGNALS)
-        turn->status = scope_fail(turn->scope, PAWL_OVERLOADED,
-                                  "%u signals are kept already and nothing takes them",
-                                  turn->memory->signal_count);
-    else
-        turn_draft(turn, LIFE_T_SIGNAL, NULL, payload);
-    if (turn->status == PAWL_OK)
-        turn->decision.drafts[0].keep = event->name;
 }
 
 /* The oldest wait for it: arms are in the order in which they began to wait. */
@@ -185,63 +162,4 @@ void decide_child(struct turn *turn)
         turn_draft(turn, LIFE_T_CHILD, attempt, child_note(turn, payload));
         step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_FAILED, child_error(turn, payload));
     }
-}
-
-/* ---- Kept signals ------------------------------------------------------------------------------
- */
-
-static void note_interest(struct turn *turn, enum effect_kind kind, str signal)
-{
-    str name = interest_name(&turn->scope->arena, signal, STR_NONE);
-
-    if (!name.data)
-        turn->status = scope_no_memory(turn->scope);
-    turn_cause(turn, (struct effect){ .kind = kind, .name = name });
-}
-
-void turn_keep_signals(struct turn *turn, const struct plan *before, const struct plan *plan)
-{
-    if (turn->compiler < BROADCAST_COMPILER)
-        return;
-    for (uint32_t i = 0; before && i < before->buffered_count; i++)
-        if (!plan_keeps(plan, before->buffered[i]))
-            note_interest(turn, EFFECT_LEAVE, before->buffered[i]);
-    for (uint32_t i = 0; i < plan->buffered_count; i++)
-        note_interest(turn, EFFECT_AWAIT, plan->buffered[i]);
-}
-
-/* The first wait, by age, whose signal was kept, and the oldest such signal. */
-static const struct live_arm *find_kept(const struct flow_memory *memory,
-                                        const struct kept_signal **out)
-{
-    for (uint32_t a = 0; a < memory->arm_count; a++)
-        for (uint32_t s = 0; s < memory->signal_count && !memory->arms[a].is_timer; s++)
-            if (str_eq(memory->signals[s].name, memory->arms[a].name)) {
-                *out = &memory->signals[s];
-                return &memory->arms[a];
-            }
-    return NULL;
-}
-
-bool flow_wakes(const void *memory)
-{
-    const struct kept_signal *signal;
-
-    return ((const struct flow_memory *)memory)->signal_count > 0 && find_kept(memory, &signal);
-}
-
-void decide_wake(struct turn *turn)
-{
-    const struct kept_signal *signal = NULL;
-    const struct live_arm *arm = find_kept(turn->memory, &signal);
-
-    if (!arm) {
-        turn->status = scope_fail(turn->scope, PAWL_NOT_AWAITING, "no kept signal is awaited");
-        return;
-    }
-    take_arm(turn, LIFE_T_SIGNAL, memory_find(turn->memory, arm->ordinal),
-             memory_find_arm(turn->memory, arm->ordinal, false, arm->name), signal->payload);
-    if (turn->status == PAWL_OK)
-        turn->status = effect_add(turn->scope, &turn->decision.drafts[0].effects,
-                                  (struct effect){ .kind = EFFECT_TAKE, .name = signal->name });
 }

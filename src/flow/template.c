@@ -391,6 +391,26 @@ static pawl_status expand_value(const struct template_source *source, const stru
     return expansion.status;
 }
 
+bool template_is_of_input(const struct node *node)
+{
+    struct template_part part;
+
+    if (node->kind == NODE_STRING)
+        for (str rest = node->text; template_next(&rest, &part);)
+            if (template_is_replaced(&part) && part.kind != TEMPLATE_INPUT)
+                return false;
+    for (const struct node *child = node->first; child; child = child->next)
+        if (!template_is_of_input(child))
+            return false;
+    return true;
+}
+
+pawl_status template_expand_node(const struct template_source *source, const struct node *node,
+                                 struct scope *scope, str *out)
+{
+    return expand_value(source, node, scope, out);
+}
+
 pawl_status template_expand(const struct template_source *source, const struct plan_step *step,
                             struct scope *scope, str *out)
 {

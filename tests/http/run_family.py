@@ -342,6 +342,45 @@ def test_a_broadcast_is_kept_by_those_that_keep_its_signal(shell):  # E14, E15, 
     assert web.post("/v1/verify").json["valid"]
 
 
+CHOOSY = """signals: {item: {buffer: true}}
+steps:
+  start: {wait: {signal: go}, next: a}
+  a: {wait: {signal: item, value: "{{input.zone}}"}, next: b}
+  b: {wait: {signal: item, value: {all: [1, 2]}}, next: c}
+  c: {select: [{timer: 1s, then: end}, {signal: item, value: "{{steps.a.result}}", then: end}]}
+  end: {tool: set, args: {got: ["{{steps.a.result}}", "{{steps.b.result}}"]}, done: true}
+"""
+
+
+def test_a_broadcast_with_a_filter_is_kept_for_the_wait_that_will_have_its_value(shell):  # E14
+    child, web = server(shell, "--test")
+    yaml(web, "choosy", CHOOSY)
+    north, south = (web.create(definition="choosy", input={"zone": zone}) for zone in ("north", "south"))
+
+    def broadcast(**body):
+        return web.expect(202, "POST", "/v1/signals", {"name": "item", **body}).json
+
+    assert broadcast(filter={"all": [1, 2]}, payload="all") == {"delivered": 0, "kept": 2}
+    assert broadcast(filter="north", payload=1) == {"delivered": 0, "kept": 1}
+    assert broadcast(filter="east", payload=2) == {"delivered": 0}
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    _, web = server(shell, "--test")
+    assert web.expect(202, "POST", "/v1/signals", {"name": "go"}).json == {"delivered": 2}
+    web.expect(200, "POST", "/v1/test/advance", {"by": "1s"})
+    assert web.get("/v1/instances/" + north).json["result"] == {"got": [1, "all"]}
+    assert web.get("/v1/instances/%s/why" % south).json["waiting_for"][-1] == {"kind": "signal", "name": "item"}
+    assert broadcast(filter="south", payload=3) == {"delivered": 1}
+    web.expect(200, "POST", "/v1/test/advance", {"by": "1s"})
+    assert web.get("/v1/instances/" + south).json["result"] == {"got": [3, "all"]}
+    late = web.create(definition="choosy", input={"zone": "west"})
+    yaml(web, "choosy", CHOOSY.replace("{{input.zone}}", "all of {{input.zone}}"))
+    web.expect(200, "POST", "/v1/instances/%s/amend" % late, {"definition": "choosy"})
+    assert broadcast(filter="west") == {"delivered": 0}, "the new definition's wait has another value"
+    assert broadcast(filter="all of west", payload=4) == {"delivered": 0, "kept": 1}
+    assert web.post("/v1/verify").json["valid"]
+
+
 def test_an_amended_flow_keeps_what_its_new_definition_keeps(shell):
     _, web = server(shell, "--test")
     yaml(web, "keeper", KEEPER)
