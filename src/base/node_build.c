@@ -64,45 +64,16 @@ pawl_status tree_open(struct tree *tree, struct node *node)
 }
 
 /* By key, then by place: of two equal keys the second comes second. */
-static bool is_before(const struct node *a, const struct node *b)
+static int compare_keys(void *context, const struct node *a, const struct node *b)
 {
     int order = str_compare(a->key, b->key);
 
-    if (order != 0)
-        return order < 0;
-    if (a->key_line != b->key_line)
-        return a->key_line < b->key_line;
-    return a->key_column < b->key_column;
-}
-
-static void sift_down(struct node **members, size_t at, size_t count)
-{
-    for (size_t child = 2 * at + 1; child < count; at = child, child = 2 * at + 1) {
-        struct node *swap;
-
-        if (child + 1 < count && is_before(members[child], members[child + 1]))
-            child++;
-        if (!is_before(members[at], members[child]))
-            return;
-        swap = members[at];
-        members[at] = members[child];
-        members[child] = swap;
-    }
-}
-
-/* Heapsort: no hostile choice of keys makes it slow (as it would a hash table), and,
- * unlike qsort(), it takes no memory behind the host's back. */
-static void sort(struct node **members, size_t count)
-{
-    for (size_t at = count / 2; at-- > 0;)
-        sift_down(members, at, count);
-    for (size_t end = count; end-- > 1;) {
-        struct node *largest = members[0];
-
-        members[0] = members[end];
-        members[end] = largest;
-        sift_down(members, 0, end);
-    }
+    (void)context;
+    if (order == 0)
+        order = (a->key_line > b->key_line) - (a->key_line < b->key_line);
+    if (order == 0)
+        order = (a->key_column > b->key_column) - (a->key_column < b->key_column);
+    return order;
 }
 
 static pawl_status fail_twice(struct tree *tree, const struct node *member)
@@ -116,16 +87,16 @@ static pawl_status fail_twice(struct tree *tree, const struct node *member)
 
 static pawl_status check_keys(struct tree *tree, struct node *object)
 {
-    struct node **members;
+    const struct node **members;
     size_t count = 0;
 
-    members = ARENA_ARRAY(&tree->scope->arena, struct node *, object->count);
+    members = ARENA_ARRAY(&tree->scope->arena, const struct node *, object->count);
     if (!members)
         return scope_no_memory(tree->scope);
     for (struct node *child = object->first; child; child = child->next)
         members[count++] = child;
     ASSERT(count == object->count);
-    sort(members, count);
+    node_sort(members, count, compare_keys, NULL);
     for (size_t i = 1; i < count; i++)
         if (str_eq(members[i - 1]->key, members[i]->key))
             return fail_twice(tree, members[i]);

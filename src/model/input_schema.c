@@ -2,6 +2,7 @@
 #include "model/input_schema.h"
 #include "base/buf.h"
 #include "model/decimal.h"
+#include "model/node_index.h"
 #include "model/words.h"
 #include <stdio.h>
 
@@ -63,6 +64,7 @@ static void name_types(const struct node *type, char *out, size_t size)
 
 struct acceptance {
     struct scope *scope;
+    struct node_index index;
     const struct node *way[NODE_DEPTH_MAX + 1]; /* from the input down to what is looked at */
     uint32_t depth;
 };
@@ -131,43 +133,6 @@ static void show_value(const struct acceptance *acceptance, const struct node *v
 
 /* ---- Keywords --------------------------------------------------------------------------------- */
 
-static bool are_equal(const struct node *a, const struct node *b);
-
-static bool are_members_equal(const struct node *a, const struct node *b)
-{
-    const struct node *other = b->first;
-
-    for (const struct node *child = a->first; child; child = child->next) {
-        const struct node *match = a->kind == NODE_OBJECT ? node_find_str(b, child->key) : other;
-
-        if (!match || !are_equal(child, match))
-            return false;
-        other = other ? other->next : NULL;
-    }
-    return true;
-}
-
-/* As JSON Schema says: numbers by value, objects in any order. */
-static bool are_equal(const struct node *a, const struct node *b)
-{
-    if (a->kind != b->kind)
-        return false;
-    switch (a->kind) {
-    case NODE_NULL:
-        return true;
-    case NODE_BOOL:
-        return a->truth == b->truth;
-    case NODE_NUMBER:
-        return decimal_compare(a->text, b->text) == 0;
-    case NODE_STRING:
-        return str_eq(a->text, b->text);
-    case NODE_ARRAY:
-    case NODE_OBJECT:
-        break;
-    }
-    return a->count == b->count && are_members_equal(a, b);
-}
-
 static pawl_status check_type(const struct acceptance *acceptance, const struct node *schema,
                               const struct node *value)
 {
@@ -186,16 +151,14 @@ static pawl_status check_type(const struct acceptance *acceptance, const struct 
                       : node_kind_name(value->kind));
 }
 
-static pawl_status check_values(const struct acceptance *acceptance, const struct node *schema,
+static pawl_status check_values(struct acceptance *acceptance, const struct node *schema,
                                 const struct node *value)
 {
     const struct node *listed = node_find(schema, "enum"), *one = node_find(schema, "const");
     char expected[128], list[120], found[128];
-    bool is_listed = !listed && (!one || are_equal(one, value));
 
-    for (const struct node *item = listed ? listed->first : NULL; item; item = item->next)
-        is_listed = is_listed || (are_equal(item, value) && (!one || are_equal(one, value)));
-    if (is_listed)
+    if ((!listed || node_index_has(&acceptance->index, listed, value)) &&
+        (!one || node_index_compare(&acceptance->index, one, value) == 0))
         return PAWL_OK;
     show_value(acceptance, listed ? listed : one, list, sizeof list);
     (void)snprintf(expected, sizeof expected, "%s%s", listed ? "one of " : "", list);
@@ -246,17 +209,18 @@ static pawl_status check_bounds(const struct acceptance *acceptance, const struc
                   : check_bound(acceptance, schema, "maxLength", -1, str_of(text), " characters");
 }
 
-static pawl_status check_required(const struct acceptance *acceptance, const struct node *schema,
+static pawl_status check_required(struct acceptance *acceptance, const struct node *schema,
                                   const struct node *value)
 {
     const struct node *required = node_find(schema, "required");
 
     for (const struct node *name = required ? required->first : NULL; name; name = name->next) {
-        const struct node *property = node_find_str(node_find(schema, "properties"), name->text);
+        const struct node *property;
         char expected[128];
 
-        if (node_find_str(value, name->text))
+        if (node_index_member(&acceptance->index, value, name->text))
             continue;
+        property = node_find_str(node_find(schema, "properties"), name->text);
         name_types(property ? node_find(property, "type") : NULL, expected, sizeof expected);
         return refuse(acceptance, name->text, expected, "nothing");
     }
@@ -288,7 +252,8 @@ static pawl_status refuse_property(const struct acceptance *acceptance, const st
 static pawl_status check_member(struct acceptance *acceptance, const struct node *schema,
                                 const struct node *member)
 {
-    const struct node *property = node_find_str(node_find(schema, "properties"), member->key);
+    const struct node *property =
+        node_index_member(&acceptance->index, node_find(schema, "properties"), member->key);
     const struct node *others = node_find(schema, "additionalProperties");
 
     if (!property && others && others->kind == NODE_BOOL && !others->truth)
@@ -341,5 +306,10 @@ pawl_status input_schema_accept(struct scope *scope, const struct node *schema, 
     if (!schema)
         return PAWL_OK;
     status = node_read_json(scope, input.data ? input : STR("{}"), &value);
-    return status ? status : check_value(&acceptance, schema, value);
+    if (status)
+        return status;
+    node_index_init(&acceptance.index, &scope->arena);
+    status = check_value(&acceptance, schema, value);
+    node_index_fini(&acceptance.index);
+    return scope->arena.failed ? scope_no_memory(scope) : status;
 }

@@ -1,8 +1,10 @@
 /* model_schema.c - the schema of an input: what it may say, what it accepts, which paths it has. */
+#include "base/buf.h"
 #include "lib/test.h"
 #include "model/decimal.h"
 #include "model/input_schema.h"
 #include <stdio.h>
+#include <time.h>
 
 static struct node *read_text(struct test *t, const char *text)
 {
@@ -178,4 +180,66 @@ TEST(model_schema, numbers_are_compared_by_value_and_exactly)
     EXPECT(decimal_is_whole(STR("1.0")) && decimal_is_whole(STR("12e1")));
     EXPECT(decimal_is_whole(STR("1.5e1")) && decimal_is_whole(STR("0.0")));
     EXPECT(!decimal_is_whole(STR("1.5")) && !decimal_is_whole(STR("1e-1")));
+}
+
+/* ---- Cost --------------------------------------------------------------------------------------- */
+
+enum { FEW = 500, TIMES = 10, AT_MOST = 40 /* a square would be 100 */ };
+
+/* `before`, then `count` times `each` with a number for its %d, then `after`. */
+static str repeat(struct test *t, const char *before, const char *each, const char *after, int count)
+{
+    struct buf buf;
+    str text;
+
+    buf_init(&buf, &heap_libc, 0);
+    buf_str(&buf, str_of(before));
+    for (int i = 0; i < count; i++) {
+        const char *number = strchr(each, '%');
+
+        buf_fmt(&buf, "%s%.*s%d%s", i ? "," : "", (int)(number - each), each, i, number + 1);
+    }
+    buf_str(&buf, str_of(after));
+    text = buf_keep(&buf, &t->scope.arena);
+    buf_fini(&buf);
+    return text;
+}
+
+struct cost {
+    const char *schema[3], *input[3];
+};
+
+static double seconds_of(struct test *t, const struct cost *cost, int count)
+{
+    str input = repeat(t, cost->input[0], cost->input[1], cost->input[2], count);
+    struct node *schema = NULL;
+    clock_t begun;
+
+    EXPECT_OK(node_read_json(&t->scope,
+                             repeat(t, cost->schema[0], cost->schema[1], cost->schema[2], count),
+                             &schema));
+    begun = clock();
+    EXPECT_OK(input_schema_accept(&t->scope, schema, input));
+    return (double)(clock() - begun) / CLOCKS_PER_SEC;
+}
+
+TEST(model_schema, an_input_of_ten_times_the_size_does_not_cost_the_square)
+{
+    static const struct cost costs[] = {
+        { { "{\"properties\":{", "\"p%\":{}", "}}" }, { "{", "\"q%\":1", "}" } },
+        { { "{\"properties\":{", "\"p%\":{}", "}}" }, { "{", "\"p%\":1", "}" } },
+        { { "{\"required\":[", "\"p%\"", "]}" }, { "{", "\"p%\":1", "}" } },
+        { { "{\"items\":{\"enum\":[", "\"p%\"", "]}}" }, { "[", "\"p%\"", "]" } },
+        { { "{\"items\":{\"enum\":[", "%", "]}}" }, { "[", "%.0", "]" } },
+        { { "{\"items\":{\"enum\":[", "{\"a\":1,\"b\":%}", "]}}" },
+          { "[", "{\"b\":%,\"a\":1.0}", "]" } },
+        { { "{\"const\":{", "\"p%\":1", "}}" }, { "{", "\"p%\":1e0", "}" } },
+    };
+
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
+        double few = seconds_of(t, &costs[i], FEW), many = seconds_of(t, &costs[i], FEW * TIMES);
+
+        printf("# form %zu: %.4f s, ten times as many %.4f s\n", i, few, many);
+        EXPECT(many < few * AT_MOST + 0.01);
+    }
 }
