@@ -375,6 +375,7 @@ typedef char pawl_arm_with_a_condition_needs_braces
             .payload_size = sizeof(pawl_got_),                                                     \
             .result = sizeof(pawl_result_) > sizeof(bool) ? results : NULL,                        \
             .handle = type_##_handle_,                                                             \
+            .renews = true,                                                                        \
             .renamed = renamed,                                                                    \
             .retries = retries,                                                                    \
             .no_retries = no_retries,                                                              \

@@ -24,6 +24,8 @@ typedef enum pawl_event_kind {
     PAWL_EVENT_CHILD,       /* a child has completed */
     PAWL_EVENT_CHILD_FAILED /* or failed, or was cancelled, or its result is not as `payloads` says */
 } pawl_event_kind;
+/* Nothing has happened: only for types that `renews`. Others need no case for it. */
+#define PAWL_EVENT_RENEW ((pawl_event_kind)8)
 
 typedef struct pawl_event {
     pawl_event_kind kind;
@@ -112,6 +114,10 @@ typedef struct pawl_code_type {
      * from, or NULL for the stored one. The change is an entry of its own. May be NULL. */
     const char *(*migrate)(void *context, uint32_t from, const char *stored, void *state);
     void *context;
+    /* `handle` knows PAWL_EVENT_RENEW. It comes once to each instance that waits and was written by an
+     * older version: say what it waits for at its phase. What it waits for already stays as it is,
+     * a timer with its due time; anything else begins now. Variables are not stored. */
+    bool renews;
     const pawl_rename *renamed;   /* variables that an older build stored by another name, ending in a
                                      zero row; NULL: none */
     const pawl_retry *retries;       /* ending in a zero row; NULL: a failed call is the handler's */
@@ -201,7 +207,7 @@ PAWL_API pawl_status pawl_signal_from_name_and_payload(const pawl_code_type *typ
 PAWL_API unsigned pawl_seq_at(const pawl_turn *turn);
 PAWL_API void pawl_seq_arm(pawl_turn *turn, unsigned label);
 PAWL_API void pawl_seq_wake(pawl_turn *turn);
-PAWL_API bool pawl_seq_is_arming(const pawl_turn *turn);
+PAWL_API bool pawl_seq_is_arming(pawl_turn *turn);
 PAWL_API bool pawl_seq_timer(pawl_turn *turn, unsigned timer, int64_t after_ms);
 PAWL_API bool pawl_seq_signal(pawl_turn *turn, unsigned signal);
 PAWL_API bool pawl_seq_call(pawl_turn *turn, unsigned call, const char *args_json);

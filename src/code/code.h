@@ -41,6 +41,9 @@ struct turn_answer {
     str problem; /* HOLDS: what is wrong, in words */
     str misfit;  /* why the answer that the turn is for counts as an error: it is not as the type
                     declares it; data NULL: it is, or it was none */
+    bool is_renewed; /* RENEW: timers, signals and call are those of its place; else: unknown */
+    bool is_bare;    /* RENEW: the arguments of `call` are not known where the code wakes */
+    bool is_moved;   /* RENEW: the type's hook named that place, so that no other wait is left */
 };
 
 /* A handler, here or elsewhere. `run` fails with NOT_KNOWN if it cannot hold the stored state,
@@ -97,7 +100,10 @@ uint32_t code_step_count(const struct definition *definition);
 
 /* ---- An instance that goes on by another registration ---- */
 
+uint32_t code_version(const struct definition *definition); /* of its registration */
 bool code_has_plan(const struct effect_list *effects);
+/* The version of the registration that these effects bring; 0: they bring none. */
+pawl_status code_plan_version(struct scope *scope, const struct effect_list *effects, uint32_t *out);
 /* The definition as it is in force after the amend with these effects, the last that has a plan. */
 pawl_status code_amended(struct scope *scope, const struct definition *definition,
                          const struct effect_list *effects, struct definition **out);

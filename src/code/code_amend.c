@@ -32,6 +32,17 @@ static void add_steps(struct code_plan *plan, enum code_step_kind kind, const ch
             plan->steps[plan->step_count++] = (struct code_step){ str_of(*names), kind };
 }
 
+static pawl_status set_buffered(struct scope *scope, const char *const *names,
+                                struct code_plan *plan)
+{
+    plan->buffered = ARENA_ARRAY(&scope->arena, str, names_count(names) + 1);
+    if (!plan->buffered)
+        return scope_no_memory(scope);
+    for (; names && *names; names++)
+        plan->buffered[plan->buffered_count++] = str_of(*names);
+    return PAWL_OK;
+}
+
 pawl_status plan_extend(struct scope *scope, const struct code_plan *before,
                         const pawl_code_type *type, struct code_plan *out)
 {
@@ -48,7 +59,7 @@ pawl_status plan_extend(struct scope *scope, const struct code_plan *before,
     add_steps(out, CODE_CALL, type->calls);
     add_steps(out, CODE_EXTERNAL, type->externals);
     add_steps(out, CODE_CHILD, type->children);
-    return PAWL_OK;
+    return set_buffered(scope, type->buffered, out);
 }
 
 /* [[WORD,NAME],...] */
@@ -174,6 +185,22 @@ static const struct effect *find_plan(const struct effect_list *effects)
 bool code_has_plan(const struct effect_list *effects)
 {
     return find_plan(effects) != NULL;
+}
+
+pawl_status code_plan_version(struct scope *scope, const struct effect_list *effects, uint32_t *out)
+{
+    const struct effect *effect = find_plan(effects);
+    struct node *root = NULL;
+    int64_t version = 0;
+    pawl_status status = effect ? node_read_json(scope, effect->state, &root) : PAWL_OK;
+
+    if (status == PAWL_NO_MEMORY)
+        return status;
+    *out = root && node_to_i64(node_find(root, "version"), &version) && version > 0 &&
+                   version <= UINT32_MAX
+               ? (uint32_t)version
+               : 0;
+    return PAWL_OK;
 }
 
 pawl_status code_amended(struct scope *scope, const struct definition *definition,

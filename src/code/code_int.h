@@ -45,7 +45,7 @@ pawl_status plan_read_buffered(struct scope *scope, const struct node *registrat
 
 bool plan_has(const struct code_plan *plan, enum code_step_kind kind, str name, uint32_t *index);
 
-/* The steps of `before` where they were, and behind them what the type has besides. */
+/* The steps of `before` where they were, and behind them what the type has besides; what it keeps. */
 pawl_status plan_extend(struct scope *scope, const struct code_plan *before,
                         const pawl_code_type *type, struct code_plan *out);
 void plan_print_steps(const struct code_plan *plan, struct buf *out);
@@ -94,6 +94,9 @@ struct code_text {
 
 /* Of the attempt that waits for its time, and of that ordinal; all others are the instance's. */
 #define TIMER_AGAIN STR("~retry")
+
+/* RENEW: how long the timer runs is not known where the code wakes. */
+#define TIMER_BARE INT64_MIN
 
 struct code_owed {
     pawl_event_kind kind;
@@ -162,6 +165,7 @@ struct pawl_turn {
     unsigned label;                  /* sequence.c: of the place that is being armed, from 1 */
     bool is_waking;                  /* the arms look for the event; else they are armed */
     bool is_taken;                   /* an arm has had it */
+    bool is_given;                   /* the next arm has its arguments */
     bool is_done;                    /* the code came to its end */
     str problem;                     /* words for a turn that cannot stand; data NULL: none */
     pawl_status status;              /* NO_MEMORY and NOT_KNOWN stick */
@@ -179,6 +183,7 @@ pawl_status turn_settle(struct pawl_turn *turn);
 
 /* By the index in the type's list. */
 void say_timer(struct pawl_turn *turn, unsigned timer, int64_t after_ms);
+void say_bare_timer(struct pawl_turn *turn, unsigned timer); /* due at TIMER_BARE */
 void say_signal(struct pawl_turn *turn, unsigned signal);
 int64_t turn_due_after(int64_t at_ms, int64_t after_ms); /* at least a millisecond */
 void say_call(struct pawl_turn *turn, const char *declared, const char *key, const char *args_json);
@@ -213,6 +218,7 @@ struct work {
     struct turn_answer answer;
     str before; /* the state that the turn began with */
     const struct code_plan *plan; /* what its amend brings; NULL: none */
+    bool is_renewing, is_renewed; /* by an amend of this decision */
     struct decision decision;
 };
 
@@ -242,6 +248,22 @@ enum code_step_kind code_called_kind(const struct work *work);
 /* amend, before the entry of the event: the state as this version has it if it was migrated, and the
  * registration if it is migrated or calls what the one before does not have. */
 pawl_status code_add_amend(struct work *work, const struct code_binding *binding, uint32_t version);
+
+uint32_t code_state_version(const struct work *work);
+uint32_t code_type_version(const struct code_binding *binding);
+
+/* Was the state written by an older version than the type has now? An instance that is held, or owes a
+ * turn, is left alone. */
+bool code_is_renewal_due(const struct work *work);
+/* amend: the instance waits for what this build has at its place. work->memory is that after it. */
+pawl_status code_renew(struct work *work);
+
+/* The step that the turn calls, if it calls one. */
+pawl_status code_add_call(struct work *work, struct effect_list *effects);
+
+/* kept.c: the memory as it will be after what was decided so far; it knows the first `known` drafts
+ * already. */
+pawl_status code_fold_ahead(struct work *work, uint32_t known, struct code_memory **out);
 
 /* One turn of the handler, recorded as its cause says. */
 pawl_status code_take_turn(struct work *work, const struct cause *cause);

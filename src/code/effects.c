@@ -69,7 +69,7 @@ static pawl_status add_waits(struct work *work, struct effect_list *effects,
     return status;
 }
 
-static pawl_status add_call(struct work *work, struct effect_list *effects)
+pawl_status code_add_call(struct work *work, struct effect_list *effects)
 {
     const struct code_plan *plan = code_work_plan(work);
     struct effect step = { .kind = EFFECT_STEP,
@@ -118,7 +118,7 @@ static pawl_status add_effects(struct work *work, struct effect_list *effects)
         status = add_waits(work, effects, &work->answer.signals);
     if (status == PAWL_OK)
         status = code_add_interests(work, effects);
-    return status == PAWL_OK ? add_call(work, effects) : status;
+    return status == PAWL_OK ? code_add_call(work, effects) : status;
 }
 
 static pawl_status add_end(struct work *work)
@@ -135,20 +135,10 @@ static pawl_status add_end(struct work *work)
     return PAWL_OK;
 }
 
-static uint32_t state_version(const struct work *work)
-{
-    return work->memory->version ? work->memory->version : plan_of(work->definition)->version;
-}
-
-static uint32_t type_version(const struct code_binding *binding)
-{
-    return binding->type->version > 0 ? binding->type->version : 1;
-}
-
 static pawl_status run_handler(struct work *work, const struct code_binding *binding,
                                const struct cause *cause)
 {
-    uint32_t from = state_version(work), to = type_version(binding);
+    uint32_t from = code_state_version(work), to = code_type_version(binding);
     struct turn_request request = { .kind = cause->kind,
                                     .name = cause->name,
                                     .payload = cause->payload,
@@ -166,7 +156,9 @@ static pawl_status run_handler(struct work *work, const struct code_binding *bin
         request.declared = code_declared(work, binding);
     work->before = request.state;
     status = binding->run(binding, &request, work->scope, &work->answer);
-    return status == PAWL_OK ? code_add_amend(work, binding, to) : status;
+    return status == PAWL_OK && work->answer.end != TURN_HOLDS
+               ? code_add_amend(work, binding, to)
+               : status;
 }
 
 /* {"retry_of":ID}: the instance runs another one again, from its beginning. */

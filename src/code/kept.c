@@ -3,8 +3,7 @@
 #include "base/limits.h"
 #include "code/code_int.h"
 
-/* The memory as it will be after what was decided so far; it knows the first `known` drafts already. */
-static pawl_status fold_ahead(struct work *work, uint32_t known, struct code_memory **out)
+pawl_status code_fold_ahead(struct work *work, uint32_t known, struct code_memory **out)
 {
     struct arena *arena = &work->scope->arena;
     struct buf buf;
@@ -75,7 +74,7 @@ pawl_status code_take_kept(struct work *work)
         struct cause cause = { .transition = LIFE_T_SIGNAL, .kind = PAWL_EVENT_SIGNAL, .is_kept = true };
         uint32_t first = work->decision.count;
 
-        status = fold_ahead(work, known, &memory);
+        status = code_fold_ahead(work, known, &memory);
         if (status != PAWL_OK)
             return status;
         known = first;

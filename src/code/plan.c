@@ -101,6 +101,11 @@ bool code_step_is_spawn(const struct definition *definition, uint32_t plan_index
     return is_step(plan_of(definition), plan_index, CODE_CHILD);
 }
 
+uint32_t code_version(const struct definition *definition)
+{
+    return plan_of(definition)->version;
+}
+
 uint32_t code_step_count(const struct definition *definition)
 {
     return plan_of(definition)->step_count;

@@ -337,6 +337,14 @@ static pawl_status decide_child(struct work *work)
 
 /* ---- The port --------------------------------------------------------------------------- */
 
+/* It was resumed, or a type has a higher version now. */
+static pawl_status decide_wake(struct work *work)
+{
+    if (work->event->is_held)
+        return scope_fail(work->scope, PAWL_PAUSED, PAUSED_WORDS);
+    return work->is_renewed ? PAWL_OK : decide_resumed(work);
+}
+
 static pawl_status decide_open(struct work *work)
 {
     switch (work->event->kind) {
@@ -356,7 +364,7 @@ static pawl_status decide_open(struct work *work)
     case EVENT_CHILD:
         return decide_child(work);
     case EVENT_WAKE:
-        return decide_resumed(work);
+        return decide_wake(work);
     case EVENT_UNKNOWN:
     case EVENT_FIRE:
     case EVENT_CANCEL:
@@ -386,6 +394,14 @@ static pawl_status check_open(const struct work *work)
                       work->event->ordinal);
 }
 
+/* Is it an event for the code? Taking a call to its tool is none. */
+static bool may_renew(enum event_kind kind)
+{
+    return kind == EVENT_TIMER || kind == EVENT_SIGNAL || kind == EVENT_STEP_DONE ||
+           kind == EVENT_STEP_FAILED || kind == EVENT_STEP_TIMEOUT || kind == EVENT_CHILD ||
+           kind == EVENT_WAKE;
+}
+
 static pawl_status decide(const struct definition *definition, const struct standing *standing,
                           const struct event *event, struct scope *scope, struct decision *out)
 {
@@ -401,6 +417,8 @@ static pawl_status decide(const struct definition *definition, const struct stan
     if (event->kind == EVENT_CANCEL)
         return fire_decide_cancel(definition, standing, event, scope, out);
     status = check_open(&work);
+    if (status == PAWL_OK && may_renew(event->kind) && code_is_renewal_due(&work))
+        status = code_renew(&work);
     if (status == PAWL_OK)
         status = decide_open(&work);
     if (status == PAWL_OK)

@@ -1,7 +1,9 @@
 /* renew.c - a newer build takes the turns of an instance: what it declares is in force from then on, by
- * an entry `amend`. */
+ * an entry `amend`. With a higher version that comes before anything else: the instance is migrated, and
+ * waits for what the build has at its place. */
 #include "base/limits.h"
 #include "code/code_int.h"
+#include "model/interest.h"
 
 /* A state that was migrated before registrations were recorded with it says nothing. */
 str code_declared(const struct work *work, const struct code_binding *binding)
@@ -30,6 +32,18 @@ enum code_step_kind code_called_kind(const struct work *work)
     return CODE_EXTERNAL;
 }
 
+uint32_t code_state_version(const struct work *work)
+{
+    return work->memory->version ? work->memory->version : plan_of(work->definition)->version;
+}
+
+uint32_t code_type_version(const struct code_binding *binding)
+{
+    return binding->type->version > 0 ? binding->type->version : 1;
+}
+
+/* ---- amend ------------------------------------------------------------------------------------ */
+
 static bool is_plan_due(const struct work *work, const struct code_binding *binding)
 {
     const struct code_plan *plan = plan_in_force(work->definition, work->memory);
@@ -37,7 +51,7 @@ static bool is_plan_due(const struct work *work, const struct code_binding *bind
 
     if (!binding->source.data || str_eq(plan->source, binding->source))
         return false;
-    return work->answer.migrated.data ||
+    return work->is_renewing || work->answer.migrated.data ||
            (work->answer.call.data &&
             !plan_has(plan, code_called_kind(work), work->answer.call, &index));
 }
@@ -68,12 +82,13 @@ static pawl_status add_plan(struct work *work, const struct code_binding *bindin
 pawl_status code_add_amend(struct work *work, const struct code_binding *binding, uint32_t version)
 {
     bool has_plan = is_plan_due(work, binding), is_migrated = work->answer.migrated.data != NULL;
+    bool has_version = is_migrated || work->is_renewing;
     struct effect state = { .kind = EFFECT_STATE, .state = work->answer.migrated };
     struct draft *draft;
     pawl_status status = PAWL_OK;
 
     work->plan = NULL;
-    if (!has_plan && !is_migrated)
+    if (!has_plan && !has_version)
         return PAWL_OK;
     draft = decision_add(work->scope, &work->decision, LIFE_T_AMEND);
     if (!draft)
@@ -82,8 +97,152 @@ pawl_status code_add_amend(struct work *work, const struct code_binding *binding
         work->before = work->answer.migrated;
         status = code_add(work, &draft->effects, state);
     }
-    if (status == PAWL_OK && is_migrated)
+    if (status == PAWL_OK && has_version)
         status = code_add(work, &draft->effects,
                           (struct effect){ .kind = EFFECT_VERSION, .attempt = version });
     return status == PAWL_OK && has_plan ? add_plan(work, binding, &draft->effects) : status;
+}
+
+/* ---- A new way out ---------------------------------------------------------------------------- */
+
+bool code_is_renewal_due(const struct work *work)
+{
+    const struct code_binding *binding = plan_of(work->definition)->binding;
+
+    return binding && work->memory->state.data && !work->event->is_held &&
+           !code_memory_has_timer(work->memory, TIMER_TURN) &&
+           code_type_version(binding) > code_state_version(work);
+}
+
+static bool has_name(const struct effect_list *waits, str name)
+{
+    for (uint32_t i = 0; i < waits->count; i++)
+        if (str_eq(waits->items[i].name, name))
+            return true;
+    return false;
+}
+
+/* The hook named the place: what was waited for elsewhere is over. */
+static pawl_status add_left(struct work *work, struct effect_list *effects)
+{
+    const struct code_memory *memory = work->memory;
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; i < memory->timer_count && status == PAWL_OK; i++)
+        if (!has_name(&work->answer.timers, memory->timers[i].name) &&
+            !str_eq(memory->timers[i].name, TIMER_AGAIN)) /* of a call that it still waits for */
+            status = code_add(
+                work, effects,
+                (struct effect){ .kind = EFFECT_DISARM, .name = memory->timers[i].name });
+    for (uint32_t i = 0; i < memory->signal_count && status == PAWL_OK; i++)
+        if (!has_name(&work->answer.signals, memory->signals[i].name) &&
+            !interest_is(memory->signals[i].name))
+            status = code_add(work, effects,
+                              (struct effect){ .kind = EFFECT_LEAVE,
+                                               .name = memory->signals[i].name,
+                                               .state = memory->signals[i].value });
+    return status;
+}
+
+static pawl_status fail_bare(const struct work *work, str name)
+{
+    return scope_fail(work->scope, PAWL_NOT_KNOWN,
+                      "code type '%.*s' in this program waits for '%.*s' alone at the place where the "
+                      "instance is brought to, and has its arguments only for code that comes there; "
+                      "write a PAWL_SELECT at that place",
+                      STR_ARG(plan_of(work->definition)->name), STR_ARG(name));
+}
+
+static pawl_status add_timer(struct work *work, struct effect_list *effects,
+                             const struct effect *timer)
+{
+    if (code_memory_has_timer(work->memory, timer->name))
+        return PAWL_OK;
+    return timer->due_at_ms == TIMER_BARE ? fail_bare(work, timer->name)
+                                          : code_add(work, effects, *timer);
+}
+
+/* What is armed and awaited already stays as it is: a timer has its due time. */
+static pawl_status add_arms(struct work *work, struct effect_list *effects)
+{
+    const struct turn_answer *answer = &work->answer;
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; i < answer->timers.count && status == PAWL_OK; i++)
+        status = add_timer(work, effects, &answer->timers.items[i]);
+    for (uint32_t i = 0; i < answer->signals.count && status == PAWL_OK; i++)
+        if (!code_memory_has_signal(work->memory, answer->signals.items[i].name, STR_NONE))
+            status = code_add(work, effects, answer->signals.items[i]);
+    return status;
+}
+
+static bool is_called(const struct work *work)
+{
+    uint32_t index;
+
+    return work->answer.call.data &&
+           plan_has(code_work_plan(work), code_called_kind(work), work->answer.call, &index) &&
+           index == work->memory->call.plan;
+}
+
+/* What has begun is not begun again, and not given up. */
+static pawl_status add_begun(struct work *work, struct effect_list *effects)
+{
+    const struct code_attempt *call = &work->memory->call;
+
+    if (call->ordinal == 0)
+        return work->answer.is_bare ? fail_bare(work, work->answer.call)
+                                    : code_add_call(work, effects);
+    if (is_called(work) || (!work->answer.call.data && !work->answer.is_moved))
+        return PAWL_OK;
+    return scope_fail(work->scope, PAWL_NOT_KNOWN,
+                      "the instance has begun '%.*s', which code type '%.*s' in this program does not "
+                      "wait for at its place; run it with a build that does, or let 'migrate' return "
+                      "NULL until that is over",
+                      STR_ARG(code_step_name_now(work->definition, work->memory, call->plan)),
+                      STR_ARG(plan_of(work->definition)->name));
+}
+
+static pawl_status add_waits(struct work *work, struct effect_list *effects)
+{
+    pawl_status status = PAWL_OK;
+
+    if (!work->answer.is_renewed)
+        return PAWL_OK;
+    if (work->answer.is_moved)
+        status = add_left(work, effects);
+    if (status == PAWL_OK)
+        status = add_arms(work, effects);
+    if (status == PAWL_OK)
+        status = code_add_interests(work, effects);
+    return status == PAWL_OK ? add_begun(work, effects) : status;
+}
+
+pawl_status code_renew(struct work *work)
+{
+    const struct code_binding *binding = plan_of(work->definition)->binding;
+    struct turn_request request = { .kind = PAWL_EVENT_RENEW,
+                                    .at_ms = work->event->at_ms,
+                                    .state = code_memory_state(work->memory),
+                                    .from_version = code_state_version(work),
+                                    .declared = code_declared(work, binding) };
+    struct code_memory *memory = NULL;
+    pawl_status status = binding->run(binding, &request, work->scope, &work->answer);
+
+    work->is_renewing = true;
+    if (status == PAWL_OK)
+        status = code_add_amend(work, binding, code_type_version(binding));
+    if (status == PAWL_OK)
+        status = add_waits(work, &work->decision.drafts[work->decision.count - 1].effects);
+    if (status == PAWL_OK)
+        status = code_fold_ahead(work, 0, &memory);
+    if (status != PAWL_OK)
+        return status;
+    work->memory = memory;
+    work->plan = NULL;
+    work->is_renewing = false;
+    work->is_renewed = true;
+    if (work->event->kind != EVENT_WAKE) /* else signals that were kept for its new arms are taken */
+        work->answer = (struct turn_answer){ 0 };
+    return PAWL_OK;
 }

@@ -78,6 +78,7 @@ static pawl_status migrate(struct run *run)
         return scope_no_memory(run->scope);
     load_kept(run);
     phase = type->migrate(type->context, run->request->from_version, stored, run->state);
+    run->turn.answer->is_moved = phase != NULL;
     if (phase)
         run->phase = str_of(phase);
     if (type->phases && run->phase.data &&
@@ -131,6 +132,43 @@ static pawl_status check(const pawl_code_type *type, const struct turn_request *
                          : payload_read(scope, type, &event, shape_of(request), value);
 }
 
+static const char *renewal_problem(const struct pawl_turn *turn)
+{
+    const struct turn_answer *answer = turn->answer;
+    bool waits = answer->timers.count > 0 || answer->signals.count > 0 || answer->call.data;
+
+    return turn->problem.data             ? turn->problem.data
+           : answer->end != TURN_WAITS    ? "it ends"
+           : answer->reduces.count > 0    ? "it asks for a reduce"
+           : !waits                       ? "it does not wait there"
+                                          : NULL;
+}
+
+/* What it waits for at its place by this build; nothing has happened. */
+static pawl_status renew(struct run *run)
+{
+    const char *problem;
+
+    if (!run->type->renews || !run->event.phase)
+        return PAWL_OK;
+    run->type->handle(run->type->context, &run->turn, run->state, &run->event);
+    problem = renewal_problem(&run->turn);
+    if (run->turn.status == PAWL_OK && problem)
+        return scope_fail(run->scope, PAWL_NOT_KNOWN,
+                          "code type '%s' cannot go on with an instance of version %u at '%s': %s",
+                          run->type->name, run->request->from_version, run->event.phase, problem);
+    turn_tell_subscriptions(&run->turn);
+    run->turn.answer->is_renewed = true;
+    return run->turn.status;
+}
+
+static pawl_status take_turn(struct run *run)
+{
+    run->type->handle(run->type->context, &run->turn, run->state, &run->event);
+    vars_print(&run->turn, run->type->vars, run->state, run->turn.phase, &run->turn.answer->state);
+    return turn_settle(&run->turn);
+}
+
 pawl_status code_run(const struct code_binding *binding, const struct turn_request *request,
                      struct scope *scope, struct turn_answer *out)
 {
@@ -161,9 +199,7 @@ pawl_status code_run(const struct code_binding *binding, const struct turn_reque
     run.turn.phase = str_of(run.event.phase);
     if (run.phase.data && !run.event.phase)
         return scope_no_memory(scope);
-    run.type->handle(run.type->context, &run.turn, run.state, &run.event);
-    vars_print(&run.turn, run.type->vars, run.state, run.turn.phase, &answer.state);
-    status = turn_settle(&run.turn);
+    status = request->kind == PAWL_EVENT_RENEW ? renew(&run) : take_turn(&run);
     if (status == PAWL_OK)
         *out = answer;
     return status;

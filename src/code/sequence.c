@@ -16,15 +16,29 @@ void pawl_seq_arm(pawl_turn *turn, unsigned label)
     turn->is_waking = false;
 }
 
+/* An instance that goes on by this build is armed again where it waits. */
 void pawl_seq_wake(pawl_turn *turn)
 {
-    turn->is_waking = true;
+    if (turn->event->kind == PAWL_EVENT_RENEW)
+        pawl_seq_arm(turn, pawl_seq_at(turn));
+    else
+        turn->is_waking = true;
 }
 
 /* Only then are an arm's arguments evaluated. */
-bool pawl_seq_is_arming(const pawl_turn *turn)
+bool pawl_seq_is_arming(pawl_turn *turn)
 {
+    turn->is_given = !turn->is_waking;
     return !turn->is_waking;
+}
+
+/* A place that waits for one thing alone has no arguments for it where the code wakes. */
+static bool is_bare(pawl_turn *turn)
+{
+    bool is_given = turn->is_given;
+
+    turn->is_given = false;
+    return turn->event->kind == PAWL_EVENT_RENEW && !is_given;
 }
 
 static bool is_mine(pawl_turn *turn, bool is_kind, const char *name)
@@ -49,7 +63,10 @@ bool pawl_seq_timer(pawl_turn *turn, unsigned timer, int64_t after_ms)
 {
     if (!turn->is_waking) {
         refuse_armed(turn, turn->type->timers[timer]);
-        say_timer(turn, timer, after_ms);
+        if (is_bare(turn))
+            say_bare_timer(turn, timer);
+        else
+            say_timer(turn, timer, after_ms);
     }
     return is_mine(turn, turn->event->kind == PAWL_EVENT_TIMER, turn->type->timers[timer]);
 }
@@ -66,6 +83,14 @@ static bool is_answer(const pawl_turn *turn)
     return turn->event->kind == PAWL_EVENT_CALL || turn->event->kind == PAWL_EVENT_CALL_FAILED;
 }
 
+static void call_now(pawl_turn *turn, const char *declared, const char *key, const char *args_json)
+{
+    bool bare = is_bare(turn);
+
+    say_call(turn, declared, key, args_json);
+    turn->answer->is_bare = bare;
+}
+
 bool pawl_seq_call(pawl_turn *turn, unsigned call, const char *args_json)
 {
     return pawl_seq_call_keyed(turn, call, NULL, args_json);
@@ -74,14 +99,14 @@ bool pawl_seq_call(pawl_turn *turn, unsigned call, const char *args_json)
 bool pawl_seq_call_keyed(pawl_turn *turn, unsigned call, const char *key, const char *args_json)
 {
     if (!turn->is_waking)
-        say_call(turn, turn->type->calls[call], key, args_json);
+        call_now(turn, turn->type->calls[call], key, args_json);
     return is_mine(turn, is_answer(turn), turn->type->calls[call]);
 }
 
 bool pawl_seq_external(pawl_turn *turn, unsigned external, const char *args_json)
 {
     if (!turn->is_waking)
-        say_call(turn, turn->type->externals[external], NULL, args_json);
+        call_now(turn, turn->type->externals[external], NULL, args_json);
     return is_mine(turn, is_answer(turn), turn->type->externals[external]);
 }
 
@@ -89,8 +114,12 @@ bool pawl_seq_spawn(pawl_turn *turn, unsigned child, const char *input_json, boo
 {
     pawl_event_kind kind = turn->event->kind;
 
-    if (!turn->is_waking)
+    bool bare = !turn->is_waking && is_bare(turn);
+
+    if (!turn->is_waking) {
         say_spawn(turn, turn->type->children[child], input_json, abandon);
+        turn->answer->is_bare = bare;
+    }
     return is_mine(turn, kind == PAWL_EVENT_CHILD || kind == PAWL_EVENT_CHILD_FAILED,
                    turn->type->children[child]);
 }

@@ -53,6 +53,14 @@ void say_timer(struct pawl_turn *turn, unsigned timer, int64_t after_ms)
                          .due_at_ms = turn_due_after(turn->event->at_ms, after_ms) });
 }
 
+void say_bare_timer(struct pawl_turn *turn, unsigned timer)
+{
+    add(turn, &turn->answer->timers,
+        (struct effect){ .kind = EFFECT_ARM,
+                         .name = str_of(turn->type->timers[timer]),
+                         .due_at_ms = TIMER_BARE });
+}
+
 void say_signal(struct pawl_turn *turn, unsigned signal)
 {
     add(turn, &turn->answer->signals,

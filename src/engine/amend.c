@@ -127,6 +127,23 @@ pawl_status amended_in_drain(struct engine *engine, struct scope *scope, const s
     return status;
 }
 
+pawl_status amended_code_version(struct engine *engine, struct scope *scope,
+                                 const struct head *head, uint32_t *out)
+{
+    struct effect_list effects = { 0 };
+    struct record record;
+    uint64_t pos;
+    pawl_status status = last_amend(engine, scope, head, &pos);
+
+    *out = 0;
+    if (status || !pos)
+        return status;
+    status = store_record(engine->store, scope, pos, &record);
+    if (!status)
+        status = effects_read(scope, record.body, &effects);
+    return status ? status : code_plan_version(scope, &effects, out);
+}
+
 /* {"definition":NAME,"version":N,...} */
 static pawl_status read_name(struct scope *scope, str payload, str *name, uint32_t *version)
 {

@@ -9,7 +9,7 @@
 static bool has_work(const struct engine *engine)
 {
     return engine->first || engine->runnable || engine->jobs.first || engine->quick.first || steps_can_start(engine) ||
-           steps_are_lost(engine) || engine->ended_count ||
+           steps_are_lost(engine) || engine->ended_count || renewals_are_due(engine) ||
            (engine->ended_lost && !engine->broken && !engine->commit_failed);
 }
 

@@ -529,6 +529,11 @@ pawl_status entry_fill(struct engine *engine, struct scope *scope, struct value_
                        struct entry *entry);
 void engine_tell_watcher(struct engine *engine); /* lock held */
 
+/* renewals.c: instances of code types that have a higher version now. */
+void renewals_note(struct engine *engine, const struct code_binding *binding);
+bool renewals_are_due(const struct engine *engine);
+void renewals_run(struct engine *engine); /* a page */
+
 /* amend.c: in the drain, an entry that amends is the head's last one. */
 /* redrives.c */
 pawl_status redrive_note(struct engine *engine, struct scope *scope, const struct head *head,
@@ -544,6 +549,10 @@ pawl_status amended_definition(struct engine *engine, struct scope *scope, const
 /* The same in the drain, with the amends of its batch applied. */
 pawl_status amended_in_drain(struct engine *engine, struct scope *scope, const struct head *head,
                              const struct definition **definition);
+/* The version of the registration that a code instance goes by since its last amend; 0: since its
+ * creation. */
+pawl_status amended_code_version(struct engine *engine, struct scope *scope,
+                                 const struct head *head, uint32_t *out);
 pawl_status amended_name(struct engine *engine, struct scope *scope, const struct head *head,
                          str *name, uint32_t *version);
 /* What the callers that amended it may create; data NULL: anything. */

@@ -341,6 +341,13 @@ struct engine {
     struct arena code_arena; /* holds the copies below, until close */
     const struct code_binding **code_types;
     uint32_t code_count;
+    _Atomic bool has_renewals; /* of types with a higher version; see renewals.c */
+    struct renewal {
+        uint32_t type, version; /* the one under way, by its index; the version that created them */
+        uint64_t after;         /* the last instance that was looked at */
+        int64_t retry_ms;       /* the store failed: not before, by the tick */
+        _Atomic bool is_busy;   /* a thread is at it */
+    } renewal;
     struct reducer *reducers; /* in the order they were registered */
     uint32_t reducer_count;
 

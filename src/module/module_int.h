@@ -6,7 +6,7 @@
  *   {"type":NAME,"kind":N,"at":MS,"from":N,"strict":true,"check":true,"name":S,"payload":JSON,
  *    "state":JSON,"declared":SOURCE}
  *   {"end":N,"value":JSON,"state":JSON,"migrated":JSON,"timers":EFFECTS,"signals":EFFECTS,"call":S,
- *    "args":JSON,"key":S,"reduces":EFFECTS,"problem":S,"misfit":S}
+ *    "args":JSON,"key":S,"spawn":N,"reduces":EFFECTS,"problem":S,"misfit":S,"renewed":N}
  *                                           or {"status":N,"message":S}
  * Members that are absent are left out. */
 #ifndef PAWL_MODULE_MODULE_INT_H

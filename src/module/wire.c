@@ -79,7 +79,7 @@ bool wire_read_request(const struct node *root, struct turn_request *out)
 {
     int64_t kind, from, at_ms;
 
-    if (!number_of(root, "kind", PAWL_EVENT_START, PAWL_EVENT_CHILD_FAILED, &kind) ||
+    if (!number_of(root, "kind", PAWL_EVENT_START, PAWL_EVENT_RENEW, &kind) ||
         !number_of(root, "from", 0, UINT32_MAX, &from) ||
         !number_of(root, "at", INT64_MIN, INT64_MAX, &at_ms))
         return false;
@@ -124,6 +124,9 @@ void wire_print_answer(const struct turn_answer *answer, struct buf *out)
     json_u64(out, answer->is_spawn + (answer->is_spawn && answer->is_abandoned));
     print_str(out, "problem", answer->problem);
     print_str(out, "misfit", answer->misfit);
+    json_key(out, "renewed");
+    json_u64(out, (answer->is_renewed ? 1u : 0) + (answer->is_moved ? 2u : 0) +
+                      (answer->is_bare ? 4u : 0));
     json_close(out, '}');
 }
 
@@ -179,6 +182,10 @@ pawl_status wire_read_answer(struct scope *scope, str text, struct turn_answer *
     ok = ok && number_of(root, "spawn", 0, 2, &number);
     answer.is_spawn = ok && number > 0;
     answer.is_abandoned = ok && number == 2;
+    ok = ok && number_of(root, "renewed", 0, 7, &number);
+    answer.is_renewed = ok && (number & 1) != 0;
+    answer.is_moved = ok && (number & 2) != 0;
+    answer.is_bare = ok && (number & 4) != 0;
     status = read_effects(scope, root, "timers", EFFECT_ARM, &answer.timers);
     if (status == PAWL_OK)
         status = read_effects(scope, root, "signals", EFFECT_AWAIT, &answer.signals);

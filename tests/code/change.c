@@ -1,6 +1,6 @@
 /* change.c - the table "Change it while instances run" of docs/durable-code.md, line by line: code
- * that changed under an instance that waits (E1, E2, E18). Each test has the build before and the
- * build after. */
+ * that changed under an instance that waits (E1, E2, E18). Each test names its line, and has the build
+ * before and the build after. */
 #include "lib/test.h"
 #include <pawl_code.h>
 #include <pawl_test.h>
@@ -97,6 +97,7 @@ PAWL_CODE_AS(counts, "changing", COUNTS)
 #define ADDED(has) ONE_AWAIT(has) has(var, uint32_t, more, 7) has(var, uint32_t, n)
 BUILD_OF(added, ADDED)
 
+/* | a variable more | */
 TEST(change, a_variable_that_is_added_begins_with_its_first_value)
 {
     struct era era;
@@ -112,6 +113,7 @@ TEST(change, a_variable_that_is_added_begins_with_its_first_value)
 #define DROPPED(has) ONE_AWAIT(has) has(var, text, word, 16) has(var, uint32_t, n)
 BUILD_OF(dropped, DROPPED)
 
+/* | a variable less, or the list in another order | */
 TEST(change, variables_may_be_dropped_and_put_in_another_order)
 {
     struct era era;
@@ -132,6 +134,7 @@ TEST(change, variables_may_be_dropped_and_put_in_another_order)
     has(var, uint32_t, count, 1)
 BUILD_OF(renamed, RENAMED)
 
+/* | a variable with another name | */
 TEST(change, a_renamed_variable_keeps_its_value)
 {
     struct era era;
@@ -153,6 +156,7 @@ BUILD_OF(to_nothing, TO_NOTHING)
 BUILD_OF(from_living, FROM_LIVING)
 BUILD_OF(from_twice, FROM_TWICE)
 
+/* | a variable with another name | */
 TEST(change, a_renaming_that_cannot_be_meant_is_refused_at_registration)
 {
     const struct {
@@ -179,6 +183,7 @@ TEST(change, a_renaming_that_cannot_be_meant_is_refused_at_registration)
 BUILD_OF(wider, WIDER)
 BUILD_OF(narrower, NARROWER)
 
+/* | a variable of another size | */
 TEST(change, a_variable_of_another_size_holds_a_value_that_fits)
 {
     const pawl_code_type *types[] = { wider(), narrower() };
@@ -220,6 +225,7 @@ static void refuse_all(const pawl_code_type *const types[], const char *const wo
     end(&era);
 }
 
+/* | a variable of another size | */
 TEST(change, a_value_that_does_not_fit_the_new_size_is_refused_and_shown)
 {
     const pawl_code_type *const types[] = { byte(), shorter() };
@@ -242,6 +248,7 @@ BUILD_OF(to_json, TO_JSON)
 BUILD_OF(to_float, TO_FLOAT)
 BUILD_OF(to_double_renamed, TO_DOUBLE_RENAMED)
 
+/* | a variable of another kind | */
 TEST(change, a_variable_of_another_kind_is_refused_whatever_its_value)
 {
     const pawl_code_type *const types[] = { to_text(), to_double(), to_list(), to_json(),
@@ -351,6 +358,7 @@ static void answer_ok(struct era *era, const char *result)
     PAWL_EXPECT_OK(&era->kit, pawl_kit_answer(&era->kit, era->id, result, NULL));
 }
 
+/* | a call, an external step or a child more | */
 TEST(change, a_call_an_external_and_a_child_more_reach_instances_under_way)
 {
     struct era era;
@@ -376,6 +384,7 @@ TEST(change, a_call_an_external_and_a_child_more_reach_instances_under_way)
     end(&era);
 }
 
+/* | a call, an external step or a child less, or in another order | */
 TEST(change, what_was_called_before_keeps_its_name_and_its_answer)
 {
     struct era era;
@@ -392,6 +401,7 @@ TEST(change, what_was_called_before_keeps_its_name_and_its_answer)
     end(&era);
 }
 
+/* | a signal that is buffered now | */
 TEST(change, a_signal_that_is_buffered_now_is_kept_once_the_instance_goes_by_the_new_list)
 {
     struct era era;
@@ -403,4 +413,406 @@ TEST(change, a_signal_that_is_buffered_now_is_kept_once_the_instance_goes_by_the
     signal_ok(&era, "go", "1");
     signal_ok(&era, "later", "2");
     end(&era);
+}
+
+/* ---- Arms and places -------------------------------------------------------------------------- */
+
+/* Waits for a month. */
+#define LONG(has)                                                                                  \
+    has(timer, Month)                                                                              \
+    has(signal, Stop)                                                                              \
+    has(result, bool, is_out)                                                                      \
+    has(await, resting)
+
+PAWL_CODE_AS(lasting, "changing", LONG)
+{
+    PAWL_BEGIN(LONG);
+    PAWL_SELECT(resting) {
+        PAWL_ON_TIMER(Month, PAWL_DAYS(30)) {}
+        PAWL_ON_SIGNAL(Stop) {}
+    } PAWL_AWAIT;
+    PAWL_END;
+}
+
+/* The same place, with two ways out more. */
+#define WAYS_OUT(has)                                                                              \
+    has(timer, Week)                                                                               \
+    has(timer, Month)                                                                              \
+    has(signal, Escape)                                                                            \
+    has(signal, Stop)                                                                              \
+    has(result, bool, is_out)                                                                      \
+    has(await, resting)
+
+#define WAY_OUT_CODE(LIST)                                                                         \
+    PAWL_BEGIN(LIST);                                                                              \
+    PAWL_SELECT(resting) {                                                                         \
+        PAWL_ON_TIMER(Week, PAWL_DAYS(7)) result->is_out = true;                                   \
+        PAWL_ON_TIMER(Month, PAWL_DAYS(300)) {}                                                    \
+        PAWL_ON_SIGNAL(Escape) result->is_out = true;                                              \
+        PAWL_ON_SIGNAL(Stop) {}                                                                    \
+    } PAWL_AWAIT;                                                                                  \
+    PAWL_END
+
+#define SAME_VERSION(has) WAYS_OUT(has)
+PAWL_CODE_AS(same_version, "changing", SAME_VERSION)
+{
+    WAY_OUT_CODE(SAME_VERSION);
+}
+
+#define HIGHER(has) has(version, 2) WAYS_OUT(has)
+PAWL_CODE_AS(higher, "changing", HIGHER)
+{
+    WAY_OUT_CODE(HIGHER);
+}
+
+/* | an arm more | */
+TEST(change, a_new_arm_is_awaited_when_the_code_comes_to_its_place_again)
+{
+    struct era era;
+
+    begin(&era, lasting());
+    build(&era, same_version());
+    pawl_kit_advance(&era.kit, PAWL_DAYS(8));
+    PAWL_EXPECT_STATUS(&era.kit, pawl_kit_signal(&era.kit, era.id, "escape", NULL),
+                       PAWL_NOT_AWAITING);
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start");
+    memcpy(era.id, pawl_kit_start(&era.kit, "changing", NULL), 27);
+    signal_ok(&era, "escape", NULL);
+    end(&era);
+}
+
+/* | an arm more, and a higher version | */
+TEST(change, with_a_higher_version_an_instance_that_waits_is_given_a_new_way_out)
+{
+    struct era era;
+
+    begin(&era, lasting());
+    build(&era, higher());
+    signal_ok(&era, "escape", NULL); /* whether or not it was brought over before */
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start amend signal:escape finish");
+    PAWL_EXPECT_RESULT(&era.kit, era.id, "{\"is_out\":true}");
+    end(&era);
+}
+
+/* | an arm more, and a higher version | */
+TEST(change, a_new_timer_runs_from_the_amend_and_one_that_ran_keeps_its_due_time)
+{
+    struct era era;
+
+    begin(&era, lasting());
+    pawl_kit_advance(&era.kit, PAWL_DAYS(10));
+    build(&era, higher());
+    pawl_kit_advance(&era.kit, PAWL_DAYS(6));
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start amend");
+    pawl_kit_advance(&era.kit, PAWL_DAYS(1));
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start amend timer:week finish");
+    end(&era);
+    begin(&era, lasting());
+    pawl_kit_advance(&era.kit, PAWL_DAYS(24));
+    build(&era, higher());
+    pawl_kit_advance(&era.kit, PAWL_DAYS(6));
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start amend timer:month finish");
+    end(&era);
+}
+
+/* | an arm more, and a higher version | */
+TEST(change, an_instance_is_brought_over_once_through_restarts_and_reached_by_broadcasts)
+{
+    struct era era;
+    char *out;
+
+    begin(&era, lasting());
+    for (int i = 0; i < 3; i++) {
+        build(&era, higher());
+        pawl_kit_advance(&era.kit, 0);
+    }
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start amend");
+    PAWL_EXPECT_OK(&era.kit, pawl_call(era.kit.p, "signal.broadcast", "{\"name\":\"escape\"}", &out,
+                                       &era.kit.error));
+    pawl_free(era.kit.p, out);
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start amend signal:escape finish");
+    end(&era);
+}
+
+/* | an arm more, and a higher version | */
+TEST(change, a_paused_instance_is_brought_over_when_it_is_resumed)
+{
+    struct era era;
+
+    begin(&era, lasting());
+    pawl_kit_ask(&era.kit, "instance.pause", era.id);
+    build(&era, higher());
+    pawl_kit_advance(&era.kit, PAWL_DAYS(8));
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start");
+    pawl_kit_ask(&era.kit, "instance.resume", era.id);
+    pawl_kit_advance(&era.kit, PAWL_DAYS(7));
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start amend timer:week finish");
+    end(&era);
+}
+
+/* | a lower version again | */
+TEST(change, a_build_that_was_taken_back_goes_on_with_what_it_has)
+{
+    struct era era;
+
+    begin(&era, lasting());
+    build(&era, higher());
+    pawl_kit_advance(&era.kit, 0);
+    build(&era, lasting());
+    signal_refused(&era, "escape", "has no arm for 'escape' at 'resting'");
+    signal_ok(&era, "stop", NULL);
+    PAWL_EXPECT_RESULT(&era.kit, era.id, "{\"is_out\":false}");
+    end(&era);
+}
+
+#define ARMLESS(has)                                                                               \
+    has(version, 2) has(timer, Month) has(signal, Escape) has(await, resting)
+PAWL_CODE_AS(armless, "changing", ARMLESS)
+{
+    PAWL_BEGIN(ARMLESS);
+    PAWL_SELECT(resting) {
+        PAWL_ON_TIMER(Month, PAWL_DAYS(30)) {}
+        PAWL_ON_SIGNAL(Escape) {}
+    } PAWL_AWAIT;
+    PAWL_END;
+}
+
+/* | an arm less | */
+TEST(change, an_arm_that_is_gone_is_refused_by_name_and_the_others_work)
+{
+    struct era era;
+
+    begin(&era, lasting());
+    build(&era, armless());
+    pawl_kit_advance(&era.kit, 0);
+    PAWL_EXPECT_STATUS(&era.kit, pawl_kit_signal(&era.kit, era.id, "stop", NULL), PAWL_NOT_KNOWN);
+    EXPECT_HAS(era.kit.error.message, "has no arm for 'stop' at 'resting'");
+    signal_ok(&era, "escape", NULL);
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start amend signal:escape finish");
+    end(&era);
+}
+
+static const char *stay(void *context, uint32_t from, const char *stored, void *state)
+{
+    (void)context;
+    (void)from;
+    (void)stored;
+    (void)state;
+    return "resting";
+}
+
+#define LET_GO(has)                                                                                \
+    has(version, 2) has(migrate, stay) has(signal, Escape) has(signal, Stop) has(await, resting)
+PAWL_CODE_AS(let_go, "changing", LET_GO)
+{
+    PAWL_BEGIN(LET_GO);
+    PAWL_SIGNAL(resting, Escape);
+    PAWL_END;
+}
+
+/* | a higher version, and a `migrate` that returns a place | */
+TEST(change, a_place_that_migrate_returns_has_the_arms_of_the_new_build_alone)
+{
+    struct era era;
+
+    begin(&era, lasting());
+    build(&era, let_go());
+    pawl_kit_advance(&era.kit, PAWL_DAYS(40)); /* the month is over, and nothing is due */
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start amend");
+    PAWL_EXPECT_STATUS(&era.kit, pawl_kit_signal(&era.kit, era.id, "stop", NULL),
+                       PAWL_NOT_AWAITING);
+    signal_ok(&era, "escape", NULL);
+    PAWL_EXPECT_STATE(&era.kit, era.id, "completed");
+    end(&era);
+}
+
+/* What has begun: `approve` of the build `asking`, which waits for it alone. */
+#define BESIDE(has)                                                                                \
+    has(version, 2)                                                                                \
+    has(call, charge, uint32_t)                                                                    \
+    has(external, approve, bool)                                                                   \
+    has(timer, Late)                                                                               \
+    has(signal, Go, uint32_t)                                                                      \
+    has(var, uint32_t, n)                                                                          \
+    has(result, uint32_t, n)                                                                       \
+    has(await, asking)                                                                             \
+    has(await, first)
+
+PAWL_CODE_AS(beside, "changing", BESIDE)
+{
+    PAWL_BEGIN(BESIDE);
+    PAWL_SELECT(asking) {
+        PAWL_ON_EXTERNAL(approve, "\"again\"") self->n = 1;
+        PAWL_ON_TIMER(Late, PAWL_DAYS(1)) self->n = 2;
+    } PAWL_AWAIT;
+    PAWL_SELECT(first) {
+        PAWL_ON_SIGNAL(Go) self->n += 10;
+        PAWL_ON_CALL(charge, "[1]") self->n += got->charge;
+    } PAWL_AWAIT;
+    result->n = self->n;
+    PAWL_END;
+}
+
+/* | an arm more, and a higher version | */
+TEST(change, what_has_begun_is_not_begun_again_and_gets_a_deadline)
+{
+    struct era era;
+
+    begin(&era, asking());
+    build_calling(&era, beside());
+    EXPECT_HAS(pawl_kit_ask(&era.kit, "instance.steps", era.id), "\"old\"");
+    EXPECT(strstr(era.kit.text, "again") == NULL);
+    answer_ok(&era, "true");
+    pawl_kit_advance(&era.kit, 0);
+    PAWL_EXPECT_RESULT(&era.kit, era.id, "{\"n\":8}");
+    end(&era);
+    begin(&era, asking());
+    build_calling(&era, beside());
+    pawl_kit_advance(&era.kit, PAWL_DAYS(1));
+    PAWL_EXPECT_RESULT(&era.kit, era.id, "{\"n\":9}");
+    PAWL_EXPECT_HISTORY(&era.kit, era.id,
+                        "start amend timer:late step.start:charge step.complete:charge finish");
+    end(&era);
+}
+
+/* | an arm more, and a higher version | */
+TEST(change, a_call_that_is_a_new_arm_begins_with_the_amend)
+{
+    struct era era;
+
+    begin(&era, asking());
+    answer_ok(&era, "true");
+    build_calling(&era, beside());
+    PAWL_EXPECT_RESULT(&era.kit, era.id, "{\"n\":7}");
+    PAWL_EXPECT_HISTORY(&era.kit, era.id,
+                        "start step.complete:approve amend step.start:charge step.complete:charge "
+                        "finish");
+    end(&era);
+}
+
+static const char *go_first(void *context, uint32_t from, const char *stored, void *state)
+{
+    (void)context;
+    (void)from;
+    (void)state;
+    return strstr(stored, "\"phase\":\"asking\"") ? "first" : NULL;
+}
+
+#define MOVED(has)                                                                                 \
+    has(version, 2)                                                                                \
+    has(migrate, go_first)                                                                         \
+    has(external, approve, bool)                                                                   \
+    has(signal, Go, uint32_t)                                                                      \
+    has(var, uint32_t, n)                                                                          \
+    has(await, asking)                                                                             \
+    has(await, first)
+
+PAWL_CODE_AS(moved, "changing", MOVED)
+{
+    PAWL_BEGIN(MOVED);
+    PAWL_EXTERNAL(asking, approve, "\"again\"");
+    PAWL_SIGNAL(first, Go);
+    PAWL_END;
+}
+
+/* | a higher version, and a `migrate` that returns a place | */
+TEST(change, a_place_that_gives_up_what_has_begun_is_refused_by_name)
+{
+    struct era era;
+
+    begin(&era, asking());
+    build(&era, moved());
+    pawl_kit_advance(&era.kit, 0);
+    signal_refused(&era, "go", "the instance has begun 'approve', which code type 'changing'");
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start");
+    build(&era, asking());
+    answer_ok(&era, "true");
+    build(&era, moved());
+    signal_ok(&era, "go", "1");
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start step.complete:approve amend signal:go finish");
+    end(&era);
+}
+
+#define NAPPING(has)                                                                               \
+    has(version, 2)                                                                                \
+    has(migrate, stay)                                                                             \
+    has(timer, Nap)                                                                                \
+    has(await, resting)
+
+PAWL_CODE_AS(napping, "changing", NAPPING)
+{
+    PAWL_BEGIN(NAPPING);
+    PAWL_TIMER(resting, Nap, PAWL_SECS(1));
+    PAWL_END;
+}
+
+/* | a higher version, and a `migrate` that returns a place | */
+TEST(change, a_place_that_waits_for_a_new_timer_alone_is_refused_by_name)
+{
+    struct era era;
+
+    begin(&era, lasting());
+    build(&era, napping());
+    pawl_kit_advance(&era.kit, PAWL_SECS(1));
+    signal_refused(&era, "stop", "waits for 'nap' alone");
+    EXPECT_HAS(era.kit.error.message, "write a PAWL_SELECT at that place");
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start");
+    end(&era);
+}
+
+/* ---- The rest --------------------------------------------------------------------------------- */
+
+#define OTHER_PAYLOAD(has)                                                                         \
+    has(var, uint32_t, n)                                                                          \
+    has(signal, Go, text, 8)                                                                       \
+    has(result, text, word, 8)                                                                     \
+    has(timer, Nap)                                                                                \
+    has(await, napping)                                                                            \
+    has(await, first)                                                                              \
+    has(await, second)
+
+/* The awaits in another order, a timer between them, another payload and another result. */
+PAWL_CODE_AS(other_payload, "changing", OTHER_PAYLOAD)
+{
+    PAWL_BEGIN(OTHER_PAYLOAD);
+    PAWL_SIGNAL(second, Go);
+    PAWL_SIGNAL(first, Go);
+    memcpy(result->word, got->Go, sizeof result->word);
+    PAWL_TIMER(napping, Nap, PAWL_SECS(1));
+    memcpy(result->word, "awake", 6);
+    PAWL_END;
+}
+
+/* | code above, below or around a place | */
+/* | a timer, a payload or a result | */
+TEST(change, code_around_an_await_payloads_results_and_timers_may_change)
+{
+    struct era era;
+
+    begin(&era, counts());
+    build(&era, other_payload());
+    PAWL_EXPECT_STATUS(&era.kit, pawl_kit_signal(&era.kit, era.id, "go", "1"),
+                       PAWL_INVALID_REQUEST);
+    signal_ok(&era, "go", "\"x\"");
+    pawl_kit_advance(&era.kit, PAWL_SECS(1));
+    PAWL_EXPECT_RESULT(&era.kit, era.id, "{\"word\":\"awake\"}");
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start signal:go timer:nap finish");
+    end(&era);
+}
+
+#define NO_PLACE(has) has(var, uint32_t, n) has(signal, Go, uint32_t) has(await, elsewhere)
+PAWL_CODE_AS(no_place, "changing", NO_PLACE)
+{
+    PAWL_BEGIN(NO_PLACE);
+    PAWL_SIGNAL(elsewhere, Go);
+    PAWL_END;
+}
+
+/* | a place with another name, or no longer there | */
+TEST(change, a_place_that_has_another_name_is_refused_by_name)
+{
+    const pawl_code_type *const types[] = { no_place() };
+    const char *const words[] = { "waits at 'first', and code type 'changing' in this program" };
+
+    refuse_all(types, words, 1);
 }

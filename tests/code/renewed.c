@@ -1,4 +1,5 @@
-/* renewed.c - a module in two builds: -DBUILD=1, and -DBUILD=2, which has more to call. */
+/* renewed.c - a module in three builds: -DBUILD=1; -DBUILD=2, which has more to call; -DBUILD=3, a
+ * higher version with a way out for those that wait. */
 #include <pawl_code.h>
 #include <pawl_main.h>
 
@@ -6,10 +7,18 @@
 #define RENEWED(has)                                                                               \
     has(signal, Go)                                                                                \
     has(await, waiting)
-#else
+#elif BUILD == 2
 #define RENEWED(has)                                                                               \
     has(external, sign)                                                                            \
     has(signal, Go)                                                                                \
+    has(await, waiting)                                                                            \
+    has(await, signing)
+#else
+#define RENEWED(has)                                                                               \
+    has(version, 2)                                                                                \
+    has(external, sign)                                                                            \
+    has(signal, Go)                                                                                \
+    has(timer, Late)                                                                               \
     has(await, waiting)                                                                            \
     has(await, signing)
 #endif
@@ -17,8 +26,15 @@
 PAWL_CODE(renewed, RENEWED)
 {
     PAWL_BEGIN(RENEWED);
+#if BUILD == 3
+    PAWL_SELECT(waiting) {
+        PAWL_ON_SIGNAL(Go) {}
+        PAWL_ON_TIMER(Late, PAWL_SECS(5)) PAWL_FAIL("late");
+    } PAWL_AWAIT;
+#else
     PAWL_SIGNAL(waiting, Go);
-#if BUILD == 2
+#endif
+#if BUILD > 1
     PAWL_EXTERNAL(signing, sign, "\"here\"");
 #endif
     PAWL_END;

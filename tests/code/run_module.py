@@ -321,15 +321,22 @@ def test_an_answer_whose_turn_ends_its_process_is_kept_and_handled_at_resume(she
     shell.stop(child)
 
 
-def test_a_newer_module_calls_what_the_older_one_did_not_have(shell):
+def test_a_newer_module_brings_instances_to_its_list_and_gives_those_that_wait_a_way_out(shell):
     """The store is valid by both verifiers, and so is a copy of it by export and import."""
-    child, address = shell.serve("--module", module(shell, HERE / "renewed.c", "-DBUILD=1"))
-    id = Web(address).create(definition="renewed")
+    def build(number):
+        child, address = shell.serve("--test", "--module", module(shell, HERE / "renewed.c", "-DBUILD=%d" % number))
+        return child, Web(address)
+
+    child, web = build(1)
+    id, other = (web.create(definition="renewed") for _ in range(2))
     shell.stop(child)
-    child, address = shell.serve("--module", module(shell, HERE / "renewed.c", "-DBUILD=2"))
-    web = Web(address)
+    child, web = build(2)
     web.expect(202, "POST", "/v1/instances/%s/signals" % id, {"name": "go"})
     assert reason(web, id)["name"] == "sign", reason(web, id)
+    shell.stop(child)
+    child, web = build(3)
+    web.expect(200, "POST", "/v1/test/advance", {"by": "0s"})
+    assert [w["name"] for w in web.get("/v1/instances/%s/why" % other).json["waiting_for"]] == ["late", "go"]
     shell.stop(child)
     shell.pawl("export", "--output", "all.ndjson")
     shell.pawl("--store", "sqlite:copy.db", "init")
@@ -340,6 +347,9 @@ def test_a_newer_module_calls_what_the_older_one_did_not_have(shell):
         done = subprocess.run(tool, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "sign" in shell.pawl("--store", "sqlite:" + store, "why", id).out
+    child, web = build(3)
+    web.expect(200, "POST", "/v1/test/advance", {"by": "5s"})
+    assert web.get("/v1/instances/" + other).json["error"] == "late"
 
 
 def test_a_turn_that_takes_long_holds_up_its_own_instance_alone(shell):

@@ -82,5 +82,13 @@ def test_the_migration_of_the_page_brings_an_instance_over(shell):
     run(shell, "cc -o new new.c -lpawl\n./new\npawl --store sqlite:moves.db verify\n", dict(names, ID=id))
 
 
+def test_each_line_of_the_table_of_what_may_change_has_a_test_of_its_own(shell):
+    del shell
+    table = PAGE[PAGE.index("| what changes |"):].split("\n\n")[0].splitlines()[2:]
+    lines = [line.split(" | ")[0].removeprefix("| ") for line in table]
+    tested = re.findall(r"^/\* \| (.*) \| \*/$", (HERE / "change.c").read_text(), re.MULTILINE)
+    assert len(lines) > 10 and sorted(set(tested)) == sorted(lines), sorted(set(tested) ^ set(lines))
+
+
 if __name__ == "__main__":
     harness.main(globals())

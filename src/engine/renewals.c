@@ -1,0 +1,174 @@
+/* renewals.c - a code type is registered with a higher version: instances under way are brought to it
+ * (src/code/renew.c), so that those that wait long wait for what the new build has at their place.
+ *
+ * A page at a time, between timers. An event that comes first brings its instance over itself. */
+#include "base/node_own.h"
+#include "code/code.h"
+#include "engine/engine_int.h"
+#include <stdatomic.h>
+
+#define RENEW_AT_ONCE 256u
+
+/* Lock of the definitions held: the next type with a version of its own; NULL: no more. */
+static const struct code_binding *next_type(struct engine *engine)
+{
+    struct renewal *renewal = &engine->renewal;
+
+    while (renewal->type < engine->code_count &&
+           engine->code_types[renewal->type]->type->version <= 1)
+        renewal->type++;
+    if (renewal->type < engine->code_count)
+        return engine->code_types[renewal->type];
+    engine->has_renewals = false;
+    return NULL;
+}
+
+static const struct code_binding *find_type(struct engine *engine)
+{
+    const struct code_binding *binding;
+
+    pthread_mutex_lock(&engine->definitions_lock);
+    binding = next_type(engine);
+    pthread_mutex_unlock(&engine->definitions_lock);
+    return binding;
+}
+
+static void go_on(struct engine *engine, bool is_type_over)
+{
+    struct renewal *renewal = &engine->renewal;
+
+    renewal->after = 0;
+    renewal->version = is_type_over ? 0 : renewal->version + 1;
+    renewal->type += is_type_over;
+}
+
+/* Those of `numbers` that were not brought to it before come first. */
+static pawl_status keep_behind(struct engine *engine, struct scope *scope, uint32_t version,
+                               uint64_t *numbers, uint32_t *count)
+{
+    uint32_t kept = 0, found = 0;
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = 0; i < *count && !status; i++) {
+        struct instance_row row;
+        struct head head = { .instance = numbers[i] };
+
+        status = store_instance(engine->store, scope, numbers[i], &row);
+        if (status)
+            break;
+        memcpy(head.random, row.random, ID_RANDOM_SIZE);
+        status = amended_code_version(engine, scope, &head, &found);
+        if (!status && found < version)
+            numbers[kept++] = numbers[i];
+    }
+    *count = kept;
+    return status;
+}
+
+static void wake_all(struct engine *engine, const uint64_t *numbers, uint32_t count)
+{
+    struct mail_group group = { 0 };
+
+    pthread_mutex_lock(&engine->lock);
+    for (uint32_t i = 0; i < count; i++) {
+        struct mail *mail = mail_new(engine);
+
+        if (!mail)
+            break;
+        mail->event = (struct event){ .kind = EVENT_WAKE };
+        mail->group = &group;
+        group.left++;
+        if (engine_mail(engine, numbers[i], mail))
+            continue;
+        group.left--;
+        mail_free(engine, mail);
+    }
+    while (group.left)
+        if (!engine_pump(engine))
+            pthread_cond_wait(&engine->changed, &engine->lock);
+    pthread_mutex_unlock(&engine->lock);
+}
+
+/* Instances that one version of the definition created. */
+static pawl_status renew_page(struct engine *engine, struct scope *scope,
+                              const struct code_binding *binding)
+{
+    struct renewal *renewal = &engine->renewal;
+    struct list_query query = { .definition = str_of(binding->type->name),
+                                .version = renewal->version,
+                                .is_active = true,
+                                .oldest_first = true,
+                                .after = renewal->after,
+                                .limit = RENEW_AT_ONCE };
+    uint64_t *numbers;
+    uint32_t count;
+    pawl_status status = store_list(engine->store, scope, &query, &numbers, &count);
+
+    if (status)
+        return status;
+    if (count < RENEW_AT_ONCE)
+        go_on(engine, false);
+    else
+        renewal->after = numbers[count - 1];
+    status = keep_behind(engine, scope, binding->type->version, numbers, &count);
+    if (!status)
+        wake_all(engine, numbers, count);
+    return status;
+}
+
+/* One step: a type, a version of it, or a page of its instances. */
+static pawl_status renew_some(struct engine *engine, struct scope *scope,
+                              const struct code_binding *binding)
+{
+    struct renewal *renewal = &engine->renewal;
+    struct definition_row row;
+    struct definition_slot *slot;
+    str name = str_of(binding->type->name);
+    pawl_status status;
+
+    renewal->version += renewal->version == 0;
+    status = store_find_definition(engine->store, scope, name, renewal->version, NULL, &row);
+    if (status == PAWL_NOT_KNOWN) {
+        go_on(engine, true);
+        return PAWL_OK;
+    }
+    if (!status)
+        status = definitions_get(engine, scope, row.id, &slot);
+    if (status)
+        return status;
+    if (slot->definition->kind == KIND_CODE &&
+        code_version(slot->definition) < binding->type->version)
+        return renew_page(engine, scope, binding);
+    go_on(engine, false);
+    return PAWL_OK;
+}
+
+void renewals_note(struct engine *engine, const struct code_binding *binding)
+{
+    if (binding->type->version > 1)
+        engine->has_renewals = true;
+}
+
+bool renewals_are_due(const struct engine *engine)
+{
+    return engine->has_renewals && engine->env->tick_ms(engine->env) >= engine->renewal.retry_ms;
+}
+
+void renewals_run(struct engine *engine)
+{
+    const struct code_binding *binding;
+    struct scope scope;
+    pawl_status status;
+
+    if (!renewals_are_due(engine) || atomic_exchange(&engine->renewal.is_busy, true))
+        return;
+    binding = find_type(engine);
+    scope_init(&scope, engine->heap, LIMIT_SCOPE);
+    status = binding ? renew_some(engine, &scope, binding) : PAWL_OK;
+    if (status) {
+        engine_log(engine, PAWL_LOG_WARN, "renewal.failed", scope.error.message);
+        engine->renewal.retry_ms = engine->env->tick_ms(engine->env) + RETRY_STORE_MS;
+    }
+    scope_fini(&scope);
+    engine->renewal.is_busy = false;
+}
