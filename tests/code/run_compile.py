@@ -129,6 +129,12 @@ WRONG = {
          "'break' statement not in loop or switch statement"),
     "code without its end":
         (LIST + HEAD + ONE + TWO + "}\n", "expected declaration or statement at end of input", "expected '}'"),
+    "a policy of a call that the list does not have":
+        (listed("has(call, refund) ", "has(call, refund) has(retry, refnd, 3) "), "'pawl_call_refnd_' undeclared",
+         "undeclared identifier 'pawl_call_refnd_'"),
+    "two policies of one call":
+        (listed("has(call, refund) ", "has(call, refund) has(retry, refund, 3) has(retry, refund, 4) "),
+         "redeclaration of enumerator 'pawl_retry_refund_'", "redefinition of enumerator 'pawl_retry_refund_'"),
     "the kind int":
         (listed("has(var, uint32_t, n)", "has(var, int, n)"), "n: expected the kind int8_t to int64_t, ", ", found int"),
     "the kind string":
