@@ -269,6 +269,8 @@ str snapshot_if_due(struct engine *engine, struct actor *actor, struct scope *sc
 pawl_status actor_step(struct actor *actor, const struct event *event, struct scope *scope,
                        struct decision *out);
 void actor_restamp(struct actor *actor, const struct decision *decision); /* after its commit */
+/* Is a signal that was kept there for something that waits? */
+bool actor_wakes(const struct engine *engine, const struct actor *actor);
 pawl_status actor_decide(struct engine *engine, struct actor *actor, const struct event *event,
                          struct scope *scope, struct decision *out, struct job **jobs);
 void actor_compact(struct actor *actor); /* what was folded away goes, now and then */
@@ -283,6 +285,7 @@ pawl_status engine_send_once(struct engine *engine, struct scope *scope, uint64_
                              const uint8_t *key, struct fired *out);
 struct mail *mail_new(struct engine *engine); /* lock held, as for its end */
 void mail_free(struct engine *engine, struct mail *mail);
+void mail_wake(struct engine *engine, uint64_t instance); /* EVENT_WAKE; lock held */
 void mail_fini(struct engine *engine);                                         /* the spare ones */
 bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail); /* lock held */
 void engine_pass_news(struct engine *engine); /* lock held: of children that have ended */

@@ -161,6 +161,7 @@ struct intern_table {
 #define POISON_AT        2u     /* an event that cannot be decided so often holds its instance */
 #define RETRY_STORE_MS   1000   /* an event that met a failing store is tried again after this */
 #define LEASE_DEFAULT_MS 120000 /* B33 */
+#define WAKE_DRAFTS      4096u /* kept signals are taken in the decision that began to wait, likewise */
 #define CHAIN_DRAFTS     64u   /* pure steps end in the decision that began them, up to this many */
 #define JOBS_QUICK       1024u /* log, set and fail: under way at once */
 #define JOBS_WHEN_BRISK  16u   /* of other tools, for each worker, while each takes next to no time */

@@ -61,10 +61,17 @@ pawl_status actor_step(struct actor *actor, const struct event *event, struct sc
     return status ? status : append_drafts(scope, out, &more);
 }
 
+bool actor_wakes(const struct engine *engine, const struct actor *actor)
+{
+    const struct behavior *behavior = behavior_of(actor->definition->kind);
+
+    return behavior->wakes && !actor->is_paused && actor->seq < engine->options.max_entries &&
+           behavior->wakes(actor->memory);
+}
+
 pawl_status actor_decide(struct engine *engine, struct actor *actor, const struct event *event,
                          struct scope *scope, struct decision *out, struct job **jobs)
 {
-    const struct behavior *behavior = behavior_of(actor->definition->kind);
     const struct event wake = { .kind = EVENT_WAKE, .at_ms = event->at_ms };
     uint32_t first = out->count, seen = first, seq = actor->seq;
     pawl_status status = actor_step(actor, event, scope, out);
@@ -77,8 +84,8 @@ pawl_status actor_decide(struct engine *engine, struct actor *actor, const struc
     do { /* what has begun to wait may find its signal kept, and what follows that may begin */
         if (!status)
             status = steps_chain(engine, actor, scope, event, out, &seen, jobs);
-        wakes = !status && behavior->wakes && !actor->is_paused &&
-                out->count - first < CHAIN_DRAFTS && actor->seq < engine->options.max_entries && behavior->wakes(actor->memory);
+        wakes = !status && out->count - first < WAKE_DRAFTS &&
+                scope->arena.used < LIMIT_SCOPE / 2 && actor_wakes(engine, actor);
         if (wakes)
             status = actor_step(actor, &wake, scope, out);
     } while (wakes && !status);

@@ -174,6 +174,17 @@ static void put_all_back(struct engine *engine, struct turn *turn, bool alone)
     put_back_whole(engine, turn->actor, turn->mail);
 }
 
+void mail_wake(struct engine *engine, uint64_t instance)
+{
+    struct mail *mail = mail_new(engine);
+
+    if (!mail) /* the next event does it */
+        return;
+    mail->event = (struct event){ .kind = EVENT_WAKE };
+    if (!engine_mail(engine, instance, mail))
+        mail_free(engine, mail);
+}
+
 /* After the commit, or its refusal. No lock is held. */
 static void turn_over(struct engine *engine, struct request *request)
 {
@@ -199,6 +210,8 @@ static void turn_over(struct engine *engine, struct request *request)
         if (turn->mail->event.kind == EVENT_AMEND)
             claims_amended(engine, actor);
         steps_act(engine, actor->instance, turn->jobs);
+        if (actor->memory && actor_wakes(engine, actor)) /* one decision could not take them all */
+            mail_wake(engine, actor->instance);
     }
     if (status && reduces_failed(request)) { /* decide again, to fail with its words */
         turn->mail->event.failure = reduces_error(engine, scope_of(turn->mail));

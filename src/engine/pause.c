@@ -270,18 +270,12 @@ static pawl_status drain_pause(struct engine *engine, struct request *request, i
 static void resume_news(struct engine *engine, struct scope *scope, uint64_t instance)
 {
     bool looked = family_look(engine, scope, instance) == PAWL_OK;
-    struct mail *mail;
 
     pthread_mutex_lock(&engine->lock);
     engine->ended_lost = engine->ended_lost || !looked;
     while (engine->ended_count && family_tell(engine))
         continue;
-    mail = mail_new(engine);
-    if (mail) {
-        mail->event = (struct event){ .kind = EVENT_WAKE };
-        if (!engine_mail(engine, instance, mail))
-            mail_free(engine, mail);
-    }
+    mail_wake(engine, instance);
     engine_lead(engine);
     pthread_mutex_unlock(&engine->lock);
 }

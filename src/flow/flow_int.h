@@ -156,6 +156,7 @@ void take_arm(struct turn *turn, enum lifecycle_transition transition,
               const struct attempt *attempt, uint32_t arm, str payload);
 
 /* reduce_keep.c: signals that nothing awaits yet. */
+bool is_behind_kept(const struct turn *turn); /* older ones of its name are to be taken first */
 void keep_signal(struct turn *turn, str payload);
 void decide_wake(struct turn *turn);
 bool flow_wakes(const void *memory);

@@ -8,6 +8,7 @@
 #include "model/interest.h"
 #include "model/words.h"
 
+#define ORDER_COMPILER     3 /* from this compiler on, no signal is taken before one that is kept */
 #define BROADCAST_COMPILER 3 /* from this compiler on, a flow keeps broadcasts */
 
 /* ---- Values of waits ------------------------------------------------------------------------- */
@@ -134,7 +135,20 @@ static str kept_name(struct turn *turn)
     return name;
 }
 
-/* Nothing awaits it yet, or the instance is paused. */
+bool is_behind_kept(const struct turn *turn)
+{
+    const struct flow_memory *memory = turn->memory;
+
+    if (turn->compiler < ORDER_COMPILER || turn->event->filter.data ||
+        !plan_keeps(turn->plan, turn->event->name))
+        return false;
+    for (uint32_t i = 0; i < memory->signal_count; i++)
+        if (str_eq(memory->signals[i].name, turn->event->name))
+            return true;
+    return false;
+}
+
+/* Nothing awaits it yet, or others are before it, or the instance is paused. */
 void keep_signal(struct turn *turn, str payload)
 {
     const struct event *event = turn->event;

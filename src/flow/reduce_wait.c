@@ -95,8 +95,9 @@ void decide_signal(struct turn *turn)
     const struct flow_memory *memory = turn->memory;
     const struct event *event = turn->event;
     str payload = event->payload.data ? event->payload : RESULT_NULL;
+    bool waits = event->is_held || is_behind_kept(turn);
 
-    for (uint32_t i = 0; i < memory->arm_count && !event->is_held; i++) {
+    for (uint32_t i = 0; i < memory->arm_count && !waits; i++) {
         uint32_t ordinal = memory->arms[i].ordinal;
 
         if (memory->arms[i].is_timer || !str_eq(memory->arms[i].name, event->name) ||

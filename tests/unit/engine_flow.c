@@ -3,6 +3,7 @@
 #include "engine_fixture.h"
 #include "lib/fault.h"
 #include <stdio.h>
+#include <stdlib.h>
 
 #define THREE                                                                                      \
     "name: three\nsteps:\n"                                                                        \
@@ -340,4 +341,55 @@ TEST(flow_memory, children_whose_inputs_are_more_together_fail_by_name)
     expect_member(&world, id, "expected at most 8388608 bytes, found 9");
     world_expect_valid(&world);
     world_end(&world);
+}
+
+/* ---- Kept signals ---- */
+
+#define TAKES                                                                                      \
+    "name: takes\nsignals: {go: {buffer: true}}\nsteps:\n"                                         \
+    "  start: {name: gate, approval: {}, next: wait}\n"                                             \
+    "  wait: {wait: {signal: go}, branch: [{if: 'result == 999', then: end},"                       \
+    " {if: 'true', then: wait}]}\n"                                                                \
+    "  end: {tool: set, args: {}, done: true}\n"
+
+static void approve(struct world *world, const char *id)
+{
+    char body[80], *answer;
+
+    snprintf(body, sizeof body, "{\"step_id\":\"%s.1\",\"actor_ref\":\"ann\"}", id);
+    EXPECT_OK(pawl_call(world->p, "step.approve", body, &answer, &world->error));
+    pawl_free(world->p, answer);
+}
+
+/* The payloads of the signals that were taken are 0, 1, 2 ... */
+static void expect_in_order(struct world *world, const char *id)
+{
+    pawl_history *history;
+    pawl_entry entry;
+    int next = 0;
+
+    EXPECT_OK(pawl_history_open(world->p, id, NULL, &history, &world->error));
+    while (pawl_history_next(history, &entry))
+        if (strcmp(entry.action, "signal") == 0)
+            EXPECT_EQ(strtol(entry.payload, NULL, 10), next++);
+    EXPECT_OK(pawl_history_close(history, &world->error));
+    EXPECT_EQ(next, 1000);
+}
+
+WORLD_TEST(flow, a_thousand_kept_signals_are_taken_in_their_order_by_what_waits_for_them)
+{
+    char payload[16];
+    const char *id;
+
+    world_define(world, TAKES);
+    id = world_create(world, "takes", "{}");
+    for (int i = 0; i < 1000; i++) {
+        snprintf(payload, sizeof payload, "%d", i);
+        EXPECT_OK(pawl_signal(world->p, id, "go", payload, NULL, &world->error));
+    }
+    approve(world, id);
+    world_advance(world, 1);
+    expect_in_order(world, id);
+    world_expect_state(world, id, "completed");
+    world_expect_valid(world);
 }
