@@ -82,6 +82,9 @@ pawl_status code_compile(struct scope *scope, const struct code_binding *binding
 /* From now on `binding` takes the turns of this definition's instances. */
 void code_bind(struct definition *definition, const struct code_binding *binding);
 
+/* Are its turns taken in this very process, by code_run()? */
+bool code_runs_here(const struct definition *definition);
+
 /* ---- What a runner and a reader ask of a call ---- */
 
 struct code_call {

@@ -229,6 +229,9 @@ pawl_status code_take_turn(struct work *work, const struct cause *cause)
     if (work->event->failure.data) { /* the turn was taken, and could not be committed */
         work->answer = (struct turn_answer){ .end = TURN_FAILS, .value = work->event->failure };
         status = PAWL_OK;
+    } else if (work->event->poison.data) {
+        work->answer = (struct turn_answer){ .end = TURN_HOLDS, .problem = work->event->poison };
+        status = PAWL_OK;
     } else {
         status = binding ? run_handler(work, binding, cause) : fail_no_handler(work);
     }

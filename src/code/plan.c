@@ -122,6 +122,13 @@ bool code_memory_spawns(const struct definition *definition, const struct code_m
     return is_step(plan_in_force(definition, memory), plan_index, CODE_CHILD);
 }
 
+bool code_runs_here(const struct definition *definition)
+{
+    const struct code_binding *binding = plan_of(definition)->binding;
+
+    return binding && binding->run == code_run;
+}
+
 static const struct code_attempt *find_call(const void *memory, uint32_t ordinal)
 {
     const struct code_memory *mine = memory;

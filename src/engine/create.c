@@ -99,6 +99,7 @@ pawl_status create_decide(struct engine *engine, struct scope *scope,
                            .actor = args->actor,
                            .failure = failure };
     pawl_error words;
+    uint32_t death;
     pawl_status status;
 
     actor->input = arena_str(&actor->arena, event.payload);
@@ -109,7 +110,10 @@ pawl_status create_decide(struct engine *engine, struct scope *scope,
     actor->is_loaded = true;
     actor->generation = engine->generation;
     actor->is_test = args->test;
-    status = actor_decide(engine, actor, &event, scope, decision, jobs);
+    status = deaths_begin(engine, actor, &event, scope, &death);
+    if (!status)
+        status = actor_decide(engine, actor, &event, scope, decision, jobs);
+    deaths_end(engine, &death);
     words = scope->error;
     /* There is nothing to hold yet: what cannot begin is not created. */
     return status == PAWL_PAUSED

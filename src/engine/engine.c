@@ -77,6 +77,7 @@ static bool init_parts(struct engine *engine)
     map_init(&engine->actor_map, engine->heap);
     arena_init(&engine->code_arena, engine->heap, LIMIT_SCOPE);
     pthread_mutex_init(&engine->clock.lock, NULL);
+    pthread_mutex_init(&engine->deaths.lock, NULL);
     engine->next_due_ms = engine->next_wall_ms = engine->next_lease_ms = INT64_MAX;
     engine->bell = (struct env_bell){ -1, -1, -1 };
     engine->health = health_new(engine->heap);
@@ -95,6 +96,7 @@ static bool init_parts(struct engine *engine)
 
 static void free_parts(struct engine *engine)
 {
+    deaths_close(engine);
     store_close(engine->store);
     if (engine->toolbox)
         toolbox_free(engine->toolbox);
@@ -118,6 +120,7 @@ static void free_parts(struct engine *engine)
     pthread_cond_destroy(&engine->changed);
     pthread_mutex_destroy(&engine->definitions_lock);
     pthread_mutex_destroy(&engine->clock.lock);
+    pthread_mutex_destroy(&engine->deaths.lock);
     pthread_mutex_destroy(&engine->lock);
     env_bell_free(&engine->bell);
     heap_free(engine->heap, engine, sizeof *engine);

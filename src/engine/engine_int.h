@@ -538,6 +538,14 @@ bool renewals_are_due(const struct engine *engine);
 void renewals_run(struct engine *engine); /* a page */
 
 /* amend.c: in the drain, an entry that amends is the head's last one. */
+/* deaths.c: turns that the process did not survive. deaths_begin() is for any event: where it takes a turn
+ * of code here, that is noted until deaths_end(); one that has died too often gets its `poison`. */
+void deaths_open(struct engine *engine);
+void deaths_close(struct engine *engine);
+pawl_status deaths_begin(struct engine *engine, const struct actor *actor, struct event *event,
+                         struct scope *scope, uint32_t *slot);
+void deaths_end(struct engine *engine, uint32_t *slot);
+
 /* redrives.c */
 pawl_status redrive_note(struct engine *engine, struct scope *scope, const struct head *head,
                          const struct draft *draft);

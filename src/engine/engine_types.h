@@ -339,6 +339,11 @@ struct engine {
     struct definition_slot *retired; /* not found any more, but names in results point into them */
     uint64_t seen_pos; /* attached: the end of the log when the last definition was loaded */
     uint8_t seen_root[SHA_SIZE];
+    struct deaths {
+        pthread_mutex_t lock;
+        bool is_open; /* FILE-turns is kept: this process owns the store and runs code */
+        struct turn_mark marks[TURN_MARKS];
+    } deaths;
     struct arena code_arena; /* holds the copies below, until close */
     const struct code_binding **code_types;
     uint32_t code_count;

@@ -18,6 +18,7 @@ struct turn {
     struct mail *riders; /* answers decided on top of it, the last one first */
     bool is_poison;      /* its code ended its process more than once, it could not be decided, or
                             its instance is at a bound */
+    uint32_t death; /* the mark of a turn that runs code in this process */
     struct request request;
     struct decision_request decide;
 };
@@ -370,6 +371,8 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
         status = pause_look(engine, scope, actor->instance, &actor->is_paused);
     turn->decide.knew_pause = turn->mail->event.is_held = actor->is_paused;
     if (!status)
+        status = deaths_begin(engine, actor, &turn->mail->event, scope, &turn->death);
+    if (!status)
         status = actor->memory ? decide_one(engine, turn, turn->mail, scope)
                                : poison_cancel(engine, actor, &turn->mail->event, scope,
                                                &turn->decision);
@@ -380,6 +383,7 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
         turn->is_poison = turn->mail->is_poison = true;
     if (!status)
         status = ride_along(engine, turn, scope);
+    deaths_end(engine, &turn->death); /* children that it spawns count for themselves */
     turn->is_poison = turn->is_poison || (status == PAWL_PAUSED && !actor->is_paused);
     if (!status)
         status = family_conceive(engine, scope, actor, NULL, turn->mail->event.at_ms,
@@ -442,9 +446,10 @@ static void take_turn(struct engine *engine, struct actor *actor, struct request
         end_turn(engine, actor);
         return;
     }
-    *turn = (struct turn){ .actor = actor, .mail = mail };
+    *turn = (struct turn){ .actor = actor, .mail = mail, .death = TURN_MARKS };
     pthread_mutex_unlock(&engine->lock);
     status = decide_mail(engine, turn, scope);
+    deaths_end(engine, &turn->death);
     if (turn->is_poison)
         status = poison_hold(engine, scope, actor, status, &turn->is_poison);
     turn->request = (struct request){ .kind = REQUEST_DECISION,

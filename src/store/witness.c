@@ -1,5 +1,6 @@
 /* witness.c - the state of a store: what keeps it from committing, and whether its log agrees with
  * FILE-head. */
+#include "base/assert.h"
 #include "base/time.h"
 #include "store/store.h"
 #include <stdio.h>
@@ -86,4 +87,21 @@ pawl_status store_accept(struct store *store, struct scope *scope, str who)
     if (!store->ops->accept)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "such a store has no FILE-head");
     return store->ops->accept(store, scope, who);
+}
+
+bool store_turns_open(struct store *store, const uint8_t store_id[STORE_ID_SIZE],
+                      struct turn_mark marks[TURN_MARKS])
+{
+    return store->ops->turns_open && store->ops->turns_open(store, store_id, marks);
+}
+
+void store_turns_mark(struct store *store, uint32_t slot, const struct turn_mark *mark)
+{
+    ASSERT(slot < TURN_MARKS);
+    store->ops->turns_mark(store, slot, mark);
+}
+
+void store_turns_close(struct store *store, bool is_empty)
+{
+    store->ops->turns_close(store, is_empty);
 }

@@ -350,6 +350,7 @@ struct sqlite_store *sqlite_store_new(const struct store_options *options)
     store->env = options->env;
     store->sha = sha_new(options->heap);
     store->witness = (struct witness_file){ .sha = sha_new(options->heap), .fd = -1 };
+    store->turns_fd = -1;
     if (!store->sha || !store->witness.sha) {
         sha_free(store->sha);
         sha_free(store->witness.sha);
@@ -431,4 +432,7 @@ const struct store_ops sqlite_store_ops = {
     .trouble = sqlite_trouble,
     .witness = sqlite_witness,
     .accept = sqlite_accept,
+    .turns_open = sqlite_turns_open,
+    .turns_mark = sqlite_turns_mark,
+    .turns_close = sqlite_turns_close,
 };

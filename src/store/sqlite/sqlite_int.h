@@ -200,6 +200,7 @@ struct sqlite_store {
     struct watched watched[WATCHED_COUNT];
     struct unchanged unchanged;
     struct witness_file witness;
+    int turns_fd; /* FILE-turns: turns.c; -1: not open */
 
     pthread_mutex_t read_lock;
     struct sha *sha; /* of what is read: commitments that are not stored */
@@ -332,6 +333,12 @@ pawl_status witness_begin(struct sqlite_store *store, struct scope *scope);
 void witness_note(struct sqlite_store *store, bool is_at_rest); /* after COMMIT */
 void witness_flush(struct sqlite_store *store);
 pawl_status sqlite_witness(struct store *store, struct scope *scope, struct head_witness *out);
+
+/* ---- turns.c: methods ---- */
+bool sqlite_turns_open(struct store *base, const uint8_t store_id[STORE_ID_SIZE],
+                       struct turn_mark marks[TURN_MARKS]);
+void sqlite_turns_mark(struct store *base, uint32_t slot, const struct turn_mark *mark);
+void sqlite_turns_close(struct store *base, bool is_empty);
 pawl_status sqlite_accept(struct store *store, struct scope *scope, str who);
 
 int wal_hook(void *store, sqlite3 *db, const char *name, int pages);

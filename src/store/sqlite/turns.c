@@ -1,0 +1,73 @@
+/* turns.c - FILE-turns: which turns of code the owner is taking, for an owner that comes after its death.
+ *
+ * Written in place and never synced: what a process wrote is there after its own death, and the death of
+ * the machine is not the code's fault. */
+#include "sqlite_int.h"
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+
+struct turns_text {
+    char word[16];
+    uint8_t store_id[STORE_ID_SIZE];
+    struct turn_mark marks[TURN_MARKS];
+};
+
+static const char word[16] = "pawl turns 1\n";
+
+static void path_of(const struct sqlite_store *store, char out[PATH_MAX])
+{
+    snprintf(out, PATH_MAX, "%.*s-turns", PATH_MAX - 16, store->path);
+}
+
+static bool write_all(const struct sqlite_store *store, const struct turns_text *text)
+{
+    return pwrite(store->turns_fd, text, sizeof *text, 0) == (ssize_t)sizeof *text;
+}
+
+bool sqlite_turns_open(struct store *base, const uint8_t store_id[STORE_ID_SIZE],
+                       struct turn_mark marks[TURN_MARKS])
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    struct turns_text text;
+    char path[PATH_MAX];
+
+    if (!store->own || store->is_read_only)
+        return false;
+    path_of(store, path);
+    store->turns_fd = sqlite_open_beside(store->path, path);
+    if (store->turns_fd < 0)
+        return false;
+    if (pread(store->turns_fd, &text, sizeof text, 0) != (ssize_t)sizeof text ||
+        memcmp(text.word, word, sizeof word) != 0 ||
+        memcmp(text.store_id, store_id, STORE_ID_SIZE) != 0) {
+        memset(&text, 0, sizeof text); /* new, or of another store */
+        memcpy(text.word, word, sizeof word);
+        memcpy(text.store_id, store_id, STORE_ID_SIZE);
+    }
+    memcpy(marks, text.marks, sizeof text.marks);
+    return write_all(store, &text);
+}
+
+void sqlite_turns_mark(struct store *base, uint32_t slot, const struct turn_mark *mark)
+{
+    ssize_t ignored = pwrite(sqlite_store_of(base)->turns_fd, mark, sizeof *mark,
+                             (off_t)(offsetof(struct turns_text, marks) + slot * sizeof *mark));
+
+    (void)ignored; /* then this turn is not counted */
+}
+
+void sqlite_turns_close(struct store *base, bool is_empty)
+{
+    struct sqlite_store *store = sqlite_store_of(base);
+    char path[PATH_MAX];
+
+    if (store->turns_fd < 0)
+        return;
+    path_of(store, path);
+    if (is_empty)
+        (void)unlink(path);
+    (void)close(store->turns_fd);
+    store->turns_fd = -1;
+}
