@@ -312,8 +312,13 @@ TEST(alarm_sqlite, it_happens_once_whichever_commit_a_process_dies_at_and_howeve
     EXPECT(deaths >= 6);
 }
 
-/* An alarm over four waiting flows, in several commits: the process dies, the store rests, the
- * alarm continues. */
+#define KEEPER                                                                                     \
+    "{\"name\":\"keeper\",\"signals\":{\"slower\":{\"buffer\":true}},\"steps\":{"                      \
+    "\"start\":{\"wait\":{\"signal\":\"go\"},\"next\":\"then\"},"                                     \
+    "\"then\":{\"wait\":{\"signal\":\"slower\"},\"done\":true}}}"
+
+/* An alarm over four instances that wait and two that keep, in several commits: the process dies, the
+ * store rests, the alarm continues. */
 static bool reaches_each_once(enum env_point point, int nth, bool *was_firing)
 {
     struct world world;
@@ -324,6 +329,9 @@ static bool reaches_each_once(enum env_point point, int nth, bool *was_firing)
     world_begin(&world, "sqlite");
     for (int i = 0; i < 4; i++)
         ids[i] = world_create(&world, "ticker", NULL);
+    world_define(&world, KEEPER);
+    for (int i = 0; i < 2; i++)
+        (void)world_create(&world, "keeper", NULL);
     EXPECT_OK(set_operation(&world, "\"after\":\"100ms\"", "signal.broadcast", "{\"name\":\"slower\"}",
                             alarm));
     died = dies(&world, 100, point, nth);
@@ -342,6 +350,7 @@ static bool reaches_each_once(enum env_point point, int nth, bool *was_firing)
     EXPECT_OK(pawl_run_due(world.p, &world.error));
     for (int i = 0; i < 4; i++)
         EXPECT_EQ(times(world_actions(&world, ids[i]), "signal"), 1);
+    EXPECT_EQ(count(&world, "what = -6"), 2);
     EXPECT_EQ(count(&world, "what = -5 AND CAST(body AS TEXT) LIKE '%firing%'"), 1);
     EXPECT_EQ(count(&world, "what = -5 AND CAST(body AS TEXT) LIKE '%over%:%fired%'"), 1);
     world_expect_valid(&world);
