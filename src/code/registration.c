@@ -1,6 +1,7 @@
 /* registration.c - a code type becomes a definition: the lifecycle, and its print as the plan. */
 #include "base/limits.h"
 #include "code/code_int.h"
+#include "model/interest.h"
 #include "model/words.h"
 
 static uint32_t type_version(const pawl_code_type *type)
@@ -309,6 +310,18 @@ static pawl_status check_head(struct scope *scope, const pawl_code_type *type)
     return PAWL_OK;
 }
 
+/* Names like these are the engine's own, of rows that are no waits. */
+static pawl_status check_signals(struct scope *scope, const pawl_code_type *type)
+{
+    for (const char *const *name = type->signals; name && *name; name++)
+        if (interest_is(str_of(*name)))
+            return scope_fail(scope, PAWL_INVALID_REQUEST,
+                              "signal '%.*s' begins with '~', as the engine's own names do; name it "
+                              "otherwise",
+                              STR_ARG(words_shown(str_of(*name))));
+    return PAWL_OK;
+}
+
 static pawl_status check_lists(struct scope *scope, const pawl_code_type *type)
 {
     const struct {
@@ -322,6 +335,8 @@ static pawl_status check_lists(struct scope *scope, const pawl_code_type *type)
 
     for (size_t i = 0; i < sizeof lists / sizeof lists[0] && status == PAWL_OK; i++)
         status = check_names(scope, lists[i].what, lists[i].names);
+    if (status == PAWL_OK)
+        status = check_signals(scope, type);
     return status == PAWL_OK ? check_calls(scope, type) : status;
 }
 

@@ -76,6 +76,7 @@ TEST(code_registration, a_bad_type_is_refused_by_what_is_wrong)
     static const char *const twice[] = { "a", "b", "a", NULL };
     static const char *const blank[] = { "a", " ", NULL };
     static const char *const not_utf8[] = { "\xFF", NULL };
+    static const char *const reserved[] = { "b", "~a", NULL };
     static const char *many[LIMIT_STATES];
     static char texts[LIMIT_STATES][8];
     pawl_code_type type = cart;
@@ -90,6 +91,8 @@ TEST(code_registration, a_bad_type_is_refused_by_what_is_wrong)
     type = cart;
     type.signals = not_utf8;
     expect_refused(t, type, "signal 0");
+    type.signals = reserved;
+    expect_refused(t, type, "signal '~a' begins with '~'");
     for (size_t i = 0; i + 1 < LIMIT_STATES; i++) {
         texts[i][0] = (char)('a' + i % 26);
         texts[i][1] = (char)('a' + i / 26 % 26);
