@@ -65,9 +65,12 @@ static pawl_status keep_behind(struct engine *engine, struct scope *scope, uint3
     return status;
 }
 
+/* Together, so that they are restored with one look at the store and share commits. */
 static void wake_all(struct engine *engine, const uint64_t *numbers, uint32_t count)
 {
     struct mail_group group = { 0 };
+    struct mail *mails[RENEW_AT_ONCE];
+    uint32_t made = 0;
 
     pthread_mutex_lock(&engine->lock);
     for (uint32_t i = 0; i < count; i++) {
@@ -76,13 +79,13 @@ static void wake_all(struct engine *engine, const uint64_t *numbers, uint32_t co
         if (!mail)
             break;
         mail->event = (struct event){ .kind = EVENT_WAKE };
+        mail->instance = numbers[i];
         mail->group = &group;
-        group.left++;
-        if (engine_mail(engine, numbers[i], mail))
-            continue;
-        group.left--;
-        mail_free(engine, mail);
+        mails[made++] = mail;
     }
+    group.left = made;
+    engine->mail_under_way += made;
+    mail_deliver_all(engine, mails, made);
     while (group.left)
         if (!engine_pump(engine))
             pthread_cond_wait(&engine->changed, &engine->lock);

@@ -11,7 +11,8 @@ import threading
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(HERE.parent / "http"), str(HERE.parent / "house")]
+sys.path[:0] = [str(HERE.parent / "http"), str(HERE.parent / "house"), str(HERE.parent / "verify")]
+import forge  # noqa: E402
 from sse import Stream  # noqa: E402
 from web import Web, harness  # noqa: E402
 from sentences import BUILD, build_compiler  # noqa: E402
@@ -321,6 +322,12 @@ def test_an_answer_whose_turn_ends_its_process_is_kept_and_handled_at_resume(she
     shell.stop(child)
 
 
+def verdicts(shell, store):
+    """Of both verifiers."""
+    return (json.loads(shell.pawl("--store", "sqlite:" + store, "--json", "verify", expect=None).out),
+            forge.verify.report(str(shell.folder / store)))
+
+
 def test_a_newer_module_brings_instances_to_its_list_and_gives_those_that_wait_a_way_out(shell):
     """The store is valid by both verifiers, and so is a copy of it by export and import."""
     def build(number):
@@ -342,11 +349,16 @@ def test_a_newer_module_brings_instances_to_its_list_and_gives_those_that_wait_a
     shell.pawl("--store", "sqlite:copy.db", "init")
     shell.pawl("--store", "sqlite:copy.db", "import", "all.ndjson")
     for store in ("pawl.db", "copy.db"):
-        shell.pawl("--store", "sqlite:" + store, "verify")
-        tool = [sys.executable, str(ROOT / "tools/verify.py"), str(shell.folder / store)]
-        done = subprocess.run(tool, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert [found["valid"] for found in verdicts(shell, store)] == [True, True], verdicts(shell, store)
         assert "sign" in shell.pawl("--store", "sqlite:" + store, "why", id).out
+    for plan, words in (({"code": "other"}, "another code type"), ({"code": "renewed"}, "in their places")):
+        forger = forge.Forger(shell.folder / "copy.db")
+        pos, body = forger.find(1, "amend")
+        body = [["plan", plan, [["external", "other"], ["external", "sign"]]] if e[0] == "plan" else e for e in body]
+        pos = forger.find(1, "amend", 1)[0]
+        forger.set(pos, body=body)
+        forger.seal()
+        assert all(words in found["what"] for found in verdicts(shell, "copy.db")), verdicts(shell, "copy.db")
     child, web = build(3)
     web.expect(200, "POST", "/v1/test/advance", {"by": "5s"})
     assert web.get("/v1/instances/" + other).json["error"] == "late"
