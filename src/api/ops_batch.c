@@ -2,7 +2,8 @@
  *
  * Lines are taken in order. Fires that follow each other go to the engine together and share a
  * commit, and so do creations; any other operation waits until those before it are done, so that a
- * line may rely on them. What is wrong with a line is answered in its place; so is what its caller may not do. */
+ * line may rely on them. What is wrong with a line is answered in its place; so is what its caller
+ * may not do. */
 #include "api/key.h"
 #include "api/ops_int.h"
 #include "base/limits.h"
@@ -21,7 +22,7 @@ struct batch {
     struct buf *out;
     struct scope scope; /* of the present group */
     const struct op *op; /* its operation, fire or create; NULL: no line yet */
-    struct line *lines;
+    struct line *lines;           /* these three are in the call's own scope */
     struct batch_fire *fires;     /* of the lines that are OK, in order; */
     struct batch_create *creates; /* or these */
     size_t count, item_count, bytes;
@@ -93,15 +94,15 @@ static void answer_fire(struct buf *out, const struct op *op, const struct batch
     answer_close(out);
 }
 
-static void answer_create(struct buf *out, const struct op *op, const struct batch_create *create)
+static void answer_create(struct batch *batch, const struct batch_create *create)
 {
     if (create->status != PAWL_OK) {
-        refuse(out, create->status, create->words);
+        refuse(batch->out, create->status, create->words);
         return;
     }
-    answer_open(out, op->http_status);
-    print_created(&create->created, out);
-    answer_close(out);
+    answer_open(batch->out, batch->op->http_status);
+    print_created_warned(&batch->scope, &create->created, create->args.input, batch->out);
+    answer_close(batch->out);
 }
 
 /* ---- A group ---- */
@@ -110,15 +111,13 @@ static void group_clear(struct batch *batch)
 {
     scope_clear(&batch->scope);
     batch->op = NULL;
-    batch->lines = NULL;
-    batch->fires = NULL;
-    batch->creates = NULL;
     batch->count = batch->item_count = batch->bytes = 0;
 }
 
+/* Room for lines, once for all groups. */
 static pawl_status group_begin(struct batch *batch)
 {
-    struct arena *arena = &batch->scope.arena;
+    struct arena *arena = &batch->call->scope->arena;
 
     if (!batch->lines)
         batch->lines = ARENA_ARRAY(arena, struct line, GROUP_LINES);
@@ -175,7 +174,7 @@ static void group_run(struct batch *batch)
         else if (is_fire(batch->op))
             answer_fire(batch->out, batch->op, &batch->fires[next++]);
         else
-            answer_create(batch->out, batch->op, &batch->creates[next++]);
+            answer_create(batch, &batch->creates[next++]);
     }
     group_clear(batch);
 }

@@ -104,14 +104,14 @@ void print_created(const struct created *created, struct buf *out)
 #define GAP_COUNT_MAX 20
 
 /* Without a schema an input may lack what templates read; it is hardly ever meant to. */
-static uint32_t find_gaps(const struct op_call *call, const struct created *created, str input,
+static uint32_t find_gaps(struct scope *scope, const struct created *created, str input,
                           struct input_gap *out)
 {
     const struct definition *definition = created->definition;
     struct node *node;
 
     if (!definition || definition->kind != KIND_FLOW || definition->input_schema ||
-        node_read_json(call->scope, input.data ? input : STR("{}"), &node) != PAWL_OK)
+        node_read_json(scope, input.data ? input : STR("{}"), &node) != PAWL_OK)
         return 0;
     return flow_input_gaps(definition, node, out, GAP_COUNT_MAX);
 }
@@ -142,6 +142,16 @@ static void put_gaps(const struct input_gap *gaps, uint32_t count, struct buf *o
     json_close(out, ']');
 }
 
+void print_created_warned(struct scope *scope, const struct created *created, str input,
+                          struct buf *out)
+{
+    struct input_gap gaps[GAP_COUNT_MAX];
+
+    put_created(created, out);
+    put_gaps(gaps, find_gaps(scope, created, input, gaps), out);
+    json_close(out, '}');
+}
+
 pawl_status create_read(const struct op_call *call, struct create_args *out)
 {
     const char *defect;
@@ -169,19 +179,15 @@ pawl_status create_read(const struct op_call *call, struct create_args *out)
 
 pawl_status op_instance_create(struct op_call *call, struct buf *out)
 {
-    struct input_gap gaps[GAP_COUNT_MAX];
     struct create_args args;
     struct created created = { 0 };
     pawl_status status = create_read(call, &args);
 
     if (status == PAWL_OK)
         status = engine_create(op_engine(call), call->scope, &args, &created);
-    if (status != PAWL_OK)
-        return status;
-    put_created(&created, out);
-    put_gaps(gaps, find_gaps(call, &created, args.input, gaps), out);
-    json_close(out, '}');
-    return PAWL_OK;
+    if (status == PAWL_OK)
+        print_created_warned(call->scope, &created, args.input, out);
+    return status;
 }
 
 /* ---- fire ---- */

@@ -75,6 +75,9 @@ pawl_status print_against(const struct op_call *call, bool has_errors, struct bu
 void fire_read(const struct op_call *call, struct fire_args *out);
 pawl_status create_read(const struct op_call *call, struct create_args *out);
 void print_created(const struct created *created, struct buf *out);
+/* The same, with warnings of what the input lacks. */
+void print_created_warned(struct scope *scope, const struct created *created, str input,
+                          struct buf *out);
 void print_fired(const struct fired *fired, struct buf *out);
 
 /* As instance.history prints it; with `instance_id` first where `with_id`. */

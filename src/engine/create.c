@@ -288,6 +288,7 @@ struct creating {
     struct actor *actor; /* NULL: a machine, or it is rejected */
     struct decision decision;
     struct job *jobs;
+    str state;     /* of an inline machine, whose definition goes with the scope */
     bool is_alone; /* it has reduces, or may have: those are alone in their commits */
 };
 
@@ -317,16 +318,31 @@ static pawl_status creating_decide(struct engine *engine, struct creating *one)
     return status;
 }
 
-static pawl_status creating_begin(struct engine *engine, struct creating *one,
+/* What the answer needs is had before the commit: after it nothing can fail any more. */
+static pawl_status keep_answer(struct scope *scope, struct creating *one, struct batch_create *of)
+{
+    const struct definition *definition = one->create.definition;
+
+    of->created.definition = of->args.declaration.data ? NULL : definition;
+    if (!of->args.declaration.data)
+        return PAWL_OK;
+    one->state = arena_str(&scope->arena, definition->states[definition->initial].name);
+    return one->state.data ? PAWL_OK : scope_no_memory(&one->scope);
+}
+
+static pawl_status creating_begin(struct engine *engine, struct scope *scope, struct creating *one,
                                   struct batch_create *of)
 {
     pawl_status status;
 
-    one->create = (struct create_request){ .args = &of->args, .row = &one->row, .out = &of->created };
+    one->create =
+        (struct create_request){ .args = &of->args, .row = &one->row, .out = &of->created };
     one->request = (struct request){ .kind = REQUEST_CREATE,
                                      .scope = &one->scope,
                                      .create = &one->create };
     status = create_check(engine, &one->scope, &of->args, &one->row, &one->create.definition);
+    if (!status)
+        status = keep_answer(scope, one, of);
     if (status || one->create.definition->kind == KIND_MACHINE)
         return status;
     one->is_alone = one->create.definition->kind == KIND_CODE;
@@ -347,8 +363,10 @@ static void creating_end(struct engine *engine, struct scope *scope, struct crea
         of->status = keys_created(engine, &one->scope, &record, &of->created);
     if (of->status)
         of->words = arena_text(&scope->arena, str_of(one->scope.error.message));
-    else
-        of->created.state = arena_str(&scope->arena, of->created.state);
+    if (of->status && !of->words)
+        of->words = "no memory for the words of this rejection";
+    if (one->state.data)
+        of->created.state = one->state;
     scope_fini(&one->scope);
 }
 
@@ -364,7 +382,7 @@ pawl_status engine_create_batch(struct engine *engine, struct scope *scope,
     for (size_t i = 0; i < count; i++) {
         scope_init(&all[i].scope, engine->heap, LIMIT_SCOPE);
         all[i].scope.trace = scope->trace;
-        creates[i].status = creating_begin(engine, &all[i], &creates[i]);
+        creates[i].status = creating_begin(engine, scope, &all[i], &creates[i]);
         if (!creates[i].status && !all[i].is_alone)
             requests[submitted++] = &all[i].request;
     }
@@ -376,7 +394,7 @@ pawl_status engine_create_batch(struct engine *engine, struct scope *scope,
     }
     for (size_t i = 0; i < count; i++)
         creating_end(engine, scope, &all[i], &creates[i]);
-    return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
+    return PAWL_OK;
 }
 
 /* ---- in the drain ---- */
@@ -548,7 +566,7 @@ pawl_status create_record(struct engine *engine, struct scope *scope, struct cre
         family_number(engine, create->births, row.number, row.random);
     status = decision_record(engine, scope, head, create->definition, decision,
                              create->decided_at_ms, at_ms, engine->now.wall_ms, NULL);
-    create->out->state = arena_str(&scope->arena, create->definition->states[head->state].name);
+    create->out->state = create->definition->states[head->state].name;
     return status;
 }
 

@@ -225,7 +225,8 @@ struct created {
 };
 pawl_status engine_create(struct engine *engine, struct scope *scope,
                           const struct create_args *args, struct created *out);
-/* Many that share commits. What is wrong with one is in its place; the others are created. */
+/* Many that share commits. What is wrong with one is in its place; the others are created. Other than
+ * OK: none is. */
 struct batch_create {
     struct create_args args;
     pawl_status status;

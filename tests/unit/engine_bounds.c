@@ -210,3 +210,53 @@ WORLD_TEST(bounds, a_flow_that_would_begin_with_too_many_live_steps_is_not_creat
     EXPECT_HAS(world->error.message, "it cannot begin: limit: the instance needs more live steps");
     world_expect_valid(world);
 }
+
+/* ---- A batch whose scope is full ---------------------------------------------------------------- */
+
+enum { LINES = 40 };
+
+static size_t count_created(struct world *world)
+{
+    char *answer;
+    size_t count = 0;
+
+    EXPECT_OK(pawl_call(world->p, "instance.list", "{\"limit\":1000}", &answer, &world->error));
+    for (const char *at = answer; (at = strstr(at, "\"instance_id\"")) != NULL; at++)
+        count++;
+    pawl_free(world->p, answer);
+    return count;
+}
+
+/* How many of it say that they were created, and were. */
+static size_t create_within(struct world *world, size_t limit)
+{
+    static const char machine[] = "{\"states\":[\"a state with a name of some length\"],"
+                                  "\"initial_state\":\"a state with a name of some length\","
+                                  "\"terminal_states\":[],\"transitions\":[]}";
+    struct batch_create creates[LINES] = { 0 };
+    size_t before = count_created(world), created = 0;
+    struct scope scope;
+    pawl_status status;
+
+    for (size_t i = 0; i < LINES; i++)
+        creates[i].args.declaration = str_of(machine);
+    scope_init(&scope, &heap_libc, limit);
+    status = engine_create_batch(world->p->engine, &scope, creates, LINES);
+    for (size_t i = 0; i < LINES && status == PAWL_OK; i++)
+        created += creates[i].status == PAWL_OK;
+    for (size_t i = 0; i < LINES && status == PAWL_OK; i++)
+        EXPECT(creates[i].status || creates[i].created.state.size > 30);
+    EXPECT_EQ(count_created(world), before + created);
+    scope_fini(&scope);
+    return created;
+}
+
+TEST(bounds, a_creation_of_a_batch_that_is_rejected_for_memory_was_not_made)
+{
+    struct world world;
+
+    world_begin(&world, "memory");
+    for (size_t limit = 8192; create_within(&world, limit) < LINES; limit += 256)
+        EXPECT(limit < 1 << 20);
+    world_end(&world);
+}

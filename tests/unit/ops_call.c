@@ -359,3 +359,19 @@ TEST(ops_call, no_caller_of_the_library_takes_a_name_of_the_engines_own)
     EXPECT_HAS(answer, "\"entries\":[]");
     end();
 }
+
+#define LINE(definition)                                                                           \
+    "{\\\"operation\\\":\\\"instance.create\\\",\\\"input\\\":{\\\"definition\\\":\\\"" definition "\\\"}}\\n"
+
+TEST(ops_call, a_batch_warns_of_what_an_input_lacks_as_a_creation_alone_does)
+{
+    begin();
+    EXPECT_OK(call("definition.put", "{\"name\":\"gap\",\"text\":\"do: [{action: set, payload: {a: "
+                                     "'{{input.x}}'}}]\"}"));
+    EXPECT_OK(call("instance.create", "{\"definition\":\"gap\"}"));
+    EXPECT_HAS(answer, "\"warnings\":[{\"message\":\"the input has no 'x'");
+    EXPECT_OK(call("batch", "{\"text\":\"" LINE("gap") LINE("gap") "\"}"));
+    EXPECT_HAS(answer, "\"warnings\":[{\"message\":\"the input has no 'x'");
+    EXPECT_HAS(strchr(answer, '\n'), "\"warnings\":[{\"message\":\"the input has no 'x'");
+    end();
+}
