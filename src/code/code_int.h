@@ -252,8 +252,8 @@ pawl_status code_add_amend(struct work *work, const struct code_binding *binding
 uint32_t code_state_version(const struct work *work);
 uint32_t code_type_version(const struct code_binding *binding);
 
-/* Was the state written by an older version than the type has now? An instance that is held, or owes a
- * turn, is left alone. */
+/* Was the state written by an older version than the type has now? An instance that is held, owes a turn
+ * or ends the process is left alone. */
 bool code_is_renewal_due(const struct work *work);
 /* amend: the instance waits for what this build has at its place. work->memory is that after it. */
 pawl_status code_renew(struct work *work);

@@ -342,6 +342,9 @@ static pawl_status decide_wake(struct work *work)
 {
     if (work->event->is_held)
         return scope_fail(work->scope, PAWL_PAUSED, PAUSED_WORDS);
+    if (work->event->poison.data && !owes_turn(work))
+        return scope_fail(work->scope, PAWL_PAUSED, "%.*s; correct the code, then resume",
+                          STR_ARG(work->event->poison));
     return work->is_renewed ? PAWL_OK : decide_resumed(work);
 }
 

@@ -110,6 +110,7 @@ bool code_is_renewal_due(const struct work *work)
     const struct code_binding *binding = plan_of(work->definition)->binding;
 
     return binding && work->memory->state.data && !work->event->is_held &&
+           !work->event->poison.data &&
            !code_memory_has_timer(work->memory, TIMER_TURN) &&
            code_type_version(binding) > code_state_version(work);
 }

@@ -4,6 +4,8 @@
 #include "lib/test.h"
 #include <pawl_code.h>
 #include <pawl_test.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct era {
@@ -757,6 +759,58 @@ TEST(change, a_place_that_waits_for_a_new_timer_alone_is_refused_by_name)
     signal_refused(&era, "stop", "waits for 'nap' alone");
     EXPECT_HAS(era.kit.error.message, "write a PAWL_SELECT at that place");
     PAWL_EXPECT_HISTORY(&era.kit, era.id, "start");
+    end(&era);
+}
+
+static int64_t never_comes_back(void)
+{
+    (void)raise(SIGKILL);
+    return 1;
+}
+
+#define DEADLY(has) has(version, 2) has(timer, Month) has(timer, Week) has(await, resting)
+PAWL_CODE_AS(deadly, "changing", DEADLY)
+{
+    PAWL_BEGIN(DEADLY);
+    PAWL_SELECT(resting) {
+        PAWL_ON_TIMER(Week, never_comes_back()) {}
+        PAWL_ON_TIMER(Month, PAWL_DAYS(30)) {}
+    } PAWL_AWAIT;
+    PAWL_END;
+}
+
+/* Another process runs the build; the signal that ended it. */
+static int run_deadly(struct era *era)
+{
+    int how = 0;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        build(era, deadly());
+        pawl_kit_advance(&era->kit, 0);
+        pawl_kit_close(&era->kit);
+        _exit(0);
+    }
+    EXPECT_EQ(waitpid(pid, &how, 0), pid);
+    return WIFSIGNALED(how) ? WTERMSIG(how) : 0;
+}
+
+/* | an arm more, and a higher version | */
+TEST(change, a_build_whose_new_arms_end_the_program_pauses_the_instance_and_a_better_one_goes_on)
+{
+    struct era era;
+
+    begin(&era, lasting());
+    pawl_kit_close(&era.kit);
+    for (int i = 0; i < 3; i++)
+        EXPECT_EQ(run_deadly(&era), SIGKILL);
+    EXPECT_EQ(run_deadly(&era), 0);
+    build(&era, higher());
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start");
+    EXPECT_HAS(pawl_kit_ask(&era.kit, "instance.why", era.id), "ended the process 3 times in a row");
+    pawl_kit_ask(&era.kit, "instance.resume", era.id);
+    signal_ok(&era, "escape", NULL);
+    PAWL_EXPECT_HISTORY(&era.kit, era.id, "start amend signal:escape finish");
     end(&era);
 }
 
