@@ -654,7 +654,7 @@ export class Pawl extends Calls {
 
     /** Which instance's id begins so, if only one does; or the newest.
      * @param {{prefix?: IdPrefix}} [more]
-     * @returns {Promise<{instance_id: Id}>} */
+     * @returns {Promise<{instance_id: Id, store_id: string}>} */
     instanceFind(more = {}) {
         return this._call("GET", "/v1/instances/find", {}, {prefix: more.prefix}, undefined, {});
     }

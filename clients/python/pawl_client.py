@@ -934,6 +934,7 @@ class InstanceListAnswer(TypedDict):
 
 class InstanceFindAnswer(TypedDict):
     instance_id: Id
+    store_id: str
 
 
 class InstanceCountsAnswer(TypedDict):

@@ -125,7 +125,7 @@ static const struct op_param history_params[] = {
     { "fired_after", IN_QUERY, OP_STRING, false, "RFC 3339, inclusive" },
     { "fired_before", IN_QUERY, OP_STRING, false, "RFC 3339, inclusive" },
     { "sequence_number", IN_QUERY, OP_STRING, false, "the one entry with this number, or a range: 3..7" },
-    { "fired_at", IN_QUERY, OP_STRING, false, "entries of this time, or a range: TIME..TIME" },
+    { "fired_at", IN_QUERY, OP_STRING, false, "entries of this time or day (2026-05-01), or a range: TIME..TIME" },
     { "limit", IN_QUERY, OP_INTEGER, false, "entries of a page: 1..1000; without it all of them" },
     { "after", IN_QUERY, OP_STRING, false, "the page after this one's `next`" },
     END,

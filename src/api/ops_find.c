@@ -60,6 +60,19 @@ static pawl_status find(const struct op_call *call, str prefix, uint64_t low, ui
     return str_starts(str_of(out), prefix) ? PAWL_OK : unknown(call, prefix);
 }
 
+/* The same by whatever address the store is called, and for a copy of its file. */
+static pawl_status print_store_id(const struct op_call *call, struct buf *out)
+{
+    struct store_tip tip = { 0 };
+    char id[2 * STORE_ID_SIZE + 1];
+    pawl_status status = store_tip(engine_store(op_engine(call)), call->scope, &tip);
+
+    sha_hex(tip.store_id, STORE_ID_SIZE, id);
+    json_key(out, "store_id");
+    json_text(out, id);
+    return status;
+}
+
 /* Without a prefix: the newest of all. */
 pawl_status op_instance_find(struct op_call *call, struct buf *out)
 {
@@ -87,6 +100,7 @@ pawl_status op_instance_find(struct op_call *call, struct buf *out)
     json_open(out, '{');
     json_key(out, "instance_id");
     json_text(out, id);
+    status = print_store_id(call, out);
     json_close(out, '}');
-    return PAWL_OK;
+    return status;
 }

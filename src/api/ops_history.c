@@ -1,6 +1,7 @@
 /* ops_history.c - instance.history: the entries, oldest first, filtered; all of them in pieces, or
  * a page. */
 #include "api/ops_int.h"
+#include "base/time.h"
 #include <stdio.h>
 
 /* ---- Which entries ---- */
@@ -110,6 +111,19 @@ static pawl_status read_times(const struct op_call *call, struct history_query *
     return status;
 }
 
+/* A time, or a date for the whole of that day (UTC): its beginning, or its last moment. */
+static bool time_or_day(str text, bool is_end, int64_t *out)
+{
+    char whole[32];
+
+    if (query_time_of(text, out))
+        return true;
+    if (text.size != strlen("2026-05-01"))
+        return false;
+    snprintf(whole, sizeof whole, "%.*sT%sZ", STR_ARG(text), is_end ? "23:59:59.999" : "00:00:00");
+    return time_parse(str_of(whole), out);
+}
+
 static pawl_status read_time_range(const struct op_call *call, struct history_query *query)
 {
     const char *name = "fired_at";
@@ -118,10 +132,11 @@ static pawl_status read_time_range(const struct op_call *call, struct history_qu
 
     if (!text.data || str_is_blank(text))
         return PAWL_OK;
-    if (!split_range(text, &first, &last) || (first.data && !query_time_of(first, &from_ms)) ||
-        (last.data && !query_time_of(last, &to_ms)))
+    if (!split_range(text, &first, &last) || (first.data && !time_or_day(first, false, &from_ms)) ||
+        (last.data && !time_or_day(last, true, &to_ms)))
         return bad_range(call, name,
-                         "a time like 2026-05-01T00:00:00Z, or two with .. between them");
+                         "a time like 2026-05-01T00:00:00Z, a date like 2026-05-01, or two of them "
+                         "with .. between them");
     if (first.data && last.data && to_ms < from_ms)
         return bad_range(call, name, "a range whose second time is not the earlier one");
     meet_times(query, first.data != NULL, from_ms, last.data != NULL, to_ms);

@@ -1,8 +1,9 @@
 """What people type: ids, times, words for stores and options; and the words of the answers."""
 import json
 import re
+import urllib.request
 
-from harness import EXAMPLES, family, main
+from harness import EXAMPLES, Terminal, family, main
 
 ORDER = str(EXAMPLES / "order.yaml")
 MACHINE = '{ "states": ["a", "b"],\n  "initial_state": "a", "terminal_states": ["b"],\n' \
@@ -40,11 +41,17 @@ def test_times_are_typed_as_people_say_them(shell):
         assert len(shell.json("list", "--since", since)["instances"]) == count, since
     for until, count in (("yesterday", 1), ("today", 2), ("1h", 1), ("2026-01-01", 0)):
         assert len(shell.json("list", "--until", until)["instances"]) == count, until
+    shell.pawl("fire", "1", "pay", "--at", "yesterday")
+    for fired, count in (("yesterday", 1), ("today", 0), ("7d..now", 1), ("7d", 1), ("..1h", 1), ("1h..", 0),
+                         ("yesterday..today", 1), ("2026-01-01..2026-01-31", 0), ("2026-01-01", 0)):
+        assert len(shell.json("history", "1", "--fired", fired)["entries"]) == count, fired
+    refused = shell.pawl("history", "1", "--fired", "bogus", expect=1).err
+    assert refused.startswith("pawl: invalid-query: --fired: expected a time"), refused
     refused = shell.pawl("list", "--since", "1x", expect=1).err
     assert refused.startswith("pawl: invalid-query: --since: expected a time"), refused
     assert "--limit" in shell.pawl("list", "--limit", "0", expect=1).err
-    shell.pawl("fire", "1", "pay", "--at", "30s")
-    assert len(shell.json("history", "1", "--until", "20s")["entries"]) == 1
+    shell.pawl("fire", "1", "ship", "--at", "30s")
+    assert len(shell.json("history", "1", "--until", "20s")["entries"]) == 2
     assert shell.json("history", "1", "--since", "20s")["entries"] == []
     shell.pawl("alarm", "set", "instance.fire", "--at", "2h", "--input",
                json.dumps({"instance_id": shell.json("show", "1")["instance_id"], "action": "ship"}))
@@ -67,19 +74,61 @@ def test_ids_are_typed_as_numbers_and_steps_by_the_number_of_their_instance(shel
     assert "not-awaiting" in shell.pawl("approve", "2", "--actor", "ann", expect=1).err
 
 
+def test_a_number_is_decimal_as_the_views_print_it(shell):
+    shell.pawl("init")
+    _, address = shell.serve()
+    line = json.dumps({"operation": "instance.create", "input": {"declaration": json.loads(MACHINE)}}) + "\n"
+    urllib.request.urlopen(urllib.request.Request(
+        address + "/v1/batch", (40 * line).encode(), {"Content-Type": "application/x-ndjson"})).read()
+    rows = shell.json("sql", "select number, id from pawl_instances where number in (8, 10, 32, 40)")["rows"]
+    assert len(rows) == 4
+    for number, id in rows:
+        assert shell.json("show", str(number))["instance_id"] == id, number
+        assert shell.json("show", id[:10])["instance_id"] == id
+    assert "there is no instance number 41" in shell.pawl("show", "41", expect=1).err
+    assert "there is no instance number 99999999999999999999" in shell.pawl("show", "9" * 20, expect=1).err
+    screen = Terminal(shell, "list", "--order", "oldest", "--limit", "40", columns=60, rows=60)
+    assert screen.end() == 0
+    assert re.findall(r"^(\d+) ", screen.text(), re.MULTILINE) == [str(n) for n in range(1, 41)], screen.text()
+
+
 def test_last_is_what_this_user_created_last(shell):
     parent, child = family(shell)
     assert shell.json("show", "@last")["instance_id"] == parent != child
     other = {"XDG_STATE_HOME": str(shell.folder / "other")}
-    assert shell.pawl("show", "@last", "--json", env=other).json["instance_id"] == child
+    newest = shell.pawl("show", "@last", "--json", env=other)
+    assert newest.json["instance_id"] == child and "newest" in newest.err, newest
+    refused = shell.pawl("cancel", "@last", env=other, expect=1).err
+    assert "invalid-request" in refused and "another user's" in refused, refused
     _, address = shell.serve()
     assert shell.pawl("--store", address, "show", "@last", "--json", env=other).json["instance_id"] == child
     refused = shell.pawl("--store", address, "cancel", "@last", env=other, expect=1).err
     assert "invalid-request" in refused and "another user's" in refused, refused
     mine = shell.pawl("--store", address, "start", "parent", env=other).out.strip()
-    shell.pawl("--store", address, "cancel", "@last", env=other)
+    assert shell.pawl("--store", address, "start", "parent").out.strip() != mine
+    shell.pawl("cancel", "@last", env=other)
     assert shell.json("show", mine)["status"] == "cancelled"
     assert shell.json("show", parent)["status"] == "suspended"
+
+
+def test_messages_name_the_option_that_was_typed(shell):
+    shell.pawl("define", ORDER)
+    shell.pawl("start", "order")
+    for words, told, member in (
+            (["start", "order", "--at", "tomorrow"], "--at: ", "instantiated_at"),
+            (["fire", "@last", "pay", "--at", "tomorrow"], "--at: ", "fired_at"),
+            (["fire", "@last", "pay", "--at", "400d"], "--at: ", "fired_at"),
+            (["start", "order", "--subject", "x" * 2000], "--subject", "subject_ref"),
+            (["alarm", "set", "instance.cancel", "--at", "tomorrow"], "--input is missing", "'input'"),
+            (["token", "create"], "--scope is missing", "scopes"),
+            (["list", "--status", "bogus"], "expected running, waiting, paused", "suspended"),
+            (["list", "--since", "now", "--until", "7d"], "--until is earlier than --since", "created_")):
+        found = shell.pawl(*words, expect=1).err
+        assert told in found and member not in found, (words, found)
+    answer = shell.pawl("start", "order", "--at", "tomorrow", "--json", expect=1)
+    assert "instantiated_at" in answer.json["detail"], answer
+    refused = shell.pawl("fire", "@last", "subject_ref", expect=1).err
+    assert "subject_ref" in refused and "--subject" not in refused, refused
 
 
 def test_what_the_wire_calls_suspended_is_shown_as_waiting(shell):
@@ -116,9 +165,18 @@ def test_run_prints_the_last_state_once(shell):
 def test_a_store_that_cannot_be_meant_gets_a_sentence_and_a_right_command(shell):
     for store, words in (("orders.db", "--store sqlite:orders.db"), ("127.0.0.1:7295", "--store http://127.0.0.1:7295"),
                          ("https://a.example", "TLS"), ("postgres://a", "expected sqlite:FILE, memory: or http://"),
-                         ("http://127.0.0.1:1", "pawl serve --listen 127.0.0.1:1\n")):
+                         ("file:s.db", "--store sqlite:s.db?"), ("http://127.0.0.1:1", "pawl serve --listen 127.0.0.1:1\n"),
+                         ("http://nosuch.invalid:80", "'nosuch.invalid' cannot be resolved"),
+                         ("http://127.0.0.1:99999", "expected a port from 1 to 65535, found '99999'"),
+                         ("sqlite:no/such/s.db", "there is no folder 'no/such'; make it: mkdir -p no/such\n")):
         found = shell.pawl("--store", store, "list", expect=None)
         assert words in found.err and "doctor" not in found.err and "token" not in found.err, found
+        assert ("pawl serve" in words) == ("pawl serve" in found.err) and "init" not in found.err, found
+    assert "mkdir -p no/such\n" in shell.pawl("--store", "sqlite:no/such/s.db", "init", expect=3).err
+    shell.pawl("--store", "SQLite:upper.db", "init")
+    assert (shell.folder / "upper.db").exists()
+    assert shell.pawl("list", env={"PAWL_STORE": "SQLITE:upper.db"}).out == "no instances\n"
+    assert "pawl list" not in shell.pawl("show", "1", expect=1).err
     assert "did you mean --status?" in shell.pawl("list", "--statsu", "x", expect=2).err
     assert "--listen" in shell.pawl("serve", "--port", "1", expect=2).err
     shell.pawl("init")

@@ -92,7 +92,9 @@ def test_pages_of_a_history_are_the_history_and_its_own_axes_are_filters(shell):
     assert numbers("fired_at=2026-02-03T00:00:00Z&limit=2") == [3, 31]
     assert numbers("fired_at=2026-02-03T00:00:00Z..2026-02-04T01:00:00%2B01:00&sequence_to=40") == [3, 4, 31, 32]
     assert numbers("fired_at=2026-02-28T00:00:00Z..&sequence_to=60") == [28, 56]
-    for bad in ("sequence_number=x", "sequence_number=7..3", "sequence_number=..", "sequence_number=1...2", "fired_at=today",
+    assert numbers("fired_at=2026-02-03&limit=2") == [3, 31]
+    assert numbers("fired_at=2026-02-03..2026-02-04&sequence_to=40") == [3, 4, 31, 32]
+    for bad in ("fired_at=2026-02-30", "fired_at=2026-2-3", "sequence_number=x", "sequence_number=7..3", "sequence_number=..", "sequence_number=1...2", "fired_at=today",
                 "fired_at=2026-02-03T00:00:00Z..2026-02-02T00:00:00Z", "limit=0", "limit=1001", "after=x&limit=1", "limit=1&limit=2"):
         web.refused("invalid-query", "GET", path + "?" + bad)
     detail = web.refused("invalid-query", "GET", path + "?sequence=3").json["detail"]

@@ -365,14 +365,16 @@ static pawl_status put_file(struct cli *cli, const struct given *given, struct b
 static pawl_status put_time(struct cli *cli, const struct given *given, struct buf *input)
 {
     const struct op *op = cli->verb->operation ? op_find(str_of(cli->verb->operation)) : NULL;
-    char at[WHEN_SIZE];
+    bool is_span = given->option->kind == OPTION_SPAN;
+    char at[WHEN_SPAN_SIZE];
 
-    if (!when_read(given->option->kind, given->value, at))
+    if (is_span ? !when_read_span(given->value, at)
+                : !when_read(given->option->kind, given->value, at))
         return scope_fail(&cli->scope,
                           op && op->flags & OP_ANY_QUERY ? PAWL_INVALID_QUERY
                                                          : PAWL_INVALID_REQUEST,
-                          "--%s: expected " WHEN_EXPECTED ", found '%s'", given->option->name,
-                          given->value);
+                          "--%s: expected " WHEN_EXPECTED "%s, found '%s'", given->option->name,
+                          is_span ? "; or two of them with .. between them" : "", given->value);
     json_key(input, given->option->member);
     json_text(input, at);
     return PAWL_OK;
@@ -496,6 +498,7 @@ static pawl_status put_option(struct cli *cli, uint32_t index, struct buf *input
     case OPTION_SINCE:
     case OPTION_UNTIL:
     case OPTION_DUE:
+    case OPTION_SPAN:
         return put_time(cli, given, input);
     case OPTION_FLAG:
         json_key(input, given->option->member);

@@ -136,6 +136,7 @@ int pawl_main_with(int argc, char **argv, const pawl_module *module, pawl_opened
     }
     code = args_parse(&cli, argc, argv);
     if (code == EXIT_DONE) {
+        cli.store = store_normal(&cli, cli.store);
         name_command(&cli, usual);
         code = dispatch(&cli);
     }

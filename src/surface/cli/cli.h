@@ -47,6 +47,7 @@ enum option_kind {
     OPTION_SINCE,  /* a time; a duration is as long ago, a day its beginning */
     OPTION_UNTIL,  /* a time; the same, a day its end */
     OPTION_DUE,    /* a time; a duration is from now on */
+    OPTION_SPAN,   /* a time, a day, or two with .. between them; a duration is up to now */
 };
 
 struct cli_option {
@@ -110,6 +111,7 @@ struct cli {
     bool store_named; /* by --store */
     const char *usual; /* the store where there is no --store */
     bool json, help;
+    bool is_advised; /* the words of the error name the next command */
     const struct verb *verb;
     const char *operands[CLI_OPERANDS_MAX];
     uint32_t operand_count;
@@ -153,6 +155,9 @@ pawl_status file_read(struct scope *scope, const char *path, str *out);
 #define WHEN_SIZE     32
 #define WHEN_EXPECTED "a time (RFC 3339), a date, a duration like 7d, or now, today, yesterday, tomorrow"
 bool when_read(enum option_kind kind, const char *value, char out[WHEN_SIZE]);
+/* The same for OPTION_SPAN: "TIME", "TIME..TIME", "TIME.." or "..TIME". */
+#define WHEN_SPAN_SIZE (2 * WHEN_SIZE + 2)
+bool when_read_span(const char *value, char out[WHEN_SPAN_SIZE]);
 
 /* config.c: what --config FILE says, or pawl.yaml if it is there; nothing if neither. */
 struct config;
@@ -197,22 +202,27 @@ pawl_status target_ask(struct cli *cli, struct scope *scope, const char *operati
 pawl_status target_ask_id(struct cli *cli, struct scope *scope, const char *operation,
                           const char *id, struct node **out, str *text);
 
+/* The URL with its scheme in small letters, if it is one of ours. */
+const char *store_normal(struct cli *cli, const char *url);
 /* The file of a sqlite: URL, or NULL. */
 const char *store_file(const char *url);
 
 /* ---- resolve.c ---- */
 
-/* An id, a unique prefix of one, its number without the zeros before it, or @last. NOT_KNOWN,
- * INVALID_REQUEST (more than one, or @last where it may be another user's). */
+/* An id, a unique prefix of one, its number in decimal, or @last. NOT_KNOWN, INVALID_REQUEST (more
+ * than one, or a write to @last where it may be another user's). */
 pawl_status id_resolve(struct cli *cli, const char *text, const char **out);
 
 /* A step's id, whose instance may be written as above: "6.2"; or an instance, if one step of it
  * waits for what the verb does. NOT_AWAITING, INVALID_REQUEST (several wait: they are listed). */
 pawl_status step_resolve(struct cli *cli, const char *text, const char **out);
 
-/* last.c: which instance this user created last in this store. False: none is known. */
+/* This user has created that instance: @last from now on. */
 void last_note(struct cli *cli, str id);
-bool last_find(struct cli *cli, char out[ID_SIZE + 1]);
+
+/* last.c: which instance this user created last in the store of this id. False: none is known. */
+void last_write(str store, str id);
+bool last_find(str store, char out[ID_SIZE + 1]);
 
 /* ---- Pieces of several verbs ---- */
 

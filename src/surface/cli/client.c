@@ -47,6 +47,18 @@ static void name_any(struct client *client)
         snprintf(client->host, sizeof client->host, "[::1]");
 }
 
+static pawl_status take_port(struct client *client, str port, struct scope *scope)
+{
+    uint64_t number;
+
+    if (!str_to_u64(port, &number) || number < 1 || number > UINT16_MAX)
+        return scope_fail(scope, PAWL_INVALID_REQUEST,
+                          "http://%s: expected a port from 1 to 65535, found '%.*s'", client->host,
+                          STR_ARG(port));
+    snprintf(client->port, sizeof client->port, "%u", (unsigned)number);
+    return PAWL_OK;
+}
+
 pawl_status client_init(struct client *client, const char *url, struct scope *scope)
 {
     str rest = str_of(url);
@@ -61,18 +73,14 @@ pawl_status client_init(struct client *client, const char *url, struct scope *sc
         rest.size--;
     if (!take_store(&rest, client))
         return fail_address(scope, url);
-    colon = memrchr(rest.data, ':', rest.size);
+    colon = rest.size > 0 && rest.data[rest.size - 1] != ']' ? memrchr(rest.data, ':', rest.size)
+                                                            : NULL; /* of "[::1]" none is meant */
     host_size = colon ? (size_t)(colon - rest.data) : rest.size;
-    if (host_size == 0 || host_size >= sizeof client->host ||
-        (colon && rest.size - host_size - 1 >= sizeof client->port))
+    if (host_size == 0 || host_size >= sizeof client->host)
         return fail_address(scope, url);
     memcpy(client->host, rest.data, host_size);
     name_any(client);
-    if (colon) {
-        memset(client->port, 0, sizeof client->port);
-        memcpy(client->port, colon + 1, rest.size - host_size - 1);
-    }
-    return PAWL_OK;
+    return colon ? take_port(client, str_from(rest, host_size + 1), scope) : PAWL_OK;
 }
 
 /* ---- The connection ---- */
@@ -92,16 +100,24 @@ static int try_address(const struct addrinfo *address)
     return -1;
 }
 
-static pawl_status dial(const struct client *client, struct scope *scope, int *out)
+static pawl_status fail_name(const struct client *client, struct scope *scope, int code)
+{
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "the host name '%s' cannot be resolved: %s; check the address, or try its "
+                      "number",
+                      client->host, gai_strerror(code));
+}
+
+static pawl_status dial(struct client *client, struct scope *scope, int *out)
 {
     struct addrinfo wanted = { .ai_socktype = SOCK_STREAM }, *found = NULL;
     int fd = -1, code = getaddrinfo(client->host, client->port, &wanted, &found);
 
     if (code != 0)
-        return scope_fail(scope, PAWL_STORAGE_FAILURE, "cannot reach http://%s:%s: %s",
-                          client->host, client->port, gai_strerror(code));
+        return fail_name(client, scope, code);
     for (const struct addrinfo *address = found; address && fd < 0; address = address->ai_next)
         fd = try_address(address);
+    client->nothing_listens = fd < 0 && errno == ECONNREFUSED;
     freeaddrinfo(found);
     if (fd < 0)
         return scope_fail(scope, PAWL_STORAGE_FAILURE, "cannot reach http://%s:%s: %s",
@@ -110,7 +126,7 @@ static pawl_status dial(const struct client *client, struct scope *scope, int *o
     return PAWL_OK;
 }
 
-bool client_reaches(const struct client *client)
+bool client_reaches(struct client *client)
 {
     struct scope scope;
     pawl_status status;
@@ -180,7 +196,7 @@ static bool read_all(int fd, struct buf *in)
     return false;
 }
 
-pawl_status client_send(const struct client *client, const struct http_request *request,
+pawl_status client_send(struct client *client, const struct http_request *request,
                         struct scope *scope, struct http_response *out)
 {
     struct buf sent, received;
@@ -209,7 +225,7 @@ pawl_status client_send(const struct client *client, const struct http_request *
 }
 
 /* By HTTP/1.0, whose answers come as they are and not in chunks. */
-pawl_status client_stream(const struct client *client, const char *target, const char *last,
+pawl_status client_stream(struct client *client, const char *target, const char *last,
                           struct scope *scope, int *fd)
 {
     struct buf sent;
@@ -432,7 +448,7 @@ static pawl_status broke_off(const struct client *client, struct scope *scope)
                       client->host, client->port);
 }
 
-pawl_status client_send_pieces(const struct client *client, const struct http_request *request,
+pawl_status client_send_pieces(struct client *client, const struct http_request *request,
                                struct scope *scope,
                                bool (*put)(void *context, struct scope *scope, str piece),
                                void *context, struct http_response *out)

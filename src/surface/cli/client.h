@@ -11,6 +11,7 @@ struct client {
     char host[256], port[8];
     char store[160]; /* "/v1/stores/NAME"; "": the server's first */
     char token[128]; /* sent as the bearer token; "": $PAWL_TOKEN, if it is set */
+    bool nothing_listens; /* the last connection was refused */
 };
 
 struct http_request {
@@ -31,23 +32,23 @@ pawl_status client_init(struct client *client, const char *url, struct scope *sc
 
 /* Ask, and wait for the answer. STORAGE_FAILURE if the server cannot be reached: nothing was
  * asked. OUTCOME_UNKNOWN if the connection broke after that. */
-pawl_status client_send(const struct client *client, const struct http_request *request,
+pawl_status client_send(struct client *client, const struct http_request *request,
                         struct scope *scope, struct http_response *out);
 
 /* The same, but the body of a success goes to `put` as it comes, and out->body is empty. An answer
  * that breaks off is OUTCOME_UNKNOWN; `put` returns false to end it, which is STORAGE_FAILURE. */
-pawl_status client_send_pieces(const struct client *client, const struct http_request *request,
+pawl_status client_send_pieces(struct client *client, const struct http_request *request,
                                struct scope *scope,
                                bool (*put)(void *context, struct scope *scope, str piece),
                                void *context, struct http_response *out);
 
 /* Ask for a stream of events; what comes is read from *fd as it comes, its head with it.
  * `last`: the id of the last event seen, or "". STORAGE_FAILURE. */
-pawl_status client_stream(const struct client *client, const char *target, const char *last,
+pawl_status client_stream(struct client *client, const char *target, const char *last,
                           struct scope *scope, int *fd);
 
 /* Does anybody listen there? */
-bool client_reaches(const struct client *client);
+bool client_reaches(struct client *client);
 
 /* What came back, taken apart; also for tests. False if it is no whole HTTP answer. */
 bool http_parse(struct scope *scope, str bytes, struct http_response *out);

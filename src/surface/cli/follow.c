@@ -17,7 +17,7 @@
 
 static pawl_status open_stream(struct follow *follow, bool from_start)
 {
-    const struct client *client = follow->cli->target.remote;
+    struct client *client = follow->cli->target.remote;
     char target[384];
 
     snprintf(target, sizeof target, "%s%s%s/events%s", client->store[0] ? client->store : "/v1",

@@ -30,11 +30,11 @@ void help_overview(const struct term *term)
           "  --color WHEN  always, never, or auto: on a terminal without $NO_COLOR\n"
           "  --help        of pawl, or of a verb: pawl fire --help\n"
           "  --version\n\n"
-          "An ID may be any unique prefix of one, its number without the zeros before it (7; a\n"
-          "step: 7.2), or @last: the instance that you created last in this store. A TIME is\n"
-          "RFC 3339, a date (2026-05-01; days are UTC), a duration (7d: so long ago), or now,\n"
-          "today, yesterday, tomorrow. Exit status: 0 done, 1 rejected, 2 usage, 3 storage\n"
-          "failure or in use.\n\n"
+          "An ID may be any unique prefix of one, its number in decimal (7; a step: 7.2), or\n"
+          "@last: the instance that you created last in this store. Digits that do not begin\n"
+          "with a 0 are a number. A TIME is RFC 3339, a date (2026-05-01; days are UTC), a\n"
+          "duration (7d: so long ago), or now, today, yesterday, tomorrow. Exit status: 0 done,\n"
+          "1 rejected, 2 usage, 3 storage failure or in use.\n\n"
           "New here?  pawl demo\n",
           term->out);
 }

@@ -1,12 +1,14 @@
 /* last.c - which instance this user made last in a store, for @last.
  *
- * One small file of the user's: "STORE<TAB>ID" lines, the newest first. It is a convenience: where
+ * One small file of the user's: "STORE_ID<TAB>ID" lines, the newest first. A
+ * store has its id wherever it is called: through a server, its owner, or its file. It is a convenience: where
  * it cannot be written or read, there is no such instance. */
 #include "base/ids.h"
 #include "surface/cli/cli.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -15,10 +17,19 @@
 #define STORES_MAX 64 /* remembered ones */
 #define FILE_MAX   ((size_t)512 << 10)
 
+/* $HOME, or what the system says where that is not set (a service, say). */
+static const char *home_folder(void)
+{
+    const char *home = getenv("HOME");
+    const struct passwd *user = home && home[0] == '/' ? NULL : getpwuid(getuid());
+
+    return user ? user->pw_dir : home;
+}
+
 /* $XDG_STATE_HOME/pawl/last, or ~/.local/state/pawl/last. */
 static bool name_file(char out[PATH_MAX])
 {
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    const char *state = getenv("XDG_STATE_HOME"), *home = home_folder();
     int size;
 
     if (state && state[0] == '/')
@@ -40,24 +51,6 @@ static void make_folders(const char *path)
         if (mkdir(folder, 0700) != 0 && errno != EEXIST)
             return;
     }
-}
-
-/* How this store is called in the file: one name for one file, whatever links lead to it. False:
- * it is forgotten with the process. */
-static bool name_store(const struct cli *cli, char out[PATH_MAX + 16])
-{
-    const char *file = store_file(cli->store);
-    char real[PATH_MAX];
-
-    if (strpbrk(cli->store, "\t\n"))
-        return false;
-    if (file && *file)
-        snprintf(out, PATH_MAX + 16, "sqlite:%s", realpath(file, real) ? real : file);
-    else if (cli->target.remote)
-        snprintf(out, PATH_MAX + 16, "%s", cli->store);
-    else
-        return false;
-    return true;
 }
 
 /* The file's text, locked; -1: there is none. */
@@ -90,27 +83,25 @@ static bool take_line(str *rest, str *line)
     return true;
 }
 
-static bool is_of(str line, const char *store)
+static bool is_of(str line, str store)
 {
-    size_t size = strlen(store);
-
-    return line.size > size && memcmp(line.data, store, size) == 0 && line.data[size] == '\t';
+    return str_starts(line, store) && line.size == store.size + 1 + ID_SIZE &&
+           line.data[store.size] == '\t';
 }
 
-void last_note(struct cli *cli, str id)
+void last_write(str store, str id)
 {
-    char store[PATH_MAX + 16];
     struct buf before, after;
     str rest, line;
     int fd, count = 1;
     bool is_noted = false;
 
-    if (id.size != ID_SIZE || !name_store(cli, store))
+    if (store.size == 0)
         return;
     buf_init(&before, &heap_libc, FILE_MAX);
     buf_init(&after, &heap_libc, FILE_MAX);
     fd = open_last(true, &before);
-    buf_fmt(&after, "%s\t%.*s\n", store, STR_ARG(id));
+    buf_fmt(&after, "%.*s\t%.*s\n", STR_ARG(store), STR_ARG(id));
     rest = buf_view(&before);
     while (take_line(&rest, &line) && count < STORES_MAX)
         if (!is_of(line, store)) {
@@ -127,21 +118,20 @@ void last_note(struct cli *cli, str id)
     buf_fini(&after);
 }
 
-bool last_find(struct cli *cli, char out[ID_SIZE + 1])
+bool last_find(str store, char out[ID_SIZE + 1])
 {
-    char store[PATH_MAX + 16];
     struct buf text;
     str rest, line;
     bool is_found = false;
     int fd;
 
-    if (!name_store(cli, store))
+    if (store.size == 0)
         return false;
     buf_init(&text, &heap_libc, FILE_MAX);
     fd = open_last(false, &text);
     rest = buf_view(&text);
     while (!is_found && take_line(&rest, &line))
-        if (is_of(line, store) && line.size == strlen(store) + 1 + ID_SIZE) {
+        if (is_of(line, store)) {
             memcpy(out, line.data + line.size - ID_SIZE, ID_SIZE);
             out[ID_SIZE] = '\0';
             is_found = true;

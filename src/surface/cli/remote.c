@@ -165,7 +165,7 @@ struct answer_to {
     void *context;
 };
 
-static pawl_status send_request(const struct client *client, const struct http_request *request,
+static pawl_status send_request(struct client *client, const struct http_request *request,
                                 struct scope *scope, const struct answer_to *to,
                                 struct http_response *out)
 {
@@ -173,7 +173,7 @@ static pawl_status send_request(const struct client *client, const struct http_r
                    : client_send(client, request, scope, out);
 }
 
-static pawl_status send_op(const struct client *client, const struct op *op,
+static pawl_status send_op(struct client *client, const struct op *op,
                            const struct node *input, struct scope *scope,
                            const struct answer_to *to)
 {
@@ -205,7 +205,7 @@ static pawl_status send_op(const struct client *client, const struct op *op,
     return status;
 }
 
-static pawl_status call(const struct client *client, const char *operation, str input,
+static pawl_status call(struct client *client, const char *operation, str input,
                         struct scope *scope, const struct answer_to *to)
 {
     const struct op *op = op_find(str_of(operation));
@@ -221,13 +221,13 @@ static pawl_status call(const struct client *client, const char *operation, str 
     return send_op(client, op, members, scope, to);
 }
 
-pawl_status remote_call(const struct client *client, const char *operation, str input,
+pawl_status remote_call(struct client *client, const char *operation, str input,
                         struct scope *scope, str *out)
 {
     return call(client, operation, input, scope, &(struct answer_to){ .whole = out });
 }
 
-pawl_status remote_call_pieces(const struct client *client, const char *operation, str input,
+pawl_status remote_call_pieces(struct client *client, const char *operation, str input,
                                struct scope *scope, put_piece_fn put, void *context)
 {
     return call(client, operation, input, scope,

@@ -8,10 +8,10 @@
 /* Call an operation on a server: its method and path come from the table. The answer lives in
  * the scope. Fails as the operation does, with the server's words; NOT_KNOWN for an operation
  * that has no address. */
-pawl_status remote_call(const struct client *client, const char *operation, str input,
+pawl_status remote_call(struct client *client, const char *operation, str input,
                         struct scope *scope, str *out);
 /* The same for an answer that may be larger than memory: it goes to `put` as it comes. */
-pawl_status remote_call_pieces(const struct client *client, const char *operation, str input,
+pawl_status remote_call_pieces(struct client *client, const char *operation, str input,
                                struct scope *scope, put_piece_fn put, void *context);
 
 /* Does it begin with a brace or a bracket? */

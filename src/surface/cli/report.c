@@ -1,6 +1,8 @@
 /* report.c - a rejection: its token, its words, and the next command to try. */
 #include "api/ops.h"
 #include "surface/cli/cli.h"
+#include "surface/cli/client.h"
+#include <ctype.h>
 #include <stdlib.h>
 
 #define NAMES_MAX 8
@@ -130,15 +132,16 @@ static const struct words general[] = {
     { PAWL_OUTCOME_UNKNOWN, "doctor", NULL },
 };
 
-/* A server that is not there cannot be examined from here. */
+/* A server cannot be examined from here; where nothing listens, one may be started. */
 static bool hint_server(const struct cli *cli, pawl_status status)
 {
-    static const str scheme = { "http://", 7 };
+    const struct client *client = cli->target.remote;
 
-    if (status != PAWL_STORAGE_FAILURE || !str_starts(str_of(cli->store), scheme))
+    if (status != PAWL_STORAGE_FAILURE || !client || cli->target.through_owner)
         return false;
-    fprintf(stderr, "  is it running? there: pawl serve --listen %.*s\n",
-            (int)strcspn(cli->store + scheme.size, "/"), cli->store + scheme.size);
+    if (client->nothing_listens)
+        fprintf(stderr, "  is it running? there: pawl serve --listen %s:%s\n", client->host,
+                client->port);
     return true;
 }
 
@@ -199,7 +202,7 @@ static void hint(struct cli *cli, const pawl_error *error)
     pawl_status status = error->status; /* the words may be overwritten */
     const char *verb = advice(cli, status);
 
-    if (hint_server(cli, status) || hint_views(cli, error))
+    if (cli->is_advised || hint_server(cli, status) || hint_views(cli, error))
         return;
 
     if (lacks_code(error))
@@ -217,23 +220,63 @@ static void hint(struct cli *cli, const pawl_error *error)
         fprintf(stderr, "  see: pawl %s --help\n", cli->verb->name);
 }
 
-/* The option that was typed, where the words name the member that it became. */
+/* ---- Words of the wire as they are typed here ---- */
+
+/* The option of the verb that becomes this member of the input; NULL: none. */
+static const struct cli_option *option_of(const struct cli *cli, str member)
+{
+    const struct cli_option *option = cli->verb ? cli->verb->options : NULL;
+
+    for (; option && option->name; option++)
+        if (option->member && str_is(member, option->member))
+            return option;
+    return NULL;
+}
+
+static size_t word_size(const char *text)
+{
+    size_t size = 0;
+
+    while (isalnum((unsigned char)text[size]) || (text[size] && strchr("_-./@", text[size])))
+        size++;
+    while (size > 0 && strchr(".-/@", text[size - 1]))
+        size--;
+    return size;
+}
+
+/* Does an unquoted word name a member? Names with a '_' are no English, others are meant where the
+ * message begins with them. */
+static bool is_member(const char *message, const char *at, size_t size)
+{
+    return memchr(at, '_', size) || (at == message && at[size] == ':');
+}
+
+/* Print the piece of a message that begins at `at`: a member of the input as the option that it
+ * was typed as, a status as lists print it, else as it is. Returns its end. */
+static const char *put_piece(const struct cli *cli, const char *message, const char *at)
+{
+    bool is_value = at - message >= 6 && memcmp(at - 6, "found ", 6) == 0;
+    const char *quote = *at == '\'' ? strchr(at + 1, '\'') : NULL;
+    size_t size = quote ? (size_t)(quote + 1 - at) : word_size(at);
+    str word = quote ? (str){ at + 1, size - 2 } : (str){ at, size };
+    const struct cli_option *option =
+        is_value || !(quote || is_member(message, at, size)) ? NULL : option_of(cli, word);
+
+    if (size == 0)
+        size = 1;
+    if (option)
+        fprintf(stderr, "--%s", option->name);
+    else if (!quote && args_option(cli, "status") && str_is(word, "suspended"))
+        fputs(STATUS_WAITING, stderr);
+    else
+        fwrite(at, 1, size, stderr);
+    return at + size;
+}
+
 static void put_message(const struct cli *cli, const char *message)
 {
-    for (const char *at = message; *at;) {
-        const char *end = *at == '\'' ? strchr(at + 1, '\'') : NULL;
-        str word = { at + 1, end ? (size_t)(end - at - 1) : 0 };
-        const struct given *found = NULL;
-
-        for (uint32_t i = 0; end && i < cli->given_count; i++)
-            if (cli->given[i].option->member && str_is(word, cli->given[i].option->member))
-                found = &cli->given[i];
-        if (found)
-            fprintf(stderr, "--%s", found->option->name);
-        else
-            fputc(*at, stderr);
-        at = found ? end + 1 : at + 1;
-    }
+    for (const char *at = message; *at;)
+        at = put_piece(cli, message, at);
     fputc('\n', stderr);
 }
 

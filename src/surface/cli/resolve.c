@@ -1,4 +1,7 @@
-/* resolve.c - which instance or step is meant: an id, a unique prefix of one, its number, or @last. */
+/* resolve.c - which instance or step is meant: an id, a unique prefix of one, its number, or @last.
+ *
+ * Digits that do not begin with a 0 are a number, anything else is the beginning of an id: so large
+ * that an id would begin with another digit, numbers never get. */
 #include "api/ops.h"
 #include "surface/cli/cli.h"
 #include <ctype.h>
@@ -6,11 +9,9 @@
 #define NUMBER_SIZE 10 /* characters of an id; the rest is random */
 #define STEPS_MAX   8  /* that are listed where one has to be chosen */
 
-static pawl_status find(struct cli *cli, const char *prefix, const char **out)
+static pawl_status find_answer(struct cli *cli, const char *prefix, struct node **out)
 {
-    struct node *answer;
     struct buf input;
-    pawl_status status;
 
     input_init(&input);
     if (prefix) {
@@ -18,61 +19,99 @@ static pawl_status find(struct cli *cli, const char *prefix, const char **out)
         json_text(&input, prefix);
     }
     json_close(&input, '}');
-    status = target_ask(cli, &cli->scope, "instance.find", &input, &answer, NULL);
+    return target_ask(cli, &cli->scope, "instance.find", &input, out, NULL);
+}
+
+static pawl_status find(struct cli *cli, const char *prefix, const char **out)
+{
+    struct node *answer;
+    pawl_status status = find_answer(cli, prefix, &answer);
+
     if (status == PAWL_OK)
         *out = member_str(answer, "instance_id").data;
-    else if (status == PAWL_NOT_KNOWN && !prefix)
-        scope_fail(&cli->scope, status, "@last: there is no instance yet");
     return status;
 }
 
 /* ---- @last ---- */
 
-static bool writes_elsewhere(const struct cli *cli)
+static bool is_write(const struct cli *cli)
 {
     const struct op *op = cli->verb->operation ? op_find(str_of(cli->verb->operation)) : NULL;
 
-    if (!cli->target.remote || cli->target.through_owner)
-        return false;
     return op ? (op->flags & OP_WRITES) != 0 : strcmp(cli->verb->name, "resume") == 0;
 }
 
-/* What this user created last. Where that is not known it is the newest of the store, but for a
- * write on a server: that one may be another user's. */
+static pawl_status refuse_newest(struct cli *cli)
+{
+    return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
+                      "@last is the instance that you created last, and none of yours is known in "
+                      "%s, where the newest may be another user's: name it by its ID (%s list)",
+                      cli->store, cli->command);
+}
+
+/* What this user created last in this store, by whatever address. Where that is not known it is
+ * the newest of the store for reads; a write is refused, for that one may be another user's. */
 static pawl_status find_last(struct cli *cli, const char **out)
 {
     char noted[ID_SIZE + 1];
-    pawl_status status = last_find(cli, noted) ? find(cli, noted, out) : PAWL_NOT_KNOWN;
+    struct node *newest;
+    pawl_status status = find_answer(cli, NULL, &newest);
 
-    if (status != PAWL_NOT_KNOWN)
+    if (status == PAWL_NOT_KNOWN)
+        return scope_fail(&cli->scope, status, "@last: there is no instance yet");
+    if (status == PAWL_OK && last_find(member_str(newest, "store_id"), noted)) {
+        status = find(cli, noted, out);
+        if (status != PAWL_NOT_KNOWN)
+            return status;
+    } else if (status != PAWL_OK)
         return status;
-    if (writes_elsewhere(cli))
-        return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
-                          "@last is the instance that you created last, and none is known at %s, "
-                          "where the newest may be another user's: name it by its ID (%s list)",
-                          cli->store, cli->command);
-    return find(cli, NULL, out);
+    if (is_write(cli))
+        return refuse_newest(cli);
+    *out = member_str(newest, "instance_id").data;
+    if (cli->target.remote || store_file(cli->store))
+        fprintf(stderr, "pawl: @last: none of yours is known in this store; this is its newest\n");
+    return PAWL_OK;
+}
+
+void last_note(struct cli *cli, str id)
+{
+    struct node *answer;
+
+    if (id.size != ID_SIZE || !(cli->target.remote || store_file(cli->store)))
+        return; /* a store in memory is forgotten with this process */
+    if (find_answer(cli, id.data, &answer) == PAWL_OK)
+        last_write(member_str(answer, "store_id"), id);
 }
 
 /* ---- Ids ---- */
 
-/* A number without the zeros before it, as an id begins; an id has never been that large. */
-static const char *as_prefix(struct cli *cli, const char *text)
+static bool is_number(const char *text)
 {
-    size_t size = strlen(text);
-    char padded[NUMBER_SIZE + 1];
+    return text[0] != '0' && text[strspn(text, "0123456789")] == '\0';
+}
 
-    if (size > NUMBER_SIZE || text[0] == '0')
-        return text;
-    memset(padded, '0', sizeof padded);
-    memcpy(padded + NUMBER_SIZE - size, text, size + 1);
-    return arena_text(&cli->scope.arena, str_of(padded));
+/* By the decimal number that views and narrow lists print: an id begins with it, in base 32. */
+static pawl_status find_number(struct cli *cli, const char *text, const char **out)
+{
+    static const uint8_t none[ID_RANDOM_SIZE];
+    char id[ID_SIZE + 1];
+    uint64_t number;
+    bool has_id = str_to_u64(str_of(text), &number) && number <= ID_NUMBER_MAX;
+    pawl_status status = PAWL_NOT_KNOWN;
+
+    if (has_id) {
+        id_print(number, none, id);
+        id[NUMBER_SIZE] = '\0';
+        status = find(cli, id, out);
+    }
+    if (status == PAWL_NOT_KNOWN)
+        scope_fail(&cli->scope, status, "there is no instance number %s", text);
+    return status;
 }
 
 pawl_status id_resolve(struct cli *cli, const char *text, const char **out)
 {
     char *upper = arena_text(&cli->scope.arena, str_of(text));
-    const char *prefix;
     size_t size = strlen(text);
 
     if (!upper)
@@ -86,8 +125,7 @@ pawl_status id_resolve(struct cli *cli, const char *text, const char **out)
         *out = size == ID_SIZE ? upper : text;
         return PAWL_OK;
     }
-    prefix = as_prefix(cli, upper);
-    return prefix ? find(cli, prefix, out) : scope_no_memory(&cli->scope);
+    return is_number(text) ? find_number(cli, text, out) : find(cli, upper, out);
 }
 
 /* ---- Steps ---- */
@@ -150,8 +188,8 @@ static pawl_status find_step(struct cli *cli, const char *id, const char **out)
             continue;
         *out = step_id.data;
         if (count++ < STEPS_MAX)
-            buf_fmt(&found, "%s%.*s%s (%.*s)", count > 1 ? ", " : "", STR_ARG(id_number(step_id)),
-                    strrchr(step_id.data, '.'), STR_ARG(name));
+            buf_fmt(&found, "%s%llu%s (%.*s)", count > 1 ? ", " : "",
+                    (unsigned long long)id_number(step_id), strrchr(step_id.data, '.'), STR_ARG(name));
     }
     if (count == 0)
         status = scope_fail(&cli->scope, PAWL_NOT_AWAITING, "none of its %s waits; see: %s why %s",

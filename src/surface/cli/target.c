@@ -6,12 +6,31 @@
 #include "surface/cli/client.h"
 #include "surface/cli/remote.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
 #define OWNER_WAIT_MS  3000 /* between taking a store and listening */
 #define OWNER_PAUSE_MS 20
+
+static const char *const schemes[] = { "sqlite:", "memory:", "http:", "https:" };
+#define SCHEME_COUNT (sizeof schemes / sizeof schemes[0])
+
+const char *store_normal(struct cli *cli, const char *url)
+{
+    for (size_t i = 0; i < SCHEME_COUNT; i++) {
+        size_t size = strlen(schemes[i]);
+        char *normal = strncasecmp(url, schemes[i], size) == 0
+                           ? arena_text(&cli->scope.arena, str_of(url))
+                           : NULL;
+
+        if (normal)
+            return memcpy(normal, schemes[i], size);
+    }
+    return url;
+}
 
 const char *store_file(const char *url)
 {
@@ -157,6 +176,34 @@ static pawl_status open_local(struct cli *cli, enum target_use use, const pawl_o
     return status;
 }
 
+/* The folder that a file is in; "" for the present one. */
+static str folder_of(const char *file)
+{
+    const char *slash = strrchr(file, '/');
+
+    return (str){ file, slash ? (size_t)(slash - file) : 0 };
+}
+
+static bool has_folder(const char *file)
+{
+    char folder[PATH_MAX];
+    str name = folder_of(file);
+
+    if (name.size == 0 || name.size >= sizeof folder)
+        return true;
+    snprintf(folder, sizeof folder, "%.*s", STR_ARG(name));
+    return access(folder, F_OK) == 0 || errno != ENOENT;
+}
+
+static pawl_status fail_folder(struct cli *cli, const char *file, pawl_status status)
+{
+    str folder = folder_of(file);
+
+    cli->is_advised = true;
+    return scope_fail(&cli->scope, status, "there is no folder '%.*s'; make it: mkdir -p %.*s",
+                      STR_ARG(folder), STR_ARG(folder));
+}
+
 static pawl_status open_file(struct cli *cli, const char *file, enum target_use use,
                              const pawl_options *options)
 {
@@ -167,7 +214,11 @@ static pawl_status open_file(struct cli *cli, const char *file, enum target_use 
         return scope_fail(&cli->scope, PAWL_STORAGE_FAILURE,
                           "'%s' cannot be reached by this user: a folder above it may not be entered",
                           file);
-    if ((use == USE_EXISTING || use == USE_READ) && access(file, F_OK) != 0)
+    if (!has_folder(file))
+        return fail_folder(cli, file, use == USE_EXISTING || use == USE_READ ? PAWL_NOT_KNOWN
+                                                                             : PAWL_STORAGE_FAILURE);
+    cli->is_advised = (use == USE_EXISTING || use == USE_READ) && access(file, F_OK) != 0;
+    if (cli->is_advised)
         return scope_fail(&cli->scope, PAWL_NOT_KNOWN,
                           "there is no store at '%s'; make one: %s init", file, cli->command);
     if (use == USE_READ)
@@ -191,27 +242,35 @@ static bool looks_like_address(const char *text)
            strspn(colon + 1, "0123456789") == strlen(colon + 1);
 }
 
+/* What was probably meant by a store without a scheme of ours: the scheme and the rest. */
+static const char *meant_scheme(const char **url)
+{
+    if (str_starts(str_of(*url), STR("file:")))
+        *url += strlen("file:");
+    return looks_like_address(*url) ? "http://" : "sqlite:";
+}
+
 static pawl_status check_url(struct cli *cli)
 {
-    static const char *const schemes[] = { "sqlite:", "memory:", "http:" };
-    const char *url = cli->store;
+    const char *url = cli->store, *rest = url, *scheme;
 
-    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++)
-        if (str_starts(str_of(url), str_of(schemes[i])))
-            return PAWL_OK;
     if (str_starts(str_of(url), STR("https:")))
         return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
                           "the command line speaks plain HTTP, not TLS, and cannot call '%s'; call "
                           "it with curl, or the server behind its TLS proxy as http://host:port",
                           url);
+    for (size_t i = 0; i < SCHEME_COUNT; i++)
+        if (str_starts(str_of(url), str_of(schemes[i])))
+            return PAWL_OK;
     if (strstr(url, "://"))
         return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
                           "--store: expected sqlite:FILE, memory: or http://host:port, found '%s'",
                           url);
+    scheme = meant_scheme(&rest);
     return scope_fail(&cli->scope, PAWL_INVALID_REQUEST,
                       "--store: expected sqlite:FILE, memory: or http://host:port, found '%s'; did "
                       "you mean --store %s%s?",
-                      url, looks_like_address(url) ? "http://" : "sqlite:", url);
+                      url, scheme, rest);
 }
 
 pawl_status target_open(struct cli *cli, enum target_use use, const pawl_options *options)

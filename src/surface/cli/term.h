@@ -65,10 +65,11 @@ void elapsed_print(str before, str after, char out[MOMENT_SIZE]);
 void span_print(int64_t ms, char out[MOMENT_SIZE]); /* "1.2 s", "3 min", "2 d" */
 int64_t now_ms(void);
 
-/* The number in an id without the zeros before it: unique, and it can be typed. */
-str id_number(str id);
-/* On a narrow terminal that number. */
-str short_id(const struct term *term, str id);
+/* The number in an instance's or a step's id, as `pawl_instances.number`: it can be typed. 0: none. */
+uint64_t id_number(str id);
+/* On a narrow terminal that number, in decimal. */
+#define SHORT_ID_SIZE 24
+str short_id(const struct term *term, str id, char text[SHORT_ID_SIZE]);
 
 /* ---- Tables ---- */
 

@@ -295,13 +295,14 @@ static str definition_of(struct cli *cli, const struct node *row)
 static void fill_row(struct cli *cli, const struct node *row, str *cells, enum style *styles)
 {
     char *moment = arena_alloc(&cli->scope.arena, MOMENT_SIZE);
-    str status = status_shown(row);
+    char *number = arena_alloc(&cli->scope.arena, SHORT_ID_SIZE);
+    str id = member_str(row, "instance_id"), status = status_shown(row);
 
     if (moment)
         moment_print(member_str(row, "updated_at"), moment);
     if (moment && term_is_slim(&cli->term))
         moment_cut(moment);
-    cells[LIST_ID] = short_id(&cli->term, member_str(row, "instance_id"));
+    cells[LIST_ID] = number ? short_id(&cli->term, id, number) : id;
     cells[LIST_DEFINITION] = definition_of(cli, row);
     cells[LIST_STATE] = member_str(row, "current_state");
     cells[LIST_STATUS] = status;
@@ -339,7 +340,8 @@ static void put_reasons(struct cli *cli, const struct node *rows)
 {
     for (const struct node *row = rows ? rows->first : NULL; row; row = row->next) {
         str reason = member_str(node_find(row, "pause"), "reason");
-        str id = short_id(&cli->term, member_str(row, "instance_id"));
+        char number[SHORT_ID_SIZE];
+        str id = short_id(&cli->term, member_str(row, "instance_id"), number);
 
         if (reason.size > 0)
             term_put(&cli->term, DIM, "%.*s is paused: %.*s\n", STR_ARG(id), STR_ARG(reason));

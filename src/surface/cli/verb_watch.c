@@ -30,9 +30,9 @@ struct watch {
 static int put_when(struct cli *cli, const struct node *entry, bool with_id)
 {
     struct term *term = &cli->term;
-    str id = short_id(term, member_str(entry, "instance_id"));
     bool is_narrow = term->tty && term->width < NARROW;
-    char fired[MOMENT_SIZE], recorded[MOMENT_SIZE], text[3 * MOMENT_SIZE];
+    char fired[MOMENT_SIZE], recorded[MOMENT_SIZE], text[3 * MOMENT_SIZE], number[SHORT_ID_SIZE];
+    str id = short_id(term, member_str(entry, "instance_id"), number);
 
     print_times(entry, fired, recorded);
     snprintf(text, sizeof text, "%s  %s%s%.*s%s#%lld  ", fired, is_narrow ? "" : recorded,

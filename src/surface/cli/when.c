@@ -63,3 +63,34 @@ bool when_read(enum option_kind kind, const char *value, char out[WHEN_SIZE])
     time_print(at_ms, out);
     return true;
 }
+
+/* One side of a span; an open one is empty. */
+static bool read_side(enum option_kind kind, str text, char out[WHEN_SIZE])
+{
+    char value[WHEN_SIZE];
+
+    out[0] = '\0';
+    if (text.size == 0)
+        return true;
+    if (text.size >= sizeof value)
+        return false;
+    snprintf(value, sizeof value, "%.*s", STR_ARG(text));
+    return when_read(kind, value, out);
+}
+
+bool when_read_span(const char *value, char out[WHEN_SPAN_SIZE])
+{
+    const char *dots = strstr(value, "..");
+    str first = dots ? (str){ value, (size_t)(dots - value) } : str_of(value);
+    str last = dots ? str_of(dots + 2) : first;
+    char from[WHEN_SIZE], to[WHEN_SIZE];
+    int64_t span_ms;
+
+    if (!dots && duration_parse(first, &span_ms))
+        last = STR("now");
+    if (first.size + last.size == 0 || !read_side(OPTION_SINCE, first, from) ||
+        !read_side(OPTION_UNTIL, last, to))
+        return false;
+    snprintf(out, WHEN_SPAN_SIZE, "%s..%s", from, to);
+    return true;
+}

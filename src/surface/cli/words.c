@@ -1,12 +1,12 @@
 /* words.c - times, statuses and members of answers, for people. */
 #include "base/buf.h"
+#include "base/ids.h"
 #include "base/time.h"
 #include "surface/cli/term.h"
 #include <stdlib.h>
 #include <time.h>
 
 #define NARROW      100 /* columns */
-#define NUMBER_SIZE 10
 #define DATE_SIZE   11 /* "2026-05-01 " */
 
 #define SECOND 1000
@@ -104,18 +104,23 @@ int64_t now_ms(void)
     return (int64_t)now.tv_sec * SECOND + now.tv_nsec / 1000000;
 }
 
-str id_number(str id)
+uint64_t id_number(str id)
 {
-    if (id.size > NUMBER_SIZE)
-        id.size = NUMBER_SIZE;
-    while (id.size > 1 && id.data[0] == '0')
-        id = str_from(id, 1);
-    return id;
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number = 0;
+
+    id.size = id.size > ID_SIZE ? ID_SIZE : id.size; /* a step's begins with its instance's */
+    return id_parse(id, &number, random) ? number : 0;
 }
 
-str short_id(const struct term *term, str id)
+str short_id(const struct term *term, str id, char text[SHORT_ID_SIZE])
 {
-    return term->tty && term->width < NARROW ? id_number(id) : id;
+    uint64_t number = id_number(id);
+
+    if (!term->tty || term->width >= NARROW || number == 0)
+        return id;
+    snprintf(text, SHORT_ID_SIZE, "%llu", (unsigned long long)number);
+    return str_of(text);
 }
 
 /* With date and zone: a reader may be elsewhere, and read it later. */
