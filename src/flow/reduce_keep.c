@@ -1,8 +1,8 @@
 /* reduce_keep.c - signals that nothing awaits yet: kept, if the plan says so, until a wait takes them.
  *
  * A broadcast with a filter is kept if one of the plan's waits has its filter for a value, as far as the
- * input alone tells: what other steps bring is not known yet. It is kept under a name of
- * model/interest.h, so that no other wait takes it. */
+ * input alone tells (what other steps bring is not known yet), or a wait that has begun. It is kept under
+ * a name of model/interest.h, so that no other wait takes it. */
 #include "base/node.h"
 #include "flow/flow_int.h"
 #include "model/interest.h"
@@ -110,13 +110,25 @@ void turn_keep_signals(struct turn *turn, const struct plan *before, const struc
 
 /* ---- Keeping --------------------------------------------------------------------------------- */
 
+/* A wait that has begun is there while the instance is paused. */
+static bool is_awaited(const struct turn *turn)
+{
+    const struct event *event = turn->event;
+
+    for (uint32_t i = 0; i < turn->memory->arm_count && event->filter.size <= LIMIT_ACTION; i++)
+        if (!turn->memory->arms[i].is_timer && str_eq(turn->memory->arms[i].name, event->name) &&
+            str_eq(turn->memory->arms[i].value, event->filter))
+            return true;
+    return false;
+}
+
 static bool is_wanted(struct turn *turn)
 {
     struct values values = { .turn = turn, .plan = turn->plan, .visit = match_value };
 
     if (!plan_keeps(turn->plan, turn->event->name))
         return false;
-    if (!turn->event->filter.data)
+    if (!turn->event->filter.data || is_awaited(turn))
         return true;
     if (turn->compiler >= BROADCAST_COMPILER)
         visit_values(&values);

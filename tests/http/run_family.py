@@ -373,6 +373,14 @@ def test_a_broadcast_with_a_filter_is_kept_for_the_wait_that_will_have_its_value
     assert broadcast(filter="south", payload=3) == {"delivered": 1}
     web.expect(200, "POST", "/v1/test/advance", {"by": "1s"})
     assert web.get("/v1/instances/" + south).json["result"] == {"got": [3, "all"]}
+    held = web.create(definition="choosy", input={"zone": "up"})
+    web.expect(202, "POST", "/v1/signals", {"name": "go"})
+    assert broadcast(filter="up", payload=7) == {"delivered": 1} == broadcast(filter={"all": [1, 2]})
+    web.expect(200, "POST", "/v1/instances/%s/pause" % held, {})
+    assert broadcast(filter=7) == {"delivered": 0, "kept": 1}, "a paused wait has it, whatever gave the value"
+    web.expect(200, "POST", "/v1/instances/%s/resume" % held, {})
+    settle(web)
+    assert state(web, held)[0] == "completed"
     late = web.create(definition="choosy", input={"zone": "west"})
     yaml(web, "choosy", CHOOSY.replace("{{input.zone}}", "all of {{input.zone}}"))
     web.expect(200, "POST", "/v1/instances/%s/amend" % late, {"definition": "choosy"})
