@@ -207,16 +207,21 @@ static str hold_words(struct work *work)
 /* The turn cannot stand, by a mistake of its author. The event is recorded with the reason, its turn is
  * owed, and the instance is paused, all in one commit. Where the turn was owed already, only the pause
  * is new. */
-static pawl_status hold_turn(struct work *work, const struct cause *cause)
+static pawl_status hold_turn(struct work *work, const struct cause *cause, str words)
 {
-    str words = hold_words(work);
-
     if (!words.data)
         return scope_no_memory(work->scope);
     if (cause->is_owed)
         return scope_fail(work->scope, PAWL_PAUSED, "%.*s", STR_ARG(words));
+    work->scope->error = (pawl_error){ .status = PAWL_OK };
     work->decision.hold = words;
     return code_owe_turn(work, cause, words);
+}
+
+/* Has it no sender that can be refused? */
+static bool is_unrefusable(const struct cause *cause)
+{
+    return cause->is_kept || (cause->kind != PAWL_EVENT_START && cause->kind != PAWL_EVENT_SIGNAL);
 }
 
 /* One turn, recorded as its cause says. */
@@ -235,10 +240,13 @@ pawl_status code_take_turn(struct work *work, const struct cause *cause)
     } else {
         status = binding ? run_handler(work, binding, cause) : fail_no_handler(work);
     }
+    if (status == PAWL_PAUSED && is_unrefusable(cause)) /* its process ended */
+        return hold_turn(work, cause,
+                         arena_str(&work->scope->arena, str_of(work->scope->error.message)));
     if (status != PAWL_OK)
         return status;
     if (work->answer.end == TURN_HOLDS)
-        return hold_turn(work, cause);
+        return hold_turn(work, cause, hold_words(work));
     draft = draft_of(work, cause);
     if (!draft)
         return scope_no_memory(work->scope);

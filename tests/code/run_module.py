@@ -311,6 +311,7 @@ def test_an_answer_whose_turn_ends_its_process_is_kept_and_handled_at_resume(she
     step = web.get("/v1/instances/%s/steps" % id).json["steps"][0]["step_id"]
     web.expect(200, "POST", "/v1/steps/%s/complete" % step, {"result": 7})
     expect_held(web, id, "ended its process twice")
+    assert "ended its process twice" in web.get("/v1/instances/%s/history" % id).json["entries"][-1]["reason"]
     web.refused("lease-lost", "POST", "/v1/steps/%s/complete" % step, {"result": 8})
     shell.stop(child)
     child = shell.begin("serve", "--listen", "127.0.0.1:0", "--test", "--module", path, env={"PAWL_TEST_HEALED": "1"})
