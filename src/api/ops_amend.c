@@ -5,53 +5,40 @@
 
 #define TRIES_MAX 10 /* it may go on while its results are gathered */
 
-/* The last result of the step with this index, as far as `attempts` go. */
-static str last_result(const struct flow_attempts *attempts, uint32_t plan)
-{
-    for (uint32_t i = attempts->count; i > 0; i--)
-        if (attempts->items[i - 1].plan == plan && attempts->items[i - 1].status == STEP_DONE)
-            return attempts->items[i - 1].result;
-    return STR_NONE;
-}
-
 /* Results that the new definition asks for and the present one has no use for: it remembers none
- * of them, but its history does. data NULL: there are none. */
+ * of them, but its history does. Which entries have them; data NULL: there are none. */
 static pawl_status gather(const struct op_call *call, const struct definition *now,
                           const struct definition *next, const struct flow_attempts *attempts,
                           str *out)
 {
     struct scope *scope = call->scope;
+    bool has_any = false;
     struct buf buf;
 
     *out = STR_NONE;
-    buf_init(&buf, scope->arena.heap, LIMIT_TEXT);
+    buf_init(&buf, scope->arena.heap, 2 * (size_t)LIMIT_TEXT);
     json_open(&buf, '{');
     for (uint32_t i = 0; i < flow_step_count(now); i++) {
-        str name = flow_step_name(now, i), result = last_result(attempts, i);
+        const struct flow_attempt *last = flow_last_result(attempts, i);
+        str name = flow_step_name(now, i);
 
-        if (!result.data || !flow_wants_result(next, name) || flow_wants_result(now, name))
+        if (!last || !flow_wants_result(next, name) || flow_wants_result(now, name))
             continue;
+        has_any = true;
         json_key_str(&buf, name);
-        json_raw(&buf, result);
-        *out = name;
+        json_u64(&buf, last->ended_seq);
     }
     json_close(&buf, '}');
-    if (out->data && !buf.failed)
+    if (has_any)
         *out = buf_keep(&buf, &scope->arena);
-    if (buf.failed || (out->data && out->size == 0)) {
-        buf_fini(&buf);
-        return scope_fail(scope, PAWL_TOO_LARGE,
-                          "the results that '%.*s' asks for are over %u bytes",
-                          STR_ARG(op_text(call, "definition")), LIMIT_TEXT);
-    }
     buf_fini(&buf);
-    return PAWL_OK;
+    return has_any && !out->data ? scope_no_memory(scope) : PAWL_OK;
 }
 
 static pawl_status amend_once(struct op_call *call, struct amend_args *args, struct amended *out,
                               bool *again)
 {
-    const struct definition *now = NULL, *next = NULL;
+    const struct definition *first = NULL, *now = NULL, *next = NULL;
     struct flow_attempts attempts;
     struct instance_view view;
     struct definition_row row;
@@ -59,13 +46,15 @@ static pawl_status amend_once(struct op_call *call, struct amend_args *args, str
 
     *again = false;
     args->seq = 0;
-    args->results = STR_NONE;
+    args->entries = STR_NONE;
     if (status == PAWL_OK && view.kind == KIND_FLOW &&
-        engine_find_kind(op_engine(call), call->scope, args->definition, KIND_FLOW, &row, &next) == PAWL_OK) {
-        status = engine_steps(op_engine(call), call->scope, args->instance, &attempts, &now);
+        engine_find_kind(op_engine(call), call->scope, args->definition, KIND_FLOW, &row,
+                         &next) == PAWL_OK) {
+        status = engine_steps(op_engine(call), call->scope, args->instance, &attempts, &first,
+                              &now);
         if (status == PAWL_OK)
-            status = gather(call, now, next, &attempts, &args->results);
-        args->seq = args->results.data ? view.seq : 0;
+            status = gather(call, now, next, &attempts, &args->entries);
+        args->seq = args->entries.data ? view.seq : 0;
     }
     if (status == PAWL_OK)
         status = engine_amend(op_engine(call), call->scope, args, out);

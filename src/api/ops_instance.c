@@ -108,12 +108,11 @@ static uint32_t find_gaps(struct scope *scope, const struct created *created, st
                           struct input_gap *out)
 {
     const struct definition *definition = created->definition;
-    struct node *node;
 
-    if (!definition || definition->kind != KIND_FLOW || definition->input_schema ||
-        node_read_json(scope, input.data ? input : STR("{}"), &node) != PAWL_OK)
+    if (!definition || definition->kind != KIND_FLOW || definition->input_schema)
         return 0;
-    return flow_input_gaps(definition, node, out, GAP_COUNT_MAX);
+    return flow_input_gaps(scope, definition, input.data ? input : STR("{}"), out,
+                           GAP_COUNT_MAX);
 }
 
 static void put_gaps(const struct input_gap *gaps, uint32_t count, struct buf *out)

@@ -19,12 +19,12 @@ static pawl_status check_ended(const struct op_call *call, const struct instance
     return PAWL_OK;
 }
 
-static pawl_status apply_entry(const struct op_call *call, const struct definition *definition,
-                               void *memory, const struct entry *entry)
+static pawl_status apply_entry(struct scope *scope, const struct definition *definition,
+                               void *memory, const struct entry *entry, struct arena *arena)
 {
-    struct scope *scope = call->scope;
     struct effect_list effects = { 0 };
-    struct entry_view view = { .transition = (uint32_t)entry->record->what,
+    struct entry_view view = { .seq = (uint32_t)entry->record->seq,
+                               .transition = (uint32_t)entry->record->what,
                                .step = entry->record->step,
                                .ordinal = entry->record->ordinal,
                                .attempt = entry->record->attempt,
@@ -37,40 +37,66 @@ static pawl_status apply_entry(const struct op_call *call, const struct definiti
 
     if (entry->record->body.data)
         status = effects_read(scope, entry->record->body, &effects);
-    return status == PAWL_OK ? flow_behavior.apply(definition, memory, &view, scope, &scope->arena)
+    return status == PAWL_OK ? flow_behavior.apply(definition, memory, &view, scope, arena)
                              : status;
+}
+
+/* The old one's memory at its end, and what it was given itself. */
+static pawl_status fold_history(const struct op_call *call, const struct definition *definition,
+                                struct flow_redrive *args, void *memory)
+{
+    struct history_reader *history = NULL;
+    struct scope scratch; /* of one entry */
+    struct entry entry;
+    bool is_found = true;
+    pawl_status status =
+        engine_history_open(op_engine(call), call->scope, args->retry_of, NULL, &history);
+
+    scope_init(&scratch, call->scope->arena.heap, LIMIT_SCOPE);
+    while (status == PAWL_OK && is_found) {
+        scope_clear(&scratch);
+        status = engine_history_next(history, call->scope, &entry, &is_found);
+        if (status != PAWL_OK || !is_found)
+            break;
+        if (entry.record->seq == 1)
+            args->before = arena_str(&call->scope->arena, entry.payload);
+        status = apply_entry(&scratch, definition, memory, &entry, &call->scope->arena);
+        if (status != PAWL_OK)
+            call->scope->error = scratch.error;
+    }
+    scope_fini(&scratch);
+    engine_history_close(history);
+    return status;
 }
 
 /* What the new one is given: from the whole history of the old. */
 static pawl_status read_given(const struct op_call *call, const struct instance_view *view,
                               const struct definition *next, str *out)
 {
-    const struct definition *definition = NULL;
+    const struct definition *definition = NULL, *now = NULL;
+    struct past_payloads payloads;
     struct flow_attempts attempts;
     struct flow_redrive args = { .attempts = &attempts,
                                  .retry_of = str_of(view->id),
                                  .from = op_text(call, "from"),
                                  .definition = next,
                                  .is_other = op_text(call, "definition").data != NULL };
-    struct history history = { 0 };
     struct engine *engine = op_engine(call);
     void *memory = NULL;
-    pawl_status status = engine_steps(engine, call->scope, args.retry_of, &attempts, &definition);
+    pawl_status status =
+        engine_steps(engine, call->scope, args.retry_of, &attempts, &definition, &now);
 
     if (status == PAWL_OK)
-        status = engine_history(engine, call->scope, args.retry_of, &(struct history_query){ 0 },
-                                &history);
-    if (status == PAWL_OK)
-        memory = memory_of(definition, view, &call->scope->arena);
-    if (status == PAWL_OK && !memory)
-        return scope_no_memory(call->scope);
-    for (size_t i = 0; i < history.count && status == PAWL_OK; i++)
-        status = apply_entry(call, definition, memory, &history.entries[i]);
+        status = engine_payloads(engine, call->scope, args.retry_of, &payloads);
     if (status != PAWL_OK)
         return status;
+    memory = memory_of(definition, view, &call->scope->arena);
+    if (!memory)
+        return scope_no_memory(call->scope);
+    flow_behavior.attach(memory, &payloads.source);
     args.memory = memory;
-    args.before = history.count > 0 ? history.entries[0].payload : STR_NONE;
-    return flow_redrive(call->scope, &args, out);
+    status = fold_history(call, definition, &args, memory);
+    return status == PAWL_OK ? flow_redrive(call->scope, &args, out) : status;
 }
 
 /* Code leaves nothing behind but its input: what it called and did meanwhile is not known by a name, so

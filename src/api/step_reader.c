@@ -31,6 +31,7 @@ struct step_reader {
     int arena;
     size_t fold_size; /* of the memory when it was last made small */
     void *memory;
+    struct past_payloads payloads; /* what the memory does not keep */
     uint32_t made; /* the last ordinal whose entry was folded */
     /* Steps that have not begun when their instance is amended go by the other plan. */
     bool is_amended;
@@ -137,6 +138,8 @@ static pawl_status introduce(struct step_reader *reader)
     struct identity identity;
 
     print_identity(reader, &identity);
+    if (reader->memory && behavior->attach)
+        behavior->attach(reader->memory, &reader->payloads.source);
     if (reader->memory && behavior->introduce &&
         !behavior->introduce(reader->memory, &identity, &reader->arenas[reader->arena]))
         reader->memory = NULL;
@@ -149,6 +152,9 @@ static pawl_status begin_fold(struct step_reader *reader)
     pawl_status status = engine_history_open(reader->engine, &reader->scratch,
                                              str_of(reader->id), NULL, &reader->history);
 
+    if (status == PAWL_OK)
+        status = engine_payloads(reader->engine, &reader->scratch, str_of(reader->id),
+                                 &reader->payloads);
     if (status != PAWL_OK)
         return status;
     reader->memory = behavior_of(definition->kind)
@@ -207,7 +213,8 @@ static pawl_status fold_entry(struct step_reader *reader, const struct entry *en
     const struct record *record = entry->record;
     struct arena *arena = &reader->arenas[reader->arena];
     struct effect_list effects = { 0 };
-    struct entry_view view = { .transition = (uint32_t)record->what,
+    struct entry_view view = { .seq = (uint32_t)record->seq,
+                               .transition = (uint32_t)record->what,
                                .step = record->step,
                                .ordinal = record->ordinal,
                                .attempt = record->attempt,

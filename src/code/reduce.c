@@ -85,6 +85,15 @@ static pawl_status check_kept(struct work *work, str payload)
     return PAWL_OK;
 }
 
+static size_t kept_size(const struct code_memory *memory)
+{
+    size_t size = 0;
+
+    for (uint32_t i = 0; i < memory->kept_count; i++)
+        size += memory->kept[i].payload.size;
+    return size;
+}
+
 /* No entry: it waits until the code awaits it. */
 static pawl_status keep_signal(struct work *work)
 {
@@ -98,6 +107,11 @@ static pawl_status keep_signal(struct work *work)
         return scope_fail(work->scope, PAWL_OVERLOADED,
                           "%u signals are kept already and nothing takes them",
                           work->memory->kept_count);
+    if (kept_size(work->memory) + payload.size > LIMIT_KEPT_TEXT)
+        return scope_fail(work->scope, PAWL_OVERLOADED,
+                          "%u signals are kept already and nothing takes them: with this one their "
+                          "payloads would be over %u MiB",
+                          work->memory->kept_count, LIMIT_KEPT_TEXT >> 20);
     draft = decision_add(work->scope, &work->decision, LIFE_T_SIGNAL);
     if (!draft)
         return scope_no_memory(work->scope);

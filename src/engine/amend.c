@@ -230,7 +230,7 @@ static pawl_status check_instance(struct scope *scope, const struct definition *
 }
 
 static str print_payload(struct engine *engine, struct scope *scope,
-                         const struct definition_row *row, str results, str rights)
+                         const struct definition_row *row, str entries, str rights)
 {
     struct buf buf;
 
@@ -240,9 +240,9 @@ static str print_payload(struct engine *engine, struct scope *scope,
     json_str(&buf, row->name);
     json_key(&buf, "version");
     json_u64(&buf, row->version);
-    if (results.data) {
-        json_key(&buf, "results");
-        json_raw(&buf, results);
+    if (entries.data) {
+        json_key(&buf, "entries");
+        json_raw(&buf, entries);
     }
     rights_member(&buf, rights);
     json_close(&buf, '}');
@@ -303,7 +303,7 @@ static pawl_status amend_new(struct engine *engine, struct scope *scope,
         status = meet_earlier(engine, scope, &head, args->rights, &rights);
     if (status)
         return status;
-    event.payload = print_payload(engine, scope, &row, args->results, rights);
+    event.payload = print_payload(engine, scope, &row, args->entries, rights);
     event.given = definition->plan_text;
     if (!event.payload.data)
         return scope_no_memory(scope);

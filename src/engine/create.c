@@ -106,6 +106,7 @@ pawl_status create_decide(struct engine *engine, struct scope *scope,
     actor->memory = behavior->memory_new(actor->definition, actor->input, &actor->arena);
     if (!actor->memory || !actor->input.data || !keep_kin(actor, args, scope->trace))
         return scope_no_memory(scope);
+    payloads_attach(engine, actor);
     actor->state = actor->definition->initial;
     actor->is_loaded = true;
     actor->generation = engine->generation;

@@ -317,8 +317,9 @@ pawl_status engine_signal(struct engine *engine, struct scope *scope, str id, st
 struct amend_args {
     str instance, definition; /* name, or name@version */
     str actor;
-    str results;  /* JSON object by step name: what the new plan asks for and the old one forgot */
-    uint64_t seq; /* those are as of this entry, and it is still the last; 0: whatever */
+    str entries;  /* JSON object by step name: which entry has a result that the new plan asks for and
+                   * the old one forgot */
+    uint64_t seq; /* they are as of this entry, and it is still the last; 0: whatever */
     str rights;   /* what the caller may create; data NULL: anything */
     const char *late; /* as in struct event */
     const uint8_t *key;
@@ -556,11 +557,21 @@ pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struc
 
 /* The tracked variables of a code instance as its last turn left them, or the context of a flow;
  * data NULL: none. */
+/* For a memory that a reader folds: where it reads what it does not keep. `out` is not moved. */
+struct past_payloads {
+    struct payload_source source;
+    struct engine *engine;
+    uint64_t pos; /* of the last record */
+};
+pawl_status engine_payloads(struct engine *engine, struct scope *scope, str id,
+                            struct past_payloads *out);
 pawl_status engine_variables(struct engine *engine, struct scope *scope, str id, str *out);
 
 struct flow_attempts;
+/* All attempts, without their results; the definition that it began with, and the one in force. */
 pawl_status engine_steps(struct engine *engine, struct scope *scope, str id,
-                         struct flow_attempts *out, const struct definition **definition);
+                         struct flow_attempts *out, const struct definition **definition,
+                         const struct definition **now);
 
 /* ---- Time ---- */
 

@@ -265,6 +265,12 @@ bool alarm_counts_key(struct engine *engine, const struct scope *scope,
 str snapshot_if_due(struct engine *engine, struct actor *actor, struct scope *scope,
                     const struct decision *decision);
 
+/* payloads.c: its memory may leave payloads in the history from now on. */
+void payloads_attach(struct engine *engine, struct actor *actor);
+/* Of the entries behind those that are in the store the actor has folded `all`, and is folding
+ * `more`; NULL: none. */
+void payloads_decide(struct actor *actor, const struct decision *all, const struct decision *more);
+
 /* mailbox.c */
 pawl_status actor_step(struct actor *actor, const struct event *event, struct scope *scope,
                        struct decision *out);

@@ -162,7 +162,8 @@ struct intern_table {
 #define RETRY_STORE_MS   1000   /* an event that met a failing store is tried again after this */
 #define LEASE_DEFAULT_MS 120000 /* B33 */
 #define WAKE_DRAFTS      4096u /* kept signals are taken in the decision that began to wait, likewise */
-#define CHAIN_DRAFTS     64u   /* pure steps end in the decision that began them, up to this many */
+#define CHAIN_DRAFTS     64u   /* pure steps end in the decision that began them, up to this many ... */
+#define CHAIN_BYTES      (LIMIT_SCOPE / 4) /* ... and until so much of its scope is used */
 #define JOBS_QUICK       1024u /* log, set and fail: under way at once */
 #define JOBS_WHEN_BRISK  16u   /* of other tools, for each worker, while each takes next to no time */
 #define PLACES_MAX       256u  /* of them in all, unless there are more workers */
@@ -207,6 +208,10 @@ struct actor {
     struct definition *definition;
     struct arena arena; /* of its memory */
     void *memory;
+    struct engine *engine;
+    struct payload_source payloads;     /* what its memory does not keep (payloads.c) ... */
+    const struct decision *decided[2];  /* ... of entries that are drafts, in order; may be NULL */
+    uint32_t decided_seq;               /* of the entry before them */
     str input;
     str creator, correlation; /* steps run in its name, children inherit both; data NULL: none */
     str trace;                /* of the request that created it: tools are told; data NULL: none */

@@ -9,7 +9,8 @@ static pawl_status fold_draft(struct actor *actor, const struct draft *draft, in
 {
     const struct definition *definition = actor->definition;
     const struct behavior *behavior = behavior_of(definition->kind);
-    struct entry_view entry = { .transition = draft->transition,
+    struct entry_view entry = { .seq = actor->seq + 1,
+                                .transition = draft->transition,
                                 .step = draft->step,
                                 .ordinal = draft->ordinal,
                                 .attempt = draft->attempt,
@@ -53,12 +54,17 @@ pawl_status actor_step(struct actor *actor, const struct event *event, struct sc
     struct standing standing = { .state = actor->state,
                                  .seq = actor->seq,
                                  .memory = actor->memory };
-    pawl_status status = behavior_of(actor->definition->kind)
-                             ->decide(actor->definition, &standing, event, scope, &more);
+    pawl_status status;
 
+    payloads_decide(actor, out, &more);
+    status = behavior_of(actor->definition->kind)
+                 ->decide(actor->definition, &standing, event, scope, &more);
     for (uint32_t i = 0; i < more.count && !status; i++)
         status = fold_draft(actor, &more.drafts[i], event->at_ms, scope);
-    return status ? status : append_drafts(scope, out, &more);
+    if (!status)
+        status = append_drafts(scope, out, &more);
+    payloads_decide(actor, out, NULL);
+    return status;
 }
 
 bool actor_wakes(const struct engine *engine, const struct actor *actor)

@@ -349,35 +349,66 @@ pawl_status engine_variables(struct engine *engine, struct scope *scope, str id,
     return status;
 }
 
-pawl_status engine_steps(struct engine *engine, struct scope *scope, str id,
-                         struct flow_attempts *out, const struct definition **definition)
+/* One entry of them; its effects last as long as the scratch scope. */
+static pawl_status feed(struct scope *scope, struct scope *scratch, const struct record *record,
+                        struct flow_attempts *attempts)
 {
+    struct effect_list effects = { 0 };
+    struct entry_view entry = { .seq = (uint32_t)record->seq,
+                                .transition = (uint32_t)record->what,
+                                .step = record->step,
+                                .ordinal = record->ordinal,
+                                .attempt = record->attempt,
+                                .effects = &effects,
+                                .at_ms = record->at_ms };
+    pawl_status status = PAWL_OK;
+
+    scope_clear(scratch);
+    if (record->body.data)
+        status = effects_read(scratch, record->body, &effects);
+    if (status)
+        scope->error = scratch->error;
+    return status ? status : flow_attempts_apply(scope, attempts, &entry);
+}
+
+static pawl_status feed_all(struct history_reader *history, struct scope *scope,
+                            struct flow_attempts *attempts)
+{
+    struct scope scratch;
+    struct entry entry;
+    bool is_found = true;
+    pawl_status status = PAWL_OK;
+
+    scope_init(&scratch, scope->arena.heap, LIMIT_SCOPE);
+    while (!status && is_found) {
+        status = engine_history_next(history, scope, &entry, &is_found);
+        if (!status && is_found)
+            status = feed(scope, &scratch, entry.record, attempts);
+    }
+    scope_fini(&scratch);
+    return status;
+}
+
+pawl_status engine_steps(struct engine *engine, struct scope *scope, str id,
+                         struct flow_attempts *out, const struct definition **definition,
+                         const struct definition **now)
+{
+    const struct history_query query = { .without_values = true };
+    struct history_reader *history = NULL;
     struct definition_slot *slot;
-    struct history history;
     struct head head;
     pawl_status status = engine_locate(engine, scope, id, &head, &slot);
 
-    if (!status)
-        status = engine_history(engine, scope, id, NULL, &history);
-    *out = (struct flow_attempts){ 0 };
+    *out = (struct flow_attempts){ .is_bare = true };
     if (status)
         return status;
-    *definition = slot->definition;
-    for (size_t i = 0; i < history.count && !status && slot->definition->kind != KIND_MACHINE; i++) {
-        const struct record *record = history.entries[i].record;
-        struct effect_list effects = { 0 };
-        struct entry_view entry = { .transition = (uint32_t)record->what,
-                                    .step = record->step,
-                                    .ordinal = record->ordinal,
-                                    .attempt = record->attempt,
-                                    .payload = history.entries[i].payload,
-                                    .effects = &effects,
-                                    .at_ms = record->at_ms };
-
-        if (record->body.data)
-            status = effects_read(scope, record->body, &effects);
-        if (!status)
-            status = flow_attempts_apply(scope, out, &entry);
-    }
+    *definition = *now = slot->definition;
+    status = amended_definition(engine, scope, &head, now);
+    if (status || slot->definition->kind == KIND_MACHINE)
+        return status;
+    status = engine_history_open(engine, scope, id, &query, &history);
+    if (!status)
+        status = feed_all(history, scope, out);
+    engine_history_close(history);
     return status;
 }

@@ -6,7 +6,9 @@
 #include "engine/engine_int.h"
 
 #define RIDERS_MAX    256u  /* answers of one instance in one decision ... */
-#define RIDERS_DRAFTS 1024u /* ... as long as it has not grown past this */
+#define RIDERS_DRAFTS 1024u /* ... as long as it has not grown past this, ... */
+#define RIDERS_ACTOR  (LIMIT_SCOPE / 2) /* ... nor what the actor remembers, which is made small
+                                         * between decisions */
 
 /* A decision on its way through the drain. */
 struct turn {
@@ -237,13 +239,15 @@ static bool can_ride(const struct actor *actor, const struct mail *mail)
 }
 
 /* The next one that waits for the same instance, if it may; NULL: none. */
-static struct mail *take_rider(struct engine *engine, const struct turn *turn, uint32_t count)
+static struct mail *take_rider(struct engine *engine, const struct turn *turn,
+                               const struct scope *scope, uint32_t count)
 {
     struct mail *mail = NULL;
 
     pthread_mutex_lock(&engine->lock);
     if (can_ride(turn->actor, turn->mail) && count < RIDERS_MAX &&
-        turn->decision.count < RIDERS_DRAFTS && turn->actor->first &&
+        turn->decision.count < RIDERS_DRAFTS && scope->arena.used < CHAIN_BYTES &&
+        turn->actor->arena.used < RIDERS_ACTOR && turn->actor->first &&
         can_ride(turn->actor, turn->actor->first))
         mail = take_mail(turn->actor);
     pthread_mutex_unlock(&engine->lock);
@@ -326,7 +330,7 @@ static pawl_status ride_along(struct engine *engine, struct turn *turn, struct s
     struct mail *mail;
     uint32_t count = 0;
 
-    while ((mail = take_rider(engine, turn, count++)) != NULL) {
+    while ((mail = take_rider(engine, turn, scope, count++)) != NULL) {
         uint32_t before = turn->decision.count;
 
         mail->next = turn->riders;
@@ -355,6 +359,7 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     if (status)
         return status;
     actor->is_at_bound = false;
+    payloads_decide(actor, NULL, NULL);
     actor_compact(actor);
     status = actor_load(engine, scope, actor);
     if (status && actor->is_too_large && turn->mail->event.kind == EVENT_CANCEL)

@@ -20,7 +20,8 @@ static pawl_status fold_entry(struct engine *engine, struct scope *scope, struct
 {
     const struct record *record = &past->record;
     struct effect_list effects = { 0 };
-    struct entry_view entry = { .transition = (uint32_t)record->what,
+    struct entry_view entry = { .seq = (uint32_t)record->seq,
+                                .transition = (uint32_t)record->what,
                                 .step = record->step,
                                 .ordinal = record->ordinal,
                                 .attempt = record->attempt,
@@ -53,49 +54,101 @@ static uint64_t before(const struct record *record)
     return record->what >= 0 && record->seq <= 1 ? 0 : record->prev;
 }
 
-/* The records before those that were read at one go: rare, and so one by one. */
-static pawl_status read_on(struct engine *engine, struct scope *scope, struct past *past)
+/* ---- Records, one at a time: each may hold a megabyte ----------------------------------------- */
+
+#define SCRATCH_MAX ((size_t)256 << 10)
+
+struct trail {
+    uint64_t *positions; /* of records, the last first */
+    size_t count, capacity;
+};
+
+static bool trail_add(const struct engine *engine, struct trail *trail, uint64_t pos)
 {
-    uint32_t capacity = past->record_count;
-    uint64_t pos = past->record_count ? before(&past->records[past->record_count - 1].record) : 0;
+    size_t capacity = trail->capacity > 0 ? trail->capacity * 2 : 64;
+
+    if (trail->count == trail->capacity) {
+        void *grown = heap_resize(engine->heap, trail->positions, sizeof pos * trail->capacity,
+                                  sizeof pos * capacity);
+
+        if (!grown)
+            return false;
+        trail->positions = grown;
+        trail->capacity = capacity;
+    }
+    trail->positions[trail->count++] = pos;
+    return true;
+}
+
+/* The records before those that were read at one go, back to entry `seq` (0: to the first). Nothing is
+ * added if they reach that far. */
+static pawl_status find_earlier(struct engine *engine, struct scope *scratch,
+                                const struct past *past, uint64_t seq, struct trail *trail)
+{
+    struct record record = { .seq = UINT64_MAX };
+    uint64_t pos = 0;
     pawl_status status = PAWL_OK;
 
-    while (pos && !status) {
-        struct past_record *next;
-
-        if (past->record_count == capacity) {
-            struct past_record *grown =
-                ARENA_ARRAY(&scope->arena, struct past_record, capacity *= 2);
-
-            if (!grown)
-                return scope_no_memory(scope);
-            memcpy(grown, past->records, sizeof *grown * past->record_count);
-            past->records = grown;
-        }
-        next = &past->records[past->record_count++];
-        *next = (struct past_record){ 0 };
-        status = store_record(engine->store, scope, pos, &next->record);
-        if (!status)
-            status = value_text(engine, scope, next->record.payload, &next->payload);
-        pos = before(&next->record);
+    if (trail->count > 0)
+        status = store_record(engine->store, scratch, trail->positions[trail->count - 1], &record);
+    else if (past->record_count > 0)
+        record = past->records[past->record_count - 1].record;
+    if (!status)
+        pos = before(&record);
+    while (pos && !status && !(record.what >= 0 && record.seq <= seq)) {
+        scope_clear(scratch);
+        status = trail_add(engine, trail, pos) ? store_record(engine->store, scratch, pos, &record)
+                                               : scope_no_memory(scratch);
+        pos = status ? 0 : before(&record);
     }
     return status;
 }
 
-/* What came after entry `seq`, oldest first. A kept signal has the number of the entry before it.
- */
-static pawl_status fold_tail(struct engine *engine, struct scope *scope, struct actor *actor,
-                             const struct past *past, uint64_t seq)
+static pawl_status fold_one(struct engine *engine, struct scope *scratch, struct actor *actor,
+                            struct past_record *past)
 {
-    uint32_t count = past->record_count;
     pawl_status status = PAWL_OK;
 
-    while (count && (past->records[count - 1].record.seq < seq ||
-                     (past->records[count - 1].record.seq == seq &&
-                      past->records[count - 1].record.what >= 0)))
-        count--;
-    while (count && !status)
-        status = fold(engine, scope, actor, &past->records[--count]);
+    if (past->is_left)
+        status = value_text(engine, scratch, past->record.payload, &past->payload);
+    return status ? status : fold(engine, scratch, actor, past);
+}
+
+/* Does entry `seq`, or the memory after it, know of this record? A kept signal has the number of the
+ * entry before it. */
+static bool is_known(const struct record *record, uint64_t seq)
+{
+    return record->seq < seq || (record->seq == seq && record->what >= 0);
+}
+
+static pawl_status fold_trail(struct engine *engine, struct scope *scratch, struct actor *actor,
+                              const struct trail *trail, uint64_t seq)
+{
+    pawl_status status = PAWL_OK;
+
+    for (size_t i = trail->count; i > 0 && !status; i--) {
+        struct past_record past = { .is_left = true };
+
+        scope_clear(scratch);
+        status = store_record(engine->store, scratch, trail->positions[i - 1], &past.record);
+        if (!status && !is_known(&past.record, seq))
+            status = fold_one(engine, scratch, actor, &past);
+    }
+    return status;
+}
+
+/* Those that were read at one go, oldest first. */
+static pawl_status fold_tail(struct engine *engine, struct scope *scratch, struct actor *actor,
+                             const struct past *past, uint64_t seq)
+{
+    pawl_status status = PAWL_OK;
+
+    for (uint32_t i = past->record_count; i > 0 && !status; i--) {
+        if (scratch->arena.used > SCRATCH_MAX)
+            scope_clear(scratch);
+        if (!is_known(&past->records[i - 1].record, seq))
+            status = fold_one(engine, scratch, actor, &past->records[i - 1]);
+    }
     return status;
 }
 
@@ -121,41 +174,87 @@ static bool is_told(struct scope *scope, const struct record *record, str text)
     return told;
 }
 
-/* The last snapshot, if it can be trusted: it may be thrown away at any time. */
-static bool load_snapshot(struct engine *engine, struct scope *scope, struct actor *actor,
-                          const struct past *past)
+/* The entry that may tell of the snapshot: the oldest record that was found. */
+static pawl_status read_oldest(struct engine *engine, struct scope *scratch,
+                               const struct past *past, const struct trail *trail,
+                               struct record *out)
+{
+    if (trail->count > 0)
+        return store_record(engine->store, scratch, trail->positions[trail->count - 1], out);
+    *out = past->record_count > 0 ? past->records[past->record_count - 1].record
+                                  : (struct record){ .what = -1 };
+    return PAWL_OK;
+}
+
+/* The last snapshot, if it can be trusted: it may be thrown away at any time. Else no memory is
+ * there. */
+static pawl_status load_snapshot(struct engine *engine, struct scope *scratch, struct actor *actor,
+                                 const struct past *past, struct trail *trail)
 {
     const struct snapshot_row *snapshot = &past->snapshot;
-    const struct record *last = NULL;
+    struct record oldest;
+    pawl_status status = find_earlier(engine, scratch, past, snapshot->seq, trail);
 
-    if (!snapshot->text.data || !past->record_count)
-        return false;
-    last = &past->records[past->record_count - 1].record;
-    if (last->what >= 0 && last->seq == snapshot->seq && is_told(scope, last, snapshot->text) &&
-        behavior_of(actor->definition->kind)
-                ->memory_load(actor->definition, snapshot->text, actor->input, scope, &actor->arena,
-                              &actor->memory) == PAWL_OK)
-        return true;
+    if (!status)
+        status = read_oldest(engine, scratch, past, trail, &oldest);
+    if (status)
+        return status;
+    if (oldest.what >= 0 && oldest.seq == snapshot->seq &&
+        is_told(scratch, &oldest, snapshot->text)) {
+        status = behavior_of(actor->definition->kind)
+                     ->memory_load(actor->definition, snapshot->text, actor->input, scratch,
+                                   &actor->arena, &actor->memory);
+        if (!status || status == PAWL_NO_MEMORY)
+            return status;
+    }
+    actor->memory = NULL;
     engine_log(engine, PAWL_LOG_WARN, "snapshot.ignored",
                "a snapshot is not what its entry tells of; the history is folded instead");
-    return false;
+    return PAWL_OK;
+}
+
+static pawl_status begin_memory(struct engine *engine, struct scope *scratch, struct actor *actor,
+                                struct past *past, struct trail *trail)
+{
+    pawl_status status = PAWL_OK;
+
+    actor->memory = NULL;
+    if (past->snapshot.text.data)
+        status = load_snapshot(engine, scratch, actor, past, trail);
+    if (!status && !actor->memory) {
+        past->snapshot = (struct snapshot_row){ 0 };
+        actor->memory = behavior_of(actor->definition->kind)
+                            ->memory_new(actor->definition, actor->input, &actor->arena);
+        status = actor->memory ? find_earlier(engine, scratch, past, 0, trail)
+                               : scope_no_memory(scratch);
+    }
+    if (!status)
+        payloads_attach(engine, actor);
+    actor->snapshot_seq = (uint32_t)past->snapshot.seq;
+    actor->snapshot_size = past->snapshot.text.size;
+    actor->bytes_since_snapshot = 0;
+    return status;
 }
 
 static pawl_status restore_memory(struct engine *engine, struct scope *scope, struct actor *actor,
                                   struct past *past)
 {
-    pawl_status status = PAWL_OK;
+    struct trail trail = { 0 };
+    struct scope scratch;
+    pawl_status status;
 
-    if (!load_snapshot(engine, scope, actor, past)) {
-        past->snapshot = (struct snapshot_row){ 0 };
-        actor->memory = behavior_of(actor->definition->kind)
-                            ->memory_new(actor->definition, actor->input, &actor->arena);
-        status = actor->memory ? read_on(engine, scope, past) : scope_no_memory(scope);
-    }
-    actor->snapshot_seq = (uint32_t)past->snapshot.seq;
-    actor->snapshot_size = past->snapshot.text.size;
-    actor->bytes_since_snapshot = 0;
-    return status ? status : fold_tail(engine, scope, actor, past, past->snapshot.seq);
+    scope_init(&scratch, engine->heap, LIMIT_SCOPE);
+    status = begin_memory(engine, &scratch, actor, past, &trail);
+    if (!status)
+        status = fold_trail(engine, &scratch, actor, &trail, past->snapshot.seq);
+    if (!status)
+        status = fold_tail(engine, &scratch, actor, past, past->snapshot.seq);
+    if (status)
+        scope->error = scratch.error;
+    scope->arena.is_full = scope->arena.is_full || scratch.arena.is_full;
+    scope_fini(&scratch);
+    heap_free(engine->heap, trail.positions, sizeof *trail.positions * trail.capacity);
+    return status;
 }
 
 static pawl_status introduce(struct engine *engine, struct scope *scope, struct actor *actor,

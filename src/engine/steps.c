@@ -51,9 +51,11 @@ pawl_status steps_fail_started(struct actor *actor, struct scope *scope, const s
 /* A step whose tool is pure need not be recorded before it is run: start and end are one decision,
  * and so is what follows. Not in a creation, whose answer is that the flow runs; and not without
  * end, for a loop has to be seen, paused and cancelled too. */
-static bool may_end_at_once(const struct event *cause, const struct decision *decision, str tool)
+static bool may_end_at_once(const struct event *cause, const struct decision *decision,
+                            const struct scope *scope, str tool)
 {
-    return toolbox_is_pure(tool) && cause->kind != EVENT_START && decision->count < CHAIN_DRAFTS;
+    return toolbox_is_pure(tool) && cause->kind != EVENT_START &&
+           decision->count < CHAIN_DRAFTS && scope->arena.used < CHAIN_BYTES;
 }
 
 static pawl_status end_at_once(struct engine *engine, struct actor *actor, struct scope *scope,
@@ -110,7 +112,7 @@ static pawl_status start_one(struct engine *engine, struct actor *actor, struct 
     }
     if (status)
         return status;
-    if (may_end_at_once(cause, decision, job->call.tool)) {
+    if (may_end_at_once(cause, decision, scope, job->call.tool)) {
         status = end_at_once(engine, actor, scope, &start, job, decision);
         job_free(engine, job);
         return status;

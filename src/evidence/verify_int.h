@@ -103,6 +103,11 @@ struct replay {
     struct arena arena; /* of all that follows but `turn` */
     void *memory;
     str input;
+    size_t loaded_size; /* of the arena when the memory was last made small */
+    struct payload_source payloads; /* what the memory does not keep, ... */
+    struct verify *v;
+    uint64_t pos;         /* ... up to the record at this position */
+    bool is_unreadable;   /* that could not be read */
     struct scope turn; /* of `expected` */
     struct decision expected;
     uint32_t next; /* the first of its drafts that no entry has shown yet */
@@ -302,6 +307,8 @@ pawl_status verify_view_entry(struct verify *v, struct scope *scope, const struc
 pawl_status verify_fold_entry(struct verify *v, const struct chain *chain, struct scope *scope,
                               const struct entry_view *entry);
 pawl_status verify_restore(struct verify *v, struct chain *chain);
+/* Between two decisions: the memory takes no more than it needs. */
+pawl_status verify_make_small(struct verify *v, struct chain *chain);
 pawl_status verify_replay_kept(struct verify *v, struct chain *chain, const struct record *record);
 pawl_status verify_replay_over(struct verify *v, const struct chain *chain);
 pawl_status verify_all_replays_over(struct verify *v);

@@ -4,6 +4,8 @@
 #include "base/node.h"
 #include "evidence/verify_int.h"
 
+#define FOLD_BYTES ((size_t)1 << 20) /* of a memory's arena, before it is made small again */
+
 /* The bytes of a value; *is_erased if they are gone. */
 static pawl_status read_text(struct verify *v, struct scope *scope, uint64_t id, str *out,
                              bool *is_erased)
@@ -30,7 +32,8 @@ pawl_status verify_view_entry(struct verify *v, struct scope *scope, const struc
     pawl_status status;
 
     *effects = (struct effect_list){ 0 };
-    *out = (struct entry_view){ .transition = (uint32_t)record->what,
+    *out = (struct entry_view){ .seq = (uint32_t)record->seq,
+                                .transition = (uint32_t)record->what,
                                 .step = record->step,
                                 .ordinal = record->ordinal,
                                 .attempt = record->attempt,
@@ -57,14 +60,14 @@ pawl_status verify_fold_entry(struct verify *v, const struct chain *chain, struc
     pawl_status status = v->request->flows->apply(definition, chain->replay->memory, entry, scope,
                                                   &chain->replay->arena);
 
-    if (status == PAWL_STORAGE_FAILURE)
+    if (status == PAWL_STORAGE_FAILURE && !chain->replay->is_unreadable)
         return verify_bad(v, "%.200s", scope->error.message);
     return status == PAWL_NO_MEMORY ? scope_no_memory(&v->scope) : status;
 }
 
 /* Whose memory it is; what was erased of that may have been decided by. */
 static pawl_status introduce(struct verify *v, struct chain *chain, struct scope *scope,
-                             const struct instance_row *row)
+                             const struct instance_row *row, struct arena *arena)
 {
     const struct rules *rules = &v->rules[chain->rules];
     struct identity identity = { .definition = rules->name,
@@ -82,9 +85,48 @@ static pawl_status introduce(struct verify *v, struct chain *chain, struct scope
         return status;
     id_print(chain->number, row->random, id);
     identity.id = str_of(id);
-    return v->request->flows->introduce(chain->replay->memory, &identity, &chain->replay->arena)
+    v->request->flows->attach(chain->replay->memory, &chain->replay->payloads);
+    return v->request->flows->introduce(chain->replay->memory, &identity, arena)
                ? PAWL_OK
                : scope_no_memory(&v->scope);
+}
+
+/* ---- what a memory does not keep ---- */
+
+static pawl_status find_entry(struct verify *v, struct scope *scope, uint64_t pos, uint32_t seq,
+                              struct record *out)
+{
+    pawl_status status = PAWL_OK;
+
+    *out = (struct record){ .seq = UINT64_MAX };
+    while (pos != 0 && status == PAWL_OK && !(out->what >= 0 && out->seq <= seq)) {
+        scope_clear(scope);
+        status = store_record(v->store, scope, pos, out);
+        pos = out->skip != 0 && out->seq >= seq + SKIP_EVERY ? out->skip : out->prev;
+    }
+    return status == PAWL_OK && out->seq != seq
+               ? scope_fail(scope, PAWL_STORAGE_FAILURE, "entry %u is not in the chain", seq)
+               : status;
+}
+
+static pawl_status read_payload(void *context, struct scope *scope, uint32_t seq, str *out)
+{
+    struct replay *replay = context;
+    struct record record;
+    struct value value = { 0 };
+    struct scope one;
+    pawl_status status;
+
+    scope_init(&one, replay->v->heap, LIMIT_SCOPE);
+    status = find_entry(replay->v, &one, replay->pos, seq, &record);
+    if (status != PAWL_OK)
+        scope->error = one.error;
+    scope_fini(&one);
+    if (status == PAWL_OK && record.payload != 0)
+        status = store_value(replay->v->store, scope, record.payload, &value);
+    *out = value.bytes;
+    replay->is_unreadable = replay->is_unreadable || status != PAWL_OK;
+    return status == PAWL_OK || status == PAWL_NO_MEMORY ? status : PAWL_STORAGE_FAILURE;
 }
 
 static pawl_status begin_memory(struct verify *v, struct chain *chain, struct scope *scope)
@@ -101,9 +143,57 @@ static pawl_status begin_memory(struct verify *v, struct chain *chain, struct sc
     if (status != PAWL_OK || chain->is_blind)
         return status;
     replay->input = arena_str(&replay->arena, input.data ? input : STR("{}"));
+    replay->payloads = (struct payload_source){ read_payload, replay };
+    replay->v = v;
+    replay->pos = chain->pos;
     replay->memory =
         v->request->flows->memory_new(v->rules[chain->rules].flow, replay->input, &replay->arena);
-    return replay->memory ? introduce(v, chain, scope, &row) : scope_no_memory(&v->scope);
+    return replay->memory ? introduce(v, chain, scope, &row, &replay->arena) : scope_no_memory(&v->scope);
+}
+
+/* The arena also holds what was folded away: the memory is printed, and loaded into another. */
+static pawl_status load_again(struct verify *v, struct chain *chain, struct arena *arena)
+{
+    const struct behavior *flows = v->request->flows;
+    const struct definition *definition = v->rules[chain->rules].flow;
+    struct replay *replay = chain->replay;
+    struct instance_row row;
+    struct scope scope;
+    struct buf text;
+    pawl_status status;
+
+    scope_init(&scope, v->heap, LIMIT_SCOPE);
+    buf_init(&text, v->heap, LIMIT_SCOPE);
+    flows->memory_print(definition, replay->memory, &text);
+    status = text.failed ? scope_no_memory(&scope)
+                         : store_instance(v->store, &scope, chain->number, &row);
+    if (status == PAWL_OK)
+        status = flows->memory_load(definition, buf_view(&text), replay->input, &scope, arena,
+                                    &replay->memory);
+    replay->input = arena_str(arena, replay->input);
+    if (status == PAWL_OK)
+        status = introduce(v, chain, &scope, &row, arena);
+    if (status != PAWL_OK)
+        v->scope.error = scope.error;
+    buf_fini(&text);
+    scope_fini(&scope);
+    return status;
+}
+
+pawl_status verify_make_small(struct verify *v, struct chain *chain)
+{
+    struct replay *replay = chain->replay;
+    struct arena arena, old = replay->arena;
+    pawl_status status;
+
+    if (old.used < FOLD_BYTES || old.used < 2 * replay->loaded_size || chain->is_blind)
+        return PAWL_OK;
+    arena_init(&arena, v->heap, LIMIT_SCOPE);
+    status = load_again(v, chain, &arena);
+    arena_fini(&old);
+    replay->arena = arena;
+    replay->loaded_size = arena.used;
+    return status;
 }
 
 /* ---- a memory that was let go, or of a check that went on ---- */
@@ -168,6 +258,8 @@ static pawl_status fold_past(struct verify *v, struct chain *chain, struct scope
         status = store_record(v->store, scope, past->positions[i - 1], &record);
         if (status == PAWL_NOT_KNOWN)
             return verify_bad(v, "an earlier record has gone");
+        if (status == PAWL_OK)
+            status = verify_make_small(v, chain);
         if (status == PAWL_OK && record.what == CONTROL_KEEP_SIGNAL) {
             status = fold_kept(v, chain, scope, &record);
             continue;

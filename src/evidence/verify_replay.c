@@ -282,6 +282,10 @@ static pawl_status try_event(struct verify *v, const struct chain *chain, struct
         status = decide_held(v, chain, &standing, event, &decision);
     if (status == PAWL_NO_MEMORY || replay->turn.arena.failed)
         return scope_no_memory(&v->scope);
+    if (replay->is_unreadable) {
+        v->scope.error = replay->turn.error;
+        return PAWL_STORAGE_FAILURE;
+    }
     if (status != PAWL_OK)
         *out_is_it = !differ(words, "%.150s", replay->turn.error.message);
     else if (decision.count == 0)
@@ -344,6 +348,9 @@ static pawl_status replay_entry(struct verify *v, struct chain *chain, const str
     if (record->at_ms < -TIME_MAX_MS || record->at_ms > TIME_MAX_MS)
         return verify_bad(v, "its time is out of all range");
     if (!is_undecided(chain->replay))
+        status = verify_make_small(v, chain);
+    chain->replay->pos = record->pos;
+    if (status == PAWL_OK && !is_undecided(chain->replay))
         status = decide_again(v, chain, record, &entry);
     if (status == PAWL_OK)
         status = compare_next(v, chain, record, &entry);

@@ -337,19 +337,39 @@ static bool move_memory(struct flow_memory *memory, const struct plan *merged, s
     return true;
 }
 
-/* What the new plan asks for and the old one had forgotten comes with the entry. */
+/* Where a result belongs that is given by its step's name; NULL: nothing asks for it, or it is there. */
+static struct kept_text *missing_result(const struct flow_memory *memory, str name)
+{
+    uint32_t step = plan_find(memory->plan, name);
+    uint32_t slot = step == STEP_NONE ? STEP_NONE : memory->plan->steps[step].result_slot;
+
+    return slot != STEP_NONE && !kept_is_there(&memory->results[slot]) ? &memory->results[slot]
+                                                                       : NULL;
+}
+
 pawl_status memory_take_results(struct flow_memory *memory, const struct node *results,
                                 struct scope *scope, struct arena *arena)
 {
     for (const struct node *item = results ? results->first : NULL; item; item = item->next) {
-        uint32_t step = plan_find(memory->plan, item->key);
-        uint32_t slot = step == STEP_NONE ? STEP_NONE : memory->plan->steps[step].result_slot;
+        struct kept_text *kept = missing_result(memory, item->key);
 
-        if (slot != STEP_NONE && !memory->results[slot].data &&
-            !memory_keep(&memory->results[slot], item->raw, arena))
+        if (kept && !memory_keep_payload(memory, kept, item->raw, 0, arena))
             return scope_no_memory(scope);
     }
     return PAWL_OK;
+}
+
+/* What the new plan asks for and the old one had forgotten: the entry says which earlier ones have
+ * it. Older amends bring the results themselves. */
+static void take_entries(const struct flow_memory *memory, const struct node *entries)
+{
+    for (const struct node *item = entries ? entries->first : NULL; item; item = item->next) {
+        struct kept_text *kept = missing_result(memory, item->key);
+        int64_t seq;
+
+        if (kept && node_to_i64(item, &seq) && seq > 0 && seq <= UINT32_MAX)
+            kept->seq = (uint32_t)seq;
+    }
 }
 
 pawl_status memory_amend(struct flow_memory *memory, const struct entry_view *entry,
@@ -377,8 +397,8 @@ pawl_status memory_amend(struct flow_memory *memory, const struct entry_view *en
                    ? status
                    : scope_fail(scope, PAWL_STORAGE_FAILURE,
                                 "the plan of an amend cannot be read; verify the store");
-    return memory_take_results(memory, payload ? node_find(payload, "results") : NULL, scope,
-                               arena);
+    take_entries(memory, node_find(payload, "entries"));
+    return memory_take_results(memory, node_find(payload, "results"), scope, arena);
 }
 
 /* ---- For readers ------------------------------------------------------------------------------

@@ -47,14 +47,16 @@ static pawl_status end_attempt(struct scope *scope, struct flow_attempts *attemp
     bool is_failure = entry->transition == LIFE_T_STEP_FAIL ||
                       entry->transition == LIFE_T_STEP_TIMEOUT ||
                       entry->transition == LIFE_T_GATE_REJECT;
-    str payload = attempts->max ? STR_NONE : arena_str(&scope->arena, entry->payload);
+    bool has_texts = !attempts->max && !attempts->is_bare;
+    str payload = has_texts ? arena_str(&scope->arena, entry->payload) : STR_NONE;
 
-    if (!attempts->max && entry->payload.data && !payload.data)
+    if (has_texts && entry->payload.data && !payload.data)
         return scope_no_memory(scope);
     attempts->live -= attempt->status <= STEP_RUNNING;
     attempt->status = is_failure ? STEP_FAILED : STEP_DONE;
     attempt->completed_at_ms = entry->at_ms;
     attempt->ended_pos = attempts->pos;
+    attempt->ended_seq = entry->seq;
     if (is_failure)
         attempt->error = payload;
     else
@@ -121,4 +123,12 @@ pawl_status flow_attempts_apply(struct scope *scope, struct flow_attempts *attem
     if (status == PAWL_OK && is_end(entry->transition))
         cancel_live(attempts, entry->at_ms);
     return status;
+}
+
+const struct flow_attempt *flow_last_result(const struct flow_attempts *attempts, uint32_t plan_index)
+{
+    for (uint32_t i = attempts->count; i > 0; i--)
+        if (attempts->items[i - 1].plan == plan_index && attempts->items[i - 1].status == STEP_DONE)
+            return &attempts->items[i - 1];
+    return NULL;
 }

@@ -1,5 +1,5 @@
 /* augment.c - the context of a flow: what its steps put there for those that follow (C24-C27). */
-#include "base/node.h"
+#include "base/json_scan.h"
 #include "base/planted.h"
 #include "flow/flow_int.h"
 
@@ -15,35 +15,39 @@ static str head_of(str path, str *rest)
 
 /* `object` with `value` at `path`; whatever stood in the way is replaced. Its depth is that of
  * the path, which the compiler bounds. */
-static void print_put(const struct node *object, str path, str value, struct buf *out)
+static void print_put(struct arena *arena, str object, str path, str value, struct buf *out)
 {
-    bool is_object = object && object->kind == NODE_OBJECT;
-    str rest, key = head_of(path, &rest);
-    const struct node *old = is_object ? node_find_str(object, key) : NULL;
+    str rest, key = head_of(path, &rest), old = STR_NONE, raw, member;
+    struct json_scan scan;
 
     json_open(out, '{');
-    for (const struct node *child = is_object ? object->first : NULL; child; child = child->next)
-        if (child != old) {
-            json_key_str(out, child->key);
-            json_raw(out, child->raw);
+    json_scan_begin(&scan, object);
+    while (scan.is_object && json_scan_next(&scan, &raw, &member)) {
+        str found = json_unescape(arena, raw);
+
+        if (str_eq(found, key)) {
+            old = member;
+            continue;
         }
+        json_key_str(out, found);
+        json_raw(out, member);
+    }
     json_key_str(out, key);
     if (rest.data)
-        print_put(old, rest, value, out);
+        print_put(arena, old, rest, value, out);
     else
         json_raw(out, value);
     json_close(out, '}');
 }
 
-static pawl_status put(struct scope *scope, const struct node *object, str path, str value,
-                       str *out)
+pawl_status context_put(struct scope *scope, str context, str path, str value, str *out)
 {
     struct buf buf;
     str kept;
     bool is_over;
 
-    buf_init(&buf, scope->arena.heap, 2 * (size_t)LIMIT_TEXT);
-    print_put(object, path, value, &buf);
+    buf_init(&buf, scope->arena.heap, 3 * (size_t)LIMIT_TEXT); /* the context, and the value */
+    print_put(&scope->arena, context, path, value, &buf);
     is_over = buf.size > LIMIT_TEXT;
     kept = is_over ? STR_NONE : buf_keep(&buf, &scope->arena);
     buf_fini(&buf);
@@ -54,14 +58,6 @@ static pawl_status put(struct scope *scope, const struct node *object, str path,
         return scope_no_memory(scope);
     *out = kept;
     return PAWL_OK;
-}
-
-pawl_status context_put(struct scope *scope, str context, str dest, str value, str *out)
-{
-    struct node *object = NULL;
-    pawl_status status = node_read_own(scope, context, &object);
-
-    return status == PAWL_OK ? put(scope, object, dest, value, out) : status;
 }
 
 /* A failure must be recorded whatever it says: it is told in its entry in any case. */
@@ -76,24 +72,23 @@ pawl_status context_note_error(struct scope *scope, str context, str error, str 
     return PAWL_OK;
 }
 
-static const struct node *find_source(const struct node *result, str source)
+static str find_source(struct arena *arena, str result, str source)
 {
-    return str_is(source, "identity") ? result : template_walk(result, source);
+    str found = str_is(source, "identity") ? result : template_walk(arena, result, source);
+
+    return found.data ? found : STR("null");
 }
 
 /* A source that the result does not have puts null: the key is there, and says so. */
 pawl_status context_augment(struct scope *scope, const struct plan_step *step, str context,
                             str result, str *out)
 {
-    struct node *root = NULL;
-    pawl_status status = step->augment_count > 0 ? node_read_own(scope, result, &root) : PAWL_OK;
+    pawl_status status = PAWL_OK;
 
-    for (uint32_t i = 0; i < step->augment_count && status == PAWL_OK; i++) {
-        const struct node *found = find_source(root, step->augments[i].source);
-
+    for (uint32_t i = 0; i < step->augment_count && status == PAWL_OK; i++)
         status = context_put(scope, context, step->augments[i].dest,
-                             found ? found->raw : STR("null"), &context);
-    }
+                             find_source(&scope->arena, result, step->augments[i].source),
+                             &context);
     if (status == PAWL_OK)
         *out = context;
     return status;

@@ -1,31 +1,47 @@
 /* condition_expr.c - conditions beyond the six: Lua expressions (src/expr), and what they see. */
+#include "base/json_scan.h"
 #include "base/planted.h"
 #include "expr/expr.h"
 #include "flow/flow_int.h"
 #include "model/words.h"
 
+/* Values are read into a scope that lasts as long as one branch is chosen. */
 struct view {
-    struct scope *scope;
+    struct scope *scope, *values;
     const struct template_source *source;
-    const struct node *result;
+    str text;                  /* the result of the step that branches, ... */
+    const struct node *result; /* ... read when an expression first asks for it */
 };
 
+/* A value takes fifty times its size when it consists of many small ones: then the condition cannot be
+ * told, and that is the step's failure. */
 static const struct node *read_value(const struct view *view, str json, pawl_status *status)
 {
     struct node *node = NULL;
 
     if (json.data && *status == PAWL_OK)
-        *status = node_read_own(view->scope, json, &node);
+        *status = node_read_own(view->values, json, &node);
+    if (*status == PAWL_NO_MEMORY && view->values->arena.is_full)
+        *status = scope_fail(view->scope, PAWL_INVALID_REQUEST,
+                             "the values that it reads need more than %zu MiB of memory",
+                             LIMIT_SCOPE >> 20);
     return node;
+}
+
+static const struct node *read_result(struct view *view, pawl_status *status)
+{
+    if (!view->result)
+        view->result = read_value(view, view->text, status);
+    return view->result;
 }
 
 static const struct node *find_global(void *context, str name, pawl_status *status)
 {
-    const struct view *view = context;
+    struct view *view = context;
     const struct template_source *source = view->source;
 
     if (str_is(name, "result"))
-        return view->result;
+        return read_result(view, status);
     if (str_is(name, "input"))
         return read_value(view, source->memory->input, status);
     if (str_is(name, "context"))
@@ -38,28 +54,36 @@ static const struct node *find_global(void *context, str name, pawl_status *stat
 
 static bool find_step(void *context, str name, const struct node **out, pawl_status *status)
 {
-    const struct view *view = context;
+    struct view *view = context;
     const struct template_source *source = view->source;
     uint32_t step = plan_find(source->plan, name);
     uint32_t slot = step == STEP_NONE ? STEP_NONE : source->plan->steps[step].result_slot;
+    str text = STR_NONE;
 
     if (slot == STEP_NONE)
         return false;
-    *out = slot == source->fresh_slot
-               ? view->result
-               : read_value(view, kept_view(&source->memory->results[slot]), status);
+    if (slot == source->fresh_slot) {
+        *out = read_result(view, status);
+        return true;
+    }
+    *status = memory_text(source->memory, &source->memory->results[slot], view->values, &text);
+    if (*status != PAWL_OK)
+        view->scope->error = view->values->error;
+    *out = read_value(view, text, status);
     return true;
 }
 
-pawl_status condition_holds(struct scope *scope, const struct template_source *source,
-                            const struct plan_target *target, const struct node *result, bool *out)
+static pawl_status holds(struct view *view, const struct plan_target *target, bool *out)
 {
-    struct view view = { scope, source, result };
-    struct expr_world world = { find_global, find_step, &view };
+    struct expr_world world = { find_global, find_step, view };
+    struct node result;
 
     if (!condition_is_pattern(target->condition))
-        return expr_holds(scope, target->condition, &world, out);
-    *out = condition_matches(target, result);
+        return expr_holds(view->scope, target->condition, &world, out);
+    json_peek(&view->values->arena, view->text, &result);
+    if (view->values->arena.failed)
+        return scope_no_memory(view->scope);
+    *out = condition_matches(target, &result);
     return PAWL_OK;
 }
 
@@ -82,24 +106,34 @@ static pawl_status name_condition(struct scope *scope, const struct plan_step *s
                       STR_ARG(words_shown(step->targets[index].condition)), shown);
 }
 
+static pawl_status choose(struct view *view, const struct plan_step *step, uint32_t *out)
+{
+    pawl_status status = PAWL_OK;
+    bool does = false;
+
+    for (uint32_t i = 0;
+         i < step->target_count && status == PAWL_OK && (!does || PLANTED(BRANCH_LAST)); i++) {
+        status = holds(view, &step->targets[i], &does);
+        if (status == PAWL_OK && does)
+            *out = step->targets[i].step;
+        if (status != PAWL_OK && !status_is_trouble(status) && view->source->names_conditions)
+            status = name_condition(view->scope, step, i, status);
+    }
+    return status;
+}
+
 pawl_status condition_choose(struct scope *scope, const struct template_source *source,
                              const struct plan_step *step, str result, uint32_t *out)
 {
-    struct node *value = NULL;
-    pawl_status status = PAWL_OK;
-    bool holds = false;
+    struct scope values;
+    struct view view = { .scope = scope, .values = &values, .source = source, .text = result };
+    pawl_status status;
 
     *out = STEP_NONE;
-    if (step->way == WAY_BRANCH)
-        status = node_read_own(scope, result, &value);
-    for (uint32_t i = 0;
-         value && i < step->target_count && status == PAWL_OK && (!holds || PLANTED(BRANCH_LAST));
-         i++) {
-        status = condition_holds(scope, source, &step->targets[i], value, &holds);
-        if (status == PAWL_OK && holds)
-            *out = step->targets[i].step;
-        if (status != PAWL_OK && status != PAWL_NO_MEMORY && source->names_conditions)
-            status = name_condition(scope, step, i, status);
-    }
+    if (step->way != WAY_BRANCH)
+        return PAWL_OK;
+    scope_init(&values, scope->arena.heap, LIMIT_SCOPE);
+    status = choose(&view, step, out);
+    scope_fini(&values);
     return status;
 }

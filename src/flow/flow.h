@@ -59,13 +59,16 @@ pawl_status flow_amended(struct scope *scope, const struct definition *definitio
 str flow_step_name_now(const void *memory, uint32_t plan_index);
 /* Does anything in it ask for the result of this step? */
 bool flow_wants_result(const struct definition *definition, str name);
+/* The last result of the step of this index in `attempts`; NULL: it has none. */
+struct flow_attempts;
+const struct flow_attempt *flow_last_result(const struct flow_attempts *attempts, uint32_t plan_index);
 
 /* The paths of the input that its templates read and `input` does not have, each once, with the first
  * step that reads it; at most `max`. They are replaced by "". */
 struct input_gap {
     str path, step;
 };
-uint32_t flow_input_gaps(const struct definition *definition, const struct node *input,
+uint32_t flow_input_gaps(struct scope *scope, const struct definition *definition, str input,
                          struct input_gap *out, uint32_t max);
 
 /* Is a signal of this name kept until a step awaits it? */
@@ -108,8 +111,8 @@ pawl_status flow_redrive(struct scope *scope, const struct flow_redrive *args, s
 
 /* Attempts in creation order, folded from the history by the caller: it feeds entries in order.
  * Without `max` it keeps every attempt; with it a window of so many behind ordinal `after`, from an
- * entry on that has not created any of them. A window has no results: `ended_pos` says which record
- * has it. */
+ * entry on that has not created any of them. A window, and what `is_bare`, has no results and errors:
+ * `ended_pos` and `ended_seq` say which record has them. */
 struct flow_attempt {
     uint32_t ordinal, plan, attempt;
     uint32_t begun_by; /* the ordinal of the attempt whose entry created it; 0: none */
@@ -118,6 +121,7 @@ struct flow_attempt {
     int64_t ready_at_ms, started_at_ms, completed_at_ms; /* 0: not yet */
     str result, error;                                   /* JSON; data NULL: none */
     uint64_t ended_pos; /* of the entry that ended it; 0: none, or an end of the instance */
+    uint32_t ended_seq; /* ... and its number */
 };
 struct flow_attempts {
     struct flow_attempt *items;
@@ -125,6 +129,7 @@ struct flow_attempts {
     uint32_t after, max;
     uint32_t live;  /* of those that are kept, how many have not ended */
     uint64_t pos;   /* where the entry is that is fed next */
+    bool is_bare;
 };
 pawl_status flow_attempts_apply(struct scope *scope, struct flow_attempts *attempts,
                                 const struct entry_view *entry);

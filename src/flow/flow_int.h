@@ -31,8 +31,9 @@ bool template_is_replaced(const struct template_part *part);
  * `below`; what follows ".result." is left in *rest (data NULL: nothing). STEP_NONE: none. */
 uint32_t template_step(const struct plan *plan, str path, size_t below, str *rest);
 
-/* What lies at the dotted `path` below `node`; a key with dots is tried whole first. */
-const struct node *template_walk(const struct node *node, str path);
+/* What lies at the dotted `path` below `value`, JSON; a key with dots is tried whole first. data NULL:
+ * nothing, or the arena has failed. */
+str template_walk(struct arena *arena, str value, str path);
 
 /* Where values come from. `fresh` is a result that this very decision brings, `context` what
  * it makes of the context, so that the memory does not have them yet; data NULL: none. */
@@ -41,7 +42,7 @@ struct template_source {
     const struct flow_memory *memory;
     uint32_t fresh_slot;
     str fresh, context;
-    str last_error; /* of the try around the step; data NULL: as the context says */
+    const struct kept_text *last_error; /* of the try around the step; NULL: as the context says */
     bool names_conditions; /* an error of a condition says which one it is (compiler 3) */
     bool is_nameless; /* the instance is being made, and does not know yet what it is called */
 };
@@ -58,6 +59,10 @@ bool template_is_of_input(const struct node *node);
 pawl_status template_expand_output(const struct template_source *source, struct scope *scope,
                                    str *out);
 
+/* The result in a slot; data NULL: none yet. NO_MEMORY, STORAGE_FAILURE. */
+pawl_status template_result(const struct template_source *source, uint32_t slot,
+                            struct scope *scope, str *out);
+
 /* ---- Conditions: condition.c, condition_expr.c ------------------------------------- */
 
 bool condition_is_pattern(str text); /* one of the six forms */
@@ -65,14 +70,9 @@ bool condition_is_quoted(str text);  /* one of those, and its V is a text in quo
 bool condition_begins_quoted(str text); /* ... and its V begins with a quote */
 bool condition_matches(const struct plan_target *target, const struct node *result);
 
-/* Does it hold, whichever kind it is? What an expression cannot tell is INVALID_REQUEST with the
- * reason, and the step's failure; NO_MEMORY. `result` is that of the step which branches. */
-pawl_status condition_holds(struct scope *scope, const struct template_source *source,
-                            const struct plan_target *target, const struct node *result,
-                            bool *out);
-
 /* Of a branch: the target of the first condition that holds; STEP_NONE: none does, or it is no
- * branch. As condition_holds(). */
+ * branch. What an expression cannot tell is INVALID_REQUEST with the reason, and the step's failure;
+ * NO_MEMORY, STORAGE_FAILURE. `result` is that of the step which branches. */
 pawl_status condition_choose(struct scope *scope, const struct template_source *source,
                              const struct plan_step *step, str result, uint32_t *out);
 

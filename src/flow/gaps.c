@@ -2,7 +2,8 @@
 #include "flow/flow_int.h"
 
 struct search {
-    const struct node *input;
+    struct scope *scope;
+    str input;
     struct input_gap *gaps;
     uint32_t count, max;
 };
@@ -25,15 +26,15 @@ static void search_text(struct search *search, str text, str step)
     while (template_next(&text, &part))
         if (part.kind == TEMPLATE_INPUT && part.path.data &&
             !memchr(part.path.data, '\\', part.path.size) &&
-            !template_walk(search->input, part.path))
+            !template_walk(&search->scope->arena, search->input, part.path).data)
             add_gap(search, part.path, step);
 }
 
-uint32_t flow_input_gaps(const struct definition *definition, const struct node *input,
+uint32_t flow_input_gaps(struct scope *scope, const struct definition *definition, str input,
                          struct input_gap *out, uint32_t max)
 {
     const struct plan *plan = plan_of(definition);
-    struct search search = { .input = input, .gaps = out, .max = max };
+    struct search search = { .scope = scope, .input = input, .gaps = out, .max = max };
 
     for (uint32_t i = 0; i < plan->count && search.count < max; i++)
         search_text(&search, plan->steps[i].args, plan->steps[i].name);

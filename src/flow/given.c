@@ -8,12 +8,13 @@
  * `joins` are of graphs, `failed` and `arms` of trees. `after`: steps that are done and from which
  * no branch led on; their results choose again. `keys`: the idempotency keys of steps that did not
  * finish, for when they begin. */
-#include "base/node.h"
-#include "flow/flow_int.h"
+#include "base/json_scan.h"
+#include "flow/reads.h"
 #include <stdio.h>
 
 #define CONTEXT_RETRIES STR("exec/retries")
 #define NO_ATTEMPT      UINT32_MAX
+#define WHOLE_SIZE_MAX  (LIMIT_TEXT / 2) /* of results and context: beyond, members are given */
 
 struct outcome {
     enum step_status status; /* of the step's last attempt; PENDING: there was none */
@@ -34,6 +35,8 @@ struct gathering {
     uint32_t begun;
     pawl_status status;
     struct buf out;
+    struct scope value;      /* of one result at a time */
+    struct plan_reads reads; /* of `next`; of NULL: results are given whole */
 };
 
 static str name_of(const struct gathering *gathering, uint32_t step)
@@ -48,15 +51,31 @@ static bool is_unfinished(enum step_status status)
 
 /* ---- How steps ended ---------------------------------------------------------------------- */
 
-static uint32_t arm_in(struct scope *scope, str result)
+static void note_status(struct gathering *gathering, pawl_status status)
 {
-    struct node *document = NULL;
-    int64_t arm = 0;
+    if (status == PAWL_OK || gathering->status != PAWL_OK)
+        return;
+    gathering->status = status;
+    gathering->scope->error = gathering->value.error;
+}
 
-    if (node_read_own(scope, result, &document) != PAWL_OK ||
-        !node_to_i64(node_find(document, "arm"), &arm) || arm < 0 || arm > UINT32_MAX)
-        return 0;
-    return (uint32_t)arm;
+/* A text that the memory kept, or left in the history. It lasts until the next one is read. */
+static str read_kept(struct gathering *gathering, const struct kept_text *kept)
+{
+    str text = STR_NONE;
+
+    scope_clear(&gathering->value);
+    note_status(gathering, memory_text(gathering->memory, kept, &gathering->value, &text));
+    return text;
+}
+
+/* What an attempt brought. */
+static str read_result(struct gathering *gathering, const struct flow_attempt *attempt)
+{
+    const struct kept_text left = { .seq = attempt->ended_seq };
+
+    return attempt->result.data || attempt->ended_seq == 0 ? attempt->result
+                                                           : read_kept(gathering, &left);
 }
 
 /* In the instances before this one. */
@@ -87,7 +106,8 @@ static void take_attempts(struct gathering *gathering)
         outcome->last = i;
         if (attempt->status == STEP_DONE &&
             gathering->plan->steps[attempt->plan].kind == STEP_KIND_SELECT)
-            outcome->arm = arm_in(gathering->scope, attempt->result);
+            outcome->arm =
+                memory_taken_arm(read_result(gathering, attempt), &gathering->value);
     }
 }
 
@@ -229,7 +249,8 @@ static void print_dead_ends(struct gathering *gathering)
             json_open(&gathering->out, '[');
             print_begin(gathering, i);
             json_raw(&gathering->out,
-                     gathering->attempts->items[gathering->outcomes[i].last].result);
+                     read_result(gathering,
+                                 &gathering->attempts->items[gathering->outcomes[i].last]));
             json_close(&gathering->out, ']');
         }
 }
@@ -341,34 +362,52 @@ static void print_arms(struct gathering *gathering)
 /* ---- Results and context ---------------------------------------------------------------------- */
 
 /* As the first instance kept it, or as its step brought it, if only the new one asks for it. */
-static str result_of(const struct gathering *gathering, str name)
+static str result_of(struct gathering *gathering, str name)
 {
     uint32_t step = plan_find(gathering->plan, name);
     uint32_t slot = step == STEP_NONE ? STEP_NONE : gathering->plan->steps[step].result_slot;
-    str found = STR_NONE;
+    const struct flow_attempt *last;
 
     if (slot != STEP_NONE)
-        return kept_view(&gathering->memory->results[slot]);
-    for (uint32_t i = 0; step != STEP_NONE && i < gathering->attempts->count; i++)
-        if (gathering->attempts->items[i].plan == step &&
-            gathering->attempts->items[i].status == STEP_DONE)
-            found = gathering->attempts->items[i].result;
-    return found;
+        return read_kept(gathering, &gathering->memory->results[slot]);
+    last = step == STEP_NONE ? NULL : flow_last_result(gathering->attempts, step);
+    return last ? read_result(gathering, last) : STR_NONE;
+}
+
+/* What the new one asks for; data NULL: nothing, or there is none. */
+static str wanted_result(struct gathering *gathering, uint32_t step)
+{
+    const struct plan_step *wanted = &gathering->next->steps[step];
+
+    return wanted->result_slot == STEP_NONE ? STR_NONE : result_of(gathering, wanted->name);
+}
+
+/* Results that do not fit whole are given as far as they are read. */
+static void choose_members(struct gathering *gathering)
+{
+    size_t size = memory_context(gathering->memory).size + gathering->out.size;
+
+    for (uint32_t i = 0; i < gathering->next->count && size < WHOLE_SIZE_MAX; i++)
+        size += wanted_result(gathering, i).size + gathering->next->steps[i].name.size;
+    if (size >= WHOLE_SIZE_MAX && gathering->status == PAWL_OK)
+        gathering->status = reads_find(gathering->scope, gathering->next, &gathering->reads);
 }
 
 static void print_results(struct gathering *gathering)
 {
+    choose_members(gathering);
     json_key(&gathering->out, "results");
     json_open(&gathering->out, '{');
-    for (uint32_t i = 0; i < gathering->next->count; i++) {
-        str result = gathering->next->steps[i].result_slot == STEP_NONE
-                         ? STR_NONE
-                         : result_of(gathering, gathering->next->steps[i].name);
+    for (uint32_t i = 0; i < gathering->next->count && gathering->status == PAWL_OK; i++) {
+        str result = wanted_result(gathering, i);
 
-        if (!result.data)
+        if (!result.data || gathering->out.failed)
             continue;
         json_key_str(&gathering->out, gathering->next->steps[i].name);
-        json_raw(&gathering->out, result);
+        if (gathering->reads.of)
+            reads_print(&gathering->reads, i, result, &gathering->value, &gathering->out);
+        else
+            json_raw(&gathering->out, result);
     }
     json_close(&gathering->out, '}');
 }
@@ -376,17 +415,18 @@ static void print_results(struct gathering *gathering)
 /* The context goes on, and counts (C38). */
 static pawl_status print_context(struct gathering *gathering)
 {
-    str context = memory_context(gathering->memory);
-    struct node *object = NULL;
+    str context = memory_context(gathering->memory), found;
+    struct arena *arena = &gathering->scope->arena;
+    struct node before = { 0 };
     char count[24];
     int64_t retries = 0;
-    pawl_status status = node_read_own(gathering->scope, context, &object);
+    pawl_status status;
 
-    if (status == PAWL_OK)
-        (void)node_to_i64(node_find_str(object, CONTEXT_RETRIES), &retries);
+    if (json_member(arena, context, CONTEXT_RETRIES, &found))
+        json_peek(arena, found, &before);
+    (void)node_to_i64(&before, &retries);
     (void)snprintf(count, sizeof count, "%lld", (long long)retries + 1);
-    if (status == PAWL_OK)
-        status = context_put(gathering->scope, context, CONTEXT_RETRIES, str_of(count), &context);
+    status = context_put(gathering->scope, context, CONTEXT_RETRIES, str_of(count), &context);
     json_key(&gathering->out, "context");
     json_raw(&gathering->out, context);
     return status;
@@ -480,11 +520,15 @@ pawl_status flow_redrive(struct scope *scope, const struct flow_redrive *args, s
                                    .next = plan_of(args->definition),
                                    .memory = memory,
                                    .attempts = args->attempts };
-    pawl_status status = gather(&gathering);
     str given = STR_NONE;
+    pawl_status status;
 
-    if (status != PAWL_OK)
+    scope_init(&gathering.value, scope->arena.heap, LIMIT_SCOPE);
+    status = gather(&gathering);
+    if (status != PAWL_OK) {
+        scope_fini(&gathering.value);
         return status;
+    }
     buf_init(&gathering.out, scope->arena.heap, LIMIT_TEXT);
     status = print_given(&gathering);
     if (status == PAWL_OK && gathering.out.failed)
@@ -493,6 +537,7 @@ pawl_status flow_redrive(struct scope *scope, const struct flow_redrive *args, s
     if (status == PAWL_OK)
         given = buf_keep(&gathering.out, &scope->arena);
     buf_fini(&gathering.out);
+    scope_fini(&gathering.value);
     if (status == PAWL_OK)
         status = given.data ? check_given(&gathering, given) : scope_no_memory(scope);
     if (status == PAWL_OK)

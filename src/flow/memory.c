@@ -5,8 +5,6 @@
 #include "model/grow.h"
 #include "model/interest.h"
 
-#define KEPT_CAPACITY_MIN 64
-
 struct flow_memory *memory_of_plan(const struct plan *plan, str input, struct arena *arena)
 {
     struct flow_memory *memory = ARENA_NEW(arena, struct flow_memory);
@@ -206,26 +204,6 @@ static void drop_live(struct flow_memory *memory, uint32_t ordinal)
     drop_approvals(memory, ordinal);
 }
 
-bool memory_keep(struct kept_text *kept, str json, struct arena *arena)
-{
-    size_t capacity = kept->capacity > 0 ? kept->capacity : KEPT_CAPACITY_MIN;
-
-    /* Doubling: all the blocks a slot has outgrown are together no larger than its last. */
-    while (capacity < json.size)
-        capacity *= 2;
-    if (capacity > kept->capacity) {
-        char *data = arena_alloc(arena, capacity);
-
-        if (!data)
-            return false;
-        kept->data = data;
-        kept->capacity = capacity;
-    }
-    memcpy(kept->data, json.data, json.size);
-    kept->size = json.size;
-    return true;
-}
-
 /* ---- Folding effects ----------------------------------------------------------------- */
 
 struct fold {
@@ -387,7 +365,8 @@ static pawl_status fold_success(struct fold *fold)
     str context = STR_NONE;
 
     if (step->result_slot != STEP_NONE &&
-        !memory_keep(&memory->results[step->result_slot], payload_of(fold), fold->arena))
+        !memory_keep_payload(memory, &memory->results[step->result_slot], payload_of(fold),
+                             fold->entry->seq, fold->arena))
         return scope_no_memory(fold->scope);
     if (step->way == WAY_JOIN && !memory->joins[step->targets[0].step]) {
         memory->joins[step->targets[0].step] = true;
@@ -424,7 +403,8 @@ static void fold_tree(const struct fold *fold, bool is_success)
                               .states = fold->memory->nodes,
                               .errors = tree_errors_of(fold->definition->compiler, &fold->memory->errors),
                               .arena = fold->arena,
-                              .error = &error };
+                              .error = &error,
+                              .error_seq = fold->memory->payloads ? fold->entry->seq : 0 };
 
     if (is_success && step->kind == STEP_KIND_SELECT)
         (void)tree_take_arm(&walk, step->node, memory_taken_arm(payload_of(fold), fold->scope));

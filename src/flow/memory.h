@@ -49,6 +49,7 @@ struct approval {
 struct kept_text {
     char *data; /* JSON; NULL: none yet */
     size_t size, capacity;
+    uint32_t seq; /* > 0: it is the payload of this entry, and not here (kept_text.c) */
 };
 
 struct node_state {
@@ -88,13 +89,20 @@ struct flow_memory {
     struct kept_text last_error; /* trees: of the last step that failed for good */
     struct node_state *nodes;    /* trees, by node */
     struct tree_errors errors;   /* trees */
+    size_t kept_size;                      /* of the results and errors that are kept as text */
+    const struct payload_source *payloads; /* reads those that are not; NULL: all are kept */
     bool *joins; /* graphs, by step: somebody has arrived, and it waits for others */
     uint32_t join_count;
 };
 
 static inline str kept_view(const struct kept_text *kept)
 {
-    return (str){ kept->data, kept->data ? kept->size : 0 };
+    return kept->seq == 0 && kept->data ? (str){ kept->data, kept->size } : STR_NONE;
+}
+
+static inline bool kept_is_there(const struct kept_text *kept)
+{
+    return kept->data || kept->seq > 0;
 }
 
 static inline str memory_context(const struct flow_memory *memory)
@@ -146,7 +154,9 @@ struct tree_walk {
     const struct tree_redo *redo; /* NULL: everything is to be done */
     struct tree_errors *errors;   /* NULL: nothing is kept, as before compiler 3 */
     struct arena *arena;          /* for what is kept; it has failed: no memory */
-    str *error; /* of the step that failed; and then of what failed the tree */
+    str *error;              /* of the step that failed, ... */
+    uint32_t error_seq;      /* ... which a memory may leave in this entry; 0: not */
+    struct kept_text *ended; /* out: what failed the tree, if it was kept; may be NULL */
 };
 
 /* tree_error.c: what failed a group moves up with the failure. `holder` is the row where the error
@@ -159,14 +169,15 @@ static inline struct tree_errors *tree_errors_of(uint32_t compiler, struct tree_
 {
     return compiler >= 3 ? errors : NULL;
 }
-/* The tree has failed: walk->error is what failed it. */
+/* The tree has failed: walk->ended is what failed it, unless it is the error of the step itself. */
 void tree_error_end(const struct tree_walk *walk, uint32_t holder);
 bool tree_errors_copy(const struct tree_errors *from, struct arena *arena, struct tree_errors *out);
-/* A row with this text, from 1; 0: no memory. */
-uint32_t tree_errors_add(struct tree_errors *errors, str text, struct arena *arena);
+/* A row with this text, or with the payload of entry `seq` if it is large or not given, from 1; 0: no
+ * memory. */
+uint32_t tree_errors_add(struct tree_errors *errors, str text, uint32_t seq, struct arena *arena);
 /* What a step of a rescue or a finally sees: the error of the innermost try around it that has
- * one. data NULL: none has. */
-str tree_last_error(const struct tree_walk *walk, uint32_t node);
+ * one. NULL: none has. */
+const struct kept_text *tree_last_error(const struct tree_walk *walk, uint32_t node);
 
 /* A state, to be looked at or changed. */
 struct node_state *tree_state_of(const struct tree_walk *walk, uint32_t node);
@@ -219,8 +230,22 @@ pawl_status memory_end_join(struct flow_memory *memory, const struct attempt *su
                             const struct entry_view *entry, const struct effect *effect,
                             struct scope *scope);
 
-/* What memory.c and memory_text.c share. */
+/* kept_text.c: a text; or the payload of entry `seq` (0: not known), which may stay there. */
 bool memory_keep(struct kept_text *kept, str json, struct arena *arena);
+bool memory_keep_payload(struct flow_memory *memory, struct kept_text *kept, str json, uint32_t seq,
+                         struct arena *arena);
+/* The text, read from its entry if it is there; data NULL: there is none yet. NO_MEMORY,
+ * STORAGE_FAILURE. */
+pawl_status memory_text(const struct flow_memory *memory, const struct kept_text *kept,
+                        struct scope *scope, str *out);
+void flow_attach(void *memory, const struct payload_source *payloads);
+/* Is it the fault of the machine, and not of what was decided? */
+static inline bool status_is_trouble(pawl_status status)
+{
+    return status == PAWL_NO_MEMORY || status == PAWL_STORAGE_FAILURE;
+}
+
+/* What memory.c and memory_text.c share. */
 bool memory_add_live(struct flow_memory *memory, const struct attempt *attempt,
                      struct arena *arena);
 bool memory_add_arm(struct flow_memory *memory, const struct live_arm *arm, struct arena *arena);

@@ -6,8 +6,10 @@
  *    "context":{...},"error":JSON,"nodes":[[NODE,AT,HAS_FAILED,ERROR]],"joins":[STEP],
  *    "keys":[[STEP,"KEY"]]}
  *
- * Members without anything in them are left out; the plan is there after an amend. */
-#include "base/node.h"
+ * Members without anything in them are left out; the plan is there after an amend. JSON and ERROR are
+ * `null,SEQ` where the text is the payload of entry SEQ. It is read row by row: all of it as nodes
+ * would take more memory than the instance. */
+#include "base/json_scan.h"
 #include "flow/flow_int.h"
 #include "flow/memory.h"
 
@@ -76,6 +78,14 @@ static void print_approvals(const struct flow_memory *memory, struct buf *out)
     json_close(out, ']');
 }
 
+/* A text, or the entry that has it. */
+static void print_kept(const struct kept_text *kept, struct buf *out)
+{
+    json_raw(out, kept_view(kept));
+    if (kept->seq > 0)
+        json_u64(out, kept->seq);
+}
+
 static void print_results(const struct plan *plan, const struct flow_memory *memory,
                           struct buf *out)
 {
@@ -84,11 +94,11 @@ static void print_results(const struct plan *plan, const struct flow_memory *mem
     for (uint32_t i = 0; i < plan->count && plan->slot_count > 0; i++) {
         uint32_t slot = plan->steps[i].result_slot;
 
-        if (slot == STEP_NONE || !memory->results[slot].data)
+        if (slot == STEP_NONE || !kept_is_there(&memory->results[slot]))
             continue;
         json_open(out, '[');
         json_u64(out, i);
-        json_raw(out, kept_view(&memory->results[slot]));
+        print_kept(&memory->results[slot], out);
         json_close(out, ']');
     }
     json_close(out, ']');
@@ -106,7 +116,7 @@ static void print_nodes(const struct plan *plan, const struct flow_memory *memor
         json_u64(out, memory->nodes[i].at);
         json_bool(out, memory->nodes[i].has_failed);
         if (memory->nodes[i].error != 0)
-            json_raw(out, kept_view(&memory->errors.rows[memory->nodes[i].error - 1].text));
+            print_kept(&memory->errors.rows[memory->nodes[i].error - 1].text, out);
         json_close(out, ']');
     }
     json_close(out, ']');
@@ -179,6 +189,7 @@ struct loading {
     const struct plan *plan;
     struct flow_memory *memory;
     struct arena *arena;
+    struct scope row; /* the row that is read */
 };
 
 static bool load_u32(const struct node *node, uint32_t max, uint32_t *out)
@@ -201,7 +212,7 @@ static bool load_status(const struct node *node, enum step_status *out)
     return false;
 }
 
-static bool load_live(const struct loading *loading, const struct node *row)
+static bool load_live(struct loading *loading, const struct node *row)
 {
     struct attempt live = { 0 };
     uint32_t before = loading->memory->live_count > 0
@@ -221,7 +232,7 @@ static bool load_live(const struct loading *loading, const struct node *row)
            memory_add_live(loading->memory, &live, loading->arena);
 }
 
-static bool load_arm(const struct loading *loading, const struct node *row)
+static bool load_arm(struct loading *loading, const struct node *row)
 {
     struct live_arm arm = { 0 };
 
@@ -233,7 +244,7 @@ static bool load_arm(const struct loading *loading, const struct node *row)
     return arm.name.data && memory_add_arm(loading->memory, &arm, loading->arena);
 }
 
-static bool load_approval(const struct loading *loading, const struct node *row)
+static bool load_approval(struct loading *loading, const struct node *row)
 {
     struct approval approval = { 0 };
 
@@ -243,7 +254,7 @@ static bool load_approval(const struct loading *loading, const struct node *row)
     return memory_add_approval(loading->memory, &approval, loading->arena);
 }
 
-static bool load_signal(const struct loading *loading, const struct node *row)
+static bool load_signal(struct loading *loading, const struct node *row)
 {
     struct kept_signal signal;
 
@@ -253,36 +264,49 @@ static bool load_signal(const struct loading *loading, const struct node *row)
     return memory_add_signal(loading->memory, &signal, loading->arena);
 }
 
-static bool load_result(const struct loading *loading, const struct node *row)
+static bool load_seq(const struct node *node, uint32_t *out)
 {
-    uint32_t index, slot;
-
-    if (row->count != 2 || loading->plan->count == 0 ||
-        !load_u32(row->first, loading->plan->count - 1, &index))
-        return false;
-    slot = loading->plan->steps[index].result_slot;
-    return slot == STEP_NONE ||
-           memory_keep(&loading->memory->results[slot], row->first->next->raw, loading->arena);
+    return load_u32(node, UINT32_MAX, out) && *out > 0;
 }
 
-static bool load_node(const struct loading *loading, const struct node *row)
+static bool load_result(struct loading *loading, const struct node *row)
+{
+    struct flow_memory *memory = loading->memory;
+    uint32_t index, slot, seq = 0;
+
+    if (row->count < 2 || row->count > 3 || loading->plan->count == 0 ||
+        !load_u32(row->first, loading->plan->count - 1, &index) ||
+        (row->count == 3 && !load_seq(node_at(row, 2), &seq)))
+        return false;
+    slot = loading->plan->steps[index].result_slot;
+    if (slot == STEP_NONE)
+        return true;
+    memory->results[slot].seq = seq;
+    return seq > 0 ||
+           memory_keep_payload(memory, &memory->results[slot], node_at(row, 1)->raw, 0,
+                               loading->arena);
+}
+
+static bool load_node(struct loading *loading, const struct node *row)
 {
     struct node_state state = { .is_open = true };
-    uint32_t index;
+    uint32_t index, seq = 0;
 
-    if (row->count < 3 || row->count > 4 || loading->plan->node_count == 0 ||
+    if (row->count < 3 || row->count > 5 || loading->plan->node_count == 0 ||
         !load_u32(node_at(row, 0), loading->plan->node_count - 1, &index) ||
-        !load_u32(node_at(row, 1), UINT32_MAX, &state.at))
+        !load_u32(node_at(row, 1), UINT32_MAX, &state.at) ||
+        (row->count == 5 && !load_seq(node_at(row, 4), &seq)))
         return false;
     state.has_failed = node_at(row, 2)->truth;
-    if (row->count == 4)
-        state.error =
-            tree_errors_add(&loading->memory->errors, node_at(row, 3)->raw, loading->arena);
+    if (row->count > 3)
+        state.error = tree_errors_add(&loading->memory->errors,
+                                      seq > 0 ? STR_NONE : node_at(row, 3)->raw, seq,
+                                      loading->arena);
     loading->memory->nodes[index] = state;
     return row->count == 3 || state.error != 0;
 }
 
-static bool load_join(const struct loading *loading, const struct node *row)
+static bool load_join(struct loading *loading, const struct node *row)
 {
     uint32_t index;
 
@@ -295,7 +319,7 @@ static bool load_join(const struct loading *loading, const struct node *row)
     return true;
 }
 
-static bool load_key(const struct loading *loading, const struct node *row)
+static bool load_key(struct loading *loading, const struct node *row)
 {
     struct given_key key;
 
@@ -306,53 +330,100 @@ static bool load_key(const struct loading *loading, const struct node *row)
     return memory_add_key(loading->memory, &key, loading->arena);
 }
 
-static bool load_rows(const struct loading *loading, const struct node *rows,
-                      bool (*load)(const struct loading *, const struct node *))
+static bool load_ordinal(struct loading *loading, const struct node *ordinal)
 {
-    for (const struct node *row = rows ? rows->first : NULL; row; row = row->next)
-        if (!load(loading, row))
-            return false;
-    return true;
+    return load_u32(ordinal, UINT32_MAX, &loading->memory->ordinal_last);
 }
 
-static bool load_all(const struct loading *loading, const struct node *document)
+static bool load_context(struct loading *loading, const struct node *context)
 {
-    const struct node *context = node_find(document, "context");
-    const struct node *error = node_find(document, "error");
-    struct flow_memory *memory = loading->memory;
+    return memory_keep(&loading->memory->context, context->raw, loading->arena);
+}
 
-    return load_u32(node_find(document, "ordinal"), UINT32_MAX, &memory->ordinal_last) &&
-           load_rows(loading, node_find(document, "live"), load_live) &&
-           load_rows(loading, node_find(document, "arms"), load_arm) &&
-           load_rows(loading, node_find(document, "approvals"), load_approval) &&
-           load_rows(loading, node_find(document, "signals"), load_signal) &&
-           load_rows(loading, node_find(document, "results"), load_result) &&
-           load_rows(loading, node_find(document, "nodes"), load_node) &&
-           load_rows(loading, node_find(document, "joins"), load_join) &&
-           load_rows(loading, node_find(document, "keys"), load_key) &&
-           (!context || memory_keep(&memory->context, context->raw, loading->arena)) &&
-           (!error || memory_keep(&memory->last_error, error->raw, loading->arena));
+static bool load_error(struct loading *loading, const struct node *error)
+{
+    return memory_keep(&loading->memory->last_error, error->raw, loading->arena);
+}
+
+typedef bool (*load_fn)(struct loading *loading, const struct node *value);
+
+static const struct member {
+    const char *key;
+    load_fn load;
+    bool is_list; /* of values that are loaded one by one */
+} members[] = {
+    { "ordinal", load_ordinal, false }, { "live", load_live, true },
+    { "arms", load_arm, true },         { "approvals", load_approval, true },
+    { "signals", load_signal, true },   { "results", load_result, true },
+    { "nodes", load_node, true },       { "joins", load_join, true },
+    { "keys", load_key, true },         { "context", load_context, false },
+    { "error", load_error, false },
+};
+
+static bool load_value(struct loading *loading, str value, load_fn load)
+{
+    struct node *node = NULL;
+
+    scope_clear(&loading->row);
+    return node_read_own(&loading->row, value, &node) == PAWL_OK && load(loading, node);
+}
+
+static bool load_rows(struct loading *loading, str rows, load_fn load)
+{
+    struct json_scan scan;
+    str key, row;
+
+    json_scan_begin(&scan, rows);
+    while (json_scan_next(&scan, &key, &row))
+        if (!load_value(loading, row, load))
+            return false;
+    return !scan.is_object && json_scan_is_whole(&scan);
+}
+
+static bool load_member(struct loading *loading, str key, str value)
+{
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
+        if (str_is(key, members[i].key))
+            return members[i].is_list ? load_rows(loading, value, members[i].load)
+                                      : load_value(loading, value, members[i].load);
+    return true; /* the plan, which was read first */
+}
+
+static bool load_all(struct loading *loading, str text)
+{
+    struct json_scan scan;
+    bool has_ordinal = false;
+    str key, value;
+
+    json_scan_begin(&scan, text);
+    while (scan.is_object && json_scan_next(&scan, &key, &value)) {
+        has_ordinal = has_ordinal || str_is(key, "ordinal");
+        if (!load_member(loading, key, value))
+            return false;
+    }
+    return has_ordinal && json_scan_is_whole(&scan);
 }
 
 /* A memory by the plan that the snapshot says, if it says one. */
-static pawl_status begin_loading(const struct definition *definition, const struct node *document,
-                                 str input, struct scope *scope, struct loading *loading)
+static pawl_status begin_loading(const struct definition *definition, str text, str input,
+                                 struct scope *scope, struct loading *loading)
 {
-    const struct node *text = node_find(document, "plan");
     struct definition amended = *definition;
     struct plan *plan = NULL;
     pawl_status status = PAWL_OK;
+    str plan_text;
+    bool is_amended = json_member(&scope->arena, text, STR("plan"), &plan_text);
 
-    if (text) {
-        status = plan_load_into(loading->arena, text->raw, scope, &plan);
+    if (is_amended) {
+        status = plan_load_into(loading->arena, plan_text, scope, &plan);
         amended.plan = plan;
     }
     if (status != PAWL_OK)
         return status;
-    loading->memory = flow_memory_new(text ? &amended : definition, input, loading->arena);
+    loading->memory = flow_memory_new(is_amended ? &amended : definition, input, loading->arena);
     if (!loading->memory)
         return scope_no_memory(scope);
-    loading->memory->is_amended = text != NULL;
+    loading->memory->is_amended = is_amended;
     loading->plan = loading->memory->plan;
     return PAWL_OK;
 }
@@ -361,15 +432,14 @@ pawl_status flow_memory_load(const struct definition *definition, str text, str 
                              struct scope *scope, struct arena *arena, void **out)
 {
     struct loading loading = { .arena = arena };
-    struct node *document = NULL;
-    pawl_status status = node_read_own(scope, text, &document);
-    bool is_loaded;
+    pawl_status status = begin_loading(definition, text, input, scope, &loading);
+    bool is_loaded, is_poor;
 
-    if (status == PAWL_OK)
-        status = begin_loading(definition, document, input, scope, &loading);
-    is_loaded = status == PAWL_OK && load_all(&loading, document);
-
-    if (status == PAWL_NO_MEMORY || arena->failed)
+    scope_init(&loading.row, scope->arena.heap, LIMIT_SCOPE);
+    is_loaded = status == PAWL_OK && load_all(&loading, text);
+    is_poor = loading.row.arena.failed;
+    scope_fini(&loading.row);
+    if (status == PAWL_NO_MEMORY || arena->failed || is_poor)
         return scope_no_memory(scope);
     if (!is_loaded)
         return scope_fail(scope, PAWL_STORAGE_FAILURE,

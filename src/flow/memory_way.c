@@ -2,18 +2,19 @@
  *
  * An entry tells what began, not why. It is asked only where somebody waits at a join whose step
  * other ways lead to as well: that one of them began it is no end of the waiting (B15). */
-#include "base/node.h"
+#include "base/json_scan.h"
 #include "flow/flow_int.h"
 
 uint32_t memory_taken_arm(str payload, struct scope *scope)
 {
-    struct node *result = NULL;
-    int64_t arm = 0;
+    struct node arm;
+    int64_t number;
+    str value;
 
-    if (node_read_own(scope, payload, &result) != PAWL_OK ||
-        !node_to_i64(node_find(result, "arm"), &arm) || arm < 0)
+    if (!json_member(&scope->arena, payload, STR("arm"), &value))
         return 0;
-    return (uint32_t)arm;
+    json_peek(&scope->arena, value, &arm);
+    return node_to_i64(&arm, &number) && number >= 0 ? (uint32_t)number : 0;
 }
 
 /* Where a branch led: what its condition was told by is in the memory by now. */
@@ -25,7 +26,7 @@ static pawl_status find_branch(const struct flow_memory *memory, const struct pl
                                       .fresh_slot = STEP_NONE };
     pawl_status status = condition_choose(scope, &source, step, result, out);
 
-    if (status == PAWL_OK || status == PAWL_NO_MEMORY)
+    if (status == PAWL_OK || status_is_trouble(status))
         return status;
     scope->error =
         (pawl_error){ .status = PAWL_OK }; /* it could be told once, or nothing had begun */

@@ -423,6 +423,7 @@ const struct behavior flow_behavior = {
     .prepare = prepare,
     .decide = decide,
     .memory_new = flow_memory_new,
+    .attach = flow_attach,
     .introduce = flow_introduce,
     .apply = flow_apply,
     .event_of = flow_event_of,

@@ -2,7 +2,7 @@
  *
  * A tool's row is ready and somebody takes it; everything else is pending where it stands,
  * and its timers, signals or approvals end it. */
-#include "base/node.h"
+#include "base/json_scan.h"
 #include "base/time.h"
 #include "flow/flow_int.h"
 #include "model/grow.h"
@@ -113,19 +113,24 @@ static pawl_status arm_sleep(struct turn *turn, const struct plan_step *step, ui
 }
 
 /* Who it is and where it is created is the engine's to know; here it is wanted. */
-static pawl_status begin_child(struct turn *turn, uint32_t ordinal, const struct node *args)
+static pawl_status begin_child(struct turn *turn, uint32_t ordinal, str args)
 {
-    const struct node *definition = node_find(args, "definition");
-    const struct node *input = node_find(args, "input"), *end = node_find(args, "on_parent_end");
+    struct arena *arena = &turn->scope->arena;
+    struct node definition = { 0 };
+    str found, input, end;
 
-    if (definition->kind != NODE_STRING || str_is_blank(definition->text))
-        return bad_value(turn, "definition", "the name of a definition", definition);
+    if (json_member(arena, args, STR("definition"), &found))
+        json_peek(arena, found, &definition);
+    if (definition.kind != NODE_STRING || str_is_blank(definition.text))
+        return bad_value(turn, "definition", "the name of a definition", &definition);
+    (void)json_member(arena, args, STR("input"), &input);
+    (void)json_member(arena, args, STR("on_parent_end"), &end);
     turn_cause(turn, (struct effect){ .kind = EFFECT_SPAWN,
                                       .ordinal = ordinal,
                                       .name = STR(""),
-                                      .definition = definition->text,
-                                      .input = input ? input->raw : STR_NONE,
-                                      .is_abandoned = end && str_is(end->text, "abandon") });
+                                      .definition = definition.text,
+                                      .input = input,
+                                      .is_abandoned = str_is(end, "\"abandon\"") });
     return turn->status;
 }
 
@@ -160,14 +165,14 @@ static pawl_status begin_waiting(struct turn *turn, const struct plan_step *step
         status = template_expand(&source, step, turn->scope, &text);
     if (status == PAWL_OK)
         status = check_spawn(turn, step, text.size);
+    if (status == PAWL_OK && step->kind == STEP_KIND_SPAWN)
+        return begin_child(turn, ordinal, text);
     if (status == PAWL_OK)
         status = node_read_own(turn->scope, text, &args);
     if (status != PAWL_OK)
         return status;
     if (step_is_sleep(step))
         return arm_sleep(turn, step, ordinal, args);
-    if (step->kind == STEP_KIND_SPAWN)
-        return begin_child(turn, ordinal, args);
     return arm_all(turn, step, begun, node_find(args, "arms"));
 }
 
@@ -183,7 +188,7 @@ static void wait_for(struct turn *turn, struct begun *begun)
     if (step->timeout_ms > 0)
         turn_arm(turn, attempt->ordinal, TIMER_TIMEOUT, turn->event->at_ms + step->timeout_ms);
     status = begin_waiting(turn, step, begun);
-    if (status == PAWL_NO_MEMORY)
+    if (status_is_trouble(status))
         turn->status = status;
     if (status != PAWL_OK && turn->status == PAWL_OK)
         begun->error = turn_take_error(turn);

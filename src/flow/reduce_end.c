@@ -26,7 +26,7 @@ static void finish(struct turn *turn, str result)
         status = template_expand_output(&source, turn->scope, &result);
     if (status == PAWL_OK)
         turn_draft(turn, LIFE_T_FINISH, NULL, result);
-    else if (status == PAWL_NO_MEMORY)
+    else if (status_is_trouble(status))
         turn->status = status;
     else
         turn_draft(turn, LIFE_T_FAIL, NULL, turn_take_error(turn));
@@ -150,8 +150,10 @@ static void tree_goes_on(struct turn *turn, const struct plan_step *step, bool i
                               .errors = tree_errors_of(turn->compiler, &turn->errors),
                               .arena = &turn->scope->arena,
                               .error = &turn->error };
+    struct kept_text ended = { 0 };
     enum settled settled;
 
+    walk.ended = &ended;
     if (turn->status != PAWL_OK || !copy_nodes(turn))
         return;
     walk.copy = &turn->nodes;
@@ -160,6 +162,8 @@ static void tree_goes_on(struct turn *turn, const struct plan_step *step, bool i
                   : tree_settle(&walk, step->node, is_success);
     if (turn->scope->arena.failed && turn->status == PAWL_OK)
         turn->status = scope_no_memory(turn->scope);
+    if (turn->status == PAWL_OK && kept_is_there(&ended))
+        turn->status = memory_text(turn->memory, &ended, turn->scope, &turn->error);
     end_tree(turn, settled);
 }
 
@@ -223,7 +227,7 @@ static pawl_status take_result(struct turn *turn, const struct plan_step *step, 
 /* A context past all bounds, or a condition that cannot be told. */
 static void fail_result(struct turn *turn, const struct attempt *attempt, pawl_status status)
 {
-    if (status == PAWL_NO_MEMORY) {
+    if (status_is_trouble(status)) {
         turn->status = status;
         return;
     }

@@ -33,7 +33,7 @@ static str expand(struct values *values, const struct node *node)
     if (turn->status != PAWL_OK)
         return STR_NONE;
     status = template_expand_node(&source, node, turn->scope, &text);
-    if (status == PAWL_NO_MEMORY)
+    if (status_is_trouble(status))
         turn->status = status;
     else
         turn->scope->error = (pawl_error){ .status = PAWL_OK };
@@ -160,6 +160,15 @@ bool is_behind_kept(const struct turn *turn)
     return false;
 }
 
+static size_t kept_size(const struct flow_memory *memory)
+{
+    size_t size = 0;
+
+    for (uint32_t i = 0; i < memory->signal_count; i++)
+        size += memory->signals[i].payload.size;
+    return size;
+}
+
 /* Nothing awaits it yet, or others are before it, or the instance is paused. */
 void keep_signal(struct turn *turn, str payload)
 {
@@ -179,6 +188,11 @@ void keep_signal(struct turn *turn, str payload)
         turn->status = scope_fail(turn->scope, PAWL_OVERLOADED,
                                   "%u signals are kept already and nothing takes them",
                                   turn->memory->signal_count);
+    else if (kept_size(turn->memory) + payload.size > LIMIT_KEPT_TEXT)
+        turn->status = scope_fail(turn->scope, PAWL_OVERLOADED,
+                                  "%u signals are kept already and nothing takes them: with this "
+                                  "one their payloads would be over %u MiB",
+                                  turn->memory->signal_count, LIMIT_KEPT_TEXT >> 20);
     else
         turn_draft(turn, LIFE_T_SIGNAL, NULL, payload);
     if (turn->status == PAWL_OK)

@@ -4,9 +4,11 @@
  * Replaced once, at any depth, when the step begins or is taken to its tool; what a template brings
  * in is never looked at again. A string that is exactly one template keeps the JSON type
  * of the value (B21). */
+#include "base/json_scan.h"
 #include "flow/flow_int.h"
 
 #define PATH_SIZE_MAX LIMIT_ACTION
+#define VALUES_SIZE_MAX ((size_t)16 << 20) /* of results that were read: then they are let go */
 /* One value printed with every byte escaped: what a single replacement may add. */
 #define PIECE_SIZE_MAX ((size_t)6 * LIMIT_TEXT + 64)
 
@@ -101,21 +103,28 @@ uint32_t template_step(const struct plan *plan, str path, size_t below, str *res
 
 /* ---- Looking up ------------------------------------------------------------------ */
 
-/* The child with the longest key that `path` can begin with and that is shorter than `below`. */
-static const struct node *longest_key(const struct node *object, str path, size_t below)
+/* The member with the longest key that `path` can begin with and that is shorter than `below`;
+ * false: there is none. */
+static bool longest_key(struct arena *arena, str object, str path, size_t *below, str *out)
 {
-    const struct node *best = NULL;
+    struct json_scan scan;
+    size_t best = SIZE_MAX;
+    str raw, value;
 
-    for (const struct node *child = object->first; child; child = child->next) {
-        size_t size = child->key.size;
+    json_scan_begin(&scan, object);
+    while (json_scan_next(&scan, &raw, &value)) {
+        str key = json_unescape(arena, raw);
 
-        if (size >= below || !str_starts(path, child->key) ||
-            (path.size > size && path.data[size] != '.'))
+        if (key.size >= *below || !str_starts(path, key) ||
+            (path.size > key.size && path.data[key.size] != '.'))
             continue;
-        if (!best || size > best->key.size)
-            best = child;
+        if (best == SIZE_MAX || key.size > best) {
+            best = key.size;
+            *out = value;
+        }
     }
-    return best;
+    *below = best;
+    return best != SIZE_MAX;
 }
 
 static str after(str path, size_t size)
@@ -123,33 +132,37 @@ static str after(str path, size_t size)
     return path.size > size ? str_from(path, size + 1) : STR_NONE;
 }
 
-static const struct node *walk_array(const struct node *array, str path)
+static str walk_array(struct arena *arena, str array, str path)
 {
     const char *dot = memchr(path.data, '.', path.size);
     size_t size = dot ? (size_t)(dot - path.data) : path.size;
+    struct json_scan scan;
     uint64_t index;
+    str key, item;
 
-    if (!str_to_u64((str){ path.data, size }, &index) || index >= array->count)
-        return NULL;
-    return template_walk(node_at(array, (uint32_t)index), after(path, size));
+    if (!str_to_u64((str){ path.data, size }, &index))
+        return STR_NONE;
+    json_scan_begin(&scan, array);
+    while (json_scan_next(&scan, &key, &item))
+        if (index-- == 0)
+            return template_walk(arena, item, after(path, size));
+    return STR_NONE;
 }
 
-/* Each node below is reached by one spelling of its keys, so no node is looked at twice;
- * the depth is that of the document. */
-const struct node *template_walk(const struct node *node, str path)
+/* Each value below is reached by one spelling of its keys, so none is looked at twice; the depth is
+ * that of the document. */
+str template_walk(struct arena *arena, str value, str path)
 {
-    const struct node *child, *found = NULL;
+    str child, found = STR_NONE;
+    struct json_scan kind;
 
     if (!path.data)
-        return node;
-    if (node->kind == NODE_ARRAY)
-        return walk_array(node, path);
-    if (node->kind != NODE_OBJECT)
-        return NULL;
-    for (size_t below = SIZE_MAX; !found && (child = longest_key(node, path, below));) {
-        found = template_walk(child, after(path, child->key.size));
-        below = child->key.size;
-    }
+        return value;
+    json_scan_begin(&kind, value);
+    if (!kind.is_object)
+        return walk_array(arena, value, path);
+    for (size_t below = SIZE_MAX; !found.data && longest_key(arena, value, path, &below, &child);)
+        found = template_walk(arena, child, after(path, below));
     return found;
 }
 
@@ -160,86 +173,83 @@ struct expansion {
     const struct plan *plan;
     const struct flow_memory *memory;
     struct scope *scope;
-    const struct node *input;    /* read when first asked for */
-    const struct node *context;  /* likewise */
-    const struct node *instance; /* likewise */
-    const struct node **results; /* by slot, likewise */
+    str context; /* made when first asked for */
+    struct scope values; /* results that the memory does not keep: the last few */
+    str *results;        /* ... by slot; NULL: none was read */
     struct buf out, text;
     pawl_status status;
 };
 
-static const struct node *read_value(struct expansion *expansion, str json)
+/* What lies at `path` in a value that there may be; data NULL: nothing. */
+static str find_in(struct expansion *expansion, str json, str path)
 {
-    struct node *node = NULL;
-    pawl_status status = node_read_own(expansion->scope, json, &node);
+    struct arena *arena = &expansion->scope->arena;
+    str found = json.data ? template_walk(arena, json, path) : STR_NONE;
 
-    if (status == PAWL_NO_MEMORY)
-        expansion->status = status;
-    return status == PAWL_OK ? node : NULL;
-}
-
-static const struct node *find_input(struct expansion *expansion, str path)
-{
-    if (!expansion->input && expansion->memory->input.data)
-        expansion->input = read_value(expansion, expansion->memory->input);
-    return expansion->input ? template_walk(expansion->input, path) : NULL;
+    if (arena->failed && expansion->status == PAWL_OK)
+        expansion->status = scope_no_memory(expansion->scope);
+    return found;
 }
 
 /* With the error of the try around the step, if there is one. */
-static const struct node *read_context(struct expansion *expansion)
+static str find_context(struct expansion *expansion, str path)
 {
     const struct template_source *source = expansion->source;
     str text = source->context.data ? source->context : memory_context(expansion->memory);
+    bool is_noted = source->last_error && !expansion->context.data;
+    str error;
 
-    if (source->last_error.data)
+    if (is_noted)
         expansion->status =
-            context_note_error(expansion->scope, text, source->last_error, &text);
-    return expansion->status == PAWL_OK ? read_value(expansion, text) : NULL;
+            memory_text(expansion->memory, source->last_error, expansion->scope, &error);
+    if (is_noted && expansion->status == PAWL_OK)
+        expansion->status =
+            context_note_error(expansion->scope, text, error, &expansion->context);
+    if (expansion->status != PAWL_OK)
+        return STR_NONE;
+    return find_in(expansion, expansion->context.data ? expansion->context : text, path);
 }
 
-static const struct node *find_context(struct expansion *expansion, str path)
+/* A step may ask for more results than one scope can hold. */
+static void forget_results(struct expansion *expansion)
 {
-    if (!expansion->context)
-        expansion->context = read_context(expansion);
-    return expansion->context ? template_walk(expansion->context, path) : NULL;
+    if (expansion->values.arena.used < VALUES_SIZE_MAX)
+        return;
+    scope_clear(&expansion->values);
+    expansion->results = NULL;
 }
 
-static str result_text(const struct expansion *expansion, uint32_t slot)
+static str read_result(struct expansion *expansion, uint32_t slot)
 {
-    if (expansion->source->fresh.data && expansion->source->fresh_slot == slot)
-        return expansion->source->fresh;
-    return kept_view(&expansion->memory->results[slot]);
-}
+    struct scope *values = &expansion->values;
+    str *kept;
 
-static const struct node *result_of(struct expansion *expansion, uint32_t slot)
-{
-    str text = result_text(expansion, slot);
-
+    forget_results(expansion);
     if (!expansion->results)
-        expansion->results =
-            ARENA_ARRAY(&expansion->scope->arena, const struct node *, expansion->plan->slot_count);
-    if (!expansion->results) {
+        expansion->results = ARENA_ARRAY(&values->arena, str, expansion->plan->slot_count);
+    kept = expansion->results ? &expansion->results[slot] : NULL;
+    if (!kept)
         expansion->status = scope_no_memory(expansion->scope);
-        return NULL;
-    }
-    if (!expansion->results[slot] && text.data)
-        expansion->results[slot] = read_value(expansion, text);
-    return expansion->results[slot];
+    else if (!kept->data)
+        expansion->status = template_result(expansion->source, slot, values, kept);
+    if (values->error.status != PAWL_OK)
+        expansion->scope->error = values->error;
+    return expansion->status == PAWL_OK ? *kept : STR_NONE;
 }
 
-static const struct node *find_result(struct expansion *expansion, str path)
+static str find_result(struct expansion *expansion, str path)
 {
-    const struct node *found = NULL, *result;
+    str found = STR_NONE, rest, result;
     uint32_t index;
-    str rest;
 
     for (size_t below = SIZE_MAX;
-         path.data && !found &&
+         path.data && !found.data && expansion->status == PAWL_OK &&
          (index = template_step(expansion->plan, path, below, &rest)) != STEP_NONE;) {
         const struct plan_step *step = &expansion->plan->steps[index];
 
-        result = result_of(expansion, step->result_slot);
-        found = result ? template_walk(result, rest) : NULL;
+        result = read_result(expansion, step->result_slot);
+        if (expansion->status == PAWL_OK)
+            found = find_in(expansion, result, rest);
         below = step->name.size;
     }
     return found;
@@ -247,26 +257,24 @@ static const struct node *find_result(struct expansion *expansion, str path)
 
 /* Its number is given to an instance when its creation is recorded, and that comes after `start`
  * was decided: whatever asks before then fails, live and in a check alike. */
-static const struct node *find_instance(struct expansion *expansion, str path)
+static str find_instance(struct expansion *expansion, str path)
 {
     str text = expansion->source->is_nameless ? STR_NONE : expansion->memory->instance;
 
     if (!text.data) {
         expansion->status = scope_fail(expansion->scope, PAWL_NOT_AWAITING,
                                        "'instance' is not known yet when a flow begins");
-        return NULL;
+        return STR_NONE;
     }
-    if (!expansion->instance)
-        expansion->instance = read_value(expansion, text);
-    return expansion->instance ? template_walk(expansion->instance, path) : NULL;
+    return find_in(expansion, text, path);
 }
 
-static const struct node *find_value(struct expansion *expansion, const struct template_part *part)
+static str find_value(struct expansion *expansion, const struct template_part *part)
 {
     if (part->kind == TEMPLATE_INSTANCE)
         return find_instance(expansion, part->path);
     if (part->kind == TEMPLATE_INPUT)
-        return find_input(expansion, part->path);
+        return find_in(expansion, expansion->memory->input, part->path);
     if (part->kind == TEMPLATE_CONTEXT)
         return find_context(expansion, part->path);
     return find_result(expansion, part->path);
@@ -293,17 +301,21 @@ static void check_size(struct expansion *expansion, const struct buf *buf)
 
 static void add_piece(struct expansion *expansion, const struct template_part *part)
 {
-    const struct node *value;
+    struct node value;
+    str found;
 
     if (!template_is_replaced(part)) {
         buf_str(&expansion->text, part->text);
         return;
     }
-    value = find_value(expansion, part);
-    if (value && value->kind == NODE_STRING)
-        buf_str(&expansion->text, value->text);
-    else if (value)
-        node_print(value, &expansion->text);
+    found = find_value(expansion, part);
+    if (!found.data)
+        return;
+    json_peek(&expansion->scope->arena, found, &value);
+    if (value.kind == NODE_STRING)
+        buf_str(&expansion->text, value.text);
+    else
+        json_compact(&expansion->text, found);
 }
 
 static void add_string(struct buf *out, str text)
@@ -327,16 +339,15 @@ static void expand_text(struct expansion *expansion, const struct node *node)
 static void expand_string(struct expansion *expansion, const struct node *node)
 {
     struct template_part part = { .kind = TEMPLATE_TEXT };
-    const struct node *value;
-    str rest = node->text;
+    str rest = node->text, value;
 
     if (!template_next(&rest, &part) || rest.size > 0 || !template_is_replaced(&part)) {
         expand_text(expansion, node);
         return;
     }
     value = find_value(expansion, &part);
-    if (value)
-        node_print(value, &expansion->out);
+    if (value.data)
+        json_compact(&expansion->out, value);
     else
         buf_str(&expansion->out, STR("\"\""));
 }
@@ -377,6 +388,7 @@ static pawl_status expand_value(const struct template_source *source, const stru
 
     buf_init(&expansion.out, scope->arena.heap, LIMIT_TEXT + PIECE_SIZE_MAX);
     buf_init(&expansion.text, scope->arena.heap, LIMIT_TEXT + PIECE_SIZE_MAX);
+    scope_init(&expansion.values, scope->arena.heap, LIMIT_SCOPE);
     expand(&expansion, value);
     check_size(&expansion, &expansion.out);
     if (expansion.status == PAWL_OK) {
@@ -386,6 +398,7 @@ static pawl_status expand_value(const struct template_source *source, const stru
         else
             expansion.status = scope_no_memory(scope);
     }
+    scope_fini(&expansion.values);
     buf_fini(&expansion.text);
     buf_fini(&expansion.out);
     return expansion.status;

@@ -6,6 +6,8 @@
 #include "flow/memory.h"
 #include "model/grow.h"
 
+#define ERROR_TEXT_MAX 1024 /* there may be one for each group that is open */
+
 static struct error_row *row_of(const struct tree_errors *errors, uint32_t row)
 {
     return &errors->rows[row - 1];
@@ -34,11 +36,15 @@ static void free_row(struct tree_errors *errors, uint32_t row)
     errors->free = row;
 }
 
-uint32_t tree_errors_add(struct tree_errors *errors, str text, struct arena *arena)
+uint32_t tree_errors_add(struct tree_errors *errors, str text, uint32_t seq, struct arena *arena)
 {
     uint32_t row = new_row(errors, arena);
 
-    if (row == 0 || !memory_keep(&row_of(errors, row)->text, text, arena))
+    if (row == 0)
+        return 0;
+    if (seq > 0 && (!text.data || text.size > ERROR_TEXT_MAX))
+        row_of(errors, row)->text.seq = seq;
+    else if (!memory_keep(&row_of(errors, row)->text, text, arena))
         return 0;
     return row;
 }
@@ -59,7 +65,7 @@ void tree_error_keep(const struct tree_walk *walk, uint32_t node, uint32_t *hold
         return;
     tree_error_drop(walk, node);
     if (*holder == 0 && walk->error->data)
-        *holder = tree_errors_add(walk->errors, *walk->error, walk->arena);
+        *holder = tree_errors_add(walk->errors, *walk->error, walk->error_seq, walk->arena);
     tree_state_of(walk, node)->error = *holder;
     *holder = 0;
 }
@@ -77,8 +83,8 @@ void tree_error_lift(const struct tree_walk *walk, uint32_t node, uint32_t *hold
 
 void tree_error_end(const struct tree_walk *walk, uint32_t holder)
 {
-    if (walk->errors && holder != 0)
-        *walk->error = kept_view(&row_of(walk->errors, holder)->text);
+    if (walk->errors && holder != 0 && walk->ended)
+        *walk->ended = row_of(walk->errors, holder)->text;
 }
 
 /* For deciding: the texts stay where they are, a new one is written elsewhere. */
@@ -94,12 +100,12 @@ bool tree_errors_copy(const struct tree_errors *from, struct arena *arena, struc
     return out->rows != NULL;
 }
 
-str tree_last_error(const struct tree_walk *walk, uint32_t node)
+const struct kept_text *tree_last_error(const struct tree_walk *walk, uint32_t node)
 {
     const struct plan *plan = walk->plan;
 
     for (uint32_t at = node; walk->errors->count > 0 && at != NODE_NONE; at = plan->nodes[at].parent)
         if (plan->nodes[at].kind == PLAN_TRY && tree_state_of(walk, at)->error != 0)
-            return kept_view(&row_of(walk->errors, tree_state_of(walk, at)->error)->text);
-    return STR_NONE;
+            return &row_of(walk->errors, tree_state_of(walk, at)->error)->text;
+    return NULL;
 }

@@ -77,6 +77,7 @@ struct decision {
 
 /* An entry as apply() sees it: a draft just made, or a record read back. */
 struct entry_view {
+    uint32_t seq; /* its number; 0: not known */
     uint32_t transition, step, ordinal, attempt;
     str payload, reason, actor;
     const struct effect_list *effects;
@@ -98,6 +99,14 @@ struct identity {
     uint32_t version;
 };
 
+/* The payloads of an instance's own entries, read again: a memory need not keep what is large. It
+ * lasts as long as the memory. */
+struct payload_source {
+    /* Of entry `seq`; data NULL: it has none, or it was erased. NO_MEMORY, STORAGE_FAILURE. */
+    pawl_status (*read)(void *context, struct scope *scope, uint32_t seq, str *out);
+    void *context;
+};
+
 struct behavior {
     enum definition_kind kind;
 
@@ -113,6 +122,8 @@ struct behavior {
     /* Tell a memory whose it is; what it was told goes with it, and is no part of a snapshot. False:
      * no memory. NULL where nobody asks. */
     bool (*introduce)(void *memory, const struct identity *identity, struct arena *arena);
+    /* From now on the memory may leave payloads of entries in the history. NULL where it never does. */
+    void (*attach)(void *memory, const struct payload_source *payloads);
     pawl_status (*apply)(const struct definition *definition, void *memory,
                          const struct entry_view *entry, struct scope *scope, struct arena *arena);
     /* The entry was recorded later than it was decided, and its timers count from then: their due

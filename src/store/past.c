@@ -9,6 +9,7 @@ struct gather {
     struct scope *scope;
     struct past *past;
     uint32_t capacity;
+    size_t begun; /* how much of the scope was used before */
 };
 
 static pawl_status damaged(struct scope *scope, const char *what)
@@ -91,7 +92,8 @@ static pawl_status gather_records(struct gather *gather)
         status = gather->reads->record(gather->store, gather->scope, pos, &next->record);
         if (!status && !record_is_sound(&next->record, pos))
             status = damaged(gather->scope, "a record");
-        if (!status)
+        next->is_left = gather->scope->arena.used - gather->begun > PAST_BYTES;
+        if (!status && !next->is_left)
             status = gather_text(gather, next->record.payload, &next->payload);
         if (status)
             return status;
@@ -131,12 +133,13 @@ static pawl_status gather_one(struct gather *gather, struct past_query *query)
 pawl_status past_gather(const struct past_reads *reads, struct store *store, struct scope *scope,
                         struct past_query *queries, uint32_t count)
 {
-    struct gather gather = { .reads = reads, .store = store, .scope = scope };
-    size_t begun = scope->arena.used;
+    struct gather gather = {
+        .reads = reads, .store = store, .scope = scope, .begun = scope->arena.used
+    };
     pawl_status status = PAWL_OK;
 
     for (uint32_t i = 0; i < count && !status; i++) {
-        if (i > 0 && scope->arena.used - begun > PAST_BYTES)
+        if (i > 0 && scope->arena.used - gather.begun > PAST_BYTES)
             break;
         status = gather_one(&gather, &queries[i]);
     }

@@ -106,6 +106,7 @@ struct snapshot_row {
 struct past_record {
     struct record record;
     str payload;
+    bool is_left; /* the payload was not read: there was much already */
 };
 struct past {
     struct head_row head;
@@ -125,7 +126,8 @@ struct past_query {
     bool is_read; /* out: *out is filled in */
 };
 #define PAST_RECORDS 1024u
-#define PAST_BYTES   ((size_t)4 << 20) /* of several at one go; the first is read whatever it takes */
+#define PAST_BYTES   ((size_t)4 << 20) /* at one go; what is over it: no more instances, and payloads
+                                        * of the first are left */
 #define PAST_SHORT   8u /* so many entries are read as soon as a snapshot */
 
 struct kept_change {

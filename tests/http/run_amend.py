@@ -74,6 +74,31 @@ def test_b42_x2_a_running_flow_goes_on_by_another_version_from_its_next_step(she
     verify_twice(shell, web)
 
 
+def test_an_amend_finds_results_of_any_size_that_nothing_had_asked_for(shell):
+    """Together they are larger than one value may be; and the second amend finds what the first one brought."""
+    _, web = server(shell)
+    chain = ["start: {name: a, tool: t, next: b}", "b: {tool: t, next: c}", "c: {tool: t, next: d}", "d: {tool: t, next: e}"]
+    yaml(web, "big", "steps:\n  %s\n  e: {tool: t, done: true}\n" % "\n  ".join(chain))
+    yaml(web, "more", "steps:\n  %s\n  e: {tool: t, args: {x: '{{steps.a.result.id}}{{steps.b.result.id}}'}, next: f}\n  f: {tool: t, next: g}\n"
+         "  g: {tool: t, done: true}\n" % "\n  ".join(chain))
+    yaml(web, "most", "steps:\n  %s\n  e: {tool: t, next: f}\n  f: {tool: t, next: g}\n"
+         "  g: {tool: t, args: {x: '{{steps.a.result.nr}}{{steps.e.result.id}}'}, done: true}\n" % "\n  ".join(chain))
+    instance = web.create(definition="big")
+    for name in "abcd":
+        complete(web, claim(web, "t")[0], {"id": name, "nr": name.upper(), "much": "x" * 700000})
+    amend(web, instance, "more")
+    entry = web.get("/v1/instances/%s/history?limit=1&after=9" % instance).json["entries"][0]
+    assert entry["payload"]["entries"] == {"a": 3, "b": 5}, entry
+    [step] = claim(web, "t")
+    assert step["args"] == {"x": "ab"}, step
+    complete(web, step, {"id": "e", "much": "x" * 700000})
+    amend(web, instance, "most")
+    complete(web, claim(web, "t")[0], 1)
+    [step] = claim(web, "t")
+    assert step["args"] == {"x": "Ae"}, step
+    verify_twice(shell, web)
+
+
 def test_an_amended_flow_survives_a_kill_and_a_restart(shell):
     child, web = server(shell)
     instance, asked = begin(web)

@@ -173,6 +173,25 @@ def test_a_repaired_definition_is_taken_with_the_results_there_are(shell):
     verify_twice(shell, web)
 
 
+def test_results_too_large_to_be_given_whole_are_given_as_far_as_they_are_read(shell):
+    _, web = server(shell)
+    yaml(web, "large", """steps:
+  start: {name: a, tool: t, next: b}
+  b: {tool: t, next: c}
+  c: {tool: t, args: {x: "{{steps.a.result.list.1.id}}{{steps.b.result.a.b}}{{steps.b.result.none}}"}, retry: {max: 1}, done: true}
+""")
+    instance = web.create(definition="large")
+    complete(web, claim(web, "t")[0], {"much": "x" * 700000, "list": ["y" * 1000, {"id": 4, "no": 1}, 5]})
+    complete(web, claim(web, "t")[0], {"much": "x" * 700000, "a.b": 5, "a": {"b": 6}})
+    fail(web, claim(web, "t")[0])
+    again = redrive(web, instance)
+    given = web.get("/v1/instances/%s/history?limit=1" % again).json["entries"][0]["payload"]["results"]
+    assert given == {"a": {"list": [0, {"id": 4}]}, "b": {"a.b": 5, "a": {"b": 6}}}, given
+    [step] = claim(web, "t")
+    assert step["args"] == {"x": "45"} and step["instance_id"] == again, step
+    verify_twice(shell, web)
+
+
 def test_it_begins_at_a_chosen_step(shell):
     _, web = server(shell)
     first = failed_chain(web)

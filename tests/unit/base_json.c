@@ -1,9 +1,11 @@
 /* base_json.c - what the JSON reader and printer promise. */
 #include "base/buf.h"
+#include "base/json_scan.h"
 #include "base/limits.h"
 #include "base/node.h"
 #include "lib/fault.h"
 #include "lib/test.h"
+#include <stdlib.h>
 
 static struct node *read_json(struct test *t, str text)
 {
@@ -468,4 +470,74 @@ TEST(json, a_string_that_is_written_can_be_read_again)
     json_str(&buf, STR("a\xFF\xE2\x82z\0\x7F"));
     EXPECT_STR(buf_view(&buf), "\"a\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBDz\\u0000\x7F\"");
     buf_fini(&buf);
+}
+
+/* ---- Looking into a text without reading it ---- */
+
+static const char *const scanned[] = {
+    "{}", "[]", "0", "-1.50e+3", "null", "true", "\"\"", "\"a\\\"]}\\\\\"", " [ 1 , [ ] , { } ] ",
+    "{ \"a b\" : \"  , \" , \"\\u0061\\n\":[\"]\",{\"x\":[[[]]]}] ,\"\":null }",
+    "\n{\"k\":\t[true,false,null,0.10,\"\xC3\xA9\"]}\n",
+};
+
+static void expect_same(struct test *t, str text, const struct node *node)
+{
+    struct scope *scope = &t->scope;
+    struct json_scan scan;
+    struct node peeked;
+    str key, value;
+
+    json_peek(&scope->arena, text, &peeked);
+    EXPECT_EQ(peeked.kind, node->kind);
+    EXPECT_EQ(peeked.truth, node->truth);
+    EXPECT(str_eq(peeked.raw, node->raw) && str_eq(peeked.text, node->text));
+    json_scan_begin(&scan, text);
+    for (const struct node *child = node->first; child; child = child->next) {
+        EXPECT(json_scan_next(&scan, &key, &value));
+        EXPECT(str_eq(value, child->raw));
+        if (node->kind == NODE_OBJECT)
+            EXPECT(str_eq(json_unescape(&scope->arena, key), child->key));
+        expect_same(t, value, child);
+    }
+    EXPECT(!json_scan_next(&scan, &key, &value));
+    EXPECT_EQ(json_scan_is_whole(&scan), node->kind == NODE_OBJECT || node->kind == NODE_ARRAY);
+}
+
+TEST(json, a_scan_finds_what_reading_finds_and_compacts_as_printing_does)
+{
+    struct buf buf;
+
+    buf_init(&buf, &heap_libc, 0);
+    for (size_t i = 0; i < sizeof scanned / sizeof scanned[0]; i++) {
+        const struct node *node = read_json(t, str_of(scanned[i]));
+
+        expect_same(t, str_of(scanned[i]), node);
+        buf_clear(&buf);
+        json_compact(&buf, str_of(scanned[i]));
+        EXPECT_STR(buf_view(&buf), print(t, node).data);
+    }
+    buf_fini(&buf);
+}
+
+/* The sanitizers see what is read. */
+TEST(json, a_scan_of_a_text_cut_or_changed_at_any_byte_reads_nothing_outside_it)
+{
+    for (size_t i = 0; i < sizeof scanned / sizeof scanned[0]; i++)
+        for (size_t size = 0, whole = strlen(scanned[i]); size < whole; size++)
+            for (const char *byte = "x\"\\{[]}:,"; *byte; byte++) {
+                char *text = malloc(size + 1);
+                struct json_scan scan;
+                struct node peeked;
+                str key, value;
+
+                memcpy(text, scanned[i], size);
+                if (size > 0)
+                    text[size / 2] = *byte;
+                json_peek(&t->scope.arena, (str){ text, size }, &peeked);
+                json_scan_begin(&scan, (str){ text, size });
+                while (json_scan_next(&scan, &key, &value))
+                    json_unescape(&t->scope.arena, key.data ? key : STR(""));
+                (void)json_member(&t->scope.arena, (str){ text, size }, STR("k"), &value);
+                free(text);
+            }
 }

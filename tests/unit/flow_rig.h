@@ -9,6 +9,8 @@
 #include "flow/flow.h"
 #include "lib/test.h"
 
+#define RIG_ENTRIES 4096
+
 struct rig {
     struct scope *scope;
     struct definition *definition;
@@ -21,6 +23,10 @@ struct rig {
     struct flow_attempts attempts;
     struct buf story; /* "start [...]\n" and so on, of the last event */
     str last_payload; /* of the last entry */
+    bool is_attached; /* the memory reads what it does not keep from `payloads` */
+    struct payload_source source;
+    str payloads[RIG_ENTRIES]; /* by number */
+    uint32_t read_count;       /* how often one was read again */
 };
 
 static inline struct definition *rig_compile(struct scope *scope, const char *text,
@@ -44,6 +50,24 @@ static inline void rig_init(struct rig *rig, struct scope *scope, const char *te
     buf_init(&rig->story, &heap_libc, 0);
     rig->memory = flow_behavior.memory_new(rig->definition, rig->input, &rig->arena);
     EXPECT(rig->memory != NULL);
+}
+
+static inline pawl_status rig_read(void *context, struct scope *scope, uint32_t seq, str *out)
+{
+    struct rig *rig = context;
+
+    EXPECT(seq > 0 && seq <= rig->seq + 1 && seq < RIG_ENTRIES);
+    rig->read_count++;
+    *out = arena_str(&scope->arena, rig->payloads[seq]);
+    return rig->payloads[seq].data && !out->data ? PAWL_NO_MEMORY : PAWL_OK;
+}
+
+/* From now on the memory may leave payloads in the history. */
+static inline void rig_attach(struct rig *rig)
+{
+    rig->is_attached = true;
+    rig->source = (struct payload_source){ rig_read, rig };
+    flow_behavior.attach(rig->memory, &rig->source);
 }
 
 static inline void rig_fini(struct rig *rig)
@@ -72,6 +96,8 @@ static inline void rig_reload(struct rig *rig)
     EXPECT_OK(flow_behavior.memory_load(rig->definition, before, rig->input, rig->scope,
                                         &rig->arena, &rig->memory));
     EXPECT_STR(rig_print(rig), before.data);
+    if (rig->is_attached)
+        rig_attach(rig);
 }
 
 static inline void rig_tell(struct rig *rig, const struct draft *draft, str body)
@@ -92,7 +118,8 @@ static inline void rig_fold(struct rig *rig, const struct draft *draft)
 {
     const struct transition *transition = &rig->definition->transitions[draft->transition];
     struct effect_list effects = { 0 };
-    struct entry_view view = { .transition = draft->transition,
+    struct entry_view view = { .seq = (uint32_t)rig->seq + 1,
+                               .transition = draft->transition,
                                .step = draft->step,
                                .ordinal = draft->ordinal,
                                .attempt = draft->attempt,
@@ -109,6 +136,8 @@ static inline void rig_fold(struct rig *rig, const struct draft *draft)
     buf_fini(&buf);
     EXPECT_OK(effects_read(rig->scope, body, &effects));
     EXPECT_EQ(transition->from, rig->state);
+    if (rig->seq + 1 < RIG_ENTRIES)
+        rig->payloads[rig->seq + 1] = arena_str(&rig->scope->arena, draft->payload);
     EXPECT_OK(flow_behavior.apply(rig->definition, rig->memory, &view, rig->scope, &rig->arena));
     EXPECT_OK(flow_attempts_apply(rig->scope, &rig->attempts, &view));
     rig_tell(rig, draft, body);
