@@ -612,9 +612,11 @@ TEST(forgive, kept_signals_that_are_awaited_in_a_loop_are_taken_once_each)
 
     begin(&desk);
     id = pawl_kit_start(&desk.kit, "frail", "{\"name\":\"ann\"}");
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 2; i++)
         PAWL_EXPECT_OK(&desk.kit, pawl_kit_signal(&desk.kit, id, "later", "1"));
     wake_by_signal(&desk, id);
+    PAWL_EXPECT_VARIABLE(&desk.kit, id, "sum", "2");
+    PAWL_EXPECT_OK(&desk.kit, pawl_kit_signal(&desk.kit, id, "later", "1"));
     PAWL_EXPECT_RESULT(&desk.kit, id, "{\"heard\":\"hello\",\"sum\":3}");
     end(&desk);
 }
