@@ -242,6 +242,10 @@ export class Fail extends Error {
 }
 
 const TRACEBACK_MAX = 16000; // characters of a traceback that are recorded
+const MESSAGE_MAX = 64000; // characters of an error's text that are recorded: with escapes they fit the 1 MiB of an error
+
+/** The end of a text that is too long. */
+const endOf = (text, size) => (text.length > size ? `...${text.slice(3 - size)}` : text);
 
 const stamped = (level) => (text) => process.stderr.write(`${new Date().toISOString().slice(0, 19)}Z ${level} ${text}\n`);
 const STDERR = { info: stamped("INFO"), warn: stamped("WARNING"), error: stamped("ERROR") };
@@ -258,7 +262,7 @@ function traceOf(error) {
     }
 }
 
-/** What a tool threw, as its step's error. Characters that UTF-8 does not have are replaced. */
+/** What a tool threw, as its step's error. Characters that UTF-8 does not have are replaced, and of a long text the end is recorded. */
 function failure(error) {
     let type = "Error", message = "(its text cannot be read)";
     try {
@@ -267,7 +271,8 @@ function failure(error) {
         // it stays unread
     }
     const clean = (text) => Buffer.from(text).toString().replaceAll("\0", "\\0");
-    return { error: { type: clean(type), message: clean(message), traceback: clean(traceOf(error).slice(0, TRACEBACK_MAX)) } };
+    const trace = traceOf(error).replace(message, () => endOf(message, TRACEBACK_MAX / 2)); // the calls are needed, too
+    return { error: { type: clean(type), message: clean(endOf(message, MESSAGE_MAX)), traceback: clean(trace.slice(0, TRACEBACK_MAX)) } };
 }
 
 /** Serves tools: claims their steps, keeps their leases, answers in batches.

@@ -263,6 +263,7 @@ class Rejected(SystemExit):
 
 LOG = logging.getLogger("pawl_client")
 TRACEBACK_MAX = 16000  # characters of a traceback that are recorded
+MESSAGE_MAX = 64000    # characters of an exception's text that are recorded: with escapes they fit the 1 MiB of an error
 
 
 def _show_log() -> None:
@@ -290,12 +291,18 @@ def _trace(error: BaseException) -> str:
 
 
 def _failure(error: BaseException) -> dict[str, Any]:
-    """What a tool raised, as its step's error. Characters that UTF-8 does not have are written as escapes."""
+    """What a tool raised, as its step's error. Characters that UTF-8 does not have are written as escapes, and of a
+    long text the end is recorded."""
     try:
         message = str(error)
     except Exception:
         message = "(its text cannot be read)"
-    texts = {"type": type(error).__name__, "message": message, "traceback": _trace(error)[-TRACEBACK_MAX:]}
+    trace = _trace(error)
+    if len(message) > TRACEBACK_MAX // 2:  # the calls are needed, too
+        trace = trace.replace(message, "..." + message[-TRACEBACK_MAX // 2 + 3:])
+    if len(message) > MESSAGE_MAX:
+        message = "..." + message[-MESSAGE_MAX + 3:]
+    texts = {"type": type(error).__name__, "message": message, "traceback": trace[-TRACEBACK_MAX:]}
     return {name: text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0") for name, text in texts.items()}
 
 

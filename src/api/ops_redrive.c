@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "flow/flow.h"
 #include "model/rights.h"
+#include <stdlib.h>
 
 static pawl_status check_ended(const struct op_call *call, const struct instance_view *view)
 {
@@ -249,41 +250,108 @@ static pawl_status name_other(const struct op_call *call, const struct instance_
 
 /* ---- What is not run again ---- */
 
-static void print_reused(const struct node *done, str of, struct buf *out)
+/* What an instance took over when it began; `of` has data NULL: nothing, it is no redrive. */
+struct taken {
+    const struct node *done; /* names of steps */
+    str of;                  /* the instance that it runs again */
+    str *sorted;             /* the same names */
+};
+
+static int compare_names(const void *a, const void *b)
+{
+    return str_compare(*(const str *)a, *(const str *)b);
+}
+
+static bool sort_names(const struct op_call *call, struct taken *taken)
+{
+    uint32_t count = 0;
+
+    taken->sorted = ARENA_ARRAY(&call->scope->arena, str, taken->done->count + 1);
+    if (!taken->sorted)
+        return false;
+    for (const struct node *name = taken->done->first; name; name = name->next)
+        taken->sorted[count++] = name->text;
+    qsort(taken->sorted, count, sizeof(str), compare_names);
+    return true;
+}
+
+/* Its first entry tells. */
+static pawl_status read_taken(const struct op_call *call, str id, struct taken *out)
+{
+    struct history history = { 0 };
+    struct history_query first = { .sequence_from = 1, .sequence_to = 1 };
+    const struct node *of;
+    struct node *given = NULL;
+    pawl_status status = engine_history(op_engine(call), call->scope, id, &first, &history);
+
+    *out = (struct taken){ .of = STR_NONE };
+    if (status != PAWL_OK || history.count == 0 || !history.entries[0].payload.data ||
+        !str_is(history.entries[0].action, "start") ||
+        node_read_json(call->scope, history.entries[0].payload, &given) != PAWL_OK)
+        return status;
+    out->done = node_find(given, "done");
+    of = node_find(given, "retry_of");
+    if (!out->done || !of || out->done->kind != NODE_ARRAY || of->kind != NODE_STRING)
+        return PAWL_OK;
+    out->of = of->text;
+    return sort_names(call, out) ? PAWL_OK : scope_no_memory(call->scope);
+}
+
+#define TAKEN_MAX 64 /* redrives of redrives that are followed */
+
+/* The instances behind one another that each took results over; [0] is the newest. */
+static pawl_status read_chain(const struct op_call *call, str id, struct taken chain[TAKEN_MAX],
+                              uint32_t *count)
+{
+    pawl_status status = PAWL_OK;
+
+    for (*count = 0; *count < TAKEN_MAX; id = chain[(*count)++].of) {
+        status = read_taken(call, id, &chain[*count]);
+        if (status != PAWL_OK || !chain[*count].of.data)
+            break;
+    }
+    return status == PAWL_NOT_KNOWN && *count > 0 ? PAWL_OK : status; /* it did not move along */
+}
+
+/* The instance in which the step ran: the first of the chain that did not take it over itself. */
+static str made_by(const struct taken *chain, uint32_t count, str name)
+{
+    uint32_t at = 1;
+
+    while (at < count && bsearch(&name, chain[at].sorted, chain[at].done->count, sizeof(str),
+                                 compare_names))
+        at++;
+    return chain[at - 1].of;
+}
+
+static void print_reused(const struct taken *chain, uint32_t count, struct buf *out)
 {
     json_open(out, '[');
-    for (const struct node *name = done->first; name; name = name->next) {
+    for (const struct node *name = chain[0].done->first; name; name = name->next) {
         json_open(out, '{');
         json_key(out, "name");
         json_str(out, name->text);
         json_key(out, "instance_id");
-        json_str(out, of);
+        json_str(out, made_by(chain, count, name->text));
         json_close(out, '}');
     }
     json_close(out, ']');
 }
 
-/* The steps whose results a redriven instance uses: its first entry tells them. */
+/* The steps whose results a redriven instance uses, each with the instance that it ran in. */
 pawl_status read_reused(const struct op_call *call, str id, str *out)
 {
-    struct history history = { 0 };
-    struct history_query first = { .sequence_from = 1, .sequence_to = 1 };
-    const struct node *done = NULL, *of = NULL;
-    struct node *given = NULL;
+    struct taken *chain = ARENA_ARRAY(&call->scope->arena, struct taken, TAKEN_MAX);
+    uint32_t count = 0;
     struct buf buf;
-    pawl_status status = engine_history(op_engine(call), call->scope, id, &first, &history);
+    pawl_status status =
+        chain ? read_chain(call, id, chain, &count) : scope_no_memory(call->scope);
 
     *out = STR_NONE;
-    if (status != PAWL_OK || history.count == 0 || !history.entries[0].payload.data ||
-        !str_is(history.entries[0].action, "start") ||
-        node_read_json(call->scope, history.entries[0].payload, &given) != PAWL_OK)
+    if (status != PAWL_OK || count == 0)
         return status;
-    done = node_find(given, "done");
-    of = node_find(given, "retry_of");
-    if (!done || !of || done->kind != NODE_ARRAY || of->kind != NODE_STRING)
-        return PAWL_OK;
     buf_init(&buf, call->scope->arena.heap, LIMIT_SCOPE);
-    print_reused(done, of->text, &buf);
+    print_reused(chain, count, &buf);
     *out = buf_take(&buf, &call->scope->arena);
     return out->data ? PAWL_OK : scope_no_memory(call->scope);
 }

@@ -5,6 +5,7 @@
 #include "base/node_own.h"
 #include "code/code.h"
 #include "engine/engine_int.h"
+#include "model/input_schema.h"
 #include "model/rights.h"
 
 /* ---- in the drain ---- */
@@ -280,6 +281,22 @@ static pawl_status meet_earlier(struct engine *engine, struct scope *scope, cons
     return status;
 }
 
+/* An instance keeps its input, so a version whose schema does not allow it is refused. */
+static pawl_status check_input(struct engine *engine, struct scope *scope, uint64_t instance,
+                               const struct node *schema)
+{
+    struct instance_row row;
+    str input = STR_NONE;
+    pawl_status status = schema ? store_instance(engine->store, scope, instance, &row) : PAWL_OK;
+
+    if (status || !schema)
+        return status;
+    status = value_text(engine, scope, row.input, &input);
+    if (status || (row.input && !input.data)) /* erased */
+        return status;
+    return input_schema_accept(scope, schema, input);
+}
+
 static pawl_status amend_new(struct engine *engine, struct scope *scope,
                              const struct amend_args *args, struct amended *out)
 {
@@ -299,6 +316,8 @@ static pawl_status amend_new(struct engine *engine, struct scope *scope,
     if (!status)
         status =
             engine_find_kind(engine, scope, args->definition, KIND_FLOW, &row, &definition);
+    if (!status)
+        status = check_input(engine, scope, head.instance, definition->input_schema);
     if (!status)
         status = meet_earlier(engine, scope, &head, args->rights, &rights);
     if (status)

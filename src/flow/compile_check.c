@@ -66,10 +66,12 @@ static bool is_of_instance(str path)
 
 #define PROPERTIES_MAX 64 /* that a suggestion is looked for among */
 
-/* The property that the beginning of `path` is a slip of the hand for, or NULL. */
+/* The property that a word of `path` is a slip of the hand for, or NULL: among the members of what
+ * the words before it name. */
 static const char *nearest_property(struct compilation *compiler, str path)
 {
-    const struct node *properties = node_find(compiler->input, "properties");
+    const struct node *properties =
+        node_find(input_schema_reach(compiler->input, &path), "properties");
     const char *dot = memchr(path.data, '.', path.size), *words[PROPERTIES_MAX + 1];
     size_t count = 0;
 
@@ -115,6 +117,19 @@ static void warn_template(struct compilation *compiler, str name, const struct n
                         STR_ARG(name), STR_ARG(words_shown(part->text)), hint);
 }
 
+/* Text is left as it is, but "{{input.x" without its end was hardly meant so. */
+static void check_unclosed(struct compilation *compiler, str name, const struct node *node,
+                           const struct template_part *part)
+{
+    str open = template_unclosed(part->text);
+
+    if (open.data)
+        compile_warning(compiler, node,
+                        "step '%.*s': %.*s stays as it is: expected }} at the end of the template, "
+                        "found none",
+                        STR_ARG(name), STR_ARG(words_shown(open)));
+}
+
 static void check_template(const struct check *check, uint32_t index, const struct node *node,
                            const struct template_part *part)
 {
@@ -127,6 +142,7 @@ static void check_template(const struct check *check, uint32_t index, const stru
         compile_template_hint(part->text, hint);
     switch (part->kind) {
     case TEMPLATE_TEXT:
+        check_unclosed(compiler, name, node, part);
         break;
     case TEMPLATE_CONTEXT:
         warn_template(compiler, name, node, part, hint);

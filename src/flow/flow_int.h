@@ -25,6 +25,8 @@ struct template_part {
 
 /* Take the next part off the front of `rest`; false at its end. */
 bool template_next(str *rest, struct template_part *out);
+/* The rest of a text part from "{{input..." on, which has no end; data NULL: there is none. */
+str template_unclosed(str text);
 bool template_is_replaced(const struct template_part *part);
 
 /* The longest step name that `path` (NAME.result...) can mean and that is shorter than

@@ -59,6 +59,21 @@ static struct template_part classify(str text)
     return part;
 }
 
+str template_unclosed(str text)
+{
+    size_t open = find_pair(text, 0, '{');
+    str inner, path;
+
+    if (open == SIZE_MAX)
+        return STR_NONE;
+    text = str_from(text, open);
+    inner = trim(str_from(text, 2));
+    if (is_below(inner, STR("input"), &path) || is_below(inner, STR("steps"), &path) ||
+        is_below(inner, STR("context"), &path) || is_below(inner, STR("instance"), &path))
+        return text;
+    return STR_NONE;
+}
+
 bool template_next(str *rest, struct template_part *out)
 {
     size_t open = find_pair(*rest, 0, '{'), close = SIZE_MAX, size = rest->size;

@@ -21,4 +21,8 @@ pawl_status input_schema_accept(struct scope *scope, const struct node *schema, 
  * `additionalProperties` allows it explicitly. */
 bool input_schema_has(const struct node *schema, str path);
 
+/* The schema of as much of `path` as there is, which is taken off it: what is left begins with the
+ * word that is missing there. The path is not empty, and input_schema_has() is false for it. */
+const struct node *input_schema_reach(const struct node *schema, str *path);
+
 #endif

@@ -214,3 +214,33 @@ bool input_schema_has(const struct node *schema, str path)
 {
     return !path.data || has_property(schema, path) || has_item(schema, path);
 }
+
+/* What the first word of a path names in `schema`; NULL: nothing. */
+static const struct node *member_schema(const struct node *schema, str path, size_t *size)
+{
+    const struct node *properties = node_find(schema, "properties");
+    uint64_t index;
+
+    for (const struct node *node = properties ? properties->first : NULL; node; node = node->next)
+        if (str_starts(path, node->key) && path.size > node->key.size &&
+            path.data[node->key.size] == '.') {
+            *size = node->key.size;
+            return node;
+        }
+    *size = first_size(path);
+    return *size < path.size && str_to_u64((str){ path.data, *size }, &index)
+               ? node_find(schema, "items")
+               : NULL;
+}
+
+const struct node *input_schema_reach(const struct node *schema, str *path)
+{
+    const struct node *member;
+    size_t size;
+
+    while ((member = member_schema(schema, *path, &size)) != NULL) {
+        schema = member;
+        *path = behind(*path, size);
+    }
+    return schema;
+}

@@ -158,7 +158,7 @@ def test_a_logger_that_fails_ends_nothing(shell):
 
 
 def test_whatever_a_tool_raises_is_its_steps_failure(shell):
-    """An exit, an exception without a text, nothing at all, a text that JSON does not have."""
+    """An exit, an exception without a text, nothing at all, a text that JSON does not have, or one that is longer than an error may be."""
     server = Server(shell)
     pawl = client.Pawl(server.address)
     for language, kinds in (("python", ("SystemExit", "Silent", "ValueError")), ("node", ("undefined", None, "TypeError"))):
@@ -167,6 +167,9 @@ def test_whatever_a_tool_raises_is_its_steps_failure(shell):
             step = run(shell, pawl, "raise", number)
             assert step["status"] == "failed" and kind in (None, step["error"]["type"]) and "traceback" in step["error"], step
         assert step["error"]["message"].startswith("odd ") and step["error"]["message"].endswith(" text"), step
+        error = run(shell, pawl, "raise", len(kinds))["error"]
+        assert error["message"].startswith("...x") and error["message"].endswith("x the end"), error["message"][-80:]
+        assert "worker." in error["traceback"] and "x the end" in error["traceback"], error["traceback"][:300]
         hand.end()
 
 

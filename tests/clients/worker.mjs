@@ -35,6 +35,6 @@ worker.tool("odd", (args) => { // what JSON has no words for
 });
 worker.tool("lone", () => "\udcff"); // what only the server refuses
 worker.tool("raise", (args) => {
-    throw [undefined, Object.create(null), new TypeError("odd \udcff \0 text")][args.which];
+    throw [undefined, Object.create(null), new TypeError("odd \udcff \0 text"), new TypeError("x".repeat(2 << 20) + " the end")][args.which];
 });
 await worker.run();

@@ -73,7 +73,7 @@ class Silent(Exception):
 
 @worker.tool("raise")
 def leave(args, step):
-    raise [SystemExit(3), Silent(), ValueError("odd \udcff \0 text")][args["which"]]
+    raise [SystemExit(3), Silent(), ValueError("odd \udcff \0 text"), ValueError("x" * (2 << 20) + " the end")][args["which"]]
 
 
 worker.run()

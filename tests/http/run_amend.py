@@ -197,6 +197,17 @@ def test_a_tree_goes_on_under_the_same_groups(shell):
     verify_twice(shell, web)
 
 
+def test_a_version_that_does_not_allow_the_input_is_refused_in_the_words_of_a_start(shell):
+    flow = "name: t\n%sdo:\n  - {name: w, wait: {signal: go}}\n"
+    shell.pawl("define", shell.write("t.yaml", flow % ""))
+    shell.pawl("start", "t", "--input", '{"n": "x"}')
+    shell.pawl("define", shell.write("t.yaml", flow % "input: {type: object, properties: {n: {type: integer}}}\n"))
+    refused = shell.pawl("start", "t", "--input", '{"n": "x"}', expect=1).err
+    assert "input.n" in refused and shell.pawl("amend", "@last", "t", expect=1).err.splitlines()[0] == refused.splitlines()[0]
+    shell.pawl("define", shell.write("t.yaml", flow % "input: {type: object, properties: {n: {type: string}}}\n"))
+    shell.pawl("amend", "@last", "t")
+
+
 def test_the_command_line_amends_too(shell):
     shell.write("one.yaml", ONE)
     shell.write("two.yaml", TWO)

@@ -31,6 +31,19 @@ def failed_chain(web):
     return instance
 
 
+def test_a_result_names_the_instance_that_made_it_over_every_redrive(shell):
+    _, web = server(shell)
+    first = failed_chain(web)
+    second = redrive(web, first)
+    complete(web, claim(web, "b")[0], 6)
+    fail(web, claim(web, "c")[0])
+    third = redrive(web, second)
+    reused = [{"name": "a", "instance_id": first}, {"name": "b", "instance_id": second}]
+    assert web.get("/v1/instances/%s/steps" % third).json["reused"] == reused
+    fail(web, claim(web, "c")[0])
+    assert web.get("/v1/instances/%s/steps" % redrive(web, third)).json["reused"] == reused
+
+
 def test_x7_c38_it_begins_at_the_failed_step_with_the_results_before_it(shell):
     _, web = server(shell)
     first = failed_chain(web)

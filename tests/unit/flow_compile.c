@@ -371,6 +371,26 @@ TEST(flow_compile, with_a_schema_a_template_path_that_it_lacks_is_an_error)
     rig_compile(&t->scope, "do: [{tool: x, args: {q: '{{input.anything}}'}}]", NULL);
 }
 
+TEST(flow_compile, a_slip_in_a_template_path_is_looked_for_among_the_members_of_what_precedes_it)
+{
+    static const char schema[] = "input: {type: object, properties: {who: {type: object, properties: "
+                                 "{name: {}, mail: {}}}, list: {type: array, items: {type: object, "
+                                 "properties: {price: {}}}}}}\n";
+    static const char *const slips[][2] = {
+        { "{{input.who.nme}}", "did you mean 'name'?" },
+        { "{{input.list.0.prize}}", "did you mean 'price'?" },
+        { "{{input.hwo.name}}", "did you mean 'who'?" },
+        { "{{input.who.zzzz}}", "add it to its 'properties'" },
+    };
+
+    for (size_t i = 0; i < sizeof slips / sizeof slips[0]; i++) {
+        char text[512];
+
+        snprintf(text, sizeof text, "%sdo: [{tool: x, args: {q: '%s'}}]", schema, slips[i][0]);
+        expect_refused(&t->scope, text, slips[i][1]);
+    }
+}
+
 TEST(flow_compile, in_a_bare_map_input_is_a_step)
 {
     expect_plan_has(&t->scope, "start: {tool: x, next: input}\ninput: {tool: y, done: true}",
