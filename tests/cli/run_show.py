@@ -108,7 +108,8 @@ def test_nothing_is_wider_than_the_terminal(shell):
 def test_nothing_that_is_needed_is_cut_off_a_terminal(shell):
     report(shell)
     shell.pawl("define", str(EXAMPLES / "order.yaml"))
-    id = shell.pawl("start", "order", "--subject", "A-17 of the shop in the long street").out.strip()
+    id = shell.pawl("start", "order", "--subject", "A-17 of the shop in the long street",
+                    "--actor", "annabel.of.the.long.street@shop.example").out.strip()
     shell.pawl("fire", id, "pay", "--actor", "bob", "--reason", "by card", "--payload", json.dumps({"words": "x" * 99}))
     for columns in (60, 80, 100, 120):
         def seen(*words):
@@ -118,6 +119,10 @@ def test_nothing_that_is_needed_is_cut_off_a_terminal(shell):
         assert "attempt 2" in seen("show", "1", "--timeline"), columns
         rows = seen("list")
         assert re.search(r"(?m)^(2|%s) " % id, rows) and re.search(r"\d\d:\d\d(:\d\d)?Z", rows), rows
+        for name in ("report@1", "order@1", "paid", "completed", "A-17 of the shop in the long street"):
+            assert name in rows, (columns, name, rows)
+        lines = seen("show", "2", "--timeline")
+        assert "annabel.of.the.long.street@shop.example" in lines, (columns, lines)
         for words in (["show", "2"], ["history", "2"]):
             assert re.search(r"\d\d:\d\d:\d\dZ .*pay .*bob", seen(*words)), (columns, words)
         assert "by card" in seen("show", "2"), columns

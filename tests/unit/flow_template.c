@@ -248,14 +248,17 @@ TEST(flow_template, a_path_that_hardly_any_value_has_is_warned_of_with_a_hint)
     expect_hint(&t->scope, "{{context.a ?? 'x'}}", "a template does not calculate");
     expect_hint(&t->scope, "{{inputs.n}}", "did you mean 'input'?");
     expect_hint(&t->scope, "{{foo}}", "stays as it is");
+    expect_hint(&t->scope, "{{input.s", "{{input.s stays as it is: expected }}");
+    expect_hint(&t->scope, "a {{ steps.a.result } b", "expected }} at the end of the template");
+    expect_hint(&t->scope, "{{input.s {{input.t}}", "expected }} at the end");
 }
 
 TEST(flow_template, b21_odd_keys_and_unclosed_braces_stay_what_they_are)
 {
-    static const char *const texts[] = { "{{input.a-b}}",  "{{input.a b}}",
-                                         "{{input.a/b}}",  "{{context.exec/last-error}}",
-                                         "{{input.s",      "{{input.price (EUR)}}",
-                                         "{{input.l.0.x}}" };
+    static const char *const texts[] = { "{{input.a-b}}",   "{{input.a b}}",
+                                         "{{input.a/b}}",   "{{context.exec/last-error}}",
+                                         "{{input.l.0.x}}", "{{input.price (EUR)}}",
+                                         "{{.s", "{{ inputs.s }", "{input.s" };
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         expect_hint(&t->scope, texts[i], NULL);

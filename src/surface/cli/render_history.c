@@ -157,15 +157,20 @@ void render_history(struct cli *cli, const struct node *answer)
 #define NOTE_MIN       12
 #define NARROW         90 /* on such a terminal the time since the last entry is left out */
 
+/* Continue in the next line: the columns of its beginning. */
+static int put_break(const struct term *term)
+{
+    term_put(term, DIM, "\n  │       ");
+    return 10;
+}
+
 /* What fits behind `used` columns, or on a line of its own; everything, off a terminal. */
 static void put_note(const struct term *term, str note, int used)
 {
     if (note.size == 0)
         return;
-    if (term->tty && term->width - used < NOTE_MIN) {
-        term_put(term, DIM, "\n  │       ");
-        used = 10;
-    }
+    if (term->tty && term->width - used < NOTE_MIN)
+        used = put_break(term);
     term_cell(term, DIM, note, term->tty ? term->width - used : TABLE_CELL_MAX, 0);
 }
 
@@ -206,6 +211,8 @@ void put_entry(struct cli *cli, const struct node *entry, str before)
     term_cell(term, action_style(action), action, LIMIT_ACTION, more ? ACTION_COLUMNS : 0);
     fputs(more ? "  " : "", term->out);
     if (actor.size > 0) {
+        if (term->tty && columns + 3 + term_columns(actor) > term->width)
+            columns = put_break(term);
         term_put(term, DIM, "by ");
         term_cell(term, PLAIN, actor, LIMIT_ACTION, 0);
         fputs("  ", term->out);

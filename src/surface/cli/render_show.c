@@ -50,7 +50,10 @@ static void put_moment(struct cli *cli, const char *name, str at, str who)
     fprintf(cli->term.out, "%s", moment);
     term_put(&cli->term, DIM, "  %s", distance);
     if (who.size > 0) {
-        term_put(&cli->term, DIM, "  by ");
+        int columns = 14 + term_columns(str_of(moment)) + 2 + term_columns(str_of(distance)) + 5;
+        bool fits = !cli->term.tty || columns + term_columns(who) <= cli->term.width;
+
+        term_put(&cli->term, DIM, fits ? "  by " : "\n              by ");
         term_cell(&cli->term, PLAIN, who, LIMIT_ACTION, 0);
     }
     fputc('\n', cli->term.out);

@@ -105,6 +105,12 @@ static void collect_attempts(struct cli *cli, const struct showing *showing,
 
 /* ---- Drawing ---- */
 
+/* Too long for its column: it has a line of its own. */
+static bool is_long_note(const struct term *term, const struct bar *bar)
+{
+    return term->tty && term_columns(bar->note) > NOTE_COLUMNS;
+}
+
 static void measure(const struct term *term, struct timeline *timeline)
 {
     int64_t now = now_ms();
@@ -122,11 +128,9 @@ static void measure(const struct term *term, struct timeline *timeline)
             timeline->to_ms = bar->to_ms;
         if (columns > timeline->name_columns)
             timeline->name_columns = columns;
-        if (term_columns(bar->note) > timeline->note_columns)
+        if (!is_long_note(term, bar) && term_columns(bar->note) > timeline->note_columns)
             timeline->note_columns = term_columns(bar->note);
     }
-    if (timeline->note_columns > NOTE_COLUMNS)
-        timeline->note_columns = NOTE_COLUMNS;
     if (timeline->name_columns > NAME_COLUMNS)
         timeline->name_columns = NAME_COLUMNS;
     if (timeline->name_columns > term->width / 3)
@@ -172,21 +176,39 @@ static void put_bar(const struct term *term, const struct timeline *timeline, co
     fprintf(term->out, "%*s", to < columns ? columns - to : 0, "");
 }
 
+/* In a line of its own, indented; further to the left if it needs the room. */
+static void put_alone(const struct term *term, enum style style, str text, int indent)
+{
+    int room = term->width - term_columns(text);
+
+    if (indent > room)
+        indent = room > 2 ? room : 2;
+    fprintf(term->out, "%*s", indent, "");
+    term_cell(term, style, text, term->width - indent, 0);
+    fputc('\n', term->out);
+}
+
 static void put_row(const struct term *term, const struct timeline *timeline, const struct bar *bar)
 {
     char span[MOMENT_SIZE];
+    bool is_long = term->tty && term_columns(bar->name) > timeline->name_columns;
+    enum style style = bar->is_open ? BOLD : PLAIN;
 
     span_print(bar->to_ms - bar->from_ms, span);
+    if (is_long)
+        put_alone(term, style, bar->name, 2);
     fputs("  ", term->out);
-    term_cell(term, bar->is_open ? BOLD : PLAIN, bar->name,
-              term->tty ? timeline->name_columns : TABLE_CELL_MAX, timeline->name_columns + 2);
+    term_cell(term, style, is_long ? STR("") : bar->name, TABLE_CELL_MAX,
+              timeline->name_columns + 2);
     put_bar(term, timeline, bar);
     term_put(term, DIM, " %*s", SPAN_COLUMNS - 2, span);
-    if (bar->note.size > 0) {
+    if (bar->note.size > 0 && !is_long_note(term, bar)) {
         fputs("  ", term->out);
-        term_cell(term, DIM, bar->note, term->tty ? timeline->note_columns : TABLE_CELL_MAX, 0);
+        term_cell(term, DIM, bar->note, TABLE_CELL_MAX, 0);
     }
     fputc('\n', term->out);
+    if (is_long_note(term, bar))
+        put_alone(term, DIM, bar->note, timeline->name_columns + 4);
 }
 
 static void put_bars(struct cli *cli, struct timeline *timeline)

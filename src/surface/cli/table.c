@@ -18,70 +18,114 @@ static int widest(const struct table *table, uint32_t column)
     return width;
 }
 
-static int sum(const int *widths, uint32_t count)
-{
-    int total = 0;
+/* How it is laid out: which columns are in the line, how wide they are, which are below it. */
+struct layout {
+    int widths[TABLE_COLUMNS_MAX];
+    uint32_t count, below; /* below: a bit for each such column */
+    int room;
+};
 
-    for (uint32_t i = 0; i < count; i++)
-        total += widths[i] + GAP;
-    return total - GAP;
+static bool is_in(uint32_t columns, uint32_t column)
+{
+    return column < 32 && columns >> column & 1;
+}
+
+static int sum(const struct layout *layout)
+{
+    int total = -GAP;
+
+    for (uint32_t i = 0; i < layout->count; i++)
+        if (!is_in(layout->below, i))
+            total += layout->widths[i] + GAP;
+    return total;
 }
 
 /* Take from the widest column that is not in `whole` until the row fits, one character at a time. */
-static void squeeze(int *widths, uint32_t count, uint32_t whole, int room)
+static void squeeze(struct layout *layout, uint32_t whole)
 {
-    while (sum(widths, count) > room) {
-        uint32_t widest_column = count;
+    int *widths = layout->widths;
 
-        for (uint32_t i = 0; i < count; i++)
-            if (!(i < 32 && whole >> i & 1) &&
-                (widest_column == count || widths[i] > widths[widest_column]))
+    whole |= layout->below;
+    while (sum(layout) > layout->room) {
+        uint32_t widest_column = layout->count;
+
+        for (uint32_t i = 0; i < layout->count; i++)
+            if (!is_in(whole, i) &&
+                (widest_column == layout->count || widths[i] > widths[widest_column]))
                 widest_column = i;
-        if (widest_column == count || widths[widest_column] <= COLUMN_MIN)
+        if (widest_column == layout->count || widths[widest_column] <= COLUMN_MIN)
             return;
         widths[widest_column]--;
     }
 }
 
-static void print_heads(const struct term *term, const struct table *table, const int *widths)
+/* A row's cells, or the heads where `row` is below 0. */
+static str cell_at(const struct table *table, int64_t row, uint32_t column)
 {
-    fputs(table->indent ? table->indent : "", term->out);
-    for (uint32_t i = 0; i < table->column_count; i++) {
-        bool last = i + 1 == table->column_count;
+    return row < 0 ? str_of(table->heads[column])
+                   : table->cells[(uint32_t)row * table->column_count + column];
+}
 
-        term_cell(term, DIM, str_of(table->heads[i]), widths[i], last ? 0 : widths[i] + GAP);
+static enum style style_at(const struct table *table, int64_t row, uint32_t column)
+{
+    if (row < 0)
+        return DIM;
+    return table->styles ? table->styles[(uint32_t)row * table->column_count + column] : PLAIN;
+}
+
+/* Behind the width of the first column: each as wide as it is, the last as there is room for. */
+static void print_below(const struct term *term, const struct table *table,
+                        const struct layout *layout, int64_t row)
+{
+    int used = layout->widths[0] + GAP;
+
+    fprintf(term->out, "%s%*s", table->indent ? table->indent : "", used, "");
+    for (uint32_t i = 0; i < layout->count; i++) {
+        str cell = cell_at(table, row, i);
+        int width = term_columns(cell), room = layout->room - used;
+
+        if (!is_in(layout->below, i) || width == 0 || room <= 1)
+            continue;
+        term_cell(term, style_at(table, row, i), cell, room, 0);
+        used += (width < room ? width : room) + GAP;
+        fputs(used < layout->room ? "  " : "", term->out);
     }
     fputc('\n', term->out);
 }
 
-static void print_row(const struct term *term, const struct table *table, const int *widths,
-                      uint32_t row)
+static void print_row(const struct term *term, const struct table *table,
+                      const struct layout *layout, int64_t row)
 {
     fputs(table->indent ? table->indent : "", term->out);
-    for (uint32_t i = 0; i < table->column_count; i++) {
-        uint32_t cell = row * table->column_count + i;
-        bool last = i + 1 == table->column_count;
+    for (uint32_t i = 0; i < layout->count; i++) {
+        int width = term->tty || row < 0 ? layout->widths[i] : TABLE_CELL_MAX;
+        bool last = i + 1 == layout->count;
 
-        term_cell(term, table->styles ? table->styles[cell] : PLAIN, table->cells[cell],
-                  term->tty ? widths[i] : TABLE_CELL_MAX, last ? 0 : widths[i] + GAP);
+        if (!is_in(layout->below, i))
+            term_cell(term, style_at(table, row, i), cell_at(table, row, i), width,
+                      last ? 0 : layout->widths[i] + GAP);
     }
     fputc('\n', term->out);
+    if (layout->below)
+        print_below(term, table, layout, row);
 }
 
 void table_print(const struct term *term, const struct table *table)
 {
-    int widths[TABLE_COLUMNS_MAX];
-    int indent = term_columns(str_of(table->indent));
+    struct layout layout = { .count = table->column_count,
+                             .room = term->width - term_columns(str_of(table->indent)) };
 
     ASSERT(table->column_count > 0 && table->column_count <= TABLE_COLUMNS_MAX);
     for (uint32_t i = 0; i < table->column_count; i++)
-        widths[i] = widest(table, i);
+        layout.widths[i] = widest(table, i);
     if (term->tty) {
-        squeeze(widths, table->column_count, table->whole, term->width - indent);
-        squeeze(widths, table->column_count, 0, term->width - indent);
+        if (sum(&layout) > layout.room)
+            layout.below = table->below;
+        squeeze(&layout, table->whole);
+        squeeze(&layout, 0);
     }
     if (table->heads)
-        print_heads(term, table, widths);
+        print_row(term, table, &layout, -1);
     for (uint32_t row = 0; row < table->row_count; row++)
-        print_row(term, table, widths, row);
+        print_row(term, table, &layout, row);
 }

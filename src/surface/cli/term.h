@@ -84,6 +84,7 @@ struct table {
     const str *cells;         /* row by row */
     const enum style *styles; /* one for each cell, or NULL */
     uint32_t whole;           /* a bit for each column that is cut only if no other can be */
+    uint32_t below;           /* likewise, that go to a second line where a row does not fit */
     const char *indent;
 };
 void table_print(const struct term *term, const struct table *table);

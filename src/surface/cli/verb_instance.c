@@ -332,7 +332,8 @@ void put_list(struct cli *cli, const struct node *answer)
                                              .cells = cells,
                                              .styles = styles,
                                              .whole = 1u << LIST_ID | 1u << LIST_STATUS |
-                                                      1u << LIST_UPDATED });
+                                                      1u << LIST_UPDATED,
+                                             .below = 1u << LIST_STATE | 1u << LIST_SUBJECT });
 }
 
 /* Why the paused ones among them are. */
