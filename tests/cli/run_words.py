@@ -121,6 +121,7 @@ def test_messages_name_the_option_that_was_typed(shell):
             (["start", "order", "--subject", "x" * 2000], "--subject", "subject_ref"),
             (["alarm", "set", "instance.cancel", "--at", "tomorrow"], "--input is missing", "'input'"),
             (["token", "create"], "--scope is missing", "scopes"),
+            (["alarm", "set", "instance.cancel", "--at", "bogus"], "--at: expected a time", "'at'"),
             (["list", "--status", "bogus"], "expected running, waiting, paused", "suspended"),
             (["list", "--since", "now", "--until", "7d"], "--until is earlier than --since", "created_")):
         found = shell.pawl(*words, expect=1).err

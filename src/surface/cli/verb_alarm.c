@@ -35,8 +35,10 @@ int verb_alarm(struct cli *cli)
     if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK)
         return report(cli, &cli->scope.error);
     input_init(&input);
-    if (which != 1 && args_members(cli, &input) != PAWL_OK)
+    if (which != 1 && args_members(cli, &input) != PAWL_OK) {
+        buf_fini(&input);
         return report(cli, &cli->scope.error);
+    }
     if (members[which]) {
         json_key(&input, members[which]);
         json_text(&input, cli->operands[1]);

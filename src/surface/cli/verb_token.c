@@ -39,8 +39,10 @@ int verb_token(struct cli *cli)
     if (target_open(cli, USE_CREATE, NULL) != PAWL_OK)
         return report(cli, &cli->scope.error);
     input_init(&input);
-    if (which == 0 && args_members(cli, &input) != PAWL_OK)
+    if (which == 0 && args_members(cli, &input) != PAWL_OK) {
+        buf_fini(&input);
         return report(cli, &cli->scope.error);
+    }
     if (which == 2) {
         json_key(&input, "token_id");
         json_text(&input, cli->operands[1]);
