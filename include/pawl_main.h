@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /* Grows whenever a module that was built before could not be called any more. */
-#define PAWL_MODULE_ABI 1
+#define PAWL_MODULE_ABI 2
 
 typedef const pawl_code_type *(*pawl_code_fn)(void);
 

@@ -560,6 +560,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{by: any, count: number}} Approval */
 /** @typedef {{tools: Array<string>, worker: string, max?: number, wait?: Duration, lease?: Duration}} Claim */
 /** @typedef {{step_id: StepId, lease: string, instance_id: Id, name: string, tool: string, args: any, attempt: number, idempotency_key: string, lease_expires_at: Time, traceparent?: string}} ClaimedStep */
+/** @typedef {{file: string, sha256: string, types: Array<string>}} CodeModule */
 /** @typedef {{state?: string, step?: string, instances: number, verdict: string, missing: Array<string>}} Compared */
 /** @typedef {{name: Name, versions: Array<number>, states: Array<Compared>, steps: Array<Compared>, safe: boolean}} Comparison */
 /** @typedef {string} Cursor */
@@ -970,7 +971,7 @@ export class Pawl extends Calls {
     }
 
     /** What the store is: versions, records, clock, what is overdue.
-     * @returns {Promise<{version: string, sqlite: string|null, format: string|null, migrations: string|null, records: number, rows_behind: number, instances: number, definitions: number, wal_bytes: number, now: Time, last_record_at: Time|null, clock_ahead_ms: number, test_clock: boolean, timers_overdue: number, oldest_overdue: Time|null, schema_fault: string|null, host_objects: number}>} */
+     * @returns {Promise<{version: string, sqlite: string|null, format: string|null, migrations: string|null, records: number, rows_behind: number, instances: number, definitions: number, wal_bytes: number, now: Time, last_record_at: Time|null, clock_ahead_ms: number, test_clock: boolean, timers_overdue: number, oldest_overdue: Time|null, schema_fault: string|null, host_objects: number, modules: Array<CodeModule>}>} */
     storeInfo() {
         return this._call("GET", "/v1/info", {}, {}, undefined, {});
     }

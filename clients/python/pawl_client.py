@@ -900,6 +900,12 @@ class HealthCondition(TypedDict):
     since: Time
 
 
+class CodeModule(TypedDict):
+    file: str
+    sha256: str
+    types: list[str]
+
+
 class DefinitionPutAnswer(TypedDict):
     name: Name
     version: int
@@ -1128,6 +1134,7 @@ class StoreInfoAnswer(TypedDict):
     oldest_overdue: Time | None
     schema_fault: str | None
     host_objects: int
+    modules: list[CodeModule]
 
 
 class StoreVerifyAnswer(TypedDict):

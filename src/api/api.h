@@ -4,6 +4,7 @@
 
 #include "engine/engine.h"
 #include <pawl.h>
+#include <pthread.h>
 
 struct stores;
 struct described;
@@ -14,7 +15,8 @@ struct pawl {
     struct panic_hook panic;
     struct stores *stores;   /* those beside it; NULL: it is one of them itself, or attached */
     struct pawl *first;      /* the store that it lies beside; NULL: it is the first */
-    struct module **modules; /* loaded by the command line, until it closes */
+    pthread_mutex_t modules_lock; /* of the two below */
+    struct module **modules;      /* loaded by the command line, until it closes */
     uint32_t module_count;
     _Atomic(struct described *) described; /* /openapi.json, once somebody has asked for it */
 };
@@ -36,6 +38,7 @@ pawl_status stores_begin(pawl *p, const char *url, const pawl_options *options);
 void stores_end(pawl *p);
 
 void api_modules_close(pawl *p);
+pawl_status api_modules_print(pawl *p, struct scope *scope, struct buf *out); /* for store.info */
 
 /* An alarm falls due: ops_alarm.c, called by the engine. */
 pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope,

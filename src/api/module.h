@@ -13,6 +13,11 @@ pawl_status api_module_load(pawl *p, const char *program, const char *path, int 
  * definition is put with its first instance. */
 pawl_status api_code_offer(pawl *p, const struct pawl_code_type *type, pawl_error *error);
 
+/* Read the files of all modules again. A build that differs takes the turns that begin from now on,
+ * in every store that is open; those under way end in the one before. What becomes of each file, a
+ * refused one too, is a line of the log: module.reloaded, module.refused. By one thread at a time. */
+void api_modules_reload(pawl *p);
+
 /* A store beside another has the modules of that one, and shares their children. */
 pawl_status api_modules_share(pawl *p, pawl_error *error);
 

@@ -66,6 +66,7 @@ pawl_status api_open(pawl **out, pawl *first, const char *url, const pawl_option
         return api_leave(&scope, scope_no_memory(&scope), error);
     }
     p->heap = heap;
+    pthread_mutex_init(&p->modules_lock, NULL);
     p->first = first; /* before threads of the engine look at it */
     p->panic = (struct panic_hook){ o->panic, o->panic_context };
     from.heap = &p->heap;
@@ -80,10 +81,12 @@ pawl_status api_open(pawl **out, pawl *first, const char *url, const pawl_option
     from.alarm = alarm_fire;
     from.alarm_context = p;
     status = api_leave(&scope, engine_open(url, &from, &scope, &p->engine), error);
-    if (status)
-        heap_free(&heap, p, sizeof *p);
-    else
+    if (status == PAWL_OK) {
         *out = p;
+        return PAWL_OK;
+    }
+    pthread_mutex_destroy(&p->modules_lock);
+    heap_free(&heap, p, sizeof *p);
     return status;
 }
 
@@ -94,6 +97,7 @@ void api_close(pawl *p)
 
     engine_close(p->engine);
     api_modules_close(p);
+    pthread_mutex_destroy(&p->modules_lock);
     described_free(p->described, &heap);
     panic_set(outer);
     heap_free(&heap, p, sizeof *p);

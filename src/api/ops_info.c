@@ -143,6 +143,9 @@ pawl_status op_store_info(struct op_call *call, struct buf *out)
     status = print_overdue(call, wall_ms, offset_ms, out);
     if (status == PAWL_OK)
         status = print_schema_fault(call, out);
+    json_key(out, "modules");
+    if (status == PAWL_OK)
+        status = api_modules_print(call->p, call->scope, out);
     json_close(out, '}');
     return status;
 }

@@ -248,6 +248,27 @@ pawl *store_enter_open(pawl *p, str name)
     return found;
 }
 
+/* Members are never taken off the list: it may be walked though the lock is given up in between. */
+void stores_each_open(pawl *p, void (*visit)(void *context, pawl *p), void *context)
+{
+    struct stores *stores = p->stores;
+
+    if (!stores)
+        return;
+    pthread_mutex_lock(&stores->lock);
+    for (struct member *member = stores->first; member; member = member->next) {
+        member_wait(stores, member);
+        if (!member->p)
+            continue;
+        member->users++;
+        pthread_mutex_unlock(&stores->lock);
+        visit(context, member->p);
+        pthread_mutex_lock(&stores->lock);
+        member->users--;
+    }
+    pthread_mutex_unlock(&stores->lock);
+}
+
 void store_leave(pawl *p)
 {
     struct stores *stores = p && p->first ? p->first->stores : NULL;

@@ -161,7 +161,7 @@ static int64_t delay_ms(const struct policy *policy, uint32_t attempt)
 
 static str registration_of(const struct work *work)
 {
-    const struct code_binding *binding = plan_of(work->definition)->binding;
+    const struct code_binding *binding = work->binding;
 
     if (!binding)
         return STR_NONE;

@@ -211,6 +211,7 @@ void turn_tell_subscriptions(struct pawl_turn *turn);
 
 struct work {
     const struct definition *definition;
+    const struct code_binding *binding; /* one all through, also if another is bound meanwhile */
     const struct standing *standing;
     const struct code_memory *memory;
     const struct event *event;

@@ -227,7 +227,7 @@ static bool is_unrefusable(const struct cause *cause)
 /* One turn, recorded as its cause says. */
 pawl_status code_take_turn(struct work *work, const struct cause *cause)
 {
-    const struct code_binding *binding = plan_of(work->definition)->binding;
+    const struct code_binding *binding = work->binding;
     pawl_status status;
     struct draft *draft;
 

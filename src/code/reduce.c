@@ -69,7 +69,7 @@ static bool is_early(const struct work *work)
 /* Does the payload fit? Its sender can still be told. A program that cannot ask the handler keeps it. */
 static pawl_status check_kept(struct work *work, str payload)
 {
-    const struct code_binding *binding = plan_of(work->definition)->binding;
+    const struct code_binding *binding = work->binding;
     struct turn_request request = { .kind = PAWL_EVENT_SIGNAL,
                                     .name = work->event->name,
                                     .payload = payload,
@@ -423,6 +423,7 @@ static pawl_status decide(const struct definition *definition, const struct stan
                           const struct event *event, struct scope *scope, struct decision *out)
 {
     struct work work = { .definition = definition,
+                         .binding = plan_of(definition)->binding,
                          .standing = standing,
                          .memory = standing->memory ? standing->memory : &nothing_yet,
                          .event = event,

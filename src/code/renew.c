@@ -22,7 +22,7 @@ const struct code_plan *code_work_plan(const struct work *work)
 
 enum code_step_kind code_called_kind(const struct work *work)
 {
-    const pawl_code_type *type = plan_of(work->definition)->binding->type;
+    const pawl_code_type *type = work->binding->type;
 
     if (work->answer.is_spawn)
         return CODE_CHILD;
@@ -107,7 +107,7 @@ pawl_status code_add_amend(struct work *work, const struct code_binding *binding
 
 bool code_is_renewal_due(const struct work *work)
 {
-    const struct code_binding *binding = plan_of(work->definition)->binding;
+    const struct code_binding *binding = work->binding;
 
     return binding && work->memory->state.data && !work->event->is_held &&
            !work->event->poison.data &&
@@ -221,7 +221,7 @@ static pawl_status add_waits(struct work *work, struct effect_list *effects)
 
 pawl_status code_renew(struct work *work)
 {
-    const struct code_binding *binding = plan_of(work->definition)->binding;
+    const struct code_binding *binding = work->binding;
     struct turn_request request = { .kind = PAWL_EVENT_RENEW,
                                     .at_ms = work->event->at_ms,
                                     .state = code_memory_state(work->memory),

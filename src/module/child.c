@@ -6,6 +6,10 @@
 #include <pawl_main.h>
 #include <unistd.h>
 
+#define TEXT_OF(number) #number
+#define PATH_OF(number) "/proc/self/fd/" TEXT_OF(number)
+#define IMAGE_PATH PATH_OF(IMAGE_FD)
+
 struct child {
     int in, out; /* the pipes; 0 and 1 are the code's own */
     const pawl_module *module;
@@ -32,29 +36,41 @@ static bool say(const struct child *child, struct buf *frame)
 
 static pawl_status check_module(struct scope *scope, const char *path, const pawl_module *module)
 {
-    if (!module || module->abi != PAWL_MODULE_ABI || module->type_size != sizeof(pawl_code_type) ||
-        module->var_size != sizeof(pawl_var))
+    if (!module || module->abi != PAWL_MODULE_ABI)
         return scope_fail(scope, PAWL_NOT_KNOWN,
                           "module '%s' was built for ABI %u of pawl %s, and this is ABI %u of %s; "
                           "build it again with this version's headers",
                           path, module ? module->abi : 0, module ? module->version : "?",
                           PAWL_MODULE_ABI, PAWL_VERSION);
+    if (module->type_size != sizeof(pawl_code_type) || module->var_size != sizeof(pawl_var))
+        return scope_fail(scope, PAWL_NOT_KNOWN,
+                          "module '%s' was built with other headers of ABI %u: a type has %u bytes "
+                          "there and %zu here; build it again with this version's headers",
+                          path, module->abi, module->type_size, sizeof(pawl_code_type));
     return PAWL_OK;
+}
+
+/* What the loader said, without the place where it found the bytes. */
+static const char *loader_words(void)
+{
+    const char *words = dlerror();
+
+    if (words && strncmp(words, IMAGE_PATH ": ", strlen(IMAGE_PATH ": ")) == 0)
+        words += strlen(IMAGE_PATH ": ");
+    return words ? words : "";
 }
 
 static pawl_status load(struct scope *scope, const char *path, struct child *child)
 {
     const pawl_module *(*open_module)(void);
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(IMAGE_PATH, RTLD_NOW | RTLD_LOCAL);
     void *symbol = library ? dlsym(library, "pawl_module_open") : NULL;
-    const char *words;
 
-    if (!symbol) {
-        words = dlerror();
+    if (!symbol)
         return scope_fail(scope, PAWL_NOT_KNOWN, "module '%s' %s: %s", path,
                           library ? "is none: it has no PAWL_MODULE()" : "cannot be loaded",
-                          words ? words : "");
-    }
+                          loader_words());
+    (void)close(IMAGE_FD); /* it is mapped */
     memcpy(&open_module, &symbol, sizeof symbol); /* C has no cast for it */
     child->module = open_module();
     return check_module(scope, path, child->module);

@@ -30,8 +30,11 @@ struct module {
     const struct heap *heap;
     pthread_mutex_t lock; /* of the children's is_busy, and of a pid whose child is not */
     pthread_cond_t freed; /* one of them is no longer busy */
+    bool is_retired;      /* a newer build takes the turns: none of the children stays */
     struct scope kept;    /* paths, types */
     char *program, *path;
+    struct image image;
+    char digest[2 * SHA_SIZE + 1];
     void (*report)(void *context, const char *words);
     void *context;
     struct child children[CHILDREN];
@@ -99,6 +102,7 @@ static int spawn(const struct module *module, struct child *child, int in, int o
     (void)posix_spawnattr_init(&attributes);
     (void)posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
     (void)posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    (void)posix_spawn_file_actions_adddup2(&actions, module->image.fd, IMAGE_FD); /* the last */
     (void)posix_spawnattr_setsigmask(&attributes, &none);
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
     failed = posix_spawn(&child->pid, module->program, &actions, &attributes, argv, environ);
@@ -229,15 +233,19 @@ static struct child *take_child(struct module *module)
 
 static void give_child_back(struct module *module, struct child *child)
 {
+    char words[64];
+
     pthread_mutex_lock(&module->lock);
     child->is_busy = false;
+    if (module->is_retired)
+        end_child(child, words);
     pthread_cond_signal(&module->freed);
     pthread_mutex_unlock(&module->lock);
 }
 
 static void cut_folders(const char *path, const char *words, char *out, size_t size)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *found;
+    const char *name = image_file_name(path), *found;
 
     out[0] = '\0';
     while ((found = strstr(words, path))) {
@@ -343,18 +351,17 @@ static pawl_status read_types(struct module *module)
     return status;
 }
 
-pawl_status module_open(const struct heap *heap, const struct module_options *options,
-                        struct scope *scope, struct module **out)
+static struct module *make_module(const struct heap *heap, const struct module_options *options)
 {
     struct module *module = heap_new(heap, sizeof *module);
-    pawl_status status = PAWL_OK;
 
     if (!module)
-        return scope_no_memory(scope);
+        return NULL;
     *module = (struct module){ .heap = heap,
                                .turn_ms = options->turn_ms > 0 ? options->turn_ms : TURN_MS,
                                .report = options->report,
-                               .context = options->context };
+                               .context = options->context,
+                               .image.fd = -1 };
     for (uint32_t i = 0; i < CHILDREN; i++)
         module->children[i] = (struct child){ .in = -1, .out = -1 };
     pthread_mutex_init(&module->lock, NULL);
@@ -362,7 +369,23 @@ pawl_status module_open(const struct heap *heap, const struct module_options *op
     scope_init(&module->kept, heap, LIMIT_SCOPE);
     module->program = arena_text(&module->kept.arena, str_of(options->program));
     module->path = arena_text(&module->kept.arena, str_of(options->path));
-    status = module->program && module->path ? read_types(module) : scope_no_memory(&module->kept);
+    return module;
+}
+
+pawl_status module_open(const struct heap *heap, const struct module_options *options,
+                        struct scope *scope, struct module **out)
+{
+    struct module *module = make_module(heap, options);
+    pawl_status status;
+
+    if (!module)
+        return scope_no_memory(scope);
+    status = module->program && module->path
+                 ? image_read(&module->kept, module->path, &module->image)
+                 : scope_no_memory(&module->kept);
+    sha_hex(module->image.sha, SHA_SIZE, module->digest);
+    if (status == PAWL_OK)
+        status = read_types(module);
     if (status == PAWL_OK) {
         *out = module;
         return PAWL_OK;
@@ -370,6 +393,29 @@ pawl_status module_open(const struct heap *heap, const struct module_options *op
     scope->error = module->kept.error;
     module_close(module);
     return status;
+}
+
+pawl_status module_open_again(const struct module *module, struct scope *scope, struct module **out)
+{
+    struct module_options options = { .program = module->program,
+                                      .path = module->path,
+                                      .turn_ms = module->turn_ms,
+                                      .report = module->report,
+                                      .context = module->context };
+
+    return module_open(module->heap, &options, scope, out);
+}
+
+void module_retire(struct module *module)
+{
+    char words[64];
+
+    pthread_mutex_lock(&module->lock);
+    module->is_retired = true;
+    for (uint32_t i = 0; i < CHILDREN; i++)
+        if (!module->children[i].is_busy)
+            end_child(&module->children[i], words);
+    pthread_mutex_unlock(&module->lock);
 }
 
 void module_close(struct module *module)
@@ -382,6 +428,7 @@ void module_close(struct module *module)
     heap = module->heap;
     for (uint32_t i = 0; i < CHILDREN; i++)
         end_child(&module->children[i], words);
+    image_close(&module->image);
     scope_fini(&module->kept);
     pthread_cond_destroy(&module->freed);
     pthread_mutex_destroy(&module->lock);
@@ -396,4 +443,29 @@ uint32_t module_type_count(const struct module *module)
 const struct module_type *module_type_at(const struct module *module, uint32_t index)
 {
     return &module->types[index];
+}
+
+bool module_is_retired(struct module *module)
+{
+    bool is_retired;
+
+    pthread_mutex_lock(&module->lock);
+    is_retired = module->is_retired;
+    pthread_mutex_unlock(&module->lock);
+    return is_retired;
+}
+
+const char *module_path(const struct module *module)
+{
+    return module->path;
+}
+
+const char *module_file_name(const struct module *module)
+{
+    return image_file_name(module->path);
+}
+
+const char *module_digest(const struct module *module)
+{
+    return module->digest;
 }

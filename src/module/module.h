@@ -27,11 +27,24 @@ struct module_options {
     void *context;
 };
 
-/* Begins a child, `program` --module-host `path`, and reads what it has. NOT_KNOWN names what is
+/* Reads the file once, begins a child, `program` --module-host `path`, and asks it what it has.
+ * Every child of this module runs these bytes, whatever happens to the file. NOT_KNOWN names what is
  * wrong with the module: it cannot be loaded, is none, or was built for another ABI. */
 pawl_status module_open(const struct heap *heap, const struct module_options *options,
                         struct scope *scope, struct module **out);
-void module_close(struct module *module); /* nobody takes a turn any more; NULL is allowed */
+void module_close(struct module *module); /* no turn is under way; NULL is allowed */
+
+/* The file as it is now, as a module beside this one. */
+pawl_status module_open_again(const struct module *module, struct scope *scope,
+                              struct module **out);
+/* Another one takes its turns from now on. Those under way end here, and whoever still comes is
+ * served, but no child stays. */
+void module_retire(struct module *module);
+bool module_is_retired(struct module *module);
+
+const char *module_path(const struct module *module);
+const char *module_file_name(const struct module *module); /* without its folders */
+const char *module_digest(const struct module *module);    /* SHA-256 of its bytes, hex */
 
 uint32_t module_type_count(const struct module *module);
 const struct module_type *module_type_at(const struct module *module, uint32_t index);

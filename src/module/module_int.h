@@ -14,9 +14,24 @@
 
 #include "base/limits.h"
 #include "base/node.h"
+#include "base/sha.h"
 #include "module/module.h"
 
 #define FRAME_MAX LIMIT_SCOPE
+
+/* ---- image.c ---- */
+
+#define IMAGE_FD 3 /* where a child finds the bytes that it is to load */
+
+struct image {
+    int fd; /* -1: none */
+    uint8_t sha[SHA_SIZE];
+};
+
+/* NOT_KNOWN names what is wrong with the file. */
+pawl_status image_read(struct scope *scope, const char *path, struct image *out);
+void image_close(struct image *image);
+const char *image_file_name(const char *path); /* without its folders */
 
 /* ---- frame.c ---- */
 

@@ -206,7 +206,7 @@ def refused(shell, *words):
 
 def test_a_module_that_cannot_be_used_is_refused_by_name(shell):
     said = refused(shell, "--module", bad(shell, "-DOLD"))
-    assert "was built for ABI 99 of pawl 7.0, and this is ABI 1" in said, said
+    assert "was built for ABI 99 of pawl 7.0, and this is ABI 2" in said, said
     said = refused(shell, "--module", "./missing.so")
     assert "./missing.so' cannot be loaded" in said, said
     (shell.folder / "plain.c").write_text("int nothing;\n")
@@ -250,14 +250,14 @@ def test_answers_and_reasons_name_a_module_without_its_folders_and_the_log_keeps
     crashed, other = (web.create(definition="bad") for _ in range(2))
     said = [web.refused("paused", "POST", "/v1/instances/%s/signals" % crashed, {"name": "crash"})]
     os.remove(path)
-    said += [web.refused("not-known", "POST", "/v1/instances/%s/signals" % other, {"name": "sit"}),
-             web.get("/v1/instances/%s/why" % crashed), web.get("/v1/instances/" + crashed)]
+    web.expect(202, "POST", "/v1/instances/%s/signals" % other, {"name": "sit"})  # it was read at the start
+    said += [web.get("/v1/instances/%s/why" % crashed), web.get("/v1/instances/" + crashed)]
     texts = [json.dumps(answer.json) for answer in said]
-    assert all("'bad.so'" in text for text in texts[:3]) and "bad.so: cannot open" in texts[1], texts
+    assert all("'bad.so'" in text for text in texts[:2]), texts
     assert not any(str(shell.folder) in text for text in texts), texts
     child.terminate()
     logged = child.communicate(timeout=60)[1].decode()
-    assert logged.count("module '%s" % path) == 2, logged
+    assert logged.count("module '%s" % path) == 1, logged
 
 
 def test_a_poisoned_instance_goes_on_with_a_module_that_was_set_right(shell):

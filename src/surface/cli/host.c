@@ -1,19 +1,42 @@
 /* host.c - taking a store, a port and the signals that end it, and giving them back. */
 #include "surface/cli/host.h"
+#include "api/module.h"
 #include "surface/http/http.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
+static bool is_terminal_there(void)
+{
+    int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* nohup: the process is to live longer than its terminal. */
+static bool is_hangup_ignored(void)
+{
+    struct sigaction action;
+
+    return sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 /* Held back in every thread from now on, so that only host_wait() meets them. */
-static void hold_signals(struct host *host)
+static void hold_signals(struct host *host, bool reloads)
 {
     sigemptyset(&host->stop_signals);
     sigaddset(&host->stop_signals, SIGINT);
     sigaddset(&host->stop_signals, SIGTERM);
+    if (reloads) {
+        sigaddset(&host->stop_signals, SIGHUP);
+        host->has_terminal = is_terminal_there() && !is_hangup_ignored();
+    }
     pthread_sigmask(SIG_BLOCK, &host->stop_signals, NULL);
 }
 
@@ -35,7 +58,8 @@ bool host_lost_store(void)
     return atomic_load(&store_is_lost);
 }
 
-/* A warning is worth a line; what happens every day is not. Tools that log talk to people. */
+/* A warning is worth a line, and so is what was asked for by a signal; what happens every day is
+ * not. Tools that log talk to people. */
 static void log_line(void *context, pawl_log_level level, const char *event, const char *text)
 {
     const struct cli *cli = context;
@@ -43,7 +67,7 @@ static void log_line(void *context, pawl_log_level level, const char *event, con
     /* The store failed and could not be reopened: a server that can only refuse is no use. */
     if (strcmp(event, "store.lost") == 0 && !atomic_exchange(&store_is_lost, true))
         kill(getpid(), SIGTERM);
-    if (level < PAWL_LOG_WARN)
+    if (level < PAWL_LOG_WARN && strcmp(event, "module.reloaded") != 0)
         return;
     fprintf(stderr, "%spawl: %s: %s\n", cli->term.tty ? "\r\033[K" : "", event, text);
 }
@@ -131,7 +155,7 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
     pawl_status status;
 
     *out = (struct host){ 0 };
-    hold_signals(out);
+    hold_signals(out, options->reloads);
     raise_files();
     if (options->needs_token && !world_secret(out->secret))
         return scope_no_memory(&cli->scope);
@@ -141,6 +165,7 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
         return cli->scope.error.status;
     own.address = out->address;
     status = target_open(cli, USE_OWN, &own);
+    out->reloaded = cli->target.local;
     if (status == PAWL_OK && cli->target.local)
         return serve_on(cli, options, out, listener);
     close(listener);
@@ -154,6 +179,15 @@ void host_close(struct cli *cli, struct host *host)
     target_close(cli);
 }
 
+/* False: the terminal has gone, and this process is to go as well. */
+static bool reload(const struct host *host)
+{
+    if (host->has_terminal && !is_terminal_there())
+        return false;
+    api_modules_reload(host->reloaded);
+    return true;
+}
+
 bool host_wait(struct host *host, int64_t wait_ms)
 {
     struct timespec most = { .tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000 };
@@ -162,7 +196,7 @@ bool host_wait(struct host *host, int64_t wait_ms)
     do
         number = wait_ms < 0 ? sigwaitinfo(&host->stop_signals, NULL)
                              : sigtimedwait(&host->stop_signals, NULL, &most);
-    while (number < 0 && errno == EINTR);
+    while ((number < 0 && errno == EINTR) || (number == SIGHUP && reload(host)));
     if (number > 0)
         pthread_sigmask(SIG_UNBLOCK, &host->stop_signals, NULL);
     return number > 0;

@@ -15,6 +15,7 @@ struct host_options {
     const char *listen; /* "HOST:PORT"; port 0: any free one */
     int socket;         /* one that listens already, instead; 0: none */
     bool test_clock, allow_exec;
+    bool reloads;     /* SIGHUP has the modules loaded again, instead of ending the process */
     bool needs_token; /* every call needs a token, or the secret that is written beside the store */
     const char *hosts, *tls_cert, *tls_key; /* as in http_options */
     const char *tools;                      /* as in pawl_options */
@@ -29,6 +30,8 @@ struct host {
     char address[128];          /* "http://HOST:PORT" */
     char secret[WORLD_SECRET_SIZE]; /* with needs_token */
     sigset_t stop_signals;      /* held back, for host_wait() */
+    pawl *reloaded;             /* at SIGHUP */
+    bool has_terminal;          /* whose end is a SIGHUP too, and ends the process */
 };
 
 /* Own cli->store, or connect to whoever does. INVALID_REQUEST (listen), IN_USE (the port, or
@@ -37,7 +40,7 @@ pawl_status host_open(struct cli *cli, const struct host_options *options, struc
 void host_close(struct cli *cli, struct host *host);
 
 /* Wait for SIGINT or SIGTERM, at most wait_ms (-1: for ever); true: it came, and from now on
- * a second one ends the process at once. */
+ * a second one ends the process at once. Modules are loaded again meanwhile, at SIGHUP. */
 bool host_wait(struct host *host, int64_t wait_ms);
 
 /* Did the store fail for good? Then the process has been told to stop. */

@@ -67,7 +67,8 @@ static bool read_bound(struct cli *cli, const char *option, uint32_t configured,
 
 int verb_serve(struct cli *cli)
 {
-    struct host_options options = { .test_clock = args_flag(cli, "test"),
+    struct host_options options = { .reloads = true,
+                                    .test_clock = args_flag(cli, "test"),
                                     .allow_exec = args_flag(cli, "allow-exec") };
     struct config config;
     struct host host;

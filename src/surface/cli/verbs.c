@@ -398,7 +398,8 @@ const struct verb verbs[] = {
       "pawl completion zsh > ~/.zsh/functions/_pawl\n"
       "pawl completion fish > ~/.config/fish/completions/pawl.fish\neval \"$(pawl completion bash)\"\n", .run = verb_completion },
     { "serve", TRUST, "", 0, 0, "own the store and serve it over HTTP", serve_options,
-      "pawl serve\npawl --store sqlite:orders.db serve --listen 127.0.0.1:8000\n", .run = verb_serve },
+      "pawl serve\npawl --store sqlite:orders.db serve --listen 127.0.0.1:8000\n"
+      "kill -HUP PID                 # of the server: load its modules again\n", .run = verb_serve },
     { 0 },
 };
 /* clang-format on */
