@@ -2,6 +2,7 @@
  * have, values with new ids, and the live rows that follow. */
 #include "api/import_int.h"
 #include "base/limits.h"
+#include "base/map.h"
 #include "model/rights.h"
 #include <stdlib.h>
 
@@ -364,19 +365,54 @@ static void forget_chains(struct import *import)
     }
 }
 
-/* Of several that run the same one again, the row names the last. */
-static bool is_last_redrive(const struct import *import, const struct carried_instance *one)
+/* The number of the instance that it runs again; 0: none. */
+static uint64_t redriven_by(const struct carried_instance *one)
 {
-    if (!one->redrives.data)
-        return false;
-    for (uint32_t i = 0; i < import->instance_count; i++) {
-        const struct carried_instance *other = &import->instances[i];
+    uint8_t random[ID_RANDOM_SIZE];
+    uint64_t number = 0;
 
-        if (!other->is_there && other->redrives.data && other->started > one->started &&
-            str_eq(other->redrives, one->redrives))
-            return false;
+    return !one->is_there && one->redrives.data && id_parse(one->redrives, &number, random) ? number
+                                                                                            : 0;
+}
+
+/* Of several that run the same one again, the row names the last: by the number of that one. */
+static pawl_status find_redrives(const struct building *b, struct map *last)
+{
+    const struct import *import = b->import;
+
+    for (uint32_t i = 0; i < import->instance_count; i++) {
+        uint64_t number = redriven_by(&import->instances[i]);
+        uint32_t before = number ? map_get(last, number) : MAP_NONE;
+
+        if (!number || (before != MAP_NONE &&
+                        import->instances[before].started > import->instances[i].started))
+            continue;
+        if (!map_put(last, number, i))
+            return scope_no_memory(b->scope);
     }
-    return true;
+    return PAWL_OK;
+}
+
+static pawl_status add_redrives(struct building *b)
+{
+    const struct import *import = b->import;
+    struct map last;
+    pawl_status status;
+
+    map_init(&last, b->scope->arena.heap);
+    status = find_redrives(b, &last);
+    for (uint32_t i = 0; i < import->instance_count && status == PAWL_OK; i++) {
+        const struct carried_instance *one = &import->instances[i];
+        uint64_t number = redriven_by(one);
+
+        if (number && map_get(&last, number) == i)
+            b->kept[b->kept_count++] = (struct kept_change){
+                .row = { .what = LIFE_T_START, .id = one->redrives, .pos = one->started },
+                .is_put = true,
+            };
+    }
+    map_fini(&last);
+    return status;
 }
 
 static void add_heads(struct building *b)
@@ -396,11 +432,6 @@ static void add_heads(struct building *b)
         if (one->amended > 0)
             b->kept[b->kept_count++] = (struct kept_change){
                 .row = { .what = LIFE_T_AMEND, .id = str_of(one->id), .pos = one->amended },
-                .is_put = true,
-            };
-        if (is_last_redrive(import, one))
-            b->kept[b->kept_count++] = (struct kept_change){
-                .row = { .what = LIFE_T_START, .id = one->redrives, .pos = one->started },
                 .is_put = true,
             };
     }
@@ -470,6 +501,8 @@ pawl_status import_build(struct import *import, struct store *store, const struc
         status = add_records(&b);
     if (status == PAWL_OK)
         status = import_add_clock(&b);
+    if (status == PAWL_OK)
+        status = add_redrives(&b);
     if (status != PAWL_OK)
         return status;
     add_heads(&b);

@@ -242,7 +242,7 @@ static const struct op_param batch_params[] = {
 static const struct op_param instance_steps_params[] = {
     THE_INSTANCE,
     { "limit", IN_QUERY, OP_INTEGER, false, "steps of a page: 1..1000; without it all of them" },
-    { "after", IN_QUERY, OP_STRING, false, "the page after this one's `next`" },
+    { "after", IN_QUERY, OP_STRING, false, "the page after this `next` or step_id" },
     END,
 };
 

@@ -2,6 +2,7 @@
  * a page. */
 #include "api/ops_int.h"
 #include "base/time.h"
+#include "model/words.h"
 #include <stdio.h>
 
 /* ---- Which entries ---- */
@@ -81,7 +82,8 @@ static pawl_status read_after(const struct op_call *call, struct history_query *
 
     if (text.data && (!str_to_u64(text, &after) || after == UINT64_MAX))
         return scope_fail(call->scope, PAWL_INVALID_QUERY,
-                          "the filter 'after': expected a cursor that `next` gave");
+                          "the filter 'after': expected `next` of a page, found '%.*s'",
+                          STR_ARG(words_shown(text)));
     if (text.data)
         meet_numbers(query, after + 1, UINT64_MAX);
     return PAWL_OK;

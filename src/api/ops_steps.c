@@ -3,6 +3,7 @@
 #include "api/step_reader.h"
 #include "base/limits.h"
 #include "engine/workers.h"
+#include "model/words.h"
 #include <stdio.h>
 
 void *memory_of(const struct definition *definition, const struct instance_view *view,
@@ -85,19 +86,39 @@ struct step_cursor {
     uint32_t ordinal;
 };
 
+/* "7-12" */
+static bool split_cursor(str text, uint64_t *instance, uint64_t *ordinal)
+{
+    const char *dash = memchr(text.data, '-', text.size);
+    size_t size = dash ? (size_t)(dash - text.data) : 0;
+
+    return dash && str_to_u64((str){ text.data, size }, instance) &&
+           str_to_u64(str_from(text, size + 1), ordinal);
+}
+
+/* The id of a step names a place as well. */
+static bool split_step(str text, uint64_t *instance, uint64_t *ordinal)
+{
+    uint8_t random[ID_RANDOM_SIZE];
+    str id;
+
+    return id_split(text, '.', &id, ordinal) && id_parse(id, instance, random);
+}
+
 static pawl_status read_cursor(const struct op_call *call, struct step_cursor *out)
 {
     str text = op_text(call, "after");
-    const char *dash = text.data ? memchr(text.data, '-', text.size) : NULL;
-    size_t size = dash ? (size_t)(dash - text.data) : 0;
     uint64_t ordinal = 0;
 
     if (!text.data)
         return PAWL_OK;
-    if (!dash || !str_to_u64((str){ text.data, size }, &out->instance) ||
-        !str_to_u64(str_from(text, size + 1), &ordinal) || ordinal > UINT32_MAX)
+    if ((!split_cursor(text, &out->instance, &ordinal) &&
+         !split_step(text, &out->instance, &ordinal)) ||
+        ordinal > UINT32_MAX)
         return scope_fail(call->scope, PAWL_INVALID_QUERY,
-                          "the filter 'after': expected a cursor that `next` gave");
+                          "the filter 'after': expected `next` of a page or the id of a step, found "
+                          "'%.*s'",
+                          STR_ARG(words_shown(text)));
     out->ordinal = (uint32_t)ordinal;
     return PAWL_OK;
 }

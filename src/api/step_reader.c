@@ -246,8 +246,8 @@ static pawl_status fold_until(struct step_reader *reader, uint32_t ordinal)
     pawl_status status = reader->history ? PAWL_OK : begin_fold(reader);
 
     while (status == PAWL_OK && is_found && reader->made < ordinal) {
-        status = compact(reader);
         scope_clear(&reader->scratch);
+        status = compact(reader);
         if (status == PAWL_OK)
             status = engine_history_next(reader->history, &reader->scratch, &entry, &is_found);
         if (status == PAWL_OK && is_found)

@@ -274,6 +274,7 @@ static pawl_status keep_entry(struct scope *scope, struct entry *entry)
     entry->reason = arena_str(arena, entry->reason);
     entry->payload = arena_str(arena, entry->payload);
     entry->step = arena_str(arena, entry->step);
+    entry->tool = arena_str(arena, entry->tool);
     return arena->failed ? scope_no_memory(scope) : PAWL_OK;
 }
 

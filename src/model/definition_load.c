@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/node_own.h"
 #include "model/definition.h"
+#include "model/input_schema.h"
 
 #define DEADLINE_MAX_MS                                                                            \
     (INT64_C(40000) * 24 * 3600 * 1000) /* above what a duration can be: no sum overflows */
@@ -183,12 +184,20 @@ static pawl_status load_deadlines(struct loading *loading)
     return PAWL_OK;
 }
 
+static void note_defect(void *context, const struct node *at, const char *message)
+{
+    (void)at;
+    (void)message;
+    *(bool *)context = true;
+}
+
 /* The schema of the input, which lives as long as the definition. */
 static pawl_status load_input(struct loading *loading)
 {
     struct definition *definition = loading->definition;
     const struct node *input = node_find(loading->document, "input");
     struct node *schema;
+    bool is_bad = false;
     pawl_status status;
 
     if (!input)
@@ -199,8 +208,13 @@ static pawl_status load_input(struct loading *loading)
     if (!definition->input_text.data)
         return scope_no_memory(loading->scope);
     status = node_read_json(loading->scope, definition->input_text, &schema);
-    definition->input_schema = status == PAWL_OK ? schema : NULL;
-    return status;
+    if (status != PAWL_OK)
+        return status;
+    input_schema_check(schema, note_defect, &is_bad);
+    if (is_bad)
+        return fail_damaged(loading->scope, "the schema of its input says what no schema may");
+    definition->input_schema = schema;
+    return PAWL_OK;
 }
 
 static pawl_status load_head(struct loading *loading)

@@ -165,6 +165,8 @@ TEST(model_definition, a_damaged_text_is_a_failure_of_the_store)
         "\"transitions\":[{\"from\":0,\"action\":\"x\",\"to\":0,\"by\":\"me\"}]}",
         "{\"compiler\":1,\"kind\":\"machine\",\"states\":[{\"name\":\"a\",\"terminal\":\"plain\"}"
         "],\"initial\":0,\"transitions\":[{\"from\":0,\"action\":\"x\",\"to\":0}]}",
+        "{\"compiler\":3,\"kind\":\"machine\",\"states\":[{\"name\":\"a\"}],\"initial\":0,"
+        "\"transitions\":[{\"from\":0,\"action\":\"x\",\"to\":0}],\"input\":{\"type\":\"text\"}}",
         WITH_DEADLINES("[]"),
         WITH_DEADLINES("7"),
         WITH_DEADLINES("[{\"state\":1,\"after\":5,\"transition\":0}]"),

@@ -375,3 +375,21 @@ TEST(ops_call, a_batch_warns_of_what_an_input_lacks_as_a_creation_alone_does)
     EXPECT_HAS(strchr(answer, '\n'), "\"warnings\":[{\"message\":\"the input has no 'x'");
     end();
 }
+
+TEST(ops_call, the_steps_of_an_instance_can_be_read_from_a_step_on)
+{
+    const char *id;
+
+    begin();
+    EXPECT_OK(call("definition.put", "{\"name\":\"w\",\"text\":\"dopar: [{wait: {signal: a}}, "
+                                     "{wait: {signal: b}}, {wait: {signal: c}}]\"}"));
+    EXPECT_OK(call("instance.create", "{\"definition\":\"w\"}"));
+    id = arena_text(&t->scope.arena, member(t, "instance_id"));
+    EXPECT_OK(call("instance.steps", "{\"instance_id\":\"%s\",\"after\":\"%s.2\"}", id, id));
+    EXPECT_HAS(answer, "\"name\":\"dopar.2\"");
+    EXPECT(!strstr(answer, "\"name\":\"dopar.1\""));
+    EXPECT(call("instance.steps", "{\"instance_id\":\"%s\",\"after\":\"2\"}", id) ==
+           PAWL_INVALID_QUERY);
+    EXPECT_HAS(error.message, "expected `next` of a page or the id of a step, found '2'");
+    end();
+}

@@ -6,6 +6,8 @@
 #define PATH_MAX_ENTRIES 24 /* of the newest entries; the rest is in `history` */
 #define TIMELINE_ENTRIES 1000
 #define STEPS_PAGE       1000
+#define STEPS_SHOWN      900 /* before the newest that is known */
+#define LAST_ENTRIES     20
 
 bool has_ended(const struct node *instance)
 {
@@ -253,8 +255,8 @@ static void put_waits(struct cli *cli, const struct showing *showing)
 
 /* ---- All of it ---- */
 
-static pawl_status read_path(struct cli *cli, const char *id, const struct node *instance,
-                             int64_t entries_max, struct node **out)
+static pawl_status read_path(struct cli *cli, struct scope *scope, const char *id,
+                             const struct node *instance, int64_t entries_max, struct node **out)
 {
     int64_t next = member_int(instance, "next_sequence_number");
     struct buf input;
@@ -267,7 +269,7 @@ static pawl_status read_path(struct cli *cli, const char *id, const struct node 
         json_i64(&input, next - entries_max);
     }
     json_close(&input, '}');
-    return target_ask(cli, &cli->scope, "instance.history", &input, out, NULL);
+    return target_ask(cli, scope, "instance.history", &input, out, NULL);
 }
 
 static pawl_status ask_steps(struct cli *cli, struct scope *scope, const char *id,
@@ -288,26 +290,51 @@ static pawl_status ask_steps(struct cli *cli, struct scope *scope, const char *i
     return target_ask(cli, scope, "instance.steps", &input, out, NULL);
 }
 
-/* The attempts of an instance; of one with very many, the newest page: a thousand, or 8 MiB. */
-static pawl_status read_steps(struct cli *cli, const char *id, struct node **out)
+static uint64_t newest_step(const struct node *entries)
 {
-    char at[512] = "", after[512] = "";
-    struct scope scope;
-    struct node *page;
+    uint64_t newest = 0, ordinal;
+    str id;
+
+    for (const struct node *entry = entries ? entries->first : NULL; entry; entry = entry->next)
+        if (id_split(member_str(entry, "step_id"), '.', &id, &ordinal) && ordinal > newest)
+            newest = ordinal;
+    return newest;
+}
+
+/* Where the newest page begins, by the steps that the last entries name; "": at the first step. Steps
+ * that were made behind those have room in it too, as a rule. */
+static pawl_status find_page(struct cli *cli, struct showing *showing, const char *id,
+                             char after[64])
+{
+    struct node *history;
+    uint64_t newest;
     pawl_status status;
 
-    scope_init(&scope, &heap_libc, CLI_MEMORY_MAX);
-    do {
-        snprintf(at, sizeof at, "%s", after);
-        scope_clear(&scope);
-        status = ask_steps(cli, &scope, id, at, &page);
+    after[0] = '\0';
+    if (member_int(showing->instance, "next_sequence_number") <= STEPS_PAGE)
+        return PAWL_OK;
+    status = read_path(cli, &showing->pages, id, showing->instance, LAST_ENTRIES, &history);
+    newest = status == PAWL_OK ? newest_step(node_find(history, "entries")) : 0;
+    if (newest > STEPS_SHOWN)
+        snprintf(after, 64, "%s.%llu", id, (unsigned long long)newest - STEPS_SHOWN);
+    return status;
+}
+
+/* The attempts of an instance; of one with very many, the newest page: a thousand, or 8 MiB. */
+static pawl_status read_steps(struct cli *cli, const char *id, struct showing *showing)
+{
+    char after[64];
+    pawl_status status = find_page(cli, showing, id, after);
+
+    for (bool is_last = false; status == PAWL_OK && !is_last; is_last = !after[0]) {
+        scope_clear(&showing->pages);
+        status = ask_steps(cli, &showing->pages, id, after, &showing->steps);
         snprintf(after, sizeof after, "%.*s",
-                 STR_ARG(status == PAWL_OK ? member_str(page, "next") : STR("")));
-    } while (after[0]);
+                 STR_ARG(status == PAWL_OK ? member_str(showing->steps, "next") : STR("")));
+    }
     if (status != PAWL_OK)
-        cli->scope.error = scope.error;
-    scope_fini(&scope);
-    return status == PAWL_OK ? ask_steps(cli, &cli->scope, id, at, out) : status;
+        cli->scope.error = showing->pages.error;
+    return status;
 }
 
 static pawl_status read_graph(struct cli *cli, const char *id, struct node **out)
@@ -331,11 +358,12 @@ static pawl_status read_rest(struct cli *cli, struct showing *showing)
     pawl_status status = PAWL_OK;
 
     if (!is_flow)
-        status = read_path(cli, id, showing->instance, showing->entries_max, &showing->history);
+        status = read_path(cli, &cli->scope, id, showing->instance, showing->entries_max,
+                           &showing->history);
     if (status == PAWL_OK)
         status = target_ask_id(cli, &cli->scope, "instance.why", id, &showing->why, NULL);
     if (status == PAWL_OK && (is_flow || is_code))
-        status = read_steps(cli, id, &showing->steps);
+        status = read_steps(cli, id, showing);
     if (status == PAWL_OK && is_flow)
         status = read_graph(cli, id, &showing->graph);
     if (status == PAWL_OK && (is_flow || is_code))
@@ -376,6 +404,18 @@ const char *spinner_at(uint32_t frame)
     return frames[frame % 8];
 }
 
+static void draw(struct cli *cli, const struct showing *showing)
+{
+    put_title(cli, showing->instance);
+    put_standing(cli, showing->instance);
+    fputc('\n', cli->term.out);
+    put_body(cli, showing);
+    put_variables(cli, showing);
+    if (has_ended(showing->instance))
+        fputc('\n', cli->term.out);
+    put_outcome(cli, showing->instance);
+}
+
 pawl_status view_draw(struct cli *cli, const char *id, int rows, uint32_t frame,
                       struct node **instance)
 {
@@ -385,20 +425,22 @@ pawl_status view_draw(struct cli *cli, const char *id, int rows, uint32_t frame,
         target_ask_id(cli, &cli->scope, "instance.get", id, &showing.instance, NULL);
 
     showing.entries_max = showing.lines_max / 2;
+    scope_init(&showing.pages, &heap_libc, CLI_MEMORY_MAX);
     if (status == PAWL_OK)
         status = read_rest(cli, &showing);
-    if (status != PAWL_OK)
-        return status;
-    put_title(cli, showing.instance);
-    put_standing(cli, showing.instance);
-    fputc('\n', cli->term.out);
-    put_body(cli, &showing);
-    put_variables(cli, &showing);
-    if (has_ended(showing.instance))
-        fputc('\n', cli->term.out);
-    put_outcome(cli, showing.instance);
+    if (status == PAWL_OK)
+        draw(cli, &showing);
+    scope_fini(&showing.pages);
     *instance = showing.instance;
-    return PAWL_OK;
+    return status;
+}
+static void put_all(struct cli *cli, const struct showing *showing)
+{
+    put_header(cli, showing->instance);
+    put_variables(cli, showing);
+    put_outcome(cli, showing->instance);
+    fputc('\n', cli->term.out);
+    put_body(cli, showing);
 }
 
 int verb_show(struct cli *cli)
@@ -406,6 +448,7 @@ int verb_show(struct cli *cli)
     bool is_timeline = args_flag(cli, "timeline");
     struct showing showing = { .entries_max = is_timeline ? TIMELINE_ENTRIES
                                                               : PATH_MAX_ENTRIES };
+    pawl_status status;
     str text;
 
     if (target_open(cli, USE_EXISTING, NULL) != PAWL_OK ||
@@ -415,12 +458,10 @@ int verb_show(struct cli *cli)
         print_json(cli, text);
         return EXIT_DONE;
     }
-    if (read_rest(cli, &showing) != PAWL_OK)
-        return report(cli, &cli->scope.error);
-    put_header(cli, showing.instance);
-    put_variables(cli, &showing);
-    put_outcome(cli, showing.instance);
-    fputc('\n', cli->term.out);
-    put_body(cli, &showing);
-    return EXIT_DONE;
+    scope_init(&showing.pages, &heap_libc, CLI_MEMORY_MAX);
+    status = read_rest(cli, &showing);
+    if (status == PAWL_OK)
+        put_all(cli, &showing);
+    scope_fini(&showing.pages);
+    return status == PAWL_OK ? EXIT_DONE : report(cli, &cli->scope.error);
 }

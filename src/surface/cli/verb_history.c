@@ -35,12 +35,13 @@ static pawl_status each_page(struct cli *cli, char after[64], page_fn fn, void *
 
     do {
         struct node *answer;
-        struct scope scope = cli->scope;
+        struct scope scope;
         struct buf input;
 
         status = make_input(cli, PAGE, after, &input);
         if (status != PAWL_OK)
             return status;
+        scope = cli->scope;
         scope_init(&cli->scope, &heap_libc, CLI_MEMORY_MAX);
         status = target_ask(cli, &cli->scope, "instance.history", &input, &answer, NULL);
         if (status == PAWL_OK) {
@@ -101,12 +102,10 @@ static bool has_filters(const struct cli *cli)
 static pawl_status find_end(struct cli *cli, uint64_t size, char after[64])
 {
     struct node *instance;
-    const char *id;
     int64_t next;
-    pawl_status status = id_resolve(cli, cli->operands[0], &id);
+    pawl_status status =
+        target_ask_id(cli, &cli->scope, "instance.get", cli->operands[0], &instance, NULL);
 
-    if (status == PAWL_OK)
-        status = target_ask_id(cli, &cli->scope, "instance.get", id, &instance, NULL);
     if (status != PAWL_OK)
         return status;
     next = member_int(instance, "next_sequence_number");
@@ -172,6 +171,8 @@ int verb_history(struct cli *cli)
         return verb_do(cli, USE_EXISTING, "instance.history", render_history);
     }
     status = target_open(cli, USE_EXISTING, NULL);
+    if (status == PAWL_OK) /* once: @last may be another one when the next page is asked for */
+        status = id_resolve(cli, cli->operands[0], &cli->operands[0]);
     if (status == PAWL_OK && last)
         status = has_filters(cli) ? find_last(cli, size, after) : find_end(cli, size, after);
     if (status == PAWL_OK)

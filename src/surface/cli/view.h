@@ -6,6 +6,7 @@
 
 struct showing { /* answers; those that do not concern its kind are NULL */
     struct node *instance, *history, *why, *steps, *graph, *variables;
+    struct scope pages;  /* of `steps` */
     int64_t entries_max; /* of the newest; 0: all */
     uint32_t lines_max;  /* of steps; 0: the usual */
     const char *spinner; /* what stands before a running step; NULL: its mark */
