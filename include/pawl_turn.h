@@ -130,8 +130,10 @@ PAWL_API pawl_status pawl_code_register(pawl *p, const pawl_code_type *type, paw
 
 /* A reduce: the host's own rows, in the same transaction as the turn that asked for it, in the same
  * file: both are there, or neither. `db` may do anything but touch pawl's tables, transactions, PRAGMA
- * and ATTACH; of a store in memory it is NULL. Return false, with words, to undo it all. It is called by whoever
- * commits, and must be short. Not in an attachment: there the transaction is the host's anyway.
+ * and ATTACH; of a store in memory it is NULL. Return false, with words, to undo it all. It is called by the
+ * thread that commits, and must be short. From inside it every call of pawl that needs a store is refused
+ * with INVALID_REQUEST, because it would wait for this very commit; pawl_close() must not be called, nor
+ * may it wait for another thread that calls pawl. Not in an attachment: there the transaction is the host's anyway.
  * Fails with INVALID_REQUEST, NO_MEMORY. */
 struct sqlite3;
 typedef bool (*pawl_reduce_fn)(void *context, struct sqlite3 *db, const char *args, char *words,

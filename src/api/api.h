@@ -51,8 +51,7 @@ char *api_text(str text);
 void api_enter(pawl *p, struct scope *scope);
 pawl_status api_leave(struct scope *scope, pawl_status status, pawl_error *error);
 
-/* Arguments that pawl.h does not call optional: API_NEED(error, GIVEN(p), GIVEN(out)) is PAWL_OK,
- * or INVALID_REQUEST and a sentence that names the call and the first of them that is NULL. */
+/* Arguments that pawl.h does not call optional: API_NEED_TEXTS(error, GIVEN(ast)) is PAWL_OK, or INVALID_REQUEST and a sentence that names the call and the first of them that is NULL. */
 struct given {
     const char *name;
     bool is_there;
@@ -61,9 +60,15 @@ struct given {
 /* clang-format off */
 #define GIVEN(argument) { #argument, (argument) != NULL }
 /* clang-format on */
-#define API_NEED(error, ...)                                                                       \
+#define API_NEED_TEXTS(error, ...)                                                                 \
     api_need((error), __func__, (const struct given[]){ __VA_ARGS__, { NULL, false } })
 
 pawl_status api_need(pawl_error *error, const char *call, const struct given *given);
+
+/* The same of a call that needs a store: it is refused in a reduce, where it would wait for itself. */
+#define API_NEED(error, ...)                                                                       \
+    (api_in_reduce((error), __func__) ? PAWL_INVALID_REQUEST : API_NEED_TEXTS(error, __VA_ARGS__))
+
+bool api_in_reduce(pawl_error *error, const char *call);
 
 #endif

@@ -171,6 +171,8 @@ bool pawl_history_next(pawl_history *history, pawl_entry *out)
 {
     struct entry entry;
 
+    if (history && api_in_reduce(&history->scope.error, __func__))
+        history->status = PAWL_INVALID_REQUEST;
     if (!history || !out || history->status != PAWL_OK || !read_entry(history, &entry))
         return false;
     fill(history, &entry, out);

@@ -374,7 +374,7 @@ pawl_status pawl_next_steps(const char *flow, const pawl_next_args *args, char *
     struct scope scope;
     struct next found = { .scope = &scope, .args = args };
     str text = STR_NONE;
-    pawl_status status = API_NEED(error, GIVEN(flow), GIVEN(args), GIVEN(next));
+    pawl_status status = API_NEED_TEXTS(error, GIVEN(flow), GIVEN(args), GIVEN(next));
 
     if (status != PAWL_OK)
         return status;

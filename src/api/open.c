@@ -41,6 +41,21 @@ pawl_status api_need(pawl_error *error, const char *call, const struct given *gi
     return PAWL_INVALID_REQUEST;
 }
 
+bool api_in_reduce(pawl_error *error, const char *call)
+{
+    if (!reduce_is_under_way())
+        return false;
+    if (error) {
+        error->status = PAWL_INVALID_REQUEST;
+        (void)snprintf(error->message, sizeof error->message,
+                       "%s: not from a reduce: it runs inside a commit, and the call would wait for "
+                       "that to end; call pawl after it has returned, or let the code do it with "
+                       "PAWL_CALL",
+                       call);
+    }
+    return true;
+}
+
 /* ---- Opening ---- */
 
 static struct heap heap_of(const pawl_options *options)

@@ -293,7 +293,7 @@ int64_t pawl_next_due(pawl *p)
     const struct panic_hook *outer;
     int64_t left_ms;
 
-    if (!p)
+    if (!p || reduce_is_under_way())
         return -1;
     outer = panic_set(&p->panic);
     left_ms = engine_next_due_ms(p->engine);

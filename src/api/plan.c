@@ -334,7 +334,7 @@ pawl_status pawl_plan_make(const char *ast, char **job, pawl_error *error)
     struct scope scope;
     struct job made = { .scope = &scope };
     str text = STR_NONE;
-    pawl_status status = API_NEED(error, GIVEN(ast), GIVEN(job));
+    pawl_status status = API_NEED_TEXTS(error, GIVEN(ast), GIVEN(job));
 
     if (status != PAWL_OK)
         return status;
@@ -373,7 +373,7 @@ pawl_status pawl_plan_restart(const char *job, const char *results, char **next,
     struct scope scope;
     struct job loaded = { .scope = &scope };
     str next_text = STR_NONE, actions_text = STR_NONE;
-    pawl_status status = API_NEED(error, GIVEN(job), GIVEN(next), GIVEN(actions));
+    pawl_status status = API_NEED_TEXTS(error, GIVEN(job), GIVEN(next), GIVEN(actions));
 
     if (status != PAWL_OK)
         return status;

@@ -515,6 +515,25 @@ pawl_status store_rebuild(struct store *store, struct scope *scope, const struct
                       "expected a store in a file, found one without rows to rebuild");
 }
 
+static _Thread_local bool is_in_reduce;
+
+bool reduce_run(const struct reduce *reduce, struct sqlite3 *db, char words[REDUCE_WORDS])
+{
+    bool ok;
+
+    words[0] = '\0';
+    is_in_reduce = true;
+    ok = reduce->run(reduce->context, db, reduce->args, words, REDUCE_WORDS);
+    is_in_reduce = false;
+    words[REDUCE_WORDS - 1] = '\0';
+    return ok;
+}
+
+bool reduce_is_under_way(void)
+{
+    return is_in_reduce;
+}
+
 uint64_t store_wal_bytes(struct store *store)
 {
     return store->ops->wal_bytes ? store->ops->wal_bytes(store) : 0;

@@ -146,6 +146,11 @@ struct reduce {
     bool has_failed; /* out: it was the cause that nothing was committed */
 };
 
+/* Calls it, for a store. False: `words` may say why, and end in NUL. */
+bool reduce_run(const struct reduce *reduce, struct sqlite3 *db, char words[REDUCE_WORDS]);
+/* Is this thread inside one? Then it must not wait for a commit: it is in one. */
+bool reduce_is_under_way(void);
+
 /* Everything that one commit writes. Arrays may be empty. */
 struct commit {
     const struct record *records;

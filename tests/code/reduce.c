@@ -230,3 +230,58 @@ TEST(reduce, a_store_in_memory_has_no_database_to_give)
     PAWL_EXPECT_STATE(&field.kit, pawl_kit_start(&field.kit, "combat", "{\"target_id\":9}"), "failed");
     end(&field);
 }
+
+static void expect_refused(struct field *field, pawl_status status, const char *call)
+{
+    char words[64];
+
+    snprintf(words, sizeof words, "%s: not from a reduce", call);
+    EXPECT_EQ(status, PAWL_INVALID_REQUEST);
+    EXPECT_HAS(field->kit.error.message, words);
+}
+
+/* Each of them would wait for the commit that waits for this to end. */
+static bool call_pawl(void *context, sqlite3 *db, const char *args, char *words, size_t size)
+{
+    struct field *field = context;
+    pawl *p = field->kit.p, *other = NULL;
+    pawl_error *error = &field->kit.error;
+    pawl_create_args create = { .definition = "combat" };
+    pawl_history *history = NULL;
+    char *text = NULL;
+    pawl_id id;
+
+    (void)db, (void)args, (void)words, (void)size;
+    field->calls++;
+    expect_refused(field, pawl_create(p, &create, &id, error), "pawl_create");
+    expect_refused(field, pawl_signal(p, "x", "flee", NULL, NULL, error), "pawl_signal");
+    expect_refused(field, pawl_call(p, "instance.list", NULL, &text, error), "pawl_call");
+    expect_refused(field, pawl_history_open(p, "x", NULL, &history, error), "pawl_history_open");
+    expect_refused(field, pawl_run_due(p, error), "pawl_run_due");
+    expect_refused(field, pawl_open(&other, field->url, NULL, error), "pawl_open");
+    EXPECT_EQ(pawl_next_due(p), -1);
+    EXPECT_EQ(pawl_plan_make("{}", &text, error) == PAWL_OK, false); /* it needs no store */
+    EXPECT(!strstr(error->message, "reduce"));
+    return true;
+}
+
+static void expect_calls_refused(bool in_memory)
+{
+    struct field field;
+
+    begin(&field, in_memory);
+    PAWL_EXPECT_OK(&field.kit, pawl_reduce_register(field.kit.p, "apply_damage", call_pawl, &field,
+                                                    &field.kit.error));
+    PAWL_EXPECT_STATE(&field.kit, pawl_kit_start(&field.kit, "combat", "{\"target_id\":9}"), "running");
+    EXPECT_EQ(field.calls, 1);
+    PAWL_EXPECT_STATE(&field.kit, pawl_kit_start(&field.kit, "combat", "{\"target_id\":9}"), "running");
+    end(&field);
+}
+
+TEST(reduce, a_call_of_pawl_from_a_reduce_is_refused_with_a_sentence_and_works_after_it)
+{
+    alarm(60); /* it waited for itself, for ever */
+    expect_calls_refused(false);
+    expect_calls_refused(true);
+    alarm(0);
+}

@@ -289,10 +289,7 @@ static pawl_status run_reduces(const struct commit *commit, struct scope *scope)
     for (size_t i = 0; i < commit->reduce_count; i++) {
         struct reduce *reduce = &commit->reduces[i];
 
-        words[0] = '\0';
-        reduce->has_failed =
-            !reduce->run(reduce->context, NULL, reduce->args, words, sizeof words);
-        words[sizeof words - 1] = '\0';
+        reduce->has_failed = !reduce_run(reduce, NULL, words);
         if (reduce->has_failed)
             return scope_fail(scope, PAWL_CONFLICT, "reduce '%s': %s", reduce->name,
                               words[0] ? words : "it said no");

@@ -42,11 +42,9 @@ static const char *run(sqlite3 *db, const struct reduce *reduce, char words[REDU
 {
     bool ok;
 
-    words[0] = '\0';
     sqlite3_set_authorizer(db, authorize, NULL);
-    ok = reduce->run(reduce->context, db, reduce->args, words, REDUCE_WORDS);
+    ok = reduce_run(reduce, db, words);
     sqlite3_set_authorizer(db, NULL, NULL);
-    words[REDUCE_WORDS - 1] = '\0';
     if (sqlite3_get_autocommit(db))
         return "it ended the transaction";
     if (has_open_statement(db))
