@@ -327,7 +327,7 @@ static pawl_status print_answer(const struct next *next, str *out)
     json_raw(&buf, next->state == LIFE_RUNNING ? buf_view(&next->begun) : STR("[]"));
     status = put_joined(next, &buf);
     json_key(&buf, "context");
-    json_raw(&buf, flow_context(next->memory));
+    flow_print_context(next->memory, &buf);
     put_end(next, &buf);
     json_close(&buf, '}');
     if (status == PAWL_OK)

@@ -125,7 +125,7 @@ static pawl_status print_job(const struct job *job, str *out)
     json_key(&buf, "settled");
     json_bool(&buf, is_settled(job));
     json_key(&buf, "context");
-    json_raw(&buf, flow_context(job->memory));
+    flow_print_context(job->memory, &buf);
     json_key(&buf, "leaves");
     print_leaves(job, &buf);
     json_key(&buf, "compiled");

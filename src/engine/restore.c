@@ -462,14 +462,17 @@ static pawl_status actor_read(struct engine *engine, struct scope *scope, struct
 pawl_status restore_context(struct engine *engine, struct scope *scope, uint64_t instance, str *out)
 {
     struct actor actor = { .instance = instance };
+    struct buf text;
     pawl_status status;
 
     arena_init(&actor.arena, engine->heap, LIMIT_SCOPE);
+    buf_init(&text, engine->heap, 0);
     status = actor_read(engine, scope, &actor);
     if (!status)
-        *out = arena_str(&scope->arena, flow_context(actor.memory));
+        flow_print_context(actor.memory, &text);
+    *out = buf_take(&text, &scope->arena);
     arena_fini(&actor.arena);
-    return scope->arena.failed ? scope_no_memory(scope) : status;
+    return !status && !out->data ? scope_no_memory(scope) : status;
 }
 
 /* Actors whose turn is ours, with one look at the store. What cannot be restored here is looked at

@@ -23,6 +23,12 @@ struct expr_world {
     /* The result of a step; false: there is no such step, or its result is not kept. */
     bool (*step)(void *context, str name, const struct node **out, pawl_status *status);
     void *context;
+    /* An object that `global` answers without its members; NULL: there is none. */
+    const struct node *open;
+    /* They are asked for one by one; `before` counts those that are before it. NULL: none. */
+    const struct node *(*member)(void *context, str key, uint32_t *before, pawl_status *status);
+    /* ... or all together, as another object: those that were asked for are the same nodes. */
+    const struct node *(*whole)(void *context, pawl_status *status);
 };
 
 /* Does it compile? INVALID_DEFINITION with Lua's words, NO_MEMORY. */

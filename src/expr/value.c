@@ -1,7 +1,8 @@
 /* value.c - values of the flow, as an expression sees them.
  *
  * Objects and arrays are handles on nodes that were read already: looking at one member of a
- * large result costs that member. A handle knows where it was last, so that a loop over an
+ * large result costs that member. Of the world's open object a member is read when it is looked at,
+ * and all of them when it is walked. A handle knows where it was last, so that a loop over an
  * array is linear. Nothing here can be changed by an expression. */
 #include "expr/expr_int.h"
 
@@ -77,11 +78,50 @@ const struct node *value_to_node(lua_State *lua, int index)
 
 /* ---- Looking into one ------------------------------------------------------------------------ */
 
-static const struct node *member(lua_State *lua, const struct node *object, str key)
+static void check_world(lua_State *lua)
 {
-    const struct node *child = object->first;
+    if (sandbox_of(lua)->status != PAWL_OK)
+        luaL_error(lua, "not to be had");
+}
+
+static bool is_open(lua_State *lua, const struct handle *handle)
+{
+    return handle->node == sandbox_of(lua)->world->open;
+}
+
+/* All of it is looked at. */
+static const struct node *whole(lua_State *lua, struct handle *handle)
+{
+    struct sandbox *sandbox = sandbox_of(lua);
+
+    if (is_open(lua, handle)) {
+        const struct node *node = sandbox->world->whole(sandbox->world->context, &sandbox->status);
+
+        check_world(lua);
+        handle->node = node;
+    }
+    return handle->node;
+}
+
+static const struct node *open_member(lua_State *lua, str key)
+{
+    struct sandbox *sandbox = sandbox_of(lua);
+    uint32_t seen = 0;
+    const struct node *child =
+        sandbox->world->member(sandbox->world->context, key, &seen, &sandbox->status);
+
+    check_world(lua);
+    sandbox_charge(lua, seen / 4);
+    return child;
+}
+
+static const struct node *member(lua_State *lua, const struct handle *handle, str key)
+{
+    const struct node *child = handle->node->first;
     uint64_t seen = 0;
 
+    if (is_open(lua, handle))
+        return open_member(lua, key);
     while (child && !str_eq(child->key, key)) {
         child = child->next;
         seen++;
@@ -115,7 +155,7 @@ static int value_index(lua_State *lua)
     if (is_object && lua_type(lua, 2) == LUA_TSTRING) {
         const char *key = lua_tolstring(lua, 2, &size);
 
-        value_push(lua, member(lua, handle->node, (str){ key, size }));
+        value_push(lua, member(lua, handle, (str){ key, size }));
     } else if (!is_object && lua_isinteger(lua, 2)) {
         value_push(lua, element(lua, handle, lua_tointeger(lua, 2)));
     } else {
@@ -126,7 +166,7 @@ static int value_index(lua_State *lua)
 
 static int value_length(lua_State *lua)
 {
-    lua_pushinteger(lua, value_to_node(lua, 1)->count);
+    lua_pushinteger(lua, whole(lua, to_handle(lua, 1))->count);
     return 1;
 }
 
@@ -141,8 +181,10 @@ static int next_pair(lua_State *lua)
 {
     struct handle *handle = to_handle(lua, lua_upvalueindex(1));
     lua_Integer place = lua_tointeger(lua, lua_upvalueindex(2)) + 1;
-    const struct node *child = element(lua, handle, place);
+    const struct node *child;
 
+    (void)whole(lua, handle);
+    child = element(lua, handle, place);
     if (!child)
         return 0;
     lua_pushinteger(lua, place);
@@ -175,12 +217,6 @@ static str key_of(lua_State *lua, int index)
     if (lua_type(lua, index) == LUA_TSTRING)
         key.data = lua_tolstring(lua, index, &key.size);
     return key;
-}
-
-static void check_world(lua_State *lua)
-{
-    if (sandbox_of(lua)->status != PAWL_OK)
-        luaL_error(lua, "not to be had");
 }
 
 static int find_global(lua_State *lua)

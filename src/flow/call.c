@@ -185,9 +185,9 @@ void flow_mark_live(const void *state, bool *is_live)
         is_live[memory->live[i].plan] = true;
 }
 
-str flow_context(const void *memory)
+void flow_print_context(const void *memory, struct buf *out)
 {
-    return memory_context(memory);
+    context_print(((const struct flow_memory *)memory)->context, out);
 }
 
 bool flow_keeps(const struct definition *definition, str signal)

@@ -5,26 +5,40 @@
 #include "flow/flow_int.h"
 #include "model/words.h"
 
+struct read_member {
+    struct node *node;
+    struct read_member *next;
+};
+
 /* Values are read into a scope that lasts as long as one branch is chosen. */
 struct view {
     struct scope *scope, *values;
     const struct template_source *source;
     str text;                  /* the result of the step that branches, ... */
     const struct node *result; /* ... read when an expression first asks for it */
+    struct node open;            /* the context, whose members are read when they are asked for: */
+    struct read_member *members; /* these were */
+    const struct node *whole;    /* all of it; NULL: it was not asked for */
 };
 
 /* A value takes fifty times its size when it consists of many small ones: then the condition cannot be
  * told, and that is the step's failure. */
-static const struct node *read_value(const struct view *view, str json, pawl_status *status)
+static pawl_status check_room(const struct view *view, pawl_status status)
+{
+    if (status != PAWL_NO_MEMORY || !view->values->arena.is_full)
+        return status;
+    return scope_fail(view->scope, PAWL_INVALID_REQUEST,
+                      "the values that it reads need more than %zu MiB of memory",
+                      LIMIT_SCOPE >> 20);
+}
+
+static struct node *read_value(const struct view *view, str json, pawl_status *status)
 {
     struct node *node = NULL;
 
     if (json.data && *status == PAWL_OK)
         *status = node_read_own(view->values, json, &node);
-    if (*status == PAWL_NO_MEMORY && view->values->arena.is_full)
-        *status = scope_fail(view->scope, PAWL_INVALID_REQUEST,
-                             "the values that it reads need more than %zu MiB of memory",
-                             LIMIT_SCOPE >> 20);
+    *status = check_room(view, *status);
     return node;
 }
 
@@ -33,6 +47,77 @@ static const struct node *read_result(struct view *view, pawl_status *status)
     if (!view->result)
         view->result = read_value(view, view->text, status);
     return view->result;
+}
+
+static const struct flow_context *context_of(const struct view *view)
+{
+    return view->source->context ? view->source->context : view->source->memory->context;
+}
+
+static struct node *member_read(const struct view *view, str key)
+{
+    const struct read_member *read = view->members;
+
+    while (read && !str_eq(read->node->key, key))
+        read = read->next;
+    return read ? read->node : NULL;
+}
+
+static struct node *read_member(struct view *view, str key, str text, pawl_status *status)
+{
+    struct arena *arena = &view->values->arena;
+    struct read_member *read = ARENA_NEW(arena, struct read_member);
+
+    key = arena_str(arena, key);
+    if (arena->failed)
+        *status = check_room(view, PAWL_NO_MEMORY);
+    if (*status != PAWL_OK || !(read->node = read_value(view, text, status)))
+        return NULL;
+    read->node->key = key;
+    read->next = view->members;
+    view->members = read;
+    return read->node;
+}
+
+/* One member of the context: the same node each time. */
+static const struct node *find_member(void *context, str key, uint32_t *before, pawl_status *status)
+{
+    struct view *view = context;
+    str text = context_member(context_of(view), &view->values->arena, key, before);
+    struct node *node = text.data ? member_read(view, key) : NULL;
+
+    if (view->values->arena.failed)
+        *status = check_room(view, PAWL_NO_MEMORY);
+    return node || !text.data ? node : read_member(view, key, text, status);
+}
+
+/* What was read by itself takes the place of what was read with all. */
+static void keep_members(const struct view *view, struct node *object)
+{
+    for (struct node **at = &object->first; view->members && *at; at = &(*at)->next) {
+        struct node *read = member_read(view, (*at)->key);
+
+        if (!read)
+            continue;
+        read->next = (*at)->next;
+        *at = read;
+    }
+}
+
+static const struct node *read_whole(void *context, pawl_status *status)
+{
+    struct view *view = context;
+    struct node *object;
+    str text = STR_NONE;
+
+    if (view->whole)
+        return view->whole;
+    *status = check_room(view, context_text(context_of(view), view->values, &text));
+    object = read_value(view, text, status);
+    if (object)
+        keep_members(view, object);
+    view->whole = object;
+    return object;
 }
 
 static const struct node *find_global(void *context, str name, pawl_status *status)
@@ -45,8 +130,7 @@ static const struct node *find_global(void *context, str name, pawl_status *stat
     if (str_is(name, "input"))
         return read_value(view, source->memory->input, status);
     if (str_is(name, "context"))
-        return read_value(
-            view, source->context.data ? source->context : memory_context(source->memory), status);
+        return view->whole ? view->whole : &view->open;
     if (str_is(name, "instance"))
         return read_value(view, source->memory->instance, status);
     return NULL;
@@ -75,7 +159,12 @@ static bool find_step(void *context, str name, const struct node **out, pawl_sta
 
 static pawl_status holds(struct view *view, const struct plan_target *target, bool *out)
 {
-    struct expr_world world = { find_global, find_step, view };
+    struct expr_world world = { .global = find_global,
+                                .step = find_step,
+                                .context = view,
+                                .open = &view->open,
+                                .member = find_member,
+                                .whole = read_whole };
     struct node result;
 
     if (!condition_is_pattern(target->condition))
@@ -126,7 +215,11 @@ pawl_status condition_choose(struct scope *scope, const struct template_source *
                              const struct plan_step *step, str result, uint32_t *out)
 {
     struct scope values;
-    struct view view = { .scope = scope, .values = &values, .source = source, .text = result };
+    struct view view = { .scope = scope,
+                         .values = &values,
+                         .source = source,
+                         .text = result,
+                         .open = { .kind = NODE_OBJECT } };
     pawl_status status;
 
     *out = STEP_NONE;

@@ -43,7 +43,8 @@ struct template_source {
     const struct plan *plan;
     const struct flow_memory *memory;
     uint32_t fresh_slot;
-    str fresh, context;
+    str fresh;
+    const struct flow_context *context; /* NULL: the memory's */
     const struct kept_text *last_error; /* of the try around the step; NULL: as the context says */
     bool names_conditions; /* an error of a condition says which one it is (compiler 3) */
     bool is_nameless; /* the instance is being made, and does not know yet what it is called */
@@ -128,7 +129,8 @@ struct turn {
     struct tree_errors errors;   /* likewise, once the pages are there */
     bool *joins;                 /* graphs: likewise; NULL: as in the memory */
     uint32_t fresh_slot;         /* what the ended step brought */
-    str fresh, context, error;
+    str fresh, error;
+    struct flow_context *context; /* over the memory's; NULL: it puts nothing there */
     uint32_t branch; /* which target the ended step takes; STEP_NONE: no condition holds */
     bool is_finished;
     bool is_hopeless; /* the step fails, and another attempt would fail likewise */

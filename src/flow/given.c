@@ -385,7 +385,7 @@ static str wanted_result(struct gathering *gathering, uint32_t step)
 /* Results that do not fit whole are given as far as they are read. */
 static void choose_members(struct gathering *gathering)
 {
-    size_t size = memory_context(gathering->memory).size + gathering->out.size;
+    size_t size = context_size(gathering->memory->context) + gathering->out.size;
 
     for (uint32_t i = 0; i < gathering->next->count && size < WHOLE_SIZE_MAX; i++)
         size += wanted_result(gathering, i).size + gathering->next->steps[i].name.size;
@@ -415,21 +415,22 @@ static void print_results(struct gathering *gathering)
 /* The context goes on, and counts (C38). */
 static pawl_status print_context(struct gathering *gathering)
 {
-    str context = memory_context(gathering->memory), found;
     struct arena *arena = &gathering->scope->arena;
+    struct flow_context *context = context_over(gathering->memory->context, arena);
+    str found = context ? context_find(context, arena, CONTEXT_RETRIES) : STR_NONE;
     struct node before = { 0 };
     char count[24];
     int64_t retries = 0;
-    pawl_status status;
 
-    if (json_member(arena, context, CONTEXT_RETRIES, &found))
+    if (found.data)
         json_peek(arena, found, &before);
     (void)node_to_i64(&before, &retries);
     (void)snprintf(count, sizeof count, "%lld", (long long)retries + 1);
-    status = context_put(gathering->scope, context, CONTEXT_RETRIES, str_of(count), &context);
+    if (!context || !context_put(context, CONTEXT_RETRIES, str_of(count), arena))
+        return scope_no_memory(gathering->scope);
     json_key(&gathering->out, "context");
-    json_raw(&gathering->out, context);
-    return status;
+    context_print(context, &gathering->out);
+    return PAWL_OK;
 }
 
 /* ---- All of it ----------------------------------------------------------------------------------

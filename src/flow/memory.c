@@ -15,6 +15,7 @@ struct flow_memory *memory_of_plan(const struct plan *plan, str input, struct ar
     memory->results = ARENA_ARRAY(arena, struct kept_text, plan->slot_count + 1);
     memory->nodes = ARENA_ARRAY(arena, struct node_state, plan->node_count + 1);
     memory->joins = ARENA_ARRAY(arena, bool, plan->is_tree ? 1 : plan->count);
+    memory->context = context_new(arena);
     memory->input = arena_str(arena, input);
     return arena->failed ? NULL : memory;
 }
@@ -351,18 +352,10 @@ static str payload_of(const struct fold *fold)
     return fold->entry->payload.data ? fold->entry->payload : STR("null");
 }
 
-static pawl_status keep_context(struct fold *fold, pawl_status status, str context)
-{
-    if (status != PAWL_OK)
-        return status;
-    return kept_or_not(fold, memory_keep(&fold->memory->context, context, fold->arena));
-}
-
 static pawl_status fold_success(struct fold *fold)
 {
     const struct plan_step *step = &fold->plan->steps[fold->subject.plan];
     struct flow_memory *memory = fold->memory;
-    str context = STR_NONE;
 
     if (step->result_slot != STEP_NONE &&
         !memory_keep_payload(memory, &memory->results[step->result_slot], payload_of(fold),
@@ -372,27 +365,19 @@ static pawl_status fold_success(struct fold *fold)
         memory->joins[step->targets[0].step] = true;
         memory->join_count++;
     }
-    if (step->augment_count == 0)
-        return PAWL_OK;
-    return keep_context(
-        fold,
-        context_augment(fold->scope, step, memory_context(memory), payload_of(fold), &context),
-        context);
+    return context_augment(fold->scope, step, memory->context, payload_of(fold), fold->arena);
 }
 
 /* A tree remembers what went wrong last; a graph ends with it. */
 static pawl_status fold_failure(struct fold *fold)
 {
     struct flow_memory *memory = fold->memory;
-    str context = STR_NONE;
 
     if (!fold->plan->is_tree)
         return PAWL_OK;
     if (!memory_keep(&memory->last_error, payload_of(fold), fold->arena))
         return scope_no_memory(fold->scope);
-    return keep_context(
-        fold, context_note_error(fold->scope, memory_context(memory), payload_of(fold), &context),
-        context);
+    return context_note_error(fold->scope, memory->context, payload_of(fold), fold->arena);
 }
 
 static void fold_tree(const struct fold *fold, bool is_success)

@@ -4,6 +4,7 @@
 #ifndef PAWL_FLOW_MEMORY_H
 #define PAWL_FLOW_MEMORY_H
 
+#include "flow/context.h"
 #include "flow/plan.h"
 
 /* The engine's own timers; no step's name begins with '~'. */
@@ -85,7 +86,7 @@ struct flow_memory {
     struct given_key *keys; /* of steps that have not begun yet, in order */
     uint32_t key_count, key_capacity;
     struct kept_text *results;   /* by result_slot */
-    struct kept_text context;    /* an object; none yet counts as {} */
+    struct flow_context *context;
     struct kept_text last_error; /* trees: of the last step that failed for good */
     struct node_state *nodes;    /* trees, by node */
     struct tree_errors errors;   /* trees */
@@ -103,11 +104,6 @@ static inline str kept_view(const struct kept_text *kept)
 static inline bool kept_is_there(const struct kept_text *kept)
 {
     return kept->data || kept->seq > 0;
-}
-
-static inline str memory_context(const struct flow_memory *memory)
-{
-    return memory->context.data ? kept_view(&memory->context) : STR("{}");
 }
 
 /* The live attempt with this ordinal, else NULL. */
@@ -186,15 +182,15 @@ enum settled tree_settle(const struct tree_walk *walk, uint32_t node, bool is_su
 /* The select at `node` has its arm: what stands under it is next. */
 enum settled tree_take_arm(const struct tree_walk *walk, uint32_t node, uint32_t arm);
 
-/* ---- The context: augment.c -------------------------------------------------------- */
+/* ---- What is put into the context: augment.c ----------------------------------------- */
 
-/* `context` with `value` at the dotted path `dest`, objects made on the way. TOO_LARGE. */
-pawl_status context_put(struct scope *scope, str context, str dest, str value, str *out);
-/* ... with what went wrong last; a context that would grow past its limit stays as it is. */
-pawl_status context_note_error(struct scope *scope, str context, str error, str *out);
-/* ... with what a step's `augment` takes from its result. */
-pawl_status context_augment(struct scope *scope, const struct plan_step *step, str context,
-                            str result, str *out);
+/* What went wrong last; a context that would grow past its limit stays as it is. NO_MEMORY. */
+pawl_status context_note_error(struct scope *scope, struct flow_context *context, str error,
+                               struct arena *arena);
+/* What a step's `augment` takes from its result. TOO_LARGE, NO_MEMORY: the context is not to be
+ * used. */
+pawl_status context_augment(struct scope *scope, const struct plan_step *step,
+                            struct flow_context *context, str result, struct arena *arena);
 
 /* ---- The port ----------------------------------------------------------------------- */
 

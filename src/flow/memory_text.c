@@ -166,9 +166,9 @@ void flow_memory_print(const struct definition *definition, const void *state, s
     if (memory->signal_count > 0)
         print_signals(memory, out);
     print_results(plan, memory, out);
-    if (memory->context.data) {
+    if (memory->context->is_there) {
         json_key(out, "context");
-        json_raw(out, kept_view(&memory->context));
+        context_print(memory->context, out);
     }
     if (memory->last_error.data) {
         json_key(out, "error");
@@ -337,7 +337,7 @@ static bool load_ordinal(struct loading *loading, const struct node *ordinal)
 
 static bool load_context(struct loading *loading, const struct node *context)
 {
-    return memory_keep(&loading->memory->context, context->raw, loading->arena);
+    return context_load(loading->memory->context, context->raw, loading->arena);
 }
 
 static bool load_error(struct loading *loading, const struct node *error)

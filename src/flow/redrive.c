@@ -186,7 +186,7 @@ pawl_status memory_begin(struct flow_memory *memory, const struct node *given, s
 {
     const struct node *context = node_find(given, "context"), *joins = node_find(given, "joins");
 
-    if (context && !memory_keep(&memory->context, context->raw, arena))
+    if (context && !context_load(memory->context, context->raw, arena))
         return scope_no_memory(scope);
     for (const struct node *item = joins ? joins->first : NULL; item; item = item->next) {
         uint32_t step = plan_find(memory->plan, item->text);

@@ -131,12 +131,22 @@ static bool copy_nodes(struct turn *turn)
     return turn->status == PAWL_OK;
 }
 
+static str whole_context(struct turn *turn)
+{
+    str text = STR_NONE;
+
+    if (turn->status == PAWL_OK)
+        turn->status = context_text(turn->context ? turn->context : turn->memory->context,
+                                    turn->scope, &text);
+    return text;
+}
+
 static void end_tree(struct turn *turn, enum settled settled)
 {
     if (turn->scope->arena.failed && turn->status == PAWL_OK)
         turn->status = scope_no_memory(turn->scope);
     if (settled == TREE_SUCCEEDED)
-        finish(turn, turn->context.data ? turn->context : memory_context(turn->memory));
+        finish(turn, turn->plan->output.data ? STR_NONE : whole_context(turn));
     else if (settled == TREE_FAILED)
         fail_flow(turn, turn->error.data ? turn->error : kept_view(&turn->memory->last_error));
 }
@@ -210,12 +220,15 @@ void flow_go_on(struct turn *turn, uint32_t index, str result)
  * that cannot be told is the step's failure. */
 static pawl_status take_result(struct turn *turn, const struct plan_step *step, str result)
 {
+    struct arena *arena = &turn->scope->arena;
     struct template_source source;
     pawl_status status = PAWL_OK;
 
-    if (step->augment_count > 0)
-        status = context_augment(turn->scope, step, memory_context(turn->memory), result,
-                                 &turn->context);
+    if (step->augment_count > 0) {
+        turn->context = context_over(turn->memory->context, arena);
+        status = turn->context ? context_augment(turn->scope, step, turn->context, result, arena)
+                               : scope_no_memory(turn->scope);
+    }
     turn->fresh_slot = step->result_slot;
     turn->fresh = result;
     if (status != PAWL_OK)
@@ -231,7 +244,8 @@ static void fail_result(struct turn *turn, const struct attempt *attempt, pawl_s
         turn->status = status;
         return;
     }
-    turn->context = turn->fresh = STR_NONE;
+    turn->context = NULL;
+    turn->fresh = STR_NONE;
     turn->fresh_slot = STEP_NONE;
     turn->is_hopeless = true;
     step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_FAILED, turn_take_error(turn));
@@ -272,12 +286,13 @@ static void try_again(struct turn *turn, const struct attempt *failed, enum retr
 /* Rescue and finally see what went wrong. */
 static void note_error(struct turn *turn, str error)
 {
-    str context = turn->context.data ? turn->context : memory_context(turn->memory);
-    pawl_status status = context_note_error(turn->scope, context, error, &turn->context);
+    struct arena *arena = &turn->scope->arena;
 
+    if (!turn->context)
+        turn->context = context_over(turn->memory->context, arena);
     turn->error = error;
-    if (status != PAWL_OK && turn->status == PAWL_OK)
-        turn->status = status;
+    turn->status = turn->context ? context_note_error(turn->scope, turn->context, error, arena)
+                                 : scope_no_memory(turn->scope);
 }
 
 void step_fail(struct turn *turn, enum lifecycle_transition transition,

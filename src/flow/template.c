@@ -188,7 +188,7 @@ struct expansion {
     const struct plan *plan;
     const struct flow_memory *memory;
     struct scope *scope;
-    str context; /* made when first asked for */
+    const struct flow_context *context; /* opened when first asked for */
     struct scope values; /* results that the memory does not keep: the last few */
     str *results;        /* ... by slot; NULL: none was read */
     struct buf out, text;
@@ -207,22 +207,37 @@ static str find_in(struct expansion *expansion, str json, str path)
 }
 
 /* With the error of the try around the step, if there is one. */
-static str find_context(struct expansion *expansion, str path)
+static pawl_status open_context(struct expansion *expansion)
 {
     const struct template_source *source = expansion->source;
-    str text = source->context.data ? source->context : memory_context(expansion->memory);
-    bool is_noted = source->last_error && !expansion->context.data;
+    struct arena *arena = &expansion->scope->arena;
+    struct flow_context *noted;
+    pawl_status status;
     str error;
 
-    if (is_noted)
-        expansion->status =
-            memory_text(expansion->memory, source->last_error, expansion->scope, &error);
-    if (is_noted && expansion->status == PAWL_OK)
-        expansion->status =
-            context_note_error(expansion->scope, text, error, &expansion->context);
-    if (expansion->status != PAWL_OK)
-        return STR_NONE;
-    return find_in(expansion, expansion->context.data ? expansion->context : text, path);
+    expansion->context = source->context ? source->context : expansion->memory->context;
+    if (!source->last_error)
+        return PAWL_OK;
+    status = memory_text(expansion->memory, source->last_error, expansion->scope, &error);
+    if (status != PAWL_OK)
+        return status;
+    expansion->context = noted = context_over(expansion->context, arena);
+    return noted ? context_note_error(expansion->scope, noted, error, arena)
+                 : scope_no_memory(expansion->scope);
+}
+
+static str find_context(struct expansion *expansion, str path)
+{
+    struct arena *arena = &expansion->scope->arena;
+    str found = STR_NONE;
+
+    if (!expansion->context)
+        expansion->status = open_context(expansion);
+    if (expansion->status == PAWL_OK)
+        found = context_find(expansion->context, arena, path);
+    if (arena->failed && expansion->status == PAWL_OK)
+        expansion->status = scope_no_memory(expansion->scope);
+    return found;
 }
 
 /* A step may ask for more results than one scope can hold. */

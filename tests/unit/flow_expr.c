@@ -38,6 +38,39 @@ TEST(flow_expr, an_expression_sees_result_input_context_and_steps)
     }
 }
 
+TEST(flow_expr, an_expression_looks_at_one_member_of_the_context_or_at_all_of_them)
+{
+    static const char *const conditions[] = {
+        "context.a.n == 1 and context.b == nil and context.c == 'x' and context.none == nil",
+        "#context == 3 and context.a.n == 1 and type(context) == 'table'",
+        "context.a == context.a and context['a'].n == result",
+        "local a, keys = context.a, '' for key, value in pairs(context) do keys = keys .. key "
+        "if key == 'a' and value ~= a then return false end end return keys == 'bca'",
+        "local keys = '' for key in pairs(context) do keys = keys .. key end return keys == 'bca' "
+        "and context.a == context.a and context.c == 'x'",
+    };
+
+    for (size_t i = 0; i < sizeof conditions / sizeof conditions[0]; i++) {
+        char text[1024];
+        struct rig rig;
+
+        snprintf(text, sizeof text,
+                 "steps:\n  start: {name: s, tool: x, augment: {a: a, b: b, c: c}, next: check}\n"
+                 "  check: {tool: x, augment: {a.n: identity}, branch: [{if: 'false', then: no}, "
+                 "{if: \"%s\", then: yes}, {if: 'true', then: no}]}\n"
+                 "  \"yes\": {tool: x, done: true}\n  \"no\": {tool: x, done: true}\n",
+                 conditions[i]);
+        rig_init(&rig, &t->scope, text, NULL);
+        rig_begin(&rig);
+        rig_run(&rig, 1, "{\"a\":{},\"b\":null,\"c\":\"x\"}");
+        rig_run(&rig, 2, "1");
+        if (rig.state != LIFE_RUNNING)
+            test_fail(__FILE__, __LINE__, "%s: %s", conditions[i], rig.last_payload.data);
+        expect_step(&rig, 3, "yes");
+        rig_fini(&rig);
+    }
+}
+
 /* The rig finds each decision again from its entries alone, so verify would. */
 TEST(flow_expr, a_condition_that_cannot_be_told_fails_the_step_at_once)
 {
