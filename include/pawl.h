@@ -349,8 +349,7 @@ PAWL_API pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *n
 
 /* ---- Trees that somebody else runs -------------------------------------- */
 
-/* Seed 002's make_job and restart_job: pure functions over JSON, without a store. A tree of actions under
- * do, dopar and try (JSON or YAML) becomes a job: a text that may be kept anywhere and gone on
+/* Pure functions over JSON, without a store. A tree of actions under do, dopar and try (JSON or YAML) becomes a job: a text that may be kept anywhere and gone on
  * with later, here or elsewhere. Its first members are {"status": pending, success or failure, "settled",
  * "context", "leaves": [{node, status, output}]}: a dopar of which a branch has failed is a failure at
  * once, and settled when its other branches have ended. Fails with INVALID_DEFINITION (where, and why), NO_MEMORY. */
@@ -380,8 +379,7 @@ typedef struct pawl_next_args {
                             name them; NULL: none */
 } pawl_next_args;
 
-/* Seed 001's next_steps: which steps of a graph (JSON or YAML) follow a step with its result. A pure
- * function, without a store: the same that the engine runs. *next is
+/* Which steps of a graph (JSON or YAML) follow a step with its result. A pure function, without a store: the same that the engine runs. *next is
  * {"status": pending, success or failure, "steps": [{name, kind, tool, args}], "joined": [...],
  * "context": {...}, "result" or "error" at the end}: `joined` and `context` are for the next call.
  * No step and status pending: others are waited for. A step that has failed is the runner's. Fails with

@@ -40,7 +40,7 @@ static pawl_status read_argument(struct next *next, const char *name, const char
     pawl_status status = text ? node_read_json(next->scope, str_of(text), &node) : PAWL_OK;
 
     if (status == PAWL_INVALID_REQUEST)
-        return scope_fail(next->scope, status, "%s: it is no JSON", name);
+        return scope_fail(next->scope, status, "%s: expected JSON, found '%.40s'", name, text);
     if (status == PAWL_OK && node && node->kind != kind)
         return fail_argument(next, name, kind == NODE_ARRAY ? "a list of steps" : "an object", node);
     *out = node;
@@ -64,7 +64,8 @@ static pawl_status read_arguments(struct next *next)
         status = read_argument(next, "input", args->input, NODE_OBJECT, &input);
     if (status == PAWL_OK && args->result &&
         node_read_json(next->scope, str_of(args->result), &result) != PAWL_OK)
-        status = scope_fail(next->scope, PAWL_INVALID_REQUEST, "result: it is no JSON");
+        status = scope_fail(next->scope, PAWL_INVALID_REQUEST,
+                            "result: expected JSON, found '%.40s'", args->result);
     next->input = input ? input->raw : STR("{}");
     next->result = result ? result->raw : STR("null");
     return status;

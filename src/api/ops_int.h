@@ -22,8 +22,6 @@ bool op_is_true(const struct op_call *call, const char *name);
 
 /* For op->flags & OP_ANY_QUERY: every key is one of the table's or, with `labels`, begins
  * with "label."; none comes twice, none is blank. Else INVALID_QUERY. */
-/* ops_redrive.c: the steps that an instance need not run again, as a JSON list; data NULL: none. */
-pawl_status read_reused(const struct op_call *call, str id, str *out);
 pawl_status query_check(const struct op_call *call, bool labels);
 pawl_status query_count(const struct op_call *call, const char *name, bool *has, uint64_t *out);
 pawl_status query_time(const struct op_call *call, const char *name, bool *has, int64_t *out);
@@ -71,6 +69,9 @@ bool definition_reference(str reference, str *name, uint32_t *version); /* versi
 /* The member `against` of definition.check: what engine_compare() says, null if the text has
  * errors; nothing if it was not asked for. NOT_KNOWN. */
 pawl_status print_against(const struct op_call *call, bool has_errors, struct buf *out);
+
+/* ops_redrive.c: the steps that an instance need not run again, as a JSON list; data NULL: none. */
+pawl_status read_reused(const struct op_call *call, str id, str *out);
 
 void fire_read(const struct op_call *call, struct fire_args *out);
 pawl_status create_read(const struct op_call *call, struct create_args *out);

@@ -168,7 +168,9 @@ static pawl_status see(const struct op_call *call, struct chain *chain, str id,
     pawl_status status = engine_successor(op_engine(call), call->scope, id, out);
 
     if (status == PAWL_OK && chain->count == CHAIN_MAX)
-        return scope_fail(call->scope, PAWL_CONFLICT, "it was run again %u times", CHAIN_MAX);
+        return scope_fail(call->scope, PAWL_CONFLICT,
+                          "%.*s is one of over %u that run each other again; create a new instance",
+                          STR_ARG(id), CHAIN_MAX);
     if (status == PAWL_OK)
         chain->seen[chain->count++] =
             (struct redrive_seen){ arena_str(&call->scope->arena, id), out->pos };

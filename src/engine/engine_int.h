@@ -130,6 +130,10 @@ void engine_wait_changed(struct engine *engine, int64_t for_ms); /* lock held */
 void drain_fires(struct engine *engine, struct request *request, int64_t at_ms);
 void drain_create(struct engine *engine, struct request *request, int64_t at_ms);
 void drain_decision(struct engine *engine, struct request *request, int64_t at_ms);
+pawl_status fire_check_late(struct engine *engine, struct scope *scope,
+                            const struct fire_args *args, uint64_t instance, uint32_t seq,
+                            struct moment now);
+void fired_tell(const struct head *head, const struct definition *definition, struct fired *out);
 
 /* references.c: warns of definitions that a text named `name` refers to and that are not stored. */
 pawl_status references_check(struct engine *engine, struct scope *scope, str name,
@@ -199,15 +203,12 @@ pawl_status family_look(struct engine *engine, struct scope *scope, uint64_t par
 /* live.c */
 void live_from_draft(struct engine *engine, struct head *head, const struct definition *definition,
                      const struct draft *draft, bool ends);
-pawl_status fire_check_late(struct engine *engine, struct scope *scope,
-                            const struct fire_args *args, uint64_t instance, uint32_t seq,
-                            struct moment now);
-void fired_tell(const struct head *head, const struct definition *definition, struct fired *out);
 uint32_t live_room(const struct decision *decision);
 
 /* actors.c */
 struct actor *actor_new(struct engine *engine);
 void actor_free(struct engine *engine, struct actor *actor);
+void actors_fini(struct engine *engine);
 pawl_status actor_adopt(struct engine *engine, struct actor *actor); /* lock held */
 struct actor *actor_get(struct engine *engine, uint64_t instance); /* lock held; NULL: no memory */
 pawl_status actor_load(struct engine *engine, struct scope *scope, struct actor *actor);
@@ -233,7 +234,6 @@ pawl_status poison_cancel(struct engine *engine, struct actor *actor, const stru
 pawl_status poison_holds(struct engine *engine, struct scope *scope, uint64_t pause_pos, bool *out);
 pawl_status poison_free(struct engine *engine, const struct actor *actor, const struct event *event,
                         struct scope *scope, uint64_t *pos, struct decision *out);
-void actors_fini(struct engine *engine);
 
 /* bars.c: does the definition in force forbid cancelling a flow that has these rows? bars_look() is
  * for the drain and takes the definition that the instance began with. */
@@ -301,14 +301,6 @@ void mail_drop_all(struct engine *engine);    /* at close: their causes are stil
 /* pause.c */
 pawl_status pause_look(struct engine *engine, struct scope *scope, uint64_t instance, bool *out);
 bool pause_bars(enum event_kind kind);
-/* ---- reduces.c ---- */
-
-pawl_status reduces_of(struct engine *engine, struct scope *scope, const struct decision *decision,
-                       const struct birth *births, struct request *request);
-bool reduces_failed(const struct request *request);
-str reduces_error(struct engine *engine, struct scope *scope);
-void reduces_fini(struct engine *engine);
-
 /* Pauses an instance whose code ends its process, or that is at a bound. The scope's error becomes
  * the reason; if the pause fails, the scope holds that error instead. */
 pawl_status pause_poisoned(struct engine *engine, struct scope *scope, const struct actor *actor);
@@ -322,6 +314,13 @@ pawl_status pause_with_entry(struct engine *engine, struct scope *scope, struct 
 /* After the commit: it is logged, if the decision paused its instance. */
 void pause_told(struct engine *engine, const struct decision *decision);
 pawl_status pause_refusal(struct scope *scope);
+
+/* reduces.c */
+pawl_status reduces_of(struct engine *engine, struct scope *scope, const struct decision *decision,
+                       const struct birth *births, struct request *request);
+bool reduces_failed(const struct request *request);
+str reduces_error(struct engine *engine, struct scope *scope);
+void reduces_fini(struct engine *engine);
 
 /* steps.c */
 pawl_status steps_chain(struct engine *engine, struct actor *actor, struct scope *scope,

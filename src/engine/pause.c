@@ -1,8 +1,8 @@
 /* pause.c - an instance that is held: no state and no entry, but a control record that says who
  * held it, when and why, and a row that follows from it.
  *
- * While it is held it takes no fire, no signal and no timer, and none of its steps is started;
- * what runs may end, and cancel works. Deciding looks first (mailbox.c), and the drain looks again:
+ * While it is held it takes no fire and no timer, no signal but one that its definition keeps, and
+ * none of its steps is started; what runs may end, and cancel works. Deciding looks first (mailbox.c), and the drain looks again:
  * a decision that was made before the pause is made once more. */
 #include "base/node.h"
 #include "engine/engine_int.h"

@@ -54,7 +54,9 @@ pawl_status redrive_check(struct engine *engine, struct scope *scope,
         if (!status && (pos != args->seen[i].pos ||
                         kept_changes_here(&engine->batch, LIFE_T_START, args->seen[i].id)))
             return scope_fail(scope, PAWL_CONFLICT,
-                              "it was run again by another call meanwhile; look at its successor");
+                              "%.*s was run again by another call meanwhile; `pawl show` names its "
+                              "successor",
+                              STR_ARG(args->seen[i].id));
     }
     return status;
 }

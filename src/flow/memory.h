@@ -155,15 +155,20 @@ struct tree_walk {
     struct kept_text *ended; /* out: what failed the tree, if it was kept; may be NULL */
 };
 
+/* The compilers from which on a version means it so: docs/format.md, "Compilers". */
+#define COMPILER_ERRORS_OF_TRIES  3 /* each try has its error */
+#define COMPILER_NAMED_CONDITIONS 3 /* a condition that fails is named with its step */
+#define COMPILER_HELD_WORKERS     3 /* `idempotent: false` holds when a worker is gone */
+
 /* tree_error.c: what failed a group moves up with the failure. `holder` is the row where the error
  * lies; 0: it is walk->error. */
 void tree_error_keep(const struct tree_walk *walk, uint32_t node, uint32_t *holder);
 void tree_error_lift(const struct tree_walk *walk, uint32_t node, uint32_t *holder);
 void tree_error_drop(const struct tree_walk *walk, uint32_t node);
-/* Those of a memory, if its version keeps them: before compiler 3 there was one error for all. */
+/* Those of a memory, if its version keeps them; before there was one error for all. */
 static inline struct tree_errors *tree_errors_of(uint32_t compiler, struct tree_errors *errors)
 {
-    return compiler >= 3 ? errors : NULL;
+    return compiler >= COMPILER_ERRORS_OF_TRIES ? errors : NULL;
 }
 /* The tree has failed: walk->ended is what failed it, unless it is the error of the step itself. */
 void tree_error_end(const struct tree_walk *walk, uint32_t holder);

@@ -82,7 +82,8 @@ struct template_source turn_source(const struct turn *turn)
                                      .fresh_slot = turn->fresh_slot,
                                      .fresh = turn->fresh,
                                      .context = turn->context,
-                                     .names_conditions = turn->compiler >= 3,
+                                     .names_conditions =
+                                         turn->compiler >= COMPILER_NAMED_CONDITIONS,
                                      .is_nameless = turn->event->kind == EVENT_START };
 }
 
@@ -199,7 +200,8 @@ static bool is_lost(const struct turn *turn, const struct attempt *attempt)
 
     if (turn->event->kind == EVENT_STEP_LOST)
         return true;
-    return turn->event->is_worker_gone && turn->compiler >= 3 && !step->is_idempotent &&
+    return turn->event->is_worker_gone &&
+           turn->compiler >= COMPILER_HELD_WORKERS && !step->is_idempotent &&
            retry_is_due(step, attempt->attempt, RETRY_TIMEOUT);
 }
 

@@ -139,7 +139,7 @@ static bool check_cwd(struct call *call, const struct exec_order *order)
         return call_refuse(call, "exec: with 'cwd', a listed program must be an absolute path or a "
                                  "name without '/'");
     if (stat(order->cwd, &found) != 0 || !S_ISDIR(found.st_mode)) {
-        call_fail(call, "exec: the folder '%.*s' of 'cwd' does not exist", STR_ARG(shown));
+        call_fail(call, "exec: 'cwd': expected a folder, found none at '%.*s'", STR_ARG(shown));
         return false;
     }
     return true;

@@ -244,17 +244,22 @@ WIDE_TEST(claims, sqlite, a_turn_takes_along_what_fits_its_answer_and_loses_noth
 
 WORLD_TEST(claims, a_client_that_has_gone_before_a_step_is_started_leaves_it_ready)
 {
-    struct engine *engine = world->p->engine;
-    struct claimant gone;
-    struct claimed claimed = { 0 };
+    struct claimant gone, there;
+    const char *id;
 
-    wait_for(world, &gone, only_saw, 1, 1);
-    claimed.ticket = gone.ticket;
-    EXPECT_OK(ticket_check(engine, &gone.scope, &claimed));
+    world_define(world, SAWN);
+    id = world_create(world, "sawn", "{}");
+    open_claim(world, &gone, only_saw, 1, 1);
     gone.is_gone = true;
-    EXPECT_EQ(ticket_check(engine, &gone.scope, &claimed), PAWL_OVERLOADED);
-    EXPECT(claimed.stays_ready);
+    (void)take(world, &gone);
+    EXPECT_EQ(gone.count, 0);
+    EXPECT_TEXT(world_actions(world, id), "start");
+    open_claim(world, &there, only_saw, 1, 1);
+    EXPECT(!take(world, &there));
+    EXPECT_EQ(there.count, 1);
+    EXPECT_TEXT(world_actions(world, id), "start step.start");
     stop_waiting(world, &gone);
+    stop_waiting(world, &there);
 }
 
 WORLD_TEST(tickets, one_that_is_called_a_thousand_times_for_nothing_needs_no_memory_for_it)

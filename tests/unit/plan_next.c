@@ -128,7 +128,7 @@ TEST(plan_next, what_makes_no_sense_is_named)
     expect_refused(FLOW, (pawl_next_args){ .step = "a", .input = "[]" }, PAWL_INVALID_REQUEST,
                    "input: expected an object");
     expect_refused(FLOW, (pawl_next_args){ .step = "a", .result = "yes" }, PAWL_INVALID_REQUEST,
-                   "result: it is no JSON");
+                   "result: expected JSON, found 'yes'");
     expect_refused("do: [{action: x, payload: {}}]", (pawl_next_args){ .step = "a" },
                    PAWL_INVALID_DEFINITION, "use pawl_plan_make()");
     expect_refused("steps: {}", (pawl_next_args){ 0 }, PAWL_INVALID_DEFINITION, "at least one step");

@@ -277,7 +277,7 @@ TEST(exec, a_program_gets_its_stdin_its_variables_and_its_folder_from_the_step)
                   "\"one 2.50 true /here\"");
     expect_result(t, &rig, "{\"argv\":[\"pwd\"],\"cwd\":\"/usr/bin\"}", "\"/usr/bin\"");
     expect_failed(run(t, &rig, "{\"argv\":[\"pwd\"],\"cwd\":\"/nowhere/at/all\"}", LONG_MS),
-                  "the folder '/nowhere/at/all' of 'cwd' does not exist");
+                  "'cwd': expected a folder, found none at '/nowhere/at/all'");
     close_rig(&rig);
 }
 

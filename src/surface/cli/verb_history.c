@@ -1,5 +1,6 @@
 /* verb_history.c - history: all entries, page by page, or the last ones. */
 #include "surface/cli/view.h"
+#include <errno.h>
 #include <stdlib.h>
 
 #define PAGE 1000
@@ -140,7 +141,8 @@ static bool put_piece(void *context, struct scope *scope, str piece)
 
     if (fwrite(piece.data, 1, piece.size, cli->term.out) == piece.size)
         return true;
-    scope_fail(scope, PAWL_STORAGE_FAILURE, "standard output cannot be written");
+    scope_fail(scope, PAWL_STORAGE_FAILURE, "the history cannot be written to standard output: %s",
+               strerror(errno));
     return false;
 }
 
