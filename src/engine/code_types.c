@@ -88,19 +88,22 @@ static const struct code_binding *find_unused(struct engine *engine, str name)
     return found;
 }
 
-bool code_is_put_when_used(struct engine *engine, str reference)
+/* Of NAME or NAME@VERSION. */
+static str name_in(str reference)
 {
     const char *mark = memchr(reference.data, '@', reference.size);
-    str name = { reference.data, mark ? (size_t)(mark - reference.data) : reference.size };
 
-    return find_unused(engine, name) != NULL;
+    return (str){ reference.data, mark ? (size_t)(mark - reference.data) : reference.size };
+}
+
+bool code_is_put_when_used(struct engine *engine, str reference)
+{
+    return find_unused(engine, name_in(reference)) != NULL;
 }
 
 pawl_status code_put_when_used(struct engine *engine, struct scope *scope, str reference)
 {
-    const char *mark = memchr(reference.data, '@', reference.size);
-    str name = { reference.data, mark ? (size_t)(mark - reference.data) : reference.size };
-    const struct code_binding *binding = find_unused(engine, name);
+    const struct code_binding *binding = find_unused(engine, name_in(reference));
     struct define_request define = { 0 };
     pawl_status status;
 

@@ -349,15 +349,12 @@ static pawl_status ride_along(struct engine *engine, struct turn *turn, struct s
     return PAWL_OK;
 }
 
-static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct scope *scope)
+/* Where its instance stands, and against what it is decided. */
+static pawl_status stand_turn(struct engine *engine, struct turn *turn, struct scope *scope)
 {
     struct actor *actor = turn->actor;
-    pawl_status status = turn->mail->is_poison ? poison_rests(engine, scope, actor) : PAWL_OK;
+    pawl_status status;
 
-    if (!status && turn->mail->claim)
-        status = ticket_check(engine, scope, turn->mail->claim);
-    if (status)
-        return status;
     actor->is_at_bound = false;
     payloads_decide(actor, NULL, NULL);
     actor_compact(actor);
@@ -375,6 +372,33 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     if (!status)
         status = pause_look(engine, scope, actor->instance, &actor->is_paused);
     turn->decide.knew_pause = turn->mail->event.is_held = actor->is_paused;
+    return status;
+}
+
+/* What is refused only after the event itself was decided. */
+static pawl_status check_late(struct engine *engine, const struct turn *turn, struct scope *scope)
+{
+    const struct mail *mail = turn->mail;
+
+    if (turn->actor->is_paused && mail->event.kind == EVENT_FIRE)
+        return pause_refusal(scope);
+    if (mail->event.late)
+        return scope_fail(scope, PAWL_INVALID_REQUEST, "%s", mail->event.late);
+    return mail->fire ? fire_check_late(engine, scope, mail->fire, turn->actor->instance,
+                                        turn->decide.expected_seq, clock_now(engine))
+                      : PAWL_OK;
+}
+
+static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct scope *scope)
+{
+    struct actor *actor = turn->actor;
+    pawl_status status = turn->mail->is_poison ? poison_rests(engine, scope, actor) : PAWL_OK;
+
+    if (!status && turn->mail->claim)
+        status = ticket_check(engine, scope, turn->mail->claim);
+    if (status)
+        return status;
+    status = stand_turn(engine, turn, scope);
     if (!status)
         status = deaths_begin(engine, actor, &turn->mail->event, scope, &turn->death);
     if (!status)
@@ -393,13 +417,8 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
     if (!status)
         status = family_conceive(engine, scope, actor, NULL, turn->mail->event.at_ms,
                                  &turn->decision, &turn->births);
-    if (!status && actor->is_paused && turn->mail->event.kind == EVENT_FIRE)
-        status = pause_refusal(scope);
-    if (!status && turn->mail->event.late)
-        status = scope_fail(scope, PAWL_INVALID_REQUEST, "%s", turn->mail->event.late);
-    if (!status && turn->mail->fire)
-        status = fire_check_late(engine, scope, turn->mail->fire, actor->instance,
-                                 turn->decide.expected_seq, clock_now(engine));
+    if (!status)
+        status = check_late(engine, turn, scope);
     if (turn->mail->fire && turn->mail->fire->has_fired_at)
         turn->decide.fired_at_ms = turn->mail->fire->fired_at_ms;
     turn->decide.definition = actor->definition;
