@@ -162,16 +162,36 @@ def count_both(path):
     return rows
 
 
-def test_once_installed_pkg_config_names_what_a_host_needs():
+@contextlib.contextmanager
+def installed():
+    """A folder with everything as it is installed: (folder, what pkg-config says of a package, the environment to run in)."""
     need("pkg-config")
     with tempfile.TemporaryDirectory(prefix="pawl-embed-") as folder:
         sh(need("meson"), "install", "-C", BUILD, "--destdir", folder, "--no-rebuild", "--quiet")
         found = next(pathlib.Path(folder).rglob("pawl.pc"))
-        environment = {"PKG_CONFIG_PATH": str(found.parent), "PKG_CONFIG_SYSROOT_DIR": folder}
-        flags = sh("pkg-config", "--cflags", "--libs", "pawl", env=environment).split()
-        sh(*build_compiler(), EMBED, *flags, "-o", folder + "/program")
-        said = sh(folder + "/program", cwd=folder, env={"LD_LIBRARY_PATH": str(found.parent.parent)}).splitlines()
-        assert said == SAYS, said
+        environment = {"PKG_CONFIG_PATH": str(found.parent)}
+        prefix = folder + sh("pkg-config", "--variable=prefix", "pawl", env=environment).strip()
+
+        def flags(package):  # a sysroot would be put before the folders of other packages too
+            return sh("pkg-config", "--cflags", "--libs", "--define-variable=prefix=" + prefix, package, env=environment).split()
+
+        yield pathlib.Path(folder), flags, {"LD_LIBRARY_PATH": str(found.parent.parent)}
+
+
+def test_once_installed_pkg_config_names_what_a_host_and_the_modules_it_loads_need():
+    with installed() as (folder, flags, environment):
+        for package in ("pawl", "pawl-static"):
+            sh(*build_compiler(), EMBED, *flags(package), "-o", folder / "program")
+            os.makedirs(folder / package)
+            said = sh(folder / "program", cwd=folder / package, env=environment).splitlines()
+            assert said == SAYS, said
+        sh("cc", *WARNINGS, "-shared", "-fPIC", *[f for f in flags("pawl") if f.startswith("-I")],
+           ROOT / "examples/code/flows.c", "-o", folder / "flows.so")
+        for package, words in (("pawl", []), ("pawl-static", []), ("pawl-main", ["-DFULL"])):
+            sh(*build_compiler(), *WARNINGS, *words, ROOT / "tests/embed/modules.c", *flags(package), "-o", folder / "program")
+            run = ["run", "combat", "--test", "--input", '{"target_id":7,"damage":20}', "--module"] if words else []
+            said = sh(folder / "program", *run, folder / "flows.so", cwd=folder, env=environment)
+            assert 'hit {"target":7,"damage":20}\n' in said, (package, said)
 
 
 def test_a_tree_is_run_by_somebody_else():  # C8
