@@ -162,8 +162,71 @@ static void measure_size(struct bench *bench, int size)
     store_remove(bench, "code.db");
 }
 
+/* ---- Turns that a test waits for: one call moves the clock over all of them ---- */
+
+#define TICKER(has)                                                                                \
+    has(input, uint32_t, most)                                                                     \
+    has(var, uint32_t, n)                                                                          \
+    has(timer, Tick)                                                                               \
+    has(await, ticking)
+
+PAWL_CODE(ticker, TICKER)
+{
+    PAWL_BEGIN(TICKER);
+    for (self->n = 0; self->n < self->most; self->n++)
+        PAWL_TIMER(ticking, Tick, PAWL_SECS(1));
+    PAWL_END;
+}
+
+static pawl *open_clock(int turns)
+{
+    pawl_options options = { .own = true, .test_clock = true };
+    char input[32];
+    pawl_error error;
+    pawl_id id;
+    pawl *p;
+
+    check(pawl_open(&p, "memory:", &options, &error), &error, "open");
+    check(pawl_code_register(p, ticker(), &error), &error, "register ticker");
+    snprintf(input, sizeof input, "{\"most\":%d}", turns);
+    check(pawl_create(p, &(pawl_create_args){ .definition = "ticker", .input = input }, &id, &error),
+          &error, "create ticker");
+    return p;
+}
+
+/* Seconds for so many turns, in `calls` calls. */
+static double advance_s(int turns, int calls)
+{
+    pawl *p = open_clock(turns);
+    pawl_error error;
+    double begun = now_s();
+
+    for (int i = 0; i < calls; i++)
+        check(pawl_test_advance(p, (int64_t)1000 * turns / calls, &error), &error, "advance");
+    begun = now_s() - begun;
+    pawl_close(p);
+    return begun;
+}
+
+static void measure_turns(struct bench *bench)
+{
+    int turns = bench->quick ? 2000 : 1000000, few = turns / 100;
+    double one_by_one = advance_s(few, few), all = advance_s(turns, 1);
+    struct row row = { .key = "code_turns_of_a_test",
+                       .what = "turns of an advance over a million of them",
+                       .unit = "/s",
+                       .sense = bench->quick ? TOLD : AT_LEAST,
+                       .gate = 20000 };
+
+    row.value = turns / all;
+    beside(&row, "%.1f x one call for each turn, at a hundredth of them",
+           row.value / (few / one_by_one));
+    report(bench, &row);
+}
+
 void measure_code(struct bench *bench)
 {
+    measure_turns(bench);
     measure_size(bench, 64);
     measure_size(bench, bench->quick ? 100 : 1000);
 }

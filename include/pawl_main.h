@@ -2,10 +2,10 @@
  * that is a full pawl.
  * SPDX-License-Identifier: Apache-2.0
  *
- *     PAWL_MODULE(buff, patrol)          cc -Wall -shared -fPIC -o flows.so flows.c
+ *     PAWL_MODULE(buff, patrol);         cc -Wall -shared -fPIC -o flows.so flows.c
  *                                        pawl serve --module ./flows.so
  *
- *     PAWL_MODULE(buff, patrol)
+ *     PAWL_MODULE(buff, patrol);
  *     int main(int argc, char **argv) { return pawl_main(argc, argv, pawl_module_open()); }
  */
 #ifndef PAWL_MAIN_H

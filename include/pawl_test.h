@@ -34,7 +34,8 @@ typedef struct pawl_kit {
     unsigned type_count;
     pawl_id ids[PAWL_KIT_IDS]; /* of what was started; the oldest are used again */
     unsigned id_count;
-    char text[8192]; /* what the last look gave */
+    char *text; /* what the last look gave; lives until the next */
+    size_t text_size, text_room;
 } pawl_kit;
 
 #define PAWL_EXPECT_OK(kit, status) pawl_kit_expect_ok((kit), (status), __FILE__, __LINE__)
@@ -73,11 +74,13 @@ static inline void pawl_kit_expect(pawl_kit *kit, const char *what, const char *
 static inline void pawl_kit_expect_status(pawl_kit *kit, pawl_status found, pawl_status wanted,
                                           const char *file, int line)
 {
+    char words[512];
+
     if (found == wanted)
         return;
-    snprintf(kit->text, sizeof kit->text, "%s: %.400s", pawl_status_name(found),
+    snprintf(words, sizeof words, "%s: %.400s", pawl_status_name(found),
              found == PAWL_OK ? "" : kit->error.message);
-    pawl_kit_die(file, line, "status", kit->text, pawl_status_name(wanted));
+    pawl_kit_die(file, line, "status", words, pawl_status_name(wanted));
 }
 
 static inline void pawl_kit_expect_ok(pawl_kit *kit, pawl_status found, const char *file, int line)
@@ -108,7 +111,10 @@ static inline void pawl_kit_open(pawl_kit *kit, const char *url)
 static inline void pawl_kit_close(pawl_kit *kit)
 {
     pawl_close(kit->p);
+    free(kit->text);
     kit->p = NULL;
+    kit->text = NULL;
+    kit->text_size = kit->text_room = 0;
 }
 
 /* As if the program had died and begun again; for a store in a file. */
@@ -157,49 +163,31 @@ static inline pawl_status pawl_kit_signal(pawl_kit *kit, const char *id, const c
     return pawl_signal(kit->p, id, name, payload, NULL, &kit->error);
 }
 
+/* ---- The text that the last look gave: as long as it is ---- */
+
 static inline void pawl_kit_add(pawl_kit *kit, const char *text, size_t size)
 {
-    size_t used = strlen(kit->text), room = sizeof kit->text - used - 1;
-
-    memcpy(kit->text + used, text, size < room ? size : room);
-    kit->text[used + (size < room ? size : room)] = '\0';
+    if (kit->text_size + size + 1 > kit->text_room) {
+        kit->text_room = 2 * (kit->text_size + size + 1);
+        kit->text = (char *)realloc(kit->text, kit->text_room);
+        if (!kit->text)
+            pawl_kit_die(__FILE__, __LINE__, "memory", "none", "enough for an answer");
+    }
+    memcpy(kit->text + kit->text_size, text, size);
+    kit->text_size += size;
+    kit->text[kit->text_size] = '\0';
 }
 
-/* "start signal:stack timer:expire finish": actions, and which timer, signal or step. */
-static inline const char *pawl_kit_history(pawl_kit *kit, const char *id)
+static inline const char *pawl_kit_keep(pawl_kit *kit, const char *text, size_t size)
 {
-    pawl_history *history = NULL;
-    pawl_entry entry;
-
-    kit->text[0] = '\0';
-    PAWL_EXPECT_OK(kit, pawl_history_open(kit->p, id, NULL, &history, &kit->error));
-    while (pawl_history_next(history, &entry)) {
-        const char *name = entry.payload ? strchr(entry.payload, ':') : NULL;
-
-        if (kit->text[0])
-            pawl_kit_add(kit, " ", 1);
-        pawl_kit_add(kit, entry.action, strlen(entry.action));
-        if (entry.step) {
-            pawl_kit_add(kit, ":", 1);
-            pawl_kit_add(kit, entry.step, strlen(entry.step));
-        } else if (name && (!strcmp(entry.action, "timer") || !strcmp(entry.action, "signal"))) {
-            pawl_kit_add(kit, ":", 1);
-            pawl_kit_add(kit, name + 2, strcspn(name + 2, "\""));
-        }
-    }
-    PAWL_EXPECT_OK(kit, pawl_history_close(history, &kit->error));
+    kit->text_size = 0;
+    pawl_kit_add(kit, text, size);
     return kit->text;
 }
 
-static inline const char *pawl_kit_state(pawl_kit *kit, const char *id)
-{
-    const char *state = "";
+/* ---- Compact JSON, as pawl prints it ---- */
 
-    PAWL_EXPECT_OK(kit, pawl_current(kit->p, id, &state, &kit->error));
-    return state;
-}
-
-/* The size of the JSON value that a text begins with. */
+/* The size of the value that a text begins with. */
 static inline size_t pawl_kit_value_size(const char *json)
 {
     size_t at = 0, depth = 0;
@@ -217,14 +205,83 @@ static inline size_t pawl_kit_value_size(const char *json)
             quoted = true;
         } else if (c == '{' || c == '[') {
             depth++;
-        } else if (c == '}' || c == ']' || c == ',') {
+        } else if (c == '}' || c == ']' || c == ',' || c == ':') {
             if (depth == 0)
                 break;
-            if (c != ',')
+            if (c == '}' || c == ']')
                 depth--;
         }
     }
     return at;
+}
+
+/* The next item of an array or object, behind `at`; NULL: there is none. Begin with the text itself. */
+static inline const char *pawl_kit_next(const char *at)
+{
+    if (*at != '{' && *at != '[' && *at != ',')
+        return NULL;
+    at++;
+    return *at && *at != '}' && *at != ']' ? at : NULL;
+}
+
+/* The value of an object's own member, not of one within; NULL: it has none, or it is no object. */
+static inline const char *pawl_kit_find(const char *object, const char *name)
+{
+    const char *at = object && *object == '{' ? pawl_kit_next(object) : NULL;
+
+    while (at) {
+        size_t size = pawl_kit_value_size(at);
+        const char *value = at + size + 1;
+
+        if (size == strlen(name) + 2 && strncmp(at + 1, name, size - 2) == 0)
+            return value;
+        at = pawl_kit_next(value + pawl_kit_value_size(value));
+    }
+    return NULL;
+}
+
+/* A text of an object, without its quotes; "" if it has none. *size: of it. */
+static inline const char *pawl_kit_find_text(const char *object, const char *name, size_t *size)
+{
+    const char *value = pawl_kit_find(object, name);
+
+    *size = value && *value == '"' ? pawl_kit_value_size(value) - 2 : 0;
+    return *size ? value + 1 : "";
+}
+
+/* "start signal:stack timer:expire finish": actions, and which timer, signal or step. */
+static inline const char *pawl_kit_history(pawl_kit *kit, const char *id)
+{
+    pawl_history *history = NULL;
+    pawl_entry entry;
+
+    pawl_kit_keep(kit, "", 0);
+    PAWL_EXPECT_OK(kit, pawl_history_open(kit->p, id, NULL, &history, &kit->error));
+    while (pawl_history_next(history, &entry)) {
+        size_t size = 0;
+        const char *name = pawl_kit_find_text(entry.payload, entry.action, &size);
+
+        if (kit->text_size)
+            pawl_kit_add(kit, " ", 1);
+        pawl_kit_add(kit, entry.action, strlen(entry.action));
+        if (entry.step) {
+            pawl_kit_add(kit, ":", 1);
+            pawl_kit_add(kit, entry.step, strlen(entry.step));
+        } else if (size && (!strcmp(entry.action, "timer") || !strcmp(entry.action, "signal"))) {
+            pawl_kit_add(kit, ":", 1);
+            pawl_kit_add(kit, name, size);
+        }
+    }
+    PAWL_EXPECT_OK(kit, pawl_history_close(history, &kit->error));
+    return kit->text;
+}
+
+static inline const char *pawl_kit_state(pawl_kit *kit, const char *id)
+{
+    const char *state = "";
+
+    PAWL_EXPECT_OK(kit, pawl_current(kit->p, id, &state, &kit->error));
+    return state;
 }
 
 /* Call an operation with {"instance_id":ID}; its whole answer is kit->text. */
@@ -234,51 +291,71 @@ static inline const char *pawl_kit_ask(pawl_kit *kit, const char *operation, con
 
     snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id);
     PAWL_EXPECT_OK(kit, pawl_call(kit->p, operation, input, &out, &kit->error));
-    kit->text[0] = '\0';
-    pawl_kit_add(kit, out, strlen(out));
+    pawl_kit_keep(kit, out, strlen(out));
     pawl_free(kit->p, out);
     return kit->text;
 }
 
-/* One member of such an answer, the first of that name, as it is printed; "" if there is none. */
+/* One member of such an answer, as it is printed; of instance.variables, one variable. "" if there
+ * is none. */
 static inline const char *pawl_kit_member(pawl_kit *kit, const char *operation, const char *id,
                                           const char *name)
 {
-    char key[160];
-    const char *found = pawl_kit_ask(kit, operation, id);
+    const char *object = pawl_kit_ask(kit, operation, id), *value;
     size_t size;
 
-    snprintf(key, sizeof key, "\"%.128s\":", name);
-    found = strstr(found, key);
-    if (!found)
+    if (!strcmp(operation, "instance.variables"))
+        object = pawl_kit_find(object, "variables");
+    value = pawl_kit_find(object, name);
+    if (!value)
         return "";
-    found += strlen(key);
-    size = pawl_kit_value_size(found);
-    memmove(kit->text, found, size);
+    size = pawl_kit_value_size(value);
+    memmove(kit->text, value, size);
     kit->text[size] = '\0';
+    kit->text_size = size;
     return kit->text;
+}
+
+/* The id of the last step that waits for an answer, or else of the last; "" if there is none. */
+static inline const char *pawl_kit_last_step(const char *steps, size_t *size)
+{
+    const char *found = "";
+    bool waits = false;
+
+    *size = 0;
+    for (const char *at = steps ? pawl_kit_next(steps) : NULL; at;
+         at = pawl_kit_next(at + pawl_kit_value_size(at))) {
+        size_t status_size, id_size;
+        const char *status = pawl_kit_find_text(at, "status", &status_size);
+        const char *id = pawl_kit_find_text(at, "step_id", &id_size);
+        bool is_pending = status_size == 7 && strncmp(status, "pending", 7) == 0;
+
+        if (waits && !is_pending)
+            continue;
+        waits = is_pending;
+        found = id;
+        *size = id_size;
+    }
+    return found;
 }
 
 /* Answer what the instance has asked for (has(external, ...)): with a result, or with an error. */
 static inline pawl_status pawl_kit_answer(pawl_kit *kit, const char *id, const char *result,
                                           const char *error)
 {
-    const char *steps = pawl_kit_ask(kit, "instance.steps", id), *last = NULL;
     const char *json = error ? error : result;
     char *input, *out = NULL;
-    size_t size = 128 + strlen(json);
+    size_t size = 128 + strlen(json), step_size;
+    const char *steps = pawl_kit_find(pawl_kit_ask(kit, "instance.steps", id), "steps");
+    const char *step = pawl_kit_last_step(steps, &step_size);
     pawl_status status;
 
-    while ((steps = strstr(steps, "\"step_id\":\"")) != NULL) {
-        steps += strlen("\"step_id\":\"");
-        last = steps;
-    }
-    if (!last)
+    if (!step_size)
         pawl_kit_die(__FILE__, __LINE__, "steps", kit->text, "one that waits");
     input = (char *)malloc(size);
     if (!input)
         exit(1);
-    snprintf(input, size, "{\"step_id\":\"%.*s\",\"%s\":%s}", (int)strcspn(last, "\""), last,
+    snprintf(input, size, "{\"step_id\":\"%.*s\",\"%s\":%s}", (int)step_size, step,
              error ? "error" : "result", json);
     status = pawl_call(kit->p, error ? "step.fail" : "step.complete", input, &out, &kit->error);
     pawl_free(kit->p, out);

@@ -2,6 +2,7 @@
  *
  * Nothing is decided here. Texts that end in NUL become views; results become texts that live
  * as long as the header says. */
+#include "api/world.h"
 #include "api/args.h"
 #include "base/limits.h"
 #include "tool/tool.h"
@@ -345,6 +346,18 @@ pawl_status pawl_test_advance(pawl *p, int64_t by_ms, pawl_error *error)
         return status;
     api_enter(p, &scope);
     return api_leave(&scope, engine_advance(p->engine, &scope, by_ms), error);
+}
+
+pawl_status world_take_turns(pawl *p, const char *id, uint32_t turns, int64_t most_ms,
+                             int64_t *out_moved_ms, pawl_error *error)
+{
+    struct scope scope;
+
+    api_enter(p, &scope);
+    return api_leave(&scope,
+                     engine_advance_turns(p->engine, &scope, str_of(id), turns, most_ms,
+                                          out_moved_ms),
+                     error);
 }
 
 pawl_status pawl_test_fire_timer(pawl *p, const char *id, const char *name, pawl_error *error)

@@ -55,8 +55,9 @@ static void refuse_armed(pawl_turn *turn, const char *timer)
 {
     for (uint32_t i = 0; i < turn->answer->timers.count; i++)
         if (str_is(turn->answer->timers.items[i].name, timer))
-            turn_problem(turn, "two arms of the select at '%s' wait for the timer '%s'; keep one",
-                         turn->type->phases[turn->label - 1], timer);
+            turn_problem(turn, "two arms of the select at '%s' wait for the timer '%.*s'; keep one",
+                         turn->type->phases[turn->label - 1],
+                         STR_ARG(turn->answer->timers.items[i].name));
 }
 
 bool pawl_seq_timer(pawl_turn *turn, unsigned timer, int64_t after_ms)

@@ -68,6 +68,7 @@ static bool init_parts(struct engine *engine)
     pthread_mutex_init(&engine->lock, NULL);
     pthread_mutex_init(&engine->definitions_lock, NULL);
     engine_cond_init(&engine->changed);
+    engine_cond_init(&engine->advanced);
     engine_cond_init(&engine->tools);
     engine_cond_init(&engine->late);
     engine_cond_init(&engine->work);
@@ -118,6 +119,7 @@ static void free_parts(struct engine *engine)
     pthread_cond_destroy(&engine->tools);
     pthread_cond_destroy(&engine->late);
     pthread_cond_destroy(&engine->changed);
+    pthread_cond_destroy(&engine->advanced);
     pthread_mutex_destroy(&engine->definitions_lock);
     pthread_mutex_destroy(&engine->clock.lock);
     pthread_mutex_destroy(&engine->deaths.lock);

@@ -586,6 +586,10 @@ int engine_bell(struct engine *engine);
 pawl_status engine_run_due(struct engine *engine, struct scope *scope, uint32_t budget);
 /* Answers when nothing more is due and no tool is running. */
 pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t by_ms);
+/* To what is due next, so many times at most, but for no longer than most_ms, nor beyond the end of
+ * the instance. */
+pawl_status engine_advance_turns(struct engine *engine, struct scope *scope, str id, uint32_t turns,
+                                 int64_t most_ms, int64_t *out_moved_ms);
 pawl_status engine_fire_timer(struct engine *engine, struct scope *scope, str id, str name,
                               const uint8_t *key);
 

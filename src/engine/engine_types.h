@@ -313,6 +313,8 @@ struct engine {
 
     pthread_mutex_t lock;
     pthread_cond_t changed; /* mail done, jobs queued, the drain free */
+    pthread_cond_t advanced; /* none moves the test clock any more */
+    uint32_t advances;       /* calls that move it */
     pthread_cond_t tools;   /* jobs queued or steps ready: for the threads that run tools */
     pthread_cond_t work;    /* a request is queued: for the drain thread */
     struct request *first, *last;

@@ -297,6 +297,14 @@ static void keep_clock(struct engine *engine, struct scope *scope)
 }
 
 /* Decide what waits, and fire what falls due. Lock not held while it works. */
+static void fire_or_note(struct engine *engine, struct scope *scope)
+{
+    if (timers_fire_due(engine, scope, NULL)) {
+        engine_log(engine, PAWL_LOG_ERROR, "timers.failed", scope->error.message);
+        note_stuck(engine, 1);
+    }
+}
+
 void *timers_thread(void *context)
 {
     struct engine *engine = context;
@@ -306,6 +314,10 @@ void *timers_thread(void *context)
     panic_set(engine->options.panic);
     pthread_mutex_lock(&engine->lock);
     while (!engine->stopping) {
+        if (engine->advances > 0) { /* whoever moves the clock does all this meanwhile */
+            engine_wait_for(engine, &engine->advanced, STUCK_PAUSE_MS);
+            continue;
+        }
         if (engine_pump(engine))
             continue;
         if (steps_are_lost(engine)) {
@@ -317,10 +329,7 @@ void *timers_thread(void *context)
         if (timers_are_due(engine)) {
             pthread_mutex_unlock(&engine->lock);
             scope_clear(&scope);
-            if (timers_fire_due(engine, &scope, NULL)) {
-                engine_log(engine, PAWL_LOG_ERROR, "timers.failed", scope.error.message);
-                note_stuck(engine, 1);
-            }
+            fire_or_note(engine, &scope);
             pthread_mutex_lock(&engine->lock);
         } else {
             engine_wait_changed(engine, pause_ms(engine));
@@ -342,20 +351,40 @@ static bool is_idle(struct engine *engine)
            (timers_next_due(engine) > clock_at(engine) || engine->stuck_timers);
 }
 
+/* One thing that can be done by this thread, as timers_thread() does it; false: there is none. Lock
+ * held. */
+static bool do_one(struct engine *engine, struct scope *scope)
+{
+    if (engine_pump(engine))
+        return true;
+    if (steps_are_lost(engine)) {
+        pthread_mutex_unlock(&engine->lock);
+        recover_ready(engine);
+        pthread_mutex_lock(&engine->lock);
+        return true;
+    }
+    if (engine->timers_busy || !timers_are_due(engine))
+        return false;
+    engine->timers_busy = true; /* from here on: another may move the clock as well */
+    pthread_mutex_unlock(&engine->lock);
+    fire_or_note(engine, scope);
+    pthread_mutex_lock(&engine->lock);
+    return true;
+}
+
+/* By this thread itself, but for tools: another would have to be woken for each turn. */
 static pawl_status settle(struct engine *engine, struct scope *scope)
 {
-    pawl_status status = PAWL_OK;
-
     if (!engine->thread_count)
         return engine_run_due(engine, scope, 0);
     pthread_mutex_lock(&engine->lock);
-    engine_changed(engine);
     while (family_tell(engine)) /* if the store cannot tell, its news is not waited for */
         continue;
     while (!is_idle(engine))
-        engine_wait_changed(engine, 5);
+        if (!do_one(engine, scope))
+            engine_wait_changed(engine, 5);
     pthread_mutex_unlock(&engine->lock);
-    return status;
+    return PAWL_OK;
 }
 
 static void set_clock(struct engine *engine, int64_t now_ms)
@@ -367,9 +396,87 @@ static void set_clock(struct engine *engine, int64_t now_ms)
     pthread_mutex_unlock(&engine->lock);
 }
 
+static pawl_status has_ended(struct engine *engine, struct scope *scope, str id, bool *out)
+{
+    struct definition_slot *slot;
+    struct head head;
+    pawl_status status = engine_locate(engine, scope, id, &head, &slot);
+
+    *out = !status && slot->definition->states[head.state].terminal != TERMINAL_NOT;
+    return status;
+}
+
+struct advance {
+    int64_t target_ms;
+    str id;       /* no longer than until this instance has ended; data NULL: none */
+    bool is_over; /* nothing more is due until then */
+};
+
+/* What is due now happens, and the clock goes to what is due next, if that is not too late. */
+static pawl_status advance_once(struct engine *engine, struct scope *scope, struct advance *advance)
+{
+    int64_t now_ms = engine_now_ms(engine), next_ms;
+    pawl_status status = settle(engine, scope);
+
+    if (!status && advance->id.data)
+        status = has_ended(engine, scope, advance->id, &advance->is_over);
+    if (!status && !advance->is_over)
+        status = timers_look_ahead(engine, scope);
+    if (status || advance->is_over)
+        return status;
+    pthread_mutex_lock(&engine->lock);
+    next_ms = timers_next_due(engine);
+    pthread_mutex_unlock(&engine->lock);
+    advance->is_over = next_ms > advance->target_ms || engine->stuck_timers;
+    if (!advance->is_over)
+        set_clock(engine, next_ms > now_ms ? next_ms : now_ms);
+    return PAWL_OK;
+}
+
+static void count_advances(struct engine *engine, int32_t by)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->advances += (uint32_t)by;
+    pthread_cond_broadcast(&engine->advanced);
+    engine_changed(engine); /* the thread that waits for timers, so that it waits for us */
+    pthread_mutex_unlock(&engine->lock);
+}
+
+/* Each turn in a scope that is cleared: there may be millions of them. */
+static pawl_status advance_by(struct engine *engine, struct scope *scope, struct advance *advance,
+                              uint64_t turns)
+{
+    pawl_status status = PAWL_OK;
+    struct scope turn;
+
+    scope_init(&turn, engine->heap, LIMIT_SCOPE);
+    turn.trace = scope->trace;
+    count_advances(engine, 1);
+    for (; turns > 0 && !status && !advance->is_over; turns--) {
+        scope_clear(&turn);
+        status = advance_once(engine, &turn, advance);
+    }
+    count_advances(engine, -1);
+    if (status)
+        scope->error = turn.error;
+    scope_fini(&turn);
+    return status;
+}
+
+pawl_status engine_advance_turns(struct engine *engine, struct scope *scope, str id, uint32_t turns,
+                                 int64_t most_ms, int64_t *out_moved_ms)
+{
+    int64_t now_ms = engine_now_ms(engine);
+    struct advance advance = { .target_ms = now_ms + most_ms, .id = id };
+    pawl_status status = advance_by(engine, scope, &advance, turns);
+
+    *out_moved_ms = engine_now_ms(engine) - now_ms;
+    return status ? status : clock_keep_test(engine, scope);
+}
+
 pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t by_ms)
 {
-    int64_t target_ms = engine_now_ms(engine) + by_ms, next_ms;
+    struct advance advance = { .target_ms = engine_now_ms(engine) + by_ms };
     pawl_status status;
 
     if (!engine->options.test_clock)
@@ -379,20 +486,10 @@ pawl_status engine_advance(struct engine *engine, struct scope *scope, int64_t b
     if (by_ms < 0)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "by: expected a duration, found less than 0");
-    for (;;) {
-        status = settle(engine, scope);
-        if (!status)
-            status = timers_look_ahead(engine, scope);
-        if (status)
-            return status;
-        pthread_mutex_lock(&engine->lock);
-        next_ms = timers_next_due(engine);
-        pthread_mutex_unlock(&engine->lock);
-        if (next_ms > target_ms || engine->stuck_timers)
-            break;
-        set_clock(engine, next_ms > engine_now_ms(engine) ? next_ms : engine_now_ms(engine));
-    }
-    set_clock(engine, target_ms);
+    status = advance_by(engine, scope, &advance, UINT64_MAX);
+    if (status)
+        return status;
+    set_clock(engine, advance.target_ms);
     return clock_keep_test(engine, scope);
 }
 
