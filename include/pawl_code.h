@@ -360,7 +360,7 @@ typedef char pawl_arm_with_a_condition_needs_braces
         static const pawl_var results[] = { LIST(PAWL_RESULT_ROW_) PAWL_NO_ROW_ };                 \
         static const pawl_code_type type = {                                                       \
             .name = text,                                                                          \
-            LIST(PAWL_TYPE_)                                                                       \
+            LIST(PAWL_VERSIONED_)                                                                  \
             .timers = timers,                                                                      \
             .signals = signals,                                                                    \
             .calls = calls,                                                                        \
@@ -375,6 +375,7 @@ typedef char pawl_arm_with_a_condition_needs_braces
             .payload_size = sizeof(pawl_got_),                                                     \
             .result = sizeof(pawl_result_) > sizeof(bool) ? results : NULL,                        \
             .handle = type_##_handle_,                                                             \
+            LIST(PAWL_MIGRATED_)                                                                   \
             .renews = true,                                                                        \
             .renamed = renamed,                                                                    \
             .retries = retries,                                                                    \

@@ -101,10 +101,12 @@
 #define PAWL_RESULT_ROW_result , PAWL_OF_RESULT_
 #define PAWL_OF_RESULT_(...) PAWL_VAR_ROW_(pawl_result_, plain_, __VA_ARGS__)
 
-#define PAWL_TYPE_(what, ...) PAWL_PICK_(PAWL_TYPE_##what)(__VA_ARGS__, 0, 0)
-#define PAWL_TYPE_version , PAWL_VERSION_IS_
-#define PAWL_TYPE_migrate , PAWL_MIGRATE_IS_
+/* Two uses: C++ wants members in the order of their struct. */
+#define PAWL_VERSIONED_(what, ...) PAWL_PICK_(PAWL_VERSIONED_##what)(__VA_ARGS__, 0, 0)
+#define PAWL_VERSIONED_version , PAWL_VERSION_IS_
 #define PAWL_VERSION_IS_(number, ...) .version = (number),
+#define PAWL_MIGRATED_(what, ...) PAWL_PICK_(PAWL_MIGRATED_##what)(__VA_ARGS__, 0, 0)
+#define PAWL_MIGRATED_migrate , PAWL_MIGRATE_IS_
 #define PAWL_MIGRATE_IS_(function, ...) .migrate = (function),
 
 /* Old names of variables, and what they are called now. */

@@ -21,10 +21,10 @@ ROOT = harness.ROOT
 WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
-def module(shell, source, *words):
+def module(shell, source, *words, compiler=("cc", *WARNINGS)):
     """A shared object, built as a user would: with the headers, and without the library."""
     out = shell.folder / (source.stem + ("".join(words)) + ".so")
-    subprocess.run(["cc", *WARNINGS, *words, "-shared", "-fPIC", "-I", ROOT / "include", "-o", out, source],
+    subprocess.run([*compiler, *words, "-shared", "-fPIC", "-I", ROOT / "include", "-o", out, source],
                    check=True)
     return str(out)
 
@@ -139,6 +139,19 @@ def test_a_type_of_a_module_is_run_by_its_name_and_tried_out_by_a_clock_of_its_o
     for words in (["combat"], ["patrol", "--signal", "threat_detected=7"]):
         found = shell.pawl("run", *words, "--module", flows, "--test", expect=1)
         assert found.err.startswith("pawl: not-known: no reduce 'apply_damage' is registered in this program\n"), "E13: a reduce needs a program of its own"
+
+
+def test_the_examples_are_built_as_c_plus_plus_and_do_the_same(shell):
+    compiler = ("g++", "-x", "c++", "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
+    flows = module(shell, ROOT / "examples/code/flows.c", compiler=compiler)
+
+    def tried(*words):
+        return json.loads(shell.pawl("run", *words, "--module", flows, "--test", "--json").out.splitlines()[-1])["result"]
+
+    assert tried("buff", "--signal", "stack@59s=4") == {"final_stacks": 5}
+    assert tried("patrol") == {"waypoint": 3, "fights": 0}
+    assert tried("damage", "--stub", "compute_damage=7", "--stub", "log_death=null") == {"hits": 15}
+    assert tried("checkout", "--input", '{"cents": 5}', "--stub", "send_goods=null", "--stub", "charge_card=null") == {"sent": True, "problem": ""}
 
 
 def test_u7_a_type_without_macros_is_told_in_a_module_which_child_has_ended(shell):

@@ -41,12 +41,16 @@ def environment(shell):
     tools = shell.folder / "bin"
     tools.mkdir()
     compiler = build_compiler()
-    words = " ".join([shutil.which(compiler[0]) or compiler[0]] + compiler[1:])  # not this very cc
-    (tools / "cc").write_text('#!/bin/sh\ncase " $* " in *" -shared "*) exec %s "$@";; esac\nexec %s "$@"\n' % (
-        words.split(" -f")[0], words))
-    (tools / "cc").chmod(0o755)
+    for name in ("cc", "c++"):
+        words = " ".join([shutil.which(compiler[0]) or compiler[0]] + compiler[1:])  # not this very cc
+        if name == "c++":
+            words = re.sub(r"\bcc\b", "c++", words).replace("gcc", "g++").replace("clang", "clang++")
+        (tools / name).write_text('#!/bin/sh\ncase " $* " in *" -shared "*) exec %s "$@";; esac\nexec %s "$@"\n' % (
+            words.split(" -f")[0], words))
+        (tools / name).chmod(0o755)
     (tools / "pawl").symlink_to(os.path.abspath(harness.PAWL))
     return dict(os.environ, PATH="%s:%s" % (tools, os.environ["PATH"]), C_INCLUDE_PATH=str(harness.ROOT / "include"),
+                CPLUS_INCLUDE_PATH=str(harness.ROOT / "include"),
                 LIBRARY_PATH=str(BUILD), LD_LIBRARY_PATH=str(BUILD), PKG_CONFIG_PATH=str(BUILD / "meson-private"))
 
 
@@ -78,8 +82,9 @@ def test_the_migration_of_the_page_brings_an_instance_over(shell):
             shell.write(file, text)
     shell.write("old.c", MIGRATION % ("invoice.h", OLD))
     shell.write("new.c", MIGRATION % ("invoice2.h", NEW))
-    id = run(shell, "cc -o old old.c -lpawl\n./old\n", names).strip()
-    run(shell, "cc -o new new.c -lpawl\n./new\npawl --store sqlite:moves.db verify\n", dict(names, ID=id))
+    for compiler in ("cc -Wall", "c++ -x c++ -std=c++17 -Wall"):
+        id = run(shell, compiler + " -o old old.c -lpawl\n./old\n", names).strip()
+        run(shell, compiler + " -o new new.c -lpawl\n./new\npawl --store sqlite:moves.db verify\n", dict(names, ID=id))
 
 
 def test_each_line_of_the_table_of_what_may_change_has_a_test_of_its_own(shell):
