@@ -299,6 +299,7 @@ pawl_status code_add_interests(struct work *work, struct effect_list *effects);
 
 /* Turns for the kept signals that the last turn began to await. */
 pawl_status code_take_kept(struct work *work);
+bool code_has_kept(const void *memory); /* something awaits a signal that is kept */
 
 /* ---- state.c, state_print.c: variables, struct <-> JSON ---- */
 

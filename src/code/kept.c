@@ -56,6 +56,18 @@ static pawl_status pass_over(struct work *work, const struct cause *cause,
     return PAWL_OK;
 }
 
+/* Each turn folds the memory once more, with all that is kept in it: what does not fit is left to the
+ * event that the engine sends as long as code_has_kept(). */
+static bool has_room(const struct work *work)
+{
+    return work->scope->arena.used < LIMIT_SCOPE / 4;
+}
+
+bool code_has_kept(const void *memory)
+{
+    return code_memory_kept(memory) != NULL;
+}
+
 /* Signals that were kept for what the turn has just begun to await, or for what was awaited during a
  * pause: a turn more for each, in order, in the same commit. */
 pawl_status code_take_kept(struct work *work)
@@ -66,7 +78,7 @@ pawl_status code_take_kept(struct work *work)
     uint32_t known = 0;
 
     while (status == PAWL_OK && work->answer.end == TURN_WAITS &&
-           (is_resumed || waits_for_kept(work))) {
+           (is_resumed || waits_for_kept(work)) && (known == 0 || has_room(work))) {
         const struct turn_answer waits = work->answer;
         struct code_memory *memory = NULL;
         const struct code_kept *kept;

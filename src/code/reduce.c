@@ -454,6 +454,7 @@ const struct behavior code_behavior = {
     .apply = code_memory_apply,
     .restamp = code_memory_restamp,
     .keep = code_memory_keep,
+    .has_kept = code_has_kept,
     .memory_print = code_memory_print,
     .memory_load = code_memory_load,
 };

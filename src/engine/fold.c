@@ -75,6 +75,14 @@ bool actor_wakes(const struct engine *engine, const struct actor *actor)
            behavior->wakes(actor->memory);
 }
 
+bool actor_has_kept(const struct engine *engine, const struct actor *actor)
+{
+    const struct behavior *behavior = behavior_of(actor->definition->kind);
+
+    return actor_wakes(engine, actor) ||
+           (behavior->has_kept && !actor->is_paused && behavior->has_kept(actor->memory));
+}
+
 pawl_status actor_decide(struct engine *engine, struct actor *actor, const struct event *event,
                          struct scope *scope, struct decision *out, struct job **jobs)
 {

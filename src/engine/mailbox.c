@@ -213,7 +213,7 @@ static void turn_over(struct engine *engine, struct request *request)
         if (turn->mail->event.kind == EVENT_AMEND)
             claims_amended(engine, actor);
         steps_act(engine, actor->instance, turn->jobs);
-        if (actor->memory && actor_wakes(engine, actor)) /* one decision could not take them all */
+        if (actor->memory && actor_has_kept(engine, actor)) /* more than one decision could take */
             mail_wake(engine, actor->instance);
     }
     if (status && reduces_failed(request)) { /* decide again, to fail with its words */

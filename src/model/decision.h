@@ -135,6 +135,7 @@ struct behavior {
                         struct arena *arena);
     uint32_t (*live_steps)(const void *memory); /* how many; NULL: never more than one */
     bool (*wakes)(const void *memory); /* would EVENT_WAKE take one? NULL: it needs no such event */
+    bool (*has_kept)(const void *memory); /* would it take one, in a commit of its own? NULL: as above */
     void (*memory_print)(const struct definition *definition, const void *memory, struct buf *out);
     pawl_status (*memory_load)(const struct definition *definition, str text, str input,
                                struct scope *scope, struct arena *arena, void **out);

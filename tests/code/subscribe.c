@@ -264,3 +264,48 @@ TEST(code_subscribe, more_than_256_values_of_a_signal_pause_the_instance_with_th
                "more than 256 values of the signal 'more'");
     end(&ground);
 }
+
+/* ---- More than one commit can take ---- */
+
+#define HOARDER(has)                                                                               \
+    has(var, uint32_t, taken)                                                                      \
+    has(var, text, ballast, 8192, "")                                                              \
+    has(signal, Letter, uint32_t)                                                                  \
+    has(timer, Open)                                                                               \
+    has(buffered, Letter)                                                                          \
+    has(result, uint32_t, taken)                                                                   \
+    has(await, shut)                                                                               \
+    has(await, open)
+
+PAWL_CODE(hoarder, HOARDER)
+{
+    PAWL_BEGIN(HOARDER);
+    memset(self->ballast, 'x', sizeof self->ballast - 1);
+    PAWL_TIMER(shut, Open, PAWL_SECS(1));
+    while (self->taken < 1000) {
+        PAWL_SIGNAL(open, Letter);
+        if (got->Letter != self->taken)
+            PAWL_FAIL("\"not in order\"");
+        self->taken++;
+    }
+    result->taken = self->taken;
+    PAWL_END;
+}
+
+TEST(subscribe, a_thousand_kept_signals_are_taken_in_their_order_in_as_many_commits_as_it_takes)
+{
+    pawl_kit kit;
+    const char *id;
+    char letter[16];
+
+    pawl_kit_open(&kit, NULL);
+    pawl_kit_register(&kit, hoarder());
+    id = pawl_kit_start(&kit, "hoarder", "{}");
+    for (int i = 0; i < 1000; i++) {
+        snprintf(letter, sizeof letter, "%d", i);
+        PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, id, "letter", letter));
+    }
+    pawl_kit_advance(&kit, PAWL_SECS(1));
+    PAWL_EXPECT_RESULT(&kit, id, "{\"taken\":1000}");
+    pawl_kit_close(&kit);
+}
