@@ -153,6 +153,8 @@ static pawl_status apply_all(struct flow_memory *memory, struct place *place, st
 
 static void tell(const struct flow_memory *memory, const struct place *place)
 {
+    struct buf context;
+
     printf("%s|", definition->states[place->state].name.data);
     for (uint32_t i = 0; i < memory->live_count; i++) {
         const struct attempt *live = &memory->live[i];
@@ -161,7 +163,10 @@ static void tell(const struct flow_memory *memory, const struct place *place)
                flow_step_name(definition, live->plan).data, live->attempt,
                step_status_name(live->status));
     }
-    printf("|%.*s|%.*s\n", STR_ARG(flow_context(memory)), (int)said_size, said);
+    buf_init(&context, &heap_libc, 0);
+    flow_print_context(memory, &context);
+    printf("|%s|%.*s\n", buf_text(&context), (int)said_size, said);
+    buf_fini(&context);
 }
 
 static void print_memory(struct flow_memory *memory, struct place *place)
