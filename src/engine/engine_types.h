@@ -201,6 +201,7 @@ struct mail_group {
     uint32_t kept;    /* signals: of those that were not refused */
     uint32_t full;    /* signals: of the refused, because the instance keeps no more */
     pawl_error error; /* the store's first failure, if there was one */
+    pawl_error refusal; /* the first of them; status OK: none */
 };
 
 struct actor {

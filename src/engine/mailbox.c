@@ -54,6 +54,10 @@ static void tell_group(struct mail_group *group, const struct mail *mail, pawl_s
     group->refused += status != PAWL_OK;
     group->kept += !status && mail->is_kept;
     group->full += status == PAWL_OVERLOADED;
+    if (status && !group->refusal.status) {
+        group->refusal = mail->own.error;
+        group->refusal.status = status;
+    }
     if (!is_failure || group->error.status)
         return;
     group->error = mail->own.error;

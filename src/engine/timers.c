@@ -101,6 +101,14 @@ static void post_timers(struct engine *engine, const struct live_timer *due, uin
     }
 }
 
+/* Why timers stay armed though they are due: said once, when the first of them does. Lock held. */
+static void log_refusal(struct engine *engine, const pawl_error *refusal)
+{
+    if (refusal->status && refusal->status != PAWL_PAUSED && refusal->status != PAWL_TERMINAL &&
+        refusal->status != PAWL_NOT_AWAITING)
+        engine_log(engine, PAWL_LOG_WARN, "timer.refused", refusal->message);
+}
+
 /* Fires what is due now by one of the clocks, and waits until all of it is decided and
  * committed. */
 static pawl_status fire_some(struct engine *engine, struct scope *scope, bool wall, int64_t now_ms,
@@ -124,6 +132,8 @@ static pawl_status fire_some(struct engine *engine, struct scope *scope, bool wa
         if (!engine_pump(engine))
             pthread_cond_wait(&engine->changed, &engine->lock);
     *refused = group.refused;
+    if (!engine->stuck_timers)
+        log_refusal(engine, &group.refusal);
     pthread_mutex_unlock(&engine->lock);
     return PAWL_OK;
 }

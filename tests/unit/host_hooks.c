@@ -4,6 +4,7 @@
 #include "lib/fault.h"
 #include "lib/test.h"
 #include <pawl.h>
+#include <pawl_code.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -253,6 +254,37 @@ TEST(host, the_log_function_is_given_the_lines)
         NULL));
     drive(p, 1);
     EXPECT_HAS(line, "hello, host");
+    pawl_close(p);
+}
+
+/* Its reduce is in no program: the turn cannot be taken, and the timer stays armed. */
+#define HOPES(has) has(timer, End) has(await, waiting)
+
+PAWL_CODE(hopes, HOPES)
+{
+    PAWL_BEGIN(HOPES);
+    PAWL_TIMER(waiting, End, PAWL_SECS(1));
+    PAWL_REDUCE(nowhere, "{}");
+    PAWL_END;
+}
+
+TEST(host, a_timer_whose_turn_is_refused_is_named_in_the_log)
+{
+    char line[200] = "";
+    pawl_id id;
+    pawl *p;
+
+    EXPECT_OK(pawl_open(&p, "memory:",
+                        &(pawl_options){ .own = true,
+                                         .test_clock = true,
+                                         .log = take_line,
+                                         .log_context = line },
+                        NULL));
+    EXPECT_OK(pawl_code_register(p, hopes(), NULL));
+    EXPECT_OK(pawl_create(p, &(pawl_create_args){ .definition = "hopes" }, &id, NULL));
+    EXPECT_OK(pawl_test_advance(p, 1000, NULL));
+    EXPECT_HAS(line, "timer.refused");
+    EXPECT_HAS(line, "nowhere");
     pawl_close(p);
 }
 
