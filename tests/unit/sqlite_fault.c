@@ -1,5 +1,6 @@
 /* sqlite_fault.c - the SQLite store when something fails: each write, sync and allocation in
  * turn. What comes out must be true: nothing changed, all changed, or not known. */
+#include "fault/sqlite_heap.h"
 #include "lib/fault.h"
 #include "store/contract.h"
 #include "store/sqlite/sqlite_int.h"
@@ -252,43 +253,6 @@ FAULT_TEST(each_write_that_fails_in_a_commit_that_spills_leaves_the_truth)
 
 /* ---- A heap that fails ---- */
 
-static struct {
-    sqlite3_mem_methods real;
-    uint64_t left; /* allocations until one fails; 0: none does */
-    bool has_failed;
-} memory;
-
-static bool memory_fails(void)
-{
-    bool fails = memory.left > 0 && --memory.left == 0;
-
-    memory.has_failed = memory.has_failed || fails;
-    return fails;
-}
-
-static void *faulty_malloc(int size)
-{
-    return memory_fails() ? NULL : memory.real.xMalloc(size);
-}
-
-static void *faulty_realloc(void *block, int size)
-{
-    return memory_fails() ? NULL : memory.real.xRealloc(block, size);
-}
-
-/* Only before SQLite is used for the first time in this process: so not by stand_run(). */
-static void use_faulty_memory(void)
-{
-    sqlite3_mem_methods faulty;
-
-    EXPECT(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &memory.real) == SQLITE_OK);
-    EXPECT(memory.real.xMalloc != NULL);
-    faulty = memory.real;
-    faulty.xMalloc = faulty_malloc;
-    faulty.xRealloc = faulty_realloc;
-    EXPECT(sqlite3_config(SQLITE_CONFIG_MALLOC, &faulty) == SQLITE_OK);
-}
-
 static pawl_status read_all(struct stand *s)
 {
     struct list_query query = { .status = STR("suspended"), .limit = 10 };
@@ -312,23 +276,23 @@ static pawl_status read_all(struct stand *s)
 }
 
 /* The n-th allocation fails in a turn, a commit and some reads. */
-static void fail_allocation(struct stand *s, uint64_t n)
+static void fail_allocation(struct stand *s, uint64_t n, bool *has_failed)
 {
     uint64_t before = count_whole(s);
     struct store_tip tip;
     pawl_status status;
 
-    memory.has_failed = false;
-    memory.left = n;
+    sqlite_heap_arm(n, false);
     status = store_begin(s->store, s->scope, &tip);
     if (status == PAWL_OK) {
         store_rollback(s->store);
         status = commit_some(s);
     }
     if (status == PAWL_OK)
-        EXPECT(read_all(s) == PAWL_OK || memory.has_failed);
-    memory.left = 0;
-    EXPECT(memory.has_failed || status == PAWL_OK);
+        EXPECT(read_all(s) == PAWL_OK || sqlite_heap_has_failed());
+    *has_failed = sqlite_heap_has_failed();
+    sqlite_heap_arm(0, false);
+    EXPECT(*has_failed || status == PAWL_OK);
     if (status == PAWL_OUTCOME_UNKNOWN)
         stand_reopen(s);
     expect_truth(s, status, before);
@@ -337,15 +301,17 @@ static void fail_allocation(struct stand *s, uint64_t n)
 
 static void body_warm(struct stand *s)
 {
+    bool has_failed = true;
+
     EXPECT_OK(commit_some(s));
     EXPECT_OK(read_all(s));
-    for (uint64_t n = 1; n == 1 || memory.has_failed; n++)
-        fail_allocation(s, n);
+    for (uint64_t n = 1; has_failed; n++)
+        fail_allocation(s, n, &has_failed);
 }
 
 TEST(sqlite_fault, each_allocation_of_sqlite_that_fails_leaves_the_truth)
 {
-    use_faulty_memory();
+    sqlite_heap_install(); /* before SQLite is used for the first time in this process */
     stand_run(t, false, body_warm);
 }
 
@@ -353,16 +319,18 @@ TEST(sqlite_fault, each_allocation_of_sqlite_that_fails_leaves_the_truth)
  * which every 17th is tried. */
 static void body_cold(struct stand *s)
 {
+    bool has_failed = true;
+
     EXPECT_OK(commit_some(s));
-    for (uint64_t n = 1; n == 1 || memory.has_failed; n += 17) {
+    for (uint64_t n = 1; has_failed; n += 17) {
         stand_reopen(s);
-        fail_allocation(s, n);
+        fail_allocation(s, n, &has_failed);
     }
 }
 
 TEST(sqlite_fault, an_allocation_of_sqlite_that_fails_while_preparing_leaves_the_truth)
 {
-    use_faulty_memory();
+    sqlite_heap_install(); /* before SQLite is used for the first time in this process */
     stand_run(t, false, body_cold);
 }
 
