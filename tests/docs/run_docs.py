@@ -167,7 +167,7 @@ def test_the_player_would_see_a_wrong_promise(shell):
 def has_test(path, sentence):
     """Is there a test of this name in this file?"""
     name, text = re.sub(r"[ -]", "_", sentence), (ROOT / path).read_text()
-    pattern = r"^\s*(?:(?:WORLD_)?TEST\(\w+,\s+|WIDE_TEST\(\w+,\s+\w+,\s+|WATCH_TEST\()%s\)" if path.endswith(".c") else r"^def test_%s\("
+    pattern = r"^\s*(?:(?:WORLD_|WIDTH_)?TEST\(\w+,\s+|WIDE_TEST\(\w+,\s+\w+,\s+|WATCH_TEST\()%s\)" if path.endswith(".c") else r"^def test_%s\("
     is_run = path.endswith(".py") and '\n    run("%s",' % sentence in text  # one that runs a program of its own
     return is_run or re.search(pattern % re.escape(name), text, re.M) is not None
 
