@@ -207,6 +207,7 @@ class Names:
         for i, one in enumerate(self.ids):
             text = text.replace(one, "$%d" % (i + 1))
         text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z(?<!2000-01-01T00:00:00Z)", "TIME", text)
+        text = re.sub(r'"store_id": "[0-9a-f]{32}"', '"store_id": "STORE"', text)
         return json.loads(re.sub(r'"[0-9a-f]{64}"', '"HASH"', text))
 
 
