@@ -137,6 +137,7 @@ def test_sighup_of_a_server_without_modules_is_a_line_in_the_log(shell):
 
 def test_a_server_ends_in_order_when_its_terminal_goes(shell):
     """The terminal's end is a SIGHUP as well."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup the server would inherit that it is ignored, and stay
     screen = harness.Terminal(shell, "serve", "--listen", "127.0.0.1:0")
     screen.wait_for("pawl is ready")
     os.kill(screen.pid, signal.SIGHUP)
