@@ -40,10 +40,6 @@ struct node *node_find(const struct node *object, const char *key); /* NULL if a
 struct node *node_find_str(const struct node *object, str key);
 struct node *node_at(const struct node *array, uint32_t index);
 
-/* Into the order of `compare`: below 0 if `a` comes before `b`. */
-typedef int node_compare(void *context, const struct node *a, const struct node *b);
-void node_sort(const struct node **nodes, size_t count, node_compare *compare, void *context);
-
 /* Compact JSON of a tree. Nodes with raw bytes are copied from them when they have no
  * white space to lose at this level; YAML nodes are printed. Numbers keep their text. */
 struct buf;

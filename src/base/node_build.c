@@ -1,6 +1,7 @@
 /* node_build.c - growing a tree of nodes, child by child, without recursion. */
 #include "base/assert.h"
 #include "base/node_int.h"
+#include "base/sort.h"
 #include "base/text_int.h"
 
 #define SHOWN_SIZE_MAX 64 /* of a key in an error */
@@ -96,7 +97,7 @@ static pawl_status check_keys(struct tree *tree, struct node *object)
     for (struct node *child = object->first; child; child = child->next)
         members[count++] = child;
     ASSERT(count == object->count);
-    node_sort(members, count, compare_keys, NULL);
+    sort_nodes(members, count, compare_keys, NULL);
     for (size_t i = 1; i < count; i++)
         if (str_eq(members[i - 1]->key, members[i]->key))
             return fail_twice(tree, members[i]);

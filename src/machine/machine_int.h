@@ -6,6 +6,7 @@
 #ifndef PAWL_MACHINE_MACHINE_INT_H
 #define PAWL_MACHINE_MACHINE_INT_H
 
+#include "base/sort.h"
 #include "machine/machine.h"
 #include "model/vocabulary.h"
 
@@ -69,9 +70,5 @@ pawl_status compiler_expand(struct compiler *compiler);           /* expand.c */
 pawl_status compiler_read_deadlines(struct compiler *compiler);   /* deadlines.c */
 pawl_status compiler_check(struct compiler *compiler);            /* check.c */
 pawl_status compiler_check_alike(struct compiler *compiler);      /* alike.c */
-
-/* sort.c: order indices. No hostile input makes it slow, and it takes no memory. */
-void sort_indices(uint32_t *items, uint32_t count,
-                  int (*compare)(const void *context, uint32_t a, uint32_t b), const void *context);
 
 #endif

@@ -1,5 +1,6 @@
 /* node_index.c - members found by key and list items by value in large documents. */
 #include "model/node_index.h"
+#include "base/sort.h"
 #include "model/decimal.h"
 #include "model/grow.h"
 
@@ -39,7 +40,7 @@ static const struct node **sort_children(struct node_index *index, const struct 
     for (const struct node *child = parent->first; child && children; child = child->next)
         children[count++] = child;
     if (children)
-        node_sort(children, count, parent->kind == NODE_OBJECT ? by_key : by_value, index);
+        sort_nodes(children, count, parent->kind == NODE_OBJECT ? by_key : by_value, index);
     return children;
 }
 
