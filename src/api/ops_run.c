@@ -212,7 +212,7 @@ pawl_status op_perform(struct op_call *call, struct buf *out, struct op_answer *
         status = take_pieces(call, out);
     if (status == PAWL_NO_MEMORY && !writes && scope->arena.used > scope->arena.limit / 2)
         status = too_large(scope, scope->arena.limit);
-    if (status == PAWL_OK && out->failed && !call->wait) { /* what waits is told at its end */
+    if (status == PAWL_OK && out->failed && !call->wait) { /* waits: at its end */
         op_not_sent(call->p, &call->given);
         status = answer_lost(scope, call->op);
     }

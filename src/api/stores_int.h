@@ -56,7 +56,7 @@ void member_wait(struct stores *stores, const struct member *member); /* while i
 void member_set_free(struct stores *stores, struct member *member);
 /* Open it if it is not; it is ours to use when this is OK. The lock is given up meanwhile. */
 pawl_status member_use(pawl *p, struct scope *scope, struct member *member, bool must_exist);
-/* Every store beside `p` that is open; nobody closes it meanwhile. Lock free. */
+/* Every store beside `p` that is open; none is closed meanwhile. Lock free. */
 void stores_each_open(pawl *p, void (*visit)(void *context, pawl *p), void *context);
 void member_log(void *context, pawl_log_level level, const char *event, const char *text);
 

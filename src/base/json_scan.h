@@ -21,7 +21,7 @@ bool json_scan_next(struct json_scan *scan, str *key, str *value);
 /* After the last one: is there the closing bracket, and nothing behind it? */
 bool json_scan_is_whole(const struct json_scan *scan);
 
-/* What a key or a string stands for: `text` itself if nothing in it is escaped, else a copy in the
+/* The text of a key or a string: `text` itself if nothing in it is escaped, else a copy in the
  * arena; data NULL: no memory. */
 str json_unescape(struct arena *arena, str text);
 

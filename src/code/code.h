@@ -24,7 +24,7 @@ struct turn_request {
     bool is_check;         /* SIGNAL: no turn is taken; does the payload fit? */
 };
 
-/* HOLDS: the turn cannot stand, by a mistake of its author. Nothing of it counts but the problem. */
+/* HOLDS: the turn is invalid, by a mistake of its author. Nothing of it counts but the problem. */
 enum turn_end { TURN_WAITS, TURN_COMPLETES, TURN_FAILS, TURN_HOLDS };
 
 struct turn_answer {

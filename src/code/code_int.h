@@ -167,11 +167,11 @@ struct pawl_turn {
     bool is_taken;                   /* an arm has had it */
     bool is_given;                   /* the next arm has its arguments */
     bool is_done;                    /* the code came to its end */
-    str problem;                     /* words for a turn that cannot stand; data NULL: none */
+    str problem;                     /* why the turn is invalid; data NULL: it is not */
     pawl_status status;              /* NO_MEMORY and NOT_KNOWN stick */
 };
 
-/* The handler asked for something impossible: its turn cannot stand. The first one counts. */
+/* The handler asked for something impossible: its turn is invalid. The first problem counts. */
 void turn_problem(struct pawl_turn *turn, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -307,7 +307,7 @@ bool code_has_kept(const void *memory); /* something awaits a signal that is kep
 enum var_shape {
     SHAPE_STORED, /* by another build, perhaps: neither matters */
     SHAPE_ANSWER, /* of a tool or child, which change by themselves: none that is required may be missing */
-    SHAPE_SENT,   /* by a caller, who can be told: nor may it have one that is unknown */
+    SHAPE_SENT,   /* by a caller, who gets an error: nor may it have a member that is unknown */
 };
 
 #define VAR_PATH_SIZE 200

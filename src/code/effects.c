@@ -204,7 +204,7 @@ static str hold_words(struct work *work)
     return words;
 }
 
-/* The turn cannot stand, by a mistake of its author. The event is recorded with the reason, its turn is
+/* The turn is invalid, by a mistake of its author. The event is recorded with the reason, its turn is
  * owed, and the instance is paused, all in one commit. Where the turn was owed already, only the pause
  * is new. */
 static pawl_status hold_turn(struct work *work, const struct cause *cause, str words)

@@ -66,7 +66,8 @@ static bool is_early(const struct work *work)
     return false;
 }
 
-/* Does the payload fit? Its sender can still be told. A program that cannot ask the handler keeps it. */
+/* Does the payload fit? Its sender still waits for an answer. A program that cannot ask the handler
+ * keeps it. */
 static pawl_status check_kept(struct work *work, str payload)
 {
     const struct code_binding *binding = work->binding;

@@ -353,7 +353,7 @@ static pawl_status ride_along(struct engine *engine, struct turn *turn, struct s
     return PAWL_OK;
 }
 
-/* Where its instance stands, and against what it is decided. */
+/* The state of its instance, which the decision is made against. */
 static pawl_status stand_turn(struct engine *engine, struct turn *turn, struct scope *scope)
 {
     struct actor *actor = turn->actor;

@@ -174,7 +174,7 @@ static bool is_told(struct scope *scope, const struct record *record, str text)
     return told;
 }
 
-/* The entry that may tell of the snapshot: the oldest record that was found. */
+/* The entry that may name the snapshot: the oldest record that was found. */
 static pawl_status read_oldest(struct engine *engine, struct scope *scratch,
                                const struct past *past, const struct trail *trail,
                                struct record *out)

@@ -324,7 +324,7 @@ void *timers_thread(void *context)
     panic_set(engine->options.panic);
     pthread_mutex_lock(&engine->lock);
     while (!engine->stopping) {
-        if (engine->advances > 0) { /* whoever moves the clock does all this meanwhile */
+        if (engine->advances > 0) { /* the call that moves the clock does all this */
             engine_wait_for(engine, &engine->advanced, STUCK_PAUSE_MS);
             continue;
         }

@@ -146,7 +146,7 @@ static void print_members(struct arena *arena, str object, const struct plan_rea
     json_close(out, '}');
 }
 
-/* Items keep their places: a 0 stands where nothing is read. */
+/* Items keep their places: one that is not read is 0. */
 static void print_items(struct arena *arena, str array, const struct plan_read *reads,
                         struct buf *out)
 {

@@ -37,7 +37,7 @@ void module_close(struct module *module); /* no turn is under way; NULL is allow
 /* The file as it is now, as a module beside this one. */
 pawl_status module_open_again(const struct module *module, struct scope *scope,
                               struct module **out);
-/* Another one takes its turns from now on. Those under way end here, and whoever still comes is
+/* Another one takes its turns from now on. Those under way end here, and later calls are still
  * served, but no child stays. */
 void module_retire(struct module *module);
 bool module_is_retired(struct module *module);

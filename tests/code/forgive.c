@@ -457,7 +457,7 @@ TEST(forgive, code_that_failed_is_run_again_from_its_beginning_as_a_new_instance
                        PAWL_CONFLICT); /* its successor is under way */
     PAWL_EXPECT_OK(&desk.kit, pawl_cancel(desk.kit.p, second, NULL, NULL, NULL, &desk.kit.error));
     pawl_kit_restart(&desk.kit);
-    mistake = BAD_JSON; /* a start that is owed says whom it follows, too */
+    mistake = BAD_JSON; /* a start that is owed names the instance that it runs again, too */
     redrive(&desk, second, third);
     EXPECT_HAS(pawl_kit_member(&desk.kit, "instance.get", third, "retry_of"), second);
     expect_paused(&desk, third, "the handler's arguments is not JSON");
