@@ -1,4 +1,4 @@
-"""Seed 003, the machine: the lines of REQUIREMENTS.md part D that a guarantee can be told of, over
+"""Seed 003, the machine: the lines of docs/internals/requirements.md part D that a guarantee can be told of, over
 HTTP. What is told elsewhere is found by tests/house/run_citations.py."""
 import itertools
 import json

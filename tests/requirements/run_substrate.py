@@ -1,4 +1,4 @@
-"""Seed 000, workflows as substrate: the lines of REQUIREMENTS.md part A that concern machines, over
+"""Seed 000, workflows as substrate: the lines of docs/internals/requirements.md part A that concern machines, over
 HTTP, and what a shell reads of them. What is told elsewhere is found by tests/house/run_citations.py."""
 import json
 import sqlite3
