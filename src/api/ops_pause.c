@@ -12,6 +12,7 @@ static pawl_status run(struct op_call *call, bool resume, struct buf *out)
                                                 .actor = op_ref(call, "actor_ref"),
                                                 .reason = op_told(call, "reason"),
                                                 .resume = resume,
+                                                .ends_runs = !resume,
                                                 .late = defect,
                                                 .key = call->key },
                           &held);

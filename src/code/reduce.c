@@ -247,6 +247,18 @@ static pawl_status decide_call_lost(struct work *work)
                              : status;
 }
 
+/* Nothing of it is under way: the same attempt is ready again, with its key. */
+static pawl_status decide_call_returned(struct work *work)
+{
+    struct draft *draft = code_draft_attempt(work, LIFE_T_STEP_RETRY);
+
+    if (!draft)
+        return scope_no_memory(work->scope);
+    draft->reason = work->event->reason;
+    return code_add(work, &draft->effects,
+                    (struct effect){ .kind = EFFECT_READY, .ordinal = work->memory->call.ordinal });
+}
+
 static pawl_status check_call(struct work *work)
 {
     const struct code_attempt *call = &work->memory->call;
@@ -278,8 +290,10 @@ static pawl_status decide_call_end(struct work *work)
 
     if (status != PAWL_OK)
         return status;
-    if (work->event->kind == EVENT_STEP_LOST || work->event->kind == EVENT_STEP_RETURNED)
+    if (work->event->kind == EVENT_STEP_LOST)
         return decide_call_lost(work);
+    if (work->event->kind == EVENT_STEP_RETURNED)
+        return decide_call_returned(work);
     if (work->event->kind != EVENT_STEP_DONE)
         cause.kind = PAWL_EVENT_CALL_FAILED;
     if (work->event->kind == EVENT_STEP_FAILED)

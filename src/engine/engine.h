@@ -412,6 +412,7 @@ const char *instance_status_name(enum instance_status status);
 struct pause_args {
     str id, actor, reason;
     bool resume;
+    bool ends_runs; /* what runs in this process and may be repeated is ended, and its attempt given back */
     const char *late; /* as in struct event */
     const uint8_t *key;
 };

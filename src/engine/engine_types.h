@@ -245,7 +245,10 @@ struct job {
     char id[ID_SIZE + 1];
     bool is_quick;         /* of a tool that takes no time */
     int64_t queued_at_ms;  /* by the tick */
-    struct tool_stop stop; /* its step is over: end it */
+    struct tool_stop stop; /* to end it early */
+    bool is_over;          /* its step has ended: its answer is for no one */
+    bool is_held;          /* its instance was paused: if it did not begin, or was ended early, its attempt is
+                              given back */
 };
 
 struct job_list {

@@ -9,7 +9,9 @@
  * which runs nothing else.
  *
  * When a commit ends a step (a cancel, a timeout, the end of its instance), its run is withdrawn:
- * what has not begun is dropped, a program is killed with all that it began. */
+ * what has not begun is dropped, a program is killed with all that it began. When a caller pauses an
+ * instance, what has not begun is not begun, and a program is killed if its step may be repeated. Its
+ * attempt is given back when all of it is gone, so that no resume can start it beside itself. */
 #include "engine/engine_int.h"
 #include <stdio.h>
 
@@ -129,12 +131,21 @@ static struct job *take_first(struct job_list *list)
     return job;
 }
 
+/* Lock held, by an owner. */
+static bool is_paused(struct engine *engine, uint64_t instance)
+{
+    const struct head *head = heads_find(&engine->heads, instance);
+
+    return head && (head->flags & HEAD_PAUSED) != 0;
+}
+
 void runner_add(struct engine *engine, struct job *job)
 {
     if (!job->call.is_timed) /* its own timer watches over it else */
         lease_add(engine, &(struct lease){ .instance = job->instance,
                                            .ordinal = job->ordinal,
                                            .length_ms = job->call.timeout_ms });
+    job->is_held = is_paused(engine, job->instance); /* by the commit that started it */
     job->is_quick = is_quick(job->call.tool);
     job->queued_at_ms = engine->env->tick_ms(engine->env);
     put_last(job->is_quick ? &engine->quick : &engine->jobs, job);
@@ -148,7 +159,16 @@ void runner_add(struct engine *engine, struct job *job)
         begin_watcher(engine);
 }
 
-static bool answer(struct engine *engine, struct job *job, const struct tool_result *result)
+static bool send(struct engine *engine, const struct job *job, struct mail *mail)
+{
+    mail->may_ride = true;
+    if (engine_mail(engine, job->instance, mail))
+        return true;
+    mail_free(engine, mail);
+    return false;
+}
+
+static bool answer(struct engine *engine, const struct job *job, const struct tool_result *result)
 {
     struct mail *mail = mail_new(engine);
 
@@ -157,7 +177,6 @@ static bool answer(struct engine *engine, struct job *job, const struct tool_res
                    "no memory to record a tool's answer; its timeout will");
         return false;
     }
-    mail->may_ride = true;
     mail->event = (struct event){
         .kind = result->failed ? EVENT_STEP_FAILED : EVENT_STEP_DONE,
         .ordinal = job->ordinal,
@@ -165,10 +184,38 @@ static bool answer(struct engine *engine, struct job *job, const struct tool_res
         .no_retry = result->is_final,
         .payload = arena_str(&mail->own.arena, result->json),
     };
-    if (mail->event.payload.data && engine_mail(engine, job->instance, mail))
-        return true;
+    if (mail->event.payload.data)
+        return send(engine, job, mail);
     mail_free(engine, mail);
     return false;
+}
+
+/* Nothing of it is left, so that the same attempt may be started again. */
+static bool give_back(struct engine *engine, const struct job *job)
+{
+    struct mail *mail = mail_new(engine);
+
+    if (!mail)
+        return false;
+    mail->event = (struct event){ .kind = EVENT_STEP_RETURNED,
+                                  .ordinal = job->ordinal,
+                                  .is_leased = true,
+                                  .actor = STR("pawl/server"),
+                                  .reason = STR("paused while it ran") };
+    return send(engine, job, mail);
+}
+
+/* False: the watch over the step stays, and ends it. */
+static bool tell(struct engine *engine, const struct job *job, const struct tool_result *result)
+{
+    if (job->is_over)
+        return true;
+    if (job->is_held && result->is_cut)
+        return give_back(engine, job);
+    /* What was killed because we stop has not failed: the next owner finds it lost. */
+    if (engine->stopping && result->failed)
+        return false;
+    return answer(engine, job, result);
 }
 
 /* Call the tool. No lock is held. */
@@ -218,21 +265,20 @@ static void run_job(struct engine *engine, struct job *job)
 {
     struct tool_result result = { .failed = true, .json = STR("\"no-memory\"") };
     int64_t begun_ms = engine->env->tick_ms(engine->env);
-    bool is_over;
+    bool may_begin = !job->is_held;
 
     job->next = engine->running;
     engine->running = job;
     pthread_mutex_unlock(&engine->lock);
-    call_tool(engine, job, &result);
+    if (may_begin)
+        call_tool(engine, job, &result);
+    else
+        result.is_cut = true;
     pthread_mutex_lock(&engine->lock);
     unlink_running(engine, job);
     engine->jobs_under_way -= job->holds_place;
     note_pace(engine, engine->env->tick_ms(engine->env) - begun_ms);
-    is_over = job->stop.is_asked;
-    /* What was killed because we stop has not failed: the next owner finds it lost. */
-    if (!is_over && (!engine->stopping || !result.failed))
-        is_over = answer(engine, job, &result);
-    if (is_over && !job->call.is_timed)
+    if (tell(engine, job, &result) && !job->call.is_timed)
         lease_drop(engine, job->instance, job->ordinal);
     job_free(engine, job);
     engine_changed(engine);
@@ -266,6 +312,29 @@ static void drop_queued(struct engine *engine, struct job_list *list,
     *list = kept;
 }
 
+static void end_run(struct engine *engine, const struct live_change *change)
+{
+    for (struct job *job = engine->running; job; job = job->next)
+        if (is_of(job, change)) {
+            job->is_over = true;
+            toolbox_stop(engine->toolbox, &job->stop);
+        }
+}
+
+/* What has not begun is given back by the thread that takes it: here a commit is under way. */
+static void hold(struct engine *engine, uint64_t instance)
+{
+    for (struct job *job = engine->quick.first; job; job = job->next)
+        job->is_held = job->is_held || job->instance == instance;
+    for (struct job *job = engine->jobs.first; job; job = job->next)
+        job->is_held = job->is_held || job->instance == instance;
+    for (struct job *job = engine->running; job; job = job->next)
+        if (job->instance == instance && job->call.is_idempotent) {
+            job->is_held = true;
+            toolbox_stop(engine->toolbox, &job->stop);
+        }
+}
+
 void runners_withdraw(struct engine *engine, const struct batch *batch)
 {
     if (!engine->running && !engine->jobs.first && !engine->quick.first)
@@ -273,13 +342,13 @@ void runners_withdraw(struct engine *engine, const struct batch *batch)
     for (uint32_t i = 0; i < batch->live_count; i++) {
         const struct live_change *change = &batch->live[i];
 
+        if (change->kind == LIVE_PAUSE_PUT && change->ends_runs)
+            hold(engine, change->instance);
         if (change->kind != LIVE_CLEAR && change->kind != LIVE_STEP_DELETE)
             continue;
         drop_queued(engine, &engine->quick, change);
         drop_queued(engine, &engine->jobs, change);
-        for (struct job *job = engine->running; job; job = job->next)
-            if (is_of(job, change))
-                toolbox_stop(engine->toolbox, &job->stop);
+        end_run(engine, change);
     }
 }
 

@@ -20,6 +20,7 @@ static pawl_status call_of_code(const struct definition *definition, const void 
                                .attempt = call.attempt,
                                .first_ordinal = call.first_ordinal,
                                .own_key = call.key,
+                               .is_idempotent = true, /* a call that was lost is always repeated */
                                .timeout_ms = CALL_WATCHDOG_MS };
     return PAWL_OK;
 }

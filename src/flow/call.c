@@ -27,6 +27,7 @@ pawl_status flow_call(const struct definition *definition, const void *state, ui
         return status;
     *out =
         (struct flow_call){ .is_timed = step->timeout_ms > 0,
+                            .is_idempotent = step->is_idempotent,
                             .step = step->name,
                             .tool = step->tool,
                             .args = args,

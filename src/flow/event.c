@@ -95,7 +95,7 @@ static bool timeout_event(uint32_t n, struct event *out)
     return n < 2;
 }
 
-/* Its backoff is over, or its worker could not be sent it. */
+/* Its backoff is over, its worker could not be sent it, or a pause ended it. */
 static bool retry_event(uint32_t n, struct event *out)
 {
     out->kind = n == 0 ? EVENT_TIMER : EVENT_STEP_RETURNED;

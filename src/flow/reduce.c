@@ -205,7 +205,7 @@ static bool is_lost(const struct turn *turn, const struct attempt *attempt)
            retry_is_due(step, attempt->attempt, RETRY_TIMEOUT);
 }
 
-/* No worker has it, so nothing was tried: the same attempt is ready again, with its key. */
+/* No worker has it, and nothing of it runs: the same attempt is ready again, with its key. */
 static void decide_returned(struct turn *turn)
 {
     const struct attempt *attempt = expect(turn, STEP_RUNNING);

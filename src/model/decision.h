@@ -25,7 +25,7 @@ enum event_kind {
     EVENT_STEP_DONE,   /* ordinal, payload: the result */
     EVENT_STEP_FAILED, /* ordinal, payload: the error; no_retry: its attempts end */
     EVENT_STEP_LOST,   /* ordinal: it ran in a process that died */
-    EVENT_STEP_RETURNED, /* ordinal: its worker could not be sent it */
+    EVENT_STEP_RETURNED, /* ordinal: its worker could not be sent it, or a pause ended it */
     EVENT_STEP_SPOILED, /* ordinal, payload: what it waited for came and cannot be used */
     EVENT_STEP_TIMEOUT, /* ordinal: whoever works on it was not heard of in time */
     EVENT_APPROVE,     /* ordinal, actor, payload: a gate opens */

@@ -74,6 +74,7 @@ struct live_change {
     int64_t shift_ms;            /* TIMER_PUT by a rebuild or an import: moved by so much since it was armed */
     bool is_bare;                /* STEP_DELETE: there are no timers and waits to go with it */
     uint64_t pos;                /* PAUSE_PUT: of its record */
+    bool ends_runs;              /* PAUSE_PUT: a caller asked for it: what runs and may be repeated ends */
     str value;                   /* WAIT_PUT: what a broadcast's filter is compared with, or none */
     uint64_t child;              /* CHILD_PUT: its number; `instance` is its parent's */
     bool abandon;                /* CHILD_PUT: it outlives its parent */

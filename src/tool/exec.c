@@ -327,6 +327,15 @@ static void leave(struct program *program)
     pthread_mutex_unlock(&toolbox->lock);
 }
 
+/* A program that ended by itself as it was to be ended has answered. */
+static bool is_cut(const struct program *program, bool is_known, int status)
+{
+    const struct tool_stop *stop = program->call->stop;
+
+    return stop && stop->is_asked && program->ending == ENDED_ITSELF &&
+           (!is_known || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
+}
+
 /* Its exit status; false: unknown. After this nothing that it started is left. */
 static bool reap(struct program *program, int *status)
 {
@@ -420,6 +429,7 @@ void exec_run(struct call *call)
         watch(&program);
         is_known = reap(&program, &status);
         answer(&program, is_known, status);
+        call->result.is_cut = is_cut(&program, is_known, status);
     }
     (void)reap(&program, &status); /* it could not be started */
     close_all(&program);

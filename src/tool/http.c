@@ -404,6 +404,7 @@ static void fail_exchange(struct exchange *exchange, CURLcode code)
         call_fail(exchange->call, "timeout: http took longer than %ld ms", timeout_of(exchange));
     else
         call_fail(exchange->call, "http: %s", exchange->curl->strerror(code));
+    exchange->call->result.is_cut = code == CURLE_ABORTED_BY_CALLBACK;
 }
 
 static void run(struct exchange *exchange)

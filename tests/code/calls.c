@@ -273,6 +273,24 @@ TEST(calls, a_paused_instance_tries_again_when_it_is_resumed)
     end(&till);
 }
 
+TEST(calls, a_pause_before_a_call_begins_costs_no_attempt)
+{
+    struct till till;
+    const char *id;
+
+    begin(&till, 0, NULL);
+    id = pawl_kit_start(&till.kit, "sale", "{\"patient\":true}");
+    EXPECT_HAS(pawl_kit_ask(&till.kit, "instance.pause", id), "paused");
+    pawl_kit_advance(&till.kit, 0);
+    PAWL_EXPECT_HISTORY(&till.kit, id, "start step.start:charge step.retry:charge");
+    (void)pawl_kit_ask(&till.kit, "instance.resume", id);
+    pawl_kit_advance(&till.kit, 0);
+    EXPECT_EQ(till.calls, 1);
+    EXPECT_EQ(till.last_attempt, 1);
+    PAWL_EXPECT_RESULT(&till.kit, id, "{\"charged\":5,\"problem\":\"\"}");
+    end(&till);
+}
+
 TEST(calls, a_call_with_a_key_keeps_it_in_a_loop_of_the_codes_own)
 {
     struct till till;

@@ -1,5 +1,8 @@
 """A step is started when a thread takes it: what waits for a thread neither times out nor runs once it is over, and what
 runs ends with its step."""
+import subprocess
+import sys
+
 from run_flows import actions, server, steps, yaml
 from web import harness
 
@@ -119,6 +122,84 @@ def test_a_paused_instance_starts_nothing_when_a_thread_is_free(shell):
     web.expect(200, "POST", "/v1/instances/%s/resume" % late, {})
     shell.wait_for(lambda: state(web, late) == "completed")
     shell.stop(child)
+
+
+# Holds a lock while it runs, so that a second run beside it says so; ends when it is let go.
+ALONE = """steps:
+  start: {name: a, tool: exec, args: {argv: [flock, -n, -E, '9', '{{input.file}}.lock', sh, -c, 'echo $PAWL_IDEMPOTENCY_KEY >>$0.keys; echo $$ >$0;
+    while ! [ -e $0.go ]; do sleep 0.02; done', '{{input.file}}']}, retry: {max: 2}, %s next: b}
+  b: {tool: log, args: {message: on}, done: true}
+"""
+
+
+def pause(web, id, how="pause"):
+    web.expect(200, "POST", "/v1/instances/%s/%s" % (id, how), {})
+
+
+def runs(shell, file):
+    """The pid of the last run, when it has begun; each run leaves its key."""
+    return len((shell.folder / (file + ".keys")).read_text().split()), pid_in(shell, file)
+
+
+def test_a_pause_ends_the_program_of_a_step_that_may_be_repeated_and_resume_starts_the_same_attempt_again(shell):
+    child, web = begin(shell)
+    yaml(web, "alone", ALONE % "")
+    yaml(web, "once", ALONE % "idempotent: false,")
+    held, once = create(web, shell, "alone", "held"), create(web, shell, "once", "once")
+    pids = [pid_in(shell, name) for name in ("held", "once")]
+    (shell.folder / "held").unlink()
+    for id in (held, once):
+        pause(web, id)
+    after = create(web, shell, "mark", "after")  # there is a place for it again
+    shell.wait_for(lambda: is_gone(pids[0]) and state(web, after) == "completed")
+    shell.wait_for(lambda: steps(web, held)[0]["status"] == "ready")
+    assert not is_gone(pids[1]) and steps(web, once)[0]["status"] == "running"
+    last = web.get("/v1/instances/%s/history" % held).json["entries"][-1]
+    assert (last["action"], last["actor_ref"], last["reason"]) == ("step.retry", "pawl/server", "paused while it ran"), last
+    (shell.folder / "once.go").touch()  # what is not ended is recorded, and starts nothing
+    shell.wait_for(lambda: actions(web, once)[-1] == "step.complete")
+    assert [state(web, id) for id in (held, once)] == ["paused", "paused"]
+    for id in (held, once):
+        pause(web, id, "resume")
+    shell.wait_for(lambda: state(web, once) == "completed")
+    assert not is_gone(pid_in(shell, "held"))
+    (shell.folder / "held.go").touch()
+    shell.wait_for(lambda: state(web, held) == "completed")
+    assert [(step["step_id"], step["attempt"]) for step in steps(web, held)] == [(held + ".1", 1), (held + ".2", 1)]
+    assert (shell.folder / "held.keys").read_text().split() == [held + ".1"] * 2
+    shell.stop(child)
+    check = subprocess.run([sys.executable, str(harness.ROOT / "tools" / "verify.py"), "pawl.db"], cwd=shell.folder, capture_output=True)
+    assert check.returncode == 0 and shell.json("verify")["valid"], check
+
+
+def test_a_step_that_is_paused_and_resumed_at_once_never_runs_twice_at_the_same_time(shell):
+    child, web = begin(shell)
+    yaml(web, "alone", ALONE % "timeout: 60s,")
+    id, gone = create(web, shell, "alone", "one"), create(web, shell, "alone", "two")
+    pid = pid_in(shell, "two")
+    for _ in range(6):
+        pid_in(shell, "one")
+        (shell.folder / "one").unlink()
+        pause(web, id)
+        pause(web, id, "resume")
+    pid_in(shell, "one")
+    assert state(web, id) == "running" and actions(web, id).count("step.retry") == 6, actions(web, id)
+    pause(web, gone)
+    cancel(web, gone)
+    shell.wait_for(lambda: is_gone(pid))
+    assert state(web, gone) == "cancelled"
+    pid = pid_in(shell, "one")
+    pause(web, id)
+    child.kill()
+    child.wait()
+    shell.wait_for(lambda: is_gone(pid))
+    (shell.folder / "one.go").touch()
+    child, web = server(shell)
+    assert state(web, id) == "paused"
+    pause(web, id, "resume")
+    shell.wait_for(lambda: state(web, id) == "completed")  # given back, or lost with the process
+    shell.stop(child)
+    assert shell.json("verify")["valid"]
 
 
 harness.main(globals())

@@ -169,6 +169,36 @@ WORLD_TEST(pause, what_became_ready_before_a_pause_is_started_at_resume)
     world_expect_valid(world);
 }
 
+static void count_call(void *context, const pawl_tool_call *call, pawl_tool_answer *answer)
+{
+    int *calls = context;
+
+    EXPECT_EQ(call->attempt, 1);
+    ++*calls;
+    pawl_answer_result(answer, "1");
+}
+
+WORLD_TEST(pause, what_was_started_and_has_not_begun_is_given_back)
+{
+    int calls = 0;
+    const char *id;
+
+    EXPECT_OK(pawl_tool_register(world->p, "pack", count_call, &calls, &world->error));
+    world_define(world, TRIP);
+    id = world_create(world, "trip", NULL);
+    EXPECT_TEXT(world_actions(world, id), "start step.start");
+    hold(world, id);
+    EXPECT_OK(pawl_run_due(world->p, &world->error));
+    EXPECT_TEXT(world_actions(world, id), "start step.start step.retry");
+    EXPECT_EQ(calls, 0);
+    let_go(world, id, "running");
+    EXPECT_OK(pawl_run_due(world->p, &world->error));
+    EXPECT_EQ(calls, 1);
+    world_advance(world, 60000);
+    world_expect_state(world, id, "completed");
+    world_expect_valid(world);
+}
+
 WORLD_TEST(pause, lists_tell_paused_instances_from_others)
 {
     const char *first, *second;

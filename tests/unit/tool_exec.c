@@ -641,6 +641,7 @@ TEST(exec, a_call_that_is_asked_to_stop_ends_though_its_program_keeps_its_keeper
     EXPECT_EQ(pthread_join(thread, NULL), 0);
     EXPECT_OK(asked.background.status);
     expect_failed(asked.background.result, "exec 'sh'");
+    EXPECT(asked.background.result.is_cut); /* no answer of its own */
     scope_fini(&asked.background.scope);
     close_rig(&asked.background.rig);
 }
