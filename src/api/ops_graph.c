@@ -1,8 +1,9 @@
 /* ops_graph.c - definition.graph and instance.graph: a picture in one of several formats; of an
  * instance with the way it took and where it stands. */
-#include "api/step_reader.h"
+#include "api/ops_int.h"
 #include "base/limits.h"
 #include "drawing/drawing.h"
+#include "flow/flow.h"
 #include <stdio.h>
 
 struct format {
@@ -60,80 +61,130 @@ pawl_status op_definition_graph(struct op_call *call, struct buf *out)
     return status == PAWL_OK ? print_drawing(call, &format, &drawing, out) : status;
 }
 
-/* ---- What an instance did ---- */
+/* ---- What an instance did ----
+ *
+ * One pass over the entries, which holds what the definition has room for: for each step its last
+ * attempt, however many there were. */
+
+struct last_attempt {
+    uint32_t ordinal; /* 0: none */
+    enum step_status status;
+};
+
+struct sight {
+    struct drawing *drawing;
+    struct last_attempt *last; /* of each step */
+};
+
+static struct last_attempt *find_last(const struct sight *sight, uint32_t ordinal)
+{
+    for (uint32_t i = 0; i < sight->drawing->step_count; i++)
+        if (sight->last[i].ordinal == ordinal)
+            return &sight->last[i];
+    return NULL;
+}
+
+/* Of an attempt that ends. Where another one of its step came after it, what it comes to is not shown. */
+static struct last_attempt *last_of(const struct sight *sight, const struct record *record,
+                                    uint32_t ordinal)
+{
+    uint32_t plan = record->step - 1;
+
+    if (record->step == 0 || ordinal != record->ordinal || plan >= sight->drawing->step_count)
+        return find_last(sight, ordinal);
+    return sight->last[plan].ordinal == ordinal ? &sight->last[plan] : NULL;
+}
 
 /* The steps that an entry began were begun by the one it is about. */
-static pawl_status see_ways(struct op_call *call, const struct record *record,
-                            struct drawing *drawing)
+static void see_made(const struct sight *sight, const struct record *record,
+                     const struct effect *effect)
+{
+    drawing_see_attempt(sight->drawing, effect->plan, effect->attempt);
+    if (effect->plan < sight->drawing->step_count)
+        sight->last[effect->plan] = (struct last_attempt){ effect->ordinal, effect->status };
+    if (record->step > 0 && effect->attempt == 1)
+        drawing_see_way(sight->drawing, record->step - 1, effect->plan);
+}
+
+static void see_ended(const struct sight *sight, const struct record *record, uint32_t ordinal)
+{
+    struct last_attempt *last = last_of(sight, record, ordinal);
+
+    if (last)
+        last->status = flow_end_status((uint32_t)record->what);
+}
+
+static pawl_status see_entry(struct scope *scratch, const struct sight *sight,
+                             const struct record *record)
 {
     struct effect_list effects = { 0 };
-    struct scope scope; /* an entry's effects go with it */
-    pawl_status status;
+    pawl_status status = PAWL_OK;
 
-    if (!record->body.data || record->step == 0)
-        return PAWL_OK;
-    scope_init(&scope, call->scope->arena.heap, LIMIT_SCOPE);
-    status = effects_read(&scope, record->body, &effects);
-    if (status != PAWL_OK)
-        call->scope->error = scope.error;
+    if (record->body.data)
+        status = effects_read(scratch, record->body, &effects);
     for (uint32_t i = 0; i < effects.count && status == PAWL_OK; i++)
-        if (effects.items[i].kind == EFFECT_STEP && effects.items[i].attempt == 1)
-            drawing_see_way(drawing, record->step - 1, effects.items[i].plan);
-    scope_fini(&scope);
+        if (effects.items[i].kind == EFFECT_STEP)
+            see_made(sight, record, &effects.items[i]);
+        else if (effects.items[i].kind == EFFECT_END)
+            see_ended(sight, record, effects.items[i].ordinal);
+    for (uint32_t i = 0; flow_is_end((uint32_t)record->what) && i < sight->drawing->step_count; i++)
+        if (sight->last[i].status <= STEP_RUNNING)
+            sight->last[i].status = STEP_CANCELLED;
     return status;
 }
 
-static pawl_status see_steps(struct op_call *call, str id, struct drawing *drawing)
-{
-    struct step_reader *reader = NULL;
-    struct step_view step;
-    bool is_found = true;
-    pawl_status status = step_reader_open(op_engine(call), call->scope, id, 0, true, &reader);
-
-    while (status == PAWL_OK && is_found) {
-        status = step_reader_next(reader, call->scope, &step, &is_found);
-        if (status == PAWL_OK && is_found)
-            drawing_see_step(drawing, step.attempt->plan, step.attempt->attempt,
-                             step.attempt->status);
-    }
-    step_reader_close(reader);
-    return status;
-}
-
-static pawl_status see_entries(struct op_call *call, str id, bool is_flow, struct drawing *drawing)
+static pawl_status see_entries(struct op_call *call, str id, const struct sight *sight)
 {
     struct history_query query = { .without_values = true };
     struct history_reader *history = NULL;
+    struct scope scratch; /* an entry's effects go with it */
     struct entry entry;
     bool is_found = true;
     pawl_status status =
         engine_history_open(op_engine(call), call->scope, id, &query, &history);
 
+    scope_init(&scratch, call->scope->arena.heap, LIMIT_SCOPE);
     while (status == PAWL_OK && is_found) {
+        scope_clear(&scratch);
         status = engine_history_next(history, call->scope, &entry, &is_found);
-        if (status != PAWL_OK || !is_found)
-            continue;
-        if (is_flow)
-            status = see_ways(call, entry.record, drawing);
-        else
-            drawing_see_entry(drawing, (uint32_t)entry.record->what);
+        if (status == PAWL_OK && is_found)
+            status = see_entry(&scratch, sight, entry.record);
     }
+    if (scratch.error.status != PAWL_OK)
+        call->scope->error = scratch.error;
+    scope_fini(&scratch);
     engine_history_close(history);
     return status;
 }
 
-static pawl_status see_instance(struct op_call *call, const struct instance_view *view,
-                                struct drawing *drawing)
+static pawl_status see_flow(struct op_call *call, const struct instance_view *view,
+                            struct drawing *drawing)
 {
-    bool is_flow = view->kind == KIND_FLOW;
-    str id = str_of(view->id);
-    pawl_status status = is_flow ? see_steps(call, id, drawing) : PAWL_OK;
+    struct sight sight = { drawing, ARENA_ARRAY(&call->scope->arena, struct last_attempt,
+                                                drawing->step_count + 1) };
+    pawl_status status = sight.last ? see_entries(call, str_of(view->id), &sight)
+                                    : scope_no_memory(call->scope);
 
+    for (uint32_t i = 0; i < drawing->step_count && status == PAWL_OK; i++)
+        if (sight.last[i].ordinal > 0)
+            drawing_see_outcome(drawing, i, sight.last[i].status);
     if (status == PAWL_OK)
-        status = see_entries(call, id, is_flow, drawing);
-    if (status == PAWL_OK && is_flow)
         drawing_see_end(drawing, view->definition->states[view->state].terminal);
-    else if (status == PAWL_OK)
+    return status;
+}
+
+/* A machine, or the life of code. */
+static pawl_status see_states(struct op_call *call, const struct instance_view *view,
+                              struct drawing *drawing)
+{
+    uint32_t count = view->definition->transition_count;
+    uint32_t *taken = ARENA_ARRAY(&call->scope->arena, uint32_t, count + 1);
+    pawl_status status = taken ? engine_taken(op_engine(call), call->scope, str_of(view->id), taken)
+                               : scope_no_memory(call->scope);
+
+    for (uint32_t i = 0; i < count && status == PAWL_OK; i++)
+        drawing_see_entries(drawing, i, taken[i]);
+    if (status == PAWL_OK)
         drawing_see_state(drawing, view->definition, view->state);
     return status;
 }
@@ -152,6 +203,7 @@ pawl_status op_instance_graph(struct op_call *call, struct buf *out)
                             title_of(call->scope, view.definition_name, view.version, view.id),
                             &drawing);
     if (status == PAWL_OK)
-        status = see_instance(call, &view, &drawing);
+        status = view.kind == KIND_FLOW ? see_flow(call, &view, &drawing)
+                                        : see_states(call, &view, &drawing);
     return status == PAWL_OK ? print_drawing(call, &format, &drawing, out) : status;
 }

@@ -87,15 +87,16 @@ struct drawing {
 pawl_status drawing_of(struct scope *scope, const struct definition *definition, str title,
                        struct drawing *out);
 
-/* An instance of a machine: an entry of this transition; and at last the state it is in. */
-void drawing_see_entry(struct drawing *drawing, uint32_t transition);
+/* An instance of a machine: so many entries of this transition; and at last the state it is in. */
+void drawing_see_entries(struct drawing *drawing, uint32_t transition, uint32_t count);
 void drawing_see_state(struct drawing *drawing, const struct definition *definition,
                        uint32_t state);
 
-/* Of a flow: attempt number `attempt` of a step, in the order of creation; that step `cause` made
- * step `plan` begin; and at last how it ended (TERMINAL_NOT: it has not). */
-void drawing_see_step(struct drawing *drawing, uint32_t plan, uint32_t attempt,
-                      enum step_status status);
+/* Of a flow: attempt number `attempt` of a step, in the order of creation; what became of the last
+ * one; that step `cause` made step `plan` begin; and at last how it ended (TERMINAL_NOT: it has
+ * not). */
+void drawing_see_attempt(struct drawing *drawing, uint32_t plan, uint32_t attempt);
+void drawing_see_outcome(struct drawing *drawing, uint32_t plan, enum step_status status);
 void drawing_see_way(struct drawing *drawing, uint32_t cause, uint32_t plan);
 void drawing_see_end(struct drawing *drawing, enum terminal_kind terminal);
 

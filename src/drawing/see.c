@@ -8,20 +8,20 @@ static struct drawing_node *node_at_index(struct drawing *drawing, uint32_t inde
 
 /* ---- Machines, and the life of code ---- */
 
-void drawing_see_entry(struct drawing *drawing, uint32_t transition)
+void drawing_see_entries(struct drawing *drawing, uint32_t transition, uint32_t count)
 {
     uint32_t edge = drawing->of_transition ? drawing->of_transition[transition] : DRAWING_NONE;
     struct drawing_node *to, *from;
 
     drawing->is_marked = true;
-    if (edge == DRAWING_NONE)
+    if (edge == DRAWING_NONE || count == 0)
         return;
-    drawing->edges[edge].taken++;
+    drawing->edges[edge].taken += count;
     from = node_at_index(drawing, drawing->edges[edge].from);
     to = node_at_index(drawing, drawing->edges[edge].to);
     from->mark = MARK_PASSED;
     to->mark = MARK_PASSED;
-    to->count++;
+    to->count += count;
 }
 
 static enum drawing_mark mark_of_terminal(enum terminal_kind terminal)
@@ -60,17 +60,26 @@ static enum drawing_mark mark_of_step(enum step_status status)
     return status == STEP_CANCELLED ? MARK_CANCELLED : MARK_PRESENT;
 }
 
-void drawing_see_step(struct drawing *drawing, uint32_t plan, uint32_t attempt,
-                      enum step_status status)
+static struct drawing_node *node_of_step(struct drawing *drawing, uint32_t plan)
 {
-    struct drawing_node *node =
-        plan < drawing->step_count ? node_at_index(drawing, drawing->of_step[plan]) : NULL;
-
     drawing->is_marked = true;
-    if (!node)
-        return;
-    node->mark = mark_of_step(status);
-    node->count = attempt > node->count ? attempt : node->count + 1;
+    return plan < drawing->step_count ? node_at_index(drawing, drawing->of_step[plan]) : NULL;
+}
+
+void drawing_see_attempt(struct drawing *drawing, uint32_t plan, uint32_t attempt)
+{
+    struct drawing_node *node = node_of_step(drawing, plan);
+
+    if (node)
+        node->count = attempt > node->count ? attempt : node->count + 1;
+}
+
+void drawing_see_outcome(struct drawing *drawing, uint32_t plan, enum step_status status)
+{
+    struct drawing_node *node = node_of_step(drawing, plan);
+
+    if (node)
+        node->mark = mark_of_step(status);
 }
 
 void drawing_see_way(struct drawing *drawing, uint32_t cause, uint32_t plan)

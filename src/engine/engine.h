@@ -502,6 +502,9 @@ pawl_status engine_history_next(struct history_reader *reader, struct scope *sco
                                 struct entry *out, bool *is_found);
 void engine_history_close(struct history_reader *reader); /* NULL is allowed */
 
+/* How often an instance took each transition of its definition; `counts` has room for all of them. */
+pawl_status engine_taken(struct engine *engine, struct scope *scope, str id, uint32_t *counts);
+
 /* All of them, for those that need the whole at once. */
 struct history {
     struct entry *entries; /* ascending */

@@ -530,6 +530,8 @@ struct value_texts { /* the last values read: actors repeat; emptied with the sc
     uint64_t ids[2];
     str texts[2];
 };
+/* The words for a record that names no transition. */
+pawl_status entry_refuse(struct scope *scope, uint64_t pos);
 /* What an entry says by itself and who made it; then its payload and reason. */
 pawl_status entry_open(struct engine *engine, struct scope *scope,
                        const struct definition *definition, const struct record *record,

@@ -20,6 +20,13 @@ static pawl_status text_of(struct engine *engine, struct scope *scope, struct va
     return status;
 }
 
+pawl_status entry_refuse(struct scope *scope, uint64_t pos)
+{
+    return scope_fail(scope, PAWL_STORAGE_FAILURE,
+                      "position %llu names no transition; run pawl verify",
+                      (unsigned long long)pos);
+}
+
 pawl_status entry_open(struct engine *engine, struct scope *scope,
                        const struct definition *definition, const struct record *record,
                        struct value_texts *texts, struct entry *out)
@@ -27,9 +34,7 @@ pawl_status entry_open(struct engine *engine, struct scope *scope,
     const struct transition *transition;
 
     if ((uint32_t)record->what >= definition->transition_count)
-        return scope_fail(scope, PAWL_STORAGE_FAILURE,
-                          "position %llu names no transition; run pawl verify",
-                          (unsigned long long)record->pos);
+        return entry_refuse(scope, record->pos);
     transition = &definition->transitions[record->what];
     *out = (struct entry){ .record = record,
                            .transition = transition,

@@ -3,12 +3,15 @@
  * There is no index on (instance, seq): every record knows the one before it, and every 64th
  * entry the one 64 before. A reader of a long history walks back along those once and notes the
  * positions of some entries, the marks. Then it reads forward, a window of positions at a time:
- * it holds one entry, however many there are. */
+ * it holds one entry, however many there are. Both walks read no texts, and what does not match the
+ * query is not read further. */
 #include "engine/engine_int.h"
 
 #define WINDOW      512u  /* entries whose positions are known at once; a multiple of SKIP_EVERY */
 #define MARKS_MAX   8192u /* further apart in a longer history */
 #define SCRATCH_MAX ((size_t)256 << 10)
+#define ACTORS      64u        /* whose names were compared with the query's */
+#define UNWANTED    UINT64_MAX /* in the window: an entry that does not match */
 
 _Static_assert(WINDOW % SKIP_EVERY == 0, "marks are entries that skip");
 
@@ -25,25 +28,62 @@ struct history_reader {
     uint64_t next, last; /* numbers of entries */
     uint64_t stride, mark_count, *marks; /* marks[i]: where entry (i + 1) * stride is; 0: not known */
     uint64_t window_first, window_end;   /* numbers; the end is not in it */
-    uint64_t window[WINDOW];
+    uint64_t window[WINDOW]; /* positions; 0: not found */
+    struct trail_row rows[TRAIL_ROWS];
+    struct {
+        uint64_t id; /* of the value; 0: none */
+        bool is_wanted;
+    } actors[ACTORS];
 };
 
 /* ---- Where the entries are ---- */
 
+static void spare_scratch(struct history_reader *reader)
+{
+    if (reader->scratch.arena.used <= SCRATCH_MAX)
+        return;
+    scope_clear(&reader->scratch);
+    reader->texts = (struct value_texts){ 0 };
+}
+
 static pawl_status read_record(struct history_reader *reader, uint64_t pos)
 {
-    if (reader->scratch.arena.used > SCRATCH_MAX) {
-        scope_clear(&reader->scratch);
-        reader->texts = (struct value_texts){ 0 };
-    }
+    spare_scratch(reader);
     return store_record(reader->engine->store, &reader->scratch, pos, &reader->record);
+}
+
+/* Back along the chain, from query->pos on. */
+static pawl_status walk(struct history_reader *reader, struct trail_query *query,
+                        pawl_status (*see)(struct history_reader *, const struct trail_row *))
+{
+    pawl_status status = PAWL_OK;
+
+    while (!status && query->pos) {
+        uint64_t rest;
+        uint32_t count;
+
+        spare_scratch(reader);
+        status = store_trail(reader->engine->store, &reader->scratch, query, reader->rows, &count,
+                             &rest);
+        query->pos = rest;
+        for (uint32_t i = 0; i < count && !status; i++)
+            status = see(reader, &reader->rows[i]);
+    }
+    return status;
+}
+
+static pawl_status note_mark(struct history_reader *reader, const struct trail_row *row)
+{
+    if (row->what >= 0 && row->seq > 0 && row->seq % reader->stride == 0 &&
+        row->seq <= reader->last)
+        reader->marks[row->seq / reader->stride - 1] = row->pos;
+    return PAWL_OK;
 }
 
 /* Back from the last record to the first entry that is wanted. */
 static pawl_status note_marks(struct history_reader *reader)
 {
-    const struct record *record = &reader->record;
-    uint64_t pos = reader->head.pos;
+    struct trail_query query = { .pos = reader->head.pos, .first = reader->next };
 
     if (reader->last - reader->next < WINDOW)
         return PAWL_OK;
@@ -53,16 +93,7 @@ static pawl_status note_marks(struct history_reader *reader)
     reader->marks = ARENA_ARRAY(&reader->kept.arena, uint64_t, reader->mark_count);
     if (!reader->marks)
         return scope_no_memory(&reader->scratch);
-    while (pos) {
-        pawl_status status = read_record(reader, pos);
-
-        if (status || record->seq <= reader->next)
-            return status;
-        if (record->what >= 0 && record->seq % reader->stride == 0 && record->seq <= reader->last)
-            reader->marks[record->seq / reader->stride - 1] = pos;
-        pos = record->skip ? record->skip : record->prev;
-    }
-    return PAWL_OK;
+    return walk(reader, &query, note_mark);
 }
 
 /* The nearest known record at or behind entry `end`. */
@@ -74,30 +105,79 @@ static uint64_t nearest(const struct history_reader *reader, uint64_t end)
     return has_mark ? reader->marks[mark - 1] : reader->head.pos;
 }
 
+/* ---- Which of them ---- */
+
+static pawl_status see_actor(struct history_reader *reader, uint64_t id, bool *is_wanted)
+{
+    size_t slot = id % ACTORS;
+    str name = STR_NONE;
+    pawl_status status = PAWL_OK;
+
+    if (id && reader->actors[slot].id != id) {
+        status = value_text(reader->engine, &reader->scratch, id, &name);
+        reader->actors[slot].id = status ? 0 : id;
+        reader->actors[slot].is_wanted = name.data && str_eq(name, reader->query.actor);
+    }
+    *is_wanted = !status && id && reader->actors[slot].is_wanted;
+    return status;
+}
+
+static bool is_transition_wanted(const struct history_reader *reader, int32_t what)
+{
+    const struct history_query *query = &reader->query;
+    const struct definition *definition = reader->definition;
+    const struct transition *transition;
+
+    if ((uint32_t)what >= definition->transition_count)
+        return true; /* for entry_open() to refuse */
+    transition = &definition->transitions[what];
+    if (query->from_state.data &&
+        !str_eq(query->from_state, definition->states[transition->from].name))
+        return false;
+    if (query->to_state.data && !str_eq(query->to_state, definition->states[transition->to].name))
+        return false;
+    return !query->action.data || str_eq(query->action, transition->action);
+}
+
+static bool is_time_wanted(const struct history_query *query, int64_t fired_at_ms)
+{
+    if (query->has_after && fired_at_ms < query->after_ms)
+        return false;
+    return !query->has_before || fired_at_ms <= query->before_ms - PLANTED(BEFORE_EXCLUSIVE);
+}
+
+/* Notes where an entry of the window is, or that it is not wanted. */
+static pawl_status note_entry(struct history_reader *reader, const struct trail_row *row)
+{
+    bool is_wanted;
+    pawl_status status = PAWL_OK;
+
+    if (row->what < 0 || row->seq < reader->window_first || row->seq >= reader->window_end)
+        return PAWL_OK;
+    is_wanted = is_transition_wanted(reader, row->what) &&
+                is_time_wanted(&reader->query, row->fired_at_ms);
+    if (is_wanted && reader->query.actor.data)
+        status = see_actor(reader, row->actor, &is_wanted);
+    reader->window[row->seq - reader->window_first] = is_wanted ? row->pos : UNWANTED;
+    return status;
+}
+
 static pawl_status fill_window(struct history_reader *reader)
 {
-    const struct record *record = &reader->record;
-    uint64_t first = reader->next, end = first + WINDOW - 1, pos;
+    uint64_t end = reader->next + WINDOW - 1;
+    struct trail_query query = { .first = reader->next };
 
     if (end > reader->last)
         end = reader->last;
     memset(reader->window, 0, sizeof reader->window);
-    for (pos = nearest(reader, end); pos;) {
-        pawl_status status = read_record(reader, pos);
-
-        if (status)
-            return status;
-        if (record->what >= 0 && record->seq >= first && record->seq <= end)
-            reader->window[record->seq - first] = pos;
-        if (record->seq < first || (record->seq == first && record->what >= 0))
-            break;
-        pos = record->skip && record->seq >= end + SKIP_EVERY ? record->skip : record->prev;
-    }
-    reader->window_first = first;
+    reader->window_first = reader->next;
     reader->window_end = end + 1;
-    return PAWL_OK;
+    query.pos = nearest(reader, end);
+    query.skip_from = end + SKIP_EVERY;
+    return walk(reader, &query, note_entry);
 }
 
+/* *pos is UNWANTED for an entry that does not match. */
 static pawl_status find_next(struct history_reader *reader, uint64_t *pos)
 {
     pawl_status status = PAWL_OK;
@@ -111,26 +191,6 @@ static pawl_status find_next(struct history_reader *reader, uint64_t *pos)
                 : scope_fail(&reader->scratch, PAWL_STORAGE_FAILURE,
                              "entry %llu is not in its instance's chain; run pawl verify",
                              (unsigned long long)reader->next);
-}
-
-/* ---- Which of them ---- */
-
-static bool is_wanted(const struct history_query *query, const struct entry *entry)
-{
-    const struct record *record = entry->record;
-
-    if (query->from_state.data && !str_eq(query->from_state, entry->from))
-        return false;
-    if (query->to_state.data && !str_eq(query->to_state, entry->to))
-        return false;
-    if (query->action.data && !str_eq(query->action, entry->action))
-        return false;
-    if (query->actor.data && (!entry->actor.data || !str_eq(query->actor, entry->actor)))
-        return false;
-    if (query->has_after && record->fired_at_ms < query->after_ms)
-        return false;
-    return !query->has_before ||
-           record->fired_at_ms <= query->before_ms - PLANTED(BEFORE_EXCLUSIVE);
 }
 
 /* A transition_id names its entry's number; one of another instance matches nothing. */
@@ -220,7 +280,7 @@ void engine_history_close(struct history_reader *reader)
     heap_free(&heap, reader, sizeof *reader);
 }
 
-/* Opens the next entry. What it says beside its actor is read only if the entry is wanted. */
+/* Opens the next entry, if it is wanted. */
 static pawl_status read_next(struct history_reader *reader, struct entry *out, bool *is_found)
 {
     struct engine *engine = reader->engine;
@@ -229,18 +289,17 @@ static pawl_status read_next(struct history_reader *reader, struct entry *out, b
     pawl_status status = find_next(reader, &pos);
 
     reader->next++;
-    if (!status)
-        status = read_record(reader, pos);
+    if (status || pos == UNWANTED)
+        return status;
+    status = read_record(reader, pos);
     if (!status && record->step && record->step > work_step_count(reader->definition)) /* amended */
         status = amended_definition(engine, &reader->kept, &reader->head, &reader->definition);
     if (!status)
         status = entry_open(engine, &reader->scratch, reader->definition, record, &reader->texts,
                             out);
-    if (status || !is_wanted(&reader->query, out))
+    *is_found = !status;
+    if (status || reader->query.without_values)
         return status;
-    *is_found = true;
-    if (reader->query.without_values)
-        return PAWL_OK;
     return entry_fill(engine, &reader->scratch, &reader->texts, out);
 }
 
@@ -254,6 +313,42 @@ pawl_status engine_history_next(struct history_reader *reader, struct scope *sco
         status = read_next(reader, out, is_found);
     if (status)
         scope->error = reader->scratch.error.status ? reader->scratch.error : reader->kept.error;
+    return status;
+}
+
+/* ---- Counted ---- */
+
+static pawl_status count_rows(struct scope *scope, const struct definition *definition,
+                              const struct trail_row *rows, uint32_t row_count, uint32_t *counts)
+{
+    for (uint32_t i = 0; i < row_count; i++)
+        if (rows[i].what >= (int32_t)definition->transition_count)
+            return entry_refuse(scope, rows[i].pos);
+        else if (rows[i].what >= 0)
+            counts[rows[i].what]++;
+    return PAWL_OK;
+}
+
+pawl_status engine_taken(struct engine *engine, struct scope *scope, str id, uint32_t *counts)
+{
+    struct trail_row *rows = ARENA_ARRAY(&scope->arena, struct trail_row, TRAIL_ROWS);
+    struct trail_query query = { .first = 1, .skip_from = UINT64_MAX };
+    struct definition_slot *slot;
+    struct head head;
+    pawl_status status = rows ? engine_locate(engine, scope, id, &head, &slot)
+                              : scope_no_memory(scope);
+
+    if (!status)
+        query.pos = head.pos;
+    while (!status && query.pos) {
+        uint64_t rest;
+        uint32_t count;
+
+        status = store_trail(engine->store, scope, &query, rows, &count, &rest);
+        query.pos = rest;
+        if (!status)
+            status = count_rows(scope, slot->definition, rows, count, counts);
+    }
     return status;
 }
 

@@ -41,23 +41,28 @@ static bool is_inside(const struct flow_attempts *attempts, uint32_t ordinal)
            (ordinal > attempts->after && ordinal - attempts->after <= attempts->max);
 }
 
+enum step_status flow_end_status(uint32_t transition)
+{
+    bool is_failure = transition == LIFE_T_STEP_FAIL || transition == LIFE_T_STEP_TIMEOUT ||
+                      transition == LIFE_T_GATE_REJECT;
+
+    return is_failure ? STEP_FAILED : STEP_DONE;
+}
+
 static pawl_status end_attempt(struct scope *scope, struct flow_attempts *attempts,
                                struct flow_attempt *attempt, const struct entry_view *entry)
 {
-    bool is_failure = entry->transition == LIFE_T_STEP_FAIL ||
-                      entry->transition == LIFE_T_STEP_TIMEOUT ||
-                      entry->transition == LIFE_T_GATE_REJECT;
     bool has_texts = !attempts->max && !attempts->is_bare;
     str payload = has_texts ? arena_str(&scope->arena, entry->payload) : STR_NONE;
 
     if (has_texts && entry->payload.data && !payload.data)
         return scope_no_memory(scope);
     attempts->live -= attempt->status <= STEP_RUNNING;
-    attempt->status = is_failure ? STEP_FAILED : STEP_DONE;
+    attempt->status = flow_end_status(entry->transition);
     attempt->completed_at_ms = entry->at_ms;
     attempt->ended_pos = attempts->pos;
     attempt->ended_seq = entry->seq;
-    if (is_failure)
+    if (attempt->status == STEP_FAILED)
         attempt->error = payload;
     else
         attempt->result = payload;
@@ -95,7 +100,7 @@ static pawl_status apply_effect(struct scope *scope, struct flow_attempts *attem
     return PAWL_OK;
 }
 
-static bool is_end(uint32_t transition)
+bool flow_is_end(uint32_t transition)
 {
     return transition == LIFE_T_FINISH || transition == LIFE_T_FAIL ||
            transition == LIFE_T_CANCEL || transition == LIFE_T_CANCEL_CREATED;
@@ -120,7 +125,7 @@ pawl_status flow_attempts_apply(struct scope *scope, struct flow_attempts *attem
 
     for (uint32_t i = 0; i < count && status == PAWL_OK; i++)
         status = apply_effect(scope, attempts, entry, &entry->effects->items[i]);
-    if (status == PAWL_OK && is_end(entry->transition))
+    if (status == PAWL_OK && flow_is_end(entry->transition))
         cancel_live(attempts, entry->at_ms);
     return status;
 }

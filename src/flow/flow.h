@@ -132,6 +132,10 @@ struct flow_attempts {
     uint64_t pos;   /* where the entry is that is fed next */
     bool is_bare;
 };
+/* What an attempt comes to that an entry of this transition ends: done or failed. */
+enum step_status flow_end_status(uint32_t transition);
+/* Does an entry of this transition end the instance? What is live then is cancelled. */
+bool flow_is_end(uint32_t transition);
 pawl_status flow_attempts_apply(struct scope *scope, struct flow_attempts *attempts,
                                 const struct entry_view *entry);
 

@@ -21,6 +21,9 @@ struct past_reads {
 pawl_status past_gather(const struct past_reads *reads, struct store *store, struct scope *scope,
                         struct past_query *queries, uint32_t count);
 
+/* Where a trail goes on behind this record; 0: it ends here. store.c */
+uint64_t trail_next(const struct trail_query *query, const struct trail_row *row);
+
 bool record_is_sound(const struct record *record, uint64_t pos); /* store.c */
 bool instance_is_sound(const struct instance_row *row);
 bool head_is_sound(const struct head_row *row);

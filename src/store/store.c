@@ -202,6 +202,36 @@ pawl_status store_record(struct store *store, struct scope *scope, uint64_t pos,
     return expect(scope, status, status == PAWL_OK && record_is_sound(out, pos), "a record");
 }
 
+uint64_t trail_next(const struct trail_query *query, const struct trail_row *row)
+{
+    uint64_t next = row->skip && row->seq >= query->skip_from ? row->skip : row->prev;
+
+    if (row->seq < query->first || (row->seq == query->first && row->what >= 0))
+        return 0;
+    return next < row->pos ? next : 0; /* else it is not sound, which store_trail() tells */
+}
+
+static bool trail_is_sound(const struct trail_row *rows, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (rows[i].prev >= rows[i].pos || rows[i].skip >= rows[i].pos || rows[i].seq > UINT32_MAX)
+            return false;
+    return true;
+}
+
+pawl_status store_trail(struct store *store, struct scope *scope, const struct trail_query *query,
+                        struct trail_row out[TRAIL_ROWS], uint32_t *count, uint64_t *rest)
+{
+    pawl_status status;
+
+    ASSERT(query->pos > 0);
+    *count = 0;
+    *rest = 0;
+    status = store->ops->trail(store, scope, query, out, count, rest);
+    ASSERT(*count <= TRAIL_ROWS);
+    return expect(scope, status, status == PAWL_OK && trail_is_sound(out, *count), "a record");
+}
+
 pawl_status store_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
                        void *context)
 {

@@ -131,6 +131,19 @@ struct past_query {
                                         * of the first are left */
 #define PAST_SHORT   8u /* so many entries are read as soon as a snapshot */
 
+/* What of a record is read along an instance's chain: neither body nor key nor hash. */
+struct trail_row {
+    uint64_t pos, seq, prev, skip, actor;
+    int64_t fired_at_ms;
+    int32_t what;
+};
+struct trail_query {
+    uint64_t pos;       /* of the record where it begins */
+    uint64_t first;     /* the number of the entry where it ends */
+    uint64_t skip_from; /* a record of this number or a higher one leads to its `skip`, not to `prev` */
+};
+#define TRAIL_ROWS 512u
+
 struct kept_change {
     struct kept_row row;
     bool is_put; /* else it is over */
@@ -314,6 +327,10 @@ struct store_ops {
                             struct instance_row *out); /* NOT_KNOWN */
     pawl_status (*record)(struct store *store, struct scope *scope, uint64_t pos,
                           struct record *out); /* NOT_KNOWN */
+    /* The records of an instance from one of them back to an entry, or to the first record; at most
+     * TRAIL_ROWS. *rest: where it goes on; 0: that is all. NOT_KNOWN. */
+    pawl_status (*trail)(struct store *store, struct scope *scope, const struct trail_query *query,
+                         struct trail_row out[TRAIL_ROWS], uint32_t *count, uint64_t *rest);
     /* Every record from position `from` on, in order, until the end or until `fn` returns
      * other than OK, which is then returned. What `fn` is given lives for that call. */
     pawl_status (*scan)(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
@@ -438,6 +455,8 @@ pawl_status store_head(struct store *store, struct scope *scope, uint64_t instan
 pawl_status store_instance(struct store *store, struct scope *scope, uint64_t number,
                            struct instance_row *out);
 pawl_status store_record(struct store *store, struct scope *scope, uint64_t pos, struct record *out);
+pawl_status store_trail(struct store *store, struct scope *scope, const struct trail_query *query,
+                        struct trail_row out[TRAIL_ROWS], uint32_t *count, uint64_t *rest);
 pawl_status store_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,
                        void *context);
 pawl_status store_value(struct store *store, struct scope *scope, uint64_t id, struct value *out);

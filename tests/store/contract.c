@@ -407,3 +407,51 @@ STORE_TEST(what_was_committed_is_there_after_a_kill_and_nothing_else)
     (void)change_begin(s); /* the dead one's turn is over */
     store_rollback(s->store);
 }
+
+/* ---- The trail of an instance ---- */
+
+static uint32_t trail_of(struct stand *s, struct trail_query query, struct trail_row *out)
+{
+    uint64_t rest = 1;
+    uint32_t count = 0;
+
+    EXPECT_OK(store_trail(s->store, s->scope, &query, out, &count, &rest));
+    EXPECT_EQ(rest, 0);
+    return count;
+}
+
+STORE_TEST(a_trail_leads_back_along_an_instances_records_to_an_entry_and_tells_no_texts)
+{
+    struct trail_row rows[TRAIL_ROWS];
+    struct trail_query query;
+    struct change c;
+    uint64_t first;
+
+    put_orders(s, 2);
+    c = change_begin(s);
+    c.lag = true;
+    first = c.tip.pos + 1; /* entries of both, in turn */
+    for (uint64_t seq = 1; seq <= 6; seq++) {
+        struct record *record = add_entry(&c, 1, seq, seq == 6 ? 1 : 0, PAID);
+
+        record->prev = seq == 1 ? first - 2 : record->pos - 2;
+        record->skip = seq == 6 ? first + 2 : 0; /* entry 2 */
+        record->fired_at_ms = (int64_t)seq;
+        record->body = STR("[]");
+        add_entry(&c, 2, seq, 0, PAID)->prev = record->pos - 1;
+    }
+    EXPECT_OK(change_commit(&c));
+    query = (struct trail_query){ .pos = first + 10, .first = 3, .skip_from = 7 };
+    EXPECT_EQ(trail_of(s, query, rows), 4);
+    EXPECT(rows[0].seq == 6 && rows[0].what == 1 && rows[0].prev == first + 8);
+    EXPECT(rows[3].pos == first + 4 && rows[3].seq == 3 && rows[3].fired_at_ms == 3);
+    query.first = query.skip_from = 1;
+    EXPECT_EQ(trail_of(s, query, rows), 3); /* by its skip */
+    EXPECT(rows[1].seq == 2 && rows[2].seq == 1);
+    query = (struct trail_query){ .pos = first + 10, .skip_from = 7 };
+    EXPECT_EQ(trail_of(s, query, rows), 7);
+    EXPECT(rows[6].pos == first - 2 && rows[6].what == CONTROL_CREATE);
+    EXPECT_EQ(store_trail(s->store, s->scope, &(struct trail_query){ .pos = 99 }, rows,
+                          &(uint32_t){ 0 }, &(uint64_t){ 0 }),
+              PAWL_NOT_KNOWN);
+}

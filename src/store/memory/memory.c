@@ -252,6 +252,7 @@ const struct store_ops memory_store_ops = {
     .head = memory_head,
     .instance = memory_instance,
     .record = memory_record,
+    .trail = memory_trail,
     .scan = memory_scan,
     .value = memory_value,
     .find_value = memory_find_value,

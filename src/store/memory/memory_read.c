@@ -4,6 +4,7 @@
  * move or change, so its callback gets them as they lie, without the lock, and may read. */
 #include "model/grow.h"
 #include "store/memory/memory_int.h"
+#include "store/past.h"
 
 /* ---- By number ---- */
 
@@ -88,6 +89,29 @@ pawl_status memory_record(struct store *store, struct scope *scope, uint64_t pos
     if (status == PAWL_OK)
         *out = record;
     return status;
+}
+
+pawl_status memory_trail(struct store *store, struct scope *scope, const struct trail_query *query,
+                         struct trail_row out[TRAIL_ROWS], uint32_t *count, uint64_t *rest)
+{
+    struct disk *disk = disk_lock(store);
+    const struct record *found = NULL;
+    uint64_t pos = query->pos;
+
+    for (*count = 0; pos && *count < TRAIL_ROWS; pos = trail_next(query, &out[(*count)++])) {
+        found = table_find(&disk->records, pos);
+        if (!found)
+            break;
+        out[*count] = (struct trail_row){ .pos = pos,
+                                          .seq = found->seq,
+                                          .prev = found->prev,
+                                          .skip = found->skip,
+                                          .actor = found->actor,
+                                          .fired_at_ms = found->fired_at_ms,
+                                          .what = found->what };
+    }
+    *rest = pos;
+    return read_end(disk, scope, found != NULL, "record", pos);
 }
 
 pawl_status memory_scan(struct store *store, struct scope *scope, uint64_t from, record_fn fn,

@@ -404,6 +404,7 @@ const struct store_ops sqlite_store_ops = {
     .head = sqlite_head,
     .instance = sqlite_instance,
     .record = sqlite_record,
+    .trail = sqlite_trail,
     .scan = sqlite_scan,
     .value = sqlite_value,
     .find_value = sqlite_find_value,

@@ -1,0 +1,180 @@
+/* ops_reads.c - what reading a long history costs. Counted, not timed: the records and the values that
+ * the store is asked for. */
+#include "api/ops_int.h"
+#include "lib/test.h"
+#include <stdio.h>
+
+struct work {
+    uint64_t records, values;
+};
+
+static struct work done;
+static const struct store_ops *real_ops;
+
+static pawl_status count_record(struct store *store, struct scope *scope, uint64_t pos,
+                                struct record *out)
+{
+    done.records++;
+    return real_ops->record(store, scope, pos, out);
+}
+
+static pawl_status count_value(struct store *store, struct scope *scope, uint64_t id,
+                               struct value *out)
+{
+    done.values++;
+    return real_ops->value(store, scope, id, out);
+}
+
+/* What one call costs; *answer is the caller's. */
+static struct work work_of(pawl *p, const char *operation, const char *input, char **answer)
+{
+    struct store *store = engine_store(p->engine);
+    struct store_ops counted = *store->ops;
+    pawl_error error = { 0 };
+
+    real_ops = store->ops;
+    counted.record = count_record;
+    counted.value = count_value;
+    store->ops = &counted;
+    done = (struct work){ 0 };
+    if (pawl_call(p, operation, input, answer, &error))
+        test_fail(__FILE__, __LINE__, "%s %s: %s", operation, input, error.message);
+    store->ops = real_ops;
+    return done;
+}
+
+static uint32_t count_of(const char *text, const char *part)
+{
+    uint32_t count = 0;
+
+    for (const char *found = strstr(text, part); found; found = strstr(found + 1, part))
+        count++;
+    return count;
+}
+
+/* ---- A machine of many entries ---- */
+
+#define NOTES 2000
+#define DIARY                                                                                      \
+    "{\"states\":[\"open\",\"seen\"],\"initial_state\":\"open\",\"terminal_states\":[],"           \
+    "\"transitions\":[{\"from_state\":\"open\",\"action\":\"note\",\"to_state\":\"open\"},"        \
+    "{\"from_state\":\"open\",\"action\":\"look\",\"to_state\":\"seen\"},"                         \
+    "{\"from_state\":\"seen\",\"action\":\"note\",\"to_state\":\"open\"}]}"
+
+/* Entries 101, 1001 and 1901 are by bob, of action look, and fired in 2020. */
+static void make_diary(pawl *p, pawl_id *id)
+{
+    pawl_error error;
+
+    EXPECT_OK(pawl_create(p, &(pawl_create_args){ .declaration = DIARY,
+                                              .instantiated_at = "2020-01-01T00:00:00Z" },
+                          id, &error));
+    for (int i = 1; i <= NOTES; i++) {
+        bool is_rare = i == 101 || i == 1001 || i == 1901;
+
+        EXPECT_OK(pawl_fire(p, id->text,
+                            &(pawl_fire_args){ .action = is_rare ? "look" : "note",
+                                               .actor_ref = is_rare ? "bob" : "ann",
+                                               .reason = "it was time",
+                                               .fired_at = is_rare ? "2020-05-01T00:00:00Z"
+                                                                   : NULL },
+                            NULL, &error));
+    }
+}
+
+TEST(reads, a_filter_of_a_history_reads_the_records_that_it_returns_and_no_others)
+{
+    static const char *const filters[] = {
+        "\"action\":\"look\"",
+        "\"to_state\":\"seen\"",
+        "\"from_state\":\"open\",\"to_state\":\"seen\"",
+        "\"actor_ref\":\"bob\"",
+        "\"fired_before\":\"2021-01-01T00:00:00Z\"",
+        "\"action\":\"look\",\"limit\":\"3\"",
+    };
+    pawl *p = NULL;
+    pawl_id id;
+
+    EXPECT_OK(pawl_open(&p, "memory:", NULL, NULL));
+    make_diary(p, &id);
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
+        char input[256], *answer = NULL;
+        struct work work;
+
+        snprintf(input, sizeof input, "{\"instance_id\":\"%s\",%s}", id.text, filters[i]);
+        work = work_of(p, "instance.history", input, &answer);
+        EXPECT_EQ(count_of(answer, "\"transition_id\""), 3);
+        EXPECT_HAS(answer, "\"sequence_number\":1901");
+        EXPECT(work.records == 3);
+        EXPECT(work.values <= 8); /* names of actors, and three reasons */
+        pawl_free(p, answer);
+    }
+    pawl_close(p);
+}
+
+TEST(reads, the_graph_of_a_machine_reads_no_record_of_its_past)
+{
+    pawl *p = NULL;
+    pawl_id id;
+    char input[96], *answer = NULL;
+
+    EXPECT_OK(pawl_open(&p, "memory:", NULL, NULL));
+    make_diary(p, &id);
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\",\"format\":\"json\"}", id.text);
+    EXPECT(work_of(p, "instance.graph", input, &answer).records <= 2);
+    EXPECT_HAS(answer, "\"taken\":1994");
+    EXPECT_EQ(count_of(answer, "\"taken\":3"), 2);
+    pawl_free(p, answer);
+    pawl_close(p);
+}
+
+/* ---- A flow of many steps ---- */
+
+#define STEPS 300 /* and one that nobody works on */
+
+static void define_chain(pawl *p)
+{
+    static char text[STEPS * 64];
+    size_t size = (size_t)snprintf(text, sizeof text,
+                                   "name: chain\nsteps:\n  start: {name: s0, tool: set, next: s1}\n");
+    pawl_error error;
+
+    for (int i = 1; i < STEPS; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size,
+                                 "  s%d: {tool: set, next: s%d}\n", i, i + 1);
+    snprintf(text + size, sizeof text - size,
+             "  s%d: {tool: far, args: {x: \"{{s%d}}\"}, done: true}\n", STEPS, STEPS - 1);
+    EXPECT_OK(pawl_define(p, text, strlen(text), NULL, &error));
+}
+
+static void make_chain(pawl **p, pawl_id *id)
+{
+    pawl_error error;
+    char input[96], *answer = NULL;
+
+    EXPECT_OK(pawl_open(p, "memory:", &(pawl_options){ .own = true }, &error));
+    define_chain(*p);
+    EXPECT_OK(pawl_create(*p, &(pawl_create_args){ .definition = "chain" }, id, &error));
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id->text);
+    do {
+        pawl_free(*p, answer);
+        EXPECT_OK(pawl_run_due(*p, &error));
+        EXPECT_OK(pawl_call(*p, "instance.get", input, &answer, &error));
+    } while (!strstr(answer, "\"next_sequence_number\":602"));
+    pawl_free(*p, answer);
+}
+
+TEST(reads, the_graph_of_a_flow_reads_each_entry_once)
+{
+    pawl *p;
+    pawl_id id;
+    char input[96], *answer = NULL;
+
+    make_chain(&p, &id);
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\",\"format\":\"json\"}", id.text);
+    EXPECT(work_of(p, "instance.graph", input, &answer).records <= 2 * STEPS + 8);
+    EXPECT_EQ(count_of(answer, "\"mark\":\"done\""), STEPS);
+    EXPECT_EQ(count_of(answer, "\"mark\":\"present\""), 1);
+    pawl_free(p, answer);
+    pawl_close(p);
+}
