@@ -181,7 +181,7 @@ static bool answer(struct engine *engine, const struct job *job, const struct to
         .kind = result->failed ? EVENT_STEP_FAILED : EVENT_STEP_DONE,
         .ordinal = job->ordinal,
         .is_leased = true,
-        .no_retry = result->is_final,
+        .no_retry = result->is_final || (result->is_late && job->call.is_once),
         .payload = arena_str(&mail->own.arena, result->json),
     };
     if (mail->event.payload.data)

@@ -28,6 +28,7 @@ pawl_status flow_call(const struct definition *definition, const void *state, ui
     *out =
         (struct flow_call){ .is_timed = step->timeout_ms > 0,
                             .is_idempotent = step->is_idempotent,
+                            .is_once = step->is_once,
                             .step = step->name,
                             .tool = step->tool,
                             .args = args,

@@ -101,9 +101,10 @@ static void read_idempotent(struct compilation *compiler, struct source_step *st
 {
     const struct node *node = node_find(step->node, "idempotent");
 
-    if (node && node->kind == NODE_BOOL)
+    if (node && node->kind == NODE_BOOL) {
         step->plan.is_idempotent = node->truth;
-    else if (node)
+        step->plan.is_once = !node->truth;
+    } else if (node)
         compile_error(compiler, node, "step '%.*s': 'idempotent' must be true or false, found %s",
                       STR_ARG(words_shown(step->plan.name)), node_kind_name(node->kind));
 }

@@ -26,6 +26,7 @@ struct flow_call {
     int64_t timeout_ms;              /* how long a runner may take */
     bool is_timed;                   /* the step has a timer of its own for that */
     bool is_idempotent;              /* it may be run again after it was ended */
+    bool is_once;                    /* it must not, even if its time was over */
 };
 pawl_status flow_call(const struct definition *definition, const void *memory, uint32_t ordinal,
                       struct scope *scope, struct flow_call *out);

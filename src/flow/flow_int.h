@@ -97,6 +97,9 @@ int64_t *retry_expand(struct arena *arena, int64_t initial_ms, int64_t factor_pe
 
 #define RESULT_NULL   STR("null")
 #define ERROR_TIMEOUT STR("\"timeout\"")
+#define ERROR_UNKNOWN                                                                              \
+    STR("\"timeout: its outcome is unknown, and it is declared idempotent: false, so it is not "   \
+        "run again\"")
 #define ERROR_LOST    STR("\"lost\"") /* of an attempt whose process died */
 
 /* ---- What an entry tells of its event: event.c ------------------------------------ */
@@ -200,5 +203,6 @@ void step_succeed(struct turn *turn, enum lifecycle_transition transition,
                   const struct attempt *attempt, str result, uint32_t arm);
 void step_fail(struct turn *turn, enum lifecycle_transition transition,
                const struct attempt *attempt, enum retry_cause cause, str error);
+void step_time_out(struct turn *turn, const struct attempt *attempt);
 
 #endif

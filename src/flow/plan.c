@@ -56,6 +56,10 @@ static void print_retry(const struct plan_step *step, struct buf *out)
     }
     json_key(out, "idempotent");
     json_bool(out, step->is_idempotent);
+    if (step->is_once) {
+        json_key(out, "once");
+        json_bool(out, true);
+    }
 }
 
 static void print_augments(const struct plan_step *step, struct buf *out)

@@ -71,6 +71,7 @@ struct plan_step {
     uint32_t backoff_count, jitter_permille;
     int64_t timeout_ms; /* 0: none said; a runner's own limit still holds */
     bool is_idempotent;
+    bool is_once; /* ... it is declared not to be: what ran out of time is not run again */
     struct plan_augment *augments;
     uint32_t augment_count;
     str *approvers; /* GATE: who may decide; none: anybody */

@@ -195,6 +195,7 @@ static bool read_step(struct scope *scope, const struct plan *plan, const struct
                       struct plan_step *step)
 {
     const struct node *idempotent = node_find(node, "idempotent");
+    const struct node *once = node_find(node, "once");
 
     *step = (struct plan_step){ .result_slot = STEP_NONE, .node = NODE_NONE, .approval_count = 1 };
     step->args_node = node_find(node, "args");
@@ -204,6 +205,7 @@ static bool read_step(struct scope *scope, const struct plan *plan, const struct
         return false;
     step->args = step->args_node->raw;
     step->is_idempotent = idempotent && idempotent->truth;
+    step->is_once = once && once->truth;
     return read_text(node_find(node, "name"), &step->name) && read_way(scope, plan, node, step) &&
            read_u32(node_find(node, "max"), LIMIT_ATTEMPTS, &step->attempt_count_max) &&
            read_backoff(scope, node_find(node, "backoff"), step) && read_optional(node, step) &&

@@ -234,7 +234,7 @@ static void decide_step_end(struct turn *turn)
     else if (is_lost(turn, attempt))
         step_fail(turn, LIFE_T_STEP_FAIL, attempt, RETRY_LOST, ERROR_LOST);
     else
-        step_fail(turn, LIFE_T_STEP_TIMEOUT, attempt, RETRY_TIMEOUT, ERROR_TIMEOUT);
+        step_time_out(turn, attempt);
 }
 
 /* What came for a wait or a gate was no use (a condition that cannot be told). Told by its entry

@@ -313,3 +313,19 @@ void step_fail(struct turn *turn, enum lifecycle_transition transition,
         fail_flow(turn, error);
     }
 }
+
+/* A tool, or another program, may have done it all the same. */
+static bool is_unknown(const struct plan_step *step, const struct attempt *attempt)
+{
+    return step->is_once && (step_is_taken(step) || step->kind == STEP_KIND_EXTERNAL) &&
+           retry_is_due(step, attempt->attempt, RETRY_TIMEOUT);
+}
+
+void step_time_out(struct turn *turn, const struct attempt *attempt)
+{
+    bool is_final = is_unknown(step_of(turn, attempt), attempt);
+
+    turn->is_hopeless = turn->is_hopeless || is_final;
+    step_fail(turn, LIFE_T_STEP_TIMEOUT, attempt, RETRY_TIMEOUT,
+              is_final ? ERROR_UNKNOWN : ERROR_TIMEOUT);
+}

@@ -82,7 +82,7 @@ void decide_timer(struct turn *turn)
     } else if (arm != UINT32_MAX) {
         take_arm(turn, LIFE_T_TIMER, live, arm, RESULT_NULL);
     } else if (!live->is_backing_off) {
-        step_fail(turn, LIFE_T_STEP_TIMEOUT, live, RETRY_TIMEOUT, ERROR_TIMEOUT);
+        step_time_out(turn, live);
     } else {
         turn_draft(turn, LIFE_T_STEP_RETRY, live, STR_NONE);
         begin_again(turn, live);

@@ -85,7 +85,7 @@ static const struct known_key cancel_keys[] = {
         { "payload", "ANYTHING", "another word for `args`", NULL },                                \
         { "retry", "{max, backoff}", "how often it is tried, and after how long", "retries" },     \
         { "timeout", "DURATION", "how long one attempt may take", NULL },                          \
-        { "idempotent", "true | false", "whether a lost attempt may be repeated", NULL },          \
+        { "idempotent", "true | false", "whether an attempt without an answer may be repeated", NULL },          \
         { "augment", "{DEST: SOURCE}", "what of the result is put into the context", NULL },       \
         { "wait", "{timer | until | signal}", "waits instead of calling a tool", NULL },           \
         { "select", "[ARM, ...]", "waits for the first of several things", NULL },                 \

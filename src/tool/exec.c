@@ -378,6 +378,7 @@ static void answer(struct program *program, bool is_known, int status)
         duration_print(program->call->timeout_ms, limit);
         call_fail(program->call, "timeout: exec '%.*s' took longer than %s and was killed",
                   STR_ARG(name), limit);
+        program->call->result.is_late = true;
     } else if (program->ending == ENDED_BY_SIZE) {
         call_fail(program->call, "exec '%.*s' printed more than %u bytes and was killed",
                   STR_ARG(name), LIMIT_EXEC_OUTPUT);

@@ -34,6 +34,7 @@ bool toolbox_is_pure(str name);
 struct tool_result {
     bool failed;
     bool is_final; /* another attempt would fail likewise */
+    bool is_late;  /* a program was ended because its time was over: it may have done its work */
     bool is_cut;   /* toolbox_stop() ended it: this is no answer of its own */
     str json;      /* the result, or the error; in the scope's arena */
 };

@@ -145,6 +145,11 @@ def test_a_pause_ends_the_program_of_a_step_that_may_be_repeated_and_resume_star
     child, web = begin(shell)
     yaml(web, "alone", ALONE % "")
     yaml(web, "once", ALONE % "idempotent: false,")
+    yaml(web, "late", (ALONE % "idempotent: false, timeout: 100ms,").replace("max: 2", "max: 3"))
+    late = create(web, shell, "late", "late")
+    pid_in(shell, "late")
+    pause(web, late)
+    shell.wait_for(lambda: actions(web, late)[-1] == "fail")  # its time is over: it must not be run again
     held, once = create(web, shell, "alone", "held"), create(web, shell, "once", "once")
     pids = [pid_in(shell, name) for name in ("held", "once")]
     (shell.folder / "held").unlink()

@@ -195,7 +195,7 @@ class Rich(Graph):
             self.tries[ordinal] = (self.tries[ordinal][0], "running")
             self.begun += (ordinal,)
         elif letter in "elo":
-            self.fail(ordinal, {"e": value, "l": "lost", "o": "timeout"}[letter], letter)
+            self.fail(ordinal, {"e": value, "l": "lost", "o": self.timeout(ordinal)}[letter], letter)
         elif letter in "xyz":
             self.fail(ordinal, {"x": value, "y": {"reason": "child-failed", "error": value}, "z": "child-cancelled"}[letter], None)
         else:
@@ -207,10 +207,15 @@ class Rich(Graph):
         self.over += ((ordinal, step),)
         return step
 
+    def timeout(self, ordinal):
+        step = dict(self.live)[ordinal]
+        is_last = self.graph[step][0] == "R" or self.status(ordinal, step)[0] == 2
+        return "timeout" if is_last else "timeout: its outcome is unknown, and it is declared idempotent: false, so it is not run again"
+
     def fail(self, ordinal, error, letter):
         attempt = self.status(ordinal, dict(self.live)[ordinal])[0]
         step = self.remove(ordinal)
-        if letter is None or attempt == 2 or (letter == "l" and self.graph[step][0] == "N"):
+        if letter is None or attempt == 2 or (letter in "lo" and self.graph[step][0] == "N"):
             self.end("failed", text(error))
             return
         self.begin(step)  # lost: at once; else after a while

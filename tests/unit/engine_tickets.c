@@ -2,6 +2,7 @@
  * for its tool, whatever became of those before. */
 #include "engine/engine_int.h"
 #include "engine_fixture.h"
+#include <stdio.h>
 
 /* Their first steps ask what their instance is called, and so wait in their tool's queue. */
 #define SAWN "name: sawn\nsteps:\n  start: {tool: saw, args: {of: '{{instance.id}}'}, done: true}\n"
@@ -429,7 +430,7 @@ WORLD_TEST(claims, steps_of_several_tools_are_given_by_age)
     "name: charge\nsteps:\n  start: {tool: saw, args: {}, idempotent: " idempotent                 \
     ", retry: {max: 3, backoff: [1s]}, done: true}\n"
 
-static const char *die_at_work(struct world *world, const char *definition)
+static const char *die_at_work(struct world *world, const char *definition, int64_t after_ms)
 {
     const char *id;
     struct buf turn;
@@ -438,37 +439,52 @@ static const char *die_at_work(struct world *world, const char *definition)
     world_define(world, definition);
     id = world_create(world, "charge", "{}");
     EXPECT_EQ(call_for_steps(world, "step.claim", CLAIM_ALL, &turn), 1);
-    world_advance(world, LEASE_DEFAULT_MS + 1);
+    world_advance(world, after_ms);
     world_advance(world, 2000);
     buf_fini(&turn);
     return id;
 }
 
-WORLD_TEST(claims, a_step_that_is_not_idempotent_is_lost_with_its_worker)
+/* It has failed, and its error begins so. */
+static void expect_error(struct world *world, const char *id, const char *begin)
 {
-    const char *id = die_at_work(world, CHARGE("false"));
-    char *answer;
-    pawl_error error;
-    struct buf body;
+    char input[64], part[64], *answer;
 
     world_expect_state(world, id, "failed");
-    EXPECT_TEXT(world_actions(world, id), "start step.start step.fail fail");
-    buf_init(&body, &heap_libc, 0);
-    buf_fmt(&body, "{\"instance_id\":\"%s\"}", id);
-    EXPECT_OK(pawl_call(world->p, "instance.get", buf_text(&body), &answer, &error));
-    EXPECT_HAS(answer, "\"error\":\"lost\"");
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", id);
+    snprintf(part, sizeof part, "\"error\":\"%s", begin);
+    EXPECT_OK(pawl_call(world->p, "instance.get", input, &answer, &world->error));
+    EXPECT_HAS(answer, part);
     pawl_free(world->p, answer);
-    buf_fini(&body);
     world_expect_valid(world);
+}
+
+WORLD_TEST(claims, a_step_that_is_not_idempotent_is_lost_with_its_worker)
+{
+    const char *id = die_at_work(world, CHARGE("false"), LEASE_DEFAULT_MS + 1);
+
+    EXPECT_TEXT(world_actions(world, id), "start step.start step.fail fail");
+    expect_error(world, id, "lost\"");
 }
 
 WORLD_TEST(claims, an_idempotent_step_whose_worker_died_is_tried_again)
 {
-    const char *id = die_at_work(world, CHARGE("true"));
+    const char *id = die_at_work(world, CHARGE("true"), LEASE_DEFAULT_MS + 1);
 
     world_expect_state(world, id, "running");
     EXPECT_TEXT(world_actions(world, id), "start step.start step.timeout step.retry");
     world_expect_valid(world);
+}
+
+/* A death is seen as the step's own timeout if that is shorter than the lease. */
+WORLD_TEST(claims, a_step_declared_not_idempotent_is_not_run_again_after_its_own_timeout)
+{
+    const char *id = die_at_work(world, CHARGE("false, timeout: 5s"), 5001);
+
+    EXPECT_TEXT(world_actions(world, id), "start step.start step.timeout fail");
+    expect_error(world, id, "timeout: its outcome is unknown");
+    id = die_at_work(world, CHARGE("true, timeout: 5s"), 5001);
+    EXPECT_TEXT(world_actions(world, id), "start step.start step.timeout step.retry");
 }
 
 /* ---- Another version for a step that is ready ---- */

@@ -592,7 +592,8 @@ TEST(flow_compile, b30_x8_a_backoff_is_a_list_or_grows_by_a_factor)
                  "\"backoff\":[3153600000000,");
     expect_refused(&t->scope, "steps: {a: {tool: x, timeout: 0s, done: true}}", "more than 0");
     expect_retry(&t->scope, "timeout: 5m, idempotent: false",
-                 "\"timeout\":300000,\"idempotent\":false");
+                 "\"timeout\":300000,\"idempotent\":false,\"once\":true");
+    EXPECT(!strstr(rig_compile(&t->scope, "do: [{tool: x}]", NULL)->plan_text.data, "once"));
 }
 
 TEST(flow_compile, a_retry_or_a_time_that_has_no_sense_is_refused)

@@ -261,6 +261,10 @@ TEST(flow, b29_b30_a_failed_step_is_tried_three_times_with_backoff_and_then_the_
     rig_fini(&rig);
 }
 
+#define OUTCOME_UNKNOWN                                                                            \
+    "\"timeout: its outcome is unknown, and it is declared idempotent: false, so it is not run "   \
+    "again\""
+
 TEST(flow, x8_a_lost_attempt_counts_and_only_an_idempotent_step_is_ready_again_at_once)
 {
     struct rig rig;
@@ -282,6 +286,36 @@ TEST(flow, x8_a_lost_attempt_counts_and_only_an_idempotent_step_is_ready_again_a
     EXPECT_STORY(&rig, "step.fail a.1#1 \"lost\" [[\"end\",1]]\n"
                        "fail \"lost\"\n");
     rig_fini(&rig);
+}
+
+/* Issue 14: whoever says `idempotent: false` has said that it must not be done twice. A leaf of a tree
+ * says nothing by default, and its `retry` does. Plans of before do not have the member. */
+TEST(flow, what_is_declared_not_idempotent_is_not_run_again_after_its_timeout)
+{
+    static const struct {
+        const char *text, *story;
+    } cases[] = {
+        { "do: [{name: a, tool: x, timeout: 1s, retry: {max: 2}, idempotent: false}]", OUTCOME_UNKNOWN },
+        { "do: [{name: a, tool: x, timeout: 1s, retry: {max: 2}}]", "\"timeout\"" },
+        { "do: [{name: a, tool: x, timeout: 1s, idempotent: false}]", "\"timeout\"" }, /* no retry */
+        { "steps: {a: {external: true, timeout: 1s, retry: {max: 2}, idempotent: false, done: true}}",
+          OUTCOME_UNKNOWN },
+        { "steps: {a: {wait: {signal: s}, timeout: 1s, retry: {max: 2}, idempotent: false, done: true}}",
+          "\"timeout\"" },
+    };
+    static const bool ends[] = { true, false, true, true, false };
+    struct rig rig;
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        rig_init(&rig, &t->scope, cases[i].text, NULL);
+        rig_begin(&rig);
+        if (strstr(cases[i].text, "tool"))
+            EXPECT_OK(rig_step(&rig, EVENT_STEP_START, 1, NULL));
+        EXPECT_OK(rig_timer(&rig, "~timeout", 1));
+        EXPECT_HAS(buf_text(&rig.story), cases[i].story);
+        EXPECT_EQ(rig.state, ends[i] ? LIFE_FAILED : LIFE_RUNNING);
+        rig_fini(&rig);
+    }
 }
 
 TEST(flow, a_failure_that_says_no_retry_ends_the_steps_attempts)
@@ -318,7 +352,8 @@ static enum lifecycle_state model_end(const struct model *model, uint32_t *attem
 
         if (outcome == DONE)
             return LIFE_COMPLETED;
-        if (*attempts == model->max || (outcome == LOST && !model->is_idempotent))
+        if (*attempts == model->max ||
+            ((outcome == LOST || outcome == TIMED_OUT) && !model->is_idempotent))
             return LIFE_FAILED;
     }
 }
