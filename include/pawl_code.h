@@ -66,16 +66,10 @@
 #pragma GCC system_header /* so that a mistake is shown where the author made it, not in here */
 #endif
 
-#define PAWL_MS(n) ((int64_t)(n))
-#define PAWL_SECS(n) ((int64_t)(n) * 1000)
-#define PAWL_MINUTES(n) ((int64_t)(n) * 60000)
-#define PAWL_HOURS(n) ((int64_t)(n) * 3600000)
-#define PAWL_DAYS(n) ((int64_t)(n) * 86400000)
-
-/* When the event happened that woke the code, in Unix milliseconds by the store's clock, and how long it
- * is from then to such a time: PAWL_TIMER(place, Renew, PAWL_UNTIL(self->paid_until)). */
+/* When the event happened that woke the code, in Unix milliseconds by the store's clock, and how
+ * long it is from then to such a time: PAWL_TIMER(place, Renew, PAWL_UNTIL(self->paid_until)).
+ * PAWL_MS(n), PAWL_SECS(n), PAWL_MINUTES(n), PAWL_HOURS(n), PAWL_DAYS(n): see pawl_code_here.h. */
 #define PAWL_NOW pawl_turn_now(turn)
-#define PAWL_UNTIL(at_ms) ((int64_t)(at_ms) - PAWL_NOW)
 
 /* ---- Writing in sequence ------------------------------------------------ */
 
@@ -88,7 +82,8 @@
     enum pawl_external_ { LIST(PAWL_NAME_EXTERNAL_) pawl_external_count_ };                        \
     enum pawl_child_ { LIST(PAWL_NAME_CHILD_) pawl_child_count_ };                                 \
     enum pawl_await_ { pawl_await_begin_, LIST(PAWL_NAME_AWAIT_) };                                \
-    (void)self, (void)got, (void)result;                                                           \
+    bool pawl_woken_ = false; /* has an arm taken the event since code last began to wait? */      \
+    (void)self, (void)got, (void)result, (void)pawl_woken_;                                        \
     switch ((enum pawl_await_)pawl_seq_at(turn)) {                                                 \
     case pawl_await_begin_:                                                                        \
         break;                                                                                     \
@@ -114,12 +109,12 @@
 /* Fail here and now, with words as printf() makes them. */
 #define PAWL_FAIL(...)                                                                             \
     do {                                                                                           \
-        pawl_turn_fail(turn, pawl_turn_quote(turn, pawl_turn_text(turn, __VA_ARGS__)));            \
+        PAWL_TURN_FAIL_(__VA_ARGS__);                                                              \
         return;                                                                                    \
     } while (0)
 
 /* Do something in the same transaction as this turn (pawl_reduce_register()); does not wait. */
-#define PAWL_REDUCE(name, args) pawl_turn_reduce(turn, #name, (args))
+#define PAWL_REDUCE(name, args) PAWL_TURN_REDUCE_(turn, #name, PAWL_GIVEN_(args))
 
 /* PAWL_SELECT(place) { arms } PAWL_AWAIT; : the first of the arms, and only that one (both are in
  * pawl_code_here.h). An arm may break out of the loop around the select, or continue it. An arm with a
@@ -134,31 +129,47 @@
     if (0) {                                                                                       \
         pawl_place_##label##_:                                                                     \
         pawl_seq_wake(turn);                                                                       \
-    }
+    }                                                                                              \
+    pawl_woken_ = false;
 
 /* An arm, whose arguments are evaluated when it is armed, and not again when it wakes. */
 #define PAWL_ON_TIMER(timer, after_ms)                                                             \
     PAWL_ONCE_(timer_##timer)                                                                      \
-    if (pawl_seq_timer(turn, PAWL_ARM_(pawl_timer_##timer##_), PAWL_ARMED_WITH_(after_ms, 0)))
+    if (PAWL_SEQ_TIMER_(turn, PAWL_ARM_(pawl_timer_##timer##_), PAWL_ARMED_WITH_(after_ms, 0)) &&  \
+        PAWL_WOKEN_)
 #define PAWL_ON_SIGNAL(signal)                                                                     \
     PAWL_ONCE_(signal_##signal)                                                                    \
-    if (pawl_seq_signal(turn, PAWL_ARM_(pawl_signal_##signal##_)))
+    if (pawl_seq_signal(turn, PAWL_ARM_(pawl_signal_##signal##_)) && PAWL_WOKEN_)
 #define PAWL_ON_CALL(call, args)                                                                   \
     PAWL_ONCE_(calls_externals_or_children)                                                        \
-    if (pawl_seq_call(turn, PAWL_ARM_(pawl_call_##call##_), PAWL_ARMED_WITH_(args, NULL)))
+    if (PAWL_SEQ_CALL_(turn, PAWL_ARM_(pawl_call_##call##_), PAWL_ARMED_WITH_(args, NULL)) &&      \
+        PAWL_WOKEN_)
 #define PAWL_ON_CALL_KEYED(call, key, args)                                                        \
     PAWL_ONCE_(calls_externals_or_children)                                                        \
-    if (pawl_seq_call_keyed(turn, PAWL_ARM_(pawl_call_##call##_), PAWL_ARMED_WITH_(key, NULL),     \
-                            PAWL_ARMED_WITH_(args, NULL)))
+    if (PAWL_SEQ_CALL_KEYED_(turn, PAWL_ARM_(pawl_call_##call##_), PAWL_ARMED_WITH_(key, NULL),    \
+                             PAWL_ARMED_WITH_(args, NULL)) &&                                      \
+        PAWL_WOKEN_)
 #define PAWL_ON_EXTERNAL(external, args)                                                           \
     PAWL_ONCE_(calls_externals_or_children)                                                        \
-    if (pawl_seq_external(turn, PAWL_ARM_(pawl_external_##external##_), PAWL_ARMED_WITH_(args, NULL)))
+    if (PAWL_SEQ_EXTERNAL_(turn, PAWL_ARM_(pawl_external_##external##_),                           \
+                           PAWL_ARMED_WITH_(args, NULL)) &&                                        \
+        PAWL_WOKEN_)
 #define PAWL_ON_CHILD(child, input)                                                                \
     PAWL_ONCE_(calls_externals_or_children)                                                        \
-    if (pawl_seq_spawn(turn, PAWL_ARM_(pawl_child_##child##_), PAWL_ARMED_WITH_(input, NULL), false))
+    if (PAWL_SEQ_SPAWN_(turn, PAWL_ARM_(pawl_child_##child##_), PAWL_ARMED_WITH_(input, NULL),     \
+                        false) &&                                                                  \
+        PAWL_WOKEN_)
 
 #define PAWL_ARM_(index) ((unsigned)(index) + (unsigned)PAWL_ON_outside_of_a_PAWL_SELECT_)
-#define PAWL_ARMED_WITH_(value, none) pawl_seq_is_arming(turn) ? (value) : (none)
+/* Without an arm the flag is not set: so gcc knows that what every arm assigns has a value behind
+ * the select. */
+#define PAWL_WOKEN_ (pawl_woken_ = true)
+/* clang does not take a pointer that is passed to a function for used; of this it does. */
+#if defined(__clang__)
+#define PAWL_GIVEN_(text) (__extension__((text) ?: (const char *)0))
+#else
+#define PAWL_GIVEN_(text) (text)
+#endif
 /* A declaration, so that a second one in the same select is an error, and one without braces after an
  * `if` as well; but to C++ that one is all that the `if` guards. */
 #ifdef __cplusplus
@@ -175,18 +186,19 @@ typedef char pawl_arm_with_a_condition_needs_braces
 /* Wait for one thing alone. */
 #define PAWL_ALONE_(label, arming, waking)                                                         \
     pawl_seq_arm(turn, pawl_await_##label##_);                                                     \
-    (void)(arming);                                                                                \
+    PAWL_DROP_(arming);                                                                            \
     (void)pawl_seq_over(turn);                                                                     \
     return;                                                                                        \
     pawl_place_##label##_:                                                                         \
     pawl_seq_wake(turn);                                                                           \
     (void)(waking);                                                                                \
+    pawl_woken_ = true;                                                                            \
     if (pawl_seq_over(turn))                                                                       \
     return
 #define PAWL_TIMER(label, timer, after_ms)                                                         \
     do {                                                                                           \
-        PAWL_ALONE_(label, pawl_seq_timer(turn, (unsigned)pawl_timer_##timer##_, (after_ms)),      \
-                    pawl_seq_timer(turn, (unsigned)pawl_timer_##timer##_, 0));                     \
+        PAWL_ALONE_(label, PAWL_SEQ_TIMER_(turn, (unsigned)pawl_timer_##timer##_, (after_ms)),     \
+                    PAWL_SEQ_TIMER_(turn, (unsigned)pawl_timer_##timer##_, 0));                    \
     } while (0)
 #define PAWL_SIGNAL(label, signal)                                                                 \
     do {                                                                                           \
@@ -199,8 +211,8 @@ typedef char pawl_arm_with_a_condition_needs_braces
  * PAWL_TRY_CALL goes on, and PAWL_ERROR is the error as JSON then, else NULL. */
 #define PAWL_TRY_CALL(label, call, args)                                                           \
     do {                                                                                           \
-        PAWL_ALONE_(label, pawl_seq_call(turn, (unsigned)pawl_call_##call##_, (args)),             \
-                    pawl_seq_call(turn, (unsigned)pawl_call_##call##_, NULL));                     \
+        PAWL_ALONE_(label, PAWL_SEQ_CALL_(turn, (unsigned)pawl_call_##call##_, PAWL_GIVEN_(args)), \
+                    PAWL_SEQ_CALL_(turn, (unsigned)pawl_call_##call##_, NULL));                    \
     } while (0)
 #define PAWL_CALL(label, call, args)                                                               \
     do {                                                                                           \
@@ -212,8 +224,9 @@ typedef char pawl_arm_with_a_condition_needs_braces
 #define PAWL_TRY_CALL_KEYED(label, call, key, args)                                                \
     do {                                                                                           \
         PAWL_ALONE_(label,                                                                         \
-                    pawl_seq_call_keyed(turn, (unsigned)pawl_call_##call##_, (key), (args)),       \
-                    pawl_seq_call(turn, (unsigned)pawl_call_##call##_, NULL));                     \
+                    PAWL_SEQ_CALL_KEYED_(turn, (unsigned)pawl_call_##call##_, PAWL_GIVEN_(key),    \
+                                         PAWL_GIVEN_(args)),                                       \
+                    PAWL_SEQ_CALL_(turn, (unsigned)pawl_call_##call##_, NULL));                    \
     } while (0)
 #define PAWL_CALL_KEYED(label, call, key, args)                                                    \
     do {                                                                                           \
@@ -223,8 +236,9 @@ typedef char pawl_arm_with_a_condition_needs_braces
 #define PAWL_TRY_EXTERNAL(label, external, args)                                                   \
     do {                                                                                           \
         PAWL_ALONE_(label,                                                                         \
-                    pawl_seq_external(turn, (unsigned)pawl_external_##external##_, (args)),        \
-                    pawl_seq_external(turn, (unsigned)pawl_external_##external##_, NULL));         \
+                    PAWL_SEQ_EXTERNAL_(turn, (unsigned)pawl_external_##external##_,                \
+                                       PAWL_GIVEN_(args)),                                         \
+                    PAWL_SEQ_EXTERNAL_(turn, (unsigned)pawl_external_##external##_, NULL));        \
     } while (0)
 #define PAWL_EXTERNAL(label, external, args)                                                       \
     do {                                                                                           \
@@ -248,8 +262,10 @@ typedef char pawl_arm_with_a_condition_needs_braces
     } while (0)
 #define PAWL_SPAWN_AS_(label, child, input, abandon)                                               \
     do {                                                                                           \
-        PAWL_ALONE_(label, pawl_seq_spawn(turn, (unsigned)pawl_child_##child##_, (input), abandon), \
-                    pawl_seq_spawn(turn, (unsigned)pawl_child_##child##_, NULL, abandon));         \
+        PAWL_ALONE_(label,                                                                         \
+                    PAWL_SEQ_SPAWN_(turn, (unsigned)pawl_child_##child##_, PAWL_GIVEN_(input),     \
+                                    abandon),                                                      \
+                    PAWL_SEQ_SPAWN_(turn, (unsigned)pawl_child_##child##_, NULL, abandon));        \
     } while (0)
 #define PAWL_FAIL_WITH_IT_                                                                         \
     if (pawl_seq_failed(turn))                                                                     \
@@ -260,9 +276,9 @@ typedef char pawl_arm_with_a_condition_needs_braces
  * back, PAWL_UNSUBSCRIBE one. While it does not await the signal it is reached only if the signal is
  * `buffered`. */
 #define PAWL_SUBSCRIBE(signal, value)                                                              \
-    pawl_seq_subscribe(turn, (unsigned)pawl_signal_##signal##_, (value))
+    PAWL_SEQ_SUBSCRIBE_(turn, (unsigned)pawl_signal_##signal##_, PAWL_GIVEN_(value))
 #define PAWL_UNSUBSCRIBE(signal, value)                                                            \
-    pawl_seq_unsubscribe(turn, (unsigned)pawl_signal_##signal##_, (value))
+    PAWL_SEQ_UNSUBSCRIBE_(turn, (unsigned)pawl_signal_##signal##_, PAWL_GIVEN_(value))
 #define PAWL_ERROR pawl_seq_error(turn)
 
 /* ---- What the compiler is asked to refuse -------------------------------- */
@@ -276,9 +292,11 @@ typedef char pawl_arm_with_a_condition_needs_braces
 #define PAWL_STRICT_                                                                               \
     _Pragma("clang diagnostic push") _Pragma("clang diagnostic error \"-Wuninitialized\"")         \
     _Pragma("clang diagnostic error \"-Wsometimes-uninitialized\"")                                \
+    _Pragma("clang diagnostic warning \"-Wconditional-uninitialized\"")                            \
     _Pragma("clang diagnostic ignored \"-Wshadow\"")                                               \
     _Pragma("clang diagnostic ignored \"-Wdeclaration-after-statement\"")
 #define PAWL_EASY_ _Pragma("clang diagnostic pop")
+#define PAWL_FOLLOWED_
 #elif defined(__GNUC__)
 #define PAWL_STRICT_                                                                               \
     _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic error \"-Wuninitialized\"")             \
@@ -288,6 +306,19 @@ typedef char pawl_arm_with_a_condition_needs_braces
 #else
 #define PAWL_STRICT_
 #define PAWL_EASY_
+#define PAWL_FOLLOWED_
+#endif
+
+/* gcc looks late for uses of what has no value, and before that its conditional constant
+ * propagation makes a constant of such a use: a counter that is lost across an await is 0 each time
+ * then, without a word. So that pass does not run for code; others do most of the same. Without
+ * optimization gcc looks at sure uses alone. */
+#if defined(__GNUC__) && !defined(__clang__)
+#if __GNUC__ >= 12
+#define PAWL_FOLLOWED_ __attribute__((optimize("no-tree-ccp")))
+#else
+#define PAWL_FOLLOWED_
+#endif
 #endif
 
 /* Where a line of the list has lost its backslash, the lines below it are text between functions, and what
@@ -327,7 +358,8 @@ typedef char pawl_arm_with_a_condition_needs_braces
         LIST(PAWL_RESULT_)                                                                         \
     };                                                                                             \
     static void type_##_code_(PAWL_TURN_OF_(type_) *turn, struct type_ *self,                      \
-                              const struct type_##_got *got, struct type_##_result *result);                                       \
+                              const struct type_##_got *got, struct type_##_result *result)        \
+        PAWL_FOLLOWED_;                                                                            \
     static void type_##_handle_(void *context, pawl_turn *turn, void *state,                       \
                                const pawl_event *event)                                            \
     {                                                                                              \

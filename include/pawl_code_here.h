@@ -12,6 +12,33 @@
 #pragma GCC system_header
 # 16 "pawl_code_here.h"
 #endif
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wuninitialized"
+#pragma GCC diagnostic error "-Wmaybe-uninitialized"
+#endif
+
+/* Spans of time, in milliseconds. */
+#define PAWL_MS(n) ((int64_t)(n))
+#define PAWL_SECS(n) ((int64_t)(n) * 1000)
+#define PAWL_MINUTES(n) ((int64_t)(n) * 60000)
+#define PAWL_HOURS(n) ((int64_t)(n) * 3600000)
+#define PAWL_DAYS(n) ((int64_t)(n) * 86400000)
+#define PAWL_UNTIL(at_ms) ((int64_t)(at_ms) - PAWL_NOW)
+
+/* What is given to an await, or said in between. */
+#define PAWL_SEQ_TIMER_(...) pawl_seq_timer(__VA_ARGS__)
+#define PAWL_SEQ_CALL_(...) pawl_seq_call(__VA_ARGS__)
+#define PAWL_SEQ_CALL_KEYED_(...) pawl_seq_call_keyed(__VA_ARGS__)
+#define PAWL_SEQ_EXTERNAL_(...) pawl_seq_external(__VA_ARGS__)
+#define PAWL_SEQ_SPAWN_(...) pawl_seq_spawn(__VA_ARGS__)
+#define PAWL_SEQ_SUBSCRIBE_(...) pawl_seq_subscribe(__VA_ARGS__)
+#define PAWL_SEQ_UNSUBSCRIBE_(...) pawl_seq_unsubscribe(__VA_ARGS__)
+#define PAWL_TURN_REDUCE_(...) pawl_turn_reduce(__VA_ARGS__)
+#define PAWL_TURN_FAIL_(...)                                                                       \
+    pawl_turn_fail(turn, pawl_turn_quote(turn, pawl_turn_text(turn, __VA_ARGS__)))
+#define PAWL_DROP_(value) (void)(value)
+#define PAWL_ARMED_WITH_(value, none) pawl_seq_is_arming(turn) ? (value) : (none)
 
 /* How the code comes back to the place where it waits. */
 #define PAWL_no_local_lives_across_an_await_ goto
@@ -23,8 +50,12 @@
         PAWL_SELECT_AT_(label)
 #define PAWL_AWAIT                                                                                 \
     (void)PAWL_SELECT_has_no_PAWL_AWAIT_;                                                          \
-    if (pawl_seq_over(turn))                                                                       \
+    (void)pawl_seq_over(turn);                                                                     \
+    if (!pawl_woken_)                                                                              \
         return;                                                                                    \
     }
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #endif

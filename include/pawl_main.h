@@ -2,7 +2,7 @@
  * that is a full pawl.
  * SPDX-License-Identifier: Apache-2.0
  *
- *     PAWL_MODULE(buff, patrol);         cc -Wall -shared -fPIC -o flows.so flows.c
+ *     PAWL_MODULE(buff, patrol);         cc -O2 -Wall -shared -fPIC -o flows.so flows.c
  *                                        pawl serve --module ./flows.so
  *
  *     PAWL_MODULE(buff, patrol);

@@ -1,6 +1,6 @@
 /* flows.c - the examples as a module:
  *
- *     cc -Wall -shared -fPIC -I include -o flows.so examples/code/flows.c
+ *     cc -O2 -Wall -shared -fPIC -I include -o flows.so examples/code/flows.c
  *     pawl serve --module ./flows.so
  *
  * or, with -DPROGRAM and libpawl-main.a, as a program that is a full pawl and brings the rows of its own that

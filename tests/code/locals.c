@@ -199,3 +199,47 @@ TEST(code_locals, two_arms_for_one_timer_that_the_compiler_cannot_see_pause_the_
                "two arms of the select at 'waiting' wait for the timer 'tick'; keep one");
     pawl_kit_close(&kit);
 }
+
+#define INSIDE(has)                                                                                \
+    has(var, uint32_t, seen)                                                                       \
+    has(timer, Tick)                                                                               \
+    has(signal, Go)                                                                                \
+    has(signal, Stop)                                                                              \
+    has(result, uint32_t, seen)                                                                    \
+    has(await, outer)                                                                              \
+    has(await, alone)                                                                              \
+    has(await, inner)
+
+PAWL_CODE(inside, INSIDE)
+{
+    PAWL_BEGIN(INSIDE);
+    PAWL_SELECT(outer) {
+        PAWL_ON_SIGNAL(Go) {
+            self->seen += 1;
+            PAWL_TIMER(alone, Tick, PAWL_SECS(1));
+            self->seen += 10;
+            PAWL_SELECT(inner) {
+                PAWL_ON_TIMER(Tick, PAWL_SECS(1)) self->seen += 100;
+            } PAWL_AWAIT;
+            self->seen += 1000;
+        }
+        PAWL_ON_SIGNAL(Stop) {}
+    } PAWL_AWAIT;
+    result->seen = self->seen + 10000;
+    PAWL_END;
+}
+
+TEST(code_locals, awaits_inside_of_an_arm_come_back_into_it_and_then_leave_its_select)
+{
+    pawl_kit kit;
+    const char *id;
+
+    open_with(&kit, inside());
+    id = pawl_kit_start(&kit, "inside", NULL);
+    PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, id, "go", NULL));
+    pawl_kit_advance(&kit, PAWL_SECS(1));
+    PAWL_EXPECT_VARIABLE(&kit, id, "phase", "\"inner\"");
+    pawl_kit_advance(&kit, PAWL_SECS(1));
+    PAWL_EXPECT_RESULT(&kit, id, "{\"seen\":11111}");
+    pawl_kit_close(&kit);
+}
