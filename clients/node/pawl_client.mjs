@@ -880,7 +880,7 @@ export class Pawl extends Calls {
     /** Send a signal to every instance that awaits or keeps it.
      * @param {string} name
      * @param {{filter?: any, payload?: any, actor_ref?: string, idempotencyKey?: string}} [more]
-     * @returns {Promise<{delivered: number, kept?: number, full?: number}>} */
+     * @returns {Promise<{delivered: number, kept?: number, full?: number, refused?: number}>} */
     signalBroadcast(name, more = {}) {
         return this._call("POST", "/v1/signals", {}, {}, {name, filter: more.filter, payload: more.payload, actor_ref: more.actor_ref}, {key: more.idempotencyKey, keyed: true});
     }

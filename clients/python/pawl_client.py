@@ -1067,6 +1067,7 @@ class SignalBroadcastAnswer(TypedDict):
     delivered: int
     kept: NotRequired[int]
     full: NotRequired[int]
+    refused: NotRequired[int]
 
 
 class TestAdvanceAnswer(TypedDict):

@@ -20,7 +20,8 @@ static void print_if_any(struct buf *out, const char *key, uint64_t count)
     json_u64(out, count);
 }
 
-/* Those that took it; and those that keep it, or have no room to, if there are any. */
+/* Those that took it; and those that keep it, have no room to, or that it does not fit, if there are
+ * any. */
 static void print_signalled(const struct broadcast *reached, struct buf *out)
 {
     json_open(out, '{');
@@ -28,6 +29,7 @@ static void print_signalled(const struct broadcast *reached, struct buf *out)
     json_u64(out, reached->delivered);
     print_if_any(out, "kept", reached->kept);
     print_if_any(out, "full", reached->full);
+    print_if_any(out, "refused", reached->refused);
     json_close(out, '}');
 }
 
@@ -44,7 +46,7 @@ pawl_status op_signal_send(struct op_call *call, struct buf *out)
     return status;
 }
 
-/* As it is compared: without white space. */
+/* Without white space. */
 static pawl_status filter_of(const struct op_call *call, str *out)
 {
     str given = op_json(call, "filter");

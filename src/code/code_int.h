@@ -143,8 +143,9 @@ str code_memory_state(const struct code_memory *memory); /* data NULL: none yet 
 bool code_memory_spawns(const struct definition *definition, const struct code_memory *memory,
                         uint32_t plan_index);
 bool code_memory_has_timer(const struct code_memory *memory, str name);
-bool code_memory_has_signal(const struct code_memory *memory, str name, str filter);
-bool code_memory_subscribes(const struct code_memory *memory, str name, str value);
+bool code_memory_has_signal(const struct code_memory *memory, str name);
+/* Has it subscribed to the signal's filter, if there is one? */
+bool code_memory_subscribes(const struct code_memory *memory, const struct event *signal);
 pawl_status code_memory_keep(void *memory, str name, str payload, struct scope *scope,
                              struct arena *arena);
 /* It owes a turn for this event; TIMER_TURN says how long. False: no memory. */
@@ -362,10 +363,10 @@ const struct node *declared_find(const pawl_code_type *type, const struct node *
 /* Was it of the same kind: integer, floating, bool, text, JSON or struct, alone or in a list? */
 bool declared_is_alike(const struct node *before, const pawl_var *var);
 
-/* Print variables; what cannot be printed is the turn's problem, and *out stays. A phase with data
- * comes first. */
-void vars_print(struct pawl_turn *turn, const pawl_var *vars, const void *base, str phase,
-                str *out);
+/* Print variables; what cannot be printed is the turn's problem, and *out stays. A state has its phase
+ * (data NULL: it has none) and its subscriptions before them. */
+void state_print(struct pawl_turn *turn, const void *state, str phase, str *out);
+void result_print(struct pawl_turn *turn, const void *result, str *out);
 
 const char *var_type_name(pawl_var_type type); /* "int64", ...; NULL if it is none */
 size_t var_type_size(pawl_var_type type);      /* 0: it has no size of its own */

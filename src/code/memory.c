@@ -44,19 +44,27 @@ bool code_memory_has_timer(const struct code_memory *memory, str name)
     return find_timer(memory, name) < memory->timer_count;
 }
 
-bool code_memory_subscribes(const struct code_memory *memory, str name, str value)
+static bool subscribes_to(const struct code_wait *wait, const struct event *signal)
 {
-    for (uint32_t i = 0; i < memory->signal_count; i++)
-        if (interest_fits(memory->signals[i].name, name, value) ||
-            (str_eq(memory->signals[i].name, name) && str_eq(memory->signals[i].value, value)))
-            return true;
-    return false;
+    if (str_eq(wait->name, signal->name))
+        return wait->value.data && event_is_for(signal, wait->value);
+    return interest_fits(wait->name, signal->name, signal->filter) ||
+           (signal->filter_written.data &&
+            interest_fits(wait->name, signal->name, signal->filter_written));
 }
 
-bool code_memory_has_signal(const struct code_memory *memory, str name, str filter)
+bool code_memory_subscribes(const struct code_memory *memory, const struct event *signal)
 {
-    return !interest_is(name) && find_signal(memory, name) < memory->signal_count &&
-           (!filter.data || code_memory_subscribes(memory, name, filter));
+    bool is_found = !signal->filter.data;
+
+    for (uint32_t i = 0; i < memory->signal_count && !is_found; i++)
+        is_found = subscribes_to(&memory->signals[i], signal);
+    return is_found;
+}
+
+bool code_memory_has_signal(const struct code_memory *memory, str name)
+{
+    return !interest_is(name) && find_signal(memory, name) < memory->signal_count;
 }
 
 pawl_status code_memory_keep(void *memory, str name, str payload, struct scope *scope,
@@ -81,7 +89,7 @@ pawl_status code_memory_keep(void *memory, str name, str payload, struct scope *
 const struct code_kept *code_memory_kept(const struct code_memory *memory)
 {
     for (uint32_t i = 0; i < memory->kept_count; i++)
-        if (code_memory_has_signal(memory, memory->kept[i].name, STR_NONE))
+        if (code_memory_has_signal(memory, memory->kept[i].name))
             return &memory->kept[i];
     return NULL;
 }

@@ -163,20 +163,25 @@ static pawl_status decide_resumed(struct work *work)
     return code_memory_kept(work->memory) ? PAWL_OK : fail_not_awaiting(work);
 }
 
+static bool awaits_event(const struct work *work)
+{
+    return work->event->kind == EVENT_TIMER
+               ? code_memory_has_timer(work->memory, work->event->name)
+               : code_memory_has_signal(work->memory, work->event->name) &&
+                     code_memory_subscribes(work->memory, work->event);
+}
+
 static pawl_status decide_wakeup(struct work *work)
 {
     bool is_timer = work->event->kind == EVENT_TIMER;
-    bool awaited =
-        is_timer ? code_memory_has_timer(work->memory, work->event->name)
-                 : code_memory_has_signal(work->memory, work->event->name, work->event->filter);
+    bool awaited = awaits_event(work);
     struct cause cause = { .transition = is_timer ? LIFE_T_TIMER : LIFE_T_SIGNAL,
                            .kind = is_timer ? PAWL_EVENT_TIMER : PAWL_EVENT_SIGNAL,
                            .name = work->event->name,
                            .payload = work->event->payload };
     const struct code_plan *plan = plan_in_force(work->definition, work->memory);
     bool may_keep = !is_timer && plan_keeps_signal(plan, work->event->name) &&
-                    (!work->event->filter.data ||
-                     code_memory_subscribes(work->memory, work->event->name, work->event->filter));
+                    code_memory_subscribes(work->memory, work->event);
     pawl_status status;
 
     if (!is_timer && work->event->is_held && !may_keep)

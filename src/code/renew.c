@@ -172,7 +172,7 @@ static pawl_status add_arms(struct work *work, struct effect_list *effects)
     for (uint32_t i = 0; i < answer->timers.count && status == PAWL_OK; i++)
         status = add_timer(work, effects, &answer->timers.items[i]);
     for (uint32_t i = 0; i < answer->signals.count && status == PAWL_OK; i++)
-        if (!code_memory_has_signal(work->memory, answer->signals.items[i].name, STR_NONE))
+        if (!code_memory_has_signal(work->memory, answer->signals.items[i].name))
             status = code_add(work, effects, answer->signals.items[i]);
     return status;
 }

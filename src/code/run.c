@@ -87,7 +87,7 @@ static pawl_status migrate(struct run *run)
                           "code type '%s' migrated from version %u to the place '%.*s', which it "
                           "does not declare",
                           type->name, run->request->from_version, STR_ARG(words_shown(run->phase)));
-    vars_print(&run->turn, type->vars, run->state, run->phase, &run->turn.answer->migrated);
+    state_print(&run->turn, run->state, run->phase, &run->turn.answer->migrated);
     if (!run->turn.answer->migrated.data && run->turn.status == PAWL_OK)
         return scope_fail(run->scope, PAWL_NOT_KNOWN, "code type '%s' cannot be migrated: %.*s",
                           type->name, STR_ARG(run->turn.problem));
@@ -165,7 +165,7 @@ static pawl_status renew(struct run *run)
 static pawl_status take_turn(struct run *run)
 {
     run->type->handle(run->type->context, &run->turn, run->state, &run->event);
-    vars_print(&run->turn, run->type->vars, run->state, run->turn.phase, &run->turn.answer->state);
+    state_print(&run->turn, run->state, run->turn.phase, &run->turn.answer->state);
     return turn_settle(&run->turn);
 }
 

@@ -144,18 +144,27 @@ static void print_vars(struct pawl_turn *turn, const pawl_var *vars, const char 
     }
 }
 
-void vars_print(struct pawl_turn *turn, const pawl_var *vars, const void *base, str phase, str *out)
+static void print_head(const struct pawl_turn *turn, str phase, struct buf *out)
+{
+    if (PLANTED(PLACE_LOST))
+        return;
+    if (phase.data) {
+        json_key(out, "phase");
+        json_str(out, phase);
+    }
+    subscriptions_print(turn, out);
+}
+
+static void print_object(struct pawl_turn *turn, const pawl_var *vars, const void *base,
+                         const str *phase, str *out)
 {
     struct buf buf;
     str text;
 
     buf_init(&buf, turn->scope->arena.heap, LIMIT_SCOPE);
     json_open(&buf, '{');
-    if (phase.data && !PLANTED(PLACE_LOST)) {
-        json_key(&buf, "phase");
-        json_str(&buf, phase);
-        subscriptions_print(turn, &buf);
-    }
+    if (phase)
+        print_head(turn, *phase, &buf);
     print_vars(turn, vars, base, &buf);
     json_close(&buf, '}');
     text = buf_keep(&buf, &turn->scope->arena);
@@ -167,4 +176,14 @@ void vars_print(struct pawl_turn *turn, const pawl_var *vars, const void *base, 
     else if (!turn->problem.data)
         *out = text;
     buf_fini(&buf);
+}
+
+void result_print(struct pawl_turn *turn, const void *result, str *out)
+{
+    print_object(turn, turn->type->result, result, NULL, out);
+}
+
+void state_print(struct pawl_turn *turn, const void *state, str phase, str *out)
+{
+    print_object(turn, turn->type->vars, state, &phase, out);
 }

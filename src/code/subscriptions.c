@@ -5,6 +5,7 @@
  * was only one, and `"more-subscriptions":{SIGNAL:[VALUE,...]}` with the others. */
 #include "base/limits.h"
 #include "code/code_int.h"
+#include "model/canonical.h"
 #include "model/grow.h"
 
 #define MORE "more-subscriptions" /* no variable can have this name */
@@ -31,24 +32,19 @@ static bool add_value(struct code_values *values, str value, struct arena *arena
     return true;
 }
 
-/* As it is compared: without white space. Data NULL: the turn has a problem, or no memory. */
-static str compact(struct pawl_turn *turn, str json)
+/* As it is compared. Data NULL: the turn has a problem, or no memory. */
+static str read_value(struct pawl_turn *turn, str json)
 {
     struct node *node;
-    struct buf buf;
-    str kept;
+    str value = STR_NONE;
 
     turn_check_json(turn, "subscription", json);
     if (turn->problem.data || turn->status != PAWL_OK)
         return STR_NONE;
-    buf_init(&buf, turn->scope->arena.heap, LIMIT_SCOPE);
-    if (node_read_json(turn->scope, json, &node) == PAWL_OK)
-        node_print(node, &buf);
-    kept = buf.size > 0 ? buf_keep(&buf, &turn->scope->arena) : STR_NONE;
-    buf_fini(&buf);
-    if (!kept.data)
+    if (node_read_json(turn->scope, json, &node) != PAWL_OK ||
+        canonical_print(turn->scope, node, &value) != PAWL_OK)
         turn->status = scope_no_memory(turn->scope);
-    return kept;
+    return value;
 }
 
 void say_subscribe(struct pawl_turn *turn, unsigned signal, const char *value_json)
@@ -60,7 +56,7 @@ void say_subscribe(struct pawl_turn *turn, unsigned signal, const char *value_js
         values->count = 0;
         return;
     }
-    value = compact(turn, str_of(value_json));
+    value = read_value(turn, str_of(value_json));
     if (!value.data || find_value(values, value) < values->count)
         return;
     if (values->count == LIMIT_SUBSCRIPTIONS)
@@ -75,7 +71,7 @@ void say_subscribe(struct pawl_turn *turn, unsigned signal, const char *value_js
 void say_unsubscribe(struct pawl_turn *turn, unsigned signal, const char *value_json)
 {
     struct code_values *values = &turn->subscriptions[signal];
-    str value = value_json ? compact(turn, str_of(value_json)) : STR_NONE;
+    str value = value_json ? read_value(turn, str_of(value_json)) : STR_NONE;
     uint32_t at = find_value(values, value);
 
     if (!value_json)
@@ -138,15 +134,23 @@ void turn_tell_subscriptions(struct pawl_turn *turn)
 
 /* ---- stored with the state ---- */
 
-/* A copy: the stored text is the instance's memory, which changes under the answer. */
-static bool read_values(struct arena *arena, const struct node *first, const struct node *more,
+/* Older programs stored values as they were written: two of them may be one. */
+static bool read_stored(struct scope *scope, const struct node *node, struct code_values *out)
+{
+    str value;
+
+    return canonical_print(scope, node, &value) == PAWL_OK &&
+           (find_value(out, value) < out->count || add_value(out, value, &scope->arena));
+}
+
+static bool read_values(struct scope *scope, const struct node *first, const struct node *more,
                         struct code_values *out)
 {
-    bool ok = !first || add_value(out, arena_str(arena, first->raw), arena);
+    bool ok = !first || read_stored(scope, first, out);
 
     for (const struct node *node = more && more->kind == NODE_ARRAY ? more->first : NULL;
          node && ok; node = node->next)
-        ok = add_value(out, arena_str(arena, node->raw), arena);
+        ok = read_stored(scope, node, out);
     return ok;
 }
 
@@ -161,7 +165,7 @@ pawl_status subscriptions_read(struct scope *scope, const pawl_code_type *type,
     *out = ARENA_ARRAY(&scope->arena, struct code_values, count + 1);
     ok = *out != NULL;
     for (unsigned i = 0; i < count && ok; i++)
-        ok = read_values(&scope->arena, node_find(firsts, type->signals[i]),
+        ok = read_values(scope, node_find(firsts, type->signals[i]),
                          node_find(mores, type->signals[i]), &(*out)[i]);
     return ok ? PAWL_OK : scope_no_memory(scope);
 }

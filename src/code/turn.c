@@ -258,7 +258,7 @@ void pawl_turn_return(pawl_turn *turn, const void *result)
     turn->answer->end = TURN_COMPLETES;
     turn->answer->value = STR("null");
     if (turn->type->result && result)
-        vars_print(turn, turn->type->result, result, STR_NONE, &turn->answer->value);
+        result_print(turn, result, &turn->answer->value);
 }
 
 const char *pawl_turn_text(pawl_turn *turn, const char *format, ...)

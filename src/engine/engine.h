@@ -305,7 +305,9 @@ pawl_status engine_cancel_many(struct engine *engine, struct scope *scope,
 struct broadcast {
     uint64_t delivered, kept;
     uint64_t full; /* they would keep it, and keep LIMIT_KEPT_SIGNALS already */
+    uint64_t refused; /* it does not fit them: the log names them */
 };
+/* filter: JSON without white space; data NULL: for all. */
 pawl_status engine_broadcast(struct engine *engine, struct scope *scope, str name, str filter,
                              str payload, str actor, const uint8_t *key, struct broadcast *out);
 /* late: as in struct event. *is_kept: nothing takes it yet. */

@@ -196,12 +196,21 @@ struct mail {
     struct claimed *claim;    /* STEP_START: for a worker elsewhere */
 };
 
+/* Instances that a broadcast does not fit, the first ones with the reason. */
+#define REFUSALS_NAMED 8u
+struct refusals {
+    uint64_t count;
+    uint64_t instances[REFUSALS_NAMED];
+    pawl_error reasons[REFUSALS_NAMED];
+};
+
 struct mail_group {
     uint32_t left, refused;
     uint32_t kept;    /* signals: of those that were not refused */
     uint32_t full;    /* signals: of the refused, because the instance keeps no more */
     pawl_error error; /* the store's first failure, if there was one */
     pawl_error refusal; /* the first of them; status OK: none */
+    struct refusals *refusals; /* signals: those that it does not fit; NULL: they are not noted */
 };
 
 struct actor {

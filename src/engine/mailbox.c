@@ -45,11 +45,25 @@ static bool set_aside(struct engine *engine, struct mail *mail, pawl_status stat
     return true;
 }
 
+/* Not those that do not wait for it now, which were asked for nothing, or that are full. */
+static void note_refusal(struct refusals *refusals, const struct mail *mail, pawl_status status)
+{
+    if (status != PAWL_INVALID_REQUEST && status != PAWL_NOT_KNOWN)
+        return;
+    if (refusals->count < REFUSALS_NAMED) {
+        refusals->instances[refusals->count] = mail->instance;
+        refusals->reasons[refusals->count] = mail->own.error;
+    }
+    refusals->count++;
+}
+
 static void tell_group(struct mail_group *group, const struct mail *mail, pawl_status status)
 {
     bool is_failure = status == PAWL_STORAGE_FAILURE || status == PAWL_OUTCOME_UNKNOWN ||
                       status == PAWL_NO_MEMORY;
 
+    if (group->refusals)
+        note_refusal(group->refusals, mail, status);
     group->left--;
     group->refused += status != PAWL_OK;
     group->kept += !status && mail->is_kept;
@@ -77,8 +91,9 @@ static void finish_mail(struct engine *engine, struct mail *mail, pawl_status st
     if (!mail->is_owned)
         return;
     engine->mail_under_way--;
-    /* not-known: its handler is not registered yet, or not in this program; `why` tells. */
-    if (status && status != PAWL_LEASE_LOST && status != PAWL_TERMINAL && status != PAWL_PAUSED &&
+    /* not-known: its handler is not registered yet, or not in this program; `why` tells. What a
+     * broadcast meets is told by signals.c. */
+    if (status && !(mail->group && mail->group->refusals) && status != PAWL_LEASE_LOST && status != PAWL_TERMINAL && status != PAWL_PAUSED &&
         status != PAWL_NOT_KNOWN && mail->event.kind != EVENT_WAKE)
         engine_log(engine, PAWL_LOG_WARN, "event.refused", mail->own.error.message);
     mail_free(engine, mail);

@@ -4,9 +4,13 @@
  * chain, no entry, until a wait takes it. */
 #include "base/node.h"
 #include "engine/engine_int.h"
+#include "model/canonical.h"
 #include "model/interest.h"
+#include "model/words.h"
+#include <stdio.h>
 
 #define BROADCAST_AT_ONCE 256u
+#define SENT_TOGETHER     ACTORS_AT_ONCE
 
 /* ---- kept, in the drain ---- */
 
@@ -135,30 +139,58 @@ static pawl_status share_key(struct scope *scope, const uint8_t *key, const uint
     return PAWL_OK;
 }
 
-/* How many were sent: fewer than `count` if there was no memory. */
+static struct mail *mail_to(struct engine *engine, uint64_t instance, const struct event *event,
+                            const uint8_t *key, struct mail_group *group)
+{
+    struct mail *mail = mail_new(engine);
+
+    if (!mail)
+        return NULL;
+    mail->instance = instance;
+    mail->event = *event;
+    mail->key = key;
+    mail->group = group;
+    return mail;
+}
+
+/* Together, so that instances that are asleep are restored with one look at the store, and share
+ * commits. How many were sent: fewer than `count` if there was no memory. Lock held. */
+static uint32_t send_some(struct engine *engine, const uint64_t *numbers, uint32_t count,
+                          const struct event *event, const uint8_t *keys, str trace,
+                          struct mail_group *group)
+{
+    struct mail *mails[SENT_TOGETHER];
+    uint32_t made = 0;
+
+    while (made < count) {
+        const uint8_t *key = keys ? keys + (size_t)made * KEY_SIZE : NULL;
+        struct mail *mail = mail_to(engine, numbers[made], event, key, group);
+
+        if (!mail)
+            break;
+        mail->own.trace = trace;
+        mails[made++] = mail;
+    }
+    group->left += made;
+    engine->mail_under_way += made;
+    mail_deliver_all(engine, mails, made);
+    return made;
+}
+
+/* How many were sent, and answered. */
 static uint32_t send_page(struct engine *engine, const uint64_t *numbers, uint32_t count,
                           const struct event *event, const uint8_t *keys, struct scope *scope,
                           struct mail_group *group)
 {
-    uint32_t sent = 0;
+    uint32_t sent = 0, some;
 
     pthread_mutex_lock(&engine->lock);
-    for (; sent < count; sent++) {
-        struct mail *mail = mail_new(engine);
-
-        if (!mail)
-            break;
-        mail->event = *event;
-        mail->own.trace = scope->trace;
-        mail->key = keys ? keys + (size_t)sent * KEY_SIZE : NULL;
-        mail->group = group;
-        group->left++;
-        if (engine_mail(engine, numbers[sent], mail))
-            continue;
-        group->left--;
-        mail_free(engine, mail);
-        break;
-    }
+    do {
+        some = count - sent < SENT_TOGETHER ? count - sent : SENT_TOGETHER;
+        some = send_some(engine, numbers + sent, some, event,
+                         keys ? keys + (size_t)sent * KEY_SIZE : NULL, scope->trace, group);
+        sent += some;
+    } while (some == SENT_TOGETHER && sent < count);
     while (group->left)
         if (!engine_pump(engine))
             pthread_cond_wait(&engine->changed, &engine->lock);
@@ -169,9 +201,10 @@ static uint32_t send_page(struct engine *engine, const uint64_t *numbers, uint32
 /* Sent to a page of instances at once. Each decides by itself whether it awaits it, or keeps it. */
 static pawl_status broadcast_page(struct engine *engine, const uint64_t *numbers, uint32_t count,
                                   const struct event *event, const uint8_t *key,
-                                  struct scope *scope, struct broadcast *out)
+                                  struct scope *scope, struct refusals *refusals,
+                                  struct broadcast *out)
 {
-    struct mail_group group = { 0 };
+    struct mail_group group = { .refusals = refusals };
     uint32_t sent;
     const uint8_t *keys = NULL;
     pawl_status status = share_key(scope, key, numbers, count, &keys);
@@ -192,7 +225,8 @@ static pawl_status broadcast_page(struct engine *engine, const uint64_t *numbers
  * await the signal meanwhile. */
 static pawl_status broadcast_all(struct engine *engine, struct scope *page,
                                  struct wait_query *query, const struct event *event,
-                                 const uint8_t *key, struct broadcast *out)
+                                 const uint8_t *key, struct refusals *refusals,
+                                 struct broadcast *out)
 {
     uint64_t *numbers;
     uint32_t count;
@@ -203,19 +237,72 @@ static pawl_status broadcast_all(struct engine *engine, struct scope *page,
         status = store_waiting(engine->store, page, query, &numbers, &count);
         if (!status && count > 0) {
             query->after = numbers[count - 1];
-            status = broadcast_page(engine, numbers, count, event, key, page, out);
+            status = broadcast_page(engine, numbers, count, event, key, page, refusals, out);
         }
     } while (!status && count == BROADCAST_AT_ONCE);
     return status;
+}
+
+static void log_refused(struct engine *engine, struct scope *scope, str name, uint64_t instance,
+                        const char *reason)
+{
+    struct instance_row row;
+    char id[ID_SIZE + 1] = "?", line[LIMIT_NAME + sizeof(pawl_error) + 64];
+
+    scope_clear(scope);
+    if (!store_instance(engine->store, scope, instance, &row))
+        id_print(row.number, row.random, id);
+    (void)snprintf(line, sizeof line, "%s: a broadcast of '%.*s' does not fit: %s", id,
+                   STR_ARG(words_shown(name)), reason);
+    engine_log(engine, PAWL_LOG_WARN, "signal.refused", line);
+}
+
+/* Some by name, and how many more there are. */
+static void log_refusals(struct engine *engine, struct scope *scope, str name,
+                         const struct refusals *refusals)
+{
+    char line[LIMIT_NAME + 96];
+
+    for (uint32_t i = 0; i < refusals->count && i < REFUSALS_NAMED; i++)
+        log_refused(engine, scope, name, refusals->instances[i], refusals->reasons[i].message);
+    if (refusals->count <= REFUSALS_NAMED)
+        return;
+    (void)snprintf(line, sizeof line, "a broadcast of '%.*s' does not fit %llu instances more",
+                   STR_ARG(words_shown(name)),
+                   (unsigned long long)(refusals->count - REFUSALS_NAMED));
+    engine_log(engine, PAWL_LOG_WARN, "signal.refused", line);
+}
+
+/* Its canonical text; and as it was written, where that differs, for what an older program wrote. */
+static pawl_status read_filter(struct scope *scope, str filter, struct event *event,
+                               struct wait_query *query)
+{
+    struct node *node = NULL;
+    pawl_status status = filter.data ? node_read_json(scope, filter, &node) : PAWL_OK;
+
+    if (!status && node)
+        status = canonical_print(scope, node, &event->filter);
+    if (!status && node && !str_eq(event->filter, filter)) {
+        event->filter_written = query->or_filter = filter;
+        query->or_also = interest_name(&scope->arena, event->name, filter);
+    }
+    if (status)
+        return status;
+    query->filter = event->filter;
+    query->also = interest_name(&scope->arena, event->name, event->filter);
+    return query->also.data && !query->or_filter.data == !query->or_also.data
+               ? PAWL_OK
+               : scope_no_memory(scope);
 }
 
 pawl_status engine_broadcast(struct engine *engine, struct scope *scope, str name, str filter,
                              str payload, str actor, const uint8_t *key, struct broadcast *out)
 {
     struct event event = {
-        .kind = EVENT_SIGNAL, .name = name, .payload = payload, .actor = actor, .filter = filter
+        .kind = EVENT_SIGNAL, .name = name, .payload = payload, .actor = actor
     };
-    struct wait_query query = { .name = name, .filter = filter, .limit = BROADCAST_AT_ONCE };
+    struct wait_query query = { .name = name, .limit = BROADCAST_AT_ONCE };
+    struct refusals refusals = { .count = 0 };
     struct scope page;
     pawl_status status;
 
@@ -223,14 +310,16 @@ pawl_status engine_broadcast(struct engine *engine, struct scope *scope, str nam
     if (!name.data || str_is_blank(name))
         return scope_fail(scope, PAWL_INVALID_REQUEST,
                           "name: expected the name of a signal, found nothing");
-    query.also = interest_name(&scope->arena, name, filter);
-    if (!query.also.data)
-        return scope_no_memory(scope);
+    status = read_filter(scope, filter, &event, &query);
+    if (status)
+        return status;
     scope_init(&page, engine->heap, LIMIT_SCOPE);
     page.trace = scope->trace;
-    status = broadcast_all(engine, &page, &query, &event, key, out);
+    status = broadcast_all(engine, &page, &query, &event, key, &refusals, out);
     if (status)
         scope->error = page.error;
+    out->refused = refusals.count;
+    log_refusals(engine, &page, name, &refusals);
     scope_fini(&page);
     return status;
 }

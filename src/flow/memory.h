@@ -158,6 +158,7 @@ struct tree_walk {
 /* The compilers from which on a version means it so: docs/format.md, "Compilers". */
 #define COMPILER_ERRORS_OF_TRIES  3 /* each try has its error */
 #define COMPILER_NAMED_CONDITIONS 3 /* a condition that fails is named with its step */
+#define COMPILER_CANONICAL_VALUES 3 /* values of waits are compared as values */
 #define COMPILER_HELD_WORKERS     3 /* `idempotent: false` holds when a worker is gone */
 
 /* tree_error.c: what failed a group moves up with the failure. `holder` is the row where the error

@@ -5,6 +5,7 @@
 #include "base/json_scan.h"
 #include "base/time.h"
 #include "flow/flow_int.h"
+#include "model/canonical.h"
 #include "model/grow.h"
 #include "model/words.h"
 
@@ -64,14 +65,15 @@ static pawl_status due_of(const struct turn *turn, const struct node *arm, int64
 static pawl_status await_signal(struct turn *turn, uint32_t ordinal, const struct node *arm)
 {
     const struct node *signal = node_find(arm, "signal"), *value = node_find(arm, "value");
+    str text = value ? value->raw : STR_NONE;
 
     if (signal->kind != NODE_STRING || str_is_blank(signal->text) ||
         signal->text.size > LIMIT_ACTION)
         return bad_value(turn, "signal", "the name of a signal", signal);
-    turn_cause(turn, (struct effect){ .kind = EFFECT_AWAIT,
-                                      .ordinal = ordinal,
-                                      .name = signal->text,
-                                      .state = value ? value->raw : STR_NONE });
+    if (value && turn->compiler >= COMPILER_CANONICAL_VALUES && turn->status == PAWL_OK)
+        turn->status = canonical_print(turn->scope, value, &text);
+    turn_cause(turn, (struct effect){
+                         .kind = EFFECT_AWAIT, .ordinal = ordinal, .name = signal->text, .state = text });
     return turn->status;
 }
 

@@ -5,6 +5,7 @@
  * a name of model/interest.h, so that no other wait takes it. */
 #include "base/node.h"
 #include "flow/flow_int.h"
+#include "model/canonical.h"
 #include "model/interest.h"
 #include "model/words.h"
 
@@ -18,7 +19,7 @@ struct values {
     const struct plan *plan;
     void (*visit)(struct values *values, str signal, str value);
     enum effect_kind kind; /* note_value: of the effect */
-    bool is_found;         /* match_value: out */
+    str found;             /* match_value: out; data NULL: none */
 };
 
 /* Data NULL: no memory, or it is too large to be compared. */
@@ -26,6 +27,7 @@ static str expand(struct values *values, const struct node *node)
 {
     struct turn *turn = values->turn;
     struct template_source source = turn_source(turn);
+    struct node *value = NULL;
     str text = STR_NONE;
     pawl_status status;
 
@@ -33,6 +35,10 @@ static str expand(struct values *values, const struct node *node)
     if (turn->status != PAWL_OK)
         return STR_NONE;
     status = template_expand_node(&source, node, turn->scope, &text);
+    if (status == PAWL_OK)
+        status = node_read_json(turn->scope, text, &value);
+    if (status == PAWL_OK)
+        status = canonical_print(turn->scope, value, &text);
     if (status_is_trouble(status))
         turn->status = status;
     else
@@ -70,8 +76,8 @@ static void match_value(struct values *values, str signal, str value)
 {
     const struct event *event = values->turn->event;
 
-    values->is_found =
-        values->is_found || (str_eq(signal, event->name) && str_eq(value, event->filter));
+    if (!values->found.data && str_eq(signal, event->name) && event_is_for(event, value))
+        values->found = value;
 }
 
 /* ---- Rows by which broadcasts find the flow -------------------------------------------------- */
@@ -110,38 +116,35 @@ void turn_keep_signals(struct turn *turn, const struct plan *before, const struc
 
 /* ---- Keeping --------------------------------------------------------------------------------- */
 
-/* A wait that has begun is there while the instance is paused. */
-static bool is_awaited(const struct turn *turn)
+/* The value of a wait that has begun, which is there while the instance is paused; data NULL: none. */
+static str awaited_value(const struct turn *turn)
 {
     const struct event *event = turn->event;
 
     for (uint32_t i = 0; i < turn->memory->arm_count && event->filter.size <= LIMIT_ACTION; i++)
         if (!turn->memory->arms[i].is_timer && str_eq(turn->memory->arms[i].name, event->name) &&
-            str_eq(turn->memory->arms[i].value, event->filter))
-            return true;
-    return false;
+            event_is_for(event, turn->memory->arms[i].value))
+            return turn->memory->arms[i].value;
+    return STR_NONE;
 }
 
-static bool is_wanted(struct turn *turn)
-{
-    struct values values = { .turn = turn, .plan = turn->plan, .visit = match_value };
-
-    if (!plan_keeps(turn->plan, turn->event->name))
-        return false;
-    if (!turn->event->filter.data || is_awaited(turn))
-        return true;
-    if (turn->compiler >= BROADCAST_COMPILER)
-        visit_values(&values);
-    return values.is_found;
-}
-
+/* The name that it is kept under; data NULL: it is not. */
 static str kept_name(struct turn *turn)
 {
     const struct event *event = turn->event;
-    str name = event->filter.data
-                   ? interest_name(&turn->scope->arena, event->name, event->filter)
-                   : event->name;
+    struct values values = { .turn = turn, .plan = turn->plan, .visit = match_value };
+    str name;
 
+    if (!plan_keeps(turn->plan, event->name))
+        return STR_NONE;
+    if (!event->filter.data)
+        return event->name;
+    values.found = awaited_value(turn);
+    if (!values.found.data && turn->compiler >= BROADCAST_COMPILER)
+        visit_values(&values);
+    if (!values.found.data)
+        return STR_NONE;
+    name = interest_name(&turn->scope->arena, event->name, values.found);
     if (!name.data)
         turn->status = scope_no_memory(turn->scope);
     return name;
@@ -173,14 +176,13 @@ static size_t kept_size(const struct flow_memory *memory)
 void keep_signal(struct turn *turn, str payload)
 {
     const struct event *event = turn->event;
-    bool is_kept = is_wanted(turn);
-    str name = is_kept ? kept_name(turn) : STR_NONE;
+    str name = kept_name(turn);
 
     if (turn->status != PAWL_OK)
         return;
-    if (!is_kept && event->is_held)
+    if (!name.data && event->is_held)
         turn->status = scope_fail(turn->scope, PAWL_PAUSED, PAUSED_WORDS);
-    else if (!is_kept)
+    else if (!name.data)
         turn->status =
             scope_fail(turn->scope, PAWL_NOT_AWAITING, "nothing waits for the signal '%.*s'",
                        STR_ARG(words_shown(event->name)));

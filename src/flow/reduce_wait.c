@@ -101,7 +101,7 @@ void decide_signal(struct turn *turn)
         uint32_t ordinal = memory->arms[i].ordinal;
 
         if (memory->arms[i].is_timer || !str_eq(memory->arms[i].name, event->name) ||
-            (event->filter.data && !str_eq(memory->arms[i].value, event->filter)))
+            !event_is_for(event, memory->arms[i].value))
             continue;
         take_arm(turn, LIFE_T_SIGNAL, memory_find(memory, ordinal),
                  memory_find_arm(memory, ordinal, false, event->name), payload);

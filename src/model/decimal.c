@@ -113,3 +113,55 @@ bool decimal_is_whole(str number)
 
     return decimal.sign == 0 || decimal.exponent >= (int64_t)decimal.count;
 }
+
+/* ---- One text for all that are equal ---- */
+
+#define PLAIN_DIGITS 21 /* before the point; more, or 6 zeros behind it, have an exponent */
+#define PLAIN_ZEROS  6
+
+static void print_digits(str *digits, size_t count, struct buf *out)
+{
+    for (size_t i = 0; i < count; i++)
+        buf_byte(out, (char)('0' + next_digit(digits)));
+}
+
+/* The point is behind `before` digits, which may be fewer than there are, or more. */
+static void print_plain(const struct decimal *decimal, size_t before, struct buf *out)
+{
+    str digits = decimal->digits;
+
+    print_digits(&digits, before, out);
+    if (decimal->count <= before)
+        return;
+    buf_byte(out, '.');
+    print_digits(&digits, decimal->count - before, out);
+}
+
+static void print_small(const struct decimal *decimal, struct buf *out)
+{
+    str digits = decimal->digits;
+
+    buf_str(out, STR("0."));
+    for (int64_t i = decimal->exponent; i < 0; i++)
+        buf_byte(out, '0');
+    print_digits(&digits, decimal->count, out);
+}
+
+void decimal_print(str number, struct buf *out)
+{
+    struct decimal decimal = decimal_of(number);
+
+    if (decimal.sign < 0)
+        buf_byte(out, '-');
+    if (decimal.sign == 0) {
+        buf_byte(out, '0');
+    } else if (decimal.exponent > 0 && decimal.exponent <= PLAIN_DIGITS) {
+        print_plain(&decimal, (size_t)decimal.exponent, out);
+    } else if (decimal.exponent <= 0 && decimal.exponent > -PLAIN_ZEROS) {
+        print_small(&decimal, out);
+    } else {
+        print_plain(&decimal, 1, out);
+        buf_byte(out, 'e');
+        buf_i64(out, decimal.exponent - 1);
+    }
+}

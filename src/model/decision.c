@@ -26,3 +26,9 @@ struct draft *decision_add(struct scope *scope, struct decision *decision, uint3
     decision->count = count + 1;
     return &decision->drafts[count];
 }
+
+bool event_is_for(const struct event *event, str value)
+{
+    return !event->filter.data || str_eq(value, event->filter) ||
+           (event->filter_written.data && str_eq(value, event->filter_written));
+}

@@ -53,10 +53,14 @@ struct event {
     bool is_forced;     /* TIMER: by hand, though it may not be due yet */
     bool is_held;       /* the instance is paused. STEP_*: what came is recorded, and no turn is taken;
                            SIGNAL: it is kept where the definition says so, else PAUSED */
-    str filter;         /* SIGNAL: only for a wait with this value, JSON; data NULL: for any */
+    str filter;         /* SIGNAL: only for a wait with this value, canonical JSON; data NULL: for any */
+    str filter_written; /* the same as its sender wrote it, where that differs: older waits have it so */
     enum terminal_kind outcome; /* CHILD: of the state it ended in */
     const char *late;   /* what is wrong with a value: refused, but for nothing else first; NULL: nothing */
 };
+
+/* Is the signal for a wait with this value? */
+bool event_is_for(const struct event *event, str value);
 
 /* An entry to be: the engine numbers, stamps and chains it. */
 struct draft {

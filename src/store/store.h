@@ -91,9 +91,11 @@ struct child_query {
 };
 
 /* Which instances are asked for: those that await `name`, with a filter by a wait of that value; and
- * those that have a row called `also` (data NULL: none), whatever its value. */
+ * those that have a row called `also` (data NULL: none), whatever its value. With `or_filter`, those
+ * too that have this value, or a row called `or_also`, in its place. */
 struct wait_query {
     str name, filter, also;
+    str or_filter, or_also;
     uint64_t after; /* numbers above this one */
     uint32_t limit;
 };

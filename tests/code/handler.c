@@ -156,6 +156,37 @@ static void pass_no_json(pawl_turn *turn)
     pawl_turn_call(turn, "add", "{");
 }
 
+/* Subscribes once, and names no place that it waits at. */
+static void follow(void *context, pawl_turn *turn, void *state, const pawl_event *event)
+{
+    (void)context;
+    (void)state;
+    if (event->kind == PAWL_EVENT_START) {
+        pawl_turn_subscribe(turn, "wake", "1");
+        pawl_turn_subscribe(turn, "wake", "2");
+    }
+    pawl_turn_signal(turn, "wake");
+}
+
+TEST(handler, a_subscription_lasts_without_places_too)
+{
+    const pawl_code_type type = { .name = "follower", .signals = names, .handle = follow };
+    static const char *const filters[] = { "1", "2", "1", "3" };
+    pawl_kit kit;
+    char input[64], *out;
+
+    pawl_kit_open(&kit, NULL);
+    pawl_kit_register(&kit, &type);
+    (void)pawl_kit_start(&kit, "follower", NULL);
+    for (int i = 0; i < 4; i++) {
+        snprintf(input, sizeof input, "{\"name\":\"wake\",\"filter\":%s}", filters[i]);
+        PAWL_EXPECT_OK(&kit, pawl_call(kit.p, "signal.broadcast", input, &out, &kit.error));
+        EXPECT_TEXT(out, i < 3 ? "{\"delivered\":1}" : "{\"delivered\":0}");
+        pawl_free(kit.p, out);
+    }
+    pawl_kit_close(&kit);
+}
+
 TEST(handler, what_a_type_does_not_declare_pauses_the_instance_in_words)
 {
     static const struct {

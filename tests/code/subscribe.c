@@ -89,6 +89,31 @@ PAWL_CODE(greedy, GREEDY)
     PAWL_END;
 }
 
+/* One value of each kind, spelled as no library would print it. */
+#define CURIOUS(has)                                                                               \
+    has(var, uint32_t, looks)                                                                      \
+    has(signal, Seen)                                                                              \
+    has(signal, Letter)                                                                            \
+    has(buffered, Letter)                                                                          \
+    has(await, awake)
+
+static const char *const spelled[] = { "70e-1", "\"\\u0061\\/\"", "{\"b\":1.50,\"a\":[1E1]}",
+                                       "-0.0", "0.0000001", "123456789012345678901234567890" };
+
+PAWL_CODE(curious, CURIOUS)
+{
+    PAWL_BEGIN(CURIOUS);
+    for (unsigned i = 0; i < sizeof spelled / sizeof spelled[0]; i++) {
+        PAWL_SUBSCRIBE(Seen, spelled[i]);
+        PAWL_SUBSCRIBE(Letter, spelled[i]);
+    }
+    for (;;) {
+        PAWL_SIGNAL(awake, Seen);
+        self->looks++;
+    }
+    PAWL_END;
+}
+
 struct ground {
     pawl_kit kit;
     char folder[32], url[64];
@@ -104,6 +129,7 @@ static void begin(struct ground *ground)
     pawl_kit_register(&ground->kit, watcher());
     pawl_kit_register(&ground->kit, greedy());
     pawl_kit_register(&ground->kit, reader());
+    pawl_kit_register(&ground->kit, curious());
 }
 
 static void end(struct ground *ground)
@@ -263,6 +289,141 @@ TEST(code_subscribe, more_than_256_values_of_a_signal_pause_the_instance_with_th
     EXPECT_HAS(pawl_kit_ask(&ground.kit, "instance.why", id),
                "more than 256 values of the signal 'more'");
     end(&ground);
+}
+
+/* ---- Values ---- */
+
+static void broadcast_value(struct ground *ground, const char *name, const char *filter,
+                            const char *answer)
+{
+    char input[256];
+
+    snprintf(input, sizeof input, "{\"name\":\"%s\",\"filter\":%s}", name, filter);
+    call(ground, "signal.broadcast", input, answer);
+}
+
+TEST(code_subscribe, a_filter_is_compared_as_a_value_however_it_is_written)
+{
+    static const char *const same[] = { "7", "7.0", "0.7e1", "\"a/\"", "\"\\u0061/\"",
+                                        "{\"a\":[10],\"b\":1.5}", "{ \"b\" : 15e-1, \"a\" : [ 10.0 ] }",
+                                        "0", "-0", "0e9", "1e-7", "1.0E-07",
+                                        "123456789012345678901234567890.0" };
+    static const char *const other[] = { "7.1", "-7", "\"7\"", "\"A/\"", "[7]", "{\"a\":[10]}",
+                                         "{\"a\":[10],\"b\":1.5,\"c\":null}", "false", "1e-8",
+                                         "123456789012345678901234567891" };
+    struct ground ground;
+    const char *id;
+
+    begin(&ground);
+    id = pawl_kit_start(&ground.kit, "curious", NULL);
+    for (unsigned i = 0; i < sizeof same / sizeof same[0]; i++) {
+        broadcast_value(&ground, "seen", same[i], "{\"delivered\":1}");
+        broadcast_value(&ground, "letter", same[i], "{\"delivered\":0,\"kept\":1}");
+    }
+    for (unsigned i = 0; i < sizeof other / sizeof other[0]; i++) {
+        broadcast_value(&ground, "seen", other[i], "{\"delivered\":0}");
+        broadcast_value(&ground, "letter", other[i], "{\"delivered\":0}");
+    }
+    PAWL_EXPECT_VARIABLE(&ground.kit, id, "looks", "13");
+    PAWL_EXPECT_VARIABLE(&ground.kit, id, "subscriptions", "{\"seen\":7,\"letter\":7}");
+    end(&ground);
+}
+
+/* One waits for the value, the other keeps it before it does. */
+TEST(code_subscribe, a_flows_wait_has_a_value_however_it_is_written)
+{
+    static const char text[] = "name: waiter\nsignals: {go: {buffer: true}}\nsteps:\n"
+                               "  start: {wait: {timer: 1h}, next: both}\n"
+                               "  both: {wait: {signal: go, value: \"{{input.value}}\"}, done: true}\n";
+    struct ground ground;
+    const char *early, *late;
+
+    begin(&ground);
+    PAWL_EXPECT_OK(&ground.kit, pawl_define(ground.kit.p, text, sizeof text - 1, NULL, &ground.kit.error));
+    late = pawl_kit_start(&ground.kit, "waiter", "{\"value\":{\"b\":70e-1,\"a\":\"\\u0061\"}}");
+    pawl_kit_advance(&ground.kit, PAWL_MINUTES(61));
+    early = pawl_kit_start(&ground.kit, "waiter", "{\"value\":{\"b\":7.0,\"a\":\"a\"}}");
+    broadcast_value(&ground, "go", "{\"a\":\"b\",\"b\":7}", "{\"delivered\":0}");
+    broadcast_value(&ground, "go", "{\"a\":\"a\",\"b\":7}", "{\"delivered\":1,\"kept\":1}");
+    PAWL_EXPECT_STATE(&ground.kit, late, "completed");
+    pawl_kit_advance(&ground.kit, PAWL_MINUTES(61));
+    PAWL_EXPECT_STATE(&ground.kit, early, "completed");
+    end(&ground);
+}
+
+/* ---- What does not fit ---- */
+
+/* Of one name, and of another shape. */
+#define COUNTS(has)                                                                                \
+    has(var, uint32_t, sum) has(signal, Letter, uint32_t) has(await, counting)
+PAWL_CODE(counts, COUNTS)
+{
+    PAWL_BEGIN(COUNTS);
+    for (;;) {
+        PAWL_SIGNAL(counting, Letter);
+        self->sum += got->Letter;
+    }
+    PAWL_END;
+}
+
+struct lines {
+    char text[8000];
+    unsigned count;
+};
+
+static void keep_line(void *context, pawl_log_level level, const char *event, const char *text)
+{
+    struct lines *lines = context;
+    size_t size = strlen(lines->text);
+
+    if (level < PAWL_LOG_WARN)
+        return;
+    lines->count++;
+    snprintf(lines->text + size, sizeof lines->text - size, "%s: %s\n", event, text);
+}
+
+TEST(code_subscribe, instances_that_a_broadcast_does_not_fit_are_counted_and_named_and_the_others_have_it)
+{
+    struct lines lines = { .count = 0 };
+    pawl_options options = { .own = true, .test_clock = true, .log = keep_line, .log_context = &lines };
+    const char *awaits, *keeps, *fits;
+    char words[160], *out;
+    pawl_kit kit;
+
+    pawl_kit_open(&kit, NULL);
+    pawl_close(kit.p);
+    PAWL_EXPECT_OK(&kit, pawl_open(&kit.p, "memory:", &options, &kit.error));
+    pawl_kit_register(&kit, watcher());
+    pawl_kit_register(&kit, reader());
+    pawl_kit_register(&kit, counts());
+    fits = pawl_kit_start(&kit, "watcher", NULL);
+    awaits = pawl_kit_start(&kit, "counts", NULL);
+    keeps = pawl_kit_start(&kit, "reader", NULL);
+    PAWL_EXPECT_OK(&kit, pawl_call(kit.p, "signal.broadcast", "{\"name\":\"letter\",\"payload\":\"x\"}",
+                                   &out, &kit.error));
+    EXPECT_TEXT(out, "{\"delivered\":0,\"kept\":1,\"refused\":2}");
+    pawl_free(kit.p, out);
+    EXPECT_EQ(lines.count, 2);
+    snprintf(words, sizeof words, "signal.refused: %s: a broadcast of 'letter' does not fit: the payload of "
+             "'letter': expected uint32 for 'Letter', found a string\n", awaits);
+    EXPECT_HAS(lines.text, words);
+    EXPECT_HAS(lines.text, keeps);
+    PAWL_EXPECT_HISTORY(&kit, awaits, "start");
+    PAWL_EXPECT_HISTORY(&kit, keeps, "start");
+    PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, fits, "sleep", NULL));
+    PAWL_EXPECT_VARIABLE(&kit, fits, "last", "\"x\"");
+    for (unsigned i = 0; i < 20; i++)
+        (void)pawl_kit_start(&kit, "counts", NULL);
+    lines.count = 0;
+    PAWL_EXPECT_OK(&kit, pawl_call(kit.p, "signal.broadcast", "{\"name\":\"letter\",\"payload\":[]}",
+                                   &out, &kit.error));
+    EXPECT_TEXT(out, "{\"delivered\":0,\"refused\":23}");
+    pawl_free(kit.p, out);
+    EXPECT_EQ(lines.count, 9);
+    EXPECT_HAS(lines.text, "signal.refused: a broadcast of 'letter' does not fit 15 instances more\n");
+    PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, awaits, "letter", "3"));
+    PAWL_EXPECT_VARIABLE(&kit, awaits, "sum", "3");
+    pawl_kit_close(&kit);
 }
 
 /* ---- More than one commit can take ---- */

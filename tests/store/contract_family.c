@@ -107,6 +107,11 @@ STORE_TEST(who_awaits_a_signal_is_found_by_its_name_and_value)
     EXPECT_TEXT(waiting(s, go), "2 3 ");
     EXPECT_TEXT(waiting(s, (struct wait_query){ .name = STR("go"), .filter = STR("1") }), "1 3 ");
     EXPECT_TEXT(waiting(s, (struct wait_query){ .name = STR("go"), .filter = STR("2") }), "");
+    go = (struct wait_query){ .name = STR("go"), .filter = STR("1"), .or_filter = STR("\"a\"") };
+    EXPECT_TEXT(waiting(s, go), "1 2 3 ");
+    go.after = 1;
+    go.limit = 1;
+    EXPECT_TEXT(waiting(s, go), "2 ");
 }
 
 STORE_TEST(who_awaits_a_signal_and_who_keeps_it_are_found_together_each_once)
@@ -137,4 +142,9 @@ STORE_TEST(who_awaits_a_signal_and_who_keeps_it_are_found_together_each_once)
     go.filter = STR("1");
     go.after = 0;
     EXPECT_TEXT(waiting(s, go), "1 2 ");
+    go = (struct wait_query){ .name = STR("go"), .filter = STR("2"), .also = STR("~no") };
+    EXPECT_TEXT(waiting(s, go), "");
+    go.or_filter = STR("3");
+    go.or_also = STR("~go");
+    EXPECT_TEXT(waiting(s, go), "2 3 5 6 ");
 }

@@ -89,6 +89,34 @@ TEST(code_state, a_newer_build_may_add_and_drop_variables)
     act(&f, (struct event){ EVENT_TIMER, .name = STR("tick"), .is_forced = true }, expect_state);
 }
 
+#define OLD_VALUES "\"subscriptions\":{\"pay\":7.0},\"more-subscriptions\":{\"pay\":[70e-1,8]}}"
+
+/* Older programs stored values as they were written: a filter in the same words still finds them, and
+ * the next turn makes them one. */
+TEST(code_state, a_value_that_an_older_program_stored_is_matched_as_written_and_then_by_value)
+{
+    struct event seven = { EVENT_SIGNAL, .name = STR("pay"), .filter = STR("7") };
+    struct fixture f;
+
+    begin(&f, &t->scope);
+    EXPECT_OK(load(&f, "{\"state\":{\"count\":3," OLD_VALUES ",\"timers\":[],\"signals\":[[\"pay\",7.0],"
+                       "\"~pay=70e-1\",\"~pay=8\"]}"));
+    f.standing = (struct standing){ .state = LIFE_RUNNING, .memory = f.memory };
+    f.script.act = wait_for_all;
+    EXPECT_EQ(decide(&f, seven), PAWL_NOT_AWAITING);
+    seven.filter_written = STR("70e-1");
+    EXPECT_OK(decide(&f, seven));
+    seven.filter_written = STR("7.0");
+    act(&f, seven, wait_for_all);
+    EXPECT_STR(memory_of(&f), "{\"state\":{\"subscriptions\":{\"pay\":7},"
+                              "\"more-subscriptions\":{\"pay\":[8]},\"count\":3,\"price\":0,"
+                              "\"paid\":false,\"name\":\"\"},"
+                              "\"timers\":[[\"tick\",500],[\"expire\",60000]],"
+                              "\"signals\":[\"~pay=8\",[\"pay\",7],\"stop\"]}");
+    seven.filter_written = STR_NONE;
+    EXPECT_OK(decide(&f, seven));
+}
+
 TEST(code_state, state_that_does_not_fit_its_variables_is_refused_in_words)
 {
     static const char *const states[] = { "{\"name\":\"12345678\"}",

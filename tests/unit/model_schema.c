@@ -1,6 +1,7 @@
 /* model_schema.c - the schema of an input: what it may say, what it accepts, which paths it has. */
 #include "base/buf.h"
 #include "lib/test.h"
+#include "model/canonical.h"
 #include "model/decimal.h"
 #include "model/input_schema.h"
 #include <stdio.h>
@@ -180,6 +181,37 @@ TEST(model_schema, numbers_are_compared_by_value_and_exactly)
     EXPECT(decimal_is_whole(STR("1.0")) && decimal_is_whole(STR("12e1")));
     EXPECT(decimal_is_whole(STR("1.5e1")) && decimal_is_whole(STR("0.0")));
     EXPECT(!decimal_is_whole(STR("1.5")) && !decimal_is_whole(STR("1e-1")));
+}
+
+static const char *canonical(struct test *t, const char *json)
+{
+    struct node *node = NULL;
+    str text;
+
+    EXPECT_OK(node_read_json(&t->scope, str_of(json), &node));
+    EXPECT_OK(canonical_print(&t->scope, node, &text));
+    return text.data;
+}
+
+TEST(model_schema, values_that_are_equal_have_one_text)
+{
+    static const char *const rows[][2] = {
+        { "7.00", "7" }, { "70e-1", "7" }, { "-0.0e5", "0" }, { "1E+2", "100" }, { "1.50", "1.5" },
+        { "-12.5e-1", "-1.25" }, { "0.0000010", "0.000001" }, { "0.0000001", "1e-7" },
+        { "18446744073709551615", "18446744073709551615" },
+        { "100000000000000000000", "100000000000000000000" }, { "1000000000000000000000", "1e21" },
+        { "1234567890123456789012.5", "1.2345678901234567890125e21" },
+        { "1e400", "1e400" }, { "12e-400", "1.2e-399" },
+        { "\"\\u0061\\/\\u00e9\\n\\u0001\"", "\"a/\xc3\xa9\\n\\u0001\"" },
+        { "[ 1.0 , [], { } ,null]", "[1,[],{},null]" },
+        { "{\"b\":1.0,\"a\":{\"\\u0064\":false,\"c\":[]},\"ab\":true}",
+          "{\"a\":{\"c\":[],\"d\":false},\"ab\":true,\"b\":1}" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        EXPECT_TEXT(canonical(t, rows[i][0]), rows[i][1]);
+        EXPECT_TEXT(canonical(t, rows[i][1]), rows[i][1]);
+    }
 }
 
 /* ---- Cost --------------------------------------------------------------------------------------- */

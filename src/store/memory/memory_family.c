@@ -73,6 +73,22 @@ static uint64_t next_waiting(struct disk *disk, str name, str filter, uint64_t a
     return row && str_eq(row->name, name) ? row->instance : 0;
 }
 
+static uint64_t earlier(uint64_t one, uint64_t other)
+{
+    return one && (!other || one < other) ? one : other;
+}
+
+static uint64_t next_of_all(struct disk *disk, const struct wait_query *query, uint64_t after)
+{
+    uint64_t next = earlier(next_waiting(disk, query->name, query->filter, after),
+                            next_waiting(disk, query->also, STR_NONE, after));
+
+    if (!query->or_filter.data)
+        return next;
+    next = earlier(next, next_waiting(disk, query->name, query->or_filter, after));
+    return earlier(next, next_waiting(disk, query->or_also, STR_NONE, after));
+}
+
 pawl_status memory_waiting(struct store *store, struct scope *scope, const struct wait_query *query,
                            uint64_t **out, uint32_t *count)
 {
@@ -83,10 +99,7 @@ pawl_status memory_waiting(struct store *store, struct scope *scope, const struc
     pawl_status status;
 
     while (added && found < query->limit) {
-        uint64_t one = next_waiting(disk, query->name, query->filter, last);
-        uint64_t other = next_waiting(disk, query->also, STR_NONE, last);
-
-        last = one && (!other || one < other) ? one : other;
+        last = next_of_all(disk, query, last);
         if (!last)
             break;
         added = add_number(&numbers, &found, &capacity, last, &scope->arena);

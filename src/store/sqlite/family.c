@@ -11,13 +11,17 @@ static const char select_child[] = CHILDREN("child = ?1");
 static const char select_children[] = CHILDREN("inst = ?2");
 static const char select_ended[] = CHILDREN("ended = 1");
 
-/* A range each of two indexes, merged: a page costs what it returns. */
-#define WAITING(by_value)                                                                          \
-    "SELECT inst FROM pawl_wait WHERE name = ?1" by_value " AND inst > ?2"                         \
-    " UNION SELECT inst FROM pawl_interest WHERE name = ?5 AND inst > ?2 ORDER BY inst LIMIT ?3"
+/* A range of an index each, merged: a page costs what it returns. */
+#define WAITS(by_value)                                                                            \
+    "SELECT inst FROM pawl_wait WHERE name = ?1" by_value " AND inst > ?2"
+#define INTERESTS(name)                                                                            \
+    " UNION SELECT inst FROM pawl_interest WHERE name = " name " AND inst > ?2"
+#define IN_ORDER " ORDER BY inst LIMIT ?3"
 
-static const char select_waiting[] = WAITING("");
-static const char select_waiting_value[] = WAITING(" AND value = ?4");
+static const char select_waiting[] = WAITS("") INTERESTS("?5") IN_ORDER;
+static const char select_waiting_value[] = WAITS(" AND value = ?4") INTERESTS("?5") IN_ORDER;
+static const char select_waiting_either[] = WAITS(" AND value = ?4") INTERESTS("?5") " UNION " WAITS(
+    " AND value = ?6") INTERESTS("?7") IN_ORDER;
 
 static pawl_status children_statement(struct sqlite_store *store, struct scope *scope,
                                       const struct child_query *query, sqlite3_stmt **out)
@@ -65,26 +69,40 @@ pawl_status sqlite_children(struct store *base, struct scope *scope,
     return status;
 }
 
+static pawl_status waiting_statement(struct sqlite_store *store, struct scope *scope,
+                                     const struct wait_query *query, sqlite3_stmt **out)
+{
+    if (!query->filter.data)
+        return statement_get(&store->reader, scope, STATEMENT_WAITING, select_waiting, out);
+    if (!query->or_filter.data)
+        return statement_get(&store->reader, scope, STATEMENT_WAITING_VALUE, select_waiting_value,
+                             out);
+    return statement_get(&store->reader, scope, STATEMENT_WAITING_EITHER, select_waiting_either,
+                         out);
+}
+
+static void bind_if_any(sqlite3_stmt *statement, int at, str text)
+{
+    if (text.data)
+        bind_text(statement, at, text);
+}
+
 static pawl_status read_waiting(struct sqlite_store *store, struct scope *scope,
                                 const struct wait_query *query, uint64_t **out, uint32_t *count)
 {
     void *rows = NULL;
     sqlite3_stmt *statement;
-    pawl_status status = query->filter.data
-                             ? statement_get(&store->reader, scope, STATEMENT_WAITING_VALUE,
-                                             select_waiting_value, &statement)
-                             : statement_get(&store->reader, scope, STATEMENT_WAITING,
-                                             select_waiting, &statement);
+    pawl_status status = waiting_statement(store, scope, query, &statement);
 
     if (status != PAWL_OK)
         return status;
     bind_text(statement, 1, query->name);
     bind_u64(statement, 2, query->after);
     bind_u64(statement, 3, query->limit);
-    if (query->filter.data)
-        bind_text(statement, 4, query->filter);
-    if (query->also.data)
-        bind_text(statement, 5, query->also);
+    bind_if_any(statement, 4, query->filter);
+    bind_if_any(statement, 5, query->also);
+    bind_if_any(statement, 6, query->or_filter);
+    bind_if_any(statement, 7, query->or_also);
     status = read_rows(scope, statement, read_number, sizeof **out, query->limit, &rows, count);
     if (status == PAWL_OK)
         *out = rows;

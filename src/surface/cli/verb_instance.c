@@ -149,6 +149,7 @@ void render_signalled(struct cli *cli, const struct node *answer)
 {
     long long kept = (long long)member_int(answer, "kept");
     long long full = (long long)member_int(answer, "full");
+    long long refused = (long long)member_int(answer, "refused");
     long long delivered = (long long)member_int(answer, "delivered");
 
     if (delivered > 0 || kept == 0)
@@ -159,6 +160,8 @@ void render_signalled(struct cli *cli, const struct node *answer)
         fprintf(cli->term.out,
                 "not kept by %lld: each keeps %u signals already that nothing takes\n", full,
                 LIMIT_KEPT_SIGNALS);
+    if (refused > 0)
+        fprintf(cli->term.out, "refused by %lld, which it does not fit: the log names them\n", refused);
 }
 
 /* Who paused it, and since when. */
