@@ -127,7 +127,7 @@ pawl_status engine_code_bind(struct engine *engine, const struct code_binding *b
     if (!status && !wired.source.data)
         status = code_source(scope, wired.type, &wired.source);
     if (!status && wired.run == code_run)
-        deaths_open(engine);
+        (void)deaths_open(engine);
     if (!status)
         status = keep_binding(engine, scope, &wired);
     return status || binding->is_put_when_used ? status : put_definition(engine, scope, &define);

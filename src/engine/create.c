@@ -99,9 +99,9 @@ pawl_status create_decide(struct engine *engine, struct scope *scope,
                            .actor = args->actor,
                            .failure = failure };
     pawl_error words;
-    uint32_t death;
     pawl_status status;
 
+    deaths_end(engine, &actor->death); /* it is decided once more */
     actor->input = arena_str(&actor->arena, event.payload);
     actor->memory = behavior->memory_new(actor->definition, actor->input, &actor->arena);
     if (!actor->memory || !actor->input.data || !keep_kin(actor, args, scope->trace))
@@ -111,10 +111,11 @@ pawl_status create_decide(struct engine *engine, struct scope *scope,
     actor->is_loaded = true;
     actor->generation = engine->generation;
     actor->is_test = args->test;
-    status = deaths_begin(engine, actor, &event, scope, &death);
+    status = deaths_begin(engine, actor, &event, scope, &actor->death);
     if (!status)
         status = actor_decide(engine, actor, &event, scope, decision, jobs);
-    deaths_end(engine, &death);
+    if (status || !reduces_any(decision))
+        deaths_end(engine, &actor->death);
     words = scope->error;
     /* There is nothing to hold yet: what cannot begin is not created. */
     return status == PAWL_PAUSED
@@ -126,6 +127,7 @@ pawl_status create_decide(struct engine *engine, struct scope *scope,
 void create_over(struct engine *engine, const struct create_request *create, struct actor *actor,
                  struct job *jobs, bool is_refused)
 {
+    deaths_end(engine, &actor->death);
     actor->instance = create->number;
     if (actor->definition->kind == KIND_FLOW && flow_asks_instance(actor->definition))
         actor->is_loaded = false; /* it was made before it had a name */

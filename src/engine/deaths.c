@@ -1,100 +1,134 @@
-/* deaths.c - turns of code that runs in this very process, and what became of them.
+/* deaths.c - turns of code and calls of tools that run in this very process, and what became of them.
  *
  * A module's process may die in its stead; here the host dies, and is started again, and the event comes
- * again: a timer that crashes would do so for ever. So the owner notes which turns it is taking
- * (FILE-turns). A turn that was under way when the process died has one death more; at DEATHS_MAX in a row
- * it is not taken, and its instance is paused as for any mistake of its author. */
+ * again: a timer that crashes would do so for ever, and so would a tool. So the owner notes which turns it
+ * is taking and which calls it is making (FILE-turns). What was under way when the process died has one
+ * death more; at DEATHS_MAX in a row it is not done again, and its instance is paused as for any mistake of
+ * its author.
+ *
+ * Calls take their time, so that many of them are under way at a death. Those that were at all deaths but
+ * the last are made one at a time: the next death tells which of them it was. */
 #include "code/code.h"
 #include "engine/engine_int.h"
+#include "model/words.h"
 
 #define DEATHS_MAX 3u /* fewer may be kills from outside that happened to hit the same turn */
-#define STARTS     (UINT64_C(1) << 63) /* a start is known by its definition and input instead */
+#define HASHES     (UINT64_C(1) << 63) /* names that are no numbers of instances */
 
 static void write_mark(struct engine *engine, uint32_t slot)
 {
     store_turns_mark(engine->store, slot, &engine->deaths.marks[slot]);
 }
 
-void deaths_open(struct engine *engine)
+static void count_deaths(struct engine *engine)
 {
-    struct deaths *deaths = &engine->deaths;
+    struct turn_mark *marks = engine->deaths.marks;
 
-    if (deaths->is_open || !engine->options.own)
-        return;
-    deaths->is_open = store_turns_open(engine->store, engine->tip.store_id, deaths->marks);
-    for (uint32_t i = 0; deaths->is_open && i < TURN_MARKS; i++) {
-        if (!deaths->marks[i].is_running)
+    for (uint32_t i = 0; i < MARKS; i++) {
+        if (!marks[i].is_running)
             continue;
-        deaths->marks[i].is_running = 0;
-        deaths->marks[i].deaths++;
+        marks[i].is_running = 0;
+        marks[i].deaths++;
         write_mark(engine, i);
     }
+}
+
+bool deaths_open(struct engine *engine)
+{
+    struct deaths *deaths = &engine->deaths;
+    bool is_open;
+
+    pthread_mutex_lock(&deaths->lock);
+    if (!deaths->is_tried && engine->options.own) {
+        deaths->is_tried = true;
+        deaths->is_open = store_turns_open(engine->store, engine->tip.store_id, deaths->marks);
+        if (deaths->is_open)
+            count_deaths(engine);
+    }
+    is_open = deaths->is_open;
+    pthread_mutex_unlock(&deaths->lock);
+    return is_open;
 }
 
 void deaths_close(struct engine *engine)
 {
     bool is_empty = true;
 
-    for (uint32_t i = 0; i < TURN_MARKS; i++)
-        is_empty = is_empty && !engine->deaths.marks[i].instance;
+    for (uint32_t i = 0; i < MARKS; i++)
+        is_empty = is_empty && !engine->deaths.marks[i].name;
     if (engine->deaths.is_open)
         store_turns_close(engine->store, is_empty);
     engine->deaths.is_open = false;
 }
 
-/* The mark of this turn, else a free one, else that of a death which no turn has come to since. */
-static uint32_t find_mark(const struct deaths *deaths, uint64_t instance)
-{
-    uint32_t best = TURN_MARKS;
+/* ---- Marks; the lock is held ---- */
 
-    for (uint32_t i = 0; i < TURN_MARKS; i++) {
-        if (deaths->marks[i].instance == instance)
-            return i;
-        if (!deaths->marks[i].instance)
-            best = i;
-    }
-    for (uint32_t i = 0; best == TURN_MARKS && i < TURN_MARKS; i++)
-        if (!deaths->marks[i].is_running)
-            best = i;
-    return best;
+struct range {
+    uint32_t from, to;
+};
+static const struct range turn_range = { 0, TURN_MARKS }, call_range = { TURN_MARKS, MARKS };
+
+/* NULL: there is none. */
+static struct turn_mark *find_mark(struct deaths *deaths, struct range range, uint64_t name)
+{
+    for (uint32_t i = range.from; i < range.to; i++)
+        if (deaths->marks[i].name == name)
+            return &deaths->marks[i];
+    return NULL;
 }
 
-/* False: it has died too often. *slot: for deaths_end(). */
-static bool begin(struct engine *engine, uint64_t instance, uint32_t *slot)
+/* The mark of this name, else a free one, else that of a death which nothing has come to since. */
+static struct turn_mark *get_mark(struct deaths *deaths, struct range range, uint64_t name)
+{
+    struct turn_mark *found = find_mark(deaths, range, name);
+
+    if (!found)
+        found = find_mark(deaths, range, 0);
+    for (uint32_t i = range.from; !found && i < range.to; i++)
+        if (!deaths->marks[i].is_running)
+            found = &deaths->marks[i];
+    return found;
+}
+
+/* *number: of the mark, for deaths_end(). Where all are in use it is not noted, nor is a start just like another one. */
+static void begin(struct engine *engine, struct range range, uint64_t name, uint32_t *number)
 {
     struct deaths *deaths = &engine->deaths;
-    struct turn_mark *mark;
-    bool may = true;
+    struct turn_mark *mark = get_mark(deaths, range, name);
 
-    pthread_mutex_lock(&deaths->lock);
-    *slot = find_mark(deaths, instance);
-    mark = *slot < TURN_MARKS ? &deaths->marks[*slot] : NULL;
-    if (mark && mark->instance == instance && mark->is_running) { /* another start just like it */
-        *slot = TURN_MARKS;
-    } else if (mark) {
-        may = mark->instance != instance || mark->deaths < DEATHS_MAX;
-        *mark = (struct turn_mark){ .instance = instance,
-                                    .deaths = mark->instance == instance ? mark->deaths : 0,
-                                    .is_running = may };
-        if (!may)
-            mark->deaths = DEATHS_MAX - 1; /* resume tries once more */
-        write_mark(engine, *slot);
-    }
-    *slot = may ? *slot : TURN_MARKS;
-    pthread_mutex_unlock(&deaths->lock);
-    return may;
+    if (!mark || (mark->name == name && mark->is_running))
+        return;
+    *mark = (struct turn_mark){ .name = name,
+                                .deaths = mark->name == name ? mark->deaths : 0,
+                                .is_running = 1 };
+    *number = (uint32_t)(mark - deaths->marks) + 1;
+    write_mark(engine, *number - 1);
 }
 
-void deaths_end(struct engine *engine, uint32_t *slot)
+/* Has it died too often? Then resume tries it once more. */
+static bool is_deadly(struct engine *engine, struct range range, uint64_t name)
 {
-    if (*slot >= TURN_MARKS)
+    struct turn_mark *mark = find_mark(&engine->deaths, range, name);
+
+    if (!mark || mark->is_running || mark->deaths < DEATHS_MAX)
+        return false;
+    mark->deaths = DEATHS_MAX - 1;
+    write_mark(engine, (uint32_t)(mark - engine->deaths.marks));
+    return true;
+}
+
+void deaths_end(struct engine *engine, uint32_t *number)
+{
+    if (!*number)
         return;
     pthread_mutex_lock(&engine->deaths.lock);
-    engine->deaths.marks[*slot] = (struct turn_mark){ 0 };
-    write_mark(engine, *slot);
+    engine->deaths.marks[*number - 1] = (struct turn_mark){ 0 };
+    write_mark(engine, *number - 1);
     pthread_mutex_unlock(&engine->deaths.lock);
-    *slot = TURN_MARKS;
+    *number = 0;
 }
+
+/* ---- Turns ---- */
 
 static bool takes_turn(const struct event *event)
 {
@@ -118,21 +152,123 @@ static uint64_t name_of(const struct actor *actor, const struct event *event)
     if (event->kind != EVENT_START)
         return actor->instance;
     hash = hash_text(hash, actor->definition->plan_text);
-    return hash_text(hash, event->payload) | STARTS;
+    return hash_text(hash, event->payload) | HASHES;
+}
+
+static bool is_counted(const struct engine *engine, const struct actor *actor,
+                       const struct event *event)
+{
+    return engine->deaths.is_open && !actor->is_paused && actor->definition->kind == KIND_CODE &&
+           takes_turn(event) && code_runs_here(actor->definition);
 }
 
 pawl_status deaths_begin(struct engine *engine, const struct actor *actor, struct event *event,
-                         struct scope *scope, uint32_t *slot)
+                         struct scope *scope, uint32_t *number)
 {
+    uint64_t name;
     struct buf buf;
+    bool is_poison;
 
-    *slot = TURN_MARKS;
-    if (!engine->deaths.is_open || actor->is_paused || actor->definition->kind != KIND_CODE ||
-        !takes_turn(event) || !code_runs_here(actor->definition) ||
-        begin(engine, name_of(actor, event), slot))
+    *number = 0;
+    if (!is_counted(engine, actor, event))
+        return PAWL_OK;
+    name = name_of(actor, event);
+    pthread_mutex_lock(&engine->deaths.lock);
+    is_poison = is_deadly(engine, turn_range, name);
+    if (!is_poison)
+        begin(engine, turn_range, name, number);
+    pthread_mutex_unlock(&engine->deaths.lock);
+    if (!is_poison)
         return PAWL_OK;
     buf_init(&buf, engine->heap, LIMIT_TEXT);
     buf_fmt(&buf, "its turn ended the process %u times in a row", DEATHS_MAX);
     event->poison = buf_take(&buf, &scope->arena);
     return event->poison.data ? PAWL_OK : scope_no_memory(scope);
+}
+
+/* ---- Calls ---- */
+
+/* One name for all attempts, as their key is one. */
+static uint64_t name_of_call(uint64_t instance, const struct flow_call *call)
+{
+    uint64_t hash = (UINT64_C(0xcbf29ce484222325) ^ instance) * UINT64_C(0x100000001b3);
+
+    if (call->own_key.data)
+        return hash_text(hash, call->own_key) | HASHES;
+    return ((hash ^ call->first_ordinal) * UINT64_C(0x100000001b3)) | HASHES;
+}
+
+/* Programs and requests do not end the process, and a flow's steps have a bound for their attempts. A
+ * call of code has none of its own: it is counted whatever its tool. */
+static bool call_is_counted(struct engine *engine, const struct actor *actor,
+                            const struct flow_call *call)
+{
+    return (actor->definition->kind == KIND_CODE ||
+            toolbox_is_of_host(engine->toolbox, call->tool)) &&
+           deaths_open(engine);
+}
+
+/* Nothing has died of a call of an instance that is being created. */
+enum death_verdict deaths_ask(struct engine *engine, const struct actor *actor, struct job *job)
+{
+    struct deaths *deaths = &engine->deaths;
+    enum death_verdict verdict = DEATHS_FEW;
+    const struct turn_mark *mark;
+
+    job->is_counted = call_is_counted(engine, actor, &job->call);
+    if (!job->is_counted || !actor->instance)
+        return verdict;
+    pthread_mutex_lock(&deaths->lock);
+    mark = find_mark(deaths, call_range, name_of_call(actor->instance, &job->call));
+    if (mark && !mark->is_running && mark->deaths >= DEATHS_MAX)
+        verdict = DEATHS_MANY;
+    else if (mark && mark->deaths == DEATHS_MAX - 1 && deaths->is_alone)
+        verdict = DEATHS_WAIT;
+    else if (mark && mark->deaths == DEATHS_MAX - 1)
+        job->is_alone = deaths->is_alone = true;
+    deaths->has_waiting = deaths->has_waiting || verdict == DEATHS_WAIT;
+    pthread_mutex_unlock(&deaths->lock);
+    return verdict;
+}
+
+/* The start of a call is refused: its instance is paused, or it waits until another call is over. */
+pawl_status deaths_refuse(struct engine *engine, const struct actor *actor,
+                          const struct flow_call *call, enum death_verdict verdict,
+                          struct scope *scope)
+{
+    if (verdict == DEATHS_WAIT)
+        return scope_fail(scope, PAWL_OVERLOADED,
+                          "step '%.*s' was under way at %u deaths of the process: it waits until it "
+                          "can be run alone",
+                          STR_ARG(call->step), DEATHS_MAX - 1);
+    pthread_mutex_lock(&engine->deaths.lock);
+    (void)is_deadly(engine, call_range, name_of_call(actor->instance, call));
+    pthread_mutex_unlock(&engine->deaths.lock);
+    return scope_fail(scope, PAWL_PAUSED,
+                      "the tool '%.*s' cannot be called again: step '%.*s' ended the process %u times "
+                      "in a row; correct it, then resume",
+                      STR_ARG(words_shown(call->tool)), STR_ARG(words_shown(call->step)), DEATHS_MAX);
+}
+
+void deaths_begin_call(struct engine *engine, struct job *job, uint32_t *number)
+{
+    *number = 0;
+    if (!job->is_counted)
+        return;
+    pthread_mutex_lock(&engine->deaths.lock);
+    begin(engine, call_range, name_of_call(job->instance, &job->call), number);
+    pthread_mutex_unlock(&engine->deaths.lock);
+}
+
+/* It was the one that is run alone: the next may be. */
+void deaths_leave(struct engine *engine, const struct job *job)
+{
+    if (!job->is_alone)
+        return;
+    pthread_mutex_lock(&engine->deaths.lock);
+    engine->deaths.is_alone = false;
+    if (engine->deaths.has_waiting)
+        engine->ready_lost = true; /* they are ready in the store */
+    engine->deaths.has_waiting = false;
+    pthread_mutex_unlock(&engine->deaths.lock);
 }

@@ -319,6 +319,7 @@ pawl_status pause_refusal(struct scope *scope);
 /* reduces.c */
 pawl_status reduces_of(struct engine *engine, struct scope *scope, const struct decision *decision,
                        const struct birth *births, struct request *request);
+bool reduces_any(const struct decision *decision);
 bool reduces_failed(const struct request *request);
 str reduces_error(struct engine *engine, struct scope *scope);
 void reduces_fini(struct engine *engine);
@@ -546,13 +547,21 @@ bool renewals_are_due(const struct engine *engine);
 void renewals_run(struct engine *engine); /* a page */
 
 /* amend.c: in the drain, an entry that amends is the head's last one. */
-/* deaths.c: turns that the process did not survive. deaths_begin() is for any event: where it takes a turn
- * of code here, that is noted until deaths_end(); one that has died too often gets its `poison`. */
-void deaths_open(struct engine *engine);
+/* deaths.c: turns and calls that the process did not survive. deaths_begin() is for any event: where it
+ * takes a turn of code here, that is noted until deaths_end(); one that has died too often gets its
+ * `poison`. deaths_ask() is for a call that is to be made here: unless it is DEATHS_FEW it is not started. */
+enum death_verdict { DEATHS_FEW, DEATHS_WAIT, DEATHS_MANY };
+bool deaths_open(struct engine *engine);
 void deaths_close(struct engine *engine);
 pawl_status deaths_begin(struct engine *engine, const struct actor *actor, struct event *event,
-                         struct scope *scope, uint32_t *slot);
-void deaths_end(struct engine *engine, uint32_t *slot);
+                         struct scope *scope, uint32_t *mark);
+void deaths_end(struct engine *engine, uint32_t *mark); /* 0: none */
+enum death_verdict deaths_ask(struct engine *engine, const struct actor *actor, struct job *job);
+pawl_status deaths_refuse(struct engine *engine, const struct actor *actor,
+                          const struct flow_call *call, enum death_verdict verdict,
+                          struct scope *scope);
+void deaths_begin_call(struct engine *engine, struct job *job, uint32_t *mark);
+void deaths_leave(struct engine *engine, const struct job *job);
 
 /* redrives.c */
 pawl_status redrive_note(struct engine *engine, struct scope *scope, const struct head *head,

@@ -230,6 +230,7 @@ struct actor {
     uint32_t generation; /* the engine's, when this was loaded */
     size_t bytes_since_snapshot, snapshot_size;
     size_t loaded_size; /* of its arena when it was loaded; 0: it never was */
+    uint32_t death; /* of its start: the mark in FILE-turns, until its reduces have run; 0: none */
     uint32_t failures; /* events in a row that nobody waits for and that could not be decided */
     bool is_loaded, busy, is_test;
     bool is_recent;    /* asked for since the hand came by (actors.c) */
@@ -246,6 +247,8 @@ struct job {
     uint64_t instance;
     uint32_t ordinal;
     bool holds_place; /* counted in jobs_under_way */
+    bool is_counted;  /* if the process dies of it, that is counted (deaths.c) ... */
+    bool is_alone;    /* ... and it has died so often that it is made alone */
     struct claimed *claim; /* it is started for a worker elsewhere; until that is committed */
     struct scope scope;
     struct flow_call call;
@@ -361,8 +364,11 @@ struct engine {
     uint8_t seen_root[SHA_SIZE];
     struct deaths {
         pthread_mutex_t lock;
-        bool is_open; /* FILE-turns is kept: this process owns the store and runs code */
-        struct turn_mark marks[TURN_MARKS];
+        bool is_tried; /* to open FILE-turns */
+        bool is_open; /* it is kept: this process owns the store, and runs code or its calls */
+        bool is_alone;    /* a call is under way that has to be the only one of its like ... */
+        bool has_waiting; /* ... and others like it are ready */
+        struct turn_mark marks[MARKS];
     } deaths;
     struct arena code_arena; /* holds the copies below, until close */
     const struct code_binding **code_types;

@@ -20,7 +20,7 @@ struct turn {
     struct mail *riders; /* answers decided on top of it, the last one first */
     bool is_poison;      /* its code ended its process more than once, it could not be decided, or
                             its instance is at a bound */
-    uint32_t death; /* the mark of a turn that runs code in this process */
+    uint32_t death; /* the mark of a turn that runs code in this process; 0: none */
     struct request request;
     struct decision_request decide;
 };
@@ -214,6 +214,7 @@ static void turn_over(struct engine *engine, struct request *request)
     struct actor *actor = turn->actor;
     pawl_status status = request->status;
 
+    deaths_end(engine, &turn->death);
     pthread_mutex_lock(&engine->lock);
     family_over(engine, turn->births, status || turn->decide.is_repeat);
     if (turn->decide.is_repeat)
@@ -361,7 +362,8 @@ static pawl_status ride_along(struct engine *engine, struct turn *turn, struct s
             mail->status = decide_one(engine, turn, mail, scope);
         if (!mail->status)
             continue;
-        if (!is_clean_refusal(mail->status) || turn->decision.count != before)
+        if (!is_clean_refusal(mail->status) || turn->decision.count != before ||
+            (mail->status == PAWL_PAUSED && !turn->actor->is_paused)) /* it is to be paused */
             return mail->status;
         refuse_rider(engine, turn, mail, scope);
     }
@@ -431,7 +433,8 @@ static pawl_status decide_mail(struct engine *engine, struct turn *turn, struct 
         turn->is_poison = turn->mail->is_poison = true;
     if (!status)
         status = ride_along(engine, turn, scope);
-    deaths_end(engine, &turn->death); /* children that it spawns count for themselves */
+    if (status || !reduces_any(&turn->decision)) /* those run in the commit, and may be its death */
+        deaths_end(engine, &turn->death); /* children that it spawns count for themselves */
     turn->is_poison = turn->is_poison || (status == PAWL_PAUSED && !actor->is_paused);
     if (!status)
         status = family_conceive(engine, scope, actor, NULL, turn->mail->event.at_ms,
@@ -462,6 +465,7 @@ static void refuse(struct engine *engine, struct turn *turn, pawl_status status)
 {
     struct actor *actor = turn->actor;
 
+    deaths_end(engine, &turn->death);
     steps_drop(engine, turn->jobs);
     family_over(engine, turn->births, true);
     if (status == PAWL_NOT_AWAITING && turn->mail->event.kind == EVENT_STEP_START && !turn->riders)
@@ -489,10 +493,9 @@ static void take_turn(struct engine *engine, struct actor *actor, struct request
         end_turn(engine, actor);
         return;
     }
-    *turn = (struct turn){ .actor = actor, .mail = mail, .death = TURN_MARKS };
+    *turn = (struct turn){ .actor = actor, .mail = mail };
     pthread_mutex_unlock(&engine->lock);
     status = decide_mail(engine, turn, scope);
-    deaths_end(engine, &turn->death);
     if (turn->is_poison)
         status = poison_hold(engine, scope, actor, status, &turn->is_poison);
     turn->request = (struct request){ .kind = REQUEST_DECISION,

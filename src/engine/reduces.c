@@ -65,6 +65,11 @@ static uint32_t count_of(const struct decision *decision)
     return count;
 }
 
+bool reduces_any(const struct decision *decision)
+{
+    return count_of(decision) > 0;
+}
+
 static pawl_status add_one(struct engine *engine, struct scope *scope, const struct effect *effect,
                            struct request *request)
 {

@@ -227,6 +227,7 @@ static void call_tool(struct engine *engine, struct job *job, struct tool_result
                             .created_by = job->creator,
                             .traceparent = job->trace,
                             .attempt = job->call.attempt };
+    uint32_t death;
 
     engine_id_of(engine, &job->scope, job->instance, job->id);
     work_key(&job->call, job->id, key);
@@ -234,10 +235,12 @@ static void call_tool(struct engine *engine, struct job *job, struct tool_result
     call.args = arena_text(&job->scope.arena, job->call.args);
     call.step = arena_text(&job->scope.arena, job->call.step);
     engine->env->reached(engine->env, POINT_BEFORE_TOOL);
+    deaths_begin_call(engine, job, &death);
     if (call.tool && call.args && call.step)
         toolbox_run_until(engine->toolbox, &call,
                           job->call.timeout_ms ? job->call.timeout_ms + TOOL_GRACE_MS : 0,
                           &job->stop, &job->scope, result);
+    deaths_end(engine, &death);
     engine->env->reached(engine->env, POINT_AFTER_TOOL);
 }
 

@@ -8,6 +8,7 @@
 
 void job_free(struct engine *engine, struct job *job)
 {
+    deaths_leave(engine, job);
     scope_fini(&job->scope);
     heap_free(engine->heap, job, sizeof *job);
 }
@@ -91,6 +92,8 @@ static bool find_runner(struct engine *engine, const struct actor *actor, struct
         job->claim = ticket_reserve(engine, &job->call, job->ordinal);
         return job->claim != NULL;
     }
+    if (deaths_ask(engine, actor, job) != DEATHS_FEW) /* its own event says why */
+        return false;
     job->holds_place = runner_reserve(engine, job->call.tool);
     return job->holds_place;
 }
@@ -301,6 +304,15 @@ static pawl_status check_served(struct engine *engine, const struct actor *actor
                       STR_ARG(call->step), STR_ARG(call->tool));
 }
 
+static pawl_status check_deaths(struct engine *engine, const struct actor *actor, struct job *job,
+                                struct scope *scope)
+{
+    enum death_verdict verdict = deaths_ask(engine, actor, job);
+
+    return verdict == DEATHS_FEW ? PAWL_OK
+                                 : deaths_refuse(engine, actor, &job->call, verdict, scope);
+}
+
 pawl_status steps_prepare(struct engine *engine, struct actor *actor, const struct mail *mail,
                           struct scope *scope, struct job **jobs, struct job **out)
 {
@@ -314,6 +326,8 @@ pawl_status steps_prepare(struct engine *engine, struct actor *actor, const stru
         return PAWL_OK;
     }
     status = check_served(engine, actor, mail->claim, &job->call, scope);
+    if (!status && !mail->claim)
+        status = check_deaths(engine, actor, job, scope);
     if (status) {
         job_free(engine, job);
         return status;

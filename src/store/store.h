@@ -241,11 +241,14 @@ enum store_trouble {
 };
 
 /* What FILE-head, outside of the store, remembers of its log, compared with the log. */
-/* A turn of code that is being taken, or that was when the process of an owner died. */
+/* A turn of code that is being taken, or a call that is being made, or that was when the process of an
+ * owner died. */
 #define TURN_MARKS 64u
+#define CALL_MARKS 256u
+#define MARKS      (TURN_MARKS + CALL_MARKS) /* those of turns first */
 struct turn_mark {
-    uint64_t instance; /* its number, or another name of the turn; 0: none */
-    uint32_t deaths;   /* of owners, one after the other, during this turn */
+    uint64_t name;   /* of a turn its instance's number, or a hash; 0: none */
+    uint32_t deaths; /* of owners, one after the other, during it */
     uint32_t is_running;
 };
 
@@ -422,7 +425,7 @@ struct store_ops {
     /* FILE-turns, an owner's. Open: the marks that the owner before left; false: there is no such file.
      * Mark: one of them is overwritten. Close: the file stays unless it is empty. May be NULL, all. */
     bool (*turns_open)(struct store *store, const uint8_t store_id[STORE_ID_SIZE],
-                       struct turn_mark marks[TURN_MARKS]);
+                       struct turn_mark marks[MARKS]);
     void (*turns_mark)(struct store *store, uint32_t slot, const struct turn_mark *mark);
     void (*turns_close)(struct store *store, bool is_empty);
 };
@@ -504,7 +507,7 @@ uint64_t store_wal_bytes(struct store *store); /* 0: none */
 enum store_trouble store_trouble(struct store *store);
 pawl_status store_witness(struct store *store, struct scope *scope, struct head_witness *out);
 bool store_turns_open(struct store *store, const uint8_t store_id[STORE_ID_SIZE],
-                      struct turn_mark marks[TURN_MARKS]);
+                      struct turn_mark marks[MARKS]);
 void store_turns_mark(struct store *store, uint32_t slot, const struct turn_mark *mark);
 void store_turns_close(struct store *store, bool is_empty);
 pawl_status store_accept(struct store *store, struct scope *scope, str who); /* INVALID_REQUEST */

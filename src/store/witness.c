@@ -90,14 +90,14 @@ pawl_status store_accept(struct store *store, struct scope *scope, str who)
 }
 
 bool store_turns_open(struct store *store, const uint8_t store_id[STORE_ID_SIZE],
-                      struct turn_mark marks[TURN_MARKS])
+                      struct turn_mark marks[MARKS])
 {
     return store->ops->turns_open && store->ops->turns_open(store, store_id, marks);
 }
 
 void store_turns_mark(struct store *store, uint32_t slot, const struct turn_mark *mark)
 {
-    ASSERT(slot < TURN_MARKS);
+    ASSERT(slot < MARKS);
     store->ops->turns_mark(store, slot, mark);
 }
 

@@ -27,6 +27,9 @@ bool toolbox_has(const struct toolbox *toolbox, str name); /* thread-safe */
 /* ... or has to be run here because it is forbidden to whoever created the instance: it fails. */
 bool toolbox_serves(const struct toolbox *toolbox, str name, str creator);
 
+/* Is it a function that the host registered, which runs in this process? */
+bool toolbox_is_of_host(const struct toolbox *toolbox, str name);
+
 /* Is it a function of its arguments alone, done in no time? It may be run before its start is
  * durable. */
 bool toolbox_is_pure(str name);

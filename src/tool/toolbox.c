@@ -91,6 +91,11 @@ bool toolbox_has(const struct toolbox *toolbox, str name)
            tool_rules_reply(&toolbox->rules, name, 1);
 }
 
+bool toolbox_is_of_host(const struct toolbox *toolbox, str name)
+{
+    return get_host_tool(toolbox, name) != NULL;
+}
+
 bool toolbox_serves(const struct toolbox *toolbox, str name, str creator)
 {
     return toolbox_has(toolbox, name) || !tool_rules_allow(&toolbox->rules, name, creator);

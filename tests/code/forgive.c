@@ -3,9 +3,6 @@
 #include <math.h>
 #include <pawl_code.h>
 #include <pawl_test.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* What a build does wrong; 0: it was corrected. */
 enum mistake { NO_MISTAKE, BAD_JSON, NEITHER, TEXT_WITHOUT_NUL, NOT_A_NUMBER, MISTAKE_COUNT };
@@ -127,30 +124,6 @@ PAWL_CODE(saga, SAGA)
     PAWL_END;
 }
 
-/* Ends its process, as a null pointer would. */
-#define DEADLY(has)                                                                                \
-    has(input, bool, at_once)                                                                      \
-    has(input, bool, by_timer)                                                                     \
-    has(var, uint32_t, ticks)                                                                      \
-    has(timer, Tick)                                                                               \
-    has(result, uint32_t, ticks)                                                                   \
-    has(await, ticking)
-
-static bool is_deadly;
-
-PAWL_CODE(deadly, DEADLY)
-{
-    PAWL_BEGIN(DEADLY);
-    if (is_deadly && self->at_once)
-        kill(getpid(), SIGKILL);
-    PAWL_TIMER(ticking, Tick, PAWL_SECS(10));
-    if (is_deadly && self->by_timer)
-        kill(getpid(), SIGKILL);
-    self->ticks++;
-    result->ticks = self->ticks;
-    PAWL_END;
-}
-
 struct desk {
     pawl_kit kit;
     char folder[40], url[64];
@@ -175,7 +148,6 @@ static void begin(struct desk *desk)
     pawl_kit_register(&desk->kit, frail());
     pawl_kit_register(&desk->kit, greeting());
     pawl_kit_register(&desk->kit, saga());
-    pawl_kit_register(&desk->kit, deadly());
 }
 
 static void end(struct desk *desk)
@@ -465,94 +437,6 @@ TEST(forgive, code_that_failed_is_run_again_from_its_beginning_as_a_new_instance
     resume_it(&desk, third);
     PAWL_EXPECT_OK(&desk.kit, pawl_kit_answer(&desk.kit, third, "1", NULL));
     PAWL_EXPECT_RESULT(&desk.kit, third, "{\"name\":\"a\\\"n\"}");
-    end(&desk);
-}
-
-/* A program of its own, which opens the store, works, and closes it. The signal that ended it; 0: none. */
-static int run_program(struct desk *desk, void (*work)(pawl_kit *kit))
-{
-    int how = 0;
-    pid_t pid = fork();
-
-    EXPECT(pid >= 0);
-    if (pid == 0) {
-        pawl_kit_open_again(&desk->kit);
-        work(&desk->kit);
-        pawl_kit_close(&desk->kit);
-        _exit(0);
-    }
-    EXPECT_EQ(waitpid(pid, &how, 0), pid);
-    return WIFSIGNALED(how) ? WTERMSIG(how) : 0;
-}
-
-static void let_it_tick(pawl_kit *kit)
-{
-    pawl_kit_advance(kit, PAWL_SECS(10));
-}
-
-static void resume_that(pawl_kit *kit)
-{
-    (void)pawl_kit_ask(kit, "instance.resume", kit->ids[0].text);
-    pawl_kit_advance(kit, 0);
-}
-
-static void create_one(pawl_kit *kit)
-{
-    pawl_kit_start(kit, "deadly", "{\"at_once\":true}");
-}
-
-static bool has_turns(const struct desk *desk)
-{
-    char path[80];
-
-    snprintf(path, sizeof path, "%s/desk.db-turns", desk->folder);
-    return access(path, F_OK) == 0;
-}
-
-TEST(forgive, a_timer_whose_turn_ends_the_program_three_times_pauses_its_instance_and_nothing_else)
-{
-    static const char words[] = "its turn ended the process 3 times in a row";
-    struct desk desk;
-    const char *id, *calm;
-
-    begin(&desk);
-    id = pawl_kit_start(&desk.kit, "deadly", "{\"by_timer\":true}");
-    calm = pawl_kit_start(&desk.kit, "deadly", NULL);
-    pawl_kit_close(&desk.kit);
-    EXPECT(!has_turns(&desk));
-    is_deadly = true;
-    for (int i = 0; i < 3; i++)
-        EXPECT_EQ(run_program(&desk, let_it_tick), SIGKILL);
-    EXPECT_EQ(run_program(&desk, let_it_tick), 0);
-    pawl_kit_open_again(&desk.kit);
-    expect_paused(&desk, id, words);
-    PAWL_EXPECT_RESULT(&desk.kit, calm, "{\"ticks\":1}");
-    EXPECT_HAS(pawl_kit_history(&desk.kit, id), "start timer:tick");
-    pawl_kit_close(&desk.kit);
-    EXPECT_EQ(run_program(&desk, resume_that), SIGKILL); /* not corrected: one more death is enough */
-    EXPECT_EQ(run_program(&desk, let_it_tick), 0);
-    is_deadly = false;
-    pawl_kit_open_again(&desk.kit);
-    expect_paused(&desk, id, words);
-    resume_it(&desk, id);
-    PAWL_EXPECT_RESULT(&desk.kit, id, "{\"ticks\":1}");
-    pawl_kit_restart(&desk.kit);
-    end(&desk);
-}
-
-TEST(forgive, a_start_that_ends_the_program_three_times_is_created_paused)
-{
-    struct desk desk;
-
-    begin(&desk);
-    pawl_kit_close(&desk.kit);
-    is_deadly = true;
-    for (int i = 0; i < 3; i++)
-        EXPECT_EQ(run_program(&desk, create_one), SIGKILL);
-    EXPECT_EQ(run_program(&desk, create_one), 0);
-    pawl_kit_open_again(&desk.kit);
-    expect_call(&desk, "instance.list", "{\"status\":\"paused\"}", "3 times in a row");
-    is_deadly = false;
     end(&desk);
 }
 

@@ -337,7 +337,7 @@ pawl_status sqlite_witness(struct store *store, struct scope *scope, struct head
 
 /* ---- turns.c: methods ---- */
 bool sqlite_turns_open(struct store *base, const uint8_t store_id[STORE_ID_SIZE],
-                       struct turn_mark marks[TURN_MARKS]);
+                       struct turn_mark marks[MARKS]);
 void sqlite_turns_mark(struct store *base, uint32_t slot, const struct turn_mark *mark);
 void sqlite_turns_close(struct store *base, bool is_empty);
 pawl_status sqlite_accept(struct store *store, struct scope *scope, str who);

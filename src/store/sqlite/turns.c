@@ -11,10 +11,10 @@
 struct turns_text {
     char word[16];
     uint8_t store_id[STORE_ID_SIZE];
-    struct turn_mark marks[TURN_MARKS];
+    struct turn_mark marks[MARKS];
 };
 
-static const char word[16] = "pawl turns 1\n";
+static const char word[16] = "pawl turns 2\n";
 
 static void path_of(const struct sqlite_store *store, char out[PATH_MAX])
 {
@@ -27,7 +27,7 @@ static bool write_all(const struct sqlite_store *store, const struct turns_text 
 }
 
 bool sqlite_turns_open(struct store *base, const uint8_t store_id[STORE_ID_SIZE],
-                       struct turn_mark marks[TURN_MARKS])
+                       struct turn_mark marks[MARKS])
 {
     struct sqlite_store *store = sqlite_store_of(base);
     struct turns_text text;
