@@ -592,7 +592,7 @@ const UNKEYED = new Set(["definition.get", "definition.graph", "definition.expor
 /** @typedef {{token_id: KeptId, scopes: string, name: string|null, actor?: string, created_at: Time, expires_at: Time}} Token */
 /** @typedef {{from_state: string, action: string, to_state: string, guard?: string, requires_reason?: boolean, by: ("caller"|"engine")}} Transition */
 /** @typedef {string} TransitionId */
-/** @typedef {{kind: ("action"|"timer"|"signal"|"child"|"step"|"approval"|"pause"), name: string|null, until?: Time, tool?: string, status?: ("ready"|"running"), here?: boolean, step_id?: StepId, since?: Time, approval?: Approval, paused_at?: Time, actor_ref?: string|null, reason?: string|null, instance_id?: Id}} Waiting */
+/** @typedef {{kind: ("action"|"timer"|"signal"|"child"|"step"|"approval"|"pause"), name: string|null, until?: Time, refused?: string, tool?: string, status?: ("ready"|"running"), here?: boolean, step_id?: StepId, since?: Time, approval?: Approval, paused_at?: Time, actor_ref?: string|null, reason?: string|null, instance_id?: Id}} Waiting */
 
 /** Every operation, by its name in camel case. */
 export class Pawl extends Calls {

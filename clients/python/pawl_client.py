@@ -882,6 +882,7 @@ class Waiting(TypedDict):
     kind: Literal["action", "timer", "signal", "child", "step", "approval", "pause"]
     name: str | None
     until: NotRequired[Time]
+    refused: NotRequired[str]
     tool: NotRequired[str]
     status: NotRequired[Literal["ready", "running"]]
     here: NotRequired[bool]

@@ -255,6 +255,8 @@ pawl_status op_instance_why(struct op_call *call, struct buf *out)
         print_text(out, "name", waiting[i].name);
         if (waiting[i].has_until)
             print_time(out, "until", waiting[i].until_ms);
+        if (waiting[i].refused.data)
+            print_text(out, "refused", waiting[i].refused);
         if (str_is(str_of(waiting[i].kind), "pause"))
             print_pause(&waiting[i].pause, out);
         if (waiting[i].tool.data)

@@ -313,6 +313,8 @@ static pawl_status decide_call_end(struct work *work)
     status = code_retry_due(work, &cause, &is_again, &due_at_ms);
     if (status != PAWL_OK || is_again)
         return status == PAWL_OK ? code_try_again(work, &cause, due_at_ms) : status;
+    if (work->event->is_deferred)
+        return code_owe_turn(work, &cause, STR_NONE);
     return work->event->is_held && !PLANTED(TURN_WHILE_HELD) ? code_owe_turn(work, &cause, STR_NONE)
                                                              : code_take_turn(work, &cause);
 }
@@ -432,8 +434,12 @@ static pawl_status check_open(const struct work *work)
 }
 
 /* Is it an event for the code? Taking a call to its tool is none. */
-static bool may_renew(enum event_kind kind)
+static bool may_renew(const struct event *event)
 {
+    enum event_kind kind = event->kind;
+
+    if (event->is_deferred)
+        return false;
     return kind == EVENT_TIMER || kind == EVENT_SIGNAL || kind == EVENT_STEP_DONE ||
            kind == EVENT_STEP_FAILED || kind == EVENT_STEP_TIMEOUT || kind == EVENT_CHILD ||
            kind == EVENT_WAKE;
@@ -455,7 +461,7 @@ static pawl_status decide(const struct definition *definition, const struct stan
     if (event->kind == EVENT_CANCEL)
         return fire_decide_cancel(definition, standing, event, scope, out);
     status = check_open(&work);
-    if (status == PAWL_OK && may_renew(event->kind) && code_is_renewal_due(&work))
+    if (status == PAWL_OK && may_renew(event) && code_is_renewal_due(&work))
         status = code_renew(&work);
     if (status == PAWL_OK)
         status = decide_open(&work);

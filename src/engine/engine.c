@@ -76,6 +76,7 @@ static bool init_parts(struct engine *engine)
     scope_init(&engine->scope, engine->heap, LIMIT_SCOPE);
     batch_init(&engine->batch, engine->heap);
     map_init(&engine->actor_map, engine->heap);
+    map_init(&engine->untaken.map, engine->heap);
     arena_init(&engine->code_arena, engine->heap, LIMIT_SCOPE);
     pthread_mutex_init(&engine->clock.lock, NULL);
     pthread_mutex_init(&engine->deaths.lock, NULL);
@@ -103,6 +104,7 @@ static void free_parts(struct engine *engine)
         toolbox_free(engine->toolbox);
     steps_fini(engine);
     family_fini(engine);
+    untaken_fini(engine);
     actors_fini(engine);
     mail_fini(engine);
     definitions_fini(engine);

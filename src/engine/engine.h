@@ -546,8 +546,10 @@ pawl_status engine_successor(struct engine *engine, struct scope *scope, str id,
 struct waiting {
     const char *kind; /* action, timer, signal, step, ... */
     str name;
-    bool has_until;
+    bool has_until, is_due;
     int64_t until_ms;
+    str refused;             /* kinds timer and child: why what came for it was refused here; data NULL:
+                                it was not */
     struct pause_view pause; /* kind pause; the name is its reason */
     uint32_t ordinal;        /* of the step, if it is one; else 0 */
     str tool;                /* kind step: what it calls; data NULL: a call from outside ends it */

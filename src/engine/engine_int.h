@@ -563,6 +563,12 @@ pawl_status deaths_refuse(struct engine *engine, const struct actor *actor,
 void deaths_begin_call(struct engine *engine, struct job *job, uint32_t *mark);
 void deaths_leave(struct engine *engine, const struct job *job);
 
+/* untaken.c: lock held, but for untaken_of(). */
+void untaken_note(struct engine *engine, const struct mail *mail, pawl_status status);
+void untaken_forget(struct engine *engine, uint64_t instance);
+bool untaken_of(struct engine *engine, uint64_t instance, struct refusal *out);
+void untaken_fini(struct engine *engine);
+
 /* redrives.c */
 pawl_status redrive_note(struct engine *engine, struct scope *scope, const struct head *head,
                          const struct draft *draft);

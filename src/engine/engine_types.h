@@ -213,6 +213,13 @@ struct mail_group {
     struct refusals *refusals; /* signals: those that it does not fit; NULL: they are not noted */
 };
 
+/* Why an event that nobody sent was refused (untaken.c). */
+struct refusal {
+    uint64_t instance;
+    enum event_kind kind;
+    char words[sizeof((pawl_error *)0)->message];
+};
+
 struct actor {
     uint64_t instance;
     struct definition *definition;
@@ -383,6 +390,11 @@ struct engine {
     struct reducer *reducers; /* in the order they were registered */
     uint32_t reducer_count;
 
+    struct untaken {
+        struct map map; /* from instances to items */
+        struct refusal *items;
+        uint32_t count, capacity;
+    } untaken;
     struct map actor_map;
     struct actor **actors;
     uint32_t actor_count, actor_capacity, actor_hand;

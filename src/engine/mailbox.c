@@ -91,10 +91,12 @@ static void finish_mail(struct engine *engine, struct mail *mail, pawl_status st
     if (!mail->is_owned)
         return;
     engine->mail_under_way--;
+    untaken_note(engine, mail, status);
     /* not-known: its handler is not registered yet, or not in this program; `why` tells. What a
      * broadcast meets is told by signals.c. */
-    if (status && !(mail->group && mail->group->refusals) && status != PAWL_LEASE_LOST && status != PAWL_TERMINAL && status != PAWL_PAUSED &&
-        status != PAWL_NOT_KNOWN && mail->event.kind != EVENT_WAKE)
+    if (status && !(mail->group && mail->group->refusals) && status != PAWL_LEASE_LOST &&
+        status != PAWL_TERMINAL && status != PAWL_PAUSED && status != PAWL_NOT_KNOWN &&
+        mail->event.kind != EVENT_WAKE)
         engine_log(engine, PAWL_LOG_WARN, "event.refused", mail->own.error.message);
     mail_free(engine, mail);
 }
@@ -228,6 +230,7 @@ static void turn_over(struct engine *engine, struct request *request)
             actor->bytes_since_snapshot = 0;
         }
         actor_restamp(actor, &turn->decision);
+        untaken_forget(engine, actor->instance);
         steps_note_ready(engine, actor, &turn->decision);
         pause_told(engine, &turn->decision);
         if (turn->mail->event.kind == EVENT_AMEND)
@@ -461,6 +464,19 @@ static bool is_answer(const struct turn *turn)
            kind == EVENT_STEP_LOST || kind == EVENT_STEP_RETURNED;
 }
 
+/* This program has not got what its turn needs: the code, a reduce, a variable of the build. The answer
+ * comes once, so it is recorded; its turn is owed, and is tried as any timer that is due. */
+static bool defer(struct turn *turn, pawl_status status)
+{
+    struct event *event = &turn->mail->event;
+
+    if (status != PAWL_NOT_KNOWN || event->is_deferred || !is_answer(turn) || !turn->actor->memory ||
+        turn->actor->definition->kind != KIND_CODE)
+        return false;
+    event->is_deferred = true;
+    return true;
+}
+
 static void refuse(struct engine *engine, struct turn *turn, pawl_status status)
 {
     struct actor *actor = turn->actor;
@@ -472,7 +488,7 @@ static void refuse(struct engine *engine, struct turn *turn, pawl_status status)
         steps_leave_unserved(engine, actor, turn->mail->event.ordinal);
     if (turn->decision.count)
         actor->is_loaded = false; /* a part was folded already */
-    if ((turn->is_poison && is_answer(turn)) || turn->riders)
+    if ((turn->is_poison && is_answer(turn)) || turn->riders || defer(turn, status))
         put_all_back(engine, turn, true);
     else
         finish_mail(engine, turn->mail, status);
@@ -674,18 +690,4 @@ pawl_status mail_signal(struct engine *engine, struct scope *scope, uint64_t ins
 
     *is_kept = mail.is_kept;
     return status;
-}
-
-/* Nobody waits for these, and their causes are still in the store. */
-void mail_drop_all(struct engine *engine)
-{
-    for (uint32_t i = 0; i < engine->actor_count; i++)
-        while (engine->actors[i]->first)
-            mail_free(engine, take_mail(engine->actors[i]));
-    while (engine->later) {
-        struct mail *mail = engine->later;
-
-        engine->later = mail->next;
-        mail_free(engine, mail);
-    }
 }

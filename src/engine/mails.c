@@ -82,3 +82,23 @@ bool engine_mail(struct engine *engine, uint64_t instance, struct mail *mail)
     engine_ring(engine);
     return true;
 }
+
+static void free_list(struct engine *engine, struct mail **list)
+{
+    while (*list) {
+        struct mail *mail = *list;
+
+        *list = mail->next;
+        mail_free(engine, mail);
+    }
+}
+
+/* Nobody waits for these, and their causes are still in the store. */
+void mail_drop_all(struct engine *engine)
+{
+    for (uint32_t i = 0; i < engine->actor_count; i++) {
+        free_list(engine, &engine->actors[i]->first);
+        engine->actors[i]->last = NULL;
+    }
+    free_list(engine, &engine->later);
+}

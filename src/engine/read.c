@@ -423,6 +423,7 @@ static void why_live(struct engine *engine, const struct definition *definition,
                      const struct live *live, struct waiting *out, uint32_t *count)
 {
     int64_t ahead_ms = engine_clock_offset_ms(engine);
+    struct moment now = clock_read(engine);
 
     for (uint32_t i = 0; i < live->step_count; i++) {
         const char *kind = why_step(definition, &live->steps[i]);
@@ -440,6 +441,8 @@ static void why_live(struct engine *engine, const struct definition *definition,
             out[(*count)++] =
                 (struct waiting){ .kind = "timer",
                                   .has_until = true,
+                                  .is_due = live->timers[i].due_at_ms <=
+                                            (live->timers[i].wall ? now.wall_ms : now.at_ms),
                                   .name = timer_name(definition, live, &live->timers[i]),
                                   .until_ms = live->timers[i].due_at_ms -
                                               (live->timers[i].wall ? 0 : ahead_ms) };
@@ -459,6 +462,22 @@ static pawl_status why_paused(struct engine *engine, struct scope *scope, const 
     pause->name = pause->pause.reason;
     *count += pause->pause.at_ms != 0;
     return status;
+}
+
+/* What it waits for has come, and this process could not take it. */
+static pawl_status why_refused(struct engine *engine, struct scope *scope, uint64_t instance,
+                               struct waiting *out, uint32_t count)
+{
+    struct refusal refusal;
+    str words;
+
+    if (!untaken_of(engine, instance, &refusal))
+        return PAWL_OK;
+    words = arena_str(&scope->arena, str_of(refusal.words));
+    for (uint32_t i = 0; i < count; i++)
+        if (refusal.kind == EVENT_TIMER ? out[i].is_due : out[i].child != 0)
+            out[i].refused = words;
+    return words.data ? PAWL_OK : scope_no_memory(scope);
 }
 
 pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struct waiting **out,
@@ -488,6 +507,8 @@ pawl_status engine_why(struct engine *engine, struct scope *scope, str id, struc
     if (slot->definition->kind == KIND_MACHINE)
         why_machine(slot->definition, head.state, *out, count);
     why_live(engine, definition, &live, *out, count);
+    if (!status)
+        status = why_refused(engine, scope, head.instance, *out, *count);
     if (!status)
         status = why_gates(engine, scope, &head, definition, &live, *out, *count);
     for (uint32_t i = 0; i < *count && !status; i++)

@@ -46,6 +46,7 @@ struct event {
     uint64_t expected_seq; /* AMEND: refused unless this is the last entry; 0: whatever */
     uint32_t ordinal;
     str failure;        /* JSON; what this event did could not be committed: fail with it */
+    bool is_deferred;   /* an answer whose turn cannot be taken here: it is recorded, the turn is owed */
     str poison;         /* why its turn is not to be taken; data NULL: it may be */
     bool guard_satisfied, no_retry;
     bool is_leased;     /* STEP_*: by whoever holds the lease, or the engine itself */

@@ -200,7 +200,81 @@ TEST(reduce, a_statement_left_open_is_named)
     end(&field);
 }
 
-TEST(reduce, one_that_is_not_registered_leaves_the_event_waiting)
+#define UNKNOWN_REDUCE "\"refused\":\"no reduce 'apply_damage' is registered in this program\""
+
+/* Calls, and has a reduce in the turn that its answer takes. */
+#define BOOKING(has)                                                                               \
+    has(call, charge, uint32_t)                                                                    \
+    has(external, confirm, uint32_t)                                                               \
+    has(input, bool, by_hand)                                                                      \
+    has(var, uint32_t, receipt)                                                                    \
+    has(result, uint32_t, receipt)                                                                 \
+    has(await, charging)                                                                           \
+    has(await, confirming)
+
+PAWL_CODE(booking, BOOKING)
+{
+    PAWL_BEGIN(BOOKING);
+    if (self->by_hand) {
+        PAWL_EXTERNAL(confirming, confirm, "{}");
+        self->receipt = got->confirm;
+    } else {
+        PAWL_CALL(charging, charge, "{}");
+        self->receipt = got->charge;
+    }
+    PAWL_REDUCE(apply_damage, "{\"target\":9,\"damage\":50}");
+    result->receipt = self->receipt;
+    PAWL_END;
+}
+
+static void charge(void *context, const pawl_tool_call *call, pawl_tool_answer *answer)
+{
+    struct field *field = context;
+
+    (void)call;
+    field->calls++;
+    pawl_answer_result(answer, "7");
+}
+
+/* An answer comes once: it is recorded, and its turn is taken where the reduce is. */
+static void expect_answer_kept(struct field *field, const char *id, const char *history)
+{
+    PAWL_EXPECT_HISTORY(&field->kit, id, history);
+    EXPECT_HAS(pawl_kit_member(&field->kit, "instance.get", id, "status"), "suspended");
+    EXPECT_HAS(pawl_kit_ask(&field->kit, "instance.why", id), UNKNOWN_REDUCE);
+}
+
+TEST(reduce, an_answer_whose_turn_has_an_unknown_reduce_is_kept_and_taken_where_the_reduce_is_known)
+{
+    struct field field;
+    const char *called, *by_hand;
+
+    begin(&field, false);
+    prepare(&field);
+    pawl_kit_register(&field.kit, booking());
+    pawl_kit_restart(&field.kit); /* without the reduce */
+    PAWL_EXPECT_OK(&field.kit,
+                   pawl_tool_register(field.kit.p, "charge", charge, &field, &field.kit.error));
+    field.calls = 0;
+    called = pawl_kit_start(&field.kit, "booking", NULL);
+    by_hand = pawl_kit_start(&field.kit, "booking", "{\"by_hand\":true}");
+    PAWL_EXPECT_OK(&field.kit, pawl_kit_answer(&field.kit, by_hand, "8", NULL));
+    pawl_kit_advance(&field.kit, PAWL_DAYS(1));
+    expect_answer_kept(&field, called, "start step.start:charge step.complete:charge");
+    expect_answer_kept(&field, by_hand, "start step.complete:confirm");
+    EXPECT_EQ(field.calls, 1);
+    pawl_kit_restart(&field.kit);
+    PAWL_EXPECT_OK(&field.kit, pawl_reduce_register(field.kit.p, "apply_damage", apply, &field,
+                                                    &field.kit.error));
+    pawl_kit_advance(&field.kit, 0);
+    PAWL_EXPECT_RESULT(&field.kit, called, "{\"receipt\":7}");
+    PAWL_EXPECT_RESULT(&field.kit, by_hand, "{\"receipt\":8}");
+    EXPECT(!strstr(pawl_kit_ask(&field.kit, "instance.why", by_hand), "refused"));
+    EXPECT_EQ(health(&field), 100);
+    end(&field);
+}
+
+TEST(reduce, one_that_is_not_registered_leaves_the_event_waiting_and_why_says_so)
 {
     struct field field;
     const char *id;
@@ -211,9 +285,17 @@ TEST(reduce, one_that_is_not_registered_leaves_the_event_waiting)
     pawl_kit_restart(&field.kit);
     pawl_kit_advance(&field.kit, 5000);
     PAWL_EXPECT_HISTORY(&field.kit, id, "start");
+    EXPECT_HAS(pawl_kit_ask(&field.kit, "instance.why", id), "\"name\":\"delay\"");
+    EXPECT_HAS(pawl_kit_ask(&field.kit, "instance.why", id), UNKNOWN_REDUCE);
     PAWL_EXPECT_OK(&field.kit, pawl_reduce_register(field.kit.p, "apply_damage", apply, &field,
                                                     &field.kit.error));
-    pawl_kit_advance(&field.kit, 5000);
+    pawl_kit_advance(&field.kit, 0);
+    PAWL_EXPECT_HISTORY(&field.kit, id, "start timer:delay");
+    (void)pawl_kit_ask(&field.kit, "instance.pause", id);
+    pawl_kit_advance(&field.kit, 5000); /* due again, and not refused */
+    EXPECT(!strstr(pawl_kit_ask(&field.kit, "instance.why", id), "refused"));
+    (void)pawl_kit_ask(&field.kit, "instance.resume", id);
+    pawl_kit_advance(&field.kit, 0);
     PAWL_EXPECT_STATE(&field.kit, id, "completed");
     EXPECT_EQ(health(&field), 100);
     end(&field);

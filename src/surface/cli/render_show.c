@@ -249,6 +249,7 @@ static void put_waits(struct cli *cli, const struct showing *showing)
         put_gate(cli, item);
         put_tool(cli, item);
         term_put(&cli->term, DIM, until[0] ? "  %s\n" : "%s\n", until);
+        put_refusal(cli, item);
         put_answer(cli, steps, item);
     }
 }

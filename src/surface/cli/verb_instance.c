@@ -199,6 +199,18 @@ void put_tool(struct cli *cli, const struct node *item)
     term_cell(&cli->term, PLAIN, tool, LIMIT_ACTION, 0);
 }
 
+/* Why it waits on though what it waits for has come. */
+void put_refusal(struct cli *cli, const struct node *item)
+{
+    str words = member_str(item, "refused");
+
+    if (words.size == 0)
+        return;
+    term_put(&cli->term, WARN, "      refused: ");
+    term_cell(&cli->term, PLAIN, words, words.size, 0);
+    fputc('\n', cli->term.out);
+}
+
 void render_why(struct cli *cli, const struct node *answer)
 {
     const struct node *list = node_find(answer, "waiting_for");
@@ -221,6 +233,7 @@ void render_why(struct cli *cli, const struct node *answer)
         put_gate(cli, item);
         render_holder(cli, item);
         fputc('\n', cli->term.out);
+        put_refusal(cli, item);
     }
 }
 

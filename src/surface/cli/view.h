@@ -57,5 +57,6 @@ bool has_ended(const struct node *instance);
 /* Of instance.why's items: does a step wait for a worker that has its tool? And: say which tool. */
 bool lacks_worker(const struct node *item);
 void put_tool(struct cli *cli, const struct node *item);
+void put_refusal(struct cli *cli, const struct node *item);
 
 #endif
