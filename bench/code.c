@@ -5,10 +5,11 @@
  * writes; against a plain fire, one row in the log, the ratio is told. The sync of a commit is the same for both and hides what they cost themselves: so the ratio of CPU time
  * is told beside that of time. */
 #include "bench.h"
-#include <pawl_code.h>
+#include "ticker.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define GROUPS 4
 #define TURN_S 1.0 /* of both sides together, one of REPEATS */
@@ -164,20 +165,6 @@ static void measure_size(struct bench *bench, int size)
 
 /* ---- Turns that a test waits for: one call moves the clock over all of them ---- */
 
-#define TICKER(has)                                                                                \
-    has(input, uint32_t, most)                                                                     \
-    has(var, uint32_t, n)                                                                          \
-    has(timer, Tick)                                                                               \
-    has(await, ticking)
-
-PAWL_CODE(ticker, TICKER)
-{
-    PAWL_BEGIN(TICKER);
-    for (self->n = 0; self->n < self->most; self->n++)
-        PAWL_TIMER(ticking, Tick, PAWL_SECS(1));
-    PAWL_END;
-}
-
 static pawl *open_clock(int turns)
 {
     pawl_options options = { .own = true, .test_clock = true };
@@ -208,6 +195,53 @@ static double advance_s(int turns, int calls)
     return begun;
 }
 
+/* Seconds that `pawl run --test` takes for so many turns, with its start and all that it prints. */
+static double trial_s(struct bench *bench, char *const *words)
+{
+    char text[1 << 16];
+    size_t used = 0;
+    double begun = now_s();
+    ssize_t size;
+    int output;
+    pid_t pid = child_start(words, &output);
+
+    while ((size = read(output, text + used, sizeof text - 1 - used)) > 0) {
+        used += (size_t)size;
+        if (used > sizeof text / 2) { /* only its end is looked at */
+            memmove(text, text + used - 100, 100);
+            used = 100;
+        }
+    }
+    text[used] = '\0';
+    child_end(pid, 0);
+    close(output);
+    if (!strstr(text, "completed"))
+        die("%s run --test did not end with 'completed'", bench->program);
+    return now_s() - begun;
+}
+
+static void measure_trial(struct bench *bench, bool in_module, double host_rate)
+{
+    int turns = bench->quick ? 2000 : 200000;
+    char program[PATH_SIZE], module[PATH_SIZE + 32], input[32];
+    char run[] = "run", test[] = "--test", given[] = "--input", with[] = "--module";
+    char ticker[] = "ticker", countdown[] = "countdown";
+    char *words[] = { program, run,  in_module ? ticker : countdown, test, given,
+                      input,   in_module ? with : NULL, module, NULL };
+    struct row row = { .unit = "/s", .sense = bench->quick ? TOLD : AT_LEAST, .gate = 20000 };
+
+    memcpy(program, bench->program, sizeof program);
+    snprintf(module, sizeof module, "%.*sbench/ticker.so",
+             (int)(strrchr(program, '/') + 1 - program), program);
+    snprintf(input, sizeof input, "{\"%s\":%d}", in_module ? "most" : "from", turns);
+    snprintf(row.key, sizeof row.key, "code_turns_of_a_trial%s", in_module ? "_with_a_module" : "");
+    snprintf(row.what, sizeof row.what, "turns of pawl run --test%s",
+             in_module ? ", of code in a module" : "");
+    row.value = turns / trial_s(bench, words);
+    beside(&row, "%.2f x an advance in a host program", row.value / host_rate);
+    report(bench, &row);
+}
+
 static void measure_turns(struct bench *bench)
 {
     int turns = bench->quick ? 2000 : 1000000, few = turns / 100;
@@ -222,6 +256,8 @@ static void measure_turns(struct bench *bench)
     beside(&row, "%.1f x one call for each turn, at a hundredth of them",
            row.value / (few / one_by_one));
     report(bench, &row);
+    measure_trial(bench, false, row.value);
+    measure_trial(bench, true, row.value);
 }
 
 void measure_code(struct bench *bench)

@@ -62,7 +62,12 @@ static pawl_status modules_in_use(pawl *p, struct scope *scope, struct module **
 pawl_status api_module_load(pawl *p, const char *program, const char *path, int turn_ms,
                             pawl_error *error)
 {
-    struct module_options options = { program, path, turn_ms, report, p->engine };
+    struct module_options options = { .program = program,
+                                      .path = path,
+                                      .turn_ms = turn_ms,
+                                      .is_near = engine_has_test_clock(p->engine),
+                                      .report = report,
+                                      .context = p->engine };
     struct module *module = NULL;
     struct scope scope;
     pawl_status status;

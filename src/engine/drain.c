@@ -1,9 +1,12 @@
 /* drain.c - one drain: all that waits shares one commit.
  *
- * In a library the first caller becomes leader and drains for the others; a server has a
- * thread that does nothing else. An owner decides first and takes the store's turn only if
- * something was accepted; everybody else takes the turn first, because only then is what it
- * reads still true when it writes. */
+ * One thread at a time drains: it takes that role in drain_if_free(), and nowhere else. In a
+ * library the first caller becomes leader and drains for the others; a server has a thread that
+ * does nothing else. The thread that moves a test clock drains what it has queued itself, because
+ * the drain's thread would have to be woken for each of a million turns.
+ *
+ * An owner decides first and takes the store's turn only if something was accepted; everybody else
+ * takes the turn first, because only then is what it reads still true when it writes. */
 #include "engine/engine_int.h"
 
 #define TOLD_AT_ONCE 32u
@@ -230,7 +233,7 @@ static void pass_on(struct engine *engine)
 {
     struct request *next = engine->first;
 
-    if (engine->sweepers || (next && !engine->thread_count))
+    if (engine->wait_for_drain || (next && !engine->thread_count))
         engine_changed(engine);
     while (next && next->after)
         next = next->next;
@@ -305,12 +308,16 @@ static void finish(struct engine *engine, struct request *list)
     make_calls(engine, calls);
 }
 
-static void drain_once(struct engine *engine, uint32_t sweep)
+/* Takes the drain's role, drains once and gives the role back; false: another thread has it. Lock
+ * held on entry and exit, not meanwhile. */
+static bool drain_if_free(struct engine *engine, uint32_t sweep)
 {
-    struct request *list = take_requests(engine);
+    struct request *list;
 
-    ASSERT(!engine->draining);
+    if (engine->draining)
+        return false;
     engine->draining = true;
+    list = take_requests(engine);
     pthread_mutex_unlock(&engine->lock);
     process(engine, list, sweep);
     batch_clear(&engine->batch);
@@ -319,11 +326,28 @@ static void drain_once(struct engine *engine, uint32_t sweep)
     engine->draining = false;
     finish(engine, list);
     engine_ring(engine);
+    return true;
 }
 
-void engine_drain(struct engine *engine)
+/* Is it for the calling thread to drain what it queues? Lock held. */
+static bool leads(const struct engine *engine)
 {
-    drain_once(engine, 0);
+    return !engine->thread_count ||
+           (engine->has_mover && pthread_equal(engine->mover, pthread_self()));
+}
+
+bool engine_drain(struct engine *engine)
+{
+    return engine->first && leads(engine) && drain_if_free(engine, 0);
+}
+
+/* Lock held on entry and exit, not meanwhile. */
+static void wait_until_free(struct engine *engine)
+{
+    engine->wait_for_drain++;
+    while (engine->draining)
+        pthread_cond_wait(&engine->changed, &engine->lock);
+    engine->wait_for_drain--;
 }
 
 static void enqueue(struct engine *engine, struct request *request)
@@ -336,7 +360,15 @@ static void enqueue(struct engine *engine, struct request *request)
     else
         engine->first = request;
     engine->last = request;
-    pthread_cond_signal(&engine->work);
+    if (!leads(engine))
+        pthread_cond_signal(&engine->work);
+}
+
+static void wait_for(struct engine *engine, struct request *request)
+{
+    while (!request->is_done)
+        if (!engine_drain(engine))
+            pthread_cond_wait(&request->wake, &engine->lock);
 }
 
 /* Once more, if its key was being used by another call of that commit: what became of that one
@@ -347,12 +379,7 @@ pawl_status engine_submit(struct engine *engine, struct request *request)
     pthread_mutex_lock(&engine->lock);
     do {
         enqueue(engine, request);
-        while (!request->is_done) {
-            if (engine->draining || engine->thread_count)
-                pthread_cond_wait(&request->wake, &engine->lock);
-            else
-                engine_drain(engine);
-        }
+        wait_for(engine, request);
     } while (request->is_again);
     engine_pass_news(engine);
     pthread_mutex_unlock(&engine->lock);
@@ -369,12 +396,7 @@ void engine_submit_all(struct engine *engine, struct request **requests, size_t 
         enqueue(engine, requests[i]);
     }
     for (size_t i = 0; i < count; i++) {
-        while (!requests[i]->is_done) {
-            if (engine->draining || engine->thread_count)
-                pthread_cond_wait(&requests[i]->wake, &engine->lock);
-            else
-                engine_drain(engine);
-        }
+        wait_for(engine, requests[i]);
         pthread_cond_destroy(&requests[i]->wake);
     }
     engine_pass_news(engine);
@@ -407,8 +429,8 @@ void engine_post_all(struct engine *engine, struct request *list)
 /* Drain what is queued if nobody else does; lock held. */
 void engine_lead(struct engine *engine)
 {
-    while (engine->first && !engine->draining && !engine->thread_count)
-        engine_drain(engine);
+    while (engine_drain(engine))
+        continue;
 }
 
 static bool lags(const struct engine *engine)
@@ -421,8 +443,8 @@ static bool lags(const struct engine *engine)
 void engine_mend(struct engine *engine)
 {
     pthread_mutex_lock(&engine->lock);
-    if (engine->broken && !engine->draining)
-        drain_once(engine, 0);
+    if (engine->broken)
+        drain_if_free(engine, 0);
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -432,12 +454,9 @@ void engine_sweep(struct engine *engine)
     pthread_mutex_lock(&engine->lock);
     engine->commit_failed = false;
     while (lags(engine) && !engine->commit_failed) {
-        engine->sweepers++;
-        while (engine->draining)
-            pthread_cond_wait(&engine->changed, &engine->lock);
-        engine->sweepers--;
+        wait_until_free(engine);
         engine->env->reached(engine->env, POINT_BEFORE_SWEEP);
-        drain_once(engine, LIMIT_SLICE);
+        drain_if_free(engine, LIMIT_SLICE);
     }
     pthread_mutex_unlock(&engine->lock);
 }
@@ -476,7 +495,8 @@ void engine_suspect(struct engine *engine)
     pthread_mutex_unlock(&engine->lock);
 }
 
-/* The server's drain: nothing but this. A quiet moment is used to put lagging rows right. */
+/* The server's drain: nothing but this. A quiet moment is used to put lagging rows right. Each wait
+ * gives up the lock: another thread may drain after it, so that it is the next round that looks. */
 void *drain_thread(void *context)
 {
     struct engine *engine = context;
@@ -484,20 +504,22 @@ void *drain_thread(void *context)
     panic_set(engine->options.panic);
     pthread_mutex_lock(&engine->lock);
     while (!engine->drain_stopping || engine->first) {
-        if (engine->first)
-            engine_drain(engine);
+        if (engine->draining)
+            wait_until_free(engine);
+        else if (engine->first)
+            drain_if_free(engine, 0);
         else if (engine->broken && !engine->drain_stopping) {
             engine_wait_for(engine, &engine->work, RETRY_STORE_MS);
-            drain_once(engine, 0);
+            drain_if_free(engine, 0);
         } else if ((lags(engine) || commit_is_due_again(engine) || engine->is_suspect) &&
                    !engine->drain_stopping) {
             engine->is_suspect = false;
             /* A disk that takes no rows now may take them later; the log says it all meanwhile. */
             engine_wait_for(engine, &engine->work,
                             engine->commit_failed ? RETRY_STORE_MS : FLUSH_AFTER_MS);
-            if (!engine->first) {
+            if (!engine->first && !engine->draining) {
                 engine->env->reached(engine->env, POINT_BEFORE_SWEEP);
-                drain_once(engine, LIMIT_SLICE);
+                drain_if_free(engine, LIMIT_SLICE);
             }
         } else
             pthread_cond_wait(&engine->work, &engine->lock);

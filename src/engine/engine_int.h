@@ -118,7 +118,7 @@ void engine_submit_all(struct engine *engine, struct request **requests, size_t 
 void engine_post_request(struct engine *engine, struct request *request);  /* `after` is called */
 void engine_post_all(struct engine *engine, struct request *list);         /* lock held */
 void engine_lead(struct engine *engine);    /* lock held: drain what is queued, as leader */
-void engine_drain(struct engine *engine);   /* lock held */
+bool engine_drain(struct engine *engine);   /* lock held: once, if it is for this thread to do */
 void engine_sweep(struct engine *engine);   /* an owner's rows, until none lags */
 void engine_mend(struct engine *engine);    /* see whether a store that failed works again */
 void engine_changed(struct engine *engine); /* wake who waits for it; lock held */

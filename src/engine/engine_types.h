@@ -338,12 +338,14 @@ struct engine {
     pthread_cond_t changed; /* mail done, jobs queued, the drain free */
     pthread_cond_t advanced; /* none moves the test clock any more */
     uint32_t advances;       /* calls that move it */
+    pthread_t mover;         /* one of their threads: it drains what it queues itself ... */
+    bool has_mover;          /* ... until its call ends */
     pthread_cond_t tools;   /* jobs queued or steps ready: for the threads that run tools */
     pthread_cond_t work;    /* a request is queued: for the drain thread */
     struct request *first, *last;
     bool draining;
     bool is_telling, has_news; /* see engine_changed() */
-    uint32_t sweepers;         /* wait for the drain to be free */
+    uint32_t wait_for_drain;   /* threads that wait until `draining` is false */
     _Atomic bool broken;       /* what is in the store is not known: nothing is written meanwhile */
     bool commit_failed;        /* the last one did */
     _Atomic bool stopping;     /* threads but the drain end as soon as they can */

@@ -632,11 +632,7 @@ bool engine_pump(struct engine *engine)
         take_turn(engine, actor, NULL);
         return true;
     }
-    if (engine->first && !engine->draining && !engine->thread_count) {
-        engine_drain(engine);
-        return true;
-    }
-    return family_tell(engine) || try_again(engine);
+    return engine_drain(engine) || family_tell(engine) || try_again(engine);
 }
 
 /* Without threads of our own nobody else would tell parents of their children's end. */

@@ -443,12 +443,26 @@ static pawl_status advance_once(struct engine *engine, struct scope *scope, stru
     return PAWL_OK;
 }
 
-static void count_advances(struct engine *engine, int32_t by)
+static void begin_advance(struct engine *engine)
 {
     pthread_mutex_lock(&engine->lock);
-    engine->advances += (uint32_t)by;
-    pthread_cond_broadcast(&engine->advanced);
+    engine->advances++;
+    if (!engine->has_mover) {
+        engine->has_mover = true;
+        engine->mover = pthread_self();
+    }
     engine_changed(engine); /* the thread that waits for timers, so that it waits for us */
+    pthread_mutex_unlock(&engine->lock);
+}
+
+static void end_advance(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->advances--;
+    if (pthread_equal(engine->mover, pthread_self()))
+        engine->has_mover = false;
+    pthread_cond_broadcast(&engine->advanced);
+    pthread_cond_signal(&engine->work); /* what a failed advance has left in the queue */
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -461,12 +475,14 @@ static pawl_status advance_by(struct engine *engine, struct scope *scope, struct
 
     scope_init(&turn, engine->heap, LIMIT_SCOPE);
     turn.trace = scope->trace;
-    count_advances(engine, 1);
+    begin_advance(engine);
     for (; turns > 0 && !status && !advance->is_over; turns--) {
         scope_clear(&turn);
         status = advance_once(engine, &turn, advance);
     }
-    count_advances(engine, -1);
+    if (!status && !advance->is_over) /* the clock was moved to what is due: a caller finds it done */
+        status = settle(engine, &turn);
+    end_advance(engine);
     if (status)
         scope->error = turn.error;
     scope_fini(&turn);

@@ -157,20 +157,21 @@ int module_host(const char *path)
 {
     struct child child = { .in = -1, .out = -1 };
     struct scope scope;
+    struct buf frame;
     bool ok = take_pipes(&child) && introduce(&child, path);
     str text;
 
+    scope_init(&scope, &heap_libc, LIMIT_SCOPE);
+    buf_init(&frame, &heap_libc, FRAME_MAX);
     while (ok) {
-        struct buf frame;
-
-        scope_init(&scope, &heap_libc, LIMIT_SCOPE);
-        buf_init(&frame, &heap_libc, FRAME_MAX);
         ok = frame_read(child.in, -1, &scope, &text) == FRAME_OK;
         if (ok)
             take_turn(&child, &scope, text, &frame);
         ok = ok && frame_write(child.out, -1, &frame) == FRAME_OK;
-        buf_fini(&frame);
-        scope_fini(&scope);
+        buf_clear(&frame);
+        scope_clear(&scope);
     }
+    buf_fini(&frame);
+    scope_fini(&scope);
     return 0;
 }

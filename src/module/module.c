@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@ extern char **environ;
 struct child {
     pid_t pid; /* 0: none */
     int in, out;
+    int cpu; /* where it has to run; -1: anywhere */
     bool is_busy; /* whoever set it has it */
 };
 
@@ -39,6 +41,7 @@ struct module {
     void *context;
     struct child children[CHILDREN];
     int turn_ms;
+    bool is_near;
     struct module_type *types;
     uint32_t type_count;
 };
@@ -135,6 +138,8 @@ static pawl_status begin_child(const struct module *module, struct child *child,
     close_fd(&answer[1]);
     child->in = answer[0];
     child->out = request[1];
+    child->cpu = -1;
+    (void)fcntl(child->out, F_SETFL, O_NONBLOCK); /* frame_write() waits for one that does not read */
     if (failed) {
         end_child(child, words);
         return fail_start(module, scope, failed);
@@ -175,11 +180,29 @@ static pawl_status need_child(const struct module *module, struct child *child, 
     return status == PAWL_OK ? check_hello(scope, hello, &types) : status;
 }
 
-static enum frame_end ask(const struct module *module, const struct child *child,
-                          struct scope *scope, const struct buf *request, str *out)
+/* On the processor of the thread that asks, which does nothing while it waits: to wake a process on
+ * another one takes longer than the turn. */
+static void come_near(struct child *child)
 {
-    enum frame_end end = frame_write(child->out, module->turn_ms, request);
+    int cpu = sched_getcpu();
+    cpu_set_t here;
 
+    if (cpu < 0 || cpu == child->cpu)
+        return;
+    CPU_ZERO(&here);
+    CPU_SET(cpu, &here);
+    if (sched_setaffinity(child->pid, sizeof here, &here) == 0)
+        child->cpu = cpu;
+}
+
+static enum frame_end ask(const struct module *module, struct child *child, struct scope *scope,
+                          const struct buf *request, str *out)
+{
+    enum frame_end end;
+
+    if (module->is_near)
+        come_near(child);
+    end = frame_write(child->out, module->turn_ms, request);
     return end == FRAME_OK ? frame_read(child->in, module->turn_ms, scope, out) : end;
 }
 
@@ -359,6 +382,7 @@ static struct module *make_module(const struct heap *heap, const struct module_o
         return NULL;
     *module = (struct module){ .heap = heap,
                                .turn_ms = options->turn_ms > 0 ? options->turn_ms : TURN_MS,
+                               .is_near = options->is_near,
                                .report = options->report,
                                .context = options->context,
                                .image.fd = -1 };
@@ -400,6 +424,7 @@ pawl_status module_open_again(const struct module *module, struct scope *scope, 
     struct module_options options = { .program = module->program,
                                       .path = module->path,
                                       .turn_ms = module->turn_ms,
+                                      .is_near = module->is_near,
                                       .report = module->report,
                                       .context = module->context };
 

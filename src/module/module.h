@@ -21,6 +21,7 @@ struct module_options {
     const char *program, *path;
     int turn_ms; /* 0: five seconds; a turn that takes longer counts as one that ended its
                     process */
+    bool is_near; /* a test waits for each turn: a child runs on the processor of its asker */
     /* Receives the words of each failed turn with the path of the module: callers, who may be far
      * away, get its file name only. From any thread. */
     void (*report)(void *context, const char *words);

@@ -37,7 +37,8 @@ const char *image_file_name(const char *path); /* without its folders */
 
 enum frame_end { FRAME_OK, FRAME_CLOSED, FRAME_LATE, FRAME_NO_MEMORY };
 
-/* wait_ms -1: for ever. The text lives in the scope. */
+/* wait_ms -1: for ever. The text lives in the scope. What is written with a wait_ms goes to a
+ * descriptor that does not block. */
 enum frame_end frame_read(int fd, int wait_ms, struct scope *scope, str *out);
 enum frame_end frame_write(int fd, int wait_ms, const struct buf *frame);
 

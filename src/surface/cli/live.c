@@ -76,23 +76,35 @@ static void draw_entry(struct live *live, const struct node *entry)
     snprintf(live->before, sizeof live->before, "%.*s", STR_ARG(member_str(entry, "fired_at")));
 }
 
+/* What is printed of an entry goes with this look, not with the verb: there may be millions. */
+static void draw_entries(struct live *live, const struct node *entry)
+{
+    struct cli *cli = live->cli;
+    struct scope kept = cli->scope;
+
+    cli->scope = live->scope;
+    for (; entry; entry = entry->next) {
+        if (!cli->json)
+            draw_entry(live, entry);
+        live->seq = member_int(entry, "sequence_number");
+    }
+    live->scope = cli->scope;
+    cli->scope = kept;
+}
+
 static pawl_status draw_news(struct live *live)
 {
     struct node *history;
-    const struct node *entries, *entry;
+    const struct node *entries;
     pawl_status status = read_news(live, &history);
 
     if (status != PAWL_OK)
         return status;
     entries = node_find(history, "entries");
-    entry = entries ? entries->first : NULL;
-    if (entry)
-        clear_line(live);
-    for (; entry; entry = entry->next) {
-        if (!live->cli->json)
-            draw_entry(live, entry);
-        live->seq = member_int(entry, "sequence_number");
-    }
+    if (!entries || !entries->first)
+        return PAWL_OK;
+    clear_line(live);
+    draw_entries(live, entries->first);
     return PAWL_OK;
 }
 
