@@ -75,6 +75,7 @@
 
 /* Where the stored phase jumps in. Every name of the list is an enumerator in here. */
 #define PAWL_BEGIN(LIST)                                                                           \
+    PAWL_NO_MORE_(LIST(PAWL_NOTHING_))                                                             \
     enum pawl_timer_ { LIST(PAWL_NAME_TIMER_) pawl_timer_count_ };                                 \
     enum pawl_signal_ { LIST(PAWL_NAME_SIGNAL_) pawl_signal_count_ };                              \
     enum pawl_call_ { LIST(PAWL_NAME_CALL_) pawl_call_count_ };                                    \
@@ -321,20 +322,49 @@ typedef char pawl_arm_with_a_condition_needs_braces
 #endif
 #endif
 
-/* Where a line of the list has lost its backslash, the lines below it are text between functions, and what
- * gcc drops to go on from there ends with the next semicolon: this type. Without it the head of the code is
- * no head, so that gcc says so and passes over the code, which lacks half of its names. */
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus)
 #define PAWL_NO_JUMPS_                                                                             \
     _Pragma("GCC diagnostic error \"-Wjump-misses-init\"")                                         \
     _Pragma("GCC diagnostic ignored \"-Wdeclaration-after-statement\"")
-#define PAWL_LIST_IS_WHOLE_(type_)                                                                 \
-    __attribute__((unused)) typedef pawl_turn PAWL_TURN_OF_(type_);
-#define PAWL_TURN_OF_(type_) type_##_if_no_backslash_is_missing_
 #else
 #define PAWL_NO_JUMPS_
-#define PAWL_LIST_IS_WHOLE_(type_)
+#endif
+
+/* Where a line of the list has lost its backslash, the lines below it are text between functions,
+ * and what a compiler drops to go on from there ends with the next semicolon: this declaration.
+ * Without it gcc finds no head of the code, says so, and passes over the code, which lacks half of
+ * its names; so does g++, by the type that the functions return; clang stops. */
+#define PAWL_WHOLE_(type_) type_##_if_no_backslash_is_missing_
 #define PAWL_TURN_OF_(type_) pawl_turn
+#define PAWL_VOID_OF_(type_) void
+#if defined(__clang__) && !defined(__cplusplus)
+#define PAWL_LIST_IS_WHOLE_(type_)                                                                 \
+    _Pragma("clang diagnostic push") _Pragma("clang diagnostic fatal \"-Wvisibility\"")            \
+    struct type_##_if_no_backslash_is_missing_;                                                    \
+    void type_##_list_(struct type_##_if_no_backslash_is_missing_ *);                              \
+    _Pragma("clang diagnostic pop")
+#elif defined(__clang__)
+#define PAWL_LIST_IS_WHOLE_(type_)                                                                 \
+    char(&pawl_whole_(struct type_ *))[2];                                                         \
+    _Pragma("clang diagnostic push") _Pragma("clang diagnostic fatal \"-Wuser-defined-warnings\"") \
+    inline void type_##_list_()                                                                    \
+    {                                                                                              \
+        pawl_list_is_whole_(sizeof(pawl_whole_((struct type_ *)0)) == 2);                          \
+    }                                                                                              \
+    _Pragma("clang diagnostic pop")
+char pawl_whole_(...);
+void pawl_list_is_whole_(bool is_whole) __attribute__((
+    diagnose_if(!is_whole, "a line of the list above it has lost its backslash", "warning")));
+#elif !defined(__GNUC__)
+#define PAWL_LIST_IS_WHOLE_(type_)
+#elif defined(__cplusplus)
+#define PAWL_LIST_IS_WHOLE_(type_) typedef void PAWL_WHOLE_(type_);
+#undef PAWL_VOID_OF_
+#define PAWL_VOID_OF_(type_) PAWL_WHOLE_(type_)
+#else
+#define PAWL_LIST_IS_WHOLE_(type_) __attribute__((unused)) typedef pawl_turn PAWL_WHOLE_(type_);
+#undef PAWL_TURN_OF_
+#define PAWL_TURN_OF_(type_) PAWL_WHOLE_(type_)
 #endif
 
 /* ---- What the list becomes ---------------------------------------------- */
@@ -343,8 +373,10 @@ typedef char pawl_arm_with_a_condition_needs_braces
  * registration, for pawl_code_register() and PAWL_MODULE(). */
 #define PAWL_CODE(type_, LIST) PAWL_CODE_AS(type_, #type_, LIST)
 #define PAWL_CODE_AS(type_, text, LIST)                                                            \
+    PAWL_NO_MORE_(LIST(PAWL_NOTHING_))                                                             \
+    LIST(PAWL_NOTHING_) /* a parenthesis that is not closed swallows the rest here */              \
+    PAWL_NO_WRONG_(LIST(PAWL_WORDS_))                                                              \
     PAWL_LIST_IS_WHOLE_(type_)                                                                     \
-    LIST(PAWL_WORDS_)                                                                              \
     struct type_ {                                                                                 \
         bool pawl_none_;                                                                           \
         LIST(PAWL_MEMBER_)                                                                         \
@@ -357,11 +389,11 @@ typedef char pawl_arm_with_a_condition_needs_braces
         bool pawl_none_;                                                                           \
         LIST(PAWL_RESULT_)                                                                         \
     };                                                                                             \
-    static void type_##_code_(PAWL_TURN_OF_(type_) *turn, struct type_ *self,                      \
-                              const struct type_##_got *got, struct type_##_result *result)        \
-        PAWL_FOLLOWED_;                                                                            \
-    static void type_##_handle_(void *context, pawl_turn *turn, void *state,                       \
-                               const pawl_event *event)                                            \
+    static PAWL_VOID_OF_(type_) type_##_code_(PAWL_TURN_OF_(type_) *turn, struct type_ *self,      \
+                                              const struct type_##_got *got,                       \
+                                              struct type_##_result *result) PAWL_FOLLOWED_;       \
+    static PAWL_VOID_OF_(type_) type_##_handle_(void *context, pawl_turn *turn, void *state,       \
+                                                const pawl_event *event)                           \
     {                                                                                              \
         struct type_##_result result = { .pawl_none_ = false };                                    \
                                                                                                    \
@@ -371,7 +403,7 @@ typedef char pawl_arm_with_a_condition_needs_braces
         pawl_seq_finish(turn, &result);                                                            \
     }                                                                                              \
     const pawl_code_type *type_(void);                                                             \
-    const pawl_code_type *type_(void)                                                              \
+    const pawl_code_type *type_(PAWL_VOID_OF_(type_))                                              \
     {                                                                                              \
         typedef struct type_ pawl_self_;                                                           \
         typedef struct type_##_got pawl_got_;                                                      \
@@ -417,12 +449,14 @@ typedef char pawl_arm_with_a_condition_needs_braces
         return &type;                                                                              \
         PAWL_STRICT_                                                                               \
     }                                                                                              \
-    static void type_##_code_(PAWL_TURN_OF_(type_) *turn, struct type_ *self,                      \
-                              const struct type_##_got *got, struct type_##_result *result)
+    static PAWL_VOID_OF_(type_) type_##_code_(PAWL_TURN_OF_(type_) *turn, struct type_ *self,      \
+                                              const struct type_##_got *got,                       \
+                                              struct type_##_result *result)
 
 /* A struct that may be a part of others: `has(KIND, NAME...)` in its list, or `has(required, KIND, NAME...)` for a
  * member that what is sent may not lack. */
 #define PAWL_STRUCT(name, LIST)                                                                    \
+    PAWL_NO_MORE_(LIST(PAWL_NOTHING_))                                                             \
     struct name {                                                                                  \
         LIST(PAWL_PART_MEMBER_)                                                                    \
     };                                                                                             \

@@ -26,30 +26,61 @@
 #define PAWL_REFUSE_UNLESS_(is_right, words)
 #endif
 
+/* What the preprocessor refuses: compilation stops here, so that what follows from the mistake is
+ * not said. gcc has one pragma that stops it, and that one names a file. */
+#define PAWL_PRAGMA_(...) _Pragma(#__VA_ARGS__)
+#if defined(__clang__)
+#define PAWL_STOP_(...)                                                                            \
+    _Pragma("clang diagnostic fatal \"-W#pragma-messages\"") PAWL_PRAGMA_(GCC warning #__VA_ARGS__)
+#elif defined(__GNUC__)
+#define PAWL_STOP_(...)                                                                            \
+    PAWL_PRAGMA_(GCC error #__VA_ARGS__) _Pragma("GCC dependency \"(stopped at this mistake)\"")
+#else
+#define PAWL_STOP_(...) PAWL_REFUSE_UNLESS_(0, #__VA_ARGS__)
+#endif
+
+/* Nothing is left of a right list where its lines become nothing, or where only wrong words become
+ * something. Older compilers ask __VA_OPT__ of a list before it is expanded. */
+#if defined(__clang__) ? __clang_major__ >= 14 : defined(__GNUC__) && __GNUC__ >= 12
+#define PAWL_NO_MORE_(...)                                                                         \
+    __VA_OPT__(PAWL_STOP_(expected lines of has(...) with a backslash behind each but the last,    \
+                          found __VA_ARGS__))
+#define PAWL_NO_WRONG_(...) __VA_OPT__(PAWL_STOP_(__VA_ARGS__))
+#else
+#define PAWL_NO_MORE_(...)
+#define PAWL_NO_WRONG_(...)
+#endif
+
 /* ---- Words -------------------------------------------------------------- */
 
-#define PAWL_WORDS_(what, ...) PAWL_PICK_WORD_(PAWL_WORD_##what)(#what)
+#define PAWL_WORDS_(what, ...) PAWL_PICK_WORD_(PAWL_WORD_##what)(what, __VA_ARGS__, 0, 0)
 #define PAWL_PICK_WORD_(...) PAWL_SECOND_(__VA_ARGS__, PAWL_WRONG_WORD_, 0)
-#define PAWL_WRONG_WORD_(word)                                                                     \
-    PAWL_REFUSE_UNLESS_(0, "has(" word ", ...): expected var, input, required, result, timer, " \
-                           "signal, call, retry, no_retry, external, child, buffered, await, version, "  \
-                           "migrate or renamed")
-#define PAWL_WORD_var , PAWL_NOTHING_
-#define PAWL_WORD_input , PAWL_NOTHING_
-#define PAWL_WORD_required , PAWL_NOTHING_
-#define PAWL_WORD_result , PAWL_NOTHING_
-#define PAWL_WORD_timer , PAWL_NOTHING_
-#define PAWL_WORD_signal , PAWL_NOTHING_
-#define PAWL_WORD_call , PAWL_NOTHING_
-#define PAWL_WORD_retry , PAWL_NOTHING_
-#define PAWL_WORD_no_retry , PAWL_NOTHING_
-#define PAWL_WORD_external , PAWL_NOTHING_
-#define PAWL_WORD_child , PAWL_NOTHING_
-#define PAWL_WORD_buffered , PAWL_NOTHING_
-#define PAWL_WORD_await , PAWL_NOTHING_
-#define PAWL_WORD_version , PAWL_NOTHING_
-#define PAWL_WORD_migrate , PAWL_NOTHING_
-#define PAWL_WORD_renamed , PAWL_NOTHING_
+#define PAWL_WRONG_WORD_(word, ...)                                                                \
+    has(word, ...): expected var, input, required, result, timer, signal, call, retry, no_retry,   \
+    external, child, buffered, await, version, migrate or renamed
+#define PAWL_no_comma_before_(...)
+#define PAWL_no_comma_before_the_kind_(word, kind, name, ...)                                      \
+    PAWL_PICK_(PAWL_NAMED_##name)(word, kind)
+#define PAWL_NAMED_ , PAWL_NAMELESS_
+#define PAWL_NAMED_0 , PAWL_NAMELESS_ /* the zero that is added to a line that has no name */
+#define PAWL_NAMELESS_(word, found)                                                                \
+    has(word, found): expected the kind and the name of a variable, with a comma between them
+#define PAWL_WORD_var , PAWL_no_comma_before_the_kind_
+#define PAWL_WORD_input , PAWL_no_comma_before_the_kind_
+#define PAWL_WORD_required , PAWL_no_comma_before_the_kind_
+#define PAWL_WORD_result , PAWL_no_comma_before_the_kind_
+#define PAWL_WORD_timer , PAWL_no_comma_before_
+#define PAWL_WORD_signal , PAWL_no_comma_before_
+#define PAWL_WORD_call , PAWL_no_comma_before_
+#define PAWL_WORD_retry , PAWL_no_comma_before_
+#define PAWL_WORD_no_retry , PAWL_no_comma_before_
+#define PAWL_WORD_external , PAWL_no_comma_before_
+#define PAWL_WORD_child , PAWL_no_comma_before_
+#define PAWL_WORD_buffered , PAWL_no_comma_before_
+#define PAWL_WORD_await , PAWL_no_comma_before_
+#define PAWL_WORD_version , PAWL_no_comma_before_
+#define PAWL_WORD_migrate , PAWL_no_comma_before_
+#define PAWL_WORD_renamed , PAWL_no_comma_before_
 
 /* ---- Uses: members of structs, their rows, their first values ----------- */
 
@@ -191,7 +222,6 @@
 #define PAWL_KIND_part , part_
 #define PAWL_KIND_parts , parts_
 
-#define PAWL_NAMED_0 , nameless_, /* the zero that is added to a line that has no name */
 #define PAWL_BY_KIND_(use, ...) PAWL_BY_FORM_(use, __VA_ARGS__, wrong_, 0)
 #define PAWL_BY_FORM_(use, first, form, ...) use##form
 #define PAWL_NUMBER_(...) PAWL_THIRD_(__VA_ARGS__, 0, 0, 0) /* 0: it is none */
@@ -199,10 +229,8 @@
 
 /* A member of a struct. */
 #define PAWL_DECL_(kind, name, ...)                                                                \
-    PAWL_BY_KIND_(PAWL_DECL_, PAWL_NAMED_##name PAWL_KIND_##kind)(kind, name, __VA_ARGS__)
+    PAWL_BY_KIND_(PAWL_DECL_, PAWL_KIND_##kind)(kind, name, __VA_ARGS__)
 #define PAWL_DECL_none_(...)
-#define PAWL_DECL_nameless_(kind, ...)                                                             \
-    PAWL_REFUSE_UNLESS_(0, "has(..., " #kind "): expected the kind and the name of a variable")
 #define PAWL_DECL_wrong_(kind, name, ...)                                                          \
     int64_t name;                                                                                  \
     PAWL_REFUSE_UNLESS_(0, #name ": expected the kind int8_t to int64_t, uint8_t to uint64_t, "    \
@@ -237,9 +265,8 @@
 #define PAWL_USE_required_ true, true
 #define PAWL_NO_ROW_ { NULL, PAWL_VAR_INT64, 0, 0, 0, 0, NULL, false, false }
 #define PAWL_VAR_ROW_(base, use, kind, name, ...)                                                  \
-    PAWL_BY_KIND_(PAWL_ROW_OF_, PAWL_NAMED_##name PAWL_KIND_##kind)(base, use, kind, name, __VA_ARGS__)
+    PAWL_BY_KIND_(PAWL_ROW_OF_, PAWL_KIND_##kind)(base, use, kind, name, __VA_ARGS__)
 #define PAWL_ROW_OF_none_(...)
-#define PAWL_ROW_OF_nameless_(...)
 #define PAWL_ROW_OF_wrong_(...)
 #define PAWL_ONE_ROW_(base, use, name, type, fields)                                             \
     { #name, type, offsetof(base, name), sizeof(((base *)0)->name), 0, 0, fields, PAWL_USE_##use },
@@ -263,9 +290,8 @@
 
 /* Its first value. */
 #define PAWL_INIT_(kind, name, ...)                                                                \
-    PAWL_BY_KIND_(PAWL_INIT_, PAWL_NAMED_##name PAWL_KIND_##kind)(kind, name, __VA_ARGS__)
+    PAWL_BY_KIND_(PAWL_INIT_, PAWL_KIND_##kind)(kind, name, __VA_ARGS__)
 #define PAWL_INIT_none_(...)
-#define PAWL_INIT_nameless_(...)
 #define PAWL_INIT_wrong_(...)
 #define PAWL_INIT_number_(kind, name, first, ...) .name = (first),
 #define PAWL_INIT_text_(kind, name, size, first, ...) .name = { first },
