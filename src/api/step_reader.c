@@ -191,7 +191,6 @@ static pawl_status compact(struct step_reader *reader)
 static pawl_status note_moved(struct step_reader *reader, const struct record *record)
 {
     struct moved *moved;
-    pawl_status status;
 
     if (record->what == LIFE_T_AMEND)
         reader->amended_at = reader->made;
@@ -202,10 +201,8 @@ static pawl_status note_moved(struct step_reader *reader, const struct record *r
         return scope_no_memory(&reader->scratch);
     *moved = (struct moved){ .next = reader->moved, .ordinal = record->ordinal };
     reader->moved = moved;
-    status = work_call(definition_of(reader), reader->memory, record->ordinal, &reader->kept,
-                       &moved->given);
-    moved->given.tool = arena_str(&reader->kept.arena, moved->given.tool); /* its plan may go */
-    return status;
+    return work_call(definition_of(reader), reader->memory, record->ordinal, &reader->kept,
+                     &moved->given);
 }
 
 static pawl_status fold_entry(struct step_reader *reader, const struct entry *entry)

@@ -87,8 +87,9 @@ bool code_runs_here(const struct definition *definition);
 
 /* ---- What a runner and a reader ask of a call ---- */
 
-struct code_call {
+struct code_call { /* the texts are copies in the scope */
     str name, args;
+    str tool; /* data NULL: none */
     str key; /* its own; data NULL: none */
     uint32_t attempt, first_ordinal;
 };

@@ -150,19 +150,19 @@ pawl_status code_call(const struct definition *definition, const void *memory, u
 {
     const struct code_memory *mine = memory;
     const struct code_attempt *call = find_call(memory, ordinal);
-    str args, key = STR_NONE;
+    str key = STR_NONE;
 
     if (!call)
         return scope_fail(scope, PAWL_LEASE_LOST, "attempt %u is over", ordinal);
-    args = arena_str(&scope->arena, (str){ mine->args.data, mine->args.size });
     if (mine->key.size > 0)
         key = arena_str(&scope->arena, (str){ mine->key.data, mine->key.size });
-    if (scope->arena.failed)
-        return scope_no_memory(scope);
-    *out = (struct code_call){ .name = code_step_name_now(definition, mine, call->plan),
-                               .args = args,
-                               .key = key,
-                               .attempt = call->attempt,
-                               .first_ordinal = call->first_ordinal };
-    return PAWL_OK;
+    *out = (struct code_call){
+        .name = arena_str(&scope->arena, code_step_name_now(definition, mine, call->plan)),
+        .tool = arena_str(&scope->arena, code_tool_of(definition, memory, ordinal)),
+        .args = arena_str(&scope->arena, (str){ mine->args.data, mine->args.size }),
+        .key = key,
+        .attempt = call->attempt,
+        .first_ordinal = call->first_ordinal
+    };
+    return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
 }

@@ -15,7 +15,7 @@ static pawl_status call_of_code(const struct definition *definition, const void 
     if (status)
         return status;
     *out = (struct flow_call){ .step = call.name,
-                               .tool = code_tool_of(definition, memory, ordinal),
+                               .tool = call.tool,
                                .args = call.args,
                                .attempt = call.attempt,
                                .first_ordinal = call.first_ordinal,

@@ -25,18 +25,20 @@ pawl_status flow_call(const struct definition *definition, const void *state, ui
     status = template_expand(&source, step, scope, &args);
     if (status != PAWL_OK)
         return status;
+    if (!step->has_template)
+        args = arena_str(&scope->arena, args);
     *out =
         (struct flow_call){ .is_timed = step->timeout_ms > 0,
                             .is_idempotent = step->is_idempotent,
                             .is_once = step->is_once,
-                            .step = step->name,
-                            .tool = step->tool,
+                            .step = arena_str(&scope->arena, step->name),
+                            .tool = arena_str(&scope->arena, step->tool),
                             .args = args,
                             .attempt = attempt->attempt,
                             .first_ordinal = attempt->first_ordinal,
                             .key = arena_str(&scope->arena, attempt->key),
                             .timeout_ms = step->timeout_ms > 0 ? step->timeout_ms : WATCHDOG_MS };
-    return PAWL_OK;
+    return scope->arena.failed ? scope_no_memory(scope) : PAWL_OK;
 }
 
 str flow_tool_of(const struct definition *definition, const void *memory, uint32_t ordinal)

@@ -15,7 +15,8 @@ pawl_status flow_compile(struct scope *scope, const struct node *document,
 /* Do the keys of an object say that it is a flow? */
 bool flow_is_flow(const struct node *document);
 
-/* What a runner needs to take a ready attempt to its tool. Texts live in the scope. */
+/* What a runner needs to take a ready attempt to its tool. Its texts are copies in the scope that
+ * flow_call() was given: none points into the memory or its plan, which go with their actor. */
 struct flow_call {
     str step;                        /* name */
     str tool;                        /* data NULL: none */

@@ -562,3 +562,34 @@ WORLD_TEST(tickets, one_that_waits_for_the_new_tool_gets_the_step_that_is_amende
     EXPECT_EQ(waiting.count, 1);
     stop_waiting(world, &waiting);
 }
+
+/* A cancel that is refused after its decision: the next event has the actor loaded again. */
+static void spoil_actor(struct world *world, const char *id)
+{
+    char body[96], *answer;
+
+    snprintf(body, sizeof body, "{\"instance_id\":\"%s\",\"actor_ref\":\" \"}", id);
+    EXPECT_EQ(pawl_call(world->p, "instance.cancel", body, &answer, &world->error),
+              PAWL_INVALID_REQUEST);
+    pawl_free(world->p, answer);
+}
+
+WORLD_TEST(claims, the_answer_to_a_claim_owns_its_texts_when_an_amended_flow_is_loaded_again)
+{
+    struct claimant waiting;
+    const char *id;
+
+    world_define(world, SEND("mail"));
+    id = world_create(world, "send", "{}");
+    amend(world, id, SEND("saw"));
+    open_claim(world, &waiting, only_saw, 1, 1);
+    EXPECT(!take(world, &waiting));
+    EXPECT_EQ(waiting.count, 1);
+    spoil_actor(world, id);
+    spoil_actor(world, id);
+    EXPECT(str_is(waiting.claimed[0].call.step, "start"));
+    EXPECT(str_is(waiting.claimed[0].call.tool, "saw"));
+    EXPECT(str_is(waiting.claimed[0].call.args, "{\"by\":\"saw\"}"));
+    stop_waiting(world, &waiting);
+    world_expect_valid(world);
+}
