@@ -144,6 +144,37 @@ static const char *renewal_problem(const struct pawl_turn *turn)
                                           : NULL;
 }
 
+/* A local that code has lost across an await is what was left on the stack, often its own old value:
+ * the mistake would show in production first. So the handler's part of the stack is filled before it
+ * runs, and the mistake shows in the first test. As a number the pattern is large, so that a loop ends;
+ * as a pointer it is none. */
+#define STACK_FILL 2048
+#define STACK_BYTE 0x5a
+#define STACK_HEAD 64 /* more than what a function has there besides its variables */
+
+__attribute__((noinline, no_sanitize_address)) static void fill_stack(void)
+{
+    unsigned char below[STACK_FILL];
+
+    memset(below, STACK_BYTE, sizeof below);
+    __asm__ volatile("" : : "r"(below) : "memory"); /* it is not left out */
+}
+
+__attribute__((noinline, no_sanitize_address)) static void handle_below(struct run *run)
+{
+    unsigned char head[STACK_HEAD];
+
+    __asm__ volatile("" : : "r"(head) : "memory");
+    run->type->handle(run->type->context, &run->turn, run->state, &run->event);
+    __asm__ volatile("" : : "r"(head) : "memory");
+}
+
+static void handle(struct run *run)
+{
+    fill_stack();
+    handle_below(run);
+}
+
 /* What it waits for at its place by this build; nothing has happened. */
 static pawl_status renew(struct run *run)
 {
@@ -151,7 +182,7 @@ static pawl_status renew(struct run *run)
 
     if (!run->type->renews || !run->event.phase)
         return PAWL_OK;
-    run->type->handle(run->type->context, &run->turn, run->state, &run->event);
+    handle(run);
     problem = renewal_problem(&run->turn);
     if (run->turn.status == PAWL_OK && problem)
         return scope_fail(run->scope, PAWL_NOT_KNOWN,
@@ -164,7 +195,7 @@ static pawl_status renew(struct run *run)
 
 static pawl_status take_turn(struct run *run)
 {
-    run->type->handle(run->type->context, &run->turn, run->state, &run->event);
+    handle(run);
     state_print(&run->turn, run->state, run->turn.phase, &run->turn.answer->state);
     return turn_settle(&run->turn);
 }

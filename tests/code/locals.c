@@ -243,3 +243,27 @@ TEST(code_locals, awaits_inside_of_an_arm_come_back_into_it_and_then_leave_its_s
     PAWL_EXPECT_RESULT(&kit, id, "{\"seen\":11111}");
     pawl_kit_close(&kit);
 }
+
+/* What a local is worth whose declaration was jumped over, or that was given its value before an await. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+__attribute__((no_sanitize_address)) static void
+look_at_a_local(void *context, pawl_turn *turn, void *state, const pawl_event *event)
+{
+    volatile uint32_t lost;
+
+    (void)context, (void)state, (void)event;
+    pawl_turn_complete(turn, pawl_turn_text(turn, "%u", (unsigned)lost));
+}
+#pragma GCC diagnostic pop
+
+TEST(code_locals, a_lost_local_has_the_same_wrong_value_in_every_turn)
+{
+    static const pawl_code_type looking = { .name = "looking", .handle = look_at_a_local };
+    pawl_kit kit;
+
+    open_with(&kit, &looking);
+    for (uint32_t i = 0; i < 3; i++)
+        PAWL_EXPECT_RESULT(&kit, pawl_kit_start(&kit, "looking", NULL), "1515870810"); /* 0x5a5a5a5a */
+    pawl_kit_close(&kit);
+}
