@@ -1,11 +1,13 @@
 /* code.c - a code instance from its wake to its next wait, against a machine's fire, with the same
- * number of them in a commit. A wake takes its timer and its signal back, counts, and arms both anew.
+ * number of them in a commit; turns of a test; a broadcast that ten times as many keep. A wake takes its timer and its signal back, counts, and arms both anew.
  *
  * "Rows" are those that are written: a machine with a deadline, fired with a payload, writes what a wake
  * writes; against a plain fire, one row in the log, the ratio is told. The sync of a commit is the same for both and hides what they cost themselves: so the ratio of CPU time
  * is told beside that of time. */
 #include "bench.h"
 #include "ticker.h"
+#include <pawl_code.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -260,8 +262,103 @@ static void measure_turns(struct bench *bench)
     measure_trial(bench, true, row.value);
 }
 
+/* ---- A broadcast that many keep which sleep ---- */
+
+#define KEEPER(has)                                                                                \
+    has(timer, Tire) has(signal, Call) has(buffered, Call) has(await, asleep)
+
+PAWL_CODE(keeper, KEEPER)
+{
+    PAWL_BEGIN(KEEPER);
+    PAWL_TIMER(asleep, Tire, PAWL_DAYS(30));
+    PAWL_END;
+}
+
+struct keepers {
+    pawl *p;
+    int left; /* to be made */
+};
+
+static void *make_keepers(void *context)
+{
+    struct keepers *keepers = context;
+    pawl_error error;
+    pawl_id id;
+
+    while (__atomic_fetch_sub(&keepers->left, 1, __ATOMIC_RELAXED) > 0)
+        check(pawl_create(keepers->p, &(pawl_create_args){ .definition = "keeper" }, &id, &error),
+              &error, "create keeper");
+    return NULL;
+}
+
+static pawl *open_keepers(const struct bench *bench, const char *name)
+{
+    pawl *p = store_open(bench, name);
+    pawl_error error;
+
+    check(pawl_code_register(p, keeper(), &error), &error, "register keeper");
+    return p;
+}
+
+/* Many at once, so that they share commits. */
+static void fill_keepers(const struct bench *bench, const char *name, int count)
+{
+    struct keepers keepers = { open_keepers(bench, name), count };
+    pthread_t threads[64];
+
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++)
+        if (pthread_create(&threads[i], NULL, make_keepers, &keepers) != 0)
+            die("no thread");
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++)
+        pthread_join(threads[i], NULL);
+    pawl_close(keepers.p);
+}
+
+/* CPU seconds of a broadcast that all of them keep, the first since the store was opened. */
+static double keep_s(const struct bench *bench, const char *name, int count)
+{
+    pawl *p = open_keepers(bench, name);
+    char kept[32], *out;
+    pawl_error error;
+    double begun = cpu_s();
+
+    check(pawl_call(p, "signal.broadcast", "{\"name\":\"call\"}", &out, &error), &error,
+          "broadcast");
+    begun = cpu_s() - begun;
+    snprintf(kept, sizeof kept, "\"kept\":%d}", count);
+    if (!strstr(out, kept))
+        die("code: a broadcast was kept by %s", out);
+    pawl_free(p, out);
+    pawl_close(p);
+    return begun;
+}
+
+static void measure_keepers(struct bench *bench)
+{
+    int few = bench->quick ? 100 : 1000, many = 10 * few;
+    struct row row = { .key = "broadcast_kept_10x", .unit = "x", .sense = AT_MOST, .gate = 12 };
+    double ratios[REPEATS], each[REPEATS];
+
+    fill_keepers(bench, "few.db", few);
+    fill_keepers(bench, "many.db", many);
+    for (int i = 0; i < REPEATS; i++) {
+        double small_s = keep_s(bench, "few.db", few), big_s = keep_s(bench, "many.db", many);
+
+        ratios[i] = big_s / small_s;
+        each[i] = big_s / many * 1e6;
+    }
+    row.value = median(ratios, REPEATS);
+    snprintf(row.what, sizeof row.what, "CPU of a broadcast that %d keep, against %d", many, few);
+    beside(&row, "%.1f to %.1f x; %.1f us each", ratios[0], ratios[REPEATS - 1],
+           median(each, REPEATS));
+    report(bench, &row);
+    store_remove(bench, "few.db");
+    store_remove(bench, "many.db");
+}
+
 void measure_code(struct bench *bench)
 {
+    measure_keepers(bench);
     measure_turns(bench);
     measure_size(bench, 64);
     measure_size(bench, bench->quick ? 100 : 1000);

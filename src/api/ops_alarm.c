@@ -189,9 +189,12 @@ pawl_status op_alarm_list(struct op_call *call, struct buf *out)
 /* An operation of one decision has its key in the decision's record; any other begins by recording
  * that the alarm is firing. */
 static pawl_status begin(struct engine *engine, struct scope *scope, struct kept *alarm,
-                         const struct op *op)
+                         const struct node *payload, const struct op *op)
 {
+    const struct node *machine = node_find(payload, "machine");
+
     scope->is_alarms = true;
+    scope->is_machines = machine && machine->truth;
     if (!(op->flags & OP_KEY_IN_RECORD))
         return engine_alarm_begin(engine, scope, alarm);
     scope->alarm = alarm->id;
@@ -222,7 +225,7 @@ pawl_status alarm_fire(void *context, struct engine *engine, struct scope *scope
     op = operation ? op_find(operation->text) : NULL;
     if (!op || !input)
         return scope_fail(scope, PAWL_INVALID_REQUEST, "this alarm names no operation");
-    status = begin(engine, scope, alarm, op);
+    status = begin(engine, scope, alarm, payload, op);
     if (status != PAWL_OK)
         return status;
     buf_init(&answer, &here.heap, LIMIT_SCOPE);

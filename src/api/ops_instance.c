@@ -166,6 +166,7 @@ pawl_status create_read(const struct op_call *call, struct create_args *out)
         .subject = op_ref(call, "subject_ref"),
         .correlation = op_ref(call, "correlation_id"),
         .test = op_is_true(call, "test"),
+        .may_have_event = call->scope->is_machines,
         .key = call->key,
     };
     if (status != PAWL_OK)

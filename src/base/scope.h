@@ -18,6 +18,7 @@ struct scope {
     str alarm; /* its one commit also ends this alarm; data NULL: none */
     bool is_alarms; /* an alarm's operation: not rejected because of the clock, or of an actor that
                        was reserved after the alarm was set */
+    bool is_machines; /* the alarm is what a machine's transition starts, and no caller's */
 };
 
 void scope_init(struct scope *scope, const struct heap *heap, size_t limit);

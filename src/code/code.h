@@ -21,6 +21,7 @@ struct turn_request {
     str declared; /* the registration that the state was written by, as printed; data NULL: it is
                      the one that takes the turn */
     bool is_strict;        /* START, SIGNAL: members that the type does not declare are refused */
+    bool may_have_event;   /* START: but for `event`, which a machine adds */
     bool is_check;         /* SIGNAL: no turn is taken; does the payload fit? */
 };
 

@@ -308,7 +308,8 @@ bool code_has_kept(const void *memory); /* something awaits a signal that is kep
 enum var_shape {
     SHAPE_STORED, /* by another build, perhaps: neither matters */
     SHAPE_ANSWER, /* of a tool or child, which change by themselves: none that is required may be missing */
-    SHAPE_SENT,   /* by a caller, who gets an error: nor may it have a member that is unknown */
+    SHAPE_SENT,   /* by a caller, who gets an error: nor may it have a member that is unknown ... */
+    SHAPE_STARTED, /* ... but `event`, which a machine adds to the input of what it starts */
 };
 
 #define VAR_PATH_SIZE 200

@@ -148,6 +148,7 @@ static pawl_status run_handler(struct work *work, const struct code_binding *bin
                                     .from_version = from != to ? from : 0 };
     pawl_status status;
 
+    request.may_have_event = work->event->may_have_event;
     request.is_strict = work->definition->compiler >= STRICT_COMPILER && !cause->is_kept && !cause->is_owed &&
                         (cause->kind == PAWL_EVENT_START || cause->kind == PAWL_EVENT_SIGNAL);
     if (cause->kind == PAWL_EVENT_START)

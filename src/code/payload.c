@@ -147,7 +147,7 @@ pawl_status input_read(struct scope *scope, const pawl_code_type *type, str inpu
 
     if (status != PAWL_OK || !has_inputs(type))
         return status;
-    if (shape == SHAPE_SENT && node->kind != NODE_OBJECT && node->kind != NODE_NULL)
+    if (shape >= SHAPE_SENT && node->kind != NODE_OBJECT && node->kind != NODE_NULL)
         return fail_no_object(scope, type, node);
     return vars_load(&place, node, true) ? PAWL_OK : fail_shape(scope, "input", &place, place.path);
 }

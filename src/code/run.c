@@ -17,7 +17,9 @@ struct run {
 
 static enum var_shape shape_of(const struct turn_request *request)
 {
-    return request->is_strict ? SHAPE_SENT : SHAPE_ANSWER;
+    return !request->is_strict         ? SHAPE_ANSWER
+           : request->may_have_event ? SHAPE_STARTED
+                                     : SHAPE_SENT;
 }
 
 /* The answer is recorded, so it cannot be refused: one that is not as the type declares it is an error of

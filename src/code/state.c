@@ -207,10 +207,9 @@ bool var_load(struct var_place *place, const pawl_var *var, const struct node *n
     return false;
 }
 
-/* What a machine adds to the input of what its transition starts. */
-static bool is_added(const struct node *member, bool inputs_only)
+static bool is_added(const struct var_place *place, const struct node *member, bool inputs_only)
 {
-    return inputs_only && str_is(member->key, "event");
+    return inputs_only && place->shape == SHAPE_STARTED && str_is(member->key, "event");
 }
 
 static bool is_declared(const pawl_var *var, str name, bool inputs_only)
@@ -224,7 +223,7 @@ static bool is_declared(const pawl_var *var, str name, bool inputs_only)
 static bool has_unknown(struct var_place *place, const struct node *object, bool inputs_only)
 {
     for (const struct node *member = object->first; member; member = member->next)
-        if (!is_declared(place->vars, member->key, inputs_only) && !is_added(member, inputs_only)) {
+        if (!is_declared(place->vars, member->key, inputs_only) && !is_added(place, member, inputs_only)) {
             place->bad_vars = place->vars;
             place->bad_is_input = inputs_only;
             place->bad_node = member;
@@ -249,7 +248,7 @@ static bool is_missing(struct var_place *place, const pawl_var *var, const struc
 
 bool vars_load(struct var_place *place, const struct node *object, bool inputs_only)
 {
-    if (place->shape == SHAPE_SENT && has_unknown(place, object, inputs_only))
+    if (place->shape >= SHAPE_SENT && has_unknown(place, object, inputs_only))
         return false;
     for (const pawl_var *var = place->vars; var && !vars_is_end(var); var++) {
         const struct node *node = node_find(object, var->name);

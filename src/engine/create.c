@@ -96,6 +96,7 @@ pawl_status create_decide(struct engine *engine, struct scope *scope,
                            .at_ms = decided_at_ms,
                            .payload = args->input.data ? args->input : STR("{}"),
                            .given = args->given,
+                           .may_have_event = args->may_have_event || args->given.data,
                            .actor = args->actor,
                            .failure = failure };
     pawl_error words;

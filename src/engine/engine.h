@@ -214,6 +214,7 @@ struct create_args {
     bool has_instantiated_at;
     int64_t instantiated_at_ms;
     bool test;
+    bool may_have_event; /* as in struct event */
     const uint8_t *key; /* KEY_SIZE bytes: an accepted call with it is answered again; NULL: none */
     pawl_status late_status; /* a defect of a value, found by the caller: reported after those of */
     const char *late_words;  /* the declaration or definition (D14) */

@@ -88,6 +88,7 @@ static pawl_status conceive_one(struct conception *conception, const struct acto
         return scope_fail(conception->scope, PAWL_TOO_LARGE,
                           "too many children in one decision: %u", conception->count);
     birth->args = (struct create_args){ .definition = effect->definition,
+                                        .may_have_event = true,
                                         .input = effect->input,
                                         .actor = parent->creator,
                                         .correlation = parent->correlation,

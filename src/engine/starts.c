@@ -134,6 +134,8 @@ static pawl_status print_operation(struct engine *engine, struct scope *scope,
     json_close(out, '}');
     if (actor_is_reserved(creator))
         put(out, "actor", creator);
+    json_key(out, "machine"); /* callers cannot say so: ops_alarm.c */
+    json_bool(out, true);
     status = print_rights(engine, scope, starting, out);
     json_close(out, '}');
     return status;

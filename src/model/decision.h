@@ -42,6 +42,8 @@ struct event {
     int64_t due_at_ms;  /* TIMER: the time it was armed for, before any shift; 0: unknown */
     str name, payload;  /* payload: JSON text; data NULL: none */
     str actor, reason;  /* data NULL: not supplied */
+    bool may_have_event; /* START: by a machine's transition, a parent, or again: the input may have the
+                            member `event`, which a caller does not add */
     str given;          /* AMEND: the plan; START: what another instance leaves; data NULL: nothing */
     uint64_t expected_seq; /* AMEND: refused unless this is the last entry; 0: whatever */
     uint32_t ordinal;

@@ -3,8 +3,8 @@
  * A frame is 4 bytes of length, least first, and JSON. The child begins with its types:
  *   {"types":[SOURCE,...]}                    or {"error":WORDS}
  * then each request of ours gets one answer:
- *   {"type":NAME,"kind":N,"at":MS,"from":N,"strict":true,"check":true,"name":S,"payload":JSON,
- *    "state":JSON,"declared":SOURCE}
+ *   {"type":NAME,"kind":N,"at":MS,"from":N,"strict":true,"event":true,"check":true,"name":S,
+ *    "payload":JSON,"state":JSON,"declared":SOURCE}
  *   {"end":N,"value":JSON,"state":JSON,"migrated":JSON,"timers":EFFECTS,"signals":EFFECTS,"call":S,
  *    "args":JSON,"key":S,"spawn":N,"reduces":EFFECTS,"problem":S,"misfit":S,"renewed":N}
  *                                           or {"status":N,"message":S}

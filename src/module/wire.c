@@ -37,6 +37,7 @@ void wire_print_request(const char *type, const struct turn_request *request, st
     json_key(out, "from");
     json_u64(out, request->from_version);
     print_flag(out, "strict", request->is_strict);
+    print_flag(out, "event", request->may_have_event);
     print_flag(out, "check", request->is_check);
     print_str(out, "name", request->name);
     print_str(out, "child", request->child_id);
@@ -87,6 +88,7 @@ bool wire_read_request(const struct node *root, struct turn_request *out)
                                   .at_ms = at_ms,
                                   .from_version = (uint32_t)from,
                                   .is_strict = flag_of(root, "strict"),
+                                  .may_have_event = flag_of(root, "event"),
                                   .is_check = flag_of(root, "check"),
                                   .name = text_of(root, "name"),
                                   .child_id = text_of(root, "child"),

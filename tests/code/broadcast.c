@@ -83,8 +83,18 @@ static void subscribe(pawl *p, sqlite3 *db, const char *type, int count)
     run(db, "COMMIT");
 }
 
-/* What one broadcast to ten costs where `count` have subscribed. */
-static struct count broadcast_among(const char *type, int count, const char *answer)
+static void open_on(pawl **p, sqlite3 *db)
+{
+    pawl_error error;
+
+    EXPECT_OK(pawl_attach(p, db, NULL, &error));
+    EXPECT_OK(pawl_code_register(*p, listener(), &error));
+    EXPECT_OK(pawl_code_register(*p, keeper(), &error));
+}
+
+/* What a broadcast costs where `count` have subscribed, in tens. */
+static struct count broadcast_among(const char *type, int count, bool is_asleep, const char *input,
+                                    const char *answer)
 {
     char folder[] = "/tmp/pawl-broadcast-XXXXXX", path[64], command[96], *out;
     struct count counted = { 0 };
@@ -96,13 +106,15 @@ static struct count broadcast_among(const char *type, int count, const char *ans
     snprintf(path, sizeof path, "%s/host.db", folder);
     EXPECT_EQ(sqlite3_open(path, &db), SQLITE_OK);
     run(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF");
-    EXPECT_OK(pawl_attach(&p, db, NULL, &error));
-    EXPECT_OK(pawl_code_register(p, listener(), &error));
-    EXPECT_OK(pawl_code_register(p, keeper(), &error));
+    open_on(&p, db);
     EXPECT_EQ(sqlite3_trace_v2(db, SQLITE_TRACE_PROFILE, count_statement, &counted), SQLITE_OK);
     subscribe(p, db, type, count); /* with it on: what statements have counted so far is forgotten */
+    if (is_asleep) {
+        pawl_close(p);
+        open_on(&p, db);
+    }
     counted = (struct count){ 0 };
-    EXPECT_OK(pawl_call(p, "signal.broadcast", "{\"name\":\"call\",\"filter\":3}", &out, &error));
+    EXPECT_OK(pawl_call(p, "signal.broadcast", input, &out, &error));
     EXPECT_TEXT(out, answer);
     pawl_free(p, out);
     pawl_close(p);
@@ -114,8 +126,9 @@ static struct count broadcast_among(const char *type, int count, const char *ans
 
 static void expect_alike(const char *type, const char *answer)
 {
-    struct count few = broadcast_among(type, 100, answer);
-    struct count many = broadcast_among(type, 2000, answer);
+    static const char input[] = "{\"name\":\"call\",\"filter\":3}";
+    struct count few = broadcast_among(type, 100, false, input, answer);
+    struct count many = broadcast_among(type, 2000, false, input, answer);
 
     EXPECT(few.steps > 100);
     EXPECT(many.steps < few.steps + few.steps / 10);
@@ -130,4 +143,18 @@ TEST(code_broadcast, a_broadcast_to_ten_costs_the_same_among_two_thousand_as_amo
 TEST(code_broadcast, a_broadcast_that_ten_keep_costs_the_same_among_two_thousand_as_among_a_hundred)
 {
     expect_alike("keeper", "{\"delivered\":0,\"kept\":10}");
+}
+
+/* All of them sleep: what each costs does not grow with their number. */
+TEST(code_broadcast, a_broadcast_that_a_thousand_keep_costs_at_most_twelve_times_one_that_a_hundred_keep)
+{
+    static const char input[] = "{\"name\":\"call\"}";
+    struct count few =
+        broadcast_among("keeper", 100, true, input, "{\"delivered\":0,\"kept\":100}");
+    struct count many =
+        broadcast_among("keeper", 1000, true, input, "{\"delivered\":0,\"kept\":1000}");
+
+    EXPECT(few.steps > 1000);
+    EXPECT(many.steps <= 12 * few.steps);
+    EXPECT(many.scans <= 12 * few.scans);
 }

@@ -278,3 +278,26 @@ TEST(code_family, a_quest_cannot_hang_on_an_item_that_was_found_while_it_hunted)
     PAWL_EXPECT_HISTORY(&field.kit, other, "start");
     end(&field);
 }
+
+/* By a broadcast without a filter, and by a signal: kept while it hunts, and awaited later. */
+TEST(code_family, a_quest_does_not_end_by_another_item)
+{
+    struct field field;
+    const char *id;
+
+    begin(&field);
+    id = pawl_kit_start(&field.kit, "quest", "{\"item\":5,\"kills\":1}");
+    broadcast(&field, "{\"name\":\"item_collected\",\"payload\":9}", "{\"delivered\":0,\"kept\":1}");
+    PAWL_EXPECT_OK(&field.kit, pawl_kit_signal(&field.kit, id, "item_collected", "8"));
+    PAWL_EXPECT_OK(&field.kit, pawl_kit_signal(&field.kit, id, "enemy_killed", "\"wolf\""));
+    PAWL_EXPECT_STATE(&field.kit, id, "running");
+    PAWL_EXPECT_VARIABLE(&field.kit, id, "phase", "\"gathering\"");
+    PAWL_EXPECT_VARIABLE(&field.kit, id, "collected", "false");
+    broadcast(&field, "{\"name\":\"item_collected\",\"payload\":7}", "{\"delivered\":1}");
+    broadcast(&field, "{\"name\":\"item_collected\",\"payload\":\"five\"}",
+              "{\"delivered\":0,\"refused\":1}");
+    pawl_kit_restart(&field.kit);
+    broadcast(&field, "{\"name\":\"item_collected\",\"payload\":5}", "{\"delivered\":1}");
+    PAWL_EXPECT_RESULT(&field.kit, id, "{\"completed\":true}");
+    end(&field);
+}

@@ -168,14 +168,70 @@ TEST(shapes, an_input_lacks_no_required_member_and_has_none_that_is_unknown)
     pawl_kit_close(&kit);
 }
 
-/* `event` is what a machine adds to the input of what its transition starts. */
-TEST(shapes, an_input_may_have_the_event_that_a_machine_adds)
+static const char *ask(pawl_kit *kit, const char *operation, const char *input)
 {
+    static char answer[4096];
+    char *out = NULL;
+
+    PAWL_EXPECT_OK(kit, pawl_call(kit->p, operation, input, &out, &kit->error));
+    snprintf(answer, sizeof answer, "%s", out);
+    pawl_free(kit->p, out);
+    return answer;
+}
+
+/* The id of the newest order. */
+static void newest(pawl_kit *kit, char out[27])
+{
+    const char *found = strstr(ask(kit, "instance.list", "{\"definition\":\"order\",\"limit\":1}"),
+                               "\"instance_id\":\"");
+
+    EXPECT(found != NULL);
+    snprintf(out, 27, "%s", found + 15);
+}
+
+/* `event` is what a machine adds to the input of what its transition starts: a caller cannot pretend
+ * that one did, now or by an alarm. What is run again has the input of the first. */
+TEST(shapes, an_input_has_the_event_that_a_machine_adds_and_no_caller_may_add_it)
+{
+    static const char door[] = "name: door\nstates: [shut, open]\ninitial_state: shut\n"
+                               "terminal_states: [open]\nterminal_kinds: {open: success}\ntransitions:\n"
+                               "  - {from_state: shut, action: go, to_state: open, starts: {definition: "
+                               "order, input: {customer: 7}}}\n";
+    char order[27], input[64];
+    pawl_fired fired;
     pawl_kit kit;
 
     open_order(&kit);
-    PAWL_EXPECT_STATE(&kit, pawl_kit_start(&kit, "order", "{\"customer\":7,\"event\":{\"action\":\"go\"}}"),
-                      "running");
+    refuse_start(&kit, "{\"customer\":7,\"event\":{\"action\":\"go\"}}",
+                 "input: expected one of customer, days, first, more, extra, found the member 'event'");
+    (void)ask(&kit, "alarm.set", "{\"operation\":\"instance.create\",\"after\":\"1s\",\"input\":{"
+                                 "\"definition\":\"order\",\"input\":{\"customer\":7,\"event\":{}},"
+                                 "\"instance_metadata\":{\"started_by\":{}}}}");
+    pawl_kit_advance(&kit, PAWL_SECS(1));
+    EXPECT_HAS(ask(&kit, "instance.list", "{\"definition\":\"order\"}"), "\"instances\":[]");
+    PAWL_EXPECT_OK(&kit, pawl_define(kit.p, door, sizeof door - 1, NULL, &kit.error));
+    PAWL_EXPECT_OK(&kit, pawl_fire(kit.p, pawl_kit_start(&kit, "door", NULL),
+                                   &(pawl_fire_args){ .action = "go" }, &fired, &kit.error));
+    pawl_kit_advance(&kit, 0);
+    newest(&kit, order);
+    EXPECT_HAS(pawl_kit_ask(&kit, "instance.get", order), "\"event\":{\"instance_id\"");
+    (void)pawl_kit_ask(&kit, "instance.cancel", order);
+    snprintf(input, sizeof input, "{\"instance_id\":\"%s\"}", order);
+    EXPECT_HAS(ask(&kit, "instance.redrive", input), "\"instance_id\"");
+    pawl_kit_close(&kit);
+}
+
+/* Code that reads no payload gets none; the history has what was sent. */
+TEST(shapes, a_signal_without_a_kind_takes_any_payload_and_the_history_keeps_it)
+{
+    pawl_kit kit;
+    const char *id;
+
+    open_order(&kit);
+    id = pawl_kit_start(&kit, "order", "{\"customer\":7}");
+    PAWL_EXPECT_OK(&kit, pawl_kit_signal(&kit, id, "ask", "{\"why\":[\"because\"]}"));
+    EXPECT_HAS(pawl_kit_ask(&kit, "instance.history", id),
+               "{\"signal\":\"ask\",\"payload\":{\"why\":[\"because\"]}}");
     pawl_kit_close(&kit);
 }
 
