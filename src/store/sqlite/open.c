@@ -133,7 +133,8 @@ static pawl_status not_ours(struct sqlite_store *store, struct scope *scope,
                       store->path, SQLITE_APPLICATION_ID, (unsigned)schema->application_id);
 }
 
-/* Is it ours, and of which schema? Looks without changing anything. */
+/* Is it ours, and of which schema? Looks without changing anything. In a file of our own, the header
+ * says it: SQLite need not parse the schema, which is most of what opening a connection costs. */
 static pawl_status read_header(struct sqlite_store *store, struct scope *scope, struct schema *out)
 {
     int flags = store->is_read_only ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE;
@@ -153,8 +154,6 @@ static pawl_status read_header(struct sqlite_store *store, struct scope *scope, 
                             store->path, SQLITE_APPLICATION_ID);
     else if (status == PAWL_OK && out->is_hosted && out->version == 0)
         status = not_ours(store, scope, out);
-    else if (status == PAWL_OK)
-        status = schema_refuse_triggers(db, scope, store->path, out->is_hosted);
     sqlite3_close(db);
     return status;
 }
@@ -167,6 +166,12 @@ pawl_status schema_check(struct sqlite_store *store, struct scope *scope,
     return scope_fail(scope, PAWL_STORAGE_FAILURE,
                       "%s has schema %u, this pawl knows up to %u; use a newer pawl", store->path,
                       schema->version, sqlite_schema_version());
+}
+
+static pawl_status refuse_triggers(struct sqlite_store *store, struct scope *scope,
+                                   const struct connection *connection)
+{
+    return schema_refuse_triggers(connection->db, scope, store->path, store->witness.is_off);
 }
 
 /* Read the version again under the lock: somebody may have been first. */
@@ -182,6 +187,8 @@ static pawl_status migrate_alone(struct sqlite_store *store, struct scope *scope
         status = schema_check(store, scope, &schema);
     if (status == PAWL_OK && schema.version < sqlite_schema_version())
         status = connection_open(&connection, scope, store->path, USE_WRITER);
+    if (status == PAWL_OK && connection.db)
+        status = refuse_triggers(store, scope, &connection);
     if (status == PAWL_OK && connection.db)
         status = sqlite_migrate(store, connection.db, scope, &schema);
     connection_close(&connection);
@@ -246,6 +253,8 @@ static pawl_status connect_to_read(struct sqlite_store *store, struct scope *sco
     pawl_status status = connection_open(&store->writer, scope, store->uri, USE_READER);
 
     if (status == PAWL_OK)
+        status = refuse_triggers(store, scope, &store->writer);
+    if (status == PAWL_OK)
         status = connection_open(&store->reader, scope, store->uri, USE_READER);
     return status;
 }
@@ -257,6 +266,8 @@ static pawl_status connect(struct sqlite_store *store, struct scope *scope)
     if (store->is_read_only)
         return connect_to_read(store, scope);
     status = connection_open(&store->writer, scope, store->path, USE_WRITER);
+    if (status == PAWL_OK)
+        status = refuse_triggers(store, scope, &store->writer);
     if (status == PAWL_OK)
         status = ensure_wal(store, scope);
     if (status == PAWL_OK)
