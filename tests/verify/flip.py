@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Damage a store in every way that one UPDATE can, and require that both verifiers say so.
 
-    flip.py [--pawl PROGRAM [--by-cli]] [--store FILE] [--fuzz COUNT] [--seed N] [--verbose]
+    flip.py [--pawl PROGRAM [--by-cli] | --many VERIFY_FILE] [--store FILE] [--fuzz COUNT] [--seed N] [--verbose]
 
 Each column of each table is flipped in several rows of a copy, and each kind of row is taken
 away once; tools/verify.py and PROGRAM (asked as `PROGRAM --store sqlite:F verify --json`) must
-both find it. What is not covered is listed below, with the reason. --fuzz puts odd values into
+both find it. VERIFY_FILE is one process that is asked about every copy. What is not covered is listed below, with the reason. --fuzz puts odd values into
 random columns, where the two must agree, and flips random bits of the file itself: then they may
 differ, but neither may crash. Without --store the file of make_store.py is used, with --by-cli one
 that PROGRAM itself was made to write; without --pawl, the Python verifier is asked alone.
@@ -54,6 +54,8 @@ def place(result):
 class Trial:
     def __init__(self, options, store, folder):
         self.pawl, self.verbose = options.pawl, options.verbose
+        self.many = options.many and subprocess.Popen([options.many, "--many"], stdin=subprocess.PIPE,
+                                                      stdout=subprocess.PIPE, text=True, errors="replace")
         self.store, self.copy = store, folder / "copy.db"
         self.count, self.failures = 0, []
 
@@ -84,10 +86,32 @@ class Trial:
         except (ValueError, KeyError):
             return None if done.returncode == 3 else done.returncode == 0, words, None
 
+    def ask_many(self):
+        """Like ask_pawl(); a process that crashed answers no line."""
+        self.many.stdin.write(f"{self.copy}\n")
+        self.many.stdin.flush()
+        words = self.many.stdout.readline().strip()
+        if not words:
+            raise SystemExit(f"the verifier ended with {self.many.wait()} at trial {self.count}")
+        result = json.loads(words)
+        reason = result.get("refused", result.get("failed"))
+        if reason is not None:
+            return None, reason, None
+        return result["valid"], words, place(result)
+
     def answers(self):
         yield "verify.py", *self.ask_python()
         if self.pawl:
             yield "pawl", *self.ask_pawl()
+        if self.many:
+            yield "verify_file", *self.ask_many()
+
+    def end(self):
+        """The process may not have leaked anything: its exit status says so."""
+        if self.many:
+            self.many.stdin.close()
+            if self.many.wait() != 0:
+                self.failures.append(f"the verifier ended with {self.many.returncode}")
 
     def expect(self, valid, label, same_place=False):
         self.count += 1
@@ -369,6 +393,7 @@ def make_by_cli(pawl, folder):
 def main():
     parser = argparse.ArgumentParser(description="Flip every column of a store.")
     parser.add_argument("--pawl", help="the program whose verify is asked")
+    parser.add_argument("--many", help="a verifier that is given the files one by one")
     parser.add_argument("--by-cli", action="store_true", help="let that program make the store")
     parser.add_argument("--store", help="a store file that is not in use")
     parser.add_argument("--fuzz", type=int, default=0)
@@ -396,6 +421,7 @@ def main():
                 strange_files(trial)
             wild(trial, options.fuzz, options.seed)
             fuzz(trial, options.fuzz, options.seed)
+        trial.end()
     for failure in trial.failures:
         print(f"not ok - {failure}")
     print(f"{trial.count} trials, {len(trial.failures)} failures")

@@ -438,7 +438,8 @@ def main():
             act(trial)
             good = report(kind, trial) and good
             trial.many.stdin.close()
-            trial.many.wait()
+            if trial.many.wait() != 0:
+                raise SystemExit(f"the verifier ended with {trial.many.returncode}")
     return 0 if good else 1
 
 
