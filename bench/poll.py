@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """poll.py - how long the poll query on workflow_steps takes, by the number of entries.
 
-    bench/poll.py [ENTRIES]     2,000,000 by default; needs a minute and 300 MB in $TMPDIR
+    bench/poll.py [ENTRIES [READY]]     2,000,000 entries and 10 ready steps by default; needs a minute and
+                                        300 MB in $TMPDIR
 
 Rows are written as the engine writes them for a flow that loops, without hashes: views do not read those.
-Prints the time of the poll query, and its ratio to one read of the live rows (pawl_step) in the same run.
+Each ready step is of an instance of its own. Prints the time of the poll query, and its ratio to one read of the live rows (pawl_step) in the same run.
 """
 import pathlib
 import sqlite3
@@ -41,7 +42,8 @@ def make(path, entries, instances=10):
         db.executemany("INSERT INTO pawl_log (pos, inst, seq, prev, what, at, body) VALUES (?, ?, ?, ?, ?, ?, ?)", rows(number, pos, each))
         pos += each
         db.execute("INSERT INTO pawl_head VALUES (?, ?, 1, ?)", (number, each, pos))
-        db.execute("INSERT INTO pawl_step (inst, ord, plan, attempt, status) VALUES (?, ?, 0, 1, 1)", (number, each // 2 + 1))
+        db.execute("INSERT INTO pawl_step (inst, ord, plan, attempt, status, ready_at) VALUES (?, ?, 0, 1, 1, ?)",
+                   (number, each // 2 + 1, each))
         pos += 1
     db.execute("INSERT OR REPLACE INTO pawl_meta VALUES ('flushed', ?)", (pos,))
     db.commit()
@@ -59,10 +61,11 @@ def median_ms(db, query, count=5):
 
 def main():
     entries = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000_000
+    ready = int(sys.argv[2]) if len(sys.argv) > 2 else 10
     with tempfile.TemporaryDirectory() as folder:
-        db = make(folder + "/poll.db", entries)
+        db = make(folder + "/poll.db", entries, ready)
         (poll, found), (live, _) = median_ms(db, POLL), median_ms(db, LIVE)
-        print("%d entries: %d ready steps in %.2f ms, %.0f times a read of their rows (%.3f ms)" % (entries, found, poll, poll / live, live))
+        print("%d entries, %d ready: %d steps in %.2f ms, %.0f times a read of their rows (%.3f ms)" % (entries, ready, found, poll, poll / live, live))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import urllib.parse
 
 APPLICATION_ID = 0x7061776C
 # Numbers of migrations; user_version is that of the last one.
-TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, FAMILY, SEED, TRACE, SHORT, TREE, SEED_AGAIN, ENDS, CODE, FIRING, CREATED, CLOCKS, REDRIVES, DECLARED, POLL, INTEREST = range(1, 23)
+TABLES, VIEWS, QUERIES, KEYS, PAUSES, KEPT, LEASES, FAMILY, SEED, TRACE, SHORT, TREE, SEED_AGAIN, ENDS, CODE, FIRING, CREATED, CLOCKS, REDRIVES, DECLARED, POLL, INTEREST, SINCE, POLL_AGAIN = range(1, 25)
 SKIP_EVERY = 64
 NO_HASH = bytes(32)
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -92,6 +92,10 @@ SCHEMAS = {
         "a54dcb9eb9b7ebc400970c712835127e4e7ef3752d6478d9f770c44cd5592950"),
     22: ("644b68d67028d269d6ccbcaa52be9a29b9aa3d8ec4cd51e3d758d42cca5cb729",
         "482b8ece9ff966c62199ea788a7e0b7dcc60e71b6d7ae27d7a9da73a40bb260f"),
+    23: ("4d84a773469fb2fa6f1e81ebf54639e0e9f31a6a50340b82dd5b09a232a6d19f",
+        "60703c0498d39e618e3fda4ae50af0a9b23e8bb870bbc1e2c6083c4c2fd8d2a1"),
+    24: ("50cce345d0364f07255f8886c42874704076f785904c0626fff975003432104f",
+        "60703c0498d39e618e3fda4ae50af0a9b23e8bb870bbc1e2c6083c4c2fd8d2a1"),
 }
 NEWEST = max(SCHEMAS)
 
@@ -355,20 +359,20 @@ class Chain:
         else:
             self.later[self.pos] = here
 
-    def apply(self, effect, value=None):
-        """Apply an effect to the live rows; `value`: an await's, as it is written."""
+    def apply(self, effect, at, value=None):
+        """Apply an effect of an entry of this time to the live rows; `value`: an await's, as it is written."""
         word, *rest = long_form(effect)
         if word == "step":
             ordinal, plan, attempt, status = rest if len(rest) > 2 else (*rest, 1, "ready")
-            self.steps[ordinal] = (plan, attempt, STATUSES[status], None, 0)
+            self.steps[ordinal] = (plan, attempt, STATUSES[status], None, 0, at if STATUSES[status] == READY else 0)
         elif word == "ready":
-            self.steps[rest[0]] = (*self.steps[rest[0]][:2], READY, None, 0)
+            self.steps[rest[0]] = (*self.steps[rest[0]][:2], READY, None, 0, at)
         elif word == "run":
             ordinal, *lease = rest
             length, digest = lease or (0, None)
             if lease and not (isinstance(length, int) and length > 0 and re.fullmatch("[0-9a-f]{40}", digest)):
                 raise ValueError(f"{lease!r} is no lease")
-            self.steps[ordinal] = (*self.steps[ordinal][:2], RUNNING, digest and digest.encode(), length)
+            self.steps[ordinal] = (*self.steps[ordinal][:2], RUNNING, digest and digest.encode(), length, 0)
         elif word == "end":
             self.steps.pop(rest[0], None)
             self.timers = {k: v for k, v in self.timers.items() if k[0] != rest[0]}
@@ -1074,12 +1078,12 @@ class Store:
             self.keep_signal(chain, record, body)
         if record["what"] == CREATE:
             for effect in chain.definition.deadline_effects(None, chain.state, record["at"]):
-                chain.apply(effect)
+                chain.apply(effect, record["at"])
         if record["what"] >= 0:
             self.entries += 1
             if record["seq"] % SKIP_EVERY == 0:
                 chain.skip_pos = record["pos"]
-            self.apply_effects(chain, body)
+            self.apply_effects(chain, body, record["at"])
             chain.state = chain.definition.transitions[record["what"]][2]
             if chain.definition.is_terminal(chain.state):
                 chain.end()
@@ -1095,12 +1099,12 @@ class Store:
             raise Bad(f"a kept signal without a name: {error!r}") from error
 
     @staticmethod
-    def apply_effects(chain, body):
+    def apply_effects(chain, body, at):
         try:
             values = iter(awaited_values(body))
             for effect in effects_of(body):
                 is_wait = isinstance(effect, list) and effect[:1] == ["await"]
-                chain.apply(effect, next(values) if is_wait else None)
+                chain.apply(effect, at, next(values) if is_wait else None)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, StopIteration,
                 RecursionError) as error:
             raise Bad(f"its effects can't be applied: {error!r}") from error
@@ -1185,8 +1189,15 @@ class Store:
         wanted = chain and chain.steps.get(ordinal)
         if (wanted and chain.definition.compiler < LEASE_COMPILER and wanted[3] is None and row[2] == RUNNING
                 and row[3] is not None and len(row[3]) == 32 and row[4] > 0):
-            return (*row[:3], None, 0)
+            return (*row[:3], None, 0, row[5])
         return row
+
+    def known_since(self, inst, ordinal, ready):
+        """Since when a step is ready; before migration 23 its row did not say so."""
+        if self.schema >= SINCE:
+            return number_in(ready, "since when it is ready")
+        chain = self.chains.get(inst)
+        return chain.steps[ordinal][5] if chain and ordinal in chain.steps else 0
 
     def check_live(self):
         def small(value):
@@ -1194,10 +1205,11 @@ class Store:
 
         steps, timers, waits, children = {}, {}, {}, {}
         lease_columns = "lease, lease_ms" if self.schema >= LEASES else "NULL, NULL"
-        for inst, ordinal, plan, attempt, status, lease, length in self.db.execute(
-                f"SELECT inst, ord, plan, attempt, status, {lease_columns} FROM pawl_step"):
+        ready_column = "ready_at" if self.schema >= SINCE else "NULL"
+        for inst, ordinal, plan, attempt, status, lease, length, ready in self.db.execute(
+                f"SELECT inst, ord, plan, attempt, status, {lease_columns}, {ready_column} FROM pawl_step"):
             row = (small(plan), small(attempt), small(status), optional_bytes(lease, "a lease"),
-                   number_in(length, "a lease's length"))
+                   number_in(length, "a lease's length"), self.known_since(inst, small(ordinal), ready))
             steps.setdefault(inst, {})[small(ordinal)] = self.known_lease(inst, small(ordinal), row)
         columns = "wall, shift" if self.schema >= CLOCKS else "NULL, NULL"
         for inst, ordinal, name, due, test, wall, moved in self.db.execute(

@@ -39,6 +39,7 @@ static void add_effect(struct building *b, const struct carried_instance *instan
         [EFFECT_AWAIT] = LIVE_WAIT_PUT, [EFFECT_LEAVE] = LIVE_WAIT_DELETE,
     };
     bool is_new = effect->kind == EFFECT_STEP;
+    enum step_status status;
 
     if (effect->kind == EFFECT_ARM) {
         add_timer(b, instance,
@@ -55,6 +56,9 @@ static void add_effect(struct building *b, const struct carried_instance *instan
         add_child(b, instance, effect);
     if ((size_t)effect->kind >= sizeof kinds / sizeof kinds[0])
         return; /* nothing of it is live */
+    status = is_new                         ? effect->status
+             : effect->kind == EFFECT_READY ? STEP_READY
+                                            : STEP_RUNNING;
     add_change(b, (struct live_change){
                       .kind = (enum live_change_kind)kinds[effect->kind],
                       .instance = instance->row.number,
@@ -63,9 +67,8 @@ static void add_effect(struct building *b, const struct carried_instance *instan
                               : record->step ? record->step - 1
                                              : 0,
                       .attempt = is_new ? effect->attempt : record->attempt,
-                      .status = is_new                         ? effect->status
-                                : effect->kind == EFFECT_READY ? STEP_READY
-                                                               : STEP_RUNNING,
+                      .status = status,
+                      .ready_at_ms = status == STEP_READY ? record->at_ms : 0,
                       .name = effect->kind == EFFECT_RUN ? effect->lease : effect->name,
                       .due_at_ms = effect->kind == EFFECT_RUN ? effect->lease_ms : 0,
                       .value = effect->kind == EFFECT_AWAIT ? effect->state : STR_NONE,

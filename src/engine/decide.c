@@ -57,7 +57,7 @@ pawl_status decision_record(struct engine *engine, struct scope *scope, struct h
         if (status)
             return batch_spoil(engine, scope, status);
         if (!draft->keep.data)
-            live_from_draft(engine, head, definition, draft, ends(definition, decision));
+            live_from_draft(engine, head, definition, draft, at_ms, ends(definition, decision));
     }
     if (!decision->hold.data)
         return PAWL_OK;

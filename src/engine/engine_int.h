@@ -202,7 +202,7 @@ pawl_status family_look(struct engine *engine, struct scope *scope, uint64_t par
 
 /* live.c */
 void live_from_draft(struct engine *engine, struct head *head, const struct definition *definition,
-                     const struct draft *draft, bool ends);
+                     const struct draft *draft, int64_t at_ms, bool ends);
 uint32_t live_room(const struct decision *decision);
 
 /* actors.c */

@@ -115,7 +115,7 @@ static pawl_status enter(struct engine *engine, struct scope *scope, struct head
         status = batch_entry(engine, scope, *head, definition, &decision->drafts[0], event->at_ms,
                              fired_at_ms, args->key);
     if (!status && has_rows)
-        live_from_draft(engine, *head, definition, &decision->drafts[0], false);
+        live_from_draft(engine, *head, definition, &decision->drafts[0], event->at_ms, false);
     return status;
 }
 

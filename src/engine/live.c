@@ -10,7 +10,8 @@ uint32_t live_room(const struct decision *decision)
     return room;
 }
 
-static bool live_of(const struct effect *effect, const struct draft *draft, struct live_change *out)
+static bool live_of(const struct effect *effect, const struct draft *draft, int64_t at_ms,
+                    struct live_change *out)
 {
     out->ordinal = effect->ordinal;
     out->name = effect->name;
@@ -22,11 +23,13 @@ static bool live_of(const struct effect *effect, const struct draft *draft, stru
         out->plan = effect->plan;
         out->attempt = effect->attempt;
         out->status = effect->status;
+        out->ready_at_ms = effect->status == STEP_READY ? at_ms : 0;
         return true;
     case EFFECT_READY:
     case EFFECT_RUN:
         out->kind = LIVE_STEP_PUT;
         out->status = effect->kind == EFFECT_READY ? STEP_READY : STEP_RUNNING;
+        out->ready_at_ms = effect->kind == EFFECT_READY ? at_ms : 0;
         out->name = effect->lease;
         out->due_at_ms = effect->lease_ms;
         return true;
@@ -109,7 +112,7 @@ static unsigned rows_of(struct engine *engine, const struct head *head,
 /* `ends`: the decision goes on to the instance's end, which takes all rows away; only children are
  * noted, because they have to be left behind. */
 void live_from_draft(struct engine *engine, struct head *head, const struct definition *definition,
-                     const struct draft *draft, bool ends)
+                     const struct draft *draft, int64_t at_ms, bool ends)
 {
     struct batch *batch = &engine->batch;
 
@@ -128,7 +131,7 @@ void live_from_draft(struct engine *engine, struct head *head, const struct defi
 
         if (ends && draft->effects.items[i].kind != EFFECT_SPAWN)
             continue;
-        if (comes_back(draft, i) || !live_of(&draft->effects.items[i], draft, &change))
+        if (comes_back(draft, i) || !live_of(&draft->effects.items[i], draft, at_ms, &change))
             continue;
         ASSERT(batch->live_count < batch->live_capacity);
         batch->live[batch->live_count++] = change;

@@ -138,7 +138,8 @@ static pawl_status add_step(struct rebuilding *work, const struct chain *chain,
                                   .attempt = fact->step.attempt,
                                   .status = fact->step.status,
                                   .name = fact->step.lease,
-                                  .due_at_ms = fact->step.lease_ms };
+                                  .due_at_ms = fact->step.lease_ms,
+                                  .ready_at_ms = fact->step.ready_at_ms };
 
     if (step && !change.name.data && step->lease.size == LEASE_TOKEN_SIZE &&
         change.status == STEP_RUNNING && compiler < LEASE_COMPILER) {

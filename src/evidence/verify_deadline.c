@@ -20,7 +20,7 @@ pawl_status verify_first_timers(struct verify *v, struct chain *chain, const str
     struct effect_list effects = { 0 };
     pawl_status status = expected_effects(v, chain, record, &effects);
 
-    return status == PAWL_OK ? verify_fold_effects(v, chain, &effects) : status;
+    return status == PAWL_OK ? verify_fold_effects(v, chain, &effects, record->at_ms) : status;
 }
 
 pawl_status verify_machine_body(struct verify *v, const struct chain *chain,

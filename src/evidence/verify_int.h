@@ -59,6 +59,7 @@ struct live_fact {
             enum step_status status;
             str lease; /* as the row has it; data NULL: none */
             int64_t lease_ms;
+            int64_t ready_at_ms; /* 0: it is not ready */
         } step;
         struct {
             int64_t due_at_ms; /* as armed */
@@ -256,9 +257,9 @@ pawl_status verify_amend_code(struct verify *v, const struct chain *chain,
 
 /* verify_live.c */
 pawl_status verify_put_fact(struct verify *v, struct chain *chain, struct live_fact fact);
-pawl_status verify_fold(struct verify *v, struct chain *chain, str body);
+pawl_status verify_fold(struct verify *v, struct chain *chain, const struct record *record);
 pawl_status verify_fold_effects(struct verify *v, struct chain *chain,
-                                const struct effect_list *effects);
+                                const struct effect_list *effects, int64_t at_ms);
 struct live_fact *verify_find_timer(struct chain *chain, uint32_t ordinal,
                                     str name); /* NULL: not armed */
 void verify_drop_fold(struct verify *v, struct chain *chain);

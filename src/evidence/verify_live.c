@@ -153,7 +153,8 @@ static pawl_status find_step(struct verify *v, struct chain *chain, uint32_t ord
     return verify_bad(v, "the entry moves step row %u, which is not there", ordinal);
 }
 
-static pawl_status fold_ready(struct verify *v, struct chain *chain, uint32_t ordinal)
+static pawl_status fold_ready(struct verify *v, struct chain *chain, uint32_t ordinal,
+                              int64_t at_ms)
 {
     struct live_fact *found;
     pawl_status status = find_step(v, chain, ordinal, &found);
@@ -163,6 +164,7 @@ static pawl_status fold_ready(struct verify *v, struct chain *chain, uint32_t or
     free_text(v, &found->step.lease); /* of a worker that could not be sent it */
     found->step.status = STEP_READY;
     found->step.lease_ms = 0;
+    found->step.ready_at_ms = at_ms;
     return PAWL_OK;
 }
 
@@ -180,6 +182,7 @@ static pawl_status fold_run(struct verify *v, struct chain *chain, const struct 
     found->step.status = STEP_RUNNING;
     found->step.lease = lease;
     found->step.lease_ms = effect->lease_ms;
+    found->step.ready_at_ms = 0;
     return PAWL_OK;
 }
 
@@ -205,7 +208,8 @@ static pawl_status fold_child(struct verify *v, struct chain *chain, const struc
     return verify_put_fact(v, chain, fact);
 }
 
-static pawl_status fold_effect(struct verify *v, struct chain *chain, const struct effect *effect)
+static pawl_status fold_effect(struct verify *v, struct chain *chain, const struct effect *effect,
+                               int64_t at_ms)
 {
     struct live_fact fact = { .kind = LIVE_STEP, .ordinal = effect->ordinal };
 
@@ -225,9 +229,10 @@ static pawl_status fold_effect(struct verify *v, struct chain *chain, const stru
         fact.step.plan = effect->plan;
         fact.step.attempt = effect->attempt;
         fact.step.status = effect->status;
+        fact.step.ready_at_ms = effect->status == STEP_READY ? at_ms : 0;
         return verify_put_fact(v, chain, fact);
     case EFFECT_READY:
-        return fold_ready(v, chain, effect->ordinal);
+        return fold_ready(v, chain, effect->ordinal, at_ms);
     case EFFECT_RUN:
         return fold_run(v, chain, effect);
     case EFFECT_ARM:
@@ -257,23 +262,23 @@ static pawl_status fold_effect(struct verify *v, struct chain *chain, const stru
 }
 
 pawl_status verify_fold_effects(struct verify *v, struct chain *chain,
-                                const struct effect_list *effects)
+                                const struct effect_list *effects, int64_t at_ms)
 {
     pawl_status status = PAWL_OK;
 
     for (uint32_t i = 0; status == PAWL_OK && i < effects->count; i++)
-        status = fold_effect(v, chain, &effects->items[i]);
+        status = fold_effect(v, chain, &effects->items[i], at_ms);
     return status;
 }
 
-pawl_status verify_fold(struct verify *v, struct chain *chain, str body)
+pawl_status verify_fold(struct verify *v, struct chain *chain, const struct record *record)
 {
     struct effect_list effects = { 0 };
-    pawl_status status = effects_read(&v->scope, body, &effects);
+    pawl_status status = effects_read(&v->scope, record->body, &effects);
 
     if (status == PAWL_STORAGE_FAILURE)
         return verify_bad(v, "its effects can't be read: %.180s", v->scope.error.message);
-    return status == PAWL_OK ? verify_fold_effects(v, chain, &effects) : status;
+    return status == PAWL_OK ? verify_fold_effects(v, chain, &effects, record->at_ms) : status;
 }
 
 /* ---- comparing ---- */
@@ -293,7 +298,7 @@ static struct live_fact *list_facts(struct arena *arena, const struct live *live
             .kind = LIVE_STEP,
             .ordinal = live->steps[i].ordinal,
             .step = { live->steps[i].plan, live->steps[i].attempt, live->steps[i].status,
-                      live->steps[i].lease, live->steps[i].lease_ms },
+                      live->steps[i].lease, live->steps[i].lease_ms, live->steps[i].ready_at_ms },
         };
     for (uint32_t i = 0; facts && i < live->timer_count; i++)
         *next++ = (struct live_fact){
@@ -344,6 +349,7 @@ static bool is_same(const struct live_fact *expected, const struct live_fact *fo
         return expected->step.plan == found->step.plan &&
                expected->step.attempt == found->step.attempt &&
                expected->step.status == found->step.status &&
+               expected->step.ready_at_ms == found->step.ready_at_ms &&
                is_same_lease(expected, found, compiler);
     case LIVE_TIMER:
         return expected->timer.due_at_ms == found->timer.due_at_ms &&

@@ -9,7 +9,7 @@
 #include "evidence/verify_int.h"
 #include <stdio.h>
 
-static const char place_tag[] = "pawl.verify.3";
+static const char place_tag[] = "pawl.verify.4";
 
 /* ---- writing ---- */
 
@@ -28,6 +28,7 @@ static void put_fact(struct buf *out, const struct live_fact *fact)
         buf_varint(out, (uint64_t)fact->step.status);
         put_text(out, fact->step.lease);
         buf_zigzag(out, fact->step.lease_ms);
+        buf_zigzag(out, fact->step.ready_at_ms);
         break;
     case LIVE_TIMER:
         buf_zigzag(out, fact->timer.due_at_ms);
@@ -227,6 +228,7 @@ static void take_rest(struct reader *reader, struct live_fact *fact)
         fact->step.status = (enum step_status)take_number(reader, STEP_CANCELLED);
         fact->step.lease = take_text(reader);
         fact->step.lease_ms = take_zigzag(reader);
+        fact->step.ready_at_ms = take_zigzag(reader);
         break;
     case LIVE_TIMER:
         fact->timer.due_at_ms = take_zigzag(reader);

@@ -327,7 +327,7 @@ static pawl_status apply(struct verify *v, struct chain *chain, const struct rec
     if (record->seq % SKIP_EVERY == 0)
         chain->skip_pos = record->pos;
     if (record->body.size > 0)
-        status = verify_fold(v, chain, record->body);
+        status = verify_fold(v, chain, record);
     chain->state = rules->transitions[record->what].to;
     if (rules->terminal[chain->state] != TERMINAL_NOT) {
         verify_drop_fold(v, chain);

@@ -120,6 +120,7 @@ struct live_step {
     enum step_status status;
     str lease; /* of a worker elsewhere: its token's hash, in old rows its token; data NULL: none */
     int64_t lease_ms;
+    int64_t ready_at_ms; /* the time of the entry that made it ready; 0: it is not ready */
 };
 struct live_timer {
     uint64_t instance;

@@ -69,6 +69,7 @@ struct live_change {
     enum step_status status;     /* STEP_PUT */
     str name;                    /* timers and waits; STEP_PUT: the lease, or none */
     int64_t due_at_ms;           /* TIMER_PUT; STEP_PUT: how long a lease lasts */
+    int64_t ready_at_ms;         /* STEP_PUT: since when it is ready; 0: it is not */
     bool test;                   /* TIMER_PUT: of a test instance: never due by itself */
     bool wall;                   /* TIMER_PUT: due by the wall clock */
     int64_t shift_ms;            /* TIMER_PUT by a rebuild or an import: moved by so much since it was armed */

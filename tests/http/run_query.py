@@ -174,6 +174,7 @@ def test_all_of_one_correlation_are_cancelled_each_by_its_own_way(shell):
 # ---- views ----
 
 PAGE = (harness.ROOT / "docs/reference/views.md").read_text()
+SCHEMA = harness.ROOT / "src/store/sqlite/schema"
 
 
 def sql(shell, text):
@@ -226,9 +227,25 @@ def test_asking_for_ready_steps_costs_what_is_ready_and_not_what_has_ended(shell
     counts = dict(sql(shell, "SELECT status, count(*) FROM workflow_steps GROUP BY status"))
     assert counts == {"done": 42 * 22 + 2 * 21, "ready": 2}, counts
     assert counts == dict(sql(shell, "SELECT status, count(*) FROM pawl_attempts GROUP BY status"))
+
+    web.expect(201, "PUT", "/v1/definitions/one", {"steps": {"start": {"name": "start", "tool": "far", "done": True}}})
+    one = json.dumps({"operation": "instance.create", "input": {"definition": "one"}})
+    web.expect(200, "POST", "/v1/batch", (one + "\n") * 300)
+    many, rows = work_of(shell.folder / "pawl.db", poll)
+    assert len(rows) == 50 and many - after < 300, "a poll costs %d instructions for each ready step" % ((many - after) / 3)
+    told = sql(shell, "SELECT workflow_id, ready_at, updated_at FROM workflow_steps WHERE status = 'ready' ORDER BY id")
+    assert len(told) == 302 and told == sql(shell, "SELECT number, ready_at, ready_at FROM pawl_attempted WHERE status = 'ready' ORDER BY 1")
     web.expect(200, "POST", "/v1/instances/%s/cancel" % waiting[0])
     assert sql(shell, "SELECT status FROM workflow_steps WHERE id = %d" % (2**32 + 22)) == [("cancelled",)]
     shell.stop(child)
+
+    ready = "SELECT * FROM workflow_steps WHERE status = 'ready' ORDER BY id"
+    told = sql(shell, ready)
+    with sqlite3.connect(shell.folder / "pawl.db") as db:  # as it was before migration 23
+        db.executescript((SCHEMA / "021_poll.sql").read_text() + "ALTER TABLE pawl_step DROP COLUMN ready_at; PRAGMA user_version = 22")
+    db.close()
+    assert len(told) == 301 and sql(shell, ready) == told
+    assert shell.json("verify")["valid"]
 
 
 def test_expanded_transitions_are_data_and_inline_instances_join_their_declaration(shell):

@@ -56,6 +56,8 @@ TEST(verify, a_live_row_too_few_too_many_or_changed_is_seen)
         { { .kind = LIVE_STEP_PUT, .ordinal = 9 }, "step row 9 does not follow" },
         { { .kind = LIVE_STEP_PUT, .ordinal = 2, .plan = 1, .attempt = 1, .status = STEP_READY },
           "step row 2 is not as" },
+        { { .kind = LIVE_STEP_PUT, .ordinal = 2, .plan = 1, .attempt = 1, .ready_at_ms = 5 },
+          "step row 2 is not as" },
         { { .kind = LIVE_TIMER_PUT, .name = STR_INIT("late"), .due_at_ms = 78 },
           "timer row 0 late is not as" },
         { { .kind = LIVE_TIMER_DELETE, .name = STR_INIT("late") }, "timer row 0 late is missing" },

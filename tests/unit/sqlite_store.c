@@ -117,6 +117,7 @@ SQLITE_TEST(an_older_schema_is_migrated)
         "DROP VIEW pawl_code;"
         " DROP TABLE pawl_label; DROP INDEX pawl_instance_definition;"
         "ALTER TABLE pawl_step DROP COLUMN lease; ALTER TABLE pawl_step DROP COLUMN lease_ms;"
+        "ALTER TABLE pawl_step DROP COLUMN ready_at;"
         "DROP TABLE pawl_key; DROP TABLE pawl_pause; DROP TABLE pawl_kept; DROP TABLE pawl_child;"
         "DROP TABLE pawl_interest;"
         "DROP INDEX pawl_wait_name; DROP INDEX pawl_wait_value;"

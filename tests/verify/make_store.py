@@ -295,8 +295,8 @@ def flows(w, parent):
                                      ["leave", "x", 2], ["await", "~go \u00fc", 0],
                                      ["snapshot", hashlib.sha256(b"{}").hexdigest()]], step=2, ordinal=2, attempt=1)
     w.commit()
-    w.live("pawl_step", busy, 2, 1, 1, 2, None, None)
-    w.live("pawl_step", busy, 3, 0, 2, 0, None, None)
+    w.live("pawl_step", busy, 2, 1, 1, 2, None, None, None)
+    w.live("pawl_step", busy, 3, 0, 2, 0, None, None, None)
     w.live("pawl_timer", busy, 0, "deadline", due, 1)
     w.live("pawl_timer", busy, 3, "retry", due + 2, 1)
     w.live("pawl_wait", busy, 0, "go \u00fc", None)

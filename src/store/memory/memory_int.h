@@ -121,6 +121,7 @@ struct row {
     enum step_status status;
     int64_t due_at_ms;
     int64_t firing_ms; /* of ROW_KEPT */
+    int64_t ready_at_ms; /* of ROW_STEP */
     bool test;
     bool wall;        /* ROW_TIMER, ROW_KEPT: due by the wall clock */
     int64_t shift_ms; /* ROW_TIMER */

@@ -13,7 +13,8 @@ static bool add_step(struct live *live, uint32_t *capacity, const struct row *ro
                                                               .attempt = row->attempt,
                                                               .status = row->status,
                                                               .lease = arena_str(arena, row->text),
-                                                              .lease_ms = row->due_at_ms };
+                                                              .lease_ms = row->due_at_ms,
+                                                              .ready_at_ms = row->ready_at_ms };
     return live->steps;
 }
 

@@ -228,6 +228,7 @@ struct row live_row(const struct live_change *change)
                        .attempt = change->attempt,
                        .status = change->status,
                        .due_at_ms = change->due_at_ms,
+                       .ready_at_ms = change->ready_at_ms,
                        .number = change->pos,
                        .test = change->test,
                        .wall = change->wall,

@@ -87,7 +87,7 @@ static int put_hosted(sqlite3 *db, const struct schema *schema)
 /* What makes things whose names a host may want for itself. */
 static bool is_seed(uint32_t number)
 {
-    return number == 9 || number == 13 || number == 21;
+    return number == 9 || number == 13 || number == 21 || number == 24;
 }
 
 static int apply_some(sqlite3 *db, uint32_t from, uint32_t to, bool is_hosted)

@@ -55,8 +55,8 @@ void read_number(sqlite3_stmt *statement, struct arena *arena, void *out)
 
 /* ---- Live rows of one instance ---- */
 
-static const char select_steps[] = "SELECT ord, plan, attempt, status, lease, lease_ms FROM "
-                                   "pawl_step WHERE inst = ?1 ORDER BY ord";
+static const char select_steps[] = "SELECT ord, plan, attempt, status, lease, lease_ms,"
+                                   " ready_at FROM pawl_step WHERE inst = ?1 ORDER BY ord";
 static const char select_timers[] =
     "SELECT inst, ord, name, due, wall, shift FROM pawl_timer WHERE inst = ?1 ORDER BY ord, name";
 static const char select_waits[] =
@@ -77,6 +77,7 @@ static void read_step(sqlite3_stmt *statement, struct arena *arena, void *out)
         .status = (enum step_status)column_u32(statement, 3),
         .lease = column_str(statement, 4, arena),
         .lease_ms = column_i64(statement, 5),
+        .ready_at_ms = column_i64(statement, 6),
     };
 }
 

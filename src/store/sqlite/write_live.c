@@ -5,10 +5,11 @@
 #include "sqlite_int.h"
 
 static const char put_step[] =
-    "INSERT INTO pawl_step (inst, ord, plan, attempt, status, lease, lease_ms)"
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+    "INSERT INTO pawl_step (inst, ord, plan, attempt, status, lease, lease_ms, ready_at)"
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
     " ON CONFLICT (inst, ord) DO UPDATE SET plan = excluded.plan, attempt = excluded.attempt,"
-    " status = excluded.status, lease = excluded.lease, lease_ms = excluded.lease_ms";
+    " status = excluded.status, lease = excluded.lease, lease_ms = excluded.lease_ms,"
+    " ready_at = excluded.ready_at";
 static const char put_timer[] =
     "INSERT INTO pawl_timer (inst, ord, name, due, test, wall, shift)"
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
@@ -70,6 +71,7 @@ static pawl_status put_one_step(struct connection *writer, struct scope *scope,
     bind_u64(statement, 5, change->status);
     bind_text(statement, 6, change->name);
     bind_optional(statement, 7, (uint64_t)change->due_at_ms);
+    bind_optional(statement, 8, (uint64_t)change->ready_at_ms);
     return statement_run(statement, scope);
 }
 
